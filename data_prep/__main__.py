@@ -1,6 +1,7 @@
 """`python -m data_prep dataset=... [part=i/n|merge] [dry_run=true]`, or `mt-prepare`: make the prepared corpus, or
 a part of it, or only show it."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +30,14 @@ def main(composed: dict[str, Any], overrides: list[str]) -> None:
     say(f"part {part} of {folder}" if isinstance(part, Part) else str(folder))
 
 
-def command() -> None:
+def command(arguments: Sequence[str]) -> None:
     """Prepares what conf/data_prep.yaml and the command line say."""
     from mt.cli.command import compose
 
-    compose(main, "data_prep")
+    compose(main, "data_prep", arguments)
 
 
 if __name__ == "__main__":
-    command()
+    from mt.__main__ import call
+
+    call("prepare")

@@ -1,116 +1,73 @@
-"""Training: prepare, train, validate, test, draw. `python train.py`, `python -m mt` and `mt-train` are this file."""
+"""`mt VERB ...`, `python -m mt VERB ...`, and `mt-VERB`: one door to every command.
 
-import functools
-import os
+Each verb names a function, which is imported when the verb is called.
+"""
+
+import mt.cli.startup  # isort: skip # noqa: F401 - Ctrl-C ends at once while modules load
+import importlib
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from mt.cli.startup import loading
-from mt.common.terminal import say
-from mt.training.signals import leave_at_once
-
-if TYPE_CHECKING:  # the processes that prepare text would wait for torch
-    from mt.data.tokenizer import Tokenizers
-    from mt.distributed import ProcessGroup
-    from mt.training.run import Run
-
-
-def main(composed: dict[str, Any], overrides: list[str], processes: "ProcessGroup | None" = None) -> None:
-    """processes: train together, where this is not the only one."""
-    # Not imported above: the processes that prepare text load this file too, and need nothing of it.
-    with loading():
-        from mt.distributed import ALONE
-        from mt.evaluation.report import table
-        from mt.training.train import train_and_test
-
-    run = _open_run(composed, overrides, processes or ALONE)
-    results = train_and_test(run)
-    say(f"{table(results)}\n\n{run.folder}")
+VERBS: Mapping[str, tuple[str, str]] = {
+    "train": ("mt.cli.train:command", "prepare text, train, validate, test, draw"),
+    "prepare": ("data_prep.__main__:command", "make the prepared corpus of a data set, or look at its text"),
+    "translate": ("mt.cli.decode:translate", "translate a file or standard input"),
+    "stream": ("mt.cli.decode:stream", "translate while the source is still arriving"),
+    "evaluate": ("mt.cli.decode:evaluate", "decode and score a split of a run's data"),
+    "score": ("mt.cli.score:score", "score plain text files, logs of streams, or pairs by a run's probability"),
+    "align": ("mt.cli.decode:align", "link the words of given translations"),
+    "compare": ("mt.cli.runs:compare", "one table and one page over runs"),
+    "average": ("mt.cli.runs:average", "average the weights of checkpoints"),
+    "export": ("mt.cli.runs:export", "write what decoding needs to a folder, for torch or ONNX Runtime"),
+}
+"""Where the function of each verb is, and what it does."""
 
 
-def _open_run(composed: dict[str, Any], overrides: list[str], processes: "ProcessGroup") -> "Run":
-    """Opens the run that the command line names: an earlier one, or a new one."""
-    from data_prep.stream import open_corpus
-    from mt import checkpoint
-    from mt.cli.command import save_composed
-    from mt.cli.resume import continued_config, resumed_config
-    from mt.cli.start import with_earlier_model
-    from mt.common.options import parse
-    from mt.config import Config
-    from mt.training.initialisation import inherited_tokenizers
-    from mt.training.start import AUTO, begin, begin_in, resume, run_of
-
-    resumed = composed.pop("resume")
-    folder = Path(composed.pop("folder"))
-    corpora = Path(composed.pop("corpora"))
-    processes.require_shared(corpora)
-    if resumed not in (None, AUTO):
-        run_folder = run_of(Path(resumed))
-        config = resumed_config(checkpoint.load_config(run_folder), overrides)
-        corpus = open_corpus(config.dataset, corpora, inherited_tokenizers(run_folder), processes)
-        return resume(config, corpus, run_folder, processes)
-    if resumed == AUTO and processes.decided_by_first(lambda: checkpoint.newest(folder)):
-        trained = checkpoint.load_config(folder)
-        if composed["init_from"] is not None:  # which may be gone by now
-            composed = with_earlier_model(composed, overrides, trained)
-        config = continued_config(parse(composed, Config), trained, folder)
-        corpus = open_corpus(config.dataset, corpora, inherited_tokenizers(folder), processes)
-        return resume(config, corpus, folder, processes)
-    composed, folder, tokenizers = _with_init_from(composed, overrides, folder)
-    config = parse(composed, Config)
-    corpus = open_corpus(config.dataset, corpora, tokenizers, processes)
-    run = begin_in(folder, config, corpus, processes) if resumed == AUTO else begin(config, corpus, folder, processes)
-    if processes.is_first:
-        save_composed(composed, run.folder)
-    return run
+def main() -> None:
+    """Does what `mt VERB ...` says; without a verb, says which there are. `python -m mt` without one trains."""
+    verb = sys.argv[1] if len(sys.argv) > 1 else ""
+    program = Path(sys.argv[0]).name
+    if program.startswith("mt-"):
+        call(program.removeprefix("mt-"))
+    elif verb in VERBS:
+        call(verb, sys.argv[2:])
+    elif program == "__main__.py":
+        call("train")
+    else:
+        _without_verb(verb)
 
 
-def _with_init_from(
-    composed: dict[str, Any], overrides: list[str], folder: Path
-) -> "tuple[dict[str, Any], Path, Tokenizers | None]":
-    """Returns what was composed and the run's folder: changed where the run starts from another (`init_from`), with the
-    tokenizers that it takes of that; else unchanged, with None."""
-    if composed["init_from"] is None:
-        return composed, folder, None
-    from data_prep.vocabulary import extended
-    from mt.cli.start import folder_of_attention, with_earlier_model
-    from mt.common.options import parse
-    from mt.config import Config
-    from mt.training.initialisation import load_earlier, require_same_sizes
+def call(verb: str, arguments: Sequence[str] | None = None) -> None:
+    """Calls a verb with the command line that follows it. What is not installed for it is told in one sentence."""
+    module, _, name = VERBS[verb][0].partition(":")
+    try:
+        getattr(importlib.import_module(module), name)(sys.argv[1:] if arguments is None else list(arguments))
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] in ("mt", "data_prep"):
+            raise
+        from mt.common.about import install
+        from mt.errors import UserError, reported
 
-    earlier = load_earlier(composed["init_from"], folder)
-    composed = with_earlier_model(composed, overrides, earlier.config)
-    config = parse(composed, Config)
-    require_same_sizes(earlier, config)
-    tokenizers = earlier.tokenizers
-    if config.init.vocabulary == "extend":
-        tokenizers = extended(config.dataset, tokenizers, config.init.new_pieces)
-    return composed, folder_of_attention(folder, overrides, composed), tokenizers
+        with reported():
+            raise UserError(f"mt {verb} needs {error.name}, which is not installed: {install('train')}") from error
 
 
-def command() -> None:
-    """Trains what conf/config.yaml and the command line say."""
-    import mt.cli.interrupt  # noqa: F401 - where this is mt-train, of which nothing is loaded yet
+def _without_verb(verb: str) -> None:
+    """Prints the verbs, or the release; refuses what is neither."""
+    from mt.common.about import VERSION
+    from mt.common.terminal import say
+    from mt.errors import UserError, nearest, reported, shown
 
-    rank = os.environ.get("RANK")  # as `torchrun` sets it
-    leave_at_once(int(rank) if rank else None)
-    from mt.cli.command import compose, compose_unreported
-
-    if int(os.environ.get("WORLD_SIZE") or 1) == 1:
-        compose(main, "config")
-        return
-    from mt.errors import UserError, reported
-
-    os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "FATAL")  # torch would tell of a process that is gone, at length
     with reported():
-        from mt.cli.processes import process_group
-
-        with process_group() as processes:
-            if {"-m", "--multirun"} & {*sys.argv[1:]}:
-                raise UserError("-m starts several jobs, and torchrun the processes of a single one: leave one out")
-            compose_unreported(functools.partial(main, processes=processes), "config")
+        if verb == "--version":
+            say(f"mt {VERSION}")
+        elif verb in ("", "-h", "--help"):
+            rows = "\n".join(f"  {name:<10} {what}" for name, (_, what) in VERBS.items())
+            say(f"mt VERB ..., of which\n\n{rows}\n\nmt VERB --help: what it takes")
+        else:
+            raise UserError(f"mt {shown(verb)} is no command: {nearest(verb, VERBS)}")
 
 
 if __name__ == "__main__":
-    command()
+    main()

@@ -56,12 +56,13 @@ def visible_lines(text: str) -> str:
 
 def with_own_commands(text: str) -> str:
     """Returns the text with the commands in it spelt as its reader can run them: as in a clone, or by their installed
-    names (`mt-translate`) where the process was started by one, or there is no clone."""
+    names (`mt translate`) where the process was started by one, or there is no clone."""
+    program = Path(sys.argv[0]).name
     clone = (Path(__file__).parents[1] / "train.py").is_file()
-    if clone and not Path(sys.argv[0]).name.startswith("mt-"):
+    if clone and program != "mt" and not program.startswith("mt-"):
         return text
-    modules = {"train.py": "mt-train", "-m data_prep": "mt-prepare"}
-    return _IN_A_CLONE.sub(lambda match: modules.get(match["module"]) or f"mt-{match['script']}", text)
+    modules = {"train.py": "train", "-m data_prep": "prepare"}
+    return _IN_A_CLONE.sub(lambda match: f"mt {modules.get(match['module']) or match['script']}", text)
 
 
 class UserError(Exception):

@@ -17,7 +17,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from mt.__main__ import main
+from mt.cli.train import main
 from mt.errors import UserError
 from tests.marks import exhaustive
 from tests.once import once

@@ -146,7 +146,7 @@ def test_a_fault_is_no_lack_of_memory():
 @pytest.mark.parametrize(
     ("program", "expected"),
     [
-        ("bin/mt-evaluate", "start mt-train resume=RUN, mt-prepare, mt-score A or mt-export, not my train.py"),
+        ("bin/mt-evaluate", "start mt train resume=RUN, mt prepare, mt score A or mt export, not my train.py"),
         (
             "scripts/evaluate.py",
             "start python train.py resume=RUN, python -m data_prep, python scripts/score.py A or scripts/export.py, "

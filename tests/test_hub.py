@@ -1,6 +1,5 @@
-"""Uploads to a stand-in for the hub on this machine, and loads from the cache of `huggingface_hub`."""
+"""Exported folders on the hub, of which there is a stand-in on this machine, and in the cache of `huggingface_hub`."""
 
-import base64
 import hashlib
 import json
 import threading
@@ -15,7 +14,7 @@ from huggingface_hub import constants
 import mt
 from mt.cli.arguments import add_run_options, load_translator
 from mt.cli.parser import Parser
-from mt.decoding.load import push, repository_of, require_name
+from mt.decoding.load import repository_of, require_name
 from mt.errors import UserError
 from mt.export.folder import export
 from scripts.evaluate import main as evaluate
@@ -26,9 +25,7 @@ NOWHERE = "http://localhost:1"
 
 
 class Hub(BaseHTTPRequestHandler):
-    """What of the hub's API an upload uses. All files come within the commit; large ones would go elsewhere before."""
-
-    stored: dict[str, bytes]
+    """A hub that has no repository."""
 
     def log_message(self, *arguments: Any) -> None:
         pass
@@ -42,33 +39,6 @@ class Hub(BaseHTTPRequestHandler):
         else:
             self._answer({})
 
-    def do_POST(self) -> None:
-        body = self._body()
-        answer: dict[str, Any] = {}
-        if self.headers.get("Authorization") == "Bearer wrong":
-            self._answer({"error": "Invalid credentials in Authorization header"}, 401)
-            return
-        if self.path == "/api/repos/create":
-            answer = {"url": f"http://{self.headers['Host']}/me/model", "name": "me/model"}
-        elif "/preupload/" in self.path:
-            names = [file["path"] for file in json.loads(body)["files"]]
-            answer = {"files": [{"path": name, "uploadMode": "regular", "shouldIgnore": False} for name in names]}
-        elif "/commit/" in self.path:
-            for line in map(json.loads, body.splitlines()):
-                if line["key"] == "file":
-                    self.stored[line["value"]["path"]] = base64.b64decode(line["value"]["content"])
-            answer = {"commitUrl": f"http://{self.headers['Host']}/me/model/commit/1", "commitOid": "1" * 40}
-        self._answer(answer)
-
-    def _body(self) -> bytes:
-        if self.headers.get("Transfer-Encoding") != "chunked":
-            return self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        parts = []
-        while size := int(self.rfile.readline(), 16):
-            parts.append(self.rfile.read(size))
-            self.rfile.readline()
-        return b"".join(parts)
-
     def _answer(self, value: dict[str, Any], status: int = 200) -> None:
         body = json.dumps(value).encode()
         self.send_response(status)
@@ -79,46 +49,16 @@ class Hub(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, bytes]]:
-    """The files that the stand-in was given."""
-    stored: dict[str, bytes] = {}
-    server = ThreadingHTTPServer(("localhost", 0), type("Handler", (Hub,), {"stored": stored}))
+def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    server = ThreadingHTTPServer(("localhost", 0), Hub)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     monkeypatch.setattr(constants, "ENDPOINT", f"http://localhost:{server.server_port}")
     monkeypatch.setenv("HF_TOKEN", "right")
-    yield stored
+    yield
     server.shutdown()
     thread.join()
     server.server_close()
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    (tmp_path / "export").mkdir()
-    for name, text in (("README.md", "# Card\n"), ("config.json", "{}"), ("model.safetensors", "\0" * 3)):
-        (tmp_path / "export" / name).write_text(text)
-    return tmp_path / "export"
-
-
-def test_every_file_is_uploaded(hub: dict[str, bytes], folder: Path) -> None:
-    assert push(folder, "me/model").endswith("/me/model")
-    assert hub == {path.name: path.read_bytes() for path in folder.iterdir()}
-
-
-def test_a_refusal_says_what_to_do(hub: dict[str, bytes], folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HF_TOKEN", "wrong")
-    with pytest.raises(UserError) as caught:
-        push(folder, "me/model")
-    sentence = str(caught.value)
-    assert sentence.startswith(f"{folder} is complete, but could not be uploaded to {constants.ENDPOINT}/me/model (")
-    assert sentence.endswith(f"then run: hf upload me/model {folder}") and "\n" not in sentence and not hub
-
-
-def test_no_network(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(constants, "ENDPOINT", NOWHERE)
-    with pytest.raises(UserError, match=r"could not be uploaded to .*\(.*Connection refused\): look after"):
-        push(folder, "me/model")
 
 
 @pytest.mark.parametrize("name", ["model", "me/../model", "a/b/c", "me/mo del"])
@@ -151,18 +91,14 @@ def downloaded(files: dict[str, bytes], cache: Path) -> Path:
     return snapshot
 
 
-def test_what_is_pushed_is_what_is_loaded(
-    hub: dict[str, bytes], cache: Path, trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    export(trained, tmp_path / "export", repository="me/model")
-    push(tmp_path / "export", "me/model")
-    downloaded(hub, cache)
+def test_what_was_downloaded_is_loaded(cache: Path, trained: Path, tmp_path: Path, monkeypatch) -> None:
+    export(trained, tmp_path / "export")
+    downloaded({path.name: path.read_bytes() for path in (tmp_path / "export").iterdir()}, cache)
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     own = mt.load(trained, device="cpu").translate(SOURCE)
     for name in ("hf://me/model", Path("hf://me/model"), "me/model", Path("me/model")):
         result = mt.load(name, device="cpu").translate(SOURCE)
         assert (result.text, result.score) == (own.text, own.score)
-    assert 'load("hf://me/model").translate' in hub["README.md"].decode()
 
 
 def test_commands_load_what_was_downloaded_where_there_is_no_network(
@@ -192,7 +128,8 @@ def test_evaluations_of_a_repository_are_written_to_the_working_directory(
     assert sorted(cache.rglob("*")) == before
 
 
-def test_a_repository_that_there_is_not(hub: dict[str, bytes], cache: Path) -> None:
+@pytest.mark.usefixtures("hub")
+def test_a_repository_that_there_is_not(cache: Path) -> None:
     with pytest.raises(UserError) as caught:
         mt.load("hf://me/none")
     sentence = str(caught.value)
@@ -210,7 +147,8 @@ def test_a_repository_that_was_not_downloaded_without_a_network(
         mt.load("hf://me/model")
 
 
-def test_a_mistyped_path_asks_no_network(hub: dict[str, bytes], cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("hub")
+def test_a_mistyped_path_asks_no_network(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
     answer = Hub.do_GET
     monkeypatch.setattr(Hub, "do_GET", lambda self: (asked.append(self.path), answer(self)))

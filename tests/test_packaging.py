@@ -14,10 +14,13 @@ from pathlib import Path
 import pytest
 
 import mt
+from mt.__main__ import VERBS
 from mt.common import about
+from mt.export.folder import export
+from mt.search.config import BeamConfig
 
 ROOT = Path(__file__).parents[1]
-SOURCES = ["mt", "data_prep", "conf", "scripts", "pyproject.toml", "setup.py", "README.md", "LICENSE"]
+SOURCES = ["mt", "data_prep", "conf", "pyproject.toml", "setup.py", "README.md", "LICENSE"]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 COMMANDS = PROJECT["scripts"]
 # Torch brings the one, and the other loads us.
@@ -26,12 +29,15 @@ NOT_OURS = {"triton", "simuleval"}
 HELP = """
 import contextlib, io, sys
 from importlib.metadata import entry_points
-for command in entry_points(group="console_scripts"):
-    if command.dist.name == "attentive-mt":
-        sys.argv, output = [command.name, "--help"], io.StringIO()
-        with contextlib.redirect_stdout(output), contextlib.suppress(SystemExit):
-            command.load()()
-        print(command.name, len(output.getvalue()) > 200)
+from mt.__main__ import VERBS
+commands = [one for one in entry_points(group="console_scripts") if one.dist.name == "attentive-mt"]
+called = [([one.name, "--help"], one) for one in commands]
+called += [(["mt", verb, "--help"], one) for one in commands if one.name == "mt" for verb in VERBS]
+for words, command in called:
+    sys.argv, output = words, io.StringIO()
+    with contextlib.redirect_stdout(output), contextlib.suppress(SystemExit):
+        command.load()()
+    print(*words[:-1], len(output.getvalue()) > 200)
 print(sys.modules["mt"].__file__)
 """
 
@@ -68,14 +74,19 @@ def called(site: Path, folder: Path, *command: str) -> subprocess.CompletedProce
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=100)
 
 
-def test_it_has_every_module_and_every_configuration_file(wheel: Path):
+def test_it_has_every_module_and_every_configuration_file_and_nothing_else(wheel: Path):
     actual = set(zipfile.ZipFile(wheel).namelist())
-    modules = (ROOT / "mt").rglob("*.py")
+    modules = [*(ROOT / "mt").rglob("*.py"), *(ROOT / "data_prep").rglob("*.py"), *(ROOT / "data_prep").rglob("*.txt")]
     expected = {"mt/py.typed", *(path.relative_to(ROOT).as_posix() for path in modules)}
-    for part in ("conf", "scripts", "data_prep"):
-        files = [path for ending in ("yaml", "py", "txt") for path in (ROOT / part).rglob(f"*.{ending}")]
-        expected |= {f"mt/{path.relative_to(ROOT).as_posix()}" for path in files}
+    expected |= {f"mt/{path.relative_to(ROOT).as_posix()}" for path in (ROOT / "conf").rglob("*.yaml")}
     assert {name for name in actual if ".dist-info/" not in name} == expected
+
+
+def test_a_module_is_in_it_as_in_a_clone(wheel: Path):
+    with zipfile.ZipFile(wheel) as files:
+        for name in files.namelist():
+            if name.endswith(".py"):
+                assert files.read(name) == (ROOT / name).read_bytes()
 
 
 def test_its_version_is_the_same_everywhere():
@@ -110,8 +121,13 @@ def test_all_that_is_imported_is_declared():
     assert {name: owner for name, owner in needed.items() if not owner & known} == {}
 
 
-def test_all_is_under_names_of_its_own(site: Path):
-    assert {path.name for path in site.iterdir()} == {"mt", "bin", f"attentive_mt-{mt.__version__}.dist-info"}
+def test_its_packages_and_commands(site: Path):
+    assert {path.name for path in site.iterdir()} == {
+        "mt",
+        "data_prep",
+        "bin",
+        f"attentive_mt-{mt.__version__}.dist-info",
+    }
     assert {path.name for path in (site / "bin").iterdir()} == set(COMMANDS)
 
 
@@ -119,7 +135,7 @@ def test_every_command_has_its_help(site: Path, tmp_path: Path):
     done = called(site, tmp_path, sys.executable, "-c", HELP)
     assert done.returncode == 0, done.stderr
     *commands, package = done.stdout.splitlines()
-    assert sorted(commands) == [f"{name} True" for name in sorted(COMMANDS)]
+    assert sorted(commands) == sorted(f"{name} True" for name in (*COMMANDS, *(f"mt {verb}" for verb in VERBS)))
     assert package == str(site / "mt" / "__init__.py")
 
 
@@ -131,6 +147,49 @@ def test_it_prepares_from_an_empty_folder(site: Path, tmp_path: Path):
 
 
 def test_it_finds_no_choice_but_its_own(site: Path, tmp_path: Path):
-    done = called(site, tmp_path, sys.executable, str(site / "bin" / "mt-train"), "attention=mocah")
+    done = called(site, tmp_path, sys.executable, str(site / "bin" / "mt"), "train", "attention=mocah")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("error: attention=mocah is an invalid choice: did you mean mocha? choices: ")
+
+
+# Refuses what no distribution of the core, or of those that it asks for, brings.
+CORE = """
+import sys
+from importlib.metadata import PackageNotFoundError, packages_distributions, requires
+def needed(one):
+    try:
+        return [line for line in requires(one) or [] if "extra ==" not in line]
+    except PackageNotFoundError:  # for another Python
+        return []
+def name(line):
+    return __import__("re").split(r"[^\\w-]", line)[0].lower().replace("_", "-")
+known, new = set(), {names}
+while new:
+    known |= new
+    new = {{name(line) for one in new for line in needed(one)}} - known
+class Refusing:
+    owners = packages_distributions()
+    def find_spec(self, module, path=None, target=None):
+        owners = {{one.lower().replace("_", "-") for one in self.owners.get(module.partition(".")[0], ())}}
+        if owners and not owners & {{*known, "mt", "attentive-mt"}}:
+            raise ModuleNotFoundError(f"No module named {{module!r}}", name=module)
+sys.meta_path.insert(0, Refusing())
+from mt.__main__ import call
+call(sys.argv[1], sys.argv[2:])
+"""
+
+
+def test_the_core_translates_by_onnx_without_the_rest(trained: Path, tmp_path: Path):
+    pytest.importorskip("onnxscript", reason="the extra onnx is not installed")
+    export(trained, tmp_path / "graphs", format="onnx")
+    command = [sys.executable, "-c", CORE.format(names=declared())]
+    arguments = ["translate", str(tmp_path / "graphs"), "--engine", "onnx", "--beam", "2"]
+    done = subprocess.run([*command, *arguments], input="two cats\n", capture_output=True, text=True, cwd=ROOT)
+    search = BeamConfig(beam_size=2)
+    expected = mt.load(tmp_path / "graphs", engine="onnx").translate("two cats", search)
+    assert (done.stderr, done.stdout) == ("", f"{expected.text}\n")
+    done = subprocess.run([*command, "train"], capture_output=True, text=True, cwd=ROOT)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert re.fullmatch(
+        r"error: mt train needs \w+, which is not installed: pip install 'attentive-mt\[train\]'\n", done.stderr
+    )

@@ -30,8 +30,10 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("mt.decoding",),
     ("mt.evaluation", "mt"),
     ("mt.training", "mt.comparison", "mt.export"),
-    ("data_prep", "mt.cli"),
-    ("data_prep.__main__", "mt.__main__", "scripts"),
+    ("data_prep",),
+    ("mt.cli",),
+    ("mt.__main__",),
+    ("data_prep.__main__", "scripts"),
     ("train",),
 )
 # Preparation needs neither a model nor torch: its processes are many, and begin often.

@@ -2,15 +2,17 @@
 
 import argparse
 import contextlib
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
+from mt.cli.parser import Parser
 from mt.cli.startup import loading
 from mt.common.backdrop import PlotFormat
 from mt.decoding.load import ENGINES, folders, load
-from mt.errors import UserError
+from mt.errors import UserError, nearest
 from mt.search.config import PRECISIONS, SEARCHES, SearchConfig
 from mt.search.options import Utility
 from mt.search.revision import revised_search
@@ -61,7 +63,7 @@ SEARCH_OPTIONS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
         "--no-repeat-ngram-size",
         {"type": int, "metavar": "N", "help": "no N tokens in a row twice; 0: any"},
     ),
-    "k": ("--k", {"type": int, "metavar": "K", "help": "source tokens read before the first target token"}),
+    "k": ("--wait-k", {"type": int, "metavar": "K", "help": "source tokens read before the first target token"}),
     "mode": ("--mode", {"choices": ("auto", "soft", "hard"), "help": "how a monotonic attention reads"}),
 }
 """The options of search: the flag of each on a command line, and how `argparse` reads it."""
@@ -88,11 +90,13 @@ def add_run_options(parser: argparse.ArgumentParser, *, several: str = "", engin
         )
 
 
-def add_search_options(parser: argparse.ArgumentParser, names: Iterable[str] = SEARCH_OPTIONS) -> None:
-    """Adds how to decode: the options of search of these names. What is left out stays as the run was configured."""
+def add_search_options(parser: Parser, names: Iterable[str] = SEARCH_OPTIONS) -> None:
+    """Adds how to decode: the options of search of these names, also as `search.NAME=VALUE`. What is left out stays as
+    the run was configured."""
     for name in names:
         flag, reading = SEARCH_OPTIONS[name]
         parser.add_argument(flag, **reading)
+        parser.flags_of_options["search" if name == "name" else f"search.{name}"] = flag
 
 
 def add_unknown_options(parser: argparse.ArgumentParser) -> None:
@@ -168,17 +172,30 @@ def chosen_search(options: argparse.Namespace, config: SearchConfig) -> SearchCo
         for option, flag in FLAGS.items()
         if typed.get(name := flag.removeprefix("--").replace("-", "_")) is not None
     }
+    chosen |= {key.removeprefix("search."): _value(text) for key, text in options.assignments.items()}
     kind = chosen.get("name", config.name)
     for option in chosen:
         fits = [name for name, search in SEARCHES.items() if option in search.model_fields]
+        if not fits:
+            known = {name for search in SEARCHES.values() for name in search.model_fields}
+            raise UserError(f"unknown option search.{option}: {nearest(option, known)}")
         if kind not in fits:
+            flag = FLAGS.get(option, f"search.{option}")
             where = f"--search {kind}" if "name" in chosen else f"this run, which is decoded by {kind} search"
             raise UserError(
-                f"{FLAGS[option]} is an option of --search {' or '.join(fits)}, and not of {where}: add --search "
-                f"{fits[-1]}, or leave it out"
+                f"{flag} is an option of --search {' or '.join(fits)}, and not of {where}: add --search {fits[-1]}, or "
+                "leave it out"
             )
     with in_flags():
         return revised_search(config, chosen)
+
+
+def _value(text: str) -> Any:
+    """Returns the value of an option as it is typed: a number, true, false, null, or a text."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 @contextlib.contextmanager

@@ -62,22 +62,22 @@ class _PrepareOptions(Options, extra="ignore"):
 _ENTRIES: dict[str, type[Options]] = {"config": _TrainOptions, "data_prep": _PrepareOptions}
 
 
-def compose(main: Main, name: str) -> None:
+def compose(main: Main, name: str, arguments: Sequence[str]) -> None:
     """Calls `main(plain, overrides)` with what `conf/<name>.yaml` and the command line say, for each job of a sweep.
 
-    plain: the resolved configuration; overrides: the `key=value` arguments. What a user can mend ends as one sentence;
-    in a sweep, whose other jobs run, as a line of the table at its end.
+    arguments: the words of the command line. plain: the resolved configuration; overrides: the `key=value` arguments.
+    What a user can mend ends as one sentence; in a sweep, whose other jobs run, as a line of the table at its end.
     """
     with reported():
-        compose_unreported(main, name)
+        compose_unreported(main, name, arguments)
 
 
-def compose_unreported(main: Main, name: str) -> None:
+def compose_unreported(main: Main, name: str, words: Sequence[str]) -> None:
     """Does what `compose` does, and raises what a user can mend as UserError."""
     # Otherwise Hydra prints a report of its own and ends the process.
     os.environ["HYDRA_FULL_ERROR"] = "1"
     with complaints_as_sentences():
-        arguments = read_flags()
+        arguments = read_flags(words)
         roots = [*([Path(arguments.config_dir)] if arguments.config_dir else []), CONF]
         whole = arguments.help and "all" in arguments.overrides
         lines = [quote_text(line) for line in arguments.overrides if not (whole and line == "all")]
@@ -91,7 +91,7 @@ def compose_unreported(main: Main, name: str) -> None:
             print(with_own_commands(text))
             return
         # `--info` would take an override for its value.
-        flags = [argument for argument in sys.argv[1:] if argument not in arguments.overrides]
+        flags = [argument for argument in words if argument not in arguments.overrides]
         if arguments.multirun and (launch.chosen(overrides) or not any(map(_is_of_hydra, overrides))):
             if not command.sweep(overrides, [flag for flag in flags if flag not in ("-m", "--multirun")]):
                 sys.exit(1)

@@ -4,7 +4,7 @@ import argparse
 import contextlib
 import io
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from hydra._internal.utils import get_args_parser
@@ -16,10 +16,10 @@ _ACTIONS = ("cfg", "info", "run", "multirun", "shell_completion")
 _COMPLETIONS = ("install=", "uninstall=", "query=")
 
 
-def read_flags() -> argparse.Namespace:
-    """Reads the flags of this process. Raises UserError where flags do not go together, or with what else is typed;
+def read_flags(words: Sequence[str]) -> argparse.Namespace:
+    """Reads the flags of a command line. Raises UserError where flags do not go together, or with what else is typed;
     unknown ones end the process in a sentence."""
-    options = Parser("Hydra", parents=[get_args_parser()]).parse_args()
+    options = Parser("Hydra", parents=[get_args_parser()]).parse_args(words)
     if options.experimental_rerun is not None:
         raise UserError(
             "--experimental-rerun reads a pickle, which runs the code of whoever wrote it: write the options again, or "

@@ -11,6 +11,14 @@ from mt.common.about import VERSION
 from mt.errors import UserError, nearest, reported, shown, use_utf8, with_own_commands
 
 _NUMBER = re.compile(r"-\.?\d.*")
+_RENAMED = {
+    "--k": "--wait-k",
+    "--unit": "--latency-unit",
+    "--tokenizer": "--bleu-tokenizer",
+    "--dtype": "--precision",
+    "--int8": "--precision int8",
+}
+"""Options that had another name in some command."""
 _KINDS = {"int": "a whole number", "float": "a number"}
 
 
@@ -33,18 +41,37 @@ class Parser(argparse.ArgumentParser):
         else:
             self.add_argument("--version", action="version", version=release, help="show the version of mt")
         self.register("type", Path, _path)
+        self.flags_of_options: dict[str, str] = {}  # `search.beam_size`: `--beam`, for `search.beam_size=3`
         use_utf8()  # for what --help prints, too
 
     def parse_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> argparse.Namespace:
         """Parses as `argparse` does. A mistake ends the process."""
-        words = sys.argv[1:] if args is None else list(args)
+        words, rest = self._with_flags(sys.argv[1:] if args is None else args)
         self._check(words)
         options, surplus = self.parse_known_intermixed_args(words, namespace)
+        options.assignments = rest
         if surplus:
             self.error(f"{shown(surplus[0])} is one argument too many: leave it out")
         return options
+
+    def _with_flags(self, words: Iterable[str]) -> tuple[list[str], dict[str, str]]:
+        """Returns the words with `search.beam_size=3` as `--beam=3`, and apart from them the values of those options of
+        search that have no flag here, or are to be `null`."""
+        flagged: list[str] = []
+        rest: dict[str, str] = {}
+        for word in words:
+            option, equals, value = word.partition("=")
+            if not (self.flags_of_options and equals and re.fullmatch(r"search(\.\w+)?", option)):
+                flagged.append(word)
+            elif option in self.flags_of_options and value != "null":
+                flagged.append(f"{self.flags_of_options[option]}={value}")
+            elif option in rest:
+                self.error(f"{option} is given more than once: give it once")
+            else:
+                rest[option] = value
+        return flagged, rest
 
     def error(self, message: str) -> NoReturn:
         """Ends the process. message: argparse's, or a sentence already."""
@@ -62,6 +89,9 @@ class Parser(argparse.ArgumentParser):
             actions = {known[one] for one in fitting}
             if not actions and name[:2] != "--" and name[:2] in known:  # -cjob
                 continue
+            new = _RENAMED.get(name, "")
+            if not actions and new.split()[:1] and new.split()[0] in known:
+                self.error(f"{name} is called {new} now: write that")
             if not actions:
                 self.error(f"unknown option {shown(name)}: {nearest(name, (one for one in known if one[:2] == '--'))}")
             if len(actions) > 1:
@@ -120,8 +150,10 @@ def whole_number(lowest: int, highest: int) -> Callable[[str], int]:
 
 
 def _started_as() -> str:
-    """Returns how this process was started, for what is to be typed again: `mt-score`, or `python scripts/score.py`."""
+    """Returns how this process was started, for what is to be typed again: `mt score`, or `python scripts/score.py`."""
     program = sys.argv[0]
+    if Path(program).name in ("mt", "__main__.py") and len(sys.argv) > 1:
+        return f"{'mt' if Path(program).name == 'mt' else 'python -m mt'} {sys.argv[1]}"
     return f"python {program}" if program.endswith(".py") else Path(program).name
 
 

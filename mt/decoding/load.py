@@ -73,25 +73,6 @@ def download(repository: str, *, ask_hub: bool) -> Path:
     )
 
 
-def push(folder: Path, repository: str) -> str:
-    """Uploads all files of a folder, to a repository that is made where there is none; returns its address.
-
-    Raises UserError where the hub cannot be reached, or refuses.
-    """
-    from huggingface_hub import HfApi
-
-    api = HfApi()
-    try:
-        address = api.create_repo(repository, exist_ok=True)
-        api.upload_folder(repo_id=repository, folder_path=folder, commit_message=f"Export by mt: {folder.name}")
-    except Exception as error:
-        raise UserError(
-            f"{folder} is complete, but could not be uploaded to {api.endpoint}/{repository} ({_reason(error)}): look "
-            f"after the network and your token (hf auth login), then run: hf upload {repository} {folder}"
-        ) from None
-    return str(address)
-
-
 def _reason(error: Exception) -> str:
     """Returns the message of an error, on one line. The error is of whichever library carries the requests of
     `huggingface_hub`, which changes from release to release."""

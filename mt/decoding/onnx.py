@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 
 class OnnxNetwork:
-    """The graphs of a folder that `scripts/export.py RUN DIR --format onnx` made; see `Network`. Sentences are decoded
-    one by one."""
+    """The graphs of a folder that `scripts/export.py RUN --out DIR --format onnx` made; see `Network`. Sentences are
+    decoded one by one."""
 
     def __init__(self, graphs: Networks) -> None:
         self.graphs = graphs
@@ -88,7 +88,7 @@ def load_graphs(
     if precision is not None:
         raise UserError(
             f"precision={precision} is not for engine=onnx, which computes in what was exported: leave it out, or "
-            "export again (--int8)"
+            "export again (--precision int8)"
         )
     (folder,) = runs
     network = OnnxNetwork(Networks(folder, step_threads()))

@@ -11,7 +11,6 @@ from mt.common.about import DISTRIBUTION
 from mt.common.input_files import read_text, reason
 from mt.errors import UserError, explained, invalid_choice
 from mt.evaluation.report import origin
-from mt.export.card import Card, finished_results
 from mt.models.weights import FORMS, Form, narrowed, writing
 from mt.storage import refuse_link, replaced_folder, write_json, write_text
 
@@ -27,13 +26,11 @@ def export(
     format: Format = "safetensors",
     dtype: Form = "float32",
     licence: Path | None = None,
-    repository: str | None = None,
 ) -> None:
     """Writes a new folder, which `load` and the scripts take as they take a run.
 
-    licence: a text that the weights are given to others under; by default that of this project. repository: OWNER/NAME
-    where the folder is to be uploaded, for the model card. Raises UserError where the folder holds anything, where the
-    run is none, and where it cannot be exported so.
+    licence: a text that the weights are given to others under; by default that of this project. Raises UserError where
+    the folder holds anything, where the run is none, and where it cannot be exported so.
     """
     for option, value, known in (("format", format, FORMATS), ("dtype", dtype, FORMS)):
         if value not in known:
@@ -43,7 +40,6 @@ def export(
     source = locate(run, checkpoint)
     model, tokenizers, config = load_model(source, checkpoint)
     meta = load_meta(source)
-    card = Card(config, meta, finished_results(run, meta), model, dtype, format, licence, repository)
     try:
         with replaced_folder(folder) as draft:
             write_json(draft / CONFIG, config.model_dump(mode="json"))
@@ -58,8 +54,7 @@ def export(
                     save_file(narrowed(load_file(source / MODEL), dtype, names), draft / MODEL)
                 (draft / MODEL).chmod((draft / CONFIG).stat().st_mode)  # safetensors lets nobody else read its files
                 seal(draft, About(**meta.model_dump(include=set(About.model_fields))))
-            # Not among the files whose sums are kept: people may edit them.
-            write_text(draft / "README.md", card.lines())
+            # Not among the files whose sums are kept: people may edit it.
             write_text(draft / "LICENSE", [terms.rstrip("\n")])
     except OSError as error:
         raise UserError(explained(error, folder)) from error
@@ -81,7 +76,9 @@ def _require_new(folder: Path) -> None:
 def _terms(licence: Path | None) -> str:
     """Returns the text of a licence, by default that of this project."""
     if licence is None:
-        # A clone that was installed is listed twice, and only one of the two has the file.
+        own = Path(__file__).parents[2] / "LICENSE"  # of a clone
+        if own.is_file():
+            return read_text(own)
         texts = (distribution.read_text("licenses/LICENSE") for distribution in distributions(name=DISTRIBUTION))
         return next(filter(None, texts), "MIT\n")
     try:

@@ -42,7 +42,7 @@ def require_exportable(model: Seq2Seq, config: Config, dtype: Form) -> None:
     encoder = model.encoder
     # What ONNX Runtime has: types, and fields whose preparation is not part of a graph.
     if dtype == "bfloat16":
-        raise UserError("ONNX Runtime has no bfloat16 on CPUs: export with --dtype float32 or int8")
+        raise UserError("ONNX Runtime has no bfloat16 on CPUs: export with --precision fp32 or int8")
     if model.frontend.field != "text":
         raise UserError(
             f"--format onnx is of models that read text, and this one has frontend={config.frontend.name}: export it "

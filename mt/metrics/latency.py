@@ -28,7 +28,7 @@ LatencyUnit = Literal["word", "char", "subword"]
 """The unit in which a target is counted. A source of text is counted in words between blanks, whatever the unit."""
 BETWEEN_BLANKS = (
     "latency counts words between blanks, and most references have none: choose the unit char (dataset.latency_unit, "
-    "--latency-unit or --unit)"
+    "--latency-unit)"
 )
 DEGENERATE = 20.0
 """Percentage points between SWF and EFSW above which OmniSTEval calls a policy degenerate."""

@@ -172,8 +172,8 @@ def _verified(folder: Path) -> Manifest:
     path = folder / MANIFEST
     if not path.is_file():
         raise UserError(
-            f"{folder} holds no graphs for engine=onnx: make them with scripts/export.py RUN DIR --format onnx, and "
-            "give DIR"
+            f"{folder} holds no graphs for engine=onnx: make them with scripts/export.py RUN --out DIR --format onnx, "
+            "and give DIR"
         )
     # The manifest itself: its format, then its fields.
     plain = read_json(path, _REMEDY)

@@ -31,7 +31,7 @@ def call(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Call:
                 body(plain)
 
         monkeypatch.setattr(sys, "argv", ["train.py", *arguments])
-        compose(main, name)
+        compose(main, name, arguments)
         return jobs
 
     return called

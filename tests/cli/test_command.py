@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mt.cli.command import compose
-from mt.cli.resume import continued_config, resumed_config
+from mt.cli.start import continued_config, resumed_config
 from mt.common.options import parse
 from mt.config import Config
 from mt.errors import UserError
@@ -185,7 +185,7 @@ def test_a_fault_of_the_program_is_none_of_the_user(monkeypatch: pytest.MonkeyPa
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["train.py"])
     with pytest.raises(ZeroDivisionError):
-        compose(main, "config")
+        compose(main, "config", [])
 
 
 def test_a_resumed_run_may_be_told_to_go_on_for_longer():
@@ -229,7 +229,7 @@ def test_a_resumed_run_stays_the_run_that_it_is(override: str):
 )
 def test_the_entry_points_go_through_it(entry: Callable[[], object], monkeypatch, tmp_path: Path, capfd):
     # It would be for the rest of the process, which is the tests'.
-    monkeypatch.setattr("mt.__main__.leave_at_once", lambda rank: None)
+    monkeypatch.setattr("mt.cli.train.leave_at_once", lambda rank: None)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["entry", "dataset=phrasbook"])
     with pytest.raises(SystemExit) as end:

@@ -185,7 +185,7 @@ def test_int8(exported: Path, lines: list[str], tmp_path: Path) -> None:
 
 
 def test_bfloat16_is_refused(trained: Path, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"has no bfloat16 on CPUs: export with --dtype float32 or int8$"):
+    with pytest.raises(UserError, match=r"has no bfloat16 on CPUs: export with --precision fp32 or int8$"):
         export(trained, tmp_path / "export", format="onnx", dtype="bfloat16")
     assert not (tmp_path / "export").exists()
 
@@ -204,7 +204,9 @@ def test_refusals(trained: Path, exported: Path, tmp_path: Path) -> None:
         UserError, match=r"precision=int8 is not for engine=onnx, which computes in what was exported: "
     ):
         mt.load(exported, engine="onnx", precision="int8")
-    with pytest.raises(UserError, match=r"holds no graphs for engine=onnx: make them with scripts/export.py RUN DIR"):
+    with pytest.raises(
+        UserError, match=r"holds no graphs for engine=onnx: make them with scripts/export.py RUN --out DIR"
+    ):
         mt.load(trained, engine="onnx")
     with pytest.raises(UserError, match=r"was exported for engine=onnx, which translates and evaluates: choose that"):
         mt.load(exported)

@@ -11,7 +11,7 @@ import pytest
 import mt
 from data_prep.prepare import prepare
 from mt.checkpoint import load_config
-from mt.cli.resume import continued_config, resumed_config
+from mt.cli.start import continued_config, resumed_config
 from mt.data.corpus import Corpus
 from mt.evaluation.report import report, table
 from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig

@@ -113,7 +113,7 @@ def test_online_decodes_have_a_log_with_which_their_latency_can_be_scored(
         results = json.loads((tmp_path / unit / "results.json").read_text())
         model = [*(["--spm-model", trained_hard / "checkpoints/best/tokenizer.model"] if unit == "subword" else [])]
         log = tmp_path / unit / "hypotheses/instances.log"
-        done = call("score", "--task", "simultaneous", "--unit", unit, "--json", *model, log)
+        done = call("score", "--task", "simultaneous", "--latency-unit", unit, "--json", *model, "--log", log)
         scores = json.loads(done.out)
         assert {"bleu", "al", "laal", "dal", "ap"} <= scores.keys()
         assert {name: results[name] for name in scores} == scores

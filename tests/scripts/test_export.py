@@ -8,7 +8,7 @@ import mt
 
 def test_an_export_works_with_every_script(call, trained: Path, corpora: Path, tmp_path: Path) -> None:
     folder = tmp_path / "export"
-    done = call("export", trained, folder, "--dtype", "bf16")
+    done = call("export", trained, "--out", folder, "--precision", "bf16")
     assert (done.status, done.err) == (0, "") and done.out.endswith(f"bytes\n\n{folder}\n")
     assert all(path.name in done.out for path in folder.iterdir())
     written = call("translate", folder, "--device", "cpu", stdin="two cats see houses\n")
@@ -27,7 +27,7 @@ def test_graphs_of_int8_translate_and_are_scored(
         pytest.importorskip(library, reason="the extra onnx is not installed")
     lines = (texts / "test.en").read_text().splitlines()
     folder = tmp_path / "int8"
-    done = call("export", trained, folder, "--format", "onnx", "--int8")
+    done = call("export", trained, "--out", folder, "--format", "onnx", "--precision", "int8")
     assert (done.status, done.err) == (0, "") and "step.onnx" in done.out
     written = call("translate", folder, "--engine", "onnx", stdin="".join(f"{line}\n" for line in lines))
     own = [translation.text for translation in mt.load(folder, engine="onnx").translate(lines)]
@@ -47,16 +47,17 @@ def test_graphs_of_int8_translate_and_are_scored(
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--dtype", "int4"], "--dtype int4 is an invalid choice: did you mean int8? "),
-        (["--dtype", "bf16", "--int8"], "--int8 and --dtype bf16 ask for different weights: give one of them"),
+        (["--precision", "int4"], "--precision int4 is an invalid choice: did you mean int8? "),
+        (["--dtype", "bf16"], "--dtype is called --precision now: write that"),
+        (["--int8"], "--int8 is called --precision int8 now: write that"),
         (["--format", "gguf"], "--format gguf is an invalid choice: choices: "),
         (["--checkpoint", "first"], "has no checkpoint first; it has: "),
-        (["--push", "model"], "model is no name of a repository (it has no owner): give OWNER/NAME"),
+        (["x"], "x is one argument too many: leave it out"),
         (["--licence", "/absent"], "/absent cannot be read as text"),
     ],
 )
 def test_refusals(call, trained: Path, tmp_path: Path, arguments: list[str], sentence: str) -> None:
-    done = call("export", trained, tmp_path / "export", *arguments)
+    done = call("export", trained, "--out", tmp_path / "export", *arguments)
     assert done.status == 2 and done.out == ""
     assert done.err.startswith("error: ") and done.err.count("\n") == 1 and sentence in done.err
     assert not (tmp_path / "export").exists()

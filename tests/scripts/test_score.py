@@ -84,8 +84,8 @@ def test_protocols_of_rouge(write, capsys):
     ("arguments", "sentence"),
     [
         (
-            ["--tokenizer", "zh", "--metrics", "chrf,ter"],
-            "--tokenizer is an option of the metric bleu, and the metrics ",
+            ["--bleu-tokenizer", "zh", "--metrics", "chrf,ter"],
+            "--bleu-tokenizer is an option of the metric bleu, and the metrics ",
         ),
         (["--target-language", "zh", "--task", "summarization"], "--target-language is an option of the metric bleu, "),
         (["--rouge-tokenizer", "intl"], "--rouge-tokenizer is an option of the metric rouge, and the metrics are bleu"),
@@ -128,10 +128,10 @@ def test_lead(write, capsys):
 
 def test_tokenizer(write, capsys):
     files = [write("hyp", "今日は朝から雨が降る。\n"), write("ref", "今日は夜から雨が降る。\n")]
-    main(["--task", "translation", "--tokenizer", "char", "--json", *files])
+    main(["--task", "translation", "--bleu-tokenizer", "char", "--json", *files])
     assert json.loads(capsys.readouterr().out)["bleu"]["score"] > 50
-    message = refusal(capsys, "--task", "translation", "--tokenizer", "chat", *files)
-    assert message.startswith("error: --tokenizer=chat is an invalid choice: did you mean char?")
+    message = refusal(capsys, "--task", "translation", "--bleu-tokenizer", "chat", *files)
+    assert message.startswith("error: --bleu-tokenizer=chat is an invalid choice: did you mean char?")
 
 
 def test_the_tokenizer_follows_the_target_language_or_the_ending_of_the_references(write, capsys):
@@ -154,7 +154,7 @@ def test_the_tokenizer_follows_the_target_language_or_the_ending_of_the_referenc
         out, err = scored(*arguments)
         assert "|tok:zh|" in out and err == ""
     assert "|tok:13a|" not in scored(zstd).out
-    assert "|tok:char|" in scored(ending, "--tokenizer", "char").out
+    assert "|tok:char|" in scored(ending, "--bleu-tokenizer", "char").out
 
 
 def test_metrics_are_chosen(write, capsys):

@@ -106,7 +106,7 @@ def log(write, *lines: tuple[str, str]) -> str:
 def test_a_log_is_compared_as_files_are(write, call):
     text = "Žluťoučký kůň úpěl ďábelské ódy"
     path = log(write, (text, unicodedata.normalize("NFD", text.upper()).replace(" ", "\u3000")))
-    scoring = ["--task", "simultaneous", "--metrics", "bleu,wer", "--json", path]
+    scoring = ["--task", "simultaneous", "--metrics", "bleu,wer", "--json", "--log", path]
     result = json.loads(call("score", *scoring, "--lowercase").out)
     assert (result["bleu"]["score"], result["wer"]["score"]) == (pytest.approx(100), 0)
     assert "|case:lc|" in result["wer"]["signature"] and "|unicode:nfc|" in result["wer"]["signature"]
@@ -114,11 +114,11 @@ def test_a_log_is_compared_as_files_are(write, call):
 
 
 def test_a_log_without_words_or_without_a_reference(write, call):
-    outcome = call("score", "--task", "simultaneous", log(write, ("今天从早上开始下雨", "今天从早上开始下雨")))
+    outcome = call("score", "--task", "simultaneous", "--log", log(write, ("今天从早上开始下雨", "今天从早上开始下雨")))
     assert (
         "note: latency counts words between blanks, and most references have none: choose the unit char" in outcome.err
     )
     path = log(write, ("a b", "a b"), ("c", " \u00a0"))
-    assert refusal(call, "--task", "simultaneous", path) == (
+    assert refusal(call, "--task", "simultaneous", "--log", path) == (
         f"error: {path}, line 2 has a blank reference: remove that line\n"
     )

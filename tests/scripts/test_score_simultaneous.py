@@ -33,13 +33,15 @@ def log(tmp_path):
 
 
 def test_a_log_of_simultaneous_translation(call, log):
-    scores = json.loads(call("score", "--task", "simultaneous", "--json", log).out)
+    scores = json.loads(call("score", "--task", "simultaneous", "--json", "--log", log).out)
     assert list(scores) == ["bleu", "chrf", "ap", "al", "laal", "dal", "yaal", "swf", "efsw"]
     actual = [scores[name]["score"] for name in ("ap", "al", "laal", "dal", "yaal", "swf", "efsw")]
     expected = [(0.9375 + 1 + 2 / 3) / 3, (3 + 2.7 + 2) / 3, 8 / 3, 8 / 3, 3, 100 / 3, 40]
     assert actual == pytest.approx(expected, abs=1e-9)
     assert scores["al"]["signature"].startswith("n:3|empty:1|unit:word|length:reference|")
-    lines = call("score", "--task", "simultaneous", "--metrics", "chrf", "--no-use-ref-len", log).out.splitlines()
+    lines = call(
+        "score", "--task", "simultaneous", "--metrics", "chrf", "--no-use-ref-len", "--log", log
+    ).out.splitlines()
     assert [line.split()[:2] for line in lines[1:3]] == [["ap", "0.92"], ["al", "2.67"]]
 
 
@@ -48,7 +50,7 @@ def test_a_log_without_references_and_a_degenerate_one(call, tmp_path):
         {"index": i, "prediction": "a b", "delays": [d, 20], "reference": None, "source_length": 20}
         for i, d in enumerate((1, 20, 20, 20))
     ]
-    done = call("score", "--task", "simultaneous", "--json", written(tmp_path, *lines))
+    done = call("score", "--task", "simultaneous", "--json", "--log", written(tmp_path, *lines))
     assert list(json.loads(done.out)) == ["ap", "al", "laal", "dal", "yaal", "swf", "efsw"]
     assert done.err == "note: SWF and EFSW are more than 20 apart: likely a degenerate policy, by OmniSTEval\n"
 
@@ -57,26 +59,43 @@ def test_a_log_in_subwords(call, trained: Path, tmp_path):
     model = trained / "checkpoints/best/tokenizer.model"
     line = {"index": 0, "prediction": "two cats", "delays": [1, 2], "reference": "two big cats", "source_length": 2}
     path = written(tmp_path, line | {"prediction_spm": ["▁two", "▁cats"]})
-    done = call("score", "--task", "simultaneous", "--unit", "subword", "--spm-model", model, "--json", path)
+    done = call(
+        "score", "--task", "simultaneous", "--latency-unit", "subword", "--spm-model", model, "--json", "--log", path
+    )
     assert json.loads(done.out)["ap"]["score"] == pytest.approx(3 / (2 * 3))
-    message = refusal(call, "--task", "simultaneous", "--unit", "subword", "--spm-model", path, path)
+    message = refusal(call, "--task", "simultaneous", "--latency-unit", "subword", "--spm-model", path, "--log", path)
     assert message.startswith(f"error: {path} is not a SentencePiece model")
 
 
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--task", "simultaneous", "{log}", "{log}"], "--task simultaneous takes a log, which holds the references"),
-        (["--task", "simultaneous", "--lead", "3", "{log}"], "--task simultaneous takes a log, which holds the"),
-        (["--task", "simultaneous", "--unit", "subword", "{log}"], "--unit subword and --spm-model FILE go together"),
         (
-            ["--task", "simultaneous", "--spm-model", "{log}", "{log}"],
-            "--unit subword and --spm-model FILE go together",
+            ["--task", "simultaneous", "{log}"],
+            "--task simultaneous takes a log, which holds the references: write --log {log}",
         ),
-        (["--task", "simultaneous", "--unit", "char", "{log}"], "{log}, line 1 is no line of an instances.log (it has"),
-        (["--task", "simultaneous", "{log}x"], "{log}x cannot be read (No such file or directory)"),
-        (["{log}"], "--task translation compares with references: give their files after the hypotheses"),
-        (["--unit", "char", "{log}", "{log}"], "--unit is an option of --task simultaneous: leave it out"),
+        (
+            ["--task", "simultaneous", "--lead", "3", "--log", "{log}"],
+            "--task simultaneous takes a log, which holds the",
+        ),
+        (
+            ["--task", "simultaneous", "--latency-unit", "subword", "--log", "{log}"],
+            "--latency-unit subword and --spm-model FILE go together",
+        ),
+        (
+            ["--task", "simultaneous", "--spm-model", "{log}", "--log", "{log}"],
+            "--latency-unit subword and --spm-model FILE go together",
+        ),
+        (
+            ["--task", "simultaneous", "--latency-unit", "char", "--log", "{log}"],
+            "{log}, line 1 is no line of an instances.log (it has",
+        ),
+        (["--task", "simultaneous", "--log", "{log}x"], "{log}x cannot be read (No such file or directory)"),
+        (["{log}"], "--task translation compares with references: give HYPOTHESES, then files"),
+        (
+            ["--latency-unit", "char", "{log}", "{log}"],
+            "--latency-unit is an option of --task simultaneous: leave it out",
+        ),
         (["--no-use-ref-len", "{log}", "{log}"], "--no-use-ref-len is an option of --task simultaneous"),
     ],
 )
@@ -87,7 +106,7 @@ def test_refusals(call, arguments, sentence, log):
 
 def test_a_log_of_empty_hypotheses_and_a_garbled_one(call, tmp_path):
     path = written(tmp_path, {"index": 0} | LINES[3])
-    message = refusal(call, "--task", "simultaneous", path)
+    message = refusal(call, "--task", "simultaneous", "--log", path)
     assert message == f"error: {path} has no hypothesis with a word, so there is no latency to measure\n"
     written(tmp_path, {"index": 0} | LINES[3], "nonsense")
-    assert refusal(call, "--task", "simultaneous", path).startswith(f"error: {path}, line 2 is no line of an ")
+    assert refusal(call, "--task", "simultaneous", "--log", path).startswith(f"error: {path}, line 2 is no line of an ")

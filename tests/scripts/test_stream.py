@@ -173,7 +173,7 @@ def test_what_is_no_text(stream, data: bytes, out: int, sentence: str) -> None:
             "--beam is an option of --search beam, and not of this run, which is decoded by online search: add ",
         ),
         (["--mode", "soft"], "--mode is an option of --search greedy or sample or beam, and not of this run"),
-        (["--k", 3], "--k is an option of --search wait_k, and not of this run"),
+        (["--wait-k", 3], "--wait-k is an option of --search wait_k, and not of this run"),
         (["--device", "gpu"], "--device gpu is an invalid choice"),
     ],
 )

@@ -114,14 +114,14 @@ def test_links_are_those_of_align(call, hard: bool, trained: Path, trained_hard:
             "--search wait_k shows the model only the source tokens read so far: it needs",
         ),
         (
-            ["--search", "wait_k", "--k", 0],
+            ["--search", "wait_k", "--wait-k", 0],
             "two\n",
-            "--k 0 is not possible: input should be greater than or equal to 1",
+            "--wait-k 0 is not possible: input should be greater than or equal to 1",
         ),
         (
-            ["--k", 3],
+            ["--wait-k", 3],
             "two\n",
-            "--k is an option of --search wait_k, and not of this run, which is decoded by beam search",
+            "--wait-k is an option of --search wait_k, and not of this run, which is decoded by beam search",
         ),
         (["--beam", 0], "two\n", "--beam 0 is not possible: input should be greater than or equal to 1"),
         (

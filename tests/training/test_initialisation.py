@@ -11,8 +11,8 @@ import pytest
 import torch
 
 import mt
-from mt.__main__ import main
 from mt.cli.command import compose
+from mt.cli.train import main
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.data.tokenizer import UNK, TokenizerConfig, Tokenizers
@@ -94,8 +94,9 @@ def run_train(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, texts: Path) -> C
         options = [] if any(one.startswith("dataset=") for one in arguments) else options
         given = [] if arguments[0].startswith("resume=") else [*options, *sizes]
         given += [] if any(one.startswith(("resume=", "folder=")) for one in arguments) else ["folder=new"]
-        monkeypatch.setattr(sys, "argv", ["train.py", *given, *arguments])
-        compose(main, "config")
+        words = [*given, *arguments]
+        monkeypatch.setattr(sys, "argv", ["train.py", *words])
+        compose(main, "config", words)
         return tmp_path / "new"
 
     return called

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from mt import checkpoint
-from mt.__main__ import main
+from mt.cli.train import main
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.errors import Preempted, UserError

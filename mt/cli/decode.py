@@ -1,0 +1,227 @@
+"""The commands that decode: translate, stream, evaluate, align. Each has its manual, which `--help` prints, then its
+function, which reads the command line and hands over to `mt.decoding` and `mt.evaluation`."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import get_args
+
+from mt.cli.arguments import (
+    add_plot_options,
+    add_run_options,
+    add_search_options,
+    add_unknown_options,
+    chosen_checkpoint,
+    chosen_search,
+    chosen_unknown_words,
+    in_flags,
+    load_translator,
+)
+from mt.cli.parser import Parser, whole_number
+from mt.common.terminal import say
+from mt.decoding.load import repository_of
+from mt.errors import UserError, reported
+from mt.metrics.latency import LatencyUnit
+from mt.search.config import is_online
+from mt.search.revision import revised_search
+from mt.text_io import read_parallel
+
+TRANSLATE = """Translate a file or standard input, one text a line, to standard output.
+
+    python scripts/translate.py RUN source.txt > target.txt
+    python scripts/translate.py RUN < source.txt > target.txt
+    python scripts/translate.py RUN1 RUN2 ... < source.txt > target.txt
+
+Several runs of one vocabulary translate together: by the mean of their probabilities, and the search of the first.
+A blank line gives a blank line. With --n-best each hypothesis has a line `index ||| text ||| score`, where index counts
+the lines of the input from 0. --alignments writes one line of word links (Pharaoh: source-target, from 0) per line of
+output; words are those of `mt.data.words.words`, or characters where the model reads and writes characters.
+
+Into a file or a pipe a translation is written as it is; on a terminal, what in it would give the terminal orders
+(control characters, turns of a line's direction) is shown as an escape.
+
+--plots draws what each best text attended to, DIR/0000.png for the first line and so on: a heatmap of pieces, or with
+--plot-words of words, with a sound's spectrogram, or for each piece or word a panel of the picture.
+
+Where the model reads sound or pictures, each line is a path, or FILE such a file itself; links are then from positions.
+"""
+
+
+def translate(arguments: Sequence[str] | None = None) -> None:
+    parser = Parser(TRANSLATE)
+    several = "several: their ensemble; at last FILE, text, plain or .gz, else standard input"
+    add_run_options(parser, several=several, engine=True)
+    parser.add_argument("--n-best", type=int, metavar="N", help="hypotheses of each line, at most as many as the beam")
+    parser.flags_of_options["search.n_best"] = "--n-best"
+    parser.add_argument("--alignments", type=Path, metavar="FILE", help="where to write word links")
+    parser.add_argument("--plots", type=Path, metavar="DIR", help="where to draw the attention, a file a line")
+    add_plot_options(parser)
+    add_search_options(parser)
+    add_unknown_options(parser)
+    parser.add_argument(
+        "--buffer-size", type=whole_number(1, 10**9), default=1000, metavar="N", help="lines read at once (1: each)"
+    )
+    options = parser.parse_args(arguments)
+    if (options.plot_format, options.plot_words) != (None, None) and options.plots is None:
+        parser.error("--plot-format and --plot-words are about --plots DIR: add that, or leave them out")
+    # What is no folder at the end is the text.
+    path = options.run.pop() if len(options.run) > 1 and not options.run[-1].is_dir() else None
+    with reported(), in_flags():
+        from mt.decoding.lines import LineFiles, translate_lines
+
+        translator = load_translator(options)
+        search = chosen_search(options, translator.config.search)
+        unknown = chosen_unknown_words(options, translator)
+        plot_words = bool(options.plot_words)
+        files = LineFiles(options.alignments, options.plots, options.plot_format, plot_words=plot_words)
+        size = options.buffer_size
+        translate_lines(translator, path, search, files, unknown, lines_at_once=size, numbered=bool(options.n_best))
+
+
+STREAM = """Translate while the source is still arriving: words from a pipe or a keyboard, or sound, to standard output.
+
+    some-recogniser | python scripts/stream.py RUN
+    python scripts/stream.py RUN
+    python scripts/stream.py RUN --audio FILE
+    arecord -q -t raw -f S16_LE -c 1 -r 16000 | python scripts/stream.py RUN --audio -
+
+A word is read when white space follows it, and a newline ends the sentence; each target word is written as soon as it
+is certain, and never taken back. Models that read and write characters do so character by character.
+
+Models that read sound take --audio: a file in any form that they were trained on, of any length, which is read as if
+it arrived; or -, raw samples from standard input: 16-bit little-endian integers, one channel, at the rate of the run
+(dataset.field.rate; half a sample at the end is left out). The end of the sound ends the line.
+
+--show draws what is read and written as a staircase instead, of sound the second up to which it was read:
+
+    Two young men ┓ Zwei
+                  ┗ are ┓ junge
+                        ┃ Männer
+"""
+
+
+def stream(arguments: Sequence[str] | None = None) -> None:
+    parser = Parser(STREAM)
+    add_run_options(parser)
+    add_search_options(parser)
+    parser.add_argument("--audio", metavar="FILE", help="the sound to read; -: raw samples from standard input")
+    parser.add_argument("--show", action="store_true", help="draw what is read and written as a staircase")
+    options = parser.parse_args(arguments)
+    with reported(), in_flags():
+        from mt.decoding.streaming.live import translate_live
+        from mt.search.revision import online_search
+
+        translator = load_translator(options)
+        search = chosen_search(options, online_search(translator.config.search))
+        translate_live(translator, search, options.audio, show=options.show)
+
+
+EVALUATE = """Decode and score a split of the corpus that a run was trained on.
+
+    python scripts/evaluate.py RUN [--split dev] [--search greedy] [--beam 10] [--checkpoint last]
+
+Prints the scores, and writes results.json, hypotheses/ and alignments/ to --out, by default
+RUN/evaluations/<split>-<checkpoint>-<search>, with the options that differ from the run's own, such as
+test-best-beam-beam_size=10; the test results that training left in RUN itself are not touched. Of hf://OWNER/NAME
+they go to outputs/OWNER/NAME/evaluations/... in the working directory.
+
+Several runs of one vocabulary are decoded together (RUN1 RUN2 ...): the mean of their probabilities, on the data and by
+the search of the first, below which the results are then, as in ensemble-of-2-test-best-beam.
+"""
+
+
+_OTHERWISE = ", or decode your text with scripts/translate.py and score it with scripts/score.py"
+
+
+def evaluate(arguments: Sequence[str] | None = None) -> None:
+    parser = Parser(EVALUATE)
+    add_run_options(parser, several="of several, their ensemble", engine=True)
+    parser.add_argument("--split", default="test", choices=("test", "dev"))
+    add_search_options(parser)
+    add_plot_options(parser)
+    add_unknown_options(parser)
+    parser.add_argument(
+        "--latency-unit", choices=get_args(LatencyUnit), help="of online decoding; else as the run was configured"
+    )
+    parser.add_argument("--corpora", type=Path, default=Path("outputs/corpora"), help="where prepared corpora are kept")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="where to write")
+    options = parser.parse_args(arguments)
+    unit = options.latency_unit
+    run = options.run[0]
+    # What is downloaded lies in a cache, where nobody looks for results.
+    repository = repository_of(str(run))
+    home = run if repository is None else Path("outputs") / repository
+    with reported(), in_flags():
+        from data_prep.run_corpus import corpus_of_run
+        from mt.evaluation.run_evaluation import PlotOptions, RunEvaluation
+
+        translator = load_translator(options)
+        config = translator.config
+        search = chosen_search(options, config.search)
+        if unit and not is_online(search):
+            raise UserError(
+                f"--latency-unit {unit} is of searches that write while they read, and {search.name} search does not: "
+                "add --search online or --search wait_k, or leave it out"
+            )
+        corpus = corpus_of_run(config, options.corpora, translator.tokenizers, str(options.run[0]), _OTHERWISE)
+        split = corpus.split(options.split)
+        if not len(split):
+            raise UserError(f"{config.dataset.name} has no {options.split} split: choose --split dev")
+        checkpoint = chosen_checkpoint(options)
+        unknown = chosen_unknown_words(options, translator)
+        evaluation = RunEvaluation(options.run, checkpoint, options.split, search, options.precision, unit, unknown)
+        plots = PlotOptions(options.plot_words, options.plot_format)
+        evaluation.write(translator, split, options.out or home / "evaluations" / evaluation.name(config.search), plots)
+
+
+ALIGN = """Forced alignment: which source word has most of the attention as a model is given each word of a translation.
+
+    python scripts/align.py RUN --source corpus.en --target corpus.de [--gold corpus.links] > corpus.pharaoh
+
+Prints a line of word links (Pharaoh: source-target, from 0) for each pair of lines. Words are those of
+`mt.data.words.words`, where punctuation marks are words, or characters where the model reads and writes characters;
+with --words blanks they are what stands between blanks, as in gold links of text that is tokenised already. --gold, in
+the same format and of the same words, with ipj for possible links, adds the alignment error rate on standard error;
+with --one-based it counts from 1. A gold link to a word that is not there is refused.
+"""
+
+
+def align(arguments: Sequence[str] | None = None) -> None:
+    parser = Parser(ALIGN)
+    add_run_options(parser)
+    parser.add_argument("--source", type=Path, required=True, metavar="FILE")
+    parser.add_argument("--target", type=Path, required=True, metavar="FILE")
+    parser.add_argument("--gold", type=Path, metavar="FILE")
+    parser.add_argument(
+        "--words",
+        choices=("marks", "blanks"),
+        help="marks: punctuation marks are words, too; blanks: as blanks part them",
+    )
+    parser.add_argument("--one-based", action="store_true", help="the gold links count words from 1")
+    add_search_options(parser, ["mode"])
+    options = parser.parse_args(arguments)
+    with reported(), in_flags():
+        from mt.decoding.modes import decodes_hard
+        from mt.evaluation.drawings import WORDS, read_gold
+        from mt.metrics.alignment import alignment_error_rate, to_pharaoh
+
+        paths = [path for path in (options.source, options.target, options.gold) if path]
+        sources, targets, *gold = read_parallel(paths, "pair")
+        gold_links = []
+        if gold:
+            name = str(options.gold)
+            gold_links = read_gold(gold[0], sources, targets, options.words, name=name, one_based=options.one_based)
+        translator = load_translator(options)
+        translator.refuse_long(sources, f"{options.source}, line")
+        translator.refuse_long(targets, f"{options.target}, line")
+        if gold or options.words:
+            translator.link_unit = WORDS[options.words or "marks"]
+        hard = None
+        if options.mode:
+            search = revised_search(translator.config.search, {"name": "greedy", "mode": options.mode})
+            hard = decodes_hard(search, translator.model)
+        links = [pair.links for pair in translator.align(sources, targets, hard=hard)]
+        print("\n".join(map(to_pharaoh, links)), flush=True)
+        if gold:
+            score = alignment_error_rate(links, gold_links)
+            say(f"aer {score.score:.2f}  {score.signature}", sys.stderr)

@@ -1,0 +1,241 @@
+"""The command score: its manual, the options by which texts are compared, and the tasks. No option is accepted and
+ignored."""
+
+import argparse
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import get_args
+
+from mt.cli.parser import Parser, typed_flags
+from mt.common.terminal import say
+from mt.data.tokenizer import load_tokenizer
+from mt.errors import UserError, reported
+from mt.metrics import DEFAULTS, METRICS, require_known
+from mt.metrics.base import PLAIN, ROUGE_PROTOCOLS, Score, Settings
+from mt.metrics.bleu import TOKENIZERS, require_tokenizer
+from mt.metrics.files import score_files, score_log
+from mt.metrics.languages import require_language
+from mt.metrics.latency import LatencyUnit
+from mt.metrics.rouge import require_rouge_tokenizer
+from mt.text_io import read_parallel
+
+SCORE = """Score plain text files: BLEU and chrF for translation, ROUGE for summarization, or any --metrics; a log of
+simultaneous translation, by its latency too; or pairs of lines, by the probability that a run gives them.
+
+    python scripts/score.py [--task translation] hypotheses.txt references.txt [more-references.txt ...]
+    python scripts/score.py --metrics bleu,chrf,ter,wer,cer,accuracy hypotheses.txt references.txt
+    python scripts/score.py --task summarization --lead 10 sources.txt references.txt
+    python scripts/score.py --task simultaneous [--latency-unit char] --log instances.log
+    python scripts/score.py --task likelihood --run RUN [RUN ...] --source sources.txt --target targets.txt
+
+Line n of each file belongs to line n of the others; /dev/stdin is standard input. A blank line of one of several files
+of references is none. --lead N scores the first N words of each line, the baseline of summarization; words are what
+stands between blanks, or --rouge-tokenizer's. Under --rouge-protocol duc whole sources are one too: 75 bytes count.
+
+A log is an instances.log of RUN/hypotheses or of SimulEval, with the references in it. Its latency is that of SimulEval
+1.1.4 (AP, AL, LAAL, DAL) and OmniSTEval 0.1.10 (YAAL, and SWF and EFSW, whose difference shows a degenerate policy).
+
+The likelihood of a pair is a line `score ||| log-probability ||| pieces ||| log-probability of each piece`, natural
+logarithms, EOS included; with --json an object. The score is the log-probability over ((5 + pieces) / 6)^a, what a beam
+ranks by; a is --length-penalty, else the run's own. The mean over all pieces, and the perplexity, go to standard error.
+Several runs are an ensemble.
+"""
+
+
+def score(arguments: Sequence[str] | None = None) -> None:
+    parser = Parser(SCORE)
+    parser.add_argument(
+        "--task",
+        default="translation",
+        choices=(*DEFAULTS, LIKELIHOOD),
+        help="chooses the metrics where none are named",
+    )
+    add_metric_options(parser)
+    add_task_options(parser)
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("texts", type=Path, nargs="*", metavar="FILE", help="the hypotheses, then their references")
+    options = parser.parse_args(arguments)
+    with reported():
+        run_task(options)
+
+
+# The options by which texts are compared.
+
+OF_METRICS = {
+    "bleu": ("bleu_tokenizer", "target_language"),
+    "rouge": ("rouge_tokenizer", "rouge_protocol", "no_stem", "drop_unk", "multi"),
+}
+"""Options that one metric alone has, by that metric."""
+OF_TEXTS = ("metrics", "lowercase", *(option for options in OF_METRICS.values() for option in options))
+
+
+def add_metric_options(parser: argparse.ArgumentParser) -> None:
+    """Adds what texts are compared by; options that are left out are as in a run."""
+    parser.add_argument("--metrics", metavar="A,B", help=f"of {', '.join(METRICS)}")
+    parser.add_argument("--target-language", metavar="CODE", help="zh, ja, ...; else what the first references end in")
+    parser.add_argument("--lowercase", action="store_true", help="compare without regard to case (case:lc)")
+    parser.add_argument("--bleu-tokenizer", help=f"of BLEU: {', '.join(TOKENIZERS)}; else by the target language")
+    parser.add_argument("--rouge-tokenizer", help=f"{PLAIN.tokenizer}, or another one of BLEU's, for other scripts")
+    parser.add_argument("--rouge-protocol", choices=ROUGE_PROTOCOLS, help="plain; duc: recall at 75 bytes")
+    parser.add_argument("--no-stem", action="store_true", help="ROUGE compares words, not their stems")
+    parser.add_argument("--drop-unk", action="store_true", help="ROUGE does not count <unk>, unk and UNK")
+    parser.add_argument("--multi", choices=("max", "mean"), help="ROUGE over several references; else max")
+
+
+def chosen_metrics(options: argparse.Namespace, *, lead: bool = False) -> Sequence[str]:
+    """Returns the names of the metrics, by default those of the task.
+
+    lead: whether ROUGE's tokenizer cuts beginnings of sources.
+
+    Raises:
+        UserError: a value is none of those that there are, or an option is of a metric that is not chosen.
+    """
+    names = DEFAULTS[options.task] if options.metrics is None else options.metrics.split(",")
+    require_known(names, "--metrics")
+    require_tokenizer(options.bleu_tokenizer, "--bleu-tokenizer")
+    require_language(options.target_language, "--target-language")
+    if options.rouge_tokenizer is not None:
+        require_rouge_tokenizer(options.rouge_tokenizer, "--rouge-tokenizer")
+    for metric, metric_options in OF_METRICS.items():
+        needless = typed_flags(options, (name for name in metric_options if not (lead and name == "rouge_tokenizer")))
+        if metric not in names and needless:
+            raise UserError(
+                f"{needless[0]} is an option of the metric {metric}, and the metrics are {','.join(names)}: leave it "
+                f"out, or add {metric} to --metrics"
+            )
+    if options.no_stem and options.rouge_tokenizer not in (None, PLAIN.tokenizer):
+        raise UserError(
+            f"--no-stem is about English stems, and with --rouge-tokenizer {options.rouge_tokenizer} there are none: "
+            "leave it out"
+        )
+    return names
+
+
+def settings_of(options: argparse.Namespace, language: str | None) -> Settings:
+    """Returns what the metrics are made with. language: of the references."""
+    protocol = ROUGE_PROTOCOLS[options.rouge_protocol or "plain"]
+    rouge = replace(
+        protocol,
+        stem=not options.no_stem,
+        keep_unk=not options.drop_unk,
+        multi=options.multi or protocol.multi,
+        tokenizer=options.rouge_tokenizer or protocol.tokenizer,
+    )
+    return Settings(language, options.bleu_tokenizer, rouge, options.lowercase)
+
+
+# The tasks.
+
+SIMULTANEOUS = "simultaneous"
+LIKELIHOOD = "likelihood"
+OF_LOGS = ("log", "latency_unit", "spm_model", "no_use_ref_len")
+OF_RUNS = ("run", "source", "target", "length_penalty", "checkpoint", "device")
+
+
+def add_task_options(parser: argparse.ArgumentParser) -> None:
+    """Adds the options that one task alone has."""
+    parser.add_argument("--lead", type=int, metavar="N", help="score the first N words of each line")
+    parser.add_argument("--log", type=Path, metavar="FILE", help="an instances.log, whose latency is scored, too")
+    help_text = "of a log's targets: word, where none is named"
+    parser.add_argument("--latency-unit", choices=get_args(LatencyUnit), help=help_text)
+    help_text = "a run's tokenizer.model, for --latency-unit subword"
+    parser.add_argument("--spm-model", type=Path, metavar="FILE", help=help_text)
+    parser.add_argument("--no-use-ref-len", action="store_true", help="AP, AL and LAAL by the hypothesis's length")
+    parser.add_argument("--run", type=Path, nargs="+", metavar="RUN", help="whose probability pairs are scored by")
+    parser.add_argument("--source", type=Path, metavar="FILE", help="of the pairs")
+    parser.add_argument("--target", type=Path, metavar="FILE", help="of the pairs")
+    parser.add_argument("--length-penalty", type=float, metavar="A", help="of likelihoods; else the run's own")
+    parser.add_argument("--checkpoint", help="of a run: best, where none is named, last, average or ema")
+    parser.add_argument("--device", help="of a run: auto, cpu, cuda, cuda:1, mps")
+
+
+def run_task(options: argparse.Namespace) -> None:
+    """Prints what the task is to print. Raises UserError for options that do not fit, and as the functions it calls."""
+    if options.task == LIKELIHOOD:
+        _likelihoods(options)
+        return
+    scores = _of_log(options) if options.task == SIMULTANEOUS else _of_files(options)
+    if options.json:
+        say(json.dumps({name: asdict(score) for name, score in scores.items()}, indent=2))
+    else:
+        say("\n".join(f"{name:<9} {score.score:6.2f}  {score.signature}" for name, score in scores.items()))
+
+
+def _of_files(options: argparse.Namespace) -> dict[str, Score]:
+    _refuse(options, OF_LOGS, SIMULTANEOUS)
+    _refuse(options, OF_RUNS, LIKELIHOOD)
+    if len(options.texts) < 2:
+        raise UserError(
+            f"--task {options.task} compares with references: give HYPOTHESES, then files of references; see --help"
+        )
+    hypotheses, *references = options.texts
+    if options.lead is not None and (options.lead < 1 or options.task != "summarization"):
+        raise UserError("--lead N is a baseline of --task summarization: give it there, with N at least 1")
+    _refuse_pipes(options.texts)
+    names = chosen_metrics(options, lead=options.lead is not None)
+    settings = settings_of(options, options.target_language or references[0].name)
+    return score_files(names, settings, hypotheses, references, lead=options.lead)
+
+
+def _of_log(options: argparse.Namespace) -> dict[str, Score]:
+    _refuse(options, OF_RUNS, LIKELIHOOD)
+    if options.texts or options.lead is not None or options.log is None:
+        log = options.log or (options.texts or ["FILE"])[0]
+        raise UserError(
+            f"--task {SIMULTANEOUS} takes a log, which holds the references: write --log {log}, without other files "
+            "and --lead"
+        )
+    unit: LatencyUnit = options.latency_unit or "word"
+    if (unit == "subword") != (options.spm_model is not None):
+        raise UserError(
+            "--latency-unit subword and --spm-model FILE go together: the model counts the references' subwords"
+        )
+    _refuse_pipes([options.log])
+    names = chosen_metrics(options)
+    return score_log(
+        names,
+        settings_of(options, options.target_language),
+        options.log,
+        unit=unit,
+        count_subwords=load_tokenizer(options.spm_model).count_pieces if options.spm_model else len,
+        reference_length=not options.no_use_ref_len,
+    )
+
+
+def _likelihoods(options: argparse.Namespace) -> None:
+    # Not above: the other tasks need no torch.
+    from mt.decoding.load import load
+    from mt.evaluation.likelihood import likelihoods_of_lines, print_likelihoods
+
+    _refuse(options, OF_LOGS, SIMULTANEOUS)
+    for flag in typed_flags(options, (*OF_TEXTS, "lead")):
+        raise UserError(f"{flag} is about texts that are compared, which --task {LIKELIHOOD} does not: leave it out")
+    if options.texts or None in (options.run, options.source, options.target):
+        *runs, source, target = map(str, options.texts if len(options.texts) > 2 else ("RUN", "FILE", "FILE"))
+        raise UserError(
+            f"--task {LIKELIHOOD} takes a run, or several, and two files: write --run {' '.join(runs)} --source "
+            f"{source} --target {target}"
+        )
+    if options.length_penalty is not None and not 0 <= options.length_penalty <= 100:
+        raise UserError(f"--length-penalty {options.length_penalty} is not possible: give a number from 0 to 100")
+    paths = (options.source, options.target)
+    _refuse_pipes(paths)
+    texts = read_parallel(paths, "pair")
+    translator = load(options.run, checkpoint=options.checkpoint or "best", device=options.device or "auto")
+    likelihoods = likelihoods_of_lines(translator, paths, texts, length_penalty=options.length_penalty)
+    print_likelihoods(likelihoods, as_json=options.json)
+
+
+def _refuse(options: argparse.Namespace, names: Sequence[str], task: str) -> None:
+    """Raises UserError where one of the options, which are those of another task, is on the command line."""
+    for flag in typed_flags(options, names):
+        raise UserError(f"{flag} is an option of --task {task}: leave it out, or add that")
+
+
+def _refuse_pipes(paths: Sequence[Path]) -> None:
+    for path in paths:
+        # A pipe of the shell, <(command), has its writer; a named one would be waited for without end.
+        if path.is_fifo() and not str(path).startswith(("/dev/", "/proc/")):
+            raise UserError(f"{path} is a named pipe: give a file, or /dev/stdin and the text on standard input")
