@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from mt.models.attention import ATTENTIONS
-from mt.models.attention.energies import ENERGIES
+from mt.models.attention.energy import ENERGIES
 from mt.models.encoders import Encoded
 
 SIZE = 6

@@ -13,7 +13,6 @@ TRAINING_STEP = ("mt/training/loop.py",)
 # In the order in which one reads them, from the attention up to the update.
 MOCHA = (
     *ATTENTION,
-    "mt/models/attention/memory.py",
     "mt/models/attention/energy.py",
     *MECHANISM,
     "mt/models/attention/mocha.py",

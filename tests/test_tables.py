@@ -7,7 +7,7 @@ import pytest
 from mt.cli.command import CONF
 from mt.data.fields import FIELDS
 from mt.models.attention import ATTENTIONS
-from mt.models.attention.energies import ENERGIES, build_energy
+from mt.models.attention.energy import ENERGIES, build_energy
 from mt.models.attention.local import LocalMConfig
 from mt.models.decoders import DECODERS
 from mt.models.encoders import ENCODERS

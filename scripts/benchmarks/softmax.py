@@ -16,7 +16,7 @@ from torch import Tensor
 from mt.kernels.compiled import Loop, compiled
 from mt.kernels.hard_step import ENERGY, MATRIX, attend, energy_of, energy_terms, matrix_terms, query_at, scale_of
 from mt.kernels.numba_loops import ANY_ORDER, rational_tanh
-from mt.models.attention.memory import Memory
+from mt.models.attention.base import Memory
 
 Softmax = Callable[[Tensor], tuple[Tensor, Tensor]]
 """From a query [1, Q] to a context [1, V] and weights [1, S], or from queries [1, T, Q] to [1, T, V] and [1, T, S]."""

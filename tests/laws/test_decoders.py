@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from mt.models.attention import build_attention
-from mt.models.attention.windows import scattered
+from mt.models.attention.base import scattered
 from mt.models.decoders import DECODERS, Decoder, DecoderMemory, DecoderParts
 from mt.models.encoders import Encoded
 from mt.models.frontends.embedding import Embedding, EmbeddingConfig

@@ -8,12 +8,11 @@ from torch import Tensor
 
 from mt.data.batches import Batch
 from mt.errors import UserError
-from mt.models.attention.energy import GeneralConfig
+from mt.models.attention.base import scattered
+from mt.models.attention.energy import GeneralConfig, LocationConfig
 from mt.models.attention.global_ import DotAttentionConfig, GeneralAttentionConfig, LocationAttentionConfig
-from mt.models.attention.location import LocationConfig
 from mt.models.attention.monotonic import MonotonicConfig
 from mt.models.attention.none import NoneConfig
-from mt.models.attention.windows import scattered
 from mt.models.config import ModelConfig
 from mt.models.decoders.luong import LuongConfig
 from mt.models.encoders import ENCODERS

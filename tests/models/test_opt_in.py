@@ -9,12 +9,11 @@ from torch import Tensor
 
 from mt.kernels.lstm import LSTM
 from mt.models.attention import ATTENTIONS, Attention, AttentionOutput, Memory, build_attention
-from mt.models.attention.energies import ENERGIES
-from mt.models.attention.energy import Energy, Scaled
-from mt.models.attention.global_ import SoftmaxAttention
+from mt.models.attention.base import scattered
+from mt.models.attention.energy import ENERGIES, Energy, Scaled
+from mt.models.attention.global_ import SoftmaxAttention, as_dot_products
 from mt.models.attention.mocha import Chunkwise
 from mt.models.attention.monotonic import Monotonic
-from mt.models.attention.windows import scattered
 from mt.models.decoders import DECODERS, Decoder, DecoderParts
 from mt.models.decoders.recurrence import Recurrence
 from mt.models.encoders import Encoded, Encoder
@@ -143,9 +142,8 @@ def test_attentions(name: str, pieces: dict[str, Any], batch, shake) -> None:
 def test_a_subclass_that_opts_into_its_parents_fast_paths_has_them(name: str, batch, shake) -> None:
     kind = ATTENTIONS[name]
     plain = derived(kind)
-    named = derived(kind, opts_into=("forward", "as_dot_product"))
-    assert plain.forward is Attention.forward and plain.as_dot_product is Attention.as_dot_product
-    assert named.forward is kind.forward and named.as_dot_product is kind.as_dot_product
+    named = derived(kind, opts_into=("forward",))
+    assert plain.forward is Attention.forward and named.forward is kind.forward
     for each in (plain, named):
         for hard in (False, True) if kind.supports_hard else (False,):
             agrees(shake(built(each)), batch, hard)
@@ -176,7 +174,7 @@ def test_energies(energy: str, scaled: bool, batch, shake) -> None:
         else:
             attention.energy = other
         attention = shake(attention)
-        assert attention.as_dot_product(attention.init_memory(batch.encoded), 3) is None
+        assert as_dot_products(attention, attention.init_memory(batch.encoded), 3) is None
         agrees(attention, batch, False)
         if chosen.supports_hard:
             agrees(attention, batch, True)

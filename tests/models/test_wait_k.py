@@ -8,7 +8,7 @@ from mt.data.batches import Batch
 from mt.decoding.modes import require_wait_k
 from mt.errors import UserError
 from mt.models.attention import ATTENTIONS
-from mt.models.attention.energies import ENERGIES
+from mt.models.attention.energy import ENERGIES
 from mt.models.attention.global_ import GeneralAttentionConfig
 from mt.models.attention.local import LocalMConfig
 from mt.models.config import ModelConfig

@@ -9,8 +9,7 @@ from torch import nn
 from mt.common.options import parse
 from mt.config import Config
 from mt.models.attention import ATTENTIONS, energy
-from mt.models.attention.energies import ENERGIES
-from mt.models.attention.location import Location, LocationConfig
+from mt.models.attention.energy import ENERGIES, Location, LocationConfig
 from mt.models.config import ModelConfig
 from mt.models.decoders import DECODERS
 from mt.models.encoders import ENCODERS

@@ -4,13 +4,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Union
 
 from pydantic import Field
 
-from mt.models.attention.base import Attention, AttentionOutput, AttentionStep, State
+from mt.models.attention.base import Attention, AttentionOutput, AttentionStep, Memory, State
 from mt.models.attention.coverage import Coverage
 from mt.models.attention.global_ import Bahdanau, Concat, Dot, General, Location
 from mt.models.attention.local import LocalM, LocalP
 from mt.models.attention.location_aware import LocationAware
 from mt.models.attention.matcha import MAtChA
-from mt.models.attention.memory import Memory
 from mt.models.attention.milk import MILk
 from mt.models.attention.mocha import MoChA
 from mt.models.attention.monotonic import Monotonic

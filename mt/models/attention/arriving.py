@@ -8,10 +8,8 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from mt.kernels.padding import append
-from mt.models.attention.base import Attention, State
-from mt.models.attention.memory import Memory
-from mt.models.attention.windows import window
-from mt.models.encoders import Encoded
+from mt.models.attention.base import Attention, Memory, State
+from mt.models.encoders.base import Encoded
 
 
 def extend(attention: Attention, memory: Memory | None, encoded: Encoded, complete: Bool[Tensor, " B"]) -> Memory:
@@ -47,9 +45,21 @@ def drop_prefix(memory: Memory, needed: Sequence[int]) -> Memory:
     shift = torch.tensor(dropped, device=memory.mask.device)
     lengths = memory.mask.sum(1) - shift
     size = int(lengths.max())
-    parts = [window(part, dropped, size) for part in positions(memory)]
+    parts = [_window(part, dropped, size) for part in positions(memory)]
     mask = torch.arange(size, device=lengths.device) < lengths[:, None]
     return with_positions(memory, parts, mask)._replace(first=shift if memory.first is None else memory.first + shift)
+
+
+def _window(part: Tensor, begin: Sequence[int], size: int) -> Tensor:
+    """Returns columns begin .. begin + size - 1 of the rows of part [B, S, ...], as [B, size, ...].
+
+    Beyond the last column it repeats that; of a part with one row it is a view, cut at the last column.
+    """
+    if part.shape[0] == 1:  # len of a tensor takes as long as a slice of it
+        return part[:, begin[0] : begin[0] + size]
+    columns = torch.tensor(begin, device=part.device)[:, None] + torch.arange(size, device=part.device)
+    lines = torch.arange(part.shape[0], device=part.device)
+    return part[lines[:, None], columns.clamp(max=part.shape[1] - 1)]
 
 
 def positions(memory: Memory) -> list[Tensor]:

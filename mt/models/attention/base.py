@@ -1,22 +1,59 @@
-"""The four verbs of an attention mechanism, and their law."""
+"""The four verbs of an attention mechanism, and their law.
+
+`Memory` is a source as attention sees it, `AttentionStep` and `AttentionOutput` are the attention of one target step
+and of all, and `Attention` has the verbs.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
-from jaxtyping import Bool, Float
+import torch
+from jaxtyping import Bool, Float, Int
 from pydantic import BaseModel
 from torch import Tensor, nn
 
-from mt.kernels.input_feeding import DotProductAttention
-from mt.models.attention.memory import Memory
-from mt.models.attention.windows import stacked
-from mt.models.encoders import Encoded
+from mt.models.encoders.base import Encoded
 from mt.models.opt_in import OptIn
 from mt.step import Attended
 
 State = tuple[Tensor, ...]
 """What the next step needs to know of the steps before: batch-first tensors, so that a search can reorder them."""
+
+
+class Memory(NamedTuple):
+    """Keys are projected once per source; the memory is returned and passed, never stored on a module."""
+
+    keys: tuple[Tensor, ...]
+    """What energies compare queries with; each [B, S, ...]."""
+    values: Tensor
+    """[B, S, V]: what contexts are made of."""
+    mask: Tensor
+    """[B, S] bool, S at least 1: true on real positions, the EOS included; padding is on the right. A source of which
+    nothing is known yet has none."""
+    complete: Tensor | None = None
+    """[B] bool: false where the source goes on (see `mt.models.attention.arriving`); None: all sources are complete."""
+    first: Tensor | None = None
+    """[B] int64: the source position of column 0, where earlier ones were dropped; None: 0."""
+    visible_from: Tensor | None = None
+    """[B, S] int64: the first target step, counted from 0, that may attend to each position, for the attentions that
+    support wait-k; None: every step may attend to all of them."""
+    tokens: Tensor | None = None
+    """[B, S] int64: the source's, where the decoder copies some; else None."""
+
+    def visible(self, steps: Int[Tensor, "B T"]) -> Bool[Tensor, "B _ S"]:
+        """Returns the real positions that each of these target steps, counted from 0, may attend to."""
+        if self.visible_from is None:
+            return self.mask[:, None]
+        return self.mask[:, None] & (self.visible_from[:, None] <= steps[..., None])
+
+    def contexts(self, weights: Float[Tensor, "B T S"]) -> Float[Tensor, "B T V"]:
+        """Returns the sum of the values, each times its weight, in the type of the values."""
+        return weights.to(self.values.dtype) @ self.values
+
+    def is_last(self) -> Bool[Tensor, "B S"]:
+        """Returns a mask that is true on the last real position of each source."""
+        return self.mask & ~torch.nn.functional.pad(self.mask, (0, 1))[:, 1:]
 
 
 class AttentionStep(NamedTuple):
@@ -46,14 +83,40 @@ class AttentionOutput(NamedTuple):
     @classmethod
     def stack(cls, steps: Sequence[AttentionStep], width: int) -> "AttentionOutput":
         """Stacks single steps over sources of `width` positions."""
-        return cls(*stacked(steps, width))
+        fields = zip(*(_over_source(step, width) for step in steps), strict=True)
+        stacked: Any = (None if of_steps[0] is None else torch.stack(of_steps, 1) for of_steps in fields)
+        return cls(*stacked)
+
+    def only_step(self, state: State, stops: Tensor | None = None) -> AttentionStep:
+        """Returns the only step where T = 1. state: the state after it."""
+        context, weights, alpha, p_choose = (None if part is None else part[:, 0] for part in self)
+        assert context is not None
+        return AttentionStep(context, Attended(weights, stops), state, alpha, p_choose)
+
+
+def _over_source(step: AttentionStep, width: int) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
+    """Returns the fields of an `AttentionOutput` over whole sources of `width` positions, of one step."""
+    weights, stops, first, _ = step.attended
+    weights = weights if first is None else scattered(weights, first, width)
+    alpha = step.alpha
+    if alpha is None and stops is not None:  # a step that gives its stop alone: one-hot, or all zeros for none
+        alpha = (torch.arange(width, device=weights.device) == stops[:, None]).to(weights.dtype)
+    return step.context, weights, alpha, step.p_choose
+
+
+def scattered(weights: Float[Tensor, "B W"], first: Int[Tensor, " B"], width: int) -> Float[Tensor, "B S"]:
+    """Returns weights [B, S] over whole sources of `width` positions, from those of windows that begin at `first`."""
+    columns = first[:, None] + torch.arange(weights.shape[1], device=first.device)
+    # Room for a window that goes on beyond the end, where its weights are 0.
+    whole = weights.new_zeros(len(weights), width + weights.shape[1])
+    return whole.scatter(1, columns, weights)[:, :width]
 
 
 class Attention(OptIn, nn.Module, ABC):
     """Law: `forward(queries)[i]` equals the i-th `step` from `init_state`, for any batch.
     Built as `Class(config, query_size, value_size)`. A subclass opts into what holds of `opt_in` (see `OptIn`)."""
 
-    opt_in = ("forward", "as_dot_product", "monotonic", "supports_wait_k")
+    opt_in = ("forward", "monotonic", "supports_wait_k")
     Config: ClassVar[type[BaseModel]]
     """The options, a frozen pydantic class whose `name` is the key in the table."""
     supports_hard: ClassVar[bool] = False
@@ -97,10 +160,6 @@ class Attention(OptIn, nn.Module, ABC):
             steps.append(self.step(query, memory, state, hard=hard))
             state = steps[-1].state
         return AttentionOutput.stack(steps, memory.mask.shape[1])
-
-    def as_dot_product(self, memory: Memory, steps: int) -> DotProductAttention | None:
-        """Returns a softmax over dot products, whose gradient a decoder can compute itself; None of others."""
-        return None
 
     def first_needed(self, state: State) -> Sequence[int] | None:
         """Returns the first position that hard steps from `state` on can use, of each row; None where it is any."""

@@ -14,10 +14,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from mt.kernels.linear import Linear
-from mt.models.attention.base import Attention, AttentionStep, State
+from mt.models.attention.base import Attention, AttentionStep, Memory, State
 from mt.models.attention.energy import Concat, ConcatConfig
-from mt.models.attention.memory import Memory
-from mt.models.encoders import Encoded
+from mt.models.encoders.base import Encoded
 from mt.ops import masked_softmax
 from mt.step import Attended
 

@@ -1,7 +1,8 @@
-"""Energies: how well a source position fits a query (Luong et al. 2015, section 3.1; Bahdanau et al. 2015, A.1.2)."""
+"""Energies: how well a source position fits a query (Luong et al. 2015, section 3.1; Bahdanau et al. 2015, A.1.2), and
+their closed table."""
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import torch
 from jaxtyping import Float
@@ -13,7 +14,7 @@ from mt.errors import UserError
 from mt.kernels.additive import additive_energy
 from mt.kernels.hard_step import PlainEnergy
 from mt.kernels.linear import Linear
-from mt.models.encoders import Encoded
+from mt.models.encoders.base import Encoded
 from mt.models.opt_in import OptIn
 
 
@@ -29,6 +30,12 @@ class ConcatConfig(Options):
     name: Literal["concat"] = "concat"
     attention_dim: int = Field(256, gt=0, le=MAX_SIZE)
     """Hidden units (Bahdanau et al. 2015: 1000; Raffel et al. 2017, appendix D: 512 for translation)."""
+
+
+class LocationConfig(Options):
+    name: Literal["location"] = "location"
+    max_source_length: int = Field(128, gt=0, le=MAX_SIZE)
+    """Source positions, EOS included, that there are scores for; a longer source is refused."""
 
 
 class Energy(OptIn, nn.Module, ABC):
@@ -129,6 +136,43 @@ class Concat(Energy):
         return PlainEnergy(self.project_query(query), keys, self.direction, self.normalized)
 
 
+class Location(Energy):
+    """W s, whose row j scores position j whatever its value (Luong et al. 2015, section 3.1, `location`)."""
+
+    Config = LocationConfig
+    is_dot_product = True
+    max_source_length: int
+
+    def __init__(self, config: LocationConfig, query_size: int, value_size: int, *, normalized: bool = False) -> None:
+        super().__init__()
+        self.size = query_size
+        self.max_source_length = config.max_source_length
+        initial = torch.empty(config.max_source_length, query_size).uniform_(-1, 1)
+        self.positions = nn.Parameter(initial / query_size**0.5)
+
+    def keys(self, encoded: Encoded) -> Float[Tensor, "B S K"]:
+        """Returns rows of W, the same for all sources. Raises UserError where a source has more positions than W has
+        rows."""
+        mask = encoded.mask
+        before = encoded.first_position
+        most = self.max_source_length
+        if before is not None or mask.shape[1] > most:
+            length = int((mask.sum(1) if before is None else mask.sum(1) + before).max())
+            if length > most:
+                raise UserError(
+                    f"a source of {length} tokens is longer than the {most} that location attention has scores for: "
+                    "raise attention.energy.max_source_length (attention.max_source_length for attention=location), or "
+                    "choose another energy"
+                )
+        positions = torch.arange(mask.shape[1], device=mask.device)
+        if before is None:
+            return self.positions[positions.clamp(max=most - 1)].expand(len(mask), -1, -1)
+        return self.positions[(before[:, None] + positions).clamp(max=most - 1)]
+
+    def forward(self, queries: Float[Tensor, "B T Q"], keys: Float[Tensor, "B S K"]) -> Float[Tensor, "B T S"]:
+        return queries @ keys.transpose(1, 2)
+
+
 class Scaled(Energy):
     """g * energy + r, with learned gain g and, where one is given, bias r (Raffel et al. 2017, equations 16 and 17).
 
@@ -155,3 +199,11 @@ class Scaled(Energy):
         energy: Any = self._modules["energy"]
         plain: PlainEnergy | None = energy.as_plain(query, keys)
         return plain and PlainEnergy(*plain[:4], parameters["gain"], parameters.get("bias"))
+
+
+ENERGIES: dict[str, type[Energy]] = {"dot": Dot, "general": General, "concat": Concat, "location": Location}
+EnergyConfig = Annotated[DotConfig | GeneralConfig | ConcatConfig | LocationConfig, Field(discriminator="name")]
+
+
+def build_energy(config: EnergyConfig, query_size: int, value_size: int, *, normalized: bool = False) -> Energy:
+    return ENERGIES[config.name](config, query_size, value_size, normalized=normalized)

@@ -10,13 +10,10 @@ from torch import Tensor
 
 from mt.common.options import Options
 from mt.kernels.input_feeding import DotProductAttention
-from mt.models.attention import energy as energies, location
-from mt.models.attention.base import Attention, AttentionOutput, AttentionStep, State
-from mt.models.attention.energy import ConcatConfig, DotConfig, Energy, GeneralConfig, Scaled
-from mt.models.attention.location import LocationConfig
-from mt.models.attention.memory import Memory
-from mt.models.attention.steps import step_from_output
-from mt.models.encoders import Encoded
+from mt.models.attention import energy as energies
+from mt.models.attention.base import Attention, AttentionOutput, AttentionStep, Memory, State
+from mt.models.attention.energy import ConcatConfig, DotConfig, Energy, GeneralConfig, LocationConfig, Scaled
+from mt.models.encoders.base import Encoded
 from mt.ops import masked_softmax
 
 
@@ -65,7 +62,7 @@ class SoftmaxAttention(Attention):
 
     def step(self, query: Float[Tensor, "B Q"], memory: Memory, state: State, *, hard: bool = False) -> AttentionStep:
         output = self._softmax(query[:, None], memory, memory.visible(state[0][:, None]))
-        return step_from_output(output, (state[0] + 1,))
+        return output.only_step((state[0] + 1,))
 
     def forward(self, queries: Float[Tensor, "B T Q"], memory: Memory, *, hard: bool = False) -> AttentionOutput:
         steps = torch.arange(queries.shape[1], device=queries.device).expand(queries.shape[:2])
@@ -93,24 +90,13 @@ class Global(SoftmaxAttention):
         energy = self.energy_class(config, query_size, value_size, normalized=config.scaled)
         super().__init__(energy, scaled=config.scaled)
 
-    def as_dot_product(self, memory: Memory, steps: int) -> DotProductAttention | None:
-        energy = self.energy
-        gain = memory.values.new_ones(())
-        if type(energy) is Scaled:  # a subclass may compute something else
-            gain = energy.gain
-            energy = energy.energy
-        if not energy.is_dot_product:
-            return None
-        numbers = torch.arange(steps, device=memory.mask.device).expand(len(memory.mask), -1)
-        return DotProductAttention(memory.keys[0], gain, memory.values, memory.visible(numbers))
-
 
 class Dot(Global):
     """score(h_t, h_s) = h_t . h_s"""
 
     Config: ClassVar[type[BaseModel]] = DotAttentionConfig
     energy_class = energies.Dot
-    opts_into = ("forward", "as_dot_product", "supports_wait_k")
+    opts_into = ("forward", "supports_wait_k")
 
 
 class General(Global):
@@ -118,7 +104,7 @@ class General(Global):
 
     Config: ClassVar[type[BaseModel]] = GeneralAttentionConfig
     energy_class = energies.General
-    opts_into = ("forward", "as_dot_product", "supports_wait_k")
+    opts_into = ("forward", "supports_wait_k")
 
 
 class Concat(Global):
@@ -133,8 +119,8 @@ class Location(Global):
     """a_t = softmax(W_a h_t), from the query alone."""
 
     Config: ClassVar[type[BaseModel]] = LocationAttentionConfig
-    energy_class = location.Location
-    opts_into = ("forward", "as_dot_product", "supports_wait_k")
+    energy_class = energies.Location
+    opts_into = ("forward", "supports_wait_k")
 
 
 class Bahdanau(Concat):
@@ -143,3 +129,19 @@ class Bahdanau(Concat):
 
     Config: ClassVar[type[BaseModel]] = BahdanauAttentionConfig
     opts_into = ("forward", "supports_wait_k")
+
+
+def as_dot_products(attention: Attention, memory: Memory, steps: int) -> DotProductAttention | None:
+    """Returns a softmax over dot products, whose gradient a decoder can compute itself; None of other attentions, those
+    of subclasses among them, which may compute something else."""
+    if type(attention) not in (Dot, General, Location):
+        return None
+    energy: Any = attention.energy
+    gain = memory.values.new_ones(())
+    if type(energy) is Scaled:
+        gain = energy.gain
+        energy = energy.energy
+    if not energy.is_dot_product:
+        return None
+    numbers = torch.arange(steps, device=memory.mask.device).expand(len(memory.mask), -1)
+    return DotProductAttention(memory.keys[0], gain, memory.values, memory.visible(numbers))

@@ -17,12 +17,9 @@ from torch import Tensor
 
 from mt.common.options import MAX_SIZE
 from mt.kernels.linear import Linear
-from mt.models.attention.base import AttentionOutput, AttentionStep, State
-from mt.models.attention.energies import EnergyConfig, build_energy
-from mt.models.attention.energy import GeneralConfig
+from mt.models.attention.base import AttentionOutput, AttentionStep, Memory, State
+from mt.models.attention.energy import EnergyConfig, GeneralConfig, build_energy
 from mt.models.attention.global_ import ScaledConfig, SoftmaxAttention
-from mt.models.attention.memory import Memory
-from mt.models.attention.steps import step_from_output
 
 
 class LocalMConfig(ScaledConfig):
@@ -66,7 +63,8 @@ class LocalM(SoftmaxAttention):
         weights = self._weights(self.energy(queries, keys), inside[:, None])
         weights = weights * self._shape(positions[:, None] - centres[..., None])
         everywhere = weights.new_zeros(memory.mask.shape).scatter_add(1, positions, weights[:, 0])
-        return step_from_output(AttentionOutput(weights.to(values.dtype) @ values, everywhere[:, None]), (steps + 1,))
+        output = AttentionOutput(weights.to(values.dtype) @ values, everywhere[:, None])
+        return output.only_step((steps + 1,))
 
     def forward(self, queries: Float[Tensor, "B T Q"], memory: Memory, *, hard: bool = False) -> AttentionOutput:
         steps = torch.arange(queries.shape[1], device=queries.device).expand(queries.shape[:2])

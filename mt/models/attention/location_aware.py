@@ -17,10 +17,9 @@ from torch import Tensor, nn
 from mt.common.options import MAX_SIZE
 from mt.kernels.additive import additive_energy
 from mt.kernels.linear import Linear
-from mt.models.attention.base import Attention, AttentionStep, State
+from mt.models.attention.base import Attention, AttentionStep, Memory, State
 from mt.models.attention.energy import ConcatConfig
-from mt.models.attention.memory import Memory
-from mt.models.encoders import Encoded
+from mt.models.encoders.base import Encoded
 from mt.ops import masked_softmax
 from mt.step import Attended
 

@@ -1,6 +1,7 @@
 """Soft attention over all positions from the last stop of a monotonic pointer to this one: MAtChA (Chiu & Raffel 2018,
 appendix C)."""
 
+import sys
 from typing import Literal
 
 from torch import Tensor
@@ -19,7 +20,8 @@ class MAtChA(Chunkwise):
 
     Config = MAtChAConfig
     opts_into = ("forward", "monotonic")
-    lookback = None
+    lookback = sys.maxsize
+    since_last_stop = True
 
     def _soft_attention(self, alignment: MonotonicAlignment, energy: Tensor) -> Tensor:
         if alignment.hard:

@@ -8,11 +8,10 @@ from pydantic import BaseModel, Field
 from torch import Tensor
 
 from mt.common.options import MAX_SIZE
-from mt.models.attention.energies import build_energy
-from mt.models.attention.energy import Energy, Scaled
-from mt.models.attention.memory import Memory
+from mt.models.attention.base import Memory
+from mt.models.attention.energy import Energy, Scaled, build_energy
 from mt.models.attention.monotonic import Monotonic, MonotonicAlignment, MonotonicConfig
-from mt.models.encoders import Encoded
+from mt.models.encoders.base import Encoded
 from mt.ops import chunkwise_attention
 
 

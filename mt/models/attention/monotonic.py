@@ -9,25 +9,22 @@ Subclasses define what is attended to at a stop: here, the position itself.
 """
 
 from collections.abc import Sequence
-from typing import ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from pydantic import BaseModel, Field, model_validator
 from torch import Tensor
 from torch.nn.functional import pad
 
 from mt.common.options import Options
 from mt.errors import UserError
-from mt.models.attention.base import AttentionOutput, AttentionStep, State
-from mt.models.attention.energies import EnergyConfig, build_energy
-from mt.models.attention.energy import GeneralConfig, Scaled
-from mt.models.attention.hard_steps import Mechanism, all_hard_steps, first_attended, hard_step, whole_hard_step
-from mt.models.attention.masks import first, last
-from mt.models.attention.memory import Memory
-from mt.models.attention.steps import step_from_output
-from mt.models.encoders import Encoded
+from mt.kernels import hard_step as kernel
+from mt.models.attention.base import Attention, AttentionOutput, AttentionStep, Memory, State
+from mt.models.attention.energy import Energy, EnergyConfig, GeneralConfig, Scaled, build_energy
+from mt.models.encoders.base import Encoded
 from mt.ops import expected_alignment, expected_lagging, quantity_loss
+from mt.step import NEEDS_MORE_SOURCE, SELECTED_NONE, Attended
 
 
 class MonotonicConfig(Options):
@@ -73,10 +70,17 @@ class MonotonicAlignment(NamedTuple):
     """Whether all three are 0 and 1."""
 
 
-class Monotonic(Mechanism):
+class Monotonic(Attention):
+    """A step attends to the chunk that ends where it stops (`chunk_begin`): here, to that position alone."""
+
     Config: ClassVar[type[BaseModel]] = MonotonicConfig
     supports_hard = monotonic = needs_order = data_dependent_loop = True
-    lookback: int | None = 0
+    lookback: int = 0
+    """How many positions before its stop a step attends to at most."""
+    since_last_stop: ClassVar[bool] = False
+    """Whether none of them lies before the last stop."""
+    chunk_energy: Energy | None
+    """Of the softmax over the chunk, and of the second of the memory's keys; None: the stop alone is attended to."""
 
     def __init__(self, config: MonotonicConfig, query_size: int, value_size: int) -> None:
         super().__init__()
@@ -95,29 +99,32 @@ class Monotonic(Mechanism):
     def init_state(self, memory: Memory, *, hard: bool = False) -> State:
         """Soft: alpha before the first step, [B, S]: one-hot on the first position (Raffel et al. 2017, section 2.3).
         Hard: the position of the last stop, and the next one to be looked at, both [B] int64."""
-        if not hard:
-            return (first(memory.mask).float(),)
         begin = torch.zeros(len(memory.mask), dtype=torch.int64, device=memory.mask.device)
-        return (begin, begin)
+        return (begin, begin) if hard else (_one_hot(begin, memory.mask),)
 
     def step(self, query: Float[Tensor, "B Q"], memory: Memory, state: State, *, hard: bool = False) -> AttentionStep:
-        if hard and self.monotonic:
-            return hard_step(self, query, memory, state)
         if hard:
-            return whole_hard_step(lambda previous: self._attend(query[:, None], memory, previous, True), memory, state)
+            return self._hard_step(query, memory, state)
         previous = pad(state[0], (0, memory.mask.shape[1] - state[0].shape[1]))  # of a source that has grown
-        output = self._attend(query[:, None], memory, previous, hard)
+        output = self._attend(query[:, None], memory, previous, previous, hard=False)
         assert output.alpha is not None
-        return step_from_output(output, (output.alpha[:, 0],))
-
-    def first_needed(self, state: State) -> Sequence[int]:
-        # A source may end where it is waited for: then the stop is the last position that was looked at.
-        pairs = zip(*(part.tolist() for part in state), strict=True)
-        return [first_attended(self.lookback, stop, max(stop, end - 1)) for stop, end in pairs]
+        return output.only_step((output.alpha[:, 0],))
 
     def forward(self, queries: Float[Tensor, "B T Q"], memory: Memory, *, hard: bool = False) -> AttentionOutput:
-        output = all_hard_steps(self, queries, memory) if hard and self.monotonic else None
-        return output or self._attend(queries, memory, self.init_state(memory)[0], hard)
+        if hard and (terms := self._compiled_terms(queries, memory)):
+            return AttentionOutput(*kernel.hard_steps(*terms))
+        (first,) = self.init_state(memory)
+        return self._attend(queries, memory, first, first, hard)
+
+    def chunk_begin(self, last_stops: Int[Tensor, " B"], stops: Int[Tensor, " B"]) -> Int[Tensor, " B"]:
+        """Returns the first position that each step attends to, which stops there after its last stop."""
+        begin = (stops - self.lookback).clamp(min=0)
+        return torch.maximum(begin, last_stops) if self.since_last_stop else begin
+
+    def first_needed(self, state: State) -> Sequence[int]:
+        last_stops, position = state
+        # A source may end where it is waited for: then the stop is the last position that was looked at.
+        return self.chunk_begin(last_stops, torch.maximum(last_stops, position - 1)).tolist()
 
     def auxiliary_loss(
         self,
@@ -136,10 +143,11 @@ class Monotonic(Mechanism):
             terms.append(self.quantity_weight * quantity_loss(output.alpha, target_mask).sum())
         return torch.stack(terms).sum() if terms else None
 
-    def _attend(self, queries: Tensor, memory: Memory, previous: Tensor, hard: bool) -> AttentionOutput:
-        """previous: [B, S], alpha of the step before the first."""
+    def _attend(self, queries: Tensor, memory: Memory, start: Tensor, previous: Tensor, hard: bool) -> AttentionOutput:
+        """start: [B, S], the probability that each position is the first that is looked at. previous: [B, S], alpha of
+        the step before the first, which is the same but for a hard step that goes on where it waited."""
         p_choose = self._p_choose(queries, memory, hard)
-        alpha = expected_alignment(p_choose, previous)
+        alpha = expected_alignment(p_choose, start)
         alignment = MonotonicAlignment(torch.cat((previous[:, None], alpha[:, :-1]), 1), p_choose, alpha, hard)
         weights = self._weights(alignment, queries, memory)
         return AttentionOutput(memory.contexts(weights), weights, alpha, None if hard else p_choose)
@@ -153,9 +161,64 @@ class Monotonic(Mechanism):
         p_choose = p_choose.masked_fill(~memory.mask[:, None], 0.0)
         if not self.mass_preservation:
             return p_choose
-        forced = last(memory.mask) if memory.complete is None else last(memory.mask) & memory.complete[:, None]
+        forced = memory.is_last() if memory.complete is None else memory.is_last() & memory.complete[:, None]
         return p_choose.masked_fill(forced[:, None], 1.0)
 
     def _weights(self, alignment: MonotonicAlignment, queries: Tensor, memory: Memory) -> Tensor:
         """Returns the attention weights, [B, T, S]; each row sums to as much as alpha's."""
         return alignment.alpha
+
+    def _hard_step(self, query: Tensor, memory: Memory, state: State) -> AttentionStep:
+        """Takes one hard step: by a compiled loop, which looks at no position beyond the stop, or else over the whole
+        source. Where the positions so far decide nothing, the state has come to their end."""
+        if terms := self._compiled_terms(query, memory):
+            energies, source, rule = terms
+            return AttentionStep(*kernel.hard_step(energies, source, state, rule))
+        # As columns of the memory, which may have lost what came before.
+        offset = 0 if memory.first is None else memory.first
+        last_stops, begin = (part - offset for part in state)
+        lengths = memory.mask.sum(1)
+        start = begin
+        if self.mass_preservation:
+            # Of a source that has ended where the step waited, the last position is decided anew.
+            start = torch.minimum(begin, lengths - 1)
+            start = start if memory.complete is None else torch.where(memory.complete, start, begin)
+        output = self._attend(
+            query[:, None], memory, _one_hot(start, memory.mask), _one_hot(last_stops, memory.mask), hard=True
+        )
+        assert output.alpha is not None
+        alpha = output.alpha[:, 0]
+        stopped = alpha.any(1)
+        stops = alpha.argmax(1)
+        position = torch.where(stopped, stops, lengths)
+        looked_at = position - begin + stopped
+        after = torch.where(stopped, stops, last_stops) + offset, position + offset
+        stops = (stops + offset).masked_fill(~stopped, SELECTED_NONE)
+        if memory.complete is not None:
+            stops = stops.masked_fill(~stopped & ~memory.complete, NEEDS_MORE_SOURCE)
+        return AttentionStep(
+            output.contexts[:, 0], Attended(output.weights[:, 0], stops, memory.first, looked_at), after
+        )
+
+    def _compiled_terms(
+        self, queries: Tensor, memory: Memory
+    ) -> tuple[kernel.Energies, kernel.Source, kernel.Rule] | None:
+        """Returns what compiled loops take for queries [B, ..., Q]; None where there are none, as for a subclass that
+        may compute something else."""
+        if not (self.monotonic and kernel.is_compiled(queries, memory.values)):
+            return None
+        parts: Any = self._modules  # as attributes they take longer than a step computes
+        keys = memory.keys
+        energy = parts["energy"].as_plain(queries, keys[0])
+        chunk_energy = parts.get("chunk_energy")
+        # Where the stop alone is attended to, its weight is 1 whatever its energy.
+        chunk = energy if chunk_energy is None else chunk_energy.as_plain(queries, keys[1])
+        if energy is None or chunk is None:
+            return None
+        source = kernel.Source(memory.values, memory.mask, memory.complete, memory.first)
+        return (energy, chunk), source, kernel.Rule(self.lookback, self.since_last_stop, self.mass_preservation)
+
+
+def _one_hot(positions: Int[Tensor, " B"], mask: Bool[Tensor, "B S"]) -> Float[Tensor, "B S"]:
+    """Returns 1 at the position of each row, of those that the mask has."""
+    return (torch.arange(mask.shape[1], device=mask.device) == positions[:, None]).float()

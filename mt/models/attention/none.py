@@ -8,11 +8,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from mt.common.options import Options
-from mt.models.attention.base import Attention, AttentionOutput, AttentionStep, State
-from mt.models.attention.masks import last
-from mt.models.attention.memory import Memory
-from mt.models.attention.steps import step_from_output
-from mt.models.encoders import Encoded
+from mt.models.attention.base import Attention, AttentionOutput, AttentionStep, Memory, State
+from mt.models.encoders.base import Encoded
 
 
 class NoneConfig(Options):
@@ -35,12 +32,12 @@ class NoAttention(Attention):
         return Memory((), encoded.values, encoded.mask)
 
     def step(self, query: Float[Tensor, "B Q"], memory: Memory, state: State, *, hard: bool = False) -> AttentionStep:
-        return step_from_output(self._attend(query[:, None], memory), state)
+        return self._attend(query[:, None], memory).only_step(state)
 
     def forward(self, queries: Float[Tensor, "B T Q"], memory: Memory, *, hard: bool = False) -> AttentionOutput:
         return self._attend(queries, memory)
 
     def _attend(self, queries: Float[Tensor, "B T Q"], memory: Memory) -> AttentionOutput:
-        selected = last(memory.mask) if self.uses_source else torch.zeros_like(memory.mask)
+        selected = memory.is_last() if self.uses_source else torch.zeros_like(memory.mask)
         weights = selected.float()[:, None].expand(-1, queries.shape[1], -1)
         return AttentionOutput(memory.contexts(weights), weights)

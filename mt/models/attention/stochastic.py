@@ -19,12 +19,9 @@ from jaxtyping import Bool, Float
 from pydantic import Field
 from torch import Tensor
 
-from mt.models.attention.base import AttentionOutput, AttentionStep, State
-from mt.models.attention.energies import EnergyConfig, build_energy
-from mt.models.attention.energy import GeneralConfig
+from mt.models.attention.base import AttentionOutput, AttentionStep, Memory, State
+from mt.models.attention.energy import EnergyConfig, GeneralConfig, build_energy
 from mt.models.attention.global_ import ScaledConfig, SoftmaxAttention
-from mt.models.attention.memory import Memory
-from mt.models.attention.steps import step_from_output
 from mt.step import Attended
 
 
@@ -66,7 +63,7 @@ class Stochastic(SoftmaxAttention):
         return (torch.rand(count, device=device) < self.sample_ratio,)
 
     def step(self, query: Float[Tensor, "B Q"], memory: Memory, state: State, *, hard: bool = False) -> AttentionStep:
-        step = step_from_output(self._attend(query[:, None], memory, state[0], hard), state)
+        step = self._attend(query[:, None], memory, state[0], hard).only_step(state)
         if not hard:
             return step
         weights = step.attended.weights

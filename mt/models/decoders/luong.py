@@ -16,7 +16,8 @@ from torch import Tensor
 
 from mt.kernels.input_feeding import DotProductAttention, Weights, input_feeding
 from mt.kernels.linear import Linear
-from mt.models.attention import AttentionOutput, AttentionStep, State
+from mt.models.attention.base import AttentionOutput, AttentionStep, State
+from mt.models.attention.global_ import as_dot_products
 from mt.models.decoders.base import Decoder, DecoderMemory, DecoderParts, DecoderQuery
 from mt.models.decoders.recurrence import RecurrenceConfig
 
@@ -60,7 +61,7 @@ class Luong(Decoder):
             queries, _ = self.recurrence(self.embedding(tokens), self.init_state(memory, hard=hard).recurrent)
             output = self.attention(queries, memory.attention, hard=hard)
             return self._combine(output.contexts, queries), output
-        dot_product = self.attention.as_dot_product(memory.attention, tokens.shape[1])
+        dot_product = as_dot_products(self.attention, memory.attention, tokens.shape[1])
         if dot_product is None or hard or not self.recurrence.single_lstm:
             return super().forward(tokens, memory, hard=hard)
         return self._forward_at_once(self.embedding(tokens), self.init_state(memory), dot_product)

@@ -7,9 +7,17 @@ import torch
 from torch import Tensor
 
 from mt.errors import UserError
-from mt.models.attention.energies import ENERGIES, EnergyConfig, build_energy
-from mt.models.attention.energy import ConcatConfig, DotConfig, Energy, GeneralConfig, Scaled
-from mt.models.attention.location import LocationConfig
+from mt.models.attention.energy import (
+    ENERGIES,
+    ConcatConfig,
+    DotConfig,
+    Energy,
+    EnergyConfig,
+    GeneralConfig,
+    LocationConfig,
+    Scaled,
+    build_energy,
+)
 from mt.models.encoders import Encoded
 
 QUERIES = torch.randn(2, 3, 4, generator=torch.Generator().manual_seed(0))

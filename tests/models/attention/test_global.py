@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from mt.models.attention import ATTENTIONS
-from mt.models.attention.energies import ENERGIES
+from mt.models.attention.energy import ENERGIES
 from mt.models.attention.global_ import Dot, DotAttentionConfig, Global
 from mt.models.encoders import Encoded
 from tests.marks import combined

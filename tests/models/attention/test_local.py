@@ -5,10 +5,8 @@ import math
 import pytest
 import torch
 
-from mt.models.attention.energies import EnergyConfig
-from mt.models.attention.energy import ConcatConfig, DotConfig, GeneralConfig
+from mt.models.attention.energy import ConcatConfig, DotConfig, EnergyConfig, GeneralConfig, LocationConfig
 from mt.models.attention.local import LocalM, LocalMConfig, LocalP, LocalPConfig
-from mt.models.attention.location import LocationConfig
 from mt.models.encoders import Encoded
 
 SIZE = 6

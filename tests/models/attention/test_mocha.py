@@ -8,8 +8,7 @@ import torch
 from torch import Tensor
 
 from mt.models.attention import Attention, AttentionOutput, Memory
-from mt.models.attention.energies import EnergyConfig
-from mt.models.attention.energy import ConcatConfig, GeneralConfig
+from mt.models.attention.energy import ConcatConfig, EnergyConfig, GeneralConfig
 from mt.models.attention.matcha import MAtChA
 from mt.models.attention.milk import MILk
 from mt.models.attention.mocha import Chunkwise, MoChA, MoChAConfig
