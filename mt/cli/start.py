@@ -14,7 +14,7 @@ from mt.common.options import as_typed, flat, parse
 from mt.config import Config
 from mt.errors import UserError, shown
 from mt.models.config import ModelConfig
-from mt.search.revision import limited_as, revised_search
+from mt.search.revision import revised_search, with_default_limits
 
 _RESUMABLE_TRAINING = (
     *("epochs", "max_updates", "patience", "average_checkpoints", "save_every", "log_every"),
@@ -61,7 +61,7 @@ def continued_config(config: Config, trained: Config, folder: Path) -> Config:
                 f"{folder} was trained with {key}={trained_as}, and {key}={written} would be another run: leave it as "
                 "it was, or give another folder="
             )
-    return config.model_copy(update={"search": limited_as(config.search, trained.search)})
+    return config.model_copy(update={"search": with_default_limits(config.search, trained.search)})
 
 
 # A run that starts from another.

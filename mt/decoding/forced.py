@@ -17,7 +17,7 @@ from mt.device import autocast
 from mt.distributed import ALONE, ProcessGroup
 from mt.errors import UserError
 from mt.models.seq2seq import Loss
-from mt.search.config import waits
+from mt.search.config import wait_k_of
 from mt.search.hypothesis import Hypothesis, Windows
 from mt.search.revision import revised_search
 
@@ -121,7 +121,7 @@ def _aligned(
     results: dict[int, Translation] = {}
     network = translator.network.in_torch()
     max_tokens = translator.config.search.batch_tokens
-    for indices, loss in forced_rows(network, rows, ids, hard=hard, wait_k=waits(search), max_tokens=max_tokens):
+    for indices, loss in forced_rows(network, rows, ids, hard=hard, wait_k=wait_k_of(search), max_tokens=max_tokens):
         scores = (-loss.token_losses.sum(1)).tolist()
         for i, weights, score in zip(indices, loss.attention.weights.cpu(), scores, strict=True):
             windows = Windows.whole(weights[: len(ids[i])].clone().numpy())

@@ -17,7 +17,7 @@ from mt.device import autocast
 from mt.distributed import ALONE, ProcessGroup
 from mt.errors import UserError
 from mt.kernels.int8 import int8_copy
-from mt.search.config import Precision, SearchConfig, is_online, waits, width
+from mt.search.config import Precision, SearchConfig, is_online, wait_k_of, width
 from mt.search.graph_stepper import GraphStepper
 from mt.search.options import BeamConfig, GreedyConfig
 from mt.search.torch_stepper import TorchStepper
@@ -100,7 +100,7 @@ class TorchNetwork:
             read_for = None
             if online:
                 one = single_model(model)
-                k = waits(search)
+                k = wait_k_of(search)
                 vectors = output_lengths.to(self.device)
                 memory = memory if k is None else one.wait(memory, k, vectors)
                 read_for = one.read_for(memory, vectors).cpu().numpy()

@@ -17,7 +17,7 @@ from mt.search.config import SearchConfig, is_online
 from mt.search.hypothesis import EMPTY, Hypothesis
 from mt.search.online import OnlineHypothesis
 from mt.search.options import MAX_BEAM_SIZE
-from mt.search.revision import limited_as, n_best_search, online_search, require_search
+from mt.search.revision import n_best_search, online_search, require_search, with_default_limits
 
 # Refusals of sources that are too long: texts by their words, encoded rows by the positions that a model reads.
 
@@ -232,7 +232,7 @@ class Translator:
         """Returns the search to decode by: that of the run where `search` is None, and with the limits of length of the
         run where `search` has none. Raises UserError where it is not for the engine or the precision."""
         usual = self.config.search
-        search = usual if search is None else limited_as(search, usual)
+        search = usual if search is None else with_default_limits(search, usual)
         self.network.require(search)
         return search
 

@@ -16,7 +16,7 @@ from mt.decoding.forced import forced_rows
 from mt.decoding.modes import decodes_hard
 from mt.decoding.translator import Translator
 from mt.errors import UserError
-from mt.search.config import waits
+from mt.search.config import wait_k_of
 from mt.search.hypothesis import penalty
 from mt.text_io import is_blank
 
@@ -70,7 +70,7 @@ def likelihoods(
     hard = decodes_hard(search, translator.model)
     likelihood_of: dict[int, Likelihood] = {}
     network = translator.network.in_torch()
-    batches = forced_rows(network, rows, ids, hard=hard, wait_k=waits(search), max_tokens=search.batch_tokens)
+    batches = forced_rows(network, rows, ids, hard=hard, wait_k=wait_k_of(search), max_tokens=search.batch_tokens)
     for indices, loss in batches:
         for i, row in zip(indices, (-loss.token_losses).cpu().double().tolist(), strict=True):
             log_probs = tuple(row[: len(ids[i])])

@@ -19,7 +19,7 @@ from mt.evaluation.score import Evaluation, evaluate
 from mt.evaluation.teacher_forcing import teacher_forced_pass
 from mt.evaluation.timing import pointing_score, timing_scores
 from mt.metrics.latency import LOG, LatencyUnit, write_log
-from mt.search.config import SearchConfig, waits
+from mt.search.config import SearchConfig, wait_k_of
 from mt.search.limits import CUT_REMEDY, LengthOptions, cut_note
 from mt.storage import refuse_link, replaced, subfolder, write_json, write_text
 
@@ -70,7 +70,7 @@ def report(
     search = translator.search_for(search)
     hard = decodes_hard(search, model)
     evaluation = evaluate(translator, split, search, unit=unit, unknown_words=unknown_words, progress=progress)
-    forced = teacher_forced_pass(translator, split, hard=hard, wait_k=waits(search), links=model.uses_source)
+    forced = teacher_forced_pass(translator, split, hard=hard, wait_k=wait_k_of(search), links=model.uses_source)
     results: dict[str, Any] = {
         "split": name,
         "scored_on": split.digests(),

@@ -18,7 +18,7 @@ from mt.evaluation.teacher_forcing import teacher_forced_pass
 from mt.metrics.base import Score
 from mt.metrics.latency import Instance, LatencyUnit, score_latency
 from mt.metrics.repetition import repeated_trigrams, text_statistics
-from mt.search.config import SearchConfig, is_online, waits
+from mt.search.config import SearchConfig, is_online, wait_k_of
 from mt.search.revision import revised_search
 from mt.text_io import comparable
 
@@ -185,7 +185,7 @@ def dev_scores(translator: Translator, split: Split, limit: int | None, *, progr
     `perplexity` are those of training's attention, which is soft.
     """
     model = translator.model
-    wait_k = waits(translator.config.search)
+    wait_k = wait_k_of(translator.config.search)
     forced = teacher_forced_pass(translator, split, wait_k=wait_k)
     scores = {"loss": forced.loss, "perplexity": forced.perplexity}
     stats = forced.stats.scores() if model.uses_source else {}

@@ -14,7 +14,7 @@ from mt.errors import UserError, message_of
 from mt.search.config import SearchConfig
 from mt.search.constraints import Forbidden
 from mt.search.draws import Draws
-from mt.search.faults import not_finite
+from mt.search.faults import non_finite_scores_error
 from mt.search.hypothesis import NEVER_CHOSEN
 from mt.search.stepper import Step
 from mt.step import Attended
@@ -163,7 +163,7 @@ def top_k(log_probs: np.ndarray, count: int, forbidden: Forbidden | None = None)
         best = np.array(best_of_rows, np.float32).reshape(-1, count)
         tokens = np.array(tokens_of_rows).reshape(-1, count)
     if not math.isfinite(sum(best[:, 0].tolist())):
-        raise not_finite()
+        raise non_finite_scores_error()
     return best, tokens
 
 

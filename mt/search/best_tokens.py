@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from mt.kernels.largest import largest
-from mt.search.faults import not_finite
+from mt.search.faults import non_finite_scores_error
 from mt.search.hypothesis import NEVER_CHOSEN
 
 
@@ -50,7 +50,7 @@ def unpacked(best: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _finite(log_probs: np.ndarray, tokens: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     # NaN ranks highest, so that the first column shows whatever is wrong with a row.
     if not math.isfinite(log_probs[:, 0].sum()):
-        raise not_finite()
+        raise non_finite_scores_error()
     return log_probs, tokens
 
 

@@ -41,7 +41,7 @@ def is_online(config: SearchConfig) -> bool:
     return isinstance(config, OnlineConfig | WaitKConfig)
 
 
-def waits(config: SearchConfig) -> int | None:
+def wait_k_of(config: SearchConfig) -> int | None:
     """Returns k of wait-k, for which the memory of a source is masked (see `decode`); None for other searches."""
     return config.k if isinstance(config, WaitKConfig) else None
 
@@ -62,7 +62,7 @@ def decode(
     """Returns for each sentence of a batch its hypotheses, best first: `n_best` of several, or where `utility` is to
     choose all; else one.
 
-    stepper: where the search `waits`, one that hides from each step what has not been read by then.
+    stepper: where `wait_k_of` has a number, one that hides from each step what has not been read by then.
     source_lengths: in tokens, EOS included. read_for: see `online`. positions: of each source, how many the attention
     has; None: as many as tokens. sources: the rows of the batch, on which samples depend. Raises UserError as the
     searches do.

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mt.search.constraints import Forbidden
-from mt.search.faults import not_finite
+from mt.search.faults import non_finite_scores_error
 from mt.search.hypothesis import NEVER_CHOSEN
 
 
@@ -28,7 +28,7 @@ class Draws(NamedTuple):
             log_probs[forbidden.pairs(log_probs.shape[1])] = -np.inf
         largest = log_probs.max(1, keepdims=True)
         if not np.isfinite(largest).all():
-            raise not_finite()
+            raise non_finite_scores_error()
         sums = np.exp((log_probs - largest) / np.float32(self.temperature)).cumsum(1, dtype=np.float64)
         # Rounded, a number below 1 may become all of the sum, after which there are no tokens.
         limits = np.nextafter(sums[:, -1:], 0)

@@ -3,7 +3,7 @@
 from mt.errors import UserError
 
 
-def not_finite() -> UserError:
+def non_finite_scores_error() -> UserError:
     """Returns the error for scores of next tokens that are not finite."""
     return UserError(
         "the model's scores for the next token are not finite numbers (NaN or infinity): its training has diverged "

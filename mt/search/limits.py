@@ -27,7 +27,8 @@ class LengthOptions(Options):
 
     max_ratio: float | None = Field(None, ge=0, le=MAX_RATIO, allow_inf_nan=False)
     """A hypothesis has at most max_ratio * (source tokens) + max_extra tokens, EOS included. null: only max_length
-    counts; where that is null, too, a run chooses both from its training pairs when it begins (see `line_above`)."""
+    counts; where that is null, too, a run chooses both from its training pairs when it begins (see
+    `fit_length_limits`)."""
     max_extra: int | None = Field(None, ge=1, le=MAX_LENGTH)
     """See max_ratio; null: 10 beside a max_ratio that is set."""
     max_length: int | None = Field(None, ge=1, le=MAX_LENGTH)
@@ -82,7 +83,7 @@ class LengthOptions(Options):
         return min(max(length, self.min_length + 1), self.max_length or MAX_LENGTH)
 
 
-def line_above(sources: np.ndarray, targets: np.ndarray) -> tuple[float, int]:
+def fit_length_limits(sources: np.ndarray, targets: np.ndarray) -> tuple[float, int]:
     """Returns the `max_ratio` and `max_extra` that fit training pairs of these lengths ([N], EOS included).
 
     With S the length of a source, M its mean, and r the least number for which r * (S + M) is at least as long as all

@@ -39,7 +39,7 @@ def n_best_search(config: SearchConfig, n: int) -> SearchConfig:
     return revised_search(config, {"name": "beam", "beam_size": beam_size, "n_best": n})
 
 
-def limited_as(config: SearchConfig, usual: SearchConfig) -> SearchConfig:
+def with_default_limits(config: SearchConfig, usual: SearchConfig) -> SearchConfig:
     """Returns this search with the limits of length of the usual one, unless it has its own."""
     if config.limited or not usual.limited:
         return config

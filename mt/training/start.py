@@ -20,7 +20,7 @@ from mt.errors import UserError
 from mt.kernels.threads import keep_programs
 from mt.models.frontends import FRONTENDS
 from mt.models.seq2seq import Seq2Seq
-from mt.search.limits import line_above
+from mt.search.limits import fit_length_limits
 from mt.storage import locked, repair, subfolder, write_json
 from mt.training.initialisation import initialise, load_pretrained
 from mt.training.loop import Progress
@@ -107,7 +107,7 @@ def with_limits(config: Config, corpus: Corpus, model: Seq2Seq) -> Config:
     if search.limited or not len(train):
         return config
     sources, targets = train.lengths()
-    ratio, extra = line_above(model.frontend.output_lengths(torch.from_numpy(sources)).numpy(), targets)
+    ratio, extra = fit_length_limits(model.frontend.output_lengths(torch.from_numpy(sources)).numpy(), targets)
     limits = {"max_ratio": ratio, "max_extra": search.max_extra or extra}
     return config.model_copy(update={"search": search.model_copy(update=limits)})
 

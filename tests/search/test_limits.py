@@ -6,13 +6,13 @@ import torch
 
 from mt.errors import UserError
 from mt.search.config import SEARCHES, BeamConfig, GreedyConfig, OnlineConfig, WaitKConfig, decode
-from mt.search.limits import line_above
-from mt.search.revision import limited_as, revised_search
+from mt.search.limits import fit_length_limits
+from mt.search.revision import revised_search, with_default_limits
 from tests.search.searches import stepper
 
 
 def allowed(sources: np.ndarray, targets: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    ratio, extra = line_above(sources, targets)
+    ratio, extra = fit_length_limits(sources, targets)
     search = GreedyConfig(max_ratio=ratio, max_extra=extra)
     return np.array([search.longest(length) for length in lengths])
 
@@ -30,11 +30,11 @@ def test_the_line_lies_half_as_high_again_above_few_pairs() -> None:
 def test_of_many_pairs_one_in_a_thousand_may_be_longer() -> None:
     sources = np.full(20_000, 10)
     targets = np.full(20_000, 12)
-    plain = line_above(sources, targets)
+    plain = fit_length_limits(sources, targets)
     targets[:20] = 5000
-    assert line_above(sources, targets) == plain
+    assert fit_length_limits(sources, targets) == plain
     targets[:21] = 5000
-    assert line_above(sources, targets) != plain
+    assert fit_length_limits(sources, targets) != plain
 
 
 def test_the_unit_of_the_source_changes_no_limit() -> None:
@@ -78,10 +78,12 @@ def test_what_is_said_of_the_limit_takes_the_place_of_what_was() -> None:
 
 def test_a_search_without_limits_has_those_of_the_run() -> None:
     run = BeamConfig(max_ratio=1.2, max_extra=7)
-    assert limited_as(GreedyConfig(min_length=2), run) == GreedyConfig(min_length=2, max_ratio=1.2, max_extra=7)
-    assert limited_as(GreedyConfig(max_length=3), run) == GreedyConfig(max_length=3)
-    assert limited_as(GreedyConfig(max_extra=3), run) == GreedyConfig(max_ratio=1.2, max_extra=3)
-    assert limited_as(WaitKConfig(k=4), BeamConfig(max_length=60)) == WaitKConfig(k=4, max_length=60)
+    assert with_default_limits(GreedyConfig(min_length=2), run) == GreedyConfig(
+        min_length=2, max_ratio=1.2, max_extra=7
+    )
+    assert with_default_limits(GreedyConfig(max_length=3), run) == GreedyConfig(max_length=3)
+    assert with_default_limits(GreedyConfig(max_extra=3), run) == GreedyConfig(max_ratio=1.2, max_extra=3)
+    assert with_default_limits(WaitKConfig(k=4), BeamConfig(max_length=60)) == WaitKConfig(k=4, max_length=60)
 
 
 @pytest.mark.parametrize("config", [GreedyConfig, OnlineConfig, WaitKConfig, BeamConfig])

@@ -1,7 +1,7 @@
 import numpy as np
 import torch
 
-from mt.search.config import GreedyConfig, OnlineConfig, WaitKConfig, decode, is_online, waits
+from mt.search.config import GreedyConfig, OnlineConfig, WaitKConfig, decode, is_online, wait_k_of
 from mt.search.online import OnlineHypothesis
 from tests.search.searches import greedy, stepper, wait_k
 
@@ -41,4 +41,4 @@ def test_the_rest_is_greedy_search(make_toy):
 
 def test_which_searches_write_while_they_read():
     assert is_online(WaitKConfig()) and is_online(OnlineConfig()) and not is_online(GreedyConfig())
-    assert (waits(WaitKConfig(k=7)), waits(OnlineConfig())) == (7, None)
+    assert (wait_k_of(WaitKConfig(k=7)), wait_k_of(OnlineConfig())) == (7, None)

@@ -18,7 +18,7 @@ from mt.decoding.modes import DecodableModel, decodes_hard, single_model, unmet
 from mt.decoding.streaming.stepper import StreamState, advance_streams
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
-from mt.search.config import SearchConfig, is_online, waits
+from mt.search.config import SearchConfig, is_online, wait_k_of
 
 # Where words begin and end in a stream: what is read is cut into tokens, and tokens that are written are joined.
 
@@ -213,7 +213,7 @@ def refuse_offline(model: DecodableModel, search: SearchConfig) -> None:
             f"search={search.name} reads the whole source before it writes: choose search=online or search=wait_k"
         )
     one = single_model(model)
-    if waits(search) is None and not one.online:
+    if wait_k_of(search) is None and not one.online:
         reason = "reads the whole source first"
         remedy = f"train one with {unmet(one, wait_k=False)}, or translate whole sentences"
         if one.supports_wait_k:

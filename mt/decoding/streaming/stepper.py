@@ -15,7 +15,7 @@ from mt.models.decoders import DecoderMemory, DecoderQuery
 from mt.models.seq2seq import Seq2Seq
 from mt.search.beam import search
 from mt.search.best_tokens import top_k
-from mt.search.config import SearchConfig, waits
+from mt.search.config import SearchConfig, wait_k_of
 from mt.search.constraints import Forbidden
 from mt.search.draws import Draws
 from mt.search.limits import MAX_LENGTH
@@ -38,7 +38,7 @@ class StreamState:
         self.model = model
         self.search = search
         self.field = field
-        self.wait = waits(search)
+        self.wait = wait_k_of(search)
         """k of wait-k; None where a hard attention decides when to write."""
         self.complete = False
         """Whether the source has ended."""
