@@ -182,7 +182,8 @@ Prints a line of word links (Pharaoh: source-target, from 0) for each pair of li
 `mt.data.words.words`, where punctuation marks are words, or characters where the model reads and writes characters;
 with --words blanks they are what stands between blanks, as in gold links of text that is tokenised already. --gold, in
 the same format and of the same words, with ipj for possible links, adds the alignment error rate on standard error;
-with --one-based it counts from 1. A gold link to a word that is not there is refused.
+with --one-based it counts from 1. A gold link to a word that is not there is refused; one
+to a word for which the model has no piece of its own is left out, and counted.
 """
 
 
@@ -220,8 +221,16 @@ def align(arguments: Sequence[str] | None = None) -> None:
         if options.mode:
             search = revised_search(translator.config.search, {"name": "greedy", "mode": options.mode})
             hard = decodes_hard(search, translator.model)
-        links = [pair.links for pair in translator.align(sources, targets, hard=hard)]
+        pairs = translator.align(sources, targets, hard=hard)
+        links = [pair.links for pair in pairs]
         print("\n".join(map(to_pharaoh, links)), flush=True)
         if gold:
-            score = alignment_error_rate(links, gold_links)
+            linkable = [({*pair.source_units}, {*pair.target_units}) for pair in pairs]
+            score = alignment_error_rate(links, gold_links, linkable)
             say(f"aer {score.score:.2f}  {score.signature}", sys.stderr)
+            if score.unlinkable:
+                say(
+                    f"note: {score.unlinkable} gold links are left out, since they join words that share a piece of "
+                    "the model with a neighbour, and no link to them can be made",
+                    sys.stderr,
+                )

@@ -16,6 +16,7 @@ from mt.evaluation.timing import boundaries
 from mt.metrics.alignment import (
     AlignmentScore,
     Link,
+    Linkable,
     Links,
     alignment_error_rate,
     links_from_weights,
@@ -37,11 +38,23 @@ def pharaoh(weights: np.ndarray, source: Sequence[int | None], target: Sequence[
     return to_pharaoh(project(links_from_weights(weights), source, target))
 
 
-def alignment_error(lines: Sequence[str], gold: Sequence[str], name: str = "the gold alignments") -> AlignmentScore:
-    """Computes the AER of Pharaoh lines against gold ones, in percent. name: what to call the gold lines in an
-    error."""
+def alignment_error(
+    lines: Sequence[str],
+    gold: Sequence[str],
+    name: str = "the gold alignments",
+    linkable: Sequence[Linkable] | None = None,
+) -> AlignmentScore:
+    """Computes the AER of Pharaoh lines against gold ones, in percent, of the pairs whose gold links are known.
+
+    name: what to call the gold lines in an error. linkable: as of `alignment_error_rate`.
+    """
+    known = [i for i, line in enumerate(gold) if line]
+    hypotheses = [links.possible for links in parse_pharaoh(lines, "the alignments")]
+    golds = parse_pharaoh(gold, name)
     return alignment_error_rate(
-        [links.possible for links in parse_pharaoh(lines, "the alignments")], parse_pharaoh(gold, name)
+        [hypotheses[i] for i in known],
+        [golds[i] for i in known],
+        None if linkable is None else [linkable[i] for i in known],
     )
 
 

@@ -86,7 +86,7 @@ def report(
     results |= {metric: asdict(score) for metric, score in (timing_scores(*decoded) | pointing_score(*decoded)).items()}
     gold = split.links()
     if model.uses_source and any(gold):
-        results["aer"] = asdict(alignment_error(forced.links, gold))
+        results["aer"] = asdict(alignment_error(forced.links, gold, linkable=forced.linkable))
     if translator.network.in_torch().processes.is_first:
         _write_hypotheses(subfolder(folder, "hypotheses"), name, evaluation, results["scored_on"])
         _discard_heatmaps(folder / "alignments")

@@ -15,6 +15,7 @@ from mt.data.split import Split
 from mt.decoding.forced import forced_batches
 from mt.decoding.translator import Translator
 from mt.evaluation.drawings import pharaoh
+from mt.metrics.alignment import Linkable
 from mt.models.attention import AttentionOutput
 
 # Statistics of attention, and a warning in words where they show a failure that is known.
@@ -124,6 +125,8 @@ class TeacherForcedResult:
     stats: AttentionStats
     links: list[str]
     """The word alignment of each pair in Pharaoh format; empty where none were made."""
+    linkable: list[Linkable]
+    """The words of each that links can join."""
 
     @property
     def perplexity(self) -> float:
@@ -156,7 +159,7 @@ def teacher_forced_pass(
         processes=network.processes,
     )
     for indices, batch, loss in batches:
-        result = _BatchResult(loss.sum.item(), loss.tokens.item(), AttentionStats(), {})
+        result = _BatchResult(loss.sum.item(), loss.tokens.item(), AttentionStats(), {}, {})
         result.stats.add(loss.attention, loss.source_mask, batch.target_mask)
         share.append(result)
         if not links:
@@ -166,6 +169,7 @@ def teacher_forced_pass(
             target = translator.tokenizers.target.unit_ids(targets[i], unit)
             source = translator.field.units(length, translator.tokenizers.source, unit, sources[i])
             result.links[i] = pharaoh(weights[: len(target), : len(source)], source, target)
+            result.linkable[i] = {*source}, {*target}
     return _merge(network.processes.merged(share))
 
 
@@ -176,7 +180,8 @@ class _BatchResult(NamedTuple):
     tokens: float
     stats: AttentionStats
     links: dict[int, str]
-    """By the index of the pair."""
+    """By the index of the pair, as the words that follow."""
+    linkable: dict[int, Linkable]
 
 
 def _merge(results: Sequence[_BatchResult]) -> TeacherForcedResult:
@@ -185,9 +190,12 @@ def _merge(results: Sequence[_BatchResult]) -> TeacherForcedResult:
     tokens = 0.0
     stats = AttentionStats()
     lines: dict[int, str] = {}
+    linkable: dict[int, Linkable] = {}
     for result in results:
         loss += result.loss
         tokens += result.tokens
         stats.merge(result.stats)
         lines |= result.links
-    return TeacherForcedResult(loss / tokens, stats, [lines[i] for i in sorted(lines)])
+        linkable |= result.linkable
+    order = sorted(lines)
+    return TeacherForcedResult(loss / tokens, stats, [lines[i] for i in order], [linkable[i] for i in order])

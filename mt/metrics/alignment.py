@@ -14,6 +14,8 @@ from mt.errors import UserError
 from mt.metrics.base import Score, require_pairs
 
 Link = tuple[int, int]
+Linkable = tuple[Set[int | None], Set[int | None]]
+"""The words of a source and of a target that a link can join, since a piece of the model stands for them."""
 
 _TOKEN = re.compile(r"([0-9]+)([-p])([0-9]+)")
 
@@ -32,6 +34,8 @@ class AlignmentScore(Score):
 
     precision: float
     recall: float
+    unlinkable: int = 0
+    """How many gold links were left out, since they join a word for which the model has no piece."""
 
 
 def parse_pharaoh(lines: Iterable[str], name: str, *, first: int = 0) -> list[Links]:
@@ -145,7 +149,9 @@ def weights_between_words(
     return np.stack([summed[pieces].mean(0) for pieces in positions_of_words(target)])
 
 
-def alignment_error_rate(hypotheses: Sequence[Set[Link]], golds: Sequence[Links]) -> AlignmentScore:
+def alignment_error_rate(
+    hypotheses: Sequence[Set[Link]], golds: Sequence[Links], linkable: Sequence[Linkable] | None = None
+) -> AlignmentScore:
     """Computes AER over a corpus (Och & Ney 2003, section 6): 1 - (|A and S| + |A and P|) / (|A| + |S|), of sums of the
     counts.
 
@@ -155,21 +161,37 @@ def alignment_error_rate(hypotheses: Sequence[Set[Link]], golds: Sequence[Links]
     Args:
         hypotheses: the links of each sentence pair; a parsed file's are its `possible`, which hold all of them.
         golds: the gold links of each sentence pair.
+        linkable: what links of each pair can join, all words by default. Gold links of other words, which share a piece
+            with a neighbour, are no errors of an attention: they are left out, and counted.
 
     Raises:
         UserError: unequal counts, nothing to score, or gold alignments without a sure link.
     """
     require_pairs(hypotheses, golds)
+    given = sum(len(gold.possible) for gold in golds)
+    if linkable is not None:
+        golds = [_between(gold, words) for gold, words in zip(golds, linkable, strict=True)]
+    unlinkable = given - sum(len(gold.possible) for gold in golds)
     pairs = list(zip(hypotheses, golds, strict=True))
     a = sum(len(links) for links in hypotheses)
     s = sum(len(gold.sure) for gold in golds)
     a_and_s = sum(len(links & gold.sure) for links, gold in pairs)
     a_and_p = sum(len(links & gold.possible) for links, gold in pairs)
     if s == 0:
-        raise UserError("the gold alignments hold no sure link (i-j), so there is nothing to score against")
+        among = f" but {unlinkable} to words without a piece of the model" if unlinkable else ""
+        raise UserError(f"the gold alignments hold no sure link (i-j){among}, so there is nothing to score against")
     return AlignmentScore(
         score=100 * (1 - (a_and_s + a_and_p) / (a + s)),
-        signature=f"n:{len(golds)}|sure:{s}|possible:{sum(len(gold.possible) for gold in golds)}|average:corpus",
+        signature=f"n:{len(golds)}|sure:{s}|possible:{given - unlinkable}|average:corpus"
+        + (f"|unlinkable:{unlinkable}" if unlinkable else ""),
         precision=100 * a_and_p / a if a else 0.0,
         recall=100 * a_and_s / s,
+        unlinkable=unlinkable,
     )
+
+
+def _between(gold: Links, words: Linkable) -> Links:
+    """Returns the links whose both words are among these."""
+    sources, targets = words
+    possible = frozenset((i, j) for i, j in gold.possible if i in sources and j in targets)
+    return Links(gold.sure & possible, possible)

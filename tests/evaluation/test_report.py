@@ -83,7 +83,8 @@ def test_gold_links_are_scored(trained: Path, corpus: Corpus, tmp_path: Path) ->
     assert scored(result) == 0
     # One link of n is wrong: 1 - 2 (n - 1) / 2n.
     count = sum(len(line.split()) for line in result)
-    wrong = " ".join(["98-99", *result[0].split()[1:]])
+    (source, _, target), *others = (link.partition("-") for link in result[0].split())
+    wrong = " ".join([f"{1 if source == '0' else 0}-{target}", *map("".join, others)])
     assert scored([wrong, *result[1:]]) == pytest.approx(100 / count)
 
 

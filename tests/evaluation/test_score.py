@@ -190,6 +190,11 @@ def test_forced_links_of_a_blank_pair_are_blank(trained: Path) -> None:
     assert blank.links == set() and pair.links
 
 
+def test_a_pair_whose_gold_links_are_not_known_is_none_of_the_alignment_error() -> None:
+    score = alignment_error(["0-0", "0-0 1-1"], ["0-0", ""])
+    assert score.score == 0 and score.signature.startswith("n:1|")
+
+
 def test_alignment_error() -> None:
     score = alignment_error(["0-0 1-1"], ["0-0 1-2 1p1"])
     # One of two sure ones is found, and both are possible: 1 - (1 + 2) / (2 + 2).

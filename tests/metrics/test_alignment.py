@@ -66,6 +66,17 @@ def test_error_rate_by_hand():
     assert score.signature == "n:2|sure:2|possible:3|average:corpus"
 
 
+def test_links_that_cannot_be_made_are_left_out_and_counted():
+    gold = [Links(frozenset({(0, 0), (1, 1), (2, 2)}), frozenset({(0, 0), (1, 1), (2, 2), (3, 0)}))]
+    # No piece stands for source word 3 and target word 2.
+    score = alignment_error_rate([{(0, 0), (1, 0)}], gold, [({0, 1, 2, None}, {0, 1})])
+    assert (score.score, score.precision, score.recall, score.unlinkable) == (50, 50, 50, 2)
+    assert score.signature == "n:1|sure:2|possible:2|average:corpus|unlinkable:2"
+    assert alignment_error_rate([{(0, 0), (1, 0)}], gold).unlinkable == 0
+    with pytest.raises(UserError, match=r"no sure link \(i-j\) but 4 to words without a piece of the model"):
+        alignment_error_rate([set()], gold, [(set(), set())])
+
+
 def test_precision_is_of_possible_and_recall_of_sure_links():
     """All four counts differ, so that exchanging precision and recall, or sure and possible links, shows."""
     sure = {(0, 0), (1, 1), (2, 2), (3, 3), (4, 4)}

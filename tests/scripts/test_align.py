@@ -48,6 +48,17 @@ def test_words_are_what_the_gold_links_mean(call, write, trained: Path) -> None:
     assert done.err.startswith("aer 0.00  n:1|") and done.out == lines["blanks"]
 
 
+def test_gold_links_to_words_that_share_a_piece_are_left_out_and_counted(call, write, trained: Path) -> None:
+    # What the vocabulary lacks is one piece, which belongs to the first of the three marks.
+    files = ["--source", write("en", "two cats\n"), "--target", write("de", "zwei Katzen?!»\n")]
+    links = call("align", trained, *files).out.strip()
+    assert {*mt.load(trained, device="cpu").align("two cats", "zwei Katzen?!»").target_units} == {0, 1, 2, None}
+    done = call("align", trained, *files, "--gold", write("gold", f"{links} 0-3 1-4\n"))
+    *_, first, note = done.err.splitlines()
+    assert links and first.startswith("aer 0.00  n:1|") and first.endswith("|unlinkable:2")
+    assert note.startswith("note: 2 gold links are left out, since they join words that share a piece")
+
+
 def test_gold_links_to_words_that_are_not_there_are_refused(call, write, trained: Path) -> None:
     files = ["--source", write("en", "two cats see\n\n"), "--target", write("de", "zwei Katzen\n\n")]
     done = call("align", trained, *files, "--gold", write("gold", "0-0 1-1\n0-0\n"))
