@@ -4,6 +4,7 @@
 atomically.
 """
 
+import hashlib
 import os
 import re
 import shutil
@@ -53,6 +54,9 @@ class About(Options):
     """All scores of the best validation so far."""
     corpus: str
     """The fingerprint of the prepared corpus."""
+    initialisation: str | None = None
+    """The digest of the weights that its run began with, or that on which it goes on (`init_from`); None in checkpoints
+    of versions that did not keep it."""
 
     @property
     def is_mean(self) -> bool:
@@ -205,6 +209,15 @@ def average(folders: Sequence[Path]) -> dict[str, torch.Tensor]:
             raise UserError(f"{folder / MODEL} has other tensors than {folders[0] / MODEL}: {_REMEDY}")
     states = [weights.load(folder / MODEL, _REMEDY) for folder in folders]
     return {name: torch.stack([state[name] for state in states]).mean(0) for name in states[0]}
+
+
+def digest(model: Seq2Seq) -> str:
+    """Returns the SHA-256 (hex) of a model's weights."""
+    total = hashlib.sha256()
+    for name, tensor in sorted(model.state_dict().items()):
+        total.update(name.encode())
+        total.update(tensor.cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
+    return total.hexdigest()
 
 
 def fill(model: Seq2Seq, tensors: dict[str, torch.Tensor]) -> None:

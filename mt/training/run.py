@@ -138,6 +138,8 @@ class Run:
     """The sizes of TensorBoard's files in the checkpoint that it goes on from; see `Log`."""
     moving_average: MovingAverage | None = None
     """The moving average of the weights, where `training.ema_decay` asks for one."""
+    initialisation: str | None = None
+    """See `mt.checkpoint.About`."""
     signals: Signals = field(default_factory=Signals)
     training: Training = field(init=False)
     """What is trained on: the corpus, in sampled pieces where the configuration asks for them."""

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from mt import checkpoint
 from mt.common.options import Count, Options, parse
+from mt.common.terminal import say
 from mt.errors import UserError
 from mt.storage import point_link, remove, subfolder
 from mt.training.loop import Progress
@@ -149,6 +150,7 @@ def _write(run: Run, folder: Path, averaged: list[int] | None = None, ema_decay:
         averaged=averaged,
         ema_decay=ema_decay,
         corpus=run.corpus.meta["fingerprint"],
+        initialisation=run.initialisation,
     )
     training = None if about.is_mean else moments(run.model, run.optimizer)
     if training is not None and run.moving_average is not None:
@@ -204,11 +206,36 @@ def average_checkpoints(paths: Sequence[Path], out: Path) -> list[int]:
             raise UserError(f"{path} has another vocabulary than {paths[0]}: average checkpoints of one run")
         if {name: tensor.shape for name, tensor in other.state_dict().items()} != shapes:
             raise UserError(f"{path} has other tensors than {paths[0]}: average checkpoints of one run")
-    checkpoint.fill(model, checkpoint.average(folders))
     metas = [checkpoint.load_meta(folder) for folder in folders]
+    unknown = _require_related(paths, metas)
+    checkpoint.fill(model, checkpoint.average(folders))
+    if unknown:
+        say(unknown)
     updates = sorted(meta.update for meta in metas)
     about = checkpoint.About(
-        update=updates[-1], averaged=updates, metric=metas[0].metric, best=None, corpus=metas[0].corpus
+        update=updates[-1],
+        averaged=updates,
+        metric=metas[0].metric,
+        best=None,
+        corpus=metas[0].corpus,
+        initialisation=None if unknown else metas[0].initialisation,
     )
     checkpoint.save(out, model, tokenizers, config, about, checkpoint.load_progress(folders[0]), None)
     return updates
+
+
+def _require_related(paths: Sequence[Path], metas: Sequence[checkpoint.Meta]) -> str:
+    """Raises UserError where checkpoints began at other weights; returns a warning where they do not say, else ""."""
+    known = [(path, meta.initialisation) for path, meta in zip(paths, metas, strict=True) if meta.initialisation]
+    for path, begun in known[1:]:
+        if begun != known[0][1]:
+            raise UserError(
+                f"{path} and {known[0][0]} learnt from other initial weights, and the mean of such models means "
+                "nothing: average checkpoints of one run, or of runs that started from one another (init_from)"
+            )
+    if len(known) < len(metas):
+        return (
+            "!!! a checkpoint of an earlier version does not say which weights it began with: if the runs did not "
+            "start from one another, the mean means nothing"
+        )
+    return ""

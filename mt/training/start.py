@@ -156,6 +156,7 @@ def begin(
         mark(folder)
     moving_average = _moving_average(config, model)
     run = Run(config, corpus, folder, model, optimizer, Progress(), lock, processes, moving_average=moving_average)
+    run.initialisation = _initialisation(config, model)
     for note in filter(None, (programs_note, taken_note, *vector_notes, frozen_note)):
         run.console.say(note)
     return run
@@ -198,9 +199,17 @@ def resume(config: Config, corpus: Corpus, folder: Path, processes: ProcessGroup
         restore_generators(newest, restored)
         held = lock.pop_all()
         run = Run(config, corpus, folder, model, optimizer, progress, held, processes, restored.logged, moving_average)
+        run.initialisation = about.initialisation
     if processes.is_first:
         prune(run)
     return run
+
+
+def _initialisation(config: Config, model: Seq2Seq) -> str | None:
+    """Returns which weights a new run begins with; of one that starts from another, those which that began with."""
+    if config.init_from is None:
+        return checkpoint.digest(model)
+    return checkpoint.load_meta(checkpoint.locate(Path(config.init_from), "best")).initialisation
 
 
 def _moving_average(config: Config, model: Seq2Seq) -> MovingAverage | None:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -15,13 +16,14 @@ from mt.common.options import Options, parse
 from mt.config import Config
 from mt.config.optimizer import OptimizerConfig
 from mt.data.corpus import Corpus
+from mt.errors import UserError
 from mt.evaluation.report import origin
 from mt.training import saving
 from mt.training.loop import Progress
 from mt.training.optimizer import build_optimizer, moments, restore_moments
 from mt.training.run import Run
 from mt.training.saving import average_checkpoints
-from mt.training.start import resume
+from mt.training.start import begin, resume
 from mt.training.train import train
 
 OPTIMIZERS = ["adam", "adamw", "sgd", "adadelta", "adagrad"]
@@ -112,3 +114,41 @@ def test_it_is_the_mean_and_loads(kept: Run, tmp_path: Path) -> None:
     assert translator.translate("two dogs find bridges").tokens
     assert origin(tmp_path / "mean", "best") == {"name": "average", "update": 3, "averaged": [1, 3]}
     assert json.loads((tmp_path / "mean/meta.json").read_text())["corpus"] == kept.corpus.meta["fingerprint"]
+
+
+def test_runs_of_other_initial_weights_are_not_averaged(
+    kept: Run, configure: Callable[..., Config], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = {"max_updates": 1, "plots": 0, "average_checkpoints": 1}
+
+    def trained(name: str, changes: dict[str, Any]) -> Path:
+        plain = {"search": {"name": "greedy"}, "training": options} | changes
+        run = begin(configure(plain), kept.corpus, tmp_path / name)
+        train(run)
+        run.close()
+        return run.folder / "checkpoints/last"
+
+    other = trained("other", {"seed": 5})
+    child = trained("child", {"seed": 5, "init_from": str(kept.folder)})
+    with pytest.raises(UserError, match=rf"^{other} and {kept.folder} learnt from other initial weights"):
+        average_checkpoints([kept.folder, other], tmp_path / "mean")
+    assert not (tmp_path / "mean").exists()
+    average_checkpoints([kept.folder, child], tmp_path / "of both")
+    assert "!!!" not in capsys.readouterr().out
+    # An average knows where it is from, too.
+    with pytest.raises(UserError, match="learnt from other initial weights"):
+        average_checkpoints([tmp_path / "of both", other], tmp_path / "mean")
+    about = json.loads((other / "meta.json").read_text())
+    del about["initialisation"]
+    (other / "meta.json").write_text(json.dumps(about))
+    average_checkpoints([kept.folder, other], tmp_path / "mean")
+    assert "!!! a checkpoint of an earlier version does not say which weights it began with" in capsys.readouterr().out
+
+
+def test_a_run_that_goes_on_began_at_the_same_weights(kept: Run, configure: Callable[..., Config]) -> None:
+    before = checkpoint.load_meta((kept.checkpoints / "last").resolve()).initialisation
+    changes = {"training": {"max_updates": 4, "validate_every": 1, "average_checkpoints": 3, "plots": 0}}
+    run = resume(configure({"search": {"name": "greedy"}} | changes), kept.corpus, kept.folder)
+    train(run)
+    run.close()
+    assert checkpoint.load_meta((kept.checkpoints / "last").resolve()).initialisation == before is not None
