@@ -21,7 +21,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("data_prep.generated.scenes", "mt.errors", "mt.step"),
     ("mt.kernels",),
     ("mt.common",),
-    ("mt.device", "mt.storage", "mt.text_io", "mt.trees"),
+    ("mt.batch", "mt.device", "mt.storage", "mt.text_io", "mt.trees"),
     ("mt.distributed",),
     ("mt.ops",),
     ("mt.data", "mt.models", "mt.search", "mt.metrics", "mt.plots"),

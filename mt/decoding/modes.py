@@ -7,8 +7,8 @@ from typing import Any, Protocol, Self
 import torch
 from torch import Tensor, nn
 
+from mt.batch import Batch
 from mt.errors import UserError
-from mt.models.batch import Batch
 from mt.models.frontends import Frontend
 from mt.models.seq2seq import Loss, Seq2Seq
 from mt.search.config import BeamConfig, OnlineConfig, SearchConfig, WaitKConfig

@@ -1,6 +1,10 @@
 """The options of a model, and which of them suit each other."""
 
+from typing import NamedTuple
+
+from jaxtyping import Bool, Float
 from pydantic import Field, model_validator
+from torch import Tensor
 
 from mt.common.options import Options
 from mt.errors import UserError
@@ -11,7 +15,26 @@ from mt.models.decoders.luong import LuongConfig
 from mt.models.encoders import ENCODERS, Encoder, EncoderConfig
 from mt.models.encoders.recurrent import BiLSTMConfig
 from mt.models.frontends import FRONTENDS, EmbeddingConfig, FrontendConfig, WordVectorsConfig
-from mt.models.penalties import WeightPenalties
+from mt.ops import coverage_loss, doubly_stochastic_loss
+
+
+class WeightPenalties(NamedTuple):
+    """The weights of the losses on an attention's weights; see the options of these names in `ModelConfig`."""
+
+    doubly_stochastic_weight: float
+    coverage_weight: float
+
+    def loss(
+        self, weights: Float[Tensor, "B T S"], source_mask: Bool[Tensor, "B S"], target_mask: Bool[Tensor, "B T"]
+    ) -> Float[Tensor, ""]:
+        """Returns what is to be paid for the attention of a batch, in nats."""
+        total = weights.new_zeros(())
+        if self.doubly_stochastic_weight:
+            spread = doubly_stochastic_loss(weights, source_mask, target_mask).sum()
+            total = total + self.doubly_stochastic_weight * spread
+        if self.coverage_weight:
+            total = total + self.coverage_weight * coverage_loss(weights, source_mask, target_mask).sum()
+        return total
 
 
 class ModelConfig(Options):

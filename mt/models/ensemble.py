@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor, nn
 
-from mt.models.batch import Batch
+from mt.batch import Batch
 from mt.models.decoders import DecoderMemory
 from mt.models.frontends import Frontend
 from mt.models.seq2seq import Loss, Seq2Seq

@@ -1,24 +1,30 @@
-"""The whole model: front-end, encoder, attention, decoder. It has the decoder's verbs, so that a search can use it."""
+"""The whole model: front-end, encoder, attention, decoder. It has the decoder's verbs, so that a search can use it.
+
+It reads its source whole, while it arrives (`extend`), or behind a prefix mask (`wait`). `Loss` is what training
+minimises, and `CTC` the second task of an encoder.
+"""
 
 from typing import Any, NamedTuple
 
-from jaxtyping import Int
-from torch import Tensor
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+from torch.nn.functional import pad
 
+from mt.batch import Batch
 from mt.device import autocast
 from mt.errors import UserError
 from mt.kernels.cross_entropy import token_losses
+from mt.kernels.padding import append
 from mt.models.attention import AttentionOutput, build_attention
-from mt.models.batch import Batch
-from mt.models.config import ModelConfig, require_one_table
-from mt.models.ctc import CTC
+from mt.models.config import ModelConfig, WeightPenalties, require_one_table
 from mt.models.decoders import DECODERS, DecoderMemory, DecoderParts
-from mt.models.encoders import ENCODERS
-from mt.models.frontends import Embedding, build_frontend
-from mt.models.penalties import WeightPenalties
-from mt.models.source import SourceReader
+from mt.models.encoders import ENCODERS, Encoded, EncoderState
+from mt.models.frontends import Embedding, FrontendState, build_frontend
 from mt.models.weights import init_matrices
+from mt.ops.losses import ctc_losses
 from mt.step import Prediction
+from mt.trees import select_rows
 
 
 class Loss(NamedTuple):
@@ -37,7 +43,44 @@ class Loss(NamedTuple):
     attention: AttentionOutput
 
 
-class Seq2Seq(SourceReader):
+class CTC(nn.Linear):
+    """Connectionist temporal classification (Graves et al. 2006) of the targets or, where there is a vocabulary of
+    transcripts, of what is said. The last class is the blank."""
+
+    def __init__(self, value_size: int, target_vocab_size: int, transcript_vocab_size: int | None) -> None:
+        super().__init__(value_size, (transcript_vocab_size or target_vocab_size) + 1)
+        self._transcribes = transcript_vocab_size is not None
+
+    def loss(self, encoded: Encoded, batch: Batch) -> Float[Tensor, ""]:
+        """Returns the loss of a batch in nats, summed, without EOS, which no part of a source stands for.
+
+        0 for an example whose transcript is missing, and for a batch without transcripts where they are what is learnt.
+        """
+        labels = batch.target_out
+        mask = batch.target_mask
+        if self._transcribes:
+            if batch.transcript is None or batch.transcript_mask is None:
+                return encoded.values.new_zeros((), dtype=torch.float32)
+            labels = batch.transcript
+            mask = batch.transcript_mask
+        pieces = mask[:, 1:]
+        logits = self(encoded.values.to(self.weight.dtype))
+        losses = ctc_losses(logits, encoded.mask, labels[:, :-1], pieces)
+        return (losses.masked_fill(~pieces.any(1), 0) if self._transcribes else losses).sum()
+
+
+class SourceState(NamedTuple):
+    """What the next positions of sources that are still arriving are encoded from; batch-first tensors."""
+
+    frontend: FrontendState
+    encoder: EncoderState
+    vectors: Tensor
+    """[B] int64: how many the front-end has given."""
+    unencoded: tuple[Tensor, Tensor] | None
+    """Tokens that were read and have no value yet, and their mask, where the decoder copies tokens; else None."""
+
+
+class Seq2Seq(nn.Module):
     """An encoder-decoder with attention over source and target vocabularies of the given sizes."""
 
     def __init__(
@@ -92,6 +135,61 @@ class Seq2Seq(SourceReader):
         """Itself: it is one model, and no ensemble (see `DecodableModel`)."""
         return self
 
+    def encode(self, source: Tensor, mask: Bool[Tensor, "B S"]) -> DecoderMemory:
+        """source: [B, S, ...], what the front-end takes; mask: true on real positions, padding on the right."""
+        return self.decoder.init_memory(self.encoded(source, mask))
+
+    def encoded(self, source: Tensor, mask: Bool[Tensor, "B S"]) -> Encoded:
+        """Returns what the encoder gives, with the tokens where the decoder copies some; see `encode`."""
+        encoded = self.encoder(*self.frontend(source, mask))
+        return encoded if self.decoder.copying is None else encoded._replace(tokens=source)
+
+    def encoded_lengths(self, lengths: Int[Tensor, " N"]) -> Int[Tensor, " N"]:
+        """Returns how many positions sources of these lengths, counted as their field does, have for the attention: of
+        text its tokens, EOS included."""
+        return self.encoder.output_lengths(self.frontend.output_lengths(lengths))
+
+    def extend(
+        self,
+        source: Tensor,
+        mask: Bool[Tensor, "B S"],
+        complete: Bool[Tensor, " B"],
+        before: tuple[DecoderMemory, SourceState] | None = None,
+    ) -> tuple[DecoderMemory, SourceState]:
+        """Encodes the next positions of sources that are still arriving, where front-end and encoder are incremental.
+
+        source, mask: as in `encode`, of the new positions (see `Encoder.extend`); complete: which sources end with
+        them; before: what the call before returned, None for the first positions.
+        """
+        memory, state = (None, None) if before is None else before
+        frontend_state, encoder_state, count, unencoded = (None, None, 0, None) if state is None else state
+        vectors, vector_mask, frontend_state = self.frontend.extend(source, mask, complete, frontend_state)
+        encoded, encoder_state = self.encoder.extend(vectors, vector_mask, encoder_state, complete)
+        if self.decoder.copying is not None:
+            tokens, unencoded = _tokens_of(encoded, unencoded, source, mask)
+            encoded = encoded._replace(tokens=tokens)
+        after = SourceState(frontend_state, encoder_state, vector_mask.sum(1) + count, unencoded)
+        return self.decoder.extend(memory, encoded, complete), after
+
+    def wait(self, memory: DecoderMemory, k: int, lengths: Int[Tensor, " B"]) -> DecoderMemory:
+        """Returns the memory with a prefix mask (Ma et al. 2019, section 3.1): step t, counted from 1, attends to those
+        positions alone whose values are known when k + t - 1 source tokens have been read. Where `supports_wait_k`.
+        lengths: see `read_for`."""
+        visible_from = self.read_for(memory, lengths) - k
+        return memory._replace(attention=memory.attention._replace(visible_from=visible_from))
+
+    def read_for(self, memory: DecoderMemory, lengths: Int[Tensor, " B"]) -> Int[Tensor, "B S"]:
+        """Returns how many vectors of the front-end, of text tokens, must have come before the value of each position
+        is known (see `Encoder.read_for`); one more than there are, where the source must have ended and its last vector
+        does not say so. lengths: the vectors of each source. Of a memory from which nothing was dropped."""
+        mask = memory.attention.mask
+        complete = memory.attention.complete
+        lengths = lengths + self.frontend.end
+        if complete is not None:
+            lengths = lengths.masked_fill(~complete, torch.iinfo(torch.int64).max)
+        positions = torch.arange(mask.shape[1], device=mask.device).expand(mask.shape)
+        return self.encoder.read_for(positions, lengths[:, None])
+
     def init_state(self, memory: DecoderMemory, *, hard: bool = False) -> Any:
         return self.decoder.init_state(memory, hard=hard)
 
@@ -102,19 +200,31 @@ class Seq2Seq(SourceReader):
         self, batch: Batch, *, label_smoothing: float = 0.0, hard: bool = False, wait_k: int | None = None
     ) -> Loss:
         """Returns the loss under teacher forcing. label_smoothing: see `token_losses`; wait_k: see `wait`."""
-        encoded = self.encoded(batch.source, batch.source_mask, batch.rows)
+        # Each source is encoded once, however many targets it has.
+        encoded = self.encoded(batch.source, batch.source_mask)
+        lengths = self.frontend.output_lengths(batch.source_mask.sum(1))
+        if batch.source_of_target is not None:
+            encoded, lengths = select_rows((encoded, lengths), batch.source_of_target)
         memory = self.decoder.init_memory(encoded)
-        if wait_k is not None:
-            lengths = self.frontend.output_lengths(batch.source_mask.sum(1))
-            memory = self.wait(memory, wait_k, lengths if batch.rows is None else lengths[batch.rows])
-        readouts, attended = self.decoder(batch.target_in, memory, hard=hard)
+        memory = memory if wait_k is None else self.wait(memory, wait_k, lengths)
+        readouts, attended = self.decoder(batch.target_in, memory, hard=hard)  # [B, T, F]
+        # The cross entropy, of what is generated or copied.
         layer = self.decoder.output
-        mask = batch.target_mask
         copying = self.decoder.copying
         target = batch.target_out
-        mixture = None if copying is None else copying.mixture(readouts, attended, memory.attention, target)
-        rows = readouts, layer.weight, layer.bias, target, mask, batch.weights
-        total, each = token_losses(*rows, smoothing=label_smoothing, mixture=mixture, agreement=batch.agreement)
+        mask = batch.target_mask
+        total, each = token_losses(
+            readouts,
+            layer.weight,
+            layer.bias,
+            target,
+            mask,
+            batch.weights,
+            smoothing=label_smoothing,
+            mixture=None if copying is None else copying.mixture(readouts, attended, memory.attention, target),
+            agreement=batch.agreement,
+        )
+        # What attention and encoder add.
         source_mask = memory.attention.mask
         with autocast(total.device, "fp32"):
             auxiliary = self.decoder.attention.auxiliary_loss(attended, each, source_mask, mask)
@@ -129,3 +239,22 @@ class Seq2Seq(SourceReader):
     def after_update(self, loss: float) -> None:
         """See `Attention.after_update`."""
         self.decoder.attention.after_update(loss)
+
+
+def _tokens_of(
+    encoded: Encoded,
+    before: tuple[Tensor, Tensor] | None,
+    source: Int[Tensor, "B N"],
+    mask: Bool[Tensor, "B N"],
+) -> tuple[Int[Tensor, "B S"], tuple[Tensor, Tensor]]:
+    """Returns the tokens of the positions that were encoded, and those that were read and not encoded, with their mask.
+
+    before: what was read and not encoded before. source, mask: what was read since.
+    """
+    (tokens,), known = ((source,), mask) if before is None else append(before[:1], before[1], (source,), mask)
+    counts = encoded.mask.sum(1)
+    left = known.sum(1) - counts
+    rest = torch.arange(int(left.max()), device=left.device)
+    columns = (counts[:, None] + rest).clamp(max=tokens.shape[1] - 1)
+    width = encoded.mask.shape[1]
+    return pad(tokens, (0, width - tokens.shape[1])), (tokens.gather(1, columns), rest < left[:, None])

@@ -146,11 +146,16 @@ class MinimumRisk(BatchLoss):
 
 def with_translations(batch: Batch, translations: Sequence[Sequence[Tokens]]) -> Batch:
     """Returns a batch with the translations of each source as its targets, those of one side by side."""
-    rows = torch.arange(len(translations)).repeat_interleave(torch.tensor([*map(len, translations)]))
+    source_of_target = torch.arange(len(translations)).repeat_interleave(torch.tensor([*map(len, translations)]))
     targets = collate_targets([np.array(tokens) for of_source in translations for tokens in of_source])
     device = batch.source.device
     target_in, target_out, target_mask = (part.to(device) for part in targets)
-    return batch._replace(target_in=target_in, target_out=target_out, target_mask=target_mask, rows=rows.to(device))
+    return batch._replace(
+        target_in=target_in,
+        target_out=target_out,
+        target_mask=target_mask,
+        source_of_target=source_of_target.to(device),
+    )
 
 
 # What training minimises: the module that computes the loss of a batch.

@@ -1,0 +1,50 @@
+"""What a model takes and a corpus gives, on a floor below both."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Self
+
+import torch
+from torch import Tensor
+
+
+class Batch(NamedTuple):
+    """Padded sequences. B pairs, S source and T target positions; masks are true at real tokens."""
+
+    source: Tensor
+    """[B, S, ...], what the source's field collates: of text, int64 ids, EOS last, padded on the right with 0."""
+    source_mask: Tensor
+    """[B, S] bool."""
+    target_in: Tensor
+    """[B, T] int64 ids that the decoder reads: BOS first, no EOS."""
+    target_out: Tensor
+    """[B, T] int64 ids that the decoder predicts: EOS last."""
+    target_mask: Tensor
+    """[B, T] bool."""
+    transcript: Tensor | None = None
+    """[B, U] int64 ids of the words of the source, EOS last; None where a corpus does not have it."""
+    transcript_mask: Tensor | None = None
+    """[B, U] bool."""
+    source_of_target: Tensor | None = None
+    """[N] int64: the source of each of N targets, where these are not the B targets of the sources, one each."""
+    weights: Tensor | None = None
+    """[N] float32: by which each target counts in the loss, also less than nothing; None: 1."""
+    agreement: float = 0.0
+    """Above 0, its second half repeats the first, and the predictions of the two are to agree: by this it counts in the
+    loss how far apart they are."""
+
+    def to(self, device: torch.device | str) -> Self:
+        """Returns the batch on a device."""
+        return self._each(lambda tensor: tensor.to(device, non_blocking=True))
+
+    def pinned(self) -> Self:
+        """Returns the batch in memory from which a GPU copies while it computes; itself where there is no GPU."""
+        return self._each(torch.Tensor.pin_memory) if torch.cuda.is_available() else self
+
+    def twice(self, agreement: float) -> Self:
+        """Returns every example twice, in two halves whose predictions are to agree."""
+        return self._each(lambda tensor: torch.cat((tensor, tensor)))._replace(agreement=agreement)
+
+    def _each(self, change: Callable[[Tensor], Tensor]) -> Self:
+        parts = self._asdict().items()
+        changed: dict[str, Any] = {name: change(part) for name, part in parts if isinstance(part, Tensor)}
+        return self._replace(**changed)
