@@ -3,71 +3,12 @@ from collections.abc import Iterator
 from typing import get_args
 
 import pytest
-from annotated_types import Ge, Gt, Le, Lt
-from hydra import compose, initialize_config_dir
-from omegaconf import OmegaConf
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
-from mt.cli.command import CONF
-from mt.config import Config
-from mt.data.dataset import PHRASEBOOK, CleaningConfig, DatasetConfig
+from mt.data.dataset import CleaningConfig, DatasetConfig
 from mt.data.tokenizer import TokenizerConfig
 from mt.errors import UserError
-
-_NAMES = sorted(path.stem for path in (CONF / "dataset").glob("*.yaml"))
-
-
-def _keys(config: BaseModel) -> dict:
-    return {
-        name: _keys(value) if isinstance(value, BaseModel) else None
-        for name, value in ((name, getattr(config, name)) for name in type(config).model_fields)
-    }
-
-
-_NEEDED = {
-    "files": {"folder": "somewhere", "source": "en", "target": "de"},
-    "audio": {"folder": "somewhere"},
-    "digits": {"folder": "somewhere"},
-    "single_digits": {"folder": "somewhere"},
-    "mboshi": {"folder": "somewhere"},
-    "mboshi_french": {"folder": "somewhere"},
-    "pictures": {"folder": "somewhere"},
-    "photographs": {"folder": "somewhere"},
-    "rsicd": {"folder": "somewhere"},
-    "tatoeba": {"folder": "somewhere"},
-    "cmudict": {"folder": "somewhere"},
-    "headlines": {"folder": "somewhere"},
-    "compression": {"folder": "somewhere"},
-}
-
-
-def _yaml_keys(plain: dict) -> dict:
-    return {name: _yaml_keys(value) if isinstance(value, dict) else None for name, value in plain.items()}
-
-
-@pytest.mark.parametrize("name", _NAMES)
-def test_every_yaml_has_every_option(name: str) -> None:
-    with initialize_config_dir(str(CONF), version_base="1.3"):
-        plain = OmegaConf.to_container(compose("data_prep", [f"dataset={name}"])["dataset"])
-    assert isinstance(plain, dict)
-    needed = _NEEDED.get(name, {})
-    config = DatasetConfig.model_validate_json(json.dumps(plain | needed))
-    assert config.name == name
-    assert _yaml_keys(plain) == _keys(config)
-
-
-def _composed(name: str) -> DatasetConfig:
-    with initialize_config_dir(str(CONF), version_base="1.3"):
-        plain = OmegaConf.to_container(compose("data_prep", [f"dataset={name}"])["dataset"])
-    assert isinstance(plain, dict)
-    needed = _NEEDED.get(name, {})
-    return DatasetConfig.model_validate_json(json.dumps(plain | needed))
-
-
-def test_defaults_are_those_of_the_yaml() -> None:
-    assert _composed("files") == DatasetConfig(folder="somewhere", source="en", target="de")
-    assert _composed("phrasebook") == PHRASEBOOK == Config().dataset
 
 
 def _numbers(model: type[BaseModel]) -> Iterator[tuple[str, FieldInfo]]:
@@ -80,12 +21,6 @@ def _numbers(model: type[BaseModel]) -> Iterator[tuple[str, FieldInfo]]:
                 yield from _numbers(kind)
 
 
-@pytest.mark.parametrize(("name", "field"), [*_numbers(DatasetConfig)])
-def test_every_number_has_bounds(name: str, field: FieldInfo) -> None:
-    kinds = {type(bound) for bound in field.metadata}
-    assert kinds & {Ge, Gt} and kinds & {Le, Lt}, name
-
-
 def test_numbers_beyond_their_bounds_are_refused() -> None:
     assert len([*_numbers(DatasetConfig)]) >= 11
     for wrong in ("1e30", "0", "-1", "NaN", "Infinity"):
@@ -95,11 +30,6 @@ def test_numbers_beyond_their_bounds_are_refused() -> None:
         for wrong in (10**30, 0, -1):
             with pytest.raises(ValidationError):
                 DatasetConfig.model_validate_json(json.dumps({"generator": "phrasebook", option: wrong}))
-
-
-def test_the_known_datasets_are_there() -> None:
-    translation = {"multi30k", "wmt14", "wmt16_roen", "iwslt14_deen", "iwslt15_envi", "iwslt2017", "opus_books"}
-    assert {*_NAMES} >= translation | {"gigaword", "cnn_dailymail", "xsum", "samsum", "phrasebook", "files"}
 
 
 def test_columns_may_be_numbers() -> None:
