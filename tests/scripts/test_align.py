@@ -59,18 +59,6 @@ def test_gold_links_to_words_that_share_a_piece_are_left_out_and_counted(call, w
     assert note.startswith("note: 2 gold links are left out, since they join words that share a piece")
 
 
-def test_gold_links_to_words_that_are_not_there_are_refused(call, write, trained: Path) -> None:
-    files = ["--source", write("en", "two cats see\n\n"), "--target", write("de", "zwei Katzen\n\n")]
-    done = call("align", trained, *files, "--gold", write("gold", "0-0 1-1\n0-0\n"))
-    assert (done.status, done.out) == (2, "")
-    assert done.err.startswith(f"error: {write('gold', '')}, line 2: the link 0-0 joins a word that is not there")
-    done = call("align", trained, *files, "--gold", write("gold", "3-2\n\n"))
-    assert "gold, line 1: the link 3-2" in done.err and "--one-based" in done.err and "--words blanks" in done.err
-    assert call("align", trained, *files, "--gold", write("gold", "3-2\n\n"), "--one-based").status == 0
-    done = call("align", trained, *files, "--gold", write("gold", "0-2\n\n"), "--one-based")
-    assert "line 1: the link 0-2 names word 0" in done.err
-
-
 def test_mode(call, write, trained_hard: Path, trained: Path) -> None:
     files = ["--source", write("en", SOURCE), "--target", write("de", TARGET)]
     modes = {mode: call("align", trained_hard, *files, "--mode", mode).out for mode in ("soft", "hard", "auto")}
@@ -83,39 +71,3 @@ def test_mode(call, write, trained_hard: Path, trained: Path) -> None:
     refused = call("align", trained, *files, "--mode", "hard")
     assert refused.status == 2
     assert refused.err.startswith("error: --mode hard needs an attention that can choose one position")
-
-
-def test_unequal_counts_name_both_files(call, write, trained: Path) -> None:
-    source = write("en", SOURCE)
-    target = write("de", TARGET)
-    gold = write("gold", "0-0\n")
-    done = call("align", trained, "--source", source, "--target", write("short", "zwei\n"))
-    assert done.status == 2
-    counts = f"{source} has 3 lines but {source.with_name('short')} has 1"
-    assert done.err == f"error: {counts}: line n of each must belong to the same pair\n"
-    done = call("align", trained, "--source", source, "--target", target, "--gold", gold)
-    assert f"{source} has 3 lines but {gold} has 1" in done.err and done.out == ""
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "sentence"),
-    [
-        ("de", b"a\nGr\xfc\n\n", "de, line 2 is not UTF-8"),
-        ("de", "", "de is empty"),
-        ("de", "a\n\n" + "wort " * 100_000 + "\n", "de, line 3 has 100000 words"),
-        ("en", "a\n" + "word " * 20_000 + "\n\n", "en, line 2 has 20000 words"),
-        ("gold", "0-0\nx\n\n", "gold, line 2: 'x' is not a link"),
-    ],
-)
-def test_refusals(call, write, trained: Path, name: str, content: str | bytes, sentence: str) -> None:
-    paths = {"en": write("en", SOURCE), "de": write("de", TARGET), "gold": write("gold", "0-0\n\n\n")}
-    paths[name] = write(name, content)
-    done = call("align", trained, "--source", paths["en"], "--target", paths["de"], "--gold", paths["gold"])
-    assert done.status == 2 and sentence in done.err and done.err.count("\n") == 1
-
-
-def test_a_missing_file(call, write, trained: Path, tmp_path: Path) -> None:
-    done = call("align", trained, "--source", write("en", SOURCE), "--target", tmp_path / "absent")
-    assert (
-        done.err == f"error: {tmp_path}/absent cannot be read (No such file or directory): give an existing text file\n"
-    )

@@ -37,18 +37,6 @@ def test_runs_below_a_folder(call, runs: Path, corpora: Path, tmp_path: Path) ->
     assert page.count(' over updates" src="data:image/png;base64,') == len(["loss", "bleu", "chrf"])
 
 
-def test_an_unknown_baseline(call, runs: Path, corpora: Path, tmp_path: Path) -> None:
-    done = call("compare", runs, "--corpora", corpora, "--out", tmp_path / "out", "--baseline", "mocah")
-    assert done.status == 2
-    assert done.err.startswith("error: no run is mocah, to be the baseline: did you mean mocha?")
-    assert not (tmp_path / "out").exists()
-
-
-def test_no_runs(call, tmp_path: Path) -> None:
-    done = call("compare", tmp_path)
-    assert done.status == 2 and f"error: {tmp_path} holds no finished run" in done.err
-
-
 def test_runs_with_other_test_text(call, runs: Path, texts: Path, corpora: Path, tmp_path: Path) -> None:
     moved = Path(shutil.copytree(texts, tmp_path / "moved"))
     lines = (moved / "test.de").read_text().splitlines()

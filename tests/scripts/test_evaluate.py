@@ -73,22 +73,6 @@ def test_evaluations_that_differ_have_folders_of_their_own(call, run: Path, corp
     assert rounded["precision"] == "int8" and rounded["loss"] == expected
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (["--search", "online"], "--search online writes while it reads"),
-        (["--mode", "hard"], "--mode hard needs an attention that can choose"),
-        (["--length-penalty", "-1"], "--length-penalty -1.0 is not possible"),
-        (["--min-length", "5", "--max-length", "5"], "--min-length 5 leaves no room for EOS"),
-        (["--checkpoint", "beast"], "has no checkpoint beast; it has: "),
-    ],
-)
-def test_refusals(call, run: Path, corpora: Path, arguments: list, sentence: str) -> None:
-    done = call("evaluate", run, "--corpora", corpora, *arguments)
-    assert done.status == 2 and sentence in done.err
-    assert not (run / "evaluations").exists()
-
-
 def test_a_corpus_that_has_changed_is_refused(call, run: Path, texts: Path, tmp_path: Path) -> None:
     moved = Path(shutil.copytree(texts, tmp_path / "moved"))
     (moved / "train.en").write_text("quite other words\n" * 3)

@@ -80,36 +80,6 @@ def test_protocols_of_rouge(write, capsys):
     assert score == pytest.approx((50 / 2 + 100 / 2) / 2) and "|multi:mean|" in signature
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (
-            ["--bleu-tokenizer", "zh", "--metrics", "chrf,ter"],
-            "--bleu-tokenizer is an option of the metric bleu, and the metrics ",
-        ),
-        (["--target-language", "zh", "--task", "summarization"], "--target-language is an option of the metric bleu, "),
-        (["--rouge-tokenizer", "intl"], "--rouge-tokenizer is an option of the metric rouge, and the metrics are bleu"),
-        (
-            ["--rouge-protocol", "duc", "--metrics", "rougeL_coco"],
-            "--rouge-protocol is an option of the metric rouge, ",
-        ),
-        (
-            ["--no-stem"],
-            "--no-stem is an option of the metric rouge, and the metrics are bleu,chrf: leave it out, or a",
-        ),
-        (["--drop-unk", "--metrics", "wer"], "--drop-unk is an option of the metric rouge, and the metrics are wer: l"),
-        (["--multi", "max", "--metrics", "wer"], "--multi is an option of the metric rouge, and the metrics are wer: "),
-        (
-            ["--no-stem", "--rouge-tokenizer", "zh", "--metrics", "rouge"],
-            "--no-stem is about English stems, and with -",
-        ),
-    ],
-)
-def test_an_option_that_no_metric_asks_for_is_refused(arguments, sentence, write, capsys):
-    file = write("a", "a b\n")
-    assert refusal(capsys, *arguments, file, file).startswith(f"error: {sentence}")
-
-
 def test_the_lead_is_cut_by_the_tokenizer_of_rouge_whatever_the_metric(write, capsys):
     files = [write("src", "今天从早上开始下雨\n"), write("ref", "今天从\n")]
     arguments = ["--lead", "3", "--rouge-tokenizer", "zh", "--metrics", "cer"]
@@ -175,41 +145,6 @@ def test_line_ends_and_marks_do_not_count(write, capsys):
     windows = write("ref", "\ufeffone two three four\r\nfive\u2028six seven eight nine")
     main(["--task", "translation", "--json", unix, windows])
     assert json.loads(capsys.readouterr().out)["bleu"]["score"] == pytest.approx(100)
-
-
-def test_files_of_unequal_length_are_named_with_their_counts(write, capsys):
-    hypotheses = write("hyp", "a\nb\n")
-    reference = write("ref0", "a\nb\n")
-    short = write("ref1", "a\n")
-    message = refusal(capsys, "--task", "summarization", hypotheses, reference, short)
-    assert message == (
-        f"error: {hypotheses} has 2 lines but {short} has 1: line n of each must belong to the same example\n"
-    )
-
-
-def test_invalid_utf8_is_found_by_line(write, capsys):
-    bad = write("hyp", b"\xef\xbb\xbfgut\nGr\xfc\xdfe\n")
-    message = refusal(capsys, "--task", "translation", bad, bad)
-    assert message == f"error: {bad}, line 2 is not UTF-8 (byte 3 of the line): convert the text to UTF-8\n"
-
-
-def test_missing_and_empty_files(write, tmp_path, capsys):
-    good = write("hyp", "a\n")
-    empty = write("empty", "")
-    absent = str(tmp_path / "absent")
-    message = refusal(capsys, "--task", "translation", good, absent)
-    assert message == f"error: {absent} cannot be read (No such file or directory): give an existing text file\n"
-    assert "Is a directory" in refusal(capsys, "--task", "translation", str(tmp_path), good)
-    message = refusal(capsys, "--task", "translation", empty, good)
-    assert message == f"error: {empty} is empty: give a file with one sentence per line\n"
-
-
-def test_named_pipes_are_not_waited_for(write, tmp_path, capsys):
-    os.mkfifo(tmp_path / "pipe")
-    message = refusal(capsys, write("hyp", "a\n"), str(tmp_path / "pipe"))
-    assert message == (
-        f"error: {tmp_path / 'pipe'} is a named pipe: give a file, or /dev/stdin and the text on standard input\n"
-    )
 
 
 def shell(command):

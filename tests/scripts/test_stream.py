@@ -156,44 +156,6 @@ def test_what_is_no_text(stream, data: bytes, out: int, sentence: str) -> None:
     assert done.err.startswith(f"error: {sentence}") and done.err.count("\n") == 1
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (
-            ["--search", "beam"],
-            "--search beam reads the whole source before it writes: choose --search online or --search w",
-        ),
-        (
-            ["--search", "greedy"],
-            "--search greedy reads the whole source before it writes: choose --search online or --search",
-        ),
-        (["--search", "wait_k"], "--search wait_k shows the model only the source tokens read so far: it needs "),
-        (
-            ["--beam", 3],
-            "--beam is an option of --search beam, and not of this run, which is decoded by online search: add ",
-        ),
-        (["--mode", "soft"], "--mode is an option of --search greedy or sample or beam, and not of this run"),
-        (["--wait-k", 3], "--wait-k is an option of --search wait_k, and not of this run"),
-        (["--device", "gpu"], "--device gpu is an invalid choice"),
-    ],
-)
-def test_refused_options(stream, arguments: list, sentence: str) -> None:
-    done = stream(b"two cats\n", *arguments)
-    assert (done.out, done.status) == ("", 2)
-    assert done.err.startswith(f"error: {sentence}") and done.err.count("\n") == 1
-
-
-def test_a_run_that_must_read_everything_first(stream, trained: Path) -> None:
-    done = stream(b"two cats\n", run=trained)
-    assert (done.out, done.status) == ("", 2)
-    assert done.err == (
-        "error: --search online cannot stream with this model, which reads the whole source first: train one with an "
-        "encoder that does not read the whole source first (encoder=lstm, gru, ssru, embedding or lc_bilstm), "
-        "decoder.init_hidden=zeros and an attention that stops (attention=monotonic, mocha, matcha or milk), or "
-        "translate whole sentences\n"
-    )
-
-
 def test_standard_input_is_closed(stream, monkeypatch: pytest.MonkeyPatch, trained_hard: Path, capfd) -> None:
     monkeypatch.setattr(sys, "stdin", None)
     main = runpy.run_path(str(ROOT / "scripts" / "stream.py"))["main"]

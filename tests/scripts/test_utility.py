@@ -4,8 +4,6 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 import mt
 from mt.search.config import SampleConfig
 
@@ -31,24 +29,3 @@ def test_evaluate(call: Callable, trained: Path, corpora: Path, tmp_path: Path) 
     assert done.out.startswith("test: sample search, samples 12, utility chrf, soft attention, average of ")
     results = json.loads((tmp_path / "results.json").read_text())
     assert (results["search"]["name"], results["search"]["utility"]) == ("sample", "chrf")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (["--search", "greedy", "--utility", "chrf"], "--utility is an option of --search sample or beam, and not of"),
-        (["--samples", 3], "--samples is an option of --search sample, and not of this run, which is decoded by beam"),
-        (
-            ["--search", "sample", "--n-best", 2],
-            "--n-best 2 asks for more hypotheses than are drawn (1): set --samples 2",
-        ),
-        (
-            ["--search", "sample", "--temperature", 0],
-            "--temperature 0.0 is not possible: input should be greater than 0",
-        ),
-        (["--utility", "ter"], "--utility ter is an invalid choice"),
-    ],
-)
-def test_refusals(call: Callable, trained: Path, arguments: list, sentence: str) -> None:
-    done = call("translate", trained, *arguments, stdin="two\n")
-    assert done.status == 2 and done.err.startswith(f"error: {sentence}") and done.err.count("\n") == 1
