@@ -1,7 +1,7 @@
 """Which cases the short run leaves to `pytest --full`: each is marked where it stands, as exhaustive or as slow."""
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
@@ -18,13 +18,14 @@ def chosen(cases: Iterable[Any], *short: Any) -> list[Any]:
     return [each for case in cases for each in ([case] if case in short else exhaustive(case))]
 
 
-def combined(ids: Callable[[Any], str | None] | None = None, /, **values: Sequence[Any]) -> pytest.MarkDecorator:
+def combined(ids: Callable[[Any], str | None] | None = None, /, **values: Iterable[Any]) -> pytest.MarkDecorator:
     """Runs a test with all combinations of its arguments' values. The short run takes a diagonal through them, on
     which each value stands at least once; the other combinations are marked."""
-    counts = [len(several) for several in values.values()]
+    lists = [list(several) for several in values.values()]
+    counts = [len(several) for several in lists]
     diagonal = {tuple(step % count for count in counts) for step in range(max(counts))}
     cases = []
     for places in itertools.product(*map(range, counts)):
-        case = [several[place] for several, place in zip(values.values(), places, strict=True)]
+        case = [several[place] for several, place in zip(lists, places, strict=True)]
         cases.append(pytest.param(*case, marks=() if places in diagonal else pytest.mark.exhaustive))
     return pytest.mark.parametrize(tuple(values), cases, ids=ids)

@@ -59,7 +59,7 @@ DOORS = {
     "numba": ("mt.kernels.compiled",),
     "triton": ("mt.kernels.triton_alignment", "mt.kernels.triton_scan"),
     "simuleval": ("mt.simuleval_agent",),
-    "huggingface_hub": ("mt.decoding.load",),
+    "huggingface_hub": ("mt.decoding.load", "data_prep.sources.hub"),
     "onnx": ("mt.export.graphs",),
     "onnxscript": ("mt.export.graphs",),
     "onnxruntime": ("mt.onnx", "mt.export.graphs"),

@@ -13,7 +13,7 @@ from data_prep.sources.digits import digit_strings, joined
 from data_prep.sources.embedded import ROW, from_folder
 from data_prep.sources.files import LocalFiles
 from data_prep.sources.generated import generated_text
-from data_prep.sources.hub import HubTable, holds_tables
+from data_prep.sources.hub import Repository, holds_tables
 from data_prep.sources.media import media_files
 from data_prep.sources.steps import mix, shorten, spread, without_test
 from data_prep.sources.utterances import kaldi, librispeech
@@ -54,9 +54,11 @@ def open_reader(config: DatasetConfig) -> Reader:
         return Reader(field, functools.partial(_rendered, config.generator))
     if config.digits is not None:
         return Reader(field, functools.partial(joined, Path(config.folder or ""), config.field))
-    if config.format == "files" and isinstance(tables := _tables_or_texts(config), HubTable):
-        return Reader(field, tables.opener(config.uncut))
-    return Reader(field, functools.partial(from_folder, Path(config.folder or ""), config.media, config.source))
+    folder = Path(config.folder or "")
+    media = config.media
+    if config.folder is None and config.format == "files":
+        folder = media = Repository(config, None).folder
+    return Reader(field, functools.partial(from_folder, folder, media, config.source))
 
 
 def origin(config: DatasetConfig, source: str) -> str:
@@ -81,12 +83,12 @@ def _kind(config: DatasetConfig) -> str:
     return "text" if build_field(config.field).written else "media"
 
 
-def _tables_or_texts(config: DatasetConfig) -> LocalFiles | HubTable:
+def _tables_or_texts(config: DatasetConfig) -> LocalFiles | Repository:
     if config.folder is None:
-        return HubTable(config, None)
+        return Repository(config, None)
     files = LocalFiles(config, Path(config.folder))
     if config.hub is not None and not files.holds_text() and holds_tables(Path(config.folder)):
-        return HubTable(config, Path(config.folder))
+        return Repository(config, Path(config.folder))
     files.require_all()
     return files
 

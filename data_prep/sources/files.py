@@ -38,6 +38,7 @@ class LocalFiles:
         """Looks for the files of the splits to read; None: of all that are not cut from train."""
         self._folder = folder
         media = not build_field(config.field).written
+        self._names = config.splits
         self._splits = {
             split: _find(folder, config.splits[split], config.columns(split), media) for split in splits or config.uncut
         }
@@ -71,8 +72,20 @@ class LocalFiles:
         paths = dict.fromkeys(path for pairs in self._splits.values() for _, path in pairs.files)
         marked = ((path, _marks(path)) for path in paths if path.suffix not in _MARKLESS)
         left_out = [f"{path}: {' and '.join(marks)} left out" for path, marks in marked if marks]
+        unread = [note for split in self._splits for note in self._unread(split)]
         memories = [pairs for pairs in self._splits.values() if isinstance(pairs, TmxFile)]
-        return [*left_out, *dict.fromkeys(note for memory in memories for note in memory.notes())]
+        return [*left_out, *unread, *dict.fromkeys(note for memory in memories for note in memory.notes())]
+
+    def _unread(self, split: str) -> list[str]:
+        """Names the files that could be a split, too, and are not read."""
+        name = self._names[split]
+        read = [path for _, path in self._splits[split].files]
+        tables = [path for ending in _KINDS if (path := _present(self._folder / f"{name}{ending}")).is_file()]
+        beside = [path.name for path in tables if path not in read]
+        names = " and ".join(path.name for path in read)
+        return [f"{self._folder}: {names} are {split}, and {' and '.join(beside)} beside them is not read"] * bool(
+            beside
+        )
 
 
 class ParallelText:

@@ -1,199 +1,276 @@
-"""Tables of the Hugging Face hub, or of a local copy of its repository.
+"""Tables of a repository of the Hugging Face hub, or of a local copy of one.
 
-The hub's library is loaded where it reads: it takes long, and most runs find their corpus prepared.
+A repository is a folder of tables. From the hub the tables of the pair are downloaded first, into the cache of
+`huggingface_hub`, in which the files of a commit never change; a stream leaves parquet there and reads it as it comes.
+Then a repository and a copy are read alike, by the readers of local tables, which take texts as they stand: `null`,
+`007` and quotation marks are text. `data_prep.sources.splits` says which files are which split.
 """
-
-from __future__ import annotations
 
 import contextlib
 import functools
-import logging
+import itertools
 import os
 import re
 import sys
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any, TypeVar
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
-from data_prep.sources.base import RawSplit, Source, reading
-from data_prep.sources.cells import BATCH, arrow_columns, arrow_examples, is_embedded
-from data_prep.sources.embedded import files_in_cells, from_tables
+from data_prep.sources.base import RawSplit, Records, Source, at
+from data_prep.sources.embedded import files_in_cells
 from data_prep.sources.folders import digest, files_below
-from data_prep.sources.tables import TABLES, require_shallow
+from data_prep.sources.splits import (
+    base_name,
+    card_patterns,
+    complete,
+    exact_files,
+    is_inside,
+    like_files,
+    pair_names,
+    split_names,
+    table_kind,
+)
+from data_prep.sources.tables import TABLES, ParquetFile, TableFile
 from mt.common.terminal import say
 from mt.data.corpus import SPLITS, Example
 from mt.data.dataset import DatasetConfig, HubConfig
-from mt.data.fields import Raw, build_field
+from mt.data.fields import build_field
 from mt.errors import UserError, message_of, nearest
+from mt.text_io import COMPRESSED
 
-if TYPE_CHECKING:
-    import datasets
-
-_ENDINGS = (".parquet", ".jsonl", ".json", ".csv", ".tsv", ".arrow", ".jsonl.gz", ".json.gz", ".csv.gz", ".tsv.gz")
 _COMMIT = re.compile("[0-9a-f]{40}")
+_CARD = "README.md"
+
+T = TypeVar("T")
 
 
 def holds_tables(folder: Path) -> bool:
-    """Returns whether a folder, or one inside it, has files that the hub's library reads."""
+    """Returns whether a folder, or one inside it, has tables."""
     return bool(_tables(folder))
 
 
-class HubTable:
-    """A repository of tables, read from the hub or from a folder in the same way."""
+class Repository:
+    """A repository of tables on the hub, or a copy of it in a folder."""
 
     def __init__(self, config: DatasetConfig, folder: Path | None) -> None:
         self._config = config
         self._hub = config.hub or HubConfig()
-        self._folder = folder
+        self._copy = folder
         self._media = not build_field(config.field).written
         self._name = str(folder or self._hub.id)
 
     def source(self) -> Source:
         return Source({split: self._split(split) for split in self._config.uncut}, self._identity)
 
+    @functools.cached_property
+    def folder(self) -> Path:
+        """The folder of the repository on this machine; what is not here yet is downloaded."""
+        return self._copy or self._downloaded()
+
     def _identity(self) -> str:
-        if self._folder is None:
-            # What a branch stands for changes. Out of the hub's reach it is the commit in the library's cache.
-            commit = self._hub.revision if _COMMIT.fullmatch(self._hub.revision) else self._unread.hash
+        if self._copy is None:
+            # A branch moves. Out of the hub's reach it is the commit in the cache.
+            commit = self._hub.revision if _COMMIT.fullmatch(self._hub.revision) else self._commit()
             return f"{self._hub.id} {self._hub.config} {commit}"
-        folder = Path(self._folder, self._subsets()[0] or "")
-        files = _tables(folder)
+        files = {split: self._paths(split) for split in self._config.uncut}
+        named = [(f"{split} {self._hub.splits[split]}", path) for split, paths in files.items() for path in paths]
         if self._media:
-            cells = {path for table in files for path in files_in_cells(table, self._config.source, self._folder)}
-            files += sorted(cells)
-        card = self._folder / "README.md"
-        if _names_files(card):
-            files.append(card)
-        return digest((os.path.relpath(path, folder), path) for path in files)
+            tables = {path for _, path in named}
+            cells = {cell for path in tables for cell in files_in_cells(path, self._config.source, self.folder)}
+            named += sorted((os.path.relpath(cell, self.folder), cell) for cell in cells)
+        return digest(named)
 
     def _split(self, split: str) -> RawSplit:
+        """Returns the pairs of the files of a split, or of the part of them that its name asks for."""
         columns = self._config.columns(split)
         where = f"{self._name}, {self._hub.splits[split]}"
+        files = functools.cache(lambda: self._files(split))
 
-        def examples() -> Iterator[Example]:
-            table = self._table(split)
-            return arrow_examples(
-                _schema(table),
-                lambda names: table.select_columns(names).with_format("arrow").iter(BATCH),
-                columns,
-                where,
-                split if self._media else None,
-            )
+        def read(rows: Iterable[range] | None = None) -> Iterator[Example]:
+            examples = self._part(split, files(), (file.read() for file in files()))
+            return examples if rows is None else at(examples, rows)
+
+        def records() -> Records:
+            return self._part(split, files(), (file.records() for file in files()))
+
+        def size() -> int:
+            first, end = self._range(split, files())
+            return end - first
 
         return RawSplit(
-            read=reading(examples),
-            size=lambda: self._size(split),
+            read=read,
+            size=functools.cache(size),
             sides=(f"{where}, column {columns[0]}, row", f"{where}, column {columns[1]}, row"),
-            columns=lambda: arrow_columns(_schema(self._table(split)), columns)[0],
-            records=lambda: ((f"{where}, row {number}", pair) for number, pair in enumerate(examples(), start=1)),
-            holds_media=functools.cache(lambda: self._media and is_embedded(_schema(self._table(split)), columns)),
+            columns=lambda: files()[0].columns(),
+            records=records,
+            holds_media=functools.cache(lambda: files()[0].holds_media()),
         )
 
-    def _size(self, split: str) -> int:
-        if self._config.streaming:
-            known = self._builder.info.splits or {}
-            return known[name].num_examples if (name := self._hub.splits[split]) in known else 0
-        return len(self._table(split))
+    def _files(self, split: str) -> list[TableFile]:
+        """Returns the readers of a split's files."""
+        columns = self._config.columns(split)
+        if self._streams:
+            names = self._names_of(split, self._listed)
+            return [RemoteParquetFile(self._hub, name, columns) for name in names]
+        return [_table(path, columns, self.folder if self._media else None) for path in self._paths(split)]
 
-    def opener(self, splits: Collection[str]) -> Callable[[str], Raw]:
-        """Returns what reads the sounds or pictures of the splits; it can be sent to other processes."""
-        import datasets
+    def _paths(self, split: str) -> list[Path]:
+        names = [path.relative_to(self.folder).as_posix() for path in _tables(self.folder / self._subset(self.folder))]
+        return [self.folder / name for name in self._names_of(split, names)]
 
-        column = self._config.source
-        tables = {split: self._table(split).select_columns([column]) for split in splits}
-        root = self._folder or Path(datasets.config.HF_CACHE_HOME)
-        return functools.partial(from_tables, tables, column, root)
-
-    def _table(self, split: str) -> datasets.Dataset | datasets.IterableDataset:
-        builder = self._builder
-        name = self._hub.splits[split]
-        known = list(builder.info.splits or ())
-        if known and (whole := name.partition("[")[0]) not in known:
-            otherwise = "" if split == "train" else f", or cut it from train with dataset.{split}_size=1000"
-            raise UserError(
-                f"{self._name} has no split {whole}: {nearest(whole, known)}; set dataset.hub.splits.{split}{otherwise}"
-            )
-        try:
-            return (
-                builder.as_streaming_dataset(split=name) if self._config.streaming else builder.as_dataset(split=name)
-            )
-        except (ValueError, AssertionError) as error:
-            raise UserError(
-                f"{self._name} has no rows in its split {name} ({error}): set dataset.hub.splits.{split} to another, "
-                "or to part of one, such as train[:-1000] or train[-1000:]"
-            ) from error
-
-    @functools.cached_property
-    def _builder(self) -> datasets.DatasetBuilder:
-        """Reads the tables; they are on this machine, unless they are streamed."""
-        builder = self._unread
-        if not self._config.streaming:
-            with self._refused(builder.config.data_dir):
-                builder.download_and_prepare()
-        return builder
-
-    @functools.cached_property
-    def _unread(self) -> datasets.DatasetBuilder:
-        """Returns the builder of the first subset that has tables, none of which is read yet."""
-        import datasets
-        from datasets.data_files import EmptyDatasetError
-
-        subsets = self._subsets()
-        if self._folder is None:
-            say(f"asking the Hugging Face hub for {self._hub.id}; dataset.folder=DIR reads a copy", sys.stderr)
-        failures = []
-        for subset in subsets:
-            try:
-                with self._refused(subset), contextlib.suppress(EmptyDatasetError):
-                    if self._folder is not None:
-                        for path in _tables(self._folder / (subset or "")):
-                            if ".json" in path.name:
-                                require_shallow(path)
-                        return datasets.load_dataset_builder(str(self._folder), data_dir=subset)
-                    return datasets.load_dataset_builder(self._hub.id, data_dir=subset, revision=self._hub.revision)
-            except UserError as failure:
-                failures.append(failure)  # the other one may be in the cache
-        if failures:
-            raise failures[0]
-        folders = " or ".join(filter(None, subsets))
+    def _names_of(self, split: str, names: Sequence[str]) -> list[str]:
+        """Returns the files of a split among these. Raises UserError where there are none, or where several may be."""
+        whole, _, part = self._hub.splits[split].partition("[")
+        given = () if part else (self._config.splits[split],)
+        inside = [name for name in names if is_inside(name, self._subset_of(names))]
+        for files in (
+            *(exact_files(inside, name) for name in given),
+            self._card_files(whole, inside),
+            exact_files(inside, whole),
+            like_files(inside, whole),
+        ):
+            if len(files) > 1:
+                raise UserError(self._ambiguity(split, whole, files))
+            if files:
+                return complete(files[0], self._name)
+        known = sorted(split_names(inside))
+        otherwise = "" if split == "train" else f", or cut it from train with dataset.{split}_size=1000"
         raise UserError(
+            f"{self._name} has no split {whole}: {nearest(whole, known)}; set dataset.hub.splits.{split}{otherwise}"
+        )
+
+    def _ambiguity(self, split: str, whole: str, files: Sequence[Sequence[str]]) -> str:
+        one = files[0][0]
+        other = files[1][0]
+        named = base_name(one)
+        advice = (
+            f"dataset.splits.{split}={named}"
+            if named != base_name(other)
+            else "dataset.hub.config to the folder of one, or keep one of them"
+        )
+        return f"{self._name} has several files that may be its split {whole} ({one} and {other}): set {advice}"
+
+    def _card_files(self, whole: str, names: Sequence[str]) -> list[list[str]]:
+        """Returns the files that the card of the repository names for a split, if it names any."""
+        patterns = card_patterns(self._card, self._hub.config, self._config.source, self._config.target).get(whole, ())
+        files = [name for name in names if any(fnmatchcase(name, pattern) for pattern in patterns)]
+        return [files] if files else []
+
+    @functools.cached_property
+    def _card(self) -> Mapping[str, Any]:
+        from huggingface_hub.repocard import metadata_load  # Not above: it takes half a second.
+
+        path = None if self._streams else self.folder / _CARD
+        if path is None or not path.is_file():
+            return {}
+        try:
+            return metadata_load(path) or {}
+        except Exception:  # A card that is no YAML names no files.
+            return {}
+
+    def _range(self, split: str, files: Sequence[TableFile]) -> tuple[int, int]:
+        """Returns the first row of a split in its files, and the row after its last. Raises UserError where a part has
+        no rows."""
+        rows = sum(file.count() for file in files)
+        name = self._hub.splits[split]
+        first = 0
+        end = rows
+        reason = "its files are empty"
+        if "[" in name:
+            from datasets import ReadInstruction  # Not above: it takes seconds, and few splits are parts of others.
+
+            try:
+                (part,) = ReadInstruction.from_spec(name).to_absolute({name.partition("[")[0]: rows})
+                first = part.from_
+                end = part.to
+                reason = f"of {rows} rows none is in it"
+            except (ValueError, AssertionError) as error:
+                first = end
+                reason = message_of(error)
+        if first >= end:
+            raise UserError(
+                f"{self._name} has no rows in its split {name} ({reason}): set dataset.hub.splits.{split} to another, "
+                "or to part of one, such as train[:-1000] or train[-1000:]"
+            )
+        return first, end
+
+    def _part(self, split: str, files: Sequence[TableFile], parts: Iterator[Iterator[T]]) -> Iterator[T]:
+        everything = itertools.chain.from_iterable(parts)
+        if "[" not in self._hub.splits[split]:
+            return everything
+        return itertools.islice(everything, *self._range(split, files))
+
+    @property
+    def _streams(self) -> bool:
+        """Whether the tables stay on the hub: parquet, where rows are read as they are asked for."""
+        return self._copy is None and self._config.streaming and all(n.endswith(".parquet") for n in self._listed)
+
+    @functools.cached_property
+    def _listed(self) -> list[str]:
+        """The names of the tables in the repository on the hub, of the first subset that has any."""
+        from huggingface_hub import HfApi
+
+        api = HfApi()
+        with self._refused():
+            names = api.list_repo_files(self._hub.id, repo_type="dataset", revision=self._hub.revision)
+        return [name for name in names if table_kind(name) and is_inside(name, self._subset_of(names))]
+
+    def _commit(self) -> str:
+        if not self._streams:
+            return self.folder.name
+        from huggingface_hub import HfApi
+
+        with self._refused():
+            return str(HfApi().dataset_info(self._hub.id, revision=self._hub.revision).sha)
+
+    def _downloaded(self) -> Path:
+        """Downloads the tables of the first subset that has any; out of the hub's reach the cache may have them."""
+        from huggingface_hub import snapshot_download
+
+        say(f"asking the Hugging Face hub for {self._hub.id}; dataset.folder=DIR reads a copy", sys.stderr)
+        subsets = self._subsets() or [""]
+        endings = [f"*{ending}{more}" for ending in TABLES for more in ("", *COMPRESSED)]
+        for subset in subsets:
+            patterns = [f"{subset}/{ending}" if subset else ending for ending in endings]
+            with self._refused():
+                folder = Path(
+                    snapshot_download(
+                        self._hub.id,
+                        repo_type="dataset",
+                        revision=self._hub.revision,
+                        allow_patterns=[*patterns, _CARD],
+                    )
+                )
+            if _tables(folder / subset):
+                return folder
+        raise UserError(self._emptiness(subsets))
+
+    def _emptiness(self, subsets: Collection[str]) -> str:
+        folders = " or ".join(filter(None, subsets))
+        return (
             f"{self._name} has no tables{' in ' if folders else ''}{folders}: set dataset.source and dataset.target "
             "to a pair of languages that it has, or dataset.hub.config to a folder of it"
         )
 
     @contextlib.contextmanager
-    def _refused(self, subset: str | None) -> Iterator[None]:
-        """Makes a sentence of what the hub's library raises, and silences its logs of every failed attempt."""
-        from datasets.exceptions import DatasetsError
-
-        level = logging.root.manager.disable
-        logging.disable(logging.ERROR)
+    def _refused(self) -> Iterator[None]:
+        """Makes a sentence of what the hub's library raises."""
         try:
             yield
-        except (OSError, ValueError, RuntimeError, DatasetsError) as error:
-            if self._folder is not None:
-                self._refuse_bad_files(subset)
-                advice = "expected tables named by split, such as train.jsonl or data/train-00000-of-00001.parquet"
-            else:
-                advice = f"where the hub cannot be reached, set dataset.folder=DIR to a local copy, {self._expected()}"
-            # The cause says more: `datasets` wraps it in "an error occurred".
-            reason = message_of(error.__cause__ or error)
-            raise UserError(f"{self._name} could not be loaded ({reason}): {advice}") from error
-        finally:
-            logging.disable(level)
-
-    def _refuse_bad_files(self, subset: str | None) -> None:
-        """Raises UserError with file and line where a local table cannot be read: `datasets` does not say which."""
-        for path in _tables(Path(self._folder or "", subset or "")):
-            if kind := TABLES.get(Path(path.name.removesuffix(".gz")).suffix):
-                for _ in kind(path, (self._config.source, self._config.target)).read():
-                    pass
+        except Exception as error:
+            # Of whichever library carries the requests, which changes from release to release.
+            raise UserError(
+                f"{self._name} could not be loaded ({message_of(error)}): where the hub cannot be reached, set "
+                f"dataset.folder=DIR to a local copy, {self._expected()}"
+            ) from error
 
     def _expected(self) -> str:
         """Names the files of a copy."""
-        subset = self._subsets()[0]
+        subset = next(iter(self._subsets()), "")
         sides = self._config.source, self._config.target
         inside = f"DIR/{subset}" if subset else "DIR"
         names = dict.fromkeys(self._hub.splits[split].partition("[")[0] for split in SPLITS)
@@ -204,37 +281,45 @@ class HubTable:
         texts = [f"DIR/{name}.{side}" for split in SPLITS if (name := self._config.splits[split]) for side in sides]
         return f"{expected}, or the texts {', '.join(texts)}"
 
-    def _subsets(self) -> list[str | None]:
-        """Returns the folders of the repository that may hold the pair of languages, in either order; None: all of
-        it."""
-        if self._hub.config is None:
-            return [None]
-        source = self._config.source
-        target = self._config.target
-        pairs = ((source, target), (target, source))
-        names = dict.fromkeys(
-            self._hub.config.replace("{source}", first).replace("{target}", second) for first, second in pairs
-        )
-        if self._folder is None:
-            return [*names]
-        # A copy of that folder alone will do, too.
-        return [name for name in names if (self._folder / name).is_dir()] or [None]
+    def _subsets(self) -> list[str]:
+        """Returns the folders of the repository that may hold the pair of languages, in either order; none where all
+        of it does."""
+        return pair_names(self._hub.config, self._config.source, self._config.target)
+
+    def _subset(self, folder: Path) -> str:
+        """Returns the folder of the pair in a repository on this machine. A copy of that folder alone will do, too."""
+        return next((name for name in self._subsets() if (folder / name).is_dir()), "")
+
+    def _subset_of(self, names: Sequence[str]) -> str:
+        return next((subset for subset in self._subsets() if any(is_inside(name, subset) for name in names)), "")
 
 
-def _schema(table: datasets.Dataset | datasets.IterableDataset) -> pa.Schema:
-    if features := table.features:
-        return features.arrow_schema
-    # A stream tells its columns with its first row, where the repository has no record of them.
-    return next(iter(table.with_format("arrow").iter(1))).schema
+class RemoteParquetFile(ParquetFile):
+    """A parquet file that stays on the hub: its groups of rows come over as they are asked for."""
+
+    def __init__(self, hub: HubConfig, name: str, columns: tuple[str, ...]) -> None:
+        super().__init__(Path(name), columns)
+        self._address = f"datasets/{hub.id}@{hub.revision}/{name}"
+
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[Any]:
+        from huggingface_hub import HfFileSystem
+
+        with HfFileSystem().open(self._address, "rb") as file:
+            yield pa.PythonFile(file, mode="r")
+
+    def count(self) -> int:
+        with self.opened() as file:
+            return int(pq.read_metadata(file).num_rows)  # Without reading all of it over the network.
 
 
-def _names_files(card: Path) -> bool:
-    """Returns whether the card of a repository says, in its YAML, which of the files make which split."""
-    if not card.is_file():
-        return False
-    text = card.read_text(encoding="utf-8", errors="replace")
-    return text.startswith("---") and "data_files:" in text.partition("\n---")[0]
+def _table(path: Path, columns: tuple[str, ...], root: Path | None) -> TableFile:
+    """Returns the reader of a table. root: where rows of media are named from; None: there are none."""
+    kind: Callable[[Path, tuple[str, ...]], TableFile] = TABLES[table_kind(path.name) or ""]
+    if root is not None and kind is ParquetFile:
+        return ParquetFile(path, columns, path.relative_to(root).as_posix())
+    return kind(path, columns)
 
 
 def _tables(folder: Path) -> list[Path]:
-    return [path for path in files_below(folder) if path.name.endswith(_ENDINGS)]
+    return [path for path in files_below(folder) if table_kind(path.name)] if folder.is_dir() else []

@@ -1,5 +1,6 @@
 """Pairs in tables: the two sides are columns, and so are further references."""
 
+import contextlib
 import csv
 import functools
 import itertools
@@ -33,7 +34,6 @@ Rows = Iterator[tuple[int, list[str]]]
 """The fields of rows, each with the number of its line."""
 
 _ADVICE = "set dataset.source and dataset.target (to the columns' numbers, from 1, if this line is a pair already)"
-_DEEP = 500  # brackets of a line of JSON
 _LONGEST_FIELD = 1 << 24  # characters in CSV, where a quotation mark without its fellow swallows all that follows
 
 
@@ -59,9 +59,13 @@ class TableFile(ABC):
         examples = (pair for _, pair in self.records())
         return examples if rows is None else at(examples, rows)
 
+    def count(self) -> int:
+        """Counts the pairs."""
+        return sum(1 for _ in self.read())
+
     def size(self) -> int:
         """Counts the pairs. Raises UserError where there are none."""
-        count = sum(1 for _ in self.read())
+        count = self.count()
         if count == 0:
             raise UserError(self._emptiness())
         return count
@@ -133,7 +137,21 @@ class TsvFile(FieldsFile):
     """Fields between tabs; quotation marks mean nothing."""
 
     def rows(self) -> Rows:
-        return enumerate(([*map(without_mark, line.split("\t"))] for line in file_lines(self._path)), start=1)
+        for number, line in enumerate(file_lines(self._path), start=1):
+            fields = [*map(without_mark, line.split("\t"))]
+            if '""' in line and any(map(_is_quoted, fields)):
+                raise UserError(
+                    f"{self._path}, line {number} has a field in quotation marks that doubles those inside, as CSV "
+                    "does, and in TSV they would stay in the text: write the table without quoting (pandas: "
+                    "quoting=csv.QUOTE_NONE), or as .csv"
+                )
+            yield number, fields
+
+
+def _is_quoted(field: str) -> bool:
+    """Returns whether a field is in quotation marks, with others inside, all of them doubled."""
+    inside = field[1:-1]
+    return len(field) > 2 and field[0] == field[-1] == '"' and '"' in inside and '"' not in inside.replace('""', "")
 
 
 class CsvFile(FieldsFile):
@@ -175,12 +193,15 @@ class JsonLinesFile(TableFile):
                 raise UserError(
                     f"{self._path}, line {number} is not JSON ({error}): expected an object on each line"
                 ) from error
-            if not isinstance(row, dict):
-                raise UserError(
-                    f"{self._path}, line {number} holds {type(row).__name__}: expected a JSON object on each line"
-                )
-            nested = isinstance(row.get(NESTED), dict) and not row.keys() >= {*self._columns[:2]}
-            yield number, row[NESTED] if nested else row
+            yield number, self._cells(number, row)
+
+    def _cells(self, number: int, row: Any) -> Mapping[str, Any]:
+        if not isinstance(row, dict):
+            raise UserError(
+                f"{self._path}, line {number} holds {type(row).__name__}: expected a JSON object on each line"
+            )
+        nested = isinstance(row.get(NESTED), dict) and not row.keys() >= {*self._columns[:2]}
+        return row[NESTED] if nested else row
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -192,16 +213,20 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return row
 
 
-def require_shallow(path: Path) -> None:
-    """Raises UserError where JSON is nested too deep, by which Arrow's reader would crash."""
-    for number, line in enumerate(file_lines(path), start=1):
-        if line.count("[") + line.count("{") > _DEEP:
-            try:
-                json.loads(line)
-            except RecursionError as error:
-                raise UserError(f"{path}, line {number} is not JSON ({error}): expected flat objects") from error
-            except ValueError:
-                continue  # what reads it says where it is wrong
+class JsonFile(JsonLinesFile):
+    """One list of objects, or an object on each line as in JSON lines."""
+
+    def _rows(self) -> Iterator[tuple[int, Mapping[str, Any]]]:
+        lines = (line for line in file_lines(self._path) if line.strip())
+        if not next(lines, "").lstrip().startswith("["):
+            yield from super()._rows()
+            return
+        try:
+            rows = json.loads("\n".join(file_lines(self._path)), object_pairs_hook=_once)
+        except (ValueError, RecursionError) as error:
+            raise UserError(f"{self._path} is not JSON ({error}): expected one list of objects") from error
+        for number, row in enumerate(rows, start=1):
+            yield number, self._cells(number, row)
 
 
 class ParquetFile(TableFile):
@@ -216,30 +241,79 @@ class ParquetFile(TableFile):
         return ((f"{self._path}, row {number}", pair) for number, pair in enumerate(self._examples(), start=1))
 
     def _examples(self) -> Iterator[Example]:
-        try:
-            with pq.ParquetFile(self._path) as file:
-                yield from arrow_examples(
-                    file.schema_arrow,
-                    lambda names: file.iter_batches(BATCH, columns=names),
-                    self._columns,
-                    str(self._path),
-                    self._rows,
-                )
-        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-            reason = message_of(error)
-            raise UserError(
-                f"{self._path} cannot be read as parquet ({reason}): copy it again, or make it again"
-            ) from error
+        with _readable(self._path, "parquet"), self.opened() as place, pq.ParquetFile(place) as file:
+            yield from arrow_examples(
+                file.schema_arrow,
+                lambda names: file.iter_batches(BATCH, columns=names),
+                self._columns,
+                str(self._path),
+                self._rows,
+            )
+
+    def opened(self) -> contextlib.AbstractContextManager[Any]:
+        """Returns what Arrow reads the file from, while the context lasts."""
+        return contextlib.nullcontext(self._path)
 
     def columns(self) -> list[str]:
-        return arrow_columns(pq.read_schema(self._path), self._columns)[0]
+        return arrow_columns(self._schema(), self._columns)[0]
 
     def holds_media(self) -> bool:
-        return bool(self._rows) and is_embedded(pq.read_schema(self._path), self._columns)
+        return bool(self._rows) and is_embedded(self._schema(), self._columns)
+
+    def _schema(self) -> pa.Schema:
+        with _readable(self._path, "parquet"), self.opened() as place:
+            return pq.read_schema(place)
+
+
+class ArrowFile(TableFile):
+    """The same columns in Arrow's own format, as a stream or a file, as `datasets` saves them."""
+
+    def records(self) -> Records:
+        with _readable(self._path, "Arrow data"), pa.memory_map(str(self._path)) as file:
+            reader = _arrow_reader(file)
+            examples = arrow_examples(
+                reader.schema, lambda names: _selected(reader, names), self._columns, str(self._path)
+            )
+            yield from ((f"{self._path}, row {number}", pair) for number, pair in enumerate(examples, start=1))
+
+    def columns(self) -> list[str]:
+        with _readable(self._path, "Arrow data"), pa.memory_map(str(self._path)) as file:
+            return arrow_columns(_arrow_reader(file).schema, self._columns)[0]
+
+
+def _arrow_reader(file: pa.NativeFile) -> pa.RecordBatchReader | pa.RecordBatchFileReader:
+    with contextlib.suppress(pa.ArrowInvalid):
+        return pa.ipc.open_file(file)
+    file.seek(0)
+    return pa.ipc.open_stream(file)
+
+
+def _selected(reader: pa.RecordBatchReader | pa.RecordBatchFileReader, names: list[str]) -> Iterator[pa.RecordBatch]:
+    """Yields some columns of the batches; those of a file are asked for by their numbers."""
+    numbered = isinstance(reader, pa.RecordBatchFileReader)
+    batches = (reader.get_batch(number) for number in range(reader.num_record_batches)) if numbered else reader
+    return (batch.select(names) for batch in batches)
+
+
+@contextlib.contextmanager
+def _readable(path: Path, kind: str) -> Iterator[None]:
+    """Makes a sentence of what Arrow raises at a file that is no such data."""
+    try:
+        yield
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        reason = message_of(error)
+        raise UserError(f"{path} cannot be read as {kind} ({reason}): copy it again, or make it again") from error
 
 
 TABLES: Mapping[str, Callable[[Path, Columns], TableFile]] = MappingProxyType(
-    {".tsv": TsvFile, ".csv": CsvFile, ".jsonl": JsonLinesFile, ".parquet": ParquetFile}
+    {
+        ".tsv": TsvFile,
+        ".csv": CsvFile,
+        ".jsonl": JsonLinesFile,
+        ".json": JsonFile,
+        ".parquet": ParquetFile,
+        ".arrow": ArrowFile,
+    }
 )
 
 

@@ -120,13 +120,16 @@ def test_a_model_of_the_user_counts(side: str, tmp_path: Path) -> None:
 
 
 def test_the_card_of_a_copy_counts_where_it_says_what_the_splits_are(tmp_path: Path) -> None:
-    (tmp_path / "a.jsonl").write_text('{"en": "one", "de": "eins"}\n')
+    for name in ("one", "two", "train", "validation", "test"):
+        (tmp_path / f"{name}.jsonl").write_text(f'{{"en": "{name}", "de": "eins"}}\n')
     options = {**TEXT, "hub": {"id": "a/b"}}
     before = mark(tmp_path, **options)
     card = tmp_path / "README.md"
     card.write_text("# Words about data_files: in the text\n")
     assert mark(tmp_path, **options) == before
-    card.write_text("---\nconfigs:\n- config_name: default\n  data_files:\n  - split: train\n    path: a.jsonl\n---\n")
+    card.write_text(
+        "---\nconfigs:\n- config_name: default\n  data_files:\n  - split: validation\n    path: two.jsonl\n---\n"
+    )
     assert mark(tmp_path, **options) != before
 
 

@@ -2,12 +2,14 @@
 
 import csv
 import json
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import datasets
+import pyarrow as pa
 import pytest
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
@@ -163,7 +165,7 @@ def _copy(folder: Path, rows: list[dict[str, Any]], hub: HubConfig = HUB) -> Dat
     "row", [{"en": "a", "german": "b"}, {"translation": {"en": "a", "german": "b"}}, {"en": "a", "translation": "b"}]
 )
 def test_missing_columns_are_named(tmp_path: Path, row: dict) -> None:
-    with pytest.raises(UserError, match=r", train has no column de: .*en, \w+; set dataset\.source"):
+    with pytest.raises(UserError, match=r"train\.jsonl, line 1 has no column de: .*en, \w+; set dataset\.source"):
         list(open_source(_copy(tmp_path, [row])).splits["train"].read())
 
 
@@ -171,14 +173,14 @@ def test_cells(tmp_path: Path, read) -> None:
     config = _copy(tmp_path, [{"en": "a", "de": None}, {"en": "a", "de": "b"}])
     assert read(config)["train"] == [("a", ""), ("a", "b")]
     assert open_source(config).splits["dev"].sides[0] == f"{tmp_path}, validation, column en, row"
-    with pytest.raises(UserError, match="train, row 1, column de holds int, not text"):
+    with pytest.raises(UserError, match=r"train\.jsonl, line 1, column de holds int, not text"):
         list(open_source(_copy(tmp_path, [{"en": "a", "de": 3}])).splits["train"].read())
 
 
-@pytest.mark.parametrize("name", ["valid", "valid[:1]"])
+@pytest.mark.parametrize("name", ["held", "held[:1]"])
 def test_missing_splits_are_named(tmp_path: Path, name: str) -> None:
     config = _copy(tmp_path, [{"en": "a", "de": "b"}], HubConfig(splits=SplitNames(dev=name)))
-    sentence = r"has no split valid: did you mean validation\? .*; set dataset\.hub\.splits\.dev, or cut it from train "
+    sentence = r"has no split held: .*train.*, validation; set dataset\.hub\.splits\.dev, or cut it from train "
     with pytest.raises(UserError, match=sentence + r"with dataset\.dev_size=1000$"):
         open_source(config).splits["dev"].size()
     cut = config.model_copy(update={"dev_size": 1})
@@ -204,9 +206,9 @@ def test_parts_that_are_not_there_are_refused(tmp_path: Path, name: str) -> None
         (
             "val.jsonl",
             b'{"en": ' + b"[" * 200_000,
-            r"val\.jsonl, line 1 is not JSON \(.*recursion.*\): expected flat obj",
+            r"val\.jsonl, line 1 is not JSON \(.*recursion.*\): expected an object on",
         ),
-        ("val.arrow", b"no arrow", r"could not be loaded \(.+\): expected tables named by split, such as train\.jsonl"),
+        ("val.arrow", b"no arrow", r"val\.arrow cannot be read as Arrow data \(.*\): copy it again"),
     ],
 )
 def test_a_broken_local_copy_is_refused(tmp_path: Path, name: str, content: bytes, sentence: str, capfd) -> None:
@@ -217,3 +219,145 @@ def test_a_broken_local_copy_is_refused(tmp_path: Path, name: str, content: byte
     with pytest.raises(UserError, match=sentence):
         open_source(DatasetConfig(folder=str(tmp_path), hub=HUB, source="en", target="de")).splits["dev"].size()
     assert "Failed to read" not in capfd.readouterr().err
+
+
+TEXTS = [
+    ("null", "NA"),
+    ("None", "nan"),
+    ("3.10", "007"),
+    ("2019-03-09", "TRUE"),
+    ('say "no"', 'it is 5" long'),
+    ("n/a", "1e5"),
+]
+"""What a reader of tables that guesses takes for something else than text."""
+
+
+def _as_csv(path: Path, rows: list[tuple[str, str]]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([("en", "de"), *rows])
+
+
+def _as_tsv(path: Path, rows: list[tuple[str, str]]) -> None:
+    path.write_text("".join("\t".join(row) + "\n" for row in [("en", "de"), *rows]), encoding="utf-8")
+
+
+def _as_lines(path: Path, rows: list[tuple[str, str]]) -> None:
+    path.write_text("".join(json.dumps({"en": a, "de": b}) + "\n" for a, b in rows), encoding="utf-8")
+
+
+def _as_list(path: Path, rows: list[tuple[str, str]]) -> None:
+    path.write_text(json.dumps([{"en": a, "de": b} for a, b in rows], indent=1), encoding="utf-8")
+
+
+def _as_arrow(path: Path, rows: list[tuple[str, str]]) -> None:
+    table = pa.table({"id": range(len(rows)), "en": [a for a, _ in rows], "de": [b for _, b in rows]})
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, table.schema) as writer:
+        writer.write_table(table)
+
+
+def _as_arrow_file(path: Path, rows: list[tuple[str, str]]) -> None:
+    table = pa.table({"id": range(len(rows)), "en": [a for a, _ in rows], "de": [b for _, b in rows]})
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+        writer.write_table(table)
+
+
+def _as_parquet(path: Path, rows: list[tuple[str, str]]) -> None:
+    datasets.Dataset.from_list([{"en": a, "de": b} for a, b in rows]).to_parquet(path)
+
+
+FORMS = {
+    "csv": _as_csv,
+    "tsv": _as_tsv,
+    "jsonl": _as_lines,
+    "json": _as_list,
+    "arrow": _as_arrow,
+    "file.arrow": _as_arrow_file,
+    "parquet": _as_parquet,
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("way", ["files", "copy", "stream"])
+def test_texts_are_read_as_they_stand_in_every_form(form: str, way: str, tmp_path: Path, read) -> None:
+    for split in ("train", "validation", "test"):
+        FORMS[form](tmp_path / f"{split}.{form.rpartition('.')[2]}", TEXTS)
+    splits = SplitNames(dev="validation")
+    hub = None if way == "files" else HUB
+    config = DatasetConfig(
+        folder=str(tmp_path), hub=hub, splits=splits, source="en", target="de", streaming=way == "stream"
+    )
+    assert read(config) == dict.fromkeys(SPLITS, TEXTS)
+
+
+def test_a_column_more_than_the_header_is_refused(tmp_path: Path) -> None:
+    for split in ("train", "validation", "test"):
+        (tmp_path / f"{split}.tsv").write_text("en\tde\na house\tein Haus\tCC BY\n", encoding="utf-8")
+    source = open_source(DatasetConfig(folder=str(tmp_path), hub=HUB, source="en", target="de"))
+    with pytest.raises(UserError, match=r"train\.tsv, line 2 is cut into 3 and line 1 into 2 fields"):
+        source.splits["train"].size()
+
+
+@pytest.mark.parametrize(
+    ("files", "splits", "expected"),
+    [
+        # The file that `splits` names wins over others that look alike.
+        ("train val test_2016 test_2017 mscoco", {"test": "test_2017"}, "train val test_2017"),
+        # Exact names win over names that hold the word.
+        ("train train-extra validation test test_b", {}, "train validation test"),
+        # A name with words for two splits belongs to neither.
+        ("train-test train dev test", {}, "train dev test"),
+        ("corpus.train corpus.valid corpus.test", {}, "corpus.train corpus.valid corpus.test"),
+        ("train/0000 train/0001 val/0000 test/0000", {}, "train/0000+train/0001 val/0000 test/0000"),
+        (
+            "data/train-00000-of-00002 data/train-00001-of-00002 data/validation data/test",
+            {},
+            "data/train-00000-of-00002+data/train-00001-of-00002 data/validation data/test",
+        ),
+    ],
+)
+def test_a_split_is_the_file_of_its_name(tmp_path: Path, files: str, splits: dict, expected: str, read) -> None:
+    for name in files.split():
+        path = tmp_path / f"{name}.jsonl"
+        path.parent.mkdir(exist_ok=True)
+        _as_lines(path, [(name, name)])
+    config = DatasetConfig(folder=str(tmp_path), hub=HUB, splits=SplitNames(**splits), source="en", target="de")
+    found = {split: "+".join(source for source, _ in rows) for split, rows in read(config).items()}
+    assert " ".join(found[split] for split in SPLITS) == expected
+
+
+@pytest.mark.parametrize(
+    ("files", "sentence"),
+    [
+        (
+            "train validation test_2016 test_2017",
+            r"several files that may be its split test \(test_2016\.jsonl and test_2017\.jsonl\): set "
+            r"dataset\.splits\.test=test_2016$",
+        ),
+        (
+            "train validation a/test b/test",
+            r"\(a/test\.jsonl and b/test\.jsonl\): set dataset\.hub\.config to the folder of one, or keep one",
+        ),
+        ("train-test train validation", r"has no split test: .*; set dataset\.hub\.splits\.test, or cut it from train"),
+        ("train validation test-00001-of-00002", r"lacks the part 00000-of-00002 beside test-00001-of-00002\.jsonl"),
+    ],
+)
+def test_what_may_be_several_splits_is_refused(tmp_path: Path, files: str, sentence: str) -> None:
+    for name in files.split():
+        path = tmp_path / f"{name}.jsonl"
+        path.parent.mkdir(exist_ok=True)
+        _as_lines(path, [(name, name)])
+    source = open_source(DatasetConfig(folder=str(tmp_path), hub=HUB, source="en", target="de"))
+    with pytest.raises(UserError, match=sentence):
+        source.splits["test"].size()
+
+
+def test_a_changed_file_with_its_old_time_gives_its_new_text(tmp_path: Path, read) -> None:
+    config = _copy(tmp_path, [{"en": "old", "de": "alt"}])
+    first = open_source(config).identity()
+    assert read(config)["test"] == [("old", "alt")]
+    path = tmp_path / "test.jsonl"
+    times = path.stat().st_atime_ns, path.stat().st_mtime_ns
+    _write(path, [{"en": "new", "de": "neu"}])
+    os.utime(path, ns=times)
+    assert read(config)["test"] == [("new", "neu")]
+    assert open_source(config).identity() != first

@@ -1,17 +1,19 @@
 """What is asked of the hub, and which state of a repository a corpus is made of."""
 
+import fnmatch
 import json
-import logging
-from collections.abc import Sequence
+import shutil
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
-import datasets
+import huggingface_hub
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from data_prep.prepare import prepare
 from data_prep.sources import open_source
-from mt.data.corpus import Corpus
+from mt.data.corpus import Corpus, Example
 from mt.data.dataset import DatasetConfig, HubConfig, SplitNames
 from mt.errors import UserError
 
@@ -26,40 +28,40 @@ def _copy(folder: Path, rows: list[dict[str, Any]]) -> DatasetConfig:
     return DatasetConfig(folder=str(folder), hub=HUB, source="en", target="de")
 
 
-def _hub(monkeypatch: pytest.MonkeyPatch, folder: Path, commits: dict[str, str], missing: Sequence[str] = ()) -> None:
-    """A hub whose repository is `folder`, at a commit for each branch; folders in `missing` are out of reach."""
-    load = datasets.load_dataset_builder
+def _hub(monkeypatch: pytest.MonkeyPatch, folder: Path, commits: dict[str, str], asked: list | None = None) -> None:
+    """A hub whose repository is `folder`, at a commit for each branch: what it downloads is copied into a cache."""
 
-    def reach(path: str, data_dir: str | None, revision: str) -> datasets.DatasetBuilder:
-        if data_dir in missing:
-            raise ConnectionError("out of reach")
-        builder = load(str(folder), data_dir=data_dir)
-        builder.hash = commits[revision]
-        return builder
+    def download(name: str, *, repo_type: str, revision: str, allow_patterns: list[str]) -> str:
+        if asked is not None:
+            asked.append((name, repo_type, revision, allow_patterns))
+        snapshot = folder.parent / "cache" / commits.get(revision, revision)
+        for path in folder.rglob("*"):
+            inside = path.relative_to(folder).as_posix()
+            if path.is_file() and any(fnmatch.fnmatchcase(inside, pattern) for pattern in allow_patterns):
+                (snapshot / inside).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(path, snapshot / inside)
+        return str(snapshot)
 
-    monkeypatch.setattr(datasets, "load_dataset_builder", reach)
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
 
 
 def test_the_hub_is_asked_for_the_subset_and_the_revision(tmp_path: Path, monkeypatch, read) -> None:
-    _copy(tmp_path / "de-en", [{"en": "a", "de": "b"}])
-    load = datasets.load_dataset_builder
-    asked = []
-
-    def reach(path: str, data_dir: str, revision: str) -> datasets.DatasetBuilder:
-        asked.append((path, data_dir, revision))
-        return load(str(tmp_path), data_dir=data_dir)
-
-    monkeypatch.setattr(datasets, "load_dataset_builder", reach)
+    (tmp_path / "copy").mkdir()
+    _copy(tmp_path / "copy/de-en", [{"en": "a", "de": "b"}])
+    asked: list = []
+    _hub(monkeypatch, tmp_path / "copy", {}, asked)
     hub = PAIR.model_copy(update={"revision": "abc123"})
     assert read(DatasetConfig(hub=hub, source="en", target="de"))["dev"] == [("a", "b")]
-    assert asked == [("somebody/captions", pair, "abc123") for pair in ("en-de", "de-en")]
+    assert {request[:3] for request in asked} == {("somebody/captions", "dataset", "abc123")}
+    assert asked[0][3][0] == "en-de/*.tsv"
+    assert asked[1][3][0] == "de-en/*.tsv"
+    assert len(asked) == 2
 
 
-def test_a_pair_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    def load(*arguments: Any, **options: Any) -> None:
-        raise datasets.data_files.EmptyDatasetError(f"The directory at {options['data_dir']} is empty")
-
-    monkeypatch.setattr(datasets, "load_dataset_builder", load)
+def test_a_pair_that_is_not_there_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "copy").mkdir()
+    _copy(tmp_path / "copy/de-en", [{"en": "a", "de": "b"}])
+    _hub(monkeypatch, tmp_path / "copy", {"main": "1" * 40})
     source = open_source(DatasetConfig(hub=PAIR, source="en", target="ja"))
     with pytest.raises(UserError, match=r"somebody/captions has no tables in en-ja or ja-en: set dataset\.source and"):
         source.splits["dev"].size()
@@ -83,22 +85,32 @@ def test_another_commit_of_a_branch_makes_another_corpus(tmp_path: Path, monkeyp
 
 def test_a_commit_needs_no_hub_to_be_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     commit = "0123456789abcdef" * 2 + "01234567"
-    _copy(tmp_path, [{"en": "a", "de": "b"}])
-    _hub(monkeypatch, tmp_path, {"main": commit})
+    _copy(tmp_path / "copy", [{"en": "a", "de": "b"}])
+    _hub(monkeypatch, tmp_path / "copy", {"main": commit})
     by_branch = open_source(DatasetConfig(hub=HUB, source="en", target="de")).identity()
-    monkeypatch.setattr(datasets, "load_dataset_builder", lambda *_, **__: pytest.fail("asked"))
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda *_, **__: pytest.fail("asked"))
     hub = HUB.model_copy(update={"revision": commit})
     assert open_source(DatasetConfig(hub=hub, source="en", target="de")).identity() == by_branch
 
 
-def test_out_of_reach_the_cache_may_have_the_pair_the_other_way(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _copy(tmp_path / "de-en", [{"en": "a", "de": "b"}])
-    _hub(monkeypatch, tmp_path, {"main": "1" * 40}, missing=["en-de"])
-    source = open_source(DatasetConfig(hub=PAIR, source="en", target="de"))
-    assert source.identity().endswith(" " + "1" * 40)
-    assert source.splits["dev"].size() == 1
+def test_a_stream_leaves_parquet_on_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = []
+    for split in ("train", "validation", "test"):
+        name = f"data/{split}-00000-of-00001.parquet"
+        (tmp_path / "data").mkdir(exist_ok=True)
+        pq.write_table(pa.table({"en": [f"{split} null", "007"], "de": ["NA", "x"]}), tmp_path / name)
+        names.append(name)
+    monkeypatch.setattr(huggingface_hub.HfApi, "list_repo_files", lambda *_, **__: [*names, "README.md"])
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda *_, **__: pytest.fail("downloaded"))
+
+    class LocalFileSystem:
+        def open(self, address: str, mode: str) -> BinaryIO:
+            return open(tmp_path / address.removeprefix("datasets/somebody/captions@main/"), mode)
+
+    monkeypatch.setattr(huggingface_hub, "HfFileSystem", LocalFileSystem)
+    source = open_source(DatasetConfig(hub=HUB, source="en", target="de", streaming=True))
+    assert [*source.splits["dev"].read()] == [Example("validation null", "NA"), Example("007", "x")]
+    assert source.splits["train"].size() == 2
 
 
 def test_tables_that_change_their_roles_make_another_corpus(tmp_path: Path) -> None:
@@ -111,14 +123,11 @@ def test_tables_that_change_their_roles_make_another_corpus(tmp_path: Path) -> N
     assert open_source(config).identity() != first
 
 
-def test_an_unreachable_hub_is_told(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    def load(*arguments: Any, **options: Any) -> None:
-        logging.getLogger("huggingface_hub").warning("Retrying in 1s")
+def test_an_unreachable_hub_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def download(*arguments: Any, **options: Any) -> None:
         raise ConnectionError("Couldn't reach 'somebody/captions' on the Hub")
 
-    monkeypatch.setattr(datasets, "load_dataset_builder", load)
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
     sentence = r"^somebody/captions could not be loaded \(Couldn't reach 'somebody/captions' on the Hub\): "
     with pytest.raises(UserError, match=sentence + r"where the hub cannot be reached, set dataset\.folder=DIR to"):
         open_source(DatasetConfig(hub=HUB, source="en", target="de")).splits["train"].size()
-    logging.getLogger("huggingface_hub").warning("heard again")
-    assert caplog.messages == ["heard again"]

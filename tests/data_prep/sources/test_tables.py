@@ -247,3 +247,17 @@ def test_a_key_that_comes_twice_is_refused(tmp_path: Path) -> None:
         UserError, match=r"train\.jsonl, line 2 is not JSON \(its key en comes twice\): expected an obj"
     ):
         list(JsonLinesFile(tmp_path / "train.jsonl", ("en", "de")).read())
+
+
+def test_a_table_that_a_writer_of_csv_has_quoted_is_refused_with_its_line(tmp_path: Path) -> None:
+    lines = ["en\tde", 'he said "no"\t"nein" sagte er', '"all of it"\t"', '"he said ""no"""\ter']
+    source = open_source(_folder(tmp_path, "train.tsv", "".join(f"{line}\n" for line in lines).encode()))
+    with pytest.raises(UserError, match=r"train\.tsv, line 4 has a field in quotation marks that doubles those inside"):
+        source.splits["train"].size()
+
+
+def test_a_table_beside_the_texts_that_are_read_is_named(tmp_path: Path) -> None:
+    folder = _folder(tmp_path, "train.tsv", b"en\tde\na\tb\n")
+    (tmp_path / "train.csv").write_text("en,de\na,b\n")
+    expected = "train.tsv are train, and train.csv beside them is not read"
+    assert [note.partition(": ")[2] for note in open_source(folder).notes()] == [expected]
