@@ -169,7 +169,7 @@ def test_location_attention_learns_to_reverse_what_has_one_length():
     assert learnt(small("location", causal=True, options={"max_source_length": 9}), reversed_, (8, 8)) >= 0.75
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_the_other_decoder_learns_to_reverse():
     assert learnt(small("general", causal=True, name="bahdanau"), reversed_, REVERSED_LENGTHS, updates=600) >= 0.75
 

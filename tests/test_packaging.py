@@ -139,7 +139,7 @@ def test_every_command_has_its_help(site: Path, tmp_path: Path):
     assert package == str(site / "mt" / "__init__.py")
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_it_prepares_from_an_empty_folder(site: Path, tmp_path: Path):
     done = called(site, tmp_path, sys.executable, str(site / "bin" / "mt-prepare"), "dataset.limit=300", "dry_run=true")
     assert (done.returncode, list(tmp_path.iterdir())) == (0, []), done.stderr

@@ -35,7 +35,7 @@ def processes(folder: Path) -> Iterator[int]:
 
 
 @pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="processes are found in /proc")
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize("times", [1, 2])
 def test_a_job_that_is_preempted_has_the_scores_of_one_that_is_not(
     times: int, train: Callable[..., Program], texts: Path, tmp_path: Path

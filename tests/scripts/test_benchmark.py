@@ -40,7 +40,7 @@ def test_ops(run: Run):
         assert re.fullmatch(rf" +{name}: \d+\.\d\d ms, \d+\.\d\d times as fast, largest error \d\.\de-\d\d", row)
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc")
 def test_additive(run: Run):
     _, shape, *rows = run("additive", "--rounds", "2", "--shape", "8", "32", "64", "128")
@@ -49,7 +49,7 @@ def test_additive(run: Run):
         assert re.fullmatch(rf" +{name}: .* times as fast, peak \d+ MiB, .* of the first", row)
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_online(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     # As a command: thousands of small steps take three times as long where all shapes are checked.
     small = ("--lengths", "10", "40", "33", "--size", "8", "--vocabulary", "20", "--rounds", "2")
@@ -96,7 +96,7 @@ def test_growth(run: Run, monkeypatch: pytest.MonkeyPatch):
     assert all(row.get("tokens_per_second", 1) > 0 and row.get("peak_mb", 0) >= 0 for row in result.values())
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_train(run: Run):
     result = json.loads("\n".join(run("train", "--size", "8", "--rounds", "1", "--ssru", "--json")))
     rows = ["input_feeding_bf16", "input_feeding_fp32", "bf16", "fp32", "ssru_bf16", "ssru_fp32"]
@@ -105,7 +105,7 @@ def test_train(run: Run):
     assert all(value > 0 for row in result.values() for value in row.values())
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_decode(run: Run):
     result = json.loads("\n".join(run("decode", "--size", "8", "--rounds", "1", "--updates", "2", "--ssru", "--json")))
     tasks = ["beam5_batch", "beam5_single", "greedy_batch", "greedy_single"]

@@ -164,7 +164,7 @@ def test_standard_input_is_closed(stream, monkeypatch: pytest.MonkeyPatch, train
     assert capfd.readouterr().err.startswith("error: standard input is closed: send it text with | or < FILE")
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_nobody_reads_any_more(start) -> None:
     process = start()
     process.stdin.write(b"\n")

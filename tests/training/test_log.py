@@ -232,7 +232,7 @@ def test_a_pipe_gets_lines_and_no_bar() -> None:
     assert len(result) == 21 and result[10] == "update 200: bleu 12.00"
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_a_pipe_gets_a_line_every_so_often_only() -> None:
     assert [line for line in piped(seconds=3600) if line] == ["begun", "update 200: bleu 12.00"]
 
@@ -245,7 +245,7 @@ def test_a_terminal_of_80_columns_gets_a_bar_and_no_lines() -> None:
     assert max(len(re.sub(r"\x1b\[\w+", "", state)) for state in states) <= 80
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_a_terminal_that_does_not_say_how_wide_it_is_gets_a_bar_of_80_columns() -> None:
     shown = on_terminal(0)
     assert "training: 100%" in shown and "400/400" in shown

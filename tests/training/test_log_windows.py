@@ -106,8 +106,7 @@ CHECKPOINT = "a checkpoint that is still to be validated"
     ("start", "deaths"),
     [
         (NOTHING, range(2, 7, 3)),
-        (CHECKPOINT, range(1, 99, 22)),
-        *exhaustive((NOTHING, range(7)), (CHECKPOINT, range(99))),
+        *exhaustive((CHECKPOINT, range(1, 99, 22)), (NOTHING, range(7)), (CHECKPOINT, range(99))),
     ],
 )
 def test_a_death_between_the_log_and_the_checkpoint(

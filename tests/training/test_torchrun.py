@@ -121,7 +121,7 @@ def straight(start: Callable[..., Started], place: Path) -> Path:
     return place / "straight"
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_an_elastic_restart_goes_on_from_the_last_checkpoint(
     start: Callable[..., Started], straight: Path, place: Path
 ) -> None:
@@ -163,7 +163,8 @@ def test_where_one_is_killed_the_others_end(victim: int, start: Callable[..., St
         assert checkpoint.load_meta(checkpoint.locate(run, "last")).update >= 6
 
 
-@pytest.mark.parametrize("asked", [0, *exhaustive(1)])
+@pytest.mark.slow
+@pytest.mark.parametrize("asked", [0, 1])
 def test_a_signal_to_one_ends_all_after_the_same_update(
     asked: int, start: Callable[..., Started], straight: Path, place: Path
 ) -> None:
@@ -182,7 +183,8 @@ def test_a_signal_to_one_ends_all_after_the_same_update(
         assert same(run, straight)
 
 
-@pytest.mark.parametrize(("before", "after"), [(2, 1), *exhaustive((3, 2))])
+@pytest.mark.slow
+@pytest.mark.parametrize(("before", "after"), [(2, 1), (3, 2)])
 def test_a_run_goes_on_with_another_number_of_processes(
     before: int, after: int, start: Callable[..., Started], place: Path
 ) -> None:

@@ -62,10 +62,10 @@ EDITED = {"mt/models/attention/cosine.py", "mt/models/attention/__init__.py", "c
 SUITES = [
     f"tests/{name}.py"
     for name in (
-        "models/attention/test_law",
-        "models/decoders/test_law",
-        "models/test_seq2seq",
-        "models/test_initialisation",
+        "laws/test_attentions",
+        "laws/test_decoders",
+        "laws/test_models",
+        "models/test_weights",
         "test_learning",
     )
 ]
@@ -110,7 +110,7 @@ def test_three_files_are_edited(copy: Path):
     assert sorted(set(after.splitlines()) - set(before.splitlines())) == sorted((IMPORT, ENTRY))
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_the_tests_over_the_table_take_it_up(copy: Path):
     """Its law, its gradients, padding, decoders, whole models, initialisation, learning to copy."""
     out = run(copy, "-m", "pytest", "-q", "-k", "cosine", "-p", "no:cacheprovider", "--no-header", "-rA", *SUITES)
