@@ -130,7 +130,8 @@ def test_memory_does_not_grow_where_nothing_must_be_kept(name, setting, sentence
     for words in zip(*sentences(2, least=100, most=100), strict=True):
         read(sessions, words)
         kept.append(max(session.stored_numbers for session in sessions))
-    assert all(len(session.words) > 10 for session in sessions)
+    # Tokens: a random model may go round in pieces none of which begins a word.
+    assert all(len(session.tokens) > 100 for session in sessions)
     assert (max(kept[50:]) > max(kept[:50]) * 1.5) == (name == "milk")
     assert name == "milk" or max(kept) < 1000
 
