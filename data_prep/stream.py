@@ -88,7 +88,8 @@ def _encoded_block(block: pa.Table, cleaning: CleaningConfig, tokenizers: Path, 
     pairs, _, _ = clean(block, 1, cleaning, reader)
     sources = pairs["source"].to_pylist()
     targets = pairs["target"].to_pylist()
-    return pa.table(encoded_pairs(sources, targets, Tokenizers.load(tokenizers), reader))
+    columns = encoded_pairs(sources, targets, Tokenizers.load(tokenizers), reader)
+    return pa.table({**columns, "source": pairs["source"], "target": pairs["target"]})
 
 
 def _cut(tables: Iterable[pa.Table], size: int) -> Iterator[pa.Table]:

@@ -14,6 +14,7 @@ import pyarrow as pa
 from mt.common.input_files import read_text
 from mt.data.arrow import array, numbers
 from mt.data.fields import TEXT, Field
+from mt.data.tokenizer import UNK, Tokenizer
 from mt.errors import shown
 from mt.text_io import digest
 
@@ -125,6 +126,11 @@ class Split:
         """Returns the ids of the examples' transcripts, EOS last; EOS alone where unknown; None in a corpus without."""
         return None if self._transcripts is None else TEXT.rows(self._transcripts[indices]["transcript_ids"])
 
+    def texts(self, indices: Sequence[int] | np.ndarray) -> list[tuple[str, str]]:
+        """Returns the raw (source, target) of the examples."""
+        table = Rows(self._table.select(["source", "target"]))[indices]
+        return list(zip(table["source"].to_pylist(), table["target"].to_pylist(), strict=True))
+
     def parts(self) -> list["Split"]:
         """See `Training.parts`: the split is one part."""
         return [self]
@@ -175,6 +181,9 @@ class Chosen:
     def ids(self, indices: Sequence[int] | np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
         return self._split.ids(self._rows[np.asarray(indices)])
 
+    def texts(self, indices: Sequence[int] | np.ndarray) -> list[tuple[str, str]]:
+        return self._split.texts(self._rows[np.asarray(indices)])
+
     def transcripts(self, indices: Sequence[int] | np.ndarray) -> list[np.ndarray] | None:
         return self._split.transcripts(self._rows[np.asarray(indices)])
 
@@ -186,3 +195,33 @@ def held_by(sources: pa.ChunkedArray) -> np.ndarray | None:
         return None
     holds = np.concatenate([numbers(chunk.is_valid().cast(pa.uint8())) for chunk in sources.chunks])
     return np.maximum.accumulate(np.where(holds > 0, np.arange(len(holds)), 0))
+
+
+class NumberedPairs:
+    """Pairs of texts of one vocabulary, of words, in which the unknown words of each source have ids of their own (see
+    `Tokenizer.numbering`), also where they are in its target."""
+
+    def __init__(self, pairs: Any, tokenizer: Tokenizer) -> None:
+        """pairs: with the methods of `Split` that are used here."""
+        self.source = pairs.source
+        self.lengths = pairs.lengths
+        self.transcripts = pairs.transcripts
+        self._pairs = pairs
+        self._tokenizer = tokenizer
+
+    def of_epoch(self, seed: int, epoch: int) -> "NumberedPairs":
+        return NumberedPairs(self._pairs.of_epoch(seed, epoch), self._tokenizer)
+
+    def ids(self, indices: Sequence[int] | np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+        """See `Split.ids`."""
+        pairs: list[tuple[np.ndarray, np.ndarray]] = self._pairs.ids(indices)
+        places = [place for place, (source, _) in enumerate(pairs) if (source == UNK).any()]
+        unknown = self._pairs.texts(np.asarray(indices)[places]) if places else []
+        for place, texts in zip(places, unknown, strict=True):
+            words: list[str] = []
+            source, target = (
+                np.array(self._tokenizer.numbering(words, grows=grows).encode([text])[0], np.int32)
+                for text, grows in zip(texts, (True, False), strict=True)
+            )
+            pairs[place] = source, target
+        return pairs

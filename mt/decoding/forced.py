@@ -117,7 +117,7 @@ def _aligned(
     require_texts(targets, "target")
     translator.refuse_long(targets)
     rows = translator.encoded(sources)
-    ids = target.encode(targets)
+    ids = translator.target_ids(targets, sources)
     results: dict[int, Translation] = {}
     network = translator.network.in_torch()
     max_tokens = translator.config.search.batch_tokens
@@ -128,5 +128,6 @@ def _aligned(
             forced = Hypothesis(tuple(ids[i]), score, score, windows)
             read = translator.read_source(rows[i], sources[i])
             target_units = target.unit_ids(targets[i], translator.link_unit)
-            results[i] = translator.translation(normalize(targets[i]), read, forced, target_units)
+            own = translator.tokenizers_of(sources[i]).target
+            results[i] = translator.translation(normalize(targets[i]), read, forced, target_units, own)
     return [results[i] for i in range(len(ids))]

@@ -36,6 +36,8 @@ class Network(Protocol):
 
     max_source_length: int | None
     """Most positions that it is defined for; None for any number."""
+    copies: bool
+    """Whether its decoder copies tokens of the source."""
     chunk_size: int | None
     """How many positions a hard attention attends to; see `Attention`."""
 

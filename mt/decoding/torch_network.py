@@ -56,6 +56,7 @@ class TorchNetwork:
         self.device = next(model.parameters()).device
         self.max_source_length = model.max_source_length
         self.chunk_size = model.chunk_size
+        self.copies = model.copies
         self._vocab_size = vocab_size
         self._online_precision = online_precision
         if precision == "int8" and self.device.type != "cpu":
@@ -96,7 +97,7 @@ class TorchNetwork:
         lengths = torch.tensor([self.field.length(row) for row in rows])
         output_lengths = model.frontend.output_lengths(lengths)
         with evaluation_mode(model), torch.no_grad(), autocast(self.device, precision):
-            memory = _memory(model, batch, precision)
+            memory = _memory(model, batch, precision, self._unknown(rows))
             read_for = None
             if online:
                 one = single_model(model)
@@ -110,15 +111,24 @@ class TorchNetwork:
             stepper = make(partial(model.step, hard=hard), memory, state, len(rows), self.device)
             yield EncodedBatch(stepper, output_lengths.tolist(), read_for, model.encoded_lengths(lengths).tolist())
 
+    def _unknown(self, rows: Sequence[Row]) -> int:
+        """Returns how many ids after those of the vocabulary the rows have."""
+        if not self.copies:
+            return 0
+        return max(0, max(int(np.max(row)) for row in rows) + 1 - self._vocab_size)
+
     def __repr__(self) -> str:
         parameters = sum(parameter.numel() for parameter in self.model.parameters())
         return f"{parameters:,} parameters on {self.device}"
 
 
-def _memory(model: DecodableModel, batch: Batch, precision: str) -> Any:
-    """Returns the memory of a batch. int8 is for steps: sources are read in bfloat16 where the processor has it."""
+def _memory(model: DecodableModel, batch: Batch, precision: str, unknown: int) -> Any:
+    """Returns the memory of a batch. unknown: see `Seq2Seq.encode`.
+
+    int8 is for steps: sources are read in bfloat16 where the processor has it.
+    """
     if precision != "int8":
-        return model.encode(batch.source, batch.source_mask)
+        return model.encode(batch.source, batch.source_mask, unknown)
     with autocast(batch.source.device, "bf16"):
-        memory = model.encode(batch.source, batch.source_mask)
+        memory = model.encode(batch.source, batch.source_mask, unknown)
     return map_tensors(lambda part: part.float() if part.is_floating_point() else part, memory)

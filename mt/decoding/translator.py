@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, get_args, overload
 
 from mt.data.fields import Field, Raw, ReadSource, Row, as_list, build_field, require_texts
-from mt.data.tokenizer import LinkUnit, Tokenizers, Unit
+from mt.data.split import NumberedPairs, Split
+from mt.data.tokenizer import LinkUnit, Tokenizer, Tokenizers, Unit
 from mt.data.words import count_words
 from mt.decoding.minimum_bayes_risk import ranking
 from mt.decoding.network import Network, decode_rows
@@ -175,15 +176,16 @@ class Translator:
         indices = [i for i, row in enumerate(sources) if not self.field.blank(row)]
         rows = [sources[i] for i in indices]
         refuse_long_rows(self.network, self.field, rows, indices)
-        target = self.tokenizers.target
         search = self.search_for(search)
-        rank = ranking(search, target, self.config.dataset)
+        rank = ranking(search, self.tokenizers.target, self.config.dataset)
         decoded = decode_rows(self.network, rows, search, rank, progress=progress)
         for i, row, hypotheses in zip(indices, rows, decoded, strict=True):
-            read = self.read_source(row, None if texts is None else texts[i])
+            source = None if texts is None else texts[i]
+            read = self.read_source(row, source)
+            target = self.tokenizers_of(source).target
             results[i] = [
                 self.translation(
-                    target.decode(best.tokens), read, best, target.decoded_unit_ids(best.tokens, self.link_unit)
+                    target.decode(best.tokens), read, best, target.decoded_unit_ids(best.tokens, self.link_unit), target
                 )
                 for best in hypotheses
             ]
@@ -239,16 +241,40 @@ class Translator:
     def read_source(self, row: Row, source: Raw | None) -> ReadSource:
         """Returns what a translation says of its source. source: what the row was made of, where that is known."""
         (encoded_length,) = self.network.encoded_lengths([self.field.length(row)])
-        return self.field.read(row, encoded_length, self.tokenizers.source, self.link_unit, source)
+        return self.field.read(row, encoded_length, self.tokenizers_of(source).source, self.link_unit, source)
+
+    @property
+    def numbers_words(self) -> bool:
+        """Whether unknown words of a source have ids of their own, by which they are copied."""
+        return self.network.copies and self.tokenizers.target.of_words
+
+    def tokenizers_of(self, source: Raw | None) -> Tokenizers:
+        """Returns the tokenizers for one source, with ids for its unknown words where it `numbers_words`."""
+        if not self.numbers_words or source is None:
+            return self.tokenizers
+        words: list[str] = []
+        of_source = self.tokenizers.source.numbering(words, grows=True)
+        of_source.encode([str(source)])
+        return Tokenizers(of_source, self.tokenizers.target.numbering(words, grows=False))
+
+    def pairs(self, split: Split) -> Split | NumberedPairs:
+        """Returns the pairs of a split as the model takes them."""
+        return NumberedPairs(split, self.tokenizers.target) if self.numbers_words else split
 
     def translation(
-        self, text: str, source: ReadSource, hypothesis: Hypothesis, target_units: Sequence[int | None]
+        self,
+        text: str,
+        source: ReadSource,
+        hypothesis: Hypothesis,
+        target_units: Sequence[int | None],
+        target: Tokenizer,
     ) -> Translation:
-        """Returns a hypothesis with its text and its source; target_units: see `Translation`."""
+        """Returns a hypothesis with its text and its source; target_units: see `Translation`. target: the tokenizer for
+        this source."""
         return Translation(
             text=text,
             score=hypothesis.score,
-            tokens=tuple(self.tokenizers.target.pieces(hypothesis.tokens)),
+            tokens=tuple(target.pieces(hypothesis.tokens)),
             source_tokens=tuple(source.labels),
             windows=hypothesis.windows,
             source_units=tuple(source.units),
@@ -265,7 +291,16 @@ class Translator:
         if self.field.written:
             require_texts(sources)
             self.refuse_long([str(source) for source in sources])
+        if self.numbers_words:
+            return [self.tokenizers_of(source).source.encode([str(source)])[0] for source in sources]
         return self.field.encode(sources, self.tokenizers.source)
+
+    def target_ids(self, targets: Sequence[str], sources: Sequence[Raw]) -> list[list[int]]:
+        """Returns the ids of targets, EOS last; unknown words of their sources as `encoded` has them."""
+        if self.numbers_words:
+            pairs = zip(targets, sources, strict=True)
+            return [self.tokenizers_of(source).target.encode([target])[0] for target, source in pairs]
+        return self.tokenizers.target.encode(targets)
 
     def _delays(self, source: ReadSource, hypothesis: Hypothesis) -> dict[str, Any]:
         if not isinstance(hypothesis, OnlineHypothesis):

@@ -63,11 +63,11 @@ class UnknownWords:
                 entries[position] = f"{' ' if before else ''}{entry}{' ' if after else ''}"
         if not entries:
             return translation
-        return replace(translation, **self._written(translation, entries), replaced_unknown=len(entries))
+        target = self._translator.tokenizers_of(source).target
+        return replace(translation, **self._written(translation, entries, target), replaced_unknown=len(entries))
 
-    def _written(self, translation: Translation, replaced: Mapping[int, str]) -> dict[str, Any]:
+    def _written(self, translation: Translation, replaced: Mapping[int, str], target: Tokenizer) -> dict[str, Any]:
         """Returns the fields of a translation about its text, with the tokens at some positions replaced."""
-        target = self._translator.tokenizers.target
         ids = translation.ids
         unit = self._translator.link_unit
         text: dict[str, Any] = {

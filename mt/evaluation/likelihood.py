@@ -55,7 +55,6 @@ def likelihoods(
     Raises UserError for a text that is too long.
     """
     search = translator.config.search
-    tokenizer = translator.tokenizers.target
     exponent = getattr(search, "length_penalty", 0.0) if length_penalty is None else length_penalty
     sources, targets = as_list(sources)[0], list[Any](as_list(cast(Iterable[Any], targets))[0])
     if len(sources) != len(targets):
@@ -65,8 +64,9 @@ def likelihoods(
     require_texts((target for target in targets if not isinstance(target, list | tuple | np.ndarray)), "target")
     texts = [*(sources if translator.field.written else []), *targets]
     translator.refuse_long(text for text in texts if isinstance(text, str))
-    rows = translator.field.encode(sources, translator.tokenizers.source)
-    ids = [tokenizer.encode([text])[0] if isinstance(text, str) else list(text) for text in targets]
+    rows = translator.encoded(sources)
+    pairs = zip(sources, targets, strict=True)
+    ids = [translator.target_ids([text], [one])[0] if isinstance(text, str) else list(text) for one, text in pairs]
     hard = decodes_hard(search, translator.model)
     likelihood_of: dict[int, Likelihood] = {}
     network = translator.network.in_torch()
@@ -75,7 +75,8 @@ def likelihoods(
         for i, row in zip(indices, (-loss.token_losses).cpu().double().tolist(), strict=True):
             log_probs = tuple(row[: len(ids[i])])
             score = sum(log_probs) / penalty(len(log_probs), exponent)
-            likelihood_of[i] = Likelihood(tuple(tokenizer.pieces(ids[i])), log_probs, score)
+            pieces = translator.tokenizers_of(sources[i]).target.pieces(ids[i])
+            likelihood_of[i] = Likelihood(tuple(pieces), log_probs, score)
     return [likelihood_of[i] for i in range(len(ids))]
 
 

@@ -133,7 +133,7 @@ def evaluate(
     """
     sources = split.column("source")[:limit]
     references = split.column("references")[:limit]
-    encoded = [source for source, _ in split.ids(np.arange(len(sources)))]
+    encoded = [source for source, _ in translator.pairs(split).ids(np.arange(len(sources)))]
     began = time.perf_counter()
     texts = [translator.config.dataset.located(source) for source in sources]
     translations = [best for best, *_ in translator.decode(encoded, search, texts=texts, progress=progress)]

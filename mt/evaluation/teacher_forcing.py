@@ -150,7 +150,7 @@ def teacher_forced_pass(
     batches = forced_batches(
         network.model,
         *split.lengths(),
-        split.ids,
+        translator.pairs(split).ids,
         precision=network.precision,
         hard=hard,
         max_tokens=translator.config.training.batch_tokens,

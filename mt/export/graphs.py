@@ -48,6 +48,11 @@ def require_exportable(model: Seq2Seq, config: Config, dtype: Form) -> None:
             f"--format onnx is of models that read text, and this one has frontend={config.frontend.name}: export it "
             "without --format onnx"
         )
+    if config.decoder.copy and config.dataset.tokenizer.model_type == "word":
+        raise UserError(
+            "--format onnx is of vocabularies whose pieces are all known, and this model copies words that its "
+            "vocabulary lacks (decoder.copy=true, dataset.tokenizer.model_type=word): export it without --format onnx"
+        )
     # Graphs have a fixed number of operations.
     for option, chosen, has_loop in (
         ("attention", config.attention.name, attention.data_dependent_loop),

@@ -32,22 +32,27 @@ class Mixture(NamedTuple):
     parts: Tensor | None = None
     """[B, T, S]: the probability of each of S places that the other may be from, whatever the target; for `agreement`
     alone."""
+    known: Tensor | None = None
+    """[B, T] bool: whether the softmax has the target. Else p = other, taken for exp(-LEAST_SHARE) at least; None:
+    always."""
 
 
 def mixed(
     predicted: Tensor, mixture: Tensor, smoothing: float, counts: Tensor | None, share: Tensor | None
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Returns the logarithms of mixed probabilities [N, 1], the softmax's part in each, and the gradient of (1 -
-    smoothing) * -log p with respect to the mixture, [2, N].
+    smoothing) * -log p with respect to the mixture, [3, N].
 
-    predicted: [N, 1], the logarithms of the softmax's probabilities. mixture: [2, N], share and other. counts: [N, 1],
-    1 or 0, whether each row counts; share: [N, 1], how much, in the gradient; None: 1.
+    predicted: [N, 1], the logarithms of the softmax's probabilities. mixture: [3, N], share, other, known.
+    counts: [N, 1], 1 or 0, whether each row counts; share: [N, 1], how much, in the gradient; None: 1.
     """
-    log_share, log_other = mixture.log()[..., None]
-    by_softmax = log_share + predicted
-    log_prob = torch.logaddexp(by_softmax, log_other)
+    log_share, log_other = mixture[:2].log()[..., None]
+    copied = mixture[2, :, None] == 0
+    by_softmax = (log_share + predicted).masked_fill(copied, -torch.inf)
+    log_prob = torch.logaddexp(by_softmax, torch.where(copied, log_other.clamp(min=-LEAST_SHARE), log_other))
     # The gradient of what is nearly impossible is cut, so that it stays a number where it is multiplied by 0.
-    grad = torch.cat((-(predicted - log_prob).exp(), -(-log_prob.clamp(min=-LEAST_SHARE)).exp()), 1)
+    by_share = -(predicted - log_prob).exp().masked_fill(copied, 0)
+    grad = torch.cat((by_share, -(-log_prob.clamp(min=-LEAST_SHARE)).exp(), torch.zeros_like(by_share)), 1)
     generated = (by_softmax - log_prob).exp()
     grad *= 1 - smoothing
     log_prob = log_prob if counts is None else log_prob * counts
@@ -145,12 +150,11 @@ def token_losses(
     if agreement:
         apart = 0.0 if mixture is None or mixture.parts is None else agreement * distance(mixture.parts, mask)
         readouts, targets, mask = map(side_by_side, (readouts, targets, mask))
-        mixture = mixture and Mixture(*map(side_by_side, mixture[:2]))
     device = readouts.device.type
     if torch.is_autocast_enabled(device):
         readouts = readouts.to(torch.get_autocast_dtype(device))
     rest = smoothing, agreement, torch.is_grad_enabled()
-    mixing = None if mixture is None else torch.stack(mixture[:2])
+    mixing = None if mixture is None else _stacked(mixture, twice=agreement > 0)
     weights = None if sequence_weights is None else sequence_weights[:, None].expand(mask.shape)
     if device == "cpu":
         mixing = None if mixing is None else mixing[:, mask]
@@ -166,6 +170,14 @@ def token_losses(
     total, each = _TokenLosses.apply(*rows, *rest)
     each = each.view(mask.shape)
     return (total + apart, one_below_the_other(each)) if agreement else (total, each)
+
+
+def _stacked(mixture: Mixture, *, twice: bool) -> Tensor:
+    """Returns [3, B, T]: share, other, and 1 or 0, whether the softmax has the target; `side_by_side` if twice."""
+    share = mixture.share
+    known = torch.ones_like(share) if mixture.known is None else mixture.known.to(share.dtype)
+    parts = share, mixture.other, known
+    return torch.stack([*map(side_by_side, parts)] if twice else parts)
 
 
 class _TokenLosses(Function):
@@ -184,7 +196,7 @@ class _TokenLosses(Function):
         differentiable: bool,
     ) -> tuple[Tensor, Tensor]:
         """real: [N], 1 or 0, whether each row counts; None: 1. weights: [N], how much, 0 where it does not; None: 1.
-        mixture: [2, N], see `Mixture`; None: 1 and 0. agreement: above 0, rows 2 n and 2 n + 1 are of one token."""
+        mixture: [3, N], see `mixed`; None: 1, 0 and 1. agreement: above 0, rows 2 n and 2 n + 1 are of one token."""
         weight_cast = weight.to(readouts.dtype)
         grad_readouts = torch.empty_like(readouts)
         grad_weight = torch.zeros_like(weight)

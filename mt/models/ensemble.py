@@ -45,9 +45,14 @@ class Ensemble(nn.Module):
         """Returns the lengths of the first model's encoded sources."""
         return self.models[0].encoded_lengths(lengths)
 
-    def encode(self, source: Tensor, mask: Bool[Tensor, "B S"]) -> tuple[DecoderMemory, ...]:
-        """Returns the memory of each model."""
-        return tuple(model.encode(source, mask) for model in self.models)
+    @property
+    def copies(self) -> bool:
+        """Whether the first model copies tokens of the source; of words, all do or none."""
+        return self.models[0].copies
+
+    def encode(self, source: Tensor, mask: Bool[Tensor, "B S"], unknown: int = 0) -> tuple[DecoderMemory, ...]:
+        """Returns the memory of each model; unknown: see `Seq2Seq.encode`."""
+        return tuple(model.encode(source, mask, unknown) for model in self.models)
 
     def init_state(self, memory: tuple[DecoderMemory, ...], *, hard: bool = False) -> tuple[Any, ...]:
         """Returns the first state of each model. memory: of each."""

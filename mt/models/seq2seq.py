@@ -23,7 +23,7 @@ from mt.models.encoders import ENCODERS, Encoded, EncoderState
 from mt.models.frontends import Embedding, FrontendState, build_frontend
 from mt.models.weights import init_matrices
 from mt.ops.losses import ctc_losses
-from mt.step import Prediction
+from mt.step import UNK, Prediction
 from mt.trees import select_rows
 
 
@@ -56,7 +56,7 @@ class CTC(nn.Linear):
 
         0 for an example whose transcript is missing, and for a batch without transcripts where they are what is learnt.
         """
-        labels = batch.target_out
+        labels = batch.target_out.where(batch.target_out < len(self.weight) - 1, UNK)  # the blank is the last class
         mask = batch.target_mask
         if self._transcribes:
             if batch.transcript is None or batch.transcript_mask is None:
@@ -135,9 +135,18 @@ class Seq2Seq(nn.Module):
         """Itself: it is one model, and no ensemble (see `DecodableModel`)."""
         return self
 
-    def encode(self, source: Tensor, mask: Bool[Tensor, "B S"]) -> DecoderMemory:
-        """source: [B, S, ...], what the front-end takes; mask: true on real positions, padding on the right."""
-        return self.decoder.init_memory(self.encoded(source, mask))
+    @property
+    def copies(self) -> bool:
+        """Whether the decoder copies tokens of the source."""
+        return self.decoder.copying is not None
+
+    def encode(self, source: Tensor, mask: Bool[Tensor, "B S"], unknown: int = 0) -> DecoderMemory:
+        """source: [B, S, ...], what the front-end takes; mask: true on real positions, padding on the right. unknown:
+        E of `Memory.unknown`, where a decoder that copies is to write such words."""
+        encoded = self.encoded(source, mask)
+        if unknown and self.copies:
+            encoded = encoded._replace(unknown=mask.new_zeros(len(mask), unknown))
+        return self.decoder.init_memory(encoded)
 
     def encoded(self, source: Tensor, mask: Bool[Tensor, "B S"]) -> Encoded:
         """Returns what the encoder gives, with the tokens where the decoder copies some; see `encode`."""
@@ -167,7 +176,10 @@ class Seq2Seq(nn.Module):
         encoded, encoder_state = self.encoder.extend(vectors, vector_mask, encoder_state, complete)
         if self.decoder.copying is not None:
             tokens, unencoded = _tokens_of(encoded, unencoded, source, mask)
-            encoded = encoded._replace(tokens=tokens)
+            known = None if memory is None else memory.attention.unknown
+            least = 0 if known is None else known.shape[1]
+            unknown = max(least, int(source.max()) + 1 - self.decoder.copying.vocab_size)
+            encoded = encoded._replace(tokens=tokens, unknown=mask.new_zeros(len(mask), unknown))
         after = SourceState(frontend_state, encoder_state, vector_mask.sum(1) + count, unencoded)
         return self.decoder.extend(memory, encoded, complete), after
 
@@ -212,16 +224,17 @@ class Seq2Seq(nn.Module):
         layer = self.decoder.output
         copying = self.decoder.copying
         target = batch.target_out
+        mixture = None if copying is None else copying.mixture(readouts, attended, memory.attention, target)
         mask = batch.target_mask
         total, each = token_losses(
             readouts,
             layer.weight,
             layer.bias,
-            target,
+            target if copying is None else target.where(target < copying.vocab_size, UNK),
             mask,
             batch.weights,
             smoothing=label_smoothing,
-            mixture=None if copying is None else copying.mixture(readouts, attended, memory.attention, target),
+            mixture=mixture,
             agreement=batch.agreement,
         )
         # What attention and encoder add.

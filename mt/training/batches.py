@@ -14,6 +14,7 @@ from mt.config import Config, TrainingConfig
 from mt.data.batches import Batch, batch_order, collate
 from mt.data.corpus import Corpus, EpochPart, Pairs, Training
 from mt.data.fields import Field
+from mt.data.split import NumberedPairs
 from mt.data.tokenizer import Tokenizer, Tokenizers
 from mt.data.tokenizer.sampling import BPEDropout, PieceSampler, UnigramSampling, model_type
 from mt.distributed import ProcessGroup
@@ -68,6 +69,22 @@ def with_sampled_pieces(training: Training, tokenizers: Tokenizers, options: Tra
     source = _sampler(tokenizers.source, options)
     target = source if tokenizers.joint else _sampler(tokenizers.target, options)
     return SampledPieces(training, (source, target))
+
+
+def with_numbered_words(training: Training, tokenizer: Tokenizer) -> Training:
+    """Returns the training set with ids for the unknown words of each source; see `NumberedPairs`."""
+    return _NumberedWords(training, tokenizer)
+
+
+class _NumberedWords:
+    def __init__(self, training: Training, tokenizer: Tokenizer) -> None:
+        self._training = training
+        self._tokenizer = tokenizer
+
+    def parts(self) -> Iterable[EpochPart]:
+        parts = self._training.parts()
+        numbered = (NumberedPairs(part, self._tokenizer) for part in parts)
+        return [*numbered] if isinstance(parts, Sized) else numbered
 
 
 def require_samplable(options: TrainingConfig, tokenizers: Tokenizers, model: Seq2Seq) -> None:

@@ -119,7 +119,9 @@ class MinimumRisk(BatchLoss):
             for place in range(len(targets))
         ]
         with torch.no_grad(), autocast(device, self.config.precision):
-            memory = model.encode(batch.source, batch.source_mask)
+            copying = model.decoder.copying
+            unknown = 0 if copying is None else max(0, int(batch.source.max()) + 1 - copying.vocab_size)
+            memory = model.encode(batch.source, batch.source_mask, unknown)
             memory = memory if wait_k is None else model.wait(memory, wait_k, lengths)
             stepper = TorchStepper(model.step, memory, model.init_state(memory), len(targets), device)
             drawn = sample(stepper, limits, generators, temperature=options.temperature)

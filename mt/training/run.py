@@ -24,6 +24,7 @@ from mt.training.batches import (
     own_generators,
     require_same_texts,
     require_samplable,
+    with_numbered_words,
     with_sampled_pieces,
 )
 from mt.training.log import Console, Log
@@ -148,7 +149,10 @@ class Run:
     console: Console = field(init=False)
 
     def __post_init__(self) -> None:
-        self.training = with_sampled_pieces(self.corpus.training, self.corpus.tokenizers, self.config.training)
+        tokenizers = self.corpus.tokenizers
+        self.training = with_sampled_pieces(self.corpus.training, tokenizers, self.config.training)
+        if self.model.copies and tokenizers.target.of_words:
+            self.training = with_numbered_words(self.training, tokenizers.target)
         update = self.progress.update
         validated = update in self.progress.validations
         self.console = Console(quiet=not self.processes.is_first)

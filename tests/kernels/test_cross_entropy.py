@@ -200,10 +200,29 @@ def test_padding_that_is_computed_has_no_part_in_a_mixture() -> None:
     given = output.weight, output.bias
     expected, _ = token_losses(readouts, *given, targets, mask, smoothing=0.1, mixture=Mixture(*mixture))
     real = mask.flatten().float()
+    everything = torch.cat((mixture, torch.ones_like(mixture[:1]))).flatten(1)
     actual, each = _TokenLosses.apply(
-        readouts.flatten(0, 1), *given, targets.flatten(), real, None, mixture.flatten(1), 0.1, 0.0, True
+        readouts.flatten(0, 1), *given, targets.flatten(), real, None, everything, 0.1, 0.0, True
     )
     torch.testing.assert_close(actual, expected)
     assert not each[~mask.flatten()].any()
     for ours, theirs in zip(torch.autograd.grad(actual, leaves), torch.autograd.grad(expected, leaves), strict=True):
         torch.testing.assert_close(ours, theirs)
+
+
+def test_a_target_that_the_softmax_has_not_is_the_other_alone() -> None:
+    """Of a word that can but be copied; where nothing of it is, its loss stays a number."""
+    output, readouts, targets, mask = problem(7)
+    share, other = (part.detach().requires_grad_() for part in mixed(7)[:2])
+    impossible = torch.arange(other.numel()).view(other.shape) % 3 == 0
+    copied = other.masked_fill(impossible, 0.0)
+    known = torch.zeros_like(mask)
+    mixture = Mixture(share, copied, known=known)
+    loss, each = token_losses(readouts, output.weight, output.bias, targets, mask, mixture=mixture)
+    expected = (-copied.detach().log()).clamp(max=80.0) * mask
+    torch.testing.assert_close(each, expected.to(each))
+    by_share, by_weight, by_other = torch.autograd.grad(loss, [share, output.weight, other])
+    assert not by_share.any() and not by_weight.any()
+    possible = mask & (copied > 0)
+    torch.testing.assert_close(by_other[possible], -1 / other.detach()[possible])
+    assert by_other.isfinite().all()

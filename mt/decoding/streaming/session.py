@@ -102,11 +102,16 @@ class Session:
         self._streaming = streaming
         self._state = StreamState(streaming.model, streaming.search, streaming.field)
         needed = streaming.model.frontend.needed
+        source, target, *_ = streaming.tokenizers
+        if streaming.model.copies and target.of_words:
+            unknown: list[str] = []
+            source = source.numbering(unknown, grows=True)
+            target = target.numbering(unknown, grows=False)
         self._source = streaming.field.arriving(
-            streaming.tokenizers.source, streaming.unit, lambda vectors: int(needed(torch.tensor(vectors)))
+            source, streaming.unit, lambda vectors: int(needed(torch.tensor(vectors)))
         )
         self._positions = 0
-        self._target_words = TargetWords(streaming.tokenizers.target, streaming.unit)
+        self._target_words = TargetWords(target, streaming.unit)
 
     @property
     def text(self) -> str:

@@ -24,7 +24,8 @@ def extend(attention: Attention, memory: Memory | None, encoded: Encoded, comple
     before = lengths if memory.first is None else lengths + memory.first
     added = memory_of(attention, encoded._replace(first_position=before))
     parts, mask = append(positions(memory), memory.mask, positions(added), added.mask)
-    return with_positions(memory, parts, mask)._replace(complete=complete, visible_from=None)
+    grown = with_positions(memory, parts, mask)
+    return grown._replace(complete=complete, visible_from=None, unknown=encoded.unknown)
 
 
 def trim(attention: Attention, memory: Memory, state: State) -> Memory:
@@ -77,7 +78,7 @@ def with_positions(memory: Memory, parts: Sequence[Tensor], mask: Bool[Tensor, "
 
 def memory_of(attention: Attention, encoded: Encoded) -> Memory:
     """Returns the memory of an attention, with the tokens that a decoder may copy."""
-    return attention.init_memory(encoded)._replace(tokens=encoded.tokens)
+    return attention.init_memory(encoded)._replace(tokens=encoded.tokens, unknown=encoded.unknown)
 
 
 def _with_a_column(memory: Memory) -> Memory:

@@ -40,6 +40,9 @@ class Memory(NamedTuple):
     support wait-k; None: every step may attend to all of them."""
     tokens: Tensor | None = None
     """[B, S] int64: the source's, where the decoder copies some; else None."""
+    unknown: Tensor | None = None
+    """[B, E], of which E alone has a meaning: how many ids after those of the vocabulary a batch has for words of its
+    sources that the vocabulary lacks; None: none."""
 
     def visible(self, steps: Int[Tensor, "B T"]) -> Bool[Tensor, "B _ S"]:
         """Returns the real positions that each of these target steps, counted from 0, may attend to."""

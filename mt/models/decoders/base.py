@@ -80,7 +80,9 @@ class Decoder(OptIn, nn.Module, ABC):
         self.copying = None
         if config.copy:
             mass_preservation = parts.attention.mass_preservation
-            self.copying = Copying(config.readout_size, parts.value_size, mass_preservation=mass_preservation)
+            self.copying = Copying(
+                config.readout_size, parts.value_size, embedding.vocab_size, mass_preservation=mass_preservation
+            )
 
     @property
     def needs_full_source(self) -> bool:

@@ -9,6 +9,9 @@ alpha are the weights of the attention, hard ones, too; c is their context, and 
 and input, stands for both of these in the gate. Where the weights of a step may sum to A < 1, as those of a monotonic
 attention that selects nothing, the rest is generated: g + (1 - g) (1 - A) of the probability. So it always sums to 1.
 Where they cannot, 1 - A is rounding, which may be more than a small g, and is left out.
+
+With a vocabulary of words the unknown ones of a source have ids after those of the vocabulary (section 2.2), each its
+own, for which p_vocabulary is 0.
 """
 
 import warnings
@@ -16,6 +19,7 @@ import warnings
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
+from torch.nn.functional import pad
 
 from mt.common.options import Options
 from mt.errors import UserError
@@ -55,9 +59,10 @@ class OutputLayer(Linear):
 class Copying(nn.Module):
     """The gate between generating and copying, and the mixture of both."""
 
-    def __init__(self, readout_size: int, value_size: int, *, mass_preservation: bool) -> None:
+    def __init__(self, readout_size: int, value_size: int, vocab_size: int, *, mass_preservation: bool) -> None:
         """mass_preservation: the attention's."""
         super().__init__()
+        self.vocab_size = vocab_size
         self.gate = Linear(readout_size + value_size, 1)
         self.mass_preservation = mass_preservation
 
@@ -73,16 +78,18 @@ class Copying(nn.Module):
         generated, copied = self._shares(readouts, attended.contexts, attended.weights)
         copies = copied[..., None] * attended.weights
         matches = _tokens(memory)[:, None] == targets[..., None]  # [B, T, S]
-        return Mixture(generated, (copies * matches).sum(-1), copies)
+        return Mixture(generated, (copies * matches).sum(-1), copies, targets < self.vocab_size)
 
     def log_probs(
         self, logits: Float[Tensor, "B C"], readout: Float[Tensor, "B F"], step: AttentionStep, memory: Memory
-    ) -> Float[Tensor, "B C"]:
+    ) -> Float[Tensor, "B _"]:
         """Returns the log-probabilities of the mixture for each token of the vocabulary, of one step. logits: the
         generator's. For decoding alone: it has no gradient, which would be NaN wherever a token has no copy."""
         weights = step.attended.weights
         generated, copied = self._shares(readout, step.context, weights)
         log_probs = logits.to(result_dtype(logits)).log_softmax(-1) + generated.log()[:, None]
+        if memory.unknown is not None:  # [B, C + E]: words that only a copy can be follow the vocabulary
+            log_probs = pad(log_probs, (0, memory.unknown.shape[1]), value=-torch.inf)
         sources = _attended_tokens(step.attended, memory)
         copies = (copied[:, None] * weights).to(log_probs.dtype)
         summed = torch.zeros_like(log_probs).scatter_add(1, sources, copies).gather(1, sources)
@@ -90,6 +97,8 @@ class Copying(nn.Module):
         copier = summed.log()
         # Not `logaddexp`: exported, that would lose whatever is less probable than the smallest float32.
         mixed = torch.maximum(generator, copier) + (-(generator - copier).abs()).exp().log1p()
+        if memory.unknown is not None:
+            mixed = mixed.where(sources < self.vocab_size, copier)
         # Of a token that stands twice in the source, both places have the whole sum.
         return log_probs.scatter(1, sources, mixed)
 

@@ -28,6 +28,8 @@ class Encoded(NamedTuple):
     """[B] int64: the position of the first of them in its source, where earlier ones were encoded before; None: 0."""
     tokens: Tensor | None = None
     """[B, S] int64: the tokens of a text at these positions, where the decoder copies some; else None."""
+    unknown: Tensor | None = None
+    """See `Memory.unknown`."""
 
 
 class Encoder(OptIn, nn.Module, ABC):

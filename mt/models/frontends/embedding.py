@@ -10,7 +10,7 @@ from torch.nn import functional
 from mt.common.options import MAX_SIZE, Options
 from mt.errors import UserError
 from mt.models.frontends.base import Frontend, State
-from mt.step import PAD
+from mt.step import PAD, UNK
 
 
 class EmbeddingConfig(Options):
@@ -121,6 +121,7 @@ class WordVectors(Frontend):
 
 
 def vectors(table: nn.Embedding, dropout: nn.Module, ids: Int[Tensor, "*positions"]) -> Float[Tensor, "*positions D"]:
-    """Returns the vectors of tokens, of about unit variance: see `Embedding`."""
-    scaled = table(ids) * table.embedding_dim**0.5
+    """Returns the vectors of tokens, of about unit variance: see `Embedding`. Ids after those of the vocabulary, which
+    unknown words have where they may be copied, have the vector of UNK."""
+    scaled = table(ids.where(ids < table.num_embeddings, UNK)) * table.embedding_dim**0.5
     return dropout(scaled) if dropout.training else scaled

@@ -196,7 +196,7 @@ def test_where_weights_sum_to_more_than_1_by_rounding_the_generator_keeps_its_sh
         step = AttentionStep(zeros[:, 4:], Attended(weights), ())
         log_probs = copying.log_probs(torch.zeros(200, VOCABULARY), zeros[:, :4], step, memory)
         output = AttentionOutput(zeros[:, None, 4:], weights[:, None])
-        share, other, _ = copying.mixture(zeros[:, None, :4], output, memory, torch.full((200, 1), VOCABULARY - 1))
+        share, other, *_ = copying.mixture(zeros[:, None, :4], output, memory, torch.full((200, 1), VOCABULARY - 1))
     assert log_probs.isfinite().all() and (share >= torch.tensor(-25.0).sigmoid()).all() and not other.any()
 
 

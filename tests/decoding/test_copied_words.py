@@ -1,0 +1,182 @@
+"""A vocabulary of words, whose unknown ones are copied by what they are (See et al. 2017, section 2.2)."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+
+from mt.config import Config
+from mt.data.batches import collate
+from mt.data.fields import TEXT
+from mt.data.split import NumberedPairs
+from mt.data.tokenizer import EOS, UNK, Tokenizer, TokenizerConfig, Tokenizers, train
+from mt.decoding.runs import torch_translator
+from mt.decoding.translator import Translator
+from mt.evaluation.likelihood import likelihoods
+from mt.models.seq2seq import Seq2Seq
+from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig, SearchConfig, WaitKConfig
+from tests.decoding.decoded import decode_ids
+
+TEXTS = ["the cat sees a dog .", "a dog says: the house", "two cats, a house ."]
+SOURCES = ["Ada sees (Baŋfu) .", "Zoë and Ada and Zoë", "the cat says: Quux, Ada .", "the dog"]
+
+
+@pytest.fixture(scope="module")
+def tokenizers() -> Tokenizers:
+    both = train(TokenizerConfig(model_type="word", vocab_size=40), TEXTS * 3)
+    return Tokenizers(both, both)
+
+
+@pytest.fixture
+def translator(tokenizers: Tokenizers, configure: Callable[..., Config]) -> Callable[..., Translator]:
+    def made(attention: str, encoder: str = "bilstm", *, search: SearchConfig) -> Translator:
+        decoder = {
+            "name": "luong",
+            "copy": True,
+            "dropout": 0.0,
+            "init_hidden": "zeros",
+            "readout_size": 32,
+            "hidden_size": 32,
+        }
+        options = {
+            "encoder": {"name": encoder, "hidden_size": 32},
+            "decoder": decoder,
+            "attention": {"name": attention},
+        }
+        config = configure(options).model_copy(update={"search": search})
+        model = Seq2Seq(config, len(tokenizers.source), len(tokenizers.target))
+        generator = torch.Generator().manual_seed(2)
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter.normal_(0, 0.5, generator=generator)
+            if attention == "monotonic":
+                model.decoder.attention.energy.gain.fill_(1.0)
+                model.decoder.attention.energy.bias.fill_(1.0)
+            model.decoder.copying.gate.weight.zero_()
+            model.decoder.output.bias[EOS] = -1.0
+            model.decoder.copying.gate.bias.fill_(-2.0)
+        return torch_translator(model.eval(), tokenizers, config)
+
+    return made
+
+
+def test_ids_are_those_of_the_words_in_their_order(tokenizers: Tokenizers) -> None:
+    words: list[str] = []
+    source = tokenizers.source.numbering(words, grows=True)
+    target = tokenizers.target.numbering(words, grows=False)
+    size = len(source)
+    (ids,) = source.encode(["Ada sees (Baŋfu) and Ada ."])
+    numbered = [token for token in ids if token >= size]
+    assert sorted({*numbered}) == [*range(size, size + len(words))] and ids[0] == size
+    assert target.decode(ids) == "Ada sees (Baŋfu) and Ada ."
+    (others,) = target.encode(["Zoë sees Ada"])
+    assert others[0] == UNK and others[-2] == size and target.decode(others) == "⁇ sees Ada"
+    assert tokenizers.source.encode(["Ada"]) == [[UNK, EOS]]
+    assert target.pieces(ids)[0] == "▁Ada"
+    before = [*words]
+    source.encode(["Quux Ada"])
+    assert words[: len(before)] == before, "what comes later changes no earlier id"
+
+
+@pytest.mark.parametrize("attention", ["general", "monotonic"])
+@pytest.mark.parametrize("beam", [1, 3])
+def test_forced_scores_are_those_of_search(attention: str, beam: int, translator: Callable[..., Translator]) -> None:
+    search = GreedyConfig(max_length=6) if beam == 1 else BeamConfig(beam_size=beam, n_best=beam, max_length=6)
+    ours = translator(attention, search=search)
+    size = len(ours.tokenizers.target)
+    copied = 0
+    for source, translations in zip(SOURCES, ours.n_best(SOURCES), strict=True):
+        for one in translations:
+            (forced,) = likelihoods(ours, [source], [one.ids], length_penalty=0.0)
+            log_prob = forced.log_prob
+            expected = one.score * (1.0 if beam == 1 else ((5 + len(one.ids)) / 6) ** search.length_penalty)
+            assert log_prob == pytest.approx(expected, abs=1e-5)
+            new = [place for place, token in enumerate(one.ids) if token >= size]
+            copied += len(new)
+            assert all(one.tokens[place].removeprefix("▁") in source and "⁇" not in one.tokens[place] for place in new)
+    assert copied > 3
+
+
+@pytest.mark.parametrize(
+    ("attention", "search"),
+    [
+        ("monotonic", OnlineConfig(max_ratio=1.2, max_extra=4)),
+        ("general", WaitKConfig(k=2, max_ratio=1.2, max_extra=4)),
+    ],
+)
+def test_a_stream_is_offline_decoding(
+    attention: str, search: SearchConfig, translator: Callable[..., Translator]
+) -> None:
+    ours = translator(attention, "lstm", search=search)
+    size = len(ours.tokenizers.target)
+    copied = 0
+    for source, offline in zip(SOURCES, ours.translate(SOURCES), strict=True):
+        session = ours.stream()
+        for word in source.split():
+            session.read(word)
+        session.finish()
+        assert session.tokens == offline.ids and session.text == offline.text
+        copied += sum(token >= size for token in session.tokens)
+    assert copied > 1
+
+
+def test_names_that_training_had_not_are_copied(tokenizers: Tokenizers, configure: Callable[..., Config]) -> None:
+    """A model that learns to repeat its source, of which half are words that the vocabulary lacks."""
+    torch.manual_seed(1)
+    size = len(tokenizers.source)
+    decoder = {"name": "luong", "copy": True, "dropout": 0.0, "hidden_size": 24, "readout_size": 16}
+    embedding = {"embedding_dim": 16, "dropout": 0.0}
+    encoder = {"name": "bilstm", "hidden_size": 24, "dropout": 0.0}
+    config = configure(
+        {"encoder": encoder, "decoder": decoder, "embedding": embedding, "attention": {"name": "general"}}
+    )
+    model = Seq2Seq(config, size, size)
+    optimizer = torch.optim.Adam(model.parameters(), 0.01)
+    draw = np.random.default_rng(0)
+
+    def row() -> np.ndarray:
+        ids = np.arange(draw.integers(2, 5)) + size
+        known = draw.integers(4, size, len(ids))
+        chosen = np.where(draw.random(len(ids)) < 0.5, known, ids)
+        new = {token: size + number for number, token in enumerate(dict.fromkeys(chosen[chosen >= size].tolist()))}
+        return np.array([*(new.get(token, token) for token in chosen.tolist()), EOS])
+
+    for _ in range(150):
+        rows = [row() for _ in range(32)]
+        optimizer.zero_grad()
+        loss = model(collate([(one, one) for one in rows]))
+        (loss.sum / loss.tokens).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+    rows = [row() for _ in range(40)]
+    found = decode_ids(model.eval(), rows, GreedyConfig(), vocab_size=size, precision="fp32")
+    assert sum(one[0].tokens == tuple(source) for one, source in zip(found, rows, strict=True)) >= 36
+
+
+class Texts:
+    """Pairs as a split has them."""
+
+    source = TEXT
+    lengths = transcripts = None
+
+    def __init__(self, tokenizer: Tokenizer, pairs: list[tuple[str, str]]) -> None:
+        self.tokenizer = tokenizer
+        self.pairs = pairs
+
+    def texts(self, indices: np.ndarray) -> list[tuple[str, str]]:
+        return [self.pairs[i] for i in indices]
+
+    def ids(self, indices: np.ndarray) -> list[tuple[np.ndarray, ...]]:
+        encode = self.tokenizer.encode
+        return [tuple(np.array(ids, np.int32) for ids in encode(pair)) for pair in self.texts(indices)]
+
+
+def test_pairs_have_the_ids_of_their_own_words(tokenizers: Tokenizers) -> None:
+    tokenizer = tokenizers.target
+    size = len(tokenizer)
+    pairs = Texts(tokenizer, [("the dog", "Quux"), ("Ada sees Zoë", "Zoë Quux Ada"), ("Zoë", "Zoë")])
+    plain, numbered, alone = NumberedPairs(pairs, tokenizer).ids(np.array([0, 1, 2]))
+    assert [part.tolist() for part in plain] == [part.tolist() for part in pairs.ids(np.array([0]))[0]]
+    assert numbered[0][[0, 2]].tolist() == [size, size + 1] and numbered[1].tolist() == [size + 1, UNK, size, EOS]
+    assert alone[0].tolist() == alone[1].tolist() == [size, EOS]
