@@ -92,3 +92,16 @@ def test_a_hypothesis_knows_that_its_limit_ended_it(make_toy, config) -> None:
     toy.stops = torch.zeros(6, 40, dtype=torch.int64)
     result = decode(config(max_length=4), stepper(toy, toy.memory(), 6), [3, 1, 2, 3, 3, 3])
     assert [best.cut for best, *_ in result] == [len(best.tokens) == 4 and best.tokens[-1] != 3 for best, *_ in result]
+
+
+@pytest.mark.parametrize(
+    ("limits", "words"),
+    [
+        ({}, "2 x source length + 10 tokens"),
+        ({"max_length": 1500}, "1,500 tokens"),
+        ({"max_ratio": 1.5, "max_extra": 4}, "1.5 x source length + 4 tokens"),
+        ({"max_ratio": 1.5, "max_length": 60}, "1.5 x source length + 10 tokens, and 60"),
+    ],
+)
+def test_the_limit_in_words(limits, words) -> None:
+    assert GreedyConfig(**limits).limit == words
