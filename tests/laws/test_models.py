@@ -10,7 +10,7 @@ from mt.data.batches import Batch
 from mt.errors import UserError
 from mt.models.attention.base import scattered
 from mt.models.attention.energy import GeneralConfig, LocationConfig
-from mt.models.attention.global_ import DotAttentionConfig, GeneralAttentionConfig, LocationAttentionConfig
+from mt.models.attention.global_ import GeneralAttentionConfig, LocationAttentionConfig
 from mt.models.attention.monotonic import MonotonicConfig
 from mt.models.attention.none import NoneConfig
 from mt.models.config import ModelConfig
@@ -224,22 +224,6 @@ def test_shared_tables():
     apart = Seq2Seq(small(), 14, 14)
     assert apart.frontend.table is not apart.decoder.embedding.table
     assert sum(p.numel() for p in apart.parameters()) - sum(p.numel() for p in shared.parameters()) == 14 * 5
-
-
-def test_sharing_refuses_two_vocabularies():
-    with pytest.raises(UserError) as refusal:
-        Seq2Seq(small(embedding=EmbeddingConfig(embedding_dim=5, share=True)), 20, 14)
-    assert str(refusal.value) == (
-        "embedding.share needs one vocabulary, but the source has 20 pieces and the target 14: set "
-        "dataset.tokenizer.joint=true or embedding.share=false"
-    )
-
-
-def test_dot_refuses_unequal_sizes_by_their_options():
-    with pytest.raises(
-        UserError, match=r"decoder states of size 6 with encoder states of size 8.*decoder\.hidden_size"
-    ):
-        Seq2Seq(small(DotAttentionConfig(), encoder=BiLSTMConfig(hidden_size=8)), 20, 14)
 
 
 def test_dropout_is_of_training_alone(pairs):

@@ -6,7 +6,6 @@ import torch
 from mt.common.options import parse
 from mt.data.batches import Batch
 from mt.device import autocast
-from mt.errors import UserError
 from mt.models.attention import ATTENTIONS
 from mt.models.config import ModelConfig
 from mt.models.encoders.recurrent import BiLSTMConfig
@@ -97,11 +96,3 @@ def test_autocast_computes_it_in_float32(option: str, batch: Batch):
         loss = priced(batch).auxiliary
     assert loss.dtype == torch.float32
     assert loss.item() == pytest.approx(priced(batch).auxiliary.item(), rel=0.02)
-
-
-@pytest.mark.parametrize("option", PENALTIES)
-@pytest.mark.parametrize("context", ["zeros", "last"])
-def test_without_weights_to_train_it_is_refused(context: str, option: str):
-    with pytest.raises(UserError, match=rf"^{option}=1 prices the weights of an attention, and attention=none "):
-        model("none", {option: 1.0}, context=context)
-    assert model("none", {}, context=context)

@@ -7,11 +7,8 @@ import torch
 from torch import Tensor
 
 from mt.data.batches import Batch
-from mt.errors import UserError
 from mt.models.config import ModelConfig
 from mt.models.decoders import DECODERS
-from mt.models.decoders.bahdanau import BahdanauConfig
-from mt.models.decoders.luong import LuongConfig
 from mt.models.encoders import ENCODERS
 from mt.models.seq2seq import Seq2Seq
 
@@ -55,14 +52,3 @@ def test_it_is_a_function_of_the_seed_in_training_alone(group: str, name: str, p
     model.eval()
     assert loss(1) == loss(2)
     torch.testing.assert_close(loss(1), built(group, name, 0.0)(pairs).sum)
-
-
-def test_what_takes_steps_in_turn_is_refused() -> None:
-    for options in (lambda: BahdanauConfig(recurrent_dropout=0.2), lambda: _feeding(0.2)):
-        with pytest.raises(UserError, match=r"^decoder.recurrent_dropout=0.2 draws one mask for all steps, and this d"):
-            options()
-    assert _feeding(0.0).input_feeding
-
-
-def _feeding(p: float) -> LuongConfig:
-    return LuongConfig(input_feeding=True, recurrent_dropout=p)

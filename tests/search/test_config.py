@@ -2,14 +2,12 @@ import pytest
 import torch
 from pydantic import ValidationError
 
-from mt.common.options import Options, parse
 from mt.errors import UserError
 from mt.search.config import (
     SEARCHES,
     BeamConfig,
     GreedyConfig,
     OnlineConfig,
-    SearchConfig,
     WaitKConfig,
     decode,
 )
@@ -17,14 +15,6 @@ from mt.search.limits import MAX_LENGTH
 from mt.search.online import OnlineHypothesis
 from mt.search.revision import revised_search
 from tests.search.searches import beam, greedy, stepper
-
-
-class Group(Options):
-    search: SearchConfig
-
-
-def parsed(plain: dict) -> SearchConfig:
-    return parse({"search": plain}, Group).search
 
 
 @pytest.mark.parametrize("name", SEARCHES)
@@ -52,29 +42,6 @@ def test_maximum_lengths_are_a_line_in_the_source_length(name):
 def test_refuses_impossible_values(wrong):
     with pytest.raises(ValidationError, match=next(iter(wrong))):
         BeamConfig(**wrong)
-
-
-@pytest.mark.parametrize(
-    ("plain", "sentence"),
-    [
-        (
-            {"name": "beam", "n_best": 6},
-            r"^search.n_best=6 asks for more hypotheses than the beam keeps \(5\): set search.beam_size=6 or more$",
-        ),
-        (
-            {"name": "greedy", "min_length": 5, "max_length": 5},
-            r"^search.min_length=5 leaves no room for EOS within search.max_length=5: lower the one or raise the ",
-        ),
-        ({"name": "greedy", "n_best": 2}, "^unknown option search.n_best here: "),
-        ({"name": "greedy", "beam_size": 2}, "^unknown option search.beam_size here: "),
-        ({"name": "online", "length_penalty": 0.5}, "^unknown option search.length_penalty here: "),
-        ({"name": "online", "mode": "hard"}, "^unknown option search.mode here: "),
-        ({"name": "bean"}, "^search\\.name=bean is an invalid choice: did you mean beam"),
-    ],
-)
-def test_refuses_options_that_do_not_go_together(plain, sentence):
-    with pytest.raises(UserError, match=sentence):
-        parsed(plain)
 
 
 def test_revised_keeps_what_the_new_search_has():

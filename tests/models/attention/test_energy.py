@@ -156,12 +156,3 @@ def test_half_precision_is_scaled_in_single(shake):
     assert scaled(QUERIES, scaled.energy.keys(encoded(VALUES))).dtype == torch.float32
     with torch.autocast("cpu", torch.bfloat16):
         assert scaled(QUERIES, scaled.energy.keys(encoded(VALUES))).dtype == torch.float32
-
-
-def test_dot_of_unequal_sizes_is_refused():
-    with pytest.raises(UserError) as refusal:
-        build_energy(DotConfig(), 4, 6)
-    assert str(refusal.value) == (
-        "dot attention compares decoder states of size 4 with encoder states of size 6, which must be equal: set "
-        "decoder.hidden_size to encoder.hidden_size, or choose another energy (attention=general)"
-    )

@@ -3,7 +3,6 @@
 import pytest
 import torch
 
-from mt.errors import UserError
 from mt.models.attention import ATTENTIONS
 from mt.models.attention.monotonic import Monotonic
 
@@ -43,8 +42,3 @@ def test_its_gradient_has_pointers_stop(kind: type[Monotonic], batch, shake):
     attention, _, result = loss(kind, batch, shake, quantity_weight=1.0, latency_weight=0.0)
     [by_bias] = torch.autograd.grad(result, [attention.energy.bias])
     assert by_bias < 0
-
-
-def test_where_nothing_can_be_missing_it_is_refused(kind: type[Monotonic]):
-    with pytest.raises(UserError, match=r"^attention\.quantity_weight=0\.1 is the price of selecting nothing, which"):
-        kind.Config(quantity_weight=0.1)

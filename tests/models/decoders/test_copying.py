@@ -7,7 +7,6 @@ import torch
 from torch import Tensor
 
 from mt.data.batches import Batch
-from mt.errors import UserError
 from mt.models.attention import ATTENTIONS, AttentionOutput, AttentionStep
 from mt.models.config import ModelConfig
 from mt.models.decoders import DECODERS
@@ -232,16 +231,3 @@ def test_copies_are_of_the_window_wherever_it_begins(pairs, shake, hard_steps) -
         torch.testing.assert_close(result.logits, wanted.logits)
         state = wanted.state
     assert dropped > 1
-
-
-@pytest.mark.parametrize(
-    ("changes", "sentence"),
-    [
-        ({"attention": {"name": "none"}}, "and attention=none attends to none of them"),
-        ({"encoder": {"name": "pyramid"}}, "and encoder=pyramid leaves no value for each of them"),
-        ({"frontend": {"name": "image"}}, "and frontend=image reads no text"),
-    ],
-)
-def test_refusals(changes, sentence) -> None:
-    with pytest.raises(UserError, match=f"decoder.copy=true copies pieces of the source .*{sentence}"):
-        ModelConfig(**{"decoder": {"name": "luong", "copy": True}, **changes})

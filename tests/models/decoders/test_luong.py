@@ -6,7 +6,6 @@ import math
 import pytest
 import torch
 
-from mt.errors import UserError
 from mt.models.attention.global_ import Dot, DotAttentionConfig, General, GeneralAttentionConfig
 from mt.models.decoders import DecoderParts
 from mt.models.decoders.luong import Luong, LuongConfig
@@ -126,17 +125,6 @@ def test_a_zero_start_does_not_see_the_source():
     memory = decoder.init_memory(Encoded(values, values, torch.ones(2, 3) > 0, final_state))
     state = decoder.init_state(memory)
     assert not any(part.any() for part in (*state.recurrent, state.feed))
-
-
-def test_tying_refuses_unequal_sizes():
-    attention = General(GeneralAttentionConfig(), 4, 4)
-    embedding = Embedding(EmbeddingConfig(embedding_dim=3), 9)
-    with pytest.raises(UserError) as refusal:
-        Luong(LuongConfig(hidden_size=4, readout_size=5), DecoderParts(embedding, attention, 4, 4, tied=True))
-    assert str(refusal.value) == (
-        "embedding.tie_output makes the output matrix the embedding table, but decoder.readout_size is 5 and "
-        "embedding.embedding_dim is 3: make them equal or set embedding.tie_output=false"
-    )
 
 
 def test_tying_shares_the_table():

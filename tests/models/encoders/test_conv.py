@@ -80,15 +80,6 @@ def test_a_source_without_positions_is_refused(vectors, mask):
     assert encoder(vectors, shorter).values[:, :8].any(-1).equal(shorter[:, :8])
 
 
-def test_an_even_kernel_is_refused():
-    with pytest.raises(UserError) as refusal:
-        ConvConfig(kernel_size=4)
-    assert str(refusal.value) == (
-        "encoder.kernel_size=4 is even, so that values would lie between the positions of their words: choose an odd "
-        "number, 3 or 5"
-    )
-
-
 @pytest.mark.parametrize("hidden_size", [64, 1024])
 def test_kernels_of_any_size_leave_values_in_the_slope_of_the_tanh(hidden_size: int):
     torch.manual_seed(1)

@@ -4,7 +4,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from mt.errors import UserError
 from mt.kernels.lstm import GRU, LSTM
 from mt.models.encoders import ENCODERS
 from mt.models.encoders.recurrent import Recurrent
@@ -42,15 +41,6 @@ def test_values_have_the_same_size_in_one_direction_and_in_both(name: str):
     encoder = kind(kind.Config(hidden_size=8), 6)
     assert encoder.value_size == encoder.final_state_size == 8
     assert encoder.cells.hidden_size * kind.directions == 8
-
-
-@pytest.mark.parametrize("name", [name for name in RECURRENT if ENCODERS[name].directions == 2])
-def test_an_odd_size_has_no_half(name: str):
-    with pytest.raises(UserError) as refusal:
-        ENCODERS[name].Config(hidden_size=7)
-    assert str(refusal.value) == (
-        "encoder.hidden_size=7 is odd, and a bidirectional encoder has half of it in each direction: choose 8"
-    )
 
 
 @pytest.mark.parametrize("name", ["lstm", "bilstm", "lc_bilstm", "pyramid"])
