@@ -20,14 +20,13 @@ from torch import Tensor
 
 from mt.common.about import VERSION
 from mt.common.input_files import read_json, sha256
-from mt.common.options import Count, Options, parse
+from mt.common.options import Count, Options, parse, without_idle
 from mt.config import Config
 from mt.data.tokenizer import Tokenizers
 from mt.device import shapes_alone
 from mt.errors import UserError
 from mt.models import weights
 from mt.models.seq2seq import Seq2Seq
-from mt.search.revision import without_removed
 from mt.storage import replaced_folder, write_json
 
 FORMAT = 2
@@ -153,7 +152,7 @@ def load_config(run: Path, name: str = "last") -> Config:
     """Reads the configuration that a checkpoint was trained with."""
     folder = locate(run, name)
     load_meta(folder)
-    return parse(without_removed(read_json(folder / CONFIG, _REMEDY)), Config, str(folder / CONFIG))
+    return parse(without_idle(read_json(folder / CONFIG, _REMEDY)), Config, str(folder / CONFIG))
 
 
 def load_model(run: Path, name: str) -> tuple[Seq2Seq, Tokenizers, Config]:

@@ -5,6 +5,7 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -12,6 +13,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from mt import checkpoint
+from mt.common.options import parse
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.errors import UserError
@@ -70,11 +72,16 @@ def test_round_trip_is_exact(name: str, configure: Callable[..., Config], corpus
     assert set(meta.sha256) == {path.name for path in folder.iterdir()} - {"meta.json"}
 
 
-def test_an_option_that_changed_no_hypothesis_and_went_is_read(last: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("group", "option", "value"), [("search", "cuda_graphs", False), ("dataset", "weight", 3.0)])
+def test_an_option_that_changed_nothing_and_is_refused_now_is_read(
+    group: str, option: str, value: Any, last: Path, tmp_path: Path
+) -> None:
     folder = tmp_path / "checkpoint"
     shutil.copytree(last, folder)
     plain, meta = (json.loads((folder / name).read_text()) for name in ("config.json", "meta.json"))
-    plain["search"]["cuda_graphs"] = False
+    plain[group][option] = value
+    with pytest.raises(UserError, match=option):
+        parse(plain, Config)
     (folder / "config.json").write_text(json.dumps(plain))
     meta["sha256"]["config.json"] = hashlib.sha256((folder / "config.json").read_bytes()).hexdigest()
     (folder / "meta.json").write_text(json.dumps(meta))

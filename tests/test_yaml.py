@@ -91,7 +91,7 @@ def composed(*overrides: str, root: str = "config") -> dict[str, Any]:
     # Values alone: the names of runs come from parts of Hydra that a test has not.
     plain = OmegaConf.to_container(result, resolve=False)
     assert isinstance(plain, dict)
-    return {str(key): value for key, value in plain.items() if key not in OF_THE_ENTRY}
+    return {str(key): value for key, value in plain.items() if root != "config" or key not in OF_THE_ENTRY}
 
 
 def written(plain: Any, parsed: Any) -> Iterator[tuple[type[BaseModel], set[str]]]:

@@ -42,6 +42,15 @@ def parse(plain: Mapping[str, Any], model: type[Model], where: str = "") -> Mode
         raise UserError(prefix + _sentence(error, model)) from None
 
 
+def without_idle(plain: dict[str, Any]) -> dict[str, Any]:
+    """Returns the `config.json` of a checkpoint without the options that earlier versions accepted where they changed
+    nothing, and that are refused now."""
+    parts = {name: part for name in ("search", "dataset") if isinstance(part := plain.get(name), dict)}
+    idle = {"search": {"cuda_graphs"}, "dataset": set() if parts.get("dataset", {}).get("mix") else {"weight"}}
+    kept = {name: {key: value for key, value in part.items() if key not in idle[name]} for name, part in parts.items()}
+    return plain | kept
+
+
 def flat(options: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     """Yields the single options of nested ones, by dotted names."""
     for key, value in options.items():

@@ -118,10 +118,18 @@ class _Meta(Options, extra="ignore"):
     """Training pairs of each of several corpora."""
 
     def mixed(self, weights: Sequence[float]) -> list[Portion]:
-        """Returns the portions with their weights. Raises ValueError where they are not as many, or not all pairs."""
+        """Returns the portions with their weights. Raises ValueError where they are not as many, or not all pairs, and
+        UserError where an epoch could have no pair."""
         if len(self.portions) != len(weights) or sum(self.portions) != self.counts.get("train"):
             raise ValueError("portions that are not those of its pairs")
-        return [*map(Portion, self.portions, weights)]
+        portions = [*map(Portion, self.portions, weights)]
+        if sum(self.portions) and not any(portion.share >= 1 for portion in portions):
+            shares = ", ".join(f"{size:,} pairs with a weight of {weight:g}" for size, weight in portions)
+            raise UserError(
+                f"the corpora of dataset.mix have less than a pair an epoch each ({shares}), so that epochs would be "
+                "empty: raise dataset.weight, or a weight of dataset.mix"
+            )
+        return portions
 
 
 class Corpus:

@@ -28,6 +28,11 @@ class Portion(NamedTuple):
     weight: float
     """How often each comes in an epoch, on the average."""
 
+    @property
+    def share(self) -> Fraction:
+        """Pairs of an epoch on the average, exact, so that ten times 0.1 is 1."""
+        return Fraction(str(self.weight)) * self.size
+
 
 def rows_of_epoch(portions: Sequence[Portion], seed: int, epoch: int) -> np.ndarray:
     """Returns the rows of an epoch (from 1) in ascending order, some several times: a pure function of the arguments.
@@ -38,12 +43,14 @@ def rows_of_epoch(portions: Sequence[Portion], seed: int, epoch: int) -> np.ndar
     """
     rows = []
     start = 0
-    for number, (size, weight) in enumerate(portions):
-        whole = int(weight)
-        share = (Fraction(str(weight)) - whole) * size  # exact, so that ten times 0.1 is 1
+    for number, portion in enumerate(portions):
+        size = portion.size
+        whole = int(portion.weight)
+        share = portion.share - whole * size
+        # What the share of all epochs up to this one has beyond that of those before it.
         turn = np.arange(math.ceil(share * (epoch - 1)), math.ceil(share * epoch)) % max(size, 1)
-        again = np.random.default_rng((seed, number)).permutation(size)[turn]
-        rows += [start + np.tile(np.arange(size), whole), start + again]
+        once_more = np.random.default_rng((seed, number)).permutation(size)[turn]
+        rows += [start + np.tile(np.arange(size), whole), start + once_more]
         start += size
     return np.sort(np.concatenate(rows))
 

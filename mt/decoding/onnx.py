@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mt.common.input_files import read_json
-from mt.common.options import parse
+from mt.common.options import parse, without_idle
 from mt.data.fields import Row
 from mt.data.tokenizer import Tokenizers
 from mt.decoding.network import BatchHypotheses, EncodedBatch
@@ -17,7 +17,6 @@ from mt.errors import UserError
 from mt.kernels.threads import step_threads
 from mt.onnx import ExportedConfig, Networks
 from mt.search.config import BeamConfig, GreedyConfig, Precision, SampleConfig, SearchConfig, width
-from mt.search.revision import without_removed
 
 if TYPE_CHECKING:
     from mt.decoding.torch_network import TorchNetwork
@@ -94,7 +93,7 @@ def load_graphs(
     (folder,) = runs
     network = OnnxNetwork(Networks(folder, step_threads()))
     path = folder / "config.json"
-    plain = without_removed(read_json(path, "copy the folder again"))
+    plain = without_idle(read_json(path, "copy the folder again"))
     known = {name: plain[name] for name in ExportedConfig.model_fields if name in plain}
     known["attention"] = {"name": plain.get("attention", {}).get("name")}
     return Translator(network, Tokenizers.load(folder), parse(known, ExportedConfig, str(path)))

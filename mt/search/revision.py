@@ -59,12 +59,3 @@ def require_search(search: object) -> None:
 def online_search(config: SearchConfig) -> SearchConfig:
     """Returns this search where it writes while it reads, else online search with the options that both have."""
     return config if is_online(config) else revised_search(config, {"name": "online"})
-
-
-def without_removed(plain: dict[str, Any]) -> dict[str, Any]:
-    """Returns the `config.json` of a checkpoint without the options of search that versions before 0.3 had, and that
-    changed no hypothesis."""
-    search = plain.get("search")
-    if not isinstance(search, dict):
-        return plain
-    return plain | {"search": {name: value for name, value in search.items() if name != "cuda_graphs"}}

@@ -59,6 +59,7 @@ Samplers = tuple[PieceSampler | None, PieceSampler | None]
 """What cuts sources and what cuts targets; None for a side that stays as it is."""
 _OPTIONS = {"bpe": "bpe_dropout", "unigram": "unigram_alpha"}
 _CHECKED = 100  # pairs
+_COUNTED_EPOCHS = 10  # of which shares such as 0.1 and 0.3 are whole
 
 
 def with_sampled_pieces(training: Training, tokenizers: Tokenizers, options: TrainingConfig) -> Training:
@@ -283,24 +284,22 @@ def epoch_groups(training: Training, config: Config, epoch: int) -> Iterator[lis
             yield group
 
 
-def batches_per_update(training: Training, config: Config) -> list[int] | None:
-    """Counts the batches of each update of the first epoch; None where only the end of an epoch shows that."""
+def batches_per_update(training: Training, config: Config, epoch: int = 1) -> list[int] | None:
+    """Counts the batches of each update of an epoch; None where only the end of an epoch shows that."""
     if not isinstance(training.parts(), Sized):
         return None
-    return [len(group) for group in epoch_groups(training, config, epoch=1)]
-
-
-def updates_per_epoch(training: Training, config: Config) -> int | None:
-    """Counts the updates of an epoch; None where only its end shows that."""
-    counts = batches_per_update(training, config)
-    return None if counts is None else len(counts)
+    return [len(group) for group in epoch_groups(training, config, epoch)]
 
 
 def total_updates(training: Training, config: Config) -> int | None:
-    """Counts the updates of a whole run; None where only its end shows that."""
-    per_epoch = updates_per_epoch(training, config)
-    limit = config.training.max_updates
-    if per_epoch is None:
-        return limit
-    whole = config.training.epochs * per_epoch
-    return min(whole, limit or whole)
+    """Counts the updates of a whole run; None where only its end shows that. Where epochs have other pairs, as those of
+    mixed corpora, the mean of the first ones stands for all."""
+    options = config.training
+    parts = training.parts()
+    if not isinstance(parts, Sized):
+        return options.max_updates
+    differ = any(part.of_epoch(config.seed, epoch=1) is not part for part in parts)
+    counted = range(1, 1 + min(options.epochs, _COUNTED_EPOCHS if differ else 1))
+    updates = sum(len(batches_per_update(training, config, epoch) or ()) for epoch in counted)
+    whole = round(options.epochs * updates / len(counted))
+    return min(whole, options.max_updates or whole)

@@ -277,6 +277,16 @@ RESUMED: list[tuple[str, Any, str]] = [
     ),
     *(("progress.json", text, "") for text in ("", "[]", "{}", '{"progress": 3}', '{"a": ' + "[" * 200_000)),
     *(("progress.json", {"random": state}, NO_STATE) for state in ("", "0", "xy", "00" * 16, "ff" * 5056)),
+    (
+        "progress.json",
+        {"progress+": {"update": 10**6, "epoch": 10**6}},
+        r"is damaged \(update 1,000,000, and meta.json has \d+\): copy the checkpoint again",
+    ),
+    (
+        "meta.json",
+        {"update": 10**6},
+        r" has 1,000,000\): copy the checkpoint again",
+    ),
     ("../../run.json", None, "run.json is missing: copy the whole run folder again"),
     ("../../run.json", '{"format": 3}', "is a run of format 3, and this version goes on with 2: resume it with the"),
     ("../../run.json", '{"format": "2"}', r'run.json: format="2" is not possible'),

@@ -10,10 +10,11 @@ import pytest
 from data_prep.prepare import prepare
 from mt.config import Config
 from mt.data.corpus import Corpus
+from mt.data.split import Portion, Split
 from mt.data.tokenizer.sampling import UnigramSampling
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
-from mt.training.batches import epoch_groups, require_same_texts, with_sampled_pieces
+from mt.training.batches import epoch_groups, require_same_texts, total_updates, with_sampled_pieces
 from mt.training.run import require_fit
 from mt.training.start import begin
 from mt.training.train import train
@@ -106,3 +107,18 @@ def test_a_model_for_short_sources_is_refused(of_kind: Callable[..., Any]) -> No
     model.max_source_length = 30
     with pytest.raises(UserError, match="makes sources longer, and this model reads at most 30 positions"):
         require_fit(config, corpus, model)
+
+
+@pytest.mark.parametrize("portions", [[(200, 0.01), (40, 1.0)], [(100, 0.37), (140, 0.4)], [(240, 1.0)]])
+@pytest.mark.parametrize("max_updates", [None, 50])
+def test_the_updates_of_a_run_are_those_of_all_its_epochs(
+    portions: list[tuple[int, float]], max_updates: int | None, configure: Callable[..., Config], corpus: Corpus
+) -> None:
+    """Those of the first epoch, which rounds shares up, are more."""
+    split = corpus.split("train")
+    mixed = Split(split._table, portions=[Portion(*portion) for portion in portions])
+    config = configure({"training": {"epochs": 10, "batch_sentences": 1, "max_updates": max_updates, "plots": 0}})
+    counted = sum(1 for epoch in range(1, 11) for _ in epoch_groups(mixed, config, epoch))
+    assert total_updates(mixed, config) == min(counted, max_updates or counted)
+    longer = config.model_copy(update={"training": config.training.model_copy(update={"epochs": 40})})
+    assert total_updates(mixed, longer) == min(4 * counted, max_updates or 4 * counted)

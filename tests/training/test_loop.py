@@ -13,7 +13,7 @@ from mt.data.batches import Batch, batch_order, collate
 from mt.data.corpus import Corpus
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
-from mt.training.batches import updates_per_epoch
+from mt.training.batches import batches_per_update
 from mt.training.loop import BatchLoss, LogWindow, Progress, Update, updates
 from mt.training.optimizer import build_optimizer
 from tests.training.seen import Seen
@@ -71,7 +71,7 @@ def test_each_example_once_an_epoch(trainer: Callable[..., Trainer], accumulate:
     training = trainer({"epochs": 2, "gradient_accumulation": accumulate})
     result = list(training)
     assert set(training.split.counts) == set(range(240)) and set(training.split.counts.values()) == {2}
-    count = updates_per_epoch(training.split, training.config)
+    count = len(batches_per_update(training.split, training.config))
     assert len(result) == training.progress.update == 2 * count and count > 2
     assert [number for number, update in enumerate(result, 1) if update.ends_epoch] == [count, 2 * count]
     targets = training.split.lengths()[1].sum()
@@ -205,7 +205,7 @@ def test_going_on_mid_epoch_is_exact(trainer: Callable[..., Trainer], stopped: i
     options = {"epochs": 2, "batch_tokens": 100}
     noisy = {"embedding": {"embedding_dim": 32, "dropout": 0.3}}
     straight = trainer(options, **noisy)
-    stopped = min(stopped, updates_per_epoch(straight.split, straight.config))  # or just at an epoch's end
+    stopped = min(stopped, len(batches_per_update(straight.split, straight.config)))  # or just at an epoch's end
     torch.manual_seed(5)
     losses = [update.loss for update in straight]
 

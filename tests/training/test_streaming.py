@@ -11,7 +11,7 @@ from data_prep.stream import open_corpus
 from mt import checkpoint
 from mt.config import Config
 from mt.data.corpus import Corpus
-from mt.training.batches import updates_per_epoch
+from mt.training.batches import total_updates
 from mt.training.start import begin, resume
 from mt.training.train import train_and_test
 
@@ -35,7 +35,7 @@ def streamed(configure: Callable[..., Config], corpora: Path) -> Callable[[int |
 
 def test_a_resumed_stream_goes_on_exactly(streamed: Callable[..., tuple[Config, Corpus]], tmp_path: Path) -> None:
     config, corpus = streamed(None)
-    assert updates_per_epoch(corpus.training, config) is None
+    assert total_updates(corpus.training, config) is None
     train_and_test(begin(config, corpus, tmp_path / "straight"))
     straight = checkpoint.load_meta(tmp_path / "straight/checkpoints/last").update
     assert straight > 20

@@ -96,6 +96,15 @@ def test_parts_of_a_mixture_make_the_corpus_of_one(folder: Path) -> None:
     }
 
 
+def test_weights_that_would_leave_epochs_empty_are_refused(folder: Path) -> None:
+    tiny = [{"folder": str(folder / "web"), "weight": 0.01}, {"folder": str(folder / "news"), "train": "all"}]
+    assert open_corpus(_config(folder, mix=tiny, weight=0.01), folder / "corpora")
+    tiny[1]["weight"] = 0.04
+    facts = "30 pairs with a weight of 0.01, 50 pairs with a weight of 0.01, 20 pairs .* of 0.04.*raise dataset.weight"
+    with pytest.raises(UserError, match=facts):
+        open_corpus(_config(folder, mix=tiny, weight=0.01), folder / "corpora")
+
+
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
