@@ -12,7 +12,7 @@ Of each tensor a loop is given sizes, strides and address; 0 is the address of a
     mask           [B, S], and the address of `complete`
     energy         query [B, K], keys, and a scale: addresses of direction, gain and bias, and whether the direction is
                    divided by its length
-    rule           a `Rule`
+    rule           see `Rule`
     state          last stops [B], positions [B], and the address of `first`
     steps          how many queries a row has, and how far apart they are, of either energy
     outputs        W, and the addresses of contexts [B, V], weights [B, W] and numbers [5, B]: stops, last stops,
@@ -60,27 +60,13 @@ Energies = tuple[PlainEnergy, PlainEnergy]
 """Those by which a row stops, at the first that is not negative, and those of the softmax."""
 
 
-class Source(NamedTuple):
-    """What a step attends to."""
-
-    values: Float[Tensor, "B S V"]
-    mask: Tensor
-    """[B, S] bool: true on real positions; padding is on the right."""
-    complete: Tensor | None = None
-    """[B] bool: false where the source goes on; None: nowhere."""
-    first: Tensor | None = None
-    """[B] int64: the source position of column 0; None: 0."""
-
-
-class Rule(NamedTuple):
-    """Where a row attends and stops, in whole numbers."""
-
-    lookback: int
-    """Positions before its stop that a row attends to at most."""
-    since_last_stop: int
-    """1: none of them lies before the last stop."""
-    mass_preservation: int
-    """1: a row that passes a whole source stops at its last position."""
+# Plain tuples, since a step of one row takes some ten times as long as to make a named one.
+Source = tuple[Tensor, Tensor, Tensor | None, Tensor | None]
+"""What a step attends to: values [B, S, V]; a mask [B, S], true on real positions, with padding on the right; [B] bool,
+false where the source goes on, None for nowhere; [B] int64, the source position of column 0, None for 0."""
+Rule = tuple[int, int, int]
+"""Where a row attends and stops: how many positions before its stop it attends to at most; 1 if none of them lies
+before the last stop; 1 if a row that passes a whole source stops at its last position (mass preservation)."""
 
 
 def is_compiled(query: Tensor, values: Tensor) -> bool:
@@ -102,7 +88,10 @@ def hard_step(
     attended, over as many positions as the widest window has, one at least, and the state after the step. Raises
     ValueError where shapes do not fit.
     """
-    context, weights, numbers = _call(_call_step, energies, source, state, rule)
+    try:
+        context, weights, numbers = _call_step(energies, source, state, rule)
+    except ValueError:
+        context, weights, numbers = _call_step(*_made_contiguous(energies, source), state, rule)
     stops, last_stops, positions, first, looked_at = numbers.unbind()
     return context, Attended(weights, stops, first, looked_at), (last_stops, positions)
 
@@ -113,19 +102,18 @@ def hard_steps(energies: Energies, source: Source, rule: Rule) -> tuple[Tensor, 
 
     Returns contexts [B, T, V], and over the whole source, [B, T, S], the weights, and 1 where a step stops.
     """
-    return tuple(map(torch.from_numpy, _call(_call_steps, energies, source, rule)))
-
-
-def _call(call: Loop, energies: Energies, source: Source, *rest: Any) -> Any:
-    """Calls a loop, with copies of what it refuses, perhaps as the numbers of a position do not lie side by side."""
     try:
-        return call(energies, source, *rest)
+        outcome = _call_steps(energies, source, rule)
     except ValueError:
-        made_contiguous = tuple(
-            energy._replace(query=energy.query.contiguous(), keys=energy.keys.contiguous()) for energy in energies
-        )
-        source = source._replace(values=source.values.contiguous(), mask=source.mask.contiguous())
-        return call(made_contiguous, source, *rest)
+        outcome = _call_steps(*_made_contiguous(energies, source), rule)
+    return tuple(map(torch.from_numpy, outcome))
+
+
+def _made_contiguous(energies: Energies, source: Source) -> tuple[Energies, Source]:
+    """Copies what a loop has refused, perhaps as the numbers of a position do not lie side by side."""
+    stop, chunk = (part._replace(query=part.query.contiguous(), keys=part.keys.contiguous()) for part in energies)
+    values, mask, complete, first = source
+    return (stop, chunk), (values.contiguous(), mask.contiguous(), complete, first)
 
 
 def _call_step(
@@ -144,7 +132,7 @@ def _call_step(
         0 if first is None else first.data_ptr(),
     )
     terms = *_terms(energies, source, rule), state_terms
-    widest = min(WINDOW, rule.lookback + 1)
+    widest = min(WINDOW, rule[0] + 1)
     room = 0
     while room < widest:
         room = widest
@@ -159,12 +147,13 @@ def _call_steps(energies: Energies, source: Source, rule: Rule) -> Sequence[Arra
     queries, of_chunk = (energy.query for energy in energies)
     count = queries.shape[1]
     steps = count, queries.stride(1), of_chunk.shape[1], of_chunk.stride(1)
-    rows, columns, size = source.values.shape
+    values = source[0]
+    rows, columns, size = values.shape
     # numpy has large arrays in large pages: a sixth of the time that numba's or torch's zeros take.
     contexts = np.zeros((rows, count, size), np.float32)
     weights = np.zeros((rows, count, columns), np.float32)
     # Of a window of one the weight is 1.
-    alpha = weights if rule.lookback == 0 else np.zeros(weights.shape, np.float32)
+    alpha = weights if rule[0] == 0 else np.zeros(weights.shape, np.float32)
     loop(*_terms(energies, source, rule), steps, contexts, weights, alpha)
     return contexts, weights, alpha
 
@@ -179,7 +168,7 @@ def _terms(energies: Energies, source: Source, rule: Rule) -> Terms:
     mask_terms = (*mask.shape, *mask.stride(), mask.data_ptr(), 0 if complete is None else complete.data_ptr())
     stop_terms = energy_terms(stop)
     chunk_terms = stop_terms if chunk is stop else energy_terms(chunk)
-    return matrix_terms(values), mask_terms, stop_terms, chunk_terms, tuple(rule)
+    return matrix_terms(values), mask_terms, stop_terms, chunk_terms, rule
 
 
 def matrix_terms(values: Float[Tensor, "B S V"]) -> tuple[int, ...]:

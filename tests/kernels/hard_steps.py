@@ -1,17 +1,43 @@
 """Hard steps for the tests of the compiled ones: the process, one position after another, in float64."""
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from mt.kernels.hard_step import PlainEnergy, Rule, Source, hard_step, hard_steps
+from mt.kernels import hard_step as kernel
+from mt.kernels.hard_step import PlainEnergy
 from mt.step import NEEDS_MORE_SOURCE, SELECTED_NONE, Attended
 
 SIZE = 19
 """Of queries, keys and values: no multiple of what a processor adds up at once."""
+
+
+class Source(NamedTuple):
+    """As `mt.kernels.hard_step.Source`."""
+
+    values: Tensor
+    mask: Tensor
+    complete: Tensor | None = None
+    first: Tensor | None = None
+
+
+class Rule(NamedTuple):
+    """As `mt.kernels.hard_step.Rule`."""
+
+    lookback: int
+    since_last_stop: int
+    mass_preservation: int
+
+
+def hard_step(energies: Any, source: Source, state: Any, rule: Rule) -> tuple[Tensor, Attended, tuple[Tensor, Tensor]]:
+    return kernel.hard_step(energies, tuple(source), state, tuple(rule))
+
+
+def hard_steps(energies: Any, source: Source, rule: Rule) -> tuple[Tensor, ...]:
+    return kernel.hard_steps(energies, tuple(source), tuple(rule))
 
 
 class Case(NamedTuple):

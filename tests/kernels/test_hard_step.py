@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from mt.kernels import hard_step as kernel
-from mt.kernels.hard_step import PlainEnergy, Source, hard_loops, hard_step, hard_steps
+from mt.kernels.hard_step import PlainEnergy, hard_loops
 from mt.step import NEEDS_MORE_SOURCE, SELECTED_NONE
 from mt.trees import tensors_of
-from tests.kernels.hard_steps import SIZE, assert_all_right, assert_right, case, rule
+from tests.kernels.hard_steps import SIZE, Source, assert_all_right, assert_right, case, hard_step, hard_steps, rule
 
 pytestmark = pytest.mark.skipif(hard_loops() is None, reason="numba cannot compile here")
 LOOKBACKS = (0, 3, 10**9, None)

@@ -204,7 +204,7 @@ def shifted(parent: Any, piece: str) -> Callable[..., Any]:
     ("name", "piece"),
     [
         *((name, piece) for name in DECODERS for piece in ("_make_query", "_read_out")),
-        *(("luong", "_combine"), ("bahdanau", "_follow"), ("bahdanau", "_readouts"), ("gnmt", "_upper_layers")),
+        *(("luong", "_combine"), ("bahdanau", "_readouts"), ("gnmt", "_upper_layers")),
         ("ssru", "_upper_layers"),
     ],
 )

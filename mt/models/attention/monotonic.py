@@ -215,8 +215,8 @@ class Monotonic(Attention):
         chunk = energy if chunk_energy is None else chunk_energy.as_plain(queries, keys[1])
         if energy is None or chunk is None:
             return None
-        source = kernel.Source(memory.values, memory.mask, memory.complete, memory.first)
-        return (energy, chunk), source, kernel.Rule(self.lookback, self.since_last_stop, self.mass_preservation)
+        source = memory.values, memory.mask, memory.complete, memory.first
+        return (energy, chunk), source, (self.lookback, self.since_last_stop, self.mass_preservation)
 
 
 def _one_hot(positions: Int[Tensor, " B"], mask: Bool[Tensor, "B S"]) -> Float[Tensor, "B S"]:

@@ -13,12 +13,12 @@ Target steps must be taken in turn. The readout sees s_t, as in the paper's equa
 from typing import ClassVar, Literal, NamedTuple
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from pydantic import BaseModel
 from torch import Tensor
 
 from mt.kernels.linear import Linear
-from mt.models.attention import AttentionOutput, AttentionStep, State
+from mt.models.attention import AttentionStep, State
 from mt.models.decoders.base import Decoder, DecoderMemory, DecoderParts, DecoderQuery
 from mt.models.decoders.recurrence import RecurrenceConfig
 
@@ -55,45 +55,19 @@ class Bahdanau(Decoder):
         attention = self.attention.init_state(memory.attention, hard=hard)
         return BahdanauState(self.recurrence.init_state(memory.final_state), attention)
 
-    def _read_out(self, query: DecoderQuery, attended: AttentionStep) -> tuple[Float[Tensor, "B F"], BahdanauState]:
-        attended = self._gated(query, attended)
-        top, state = self._follow(query, attended)
-        return self._readouts(top, query.decoder_state[0], attended.context), state
-
-    def forward(
-        self, tokens: Int[Tensor, "B T"], memory: DecoderMemory, *, hard: bool = False
-    ) -> tuple[Float[Tensor, "B T F"], AttentionOutput]:
-        vectors = self.embedding(tokens)
-        state = self.init_state(memory, hard=hard)
-        tops = []
-        steps = []
-        for vector in vectors.unbind(1):
-            query = self._make_query(vector, state)
-            attended = self.attend(query, memory, hard=hard)
-            attended = self._gated(query, attended)
-            top, state = self._follow(query, attended)
-            tops.append(top)
-            steps.append(attended)
-        output = AttentionOutput.stack(steps, memory.attention.mask.shape[1])
-        return self._readouts(torch.stack(tops, 1), vectors, output.contexts), output
-
     def _make_query(self, vectors: Float[Tensor, "B E"], state: BahdanauState) -> DecoderQuery:
         return DecoderQuery(state.recurrent[0][:, -1], state.attention, (vectors, state.recurrent))
 
-    def _gated(self, query: DecoderQuery, attended: AttentionStep) -> AttentionStep:
+    def _gated(self, query: DecoderQuery, step: AttentionStep) -> AttentionStep:
         if self.gate is None:
-            return attended
-        return attended._replace(context=torch.sigmoid(self.gate(query.vector)) * attended.context)
+            return step
+        return step._replace(context=torch.sigmoid(self.gate(query.vector)) * step.context)
 
-    def _follow(self, query: DecoderQuery, attended: AttentionStep) -> tuple[Float[Tensor, "B H"], BahdanauState]:
-        """Returns the new state of the top layer, and the state after the step."""
+    def _read_out(self, query: DecoderQuery, step: AttentionStep) -> tuple[Float[Tensor, "B J"], BahdanauState]:
         vectors, before = query.decoder_state
-        tops, recurrent = self.recurrence(torch.cat((vectors, attended.context), -1)[:, None], before)
-        return tops[:, 0], BahdanauState(recurrent, attended.state)
+        tops, recurrent = self.recurrence(torch.cat((vectors, step.context), -1)[:, None], before)
+        return torch.cat((tops[:, 0], vectors, step.context), -1), BahdanauState(recurrent, step.state)
 
-    def _readouts(
-        self, tops: Float[Tensor, "*steps H"], vectors: Float[Tensor, "*steps E"], contexts: Float[Tensor, "*steps V"]
-    ) -> Float[Tensor, "*steps F"]:
+    def _readouts(self, parts: Float[Tensor, "*steps J"]) -> Float[Tensor, "*steps F"]:
         """Takes the largest of each pair, maxout (Goodfellow et al. 2013)."""
-        pairs = self.readout(torch.cat((tops, vectors, contexts), -1))
-        return self.dropout(pairs.unflatten(-1, (-1, 2)).amax(-1))
+        return self.dropout(self.readout(parts).unflatten(-1, (-1, 2)).amax(-1))

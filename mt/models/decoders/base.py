@@ -116,19 +116,29 @@ class Decoder(OptIn, nn.Module, ABC):
 
     def attend(self, query: DecoderQuery, memory: DecoderMemory, *, hard: bool = False) -> AttentionStep:
         """Returns the attention of one step."""
-        return self.attention.step(query.vector, memory.attention, query.attention_state, hard=hard)
+        step = self.attention.step(query.vector, memory.attention, query.attention_state, hard=hard)
+        return self._gated(query, step)
+
+    def _gated(self, query: DecoderQuery, step: AttentionStep) -> AttentionStep:
+        """Returns the attention with as much of its context as the decoder lets in: here, all."""
+        return step
 
     def read_out(self, query: DecoderQuery, step: AttentionStep, memory: DecoderMemory) -> Prediction:
         """Returns the prediction of a step, from what its query attended to."""
-        readout, state = self._read_out(query, step)
+        parts, state = self._read_out(query, step)
+        readout = self._readouts(parts)
         logits = self.output(readout)
         if self.copying is not None:
             logits = self.copying.log_probs(logits, readout, step, memory.attention)
         return Prediction(logits, step.attended, state, normalized=self.copying is not None)
 
     @abstractmethod
-    def _read_out(self, query: DecoderQuery, attended: AttentionStep) -> tuple[Float[Tensor, "B F"], tuple[Any, ...]]:
-        """Returns the readout of a step and the state after it."""
+    def _read_out(self, query: DecoderQuery, step: AttentionStep) -> tuple[Float[Tensor, "B J"], tuple[Any, ...]]:
+        """Returns what the readout of a step is made of, and the state after it."""
+
+    def _readouts(self, parts: Float[Tensor, "*steps J"]) -> Float[Tensor, "*steps F"]:
+        """Returns the readouts of a step or of all, where no state depends on them: here, what they are made of."""
+        return parts
 
     def step(self, tokens: Int[Tensor, " B"], memory: DecoderMemory, state: Any, *, hard: bool = False) -> Prediction:
         """Returns the prediction of one step. tokens: the previous token of each target (BOS first)."""
@@ -140,12 +150,13 @@ class Decoder(OptIn, nn.Module, ABC):
     ) -> tuple[Float[Tensor, "B T F"], AttentionOutput]:
         """Takes all steps under teacher forcing (BOS first). This default is the law; an override is only faster."""
         state = self.init_state(memory, hard=hard)
-        readouts = []
+        parts = []
         steps = []
         for vectors in self.embedding(tokens).unbind(1):
             query = self._make_query(vectors, state)
-            attended = self.attend(query, memory, hard=hard)
-            readout, state = self._read_out(query, attended)
-            readouts.append(readout)
-            steps.append(attended)
-        return torch.stack(readouts, 1), AttentionOutput.stack(steps, memory.attention.mask.shape[1])
+            step = self.attend(query, memory, hard=hard)
+            part, state = self._read_out(query, step)
+            parts.append(part)
+            steps.append(step)
+        output = AttentionOutput.stack(steps, memory.attention.mask.shape[1])
+        return self._readouts(torch.stack(parts, 1)), output

@@ -51,10 +51,10 @@ class GNMT(Decoder):
         layers = (layer.init_state(memory.final_state) for layer in (self.recurrence, *self.above))
         return GNMTState(tuple(layers), self.attention.init_state(memory.attention, hard=hard))
 
-    def _read_out(self, query: DecoderQuery, attended: AttentionStep) -> tuple[Float[Tensor, "B F"], GNMTState]:
+    def _read_out(self, query: DecoderQuery, step: AttentionStep) -> tuple[Float[Tensor, "B F"], GNMTState]:
         first, *before = query.decoder_state
-        readouts, after = self._upper_layers(query.vector[:, None], attended.context[:, None], tuple(before))
-        return readouts[:, 0], GNMTState((first, *after), attended.state)
+        readouts, after = self._upper_layers(query.vector[:, None], step.context[:, None], tuple(before))
+        return readouts[:, 0], GNMTState((first, *after), step.state)
 
     def forward(
         self, tokens: Int[Tensor, "B T"], memory: DecoderMemory, *, hard: bool = False

@@ -85,11 +85,11 @@ class Luong(Decoder):
         queries, recurrent = self.recurrence(vectors[:, None], state.recurrent)
         return DecoderQuery(queries[:, 0], state.attention, (recurrent, state.feed))
 
-    def _read_out(self, query: DecoderQuery, attended: AttentionStep) -> tuple[Float[Tensor, "B F"], LuongState]:
+    def _read_out(self, query: DecoderQuery, step: AttentionStep) -> tuple[Float[Tensor, "B F"], LuongState]:
         """Returns the readout h~, and the state after the step."""
         recurrent, feed = query.decoder_state
-        readout = self._combine(attended.context, query.vector)
-        return readout, LuongState(recurrent, readout if self.input_feeding else feed, attended.state)
+        readout = self._combine(step.context, query.vector)
+        return readout, LuongState(recurrent, readout if self.input_feeding else feed, step.state)
 
     def _combine(
         self, context: Float[Tensor, "*steps V"], query: Float[Tensor, "*steps H"]

@@ -85,10 +85,10 @@ class SSRU(Decoder):
         (cells,) = self.recurrence.init_state(memory.final_state)
         return SSRUState(cells.unbind(1), self.attention.init_state(memory.attention, hard=hard))
 
-    def _read_out(self, query: DecoderQuery, attended: AttentionStep) -> tuple[Float[Tensor, "B F"], SSRUState]:
+    def _read_out(self, query: DecoderQuery, step: AttentionStep) -> tuple[Float[Tensor, "B F"], SSRUState]:
         inputs, first, before = query.decoder_state
-        readout, after = self._upper_layers(inputs, attended.context, before)
-        return readout, SSRUState((first, *after), attended.state)
+        readout, after = self._upper_layers(inputs, step.context, before)
+        return readout, SSRUState((first, *after), step.state)
 
     def forward(
         self, tokens: Int[Tensor, "B T"], memory: DecoderMemory, *, hard: bool = False

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from mt.data.batches import Batch
 from mt.models.attention import ATTENTIONS, AttentionOutput, AttentionStep
+from mt.models.attention.global_ import GeneralAttentionConfig
 from mt.models.config import ModelConfig
 from mt.models.decoders import DECODERS
 from mt.models.ensemble import Ensemble
@@ -231,3 +232,18 @@ def test_copies_are_of_the_window_wherever_it_begins(pairs, shake, hard_steps) -
         torch.testing.assert_close(result.logits, wanted.logits)
         state = wanted.state
     assert dropped > 1
+
+
+def test_a_gated_context_is_gated_in_training_and_in_steps(pairs, shake) -> None:
+    """What copies sees the context that the decoder lets in, in both."""
+    model = shake(built(GeneralAttentionConfig(), "bahdanau", gate=True), scale=1.0)
+    with torch.no_grad():
+        losses = model(pairs).token_losses
+        memory = model.encode(pairs.source, pairs.source_mask)
+        state = model.init_state(memory)
+        for step, token in enumerate(pairs.target_in.unbind(1)):
+            prediction = model.step(token, memory, state)
+            state = prediction.state
+            taken = -prediction.log_probs().gather(1, pairs.target_out[:, step, None])[:, 0]
+            real = pairs.target_mask[:, step]
+            torch.testing.assert_close(taken[real], losses[real, step], atol=1e-5, rtol=1e-5)
