@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 
-def main(composed: dict[str, Any], overrides: list[str]) -> None:
+def main(composed: dict[str, Any], overrides: list[str], presets: Sequence[str] = ()) -> None:
     # Not imported above: the processes that prepare text load this file too, and need nothing of it.
     from data_prep.memory import guarded
     from data_prep.parts import Part, parse_part

@@ -12,10 +12,9 @@ from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 from pydantic import BaseModel
 
-from mt.cli.choices import RECIPE_KEYS, recipe_lines
+from mt.cli.choices import presets
 from mt.cli.command import CONF
-from mt.cli.overrides import parse_overrides as read
-from mt.common.options import parse
+from mt.common.options import flat, parse
 from mt.config import Config
 from mt.data.dataset import DatasetConfig
 from mt.models.attention import ATTENTIONS
@@ -33,14 +32,15 @@ NEEDED = {"files": FILES, **dict.fromkeys((*OF_A_FOLDER, "tatoeba", "cmudict", "
 OWN_DATASETS = {"logmel": "audio", "image": "pictures", "features": "photographs"}
 READS = {frontend: [f"dataset={name}", *NEEDED[name]] for frontend, name in OWN_DATASETS.items()}
 # What train.py takes for itself.
-OF_THE_ENTRY = {"folder", "resume", "corpora", *RECIPE_KEYS}
+OF_THE_ENTRY = {"folder", "resume", "corpora"}
 # Choices of all the other groups, which would undo theirs (see test_experiments.py), and of Hydra itself.
-NO_PARTS = ("experiment", "hydra")
-# A recipe that chooses files of other groups goes with its own dataset alone.
-OF_ONE_DATASET = {f"dataset={name}": f"recipe={name}" for name in (*OF_A_FOLDER, "morse", "scenes")}
+NO_PARTS = ("experiment", "hydra", "online")
+NAMED = {"rsicd": "photographs"}
+# A preset that chooses files of other groups goes with its own dataset alone.
+OF_ONE_DATASET = {f"dataset={name}": f"preset={NAMED.get(name, name)}" for name in (*OF_A_FOLDER, "morse", "scenes")}
 # Datasets whose positions have no order.
 UNORDERED = ("pictures", "photographs", "rsicd", "scenes")
-# A choice that comes with the dataset, by its recipe.
+# A choice that comes with the dataset, by its preset.
 WITH_THE_DATASET = "frontend"
 
 
@@ -59,12 +59,12 @@ def choices() -> list[list[str]]:
             inner = [key for key in nested if f"- {key}:" in (CONF / group / f"{name}.yaml").read_text()]
             parts = itertools.product(*([f"{group}/{key}={part}" for part in names(f"{group}/{key}")] for key in inner))
             column += [[f"{group}={name}", *chosen] for chosen in parts]
-        # Datasets with a recipe of their own come last, where the other recipes have been tried.
+        # Datasets with a preset of their own come last, where the other presets have been tried.
         column.sort(key=lambda one: one[0] in OF_ONE_DATASET)
         columns.append([one for one in column if one[0] not in OF_ONE_DATASET.values()])
     count = max(len(column) for column in columns)
     rows = [[override for column in columns for override in column[i % len(column)]] for i in range(count)]
-    tried = [[_own_recipe(override, row) for override in row if _in_order(override, row)] for row in rows]
+    tried = [[_own_preset(override, row) for override in row if _in_order(override, row)] for row in rows]
     # Attentions that met no dataset but those for which they are not.
     missed = set(names("attention")) - {one.removeprefix("attention=") for row in tried for one in row}
     return [*tried, *([f"attention={name}", "dataset=phrasebook"] for name in sorted(missed))]
@@ -77,17 +77,18 @@ def _in_order(override: str, row: list[str]) -> bool:
     return ordered or not ATTENTIONS[attention].needs_order or not override.startswith("attention")
 
 
-def _own_recipe(override: str, row: list[str]) -> str:
+def _own_preset(override: str, row: list[str]) -> str:
     own = next((OF_ONE_DATASET[other] for other in row if other in OF_ONE_DATASET), override)
-    return own if override.startswith("recipe=") else override
+    return own if override.startswith("preset=") else override
 
 
 def composed(*overrides: str, root: str = "config") -> dict[str, Any]:
     with initialize_config_dir(str(CONF), version_base="1.3"):
-        # Of the dataset: every recipe is also tried with datasets that are not its own.
-        own = [override for override in overrides if not override.startswith("recipe=")]
-        further = recipe_lines(read(own, [CONF]), [CONF]) if root == "config" else []
-        result = compose(root, [*overrides, *further])
+        whole = compose(root, list(overrides), return_hydra_config=True)
+        chosen = dict(whole.hydra.runtime.choices)
+        options = dict(flat(OmegaConf.to_container(whole, resolve=False)))
+        removed = presets(chosen, options, {one.partition("=")[0] for one in overrides}, [CONF]).removed
+        result = compose(root, [*overrides, *removed])
     # Values alone: the names of runs come from parts of Hydra that a test has not.
     plain = OmegaConf.to_container(result, resolve=False)
     assert isinstance(plain, dict)
@@ -139,11 +140,11 @@ def test_a_missing_option_is_noticed():
     assert unwritten([(plain, parsed)]) == ["TrainingConfig.epochs"]
 
 
-WITHOUT_RECIPE = "~recipe"
+WITHOUT_PRESET = "~preset"
 
 
-def test_the_defaults_are_what_is_composed_without_a_recipe():
-    assert parse(composed(WITHOUT_RECIPE), Config) == Config()
+def test_the_defaults_are_what_is_composed_without_a_preset():
+    assert parse(composed(WITHOUT_PRESET), Config) == Config()
     of_files = parse(composed("dataset=files", *FILES), Config).dataset
     assert of_files == DatasetConfig(folder="DIR", source="en", target="de")
 
@@ -155,7 +156,7 @@ def defaults() -> Iterator[tuple[list[str], list[str]]]:
     for group in sorted(folder.relative_to(CONF).as_posix() for folder in CONF.glob("**/") if folder != CONF):
         outer, _, inner = group.partition("/")
         around = [path.stem for path in sorted((CONF / outer).glob("*.yaml")) if f"- {inner}:" in path.read_text()]
-        if outer in (*NO_PARTS, "recipe", "dataset"):  # which have values of their own
+        if outer in (*NO_PARTS, "preset", "dataset"):  # which have values of their own
             continue
         if inner or group == WITH_THE_DATASET:
             yield from (
@@ -168,7 +169,7 @@ def defaults() -> Iterator[tuple[list[str], list[str]]]:
 
 @pytest.mark.parametrize(("overrides", "needed"), list(defaults()), ids=" ".join)
 def test_yaml_and_classes_have_the_same_defaults(overrides: list[str], needed: list[str]):
-    whole = parse(composed(WITHOUT_RECIPE, *overrides, *needed), Config)
+    whole = parse(composed(WITHOUT_PRESET, *overrides, *needed), Config)
     for choice in overrides:
         part: Any = whole
         for name in choice.partition("=")[0].split("/"):
@@ -179,7 +180,7 @@ def test_yaml_and_classes_have_the_same_defaults(overrides: list[str], needed: l
 def test_every_choice_makes_a_model(everything):
     with torch.device("meta"):
         for _, parsed in everything:
-            if parsed.attention.name != "none":  # which not every recipe goes with
+            if parsed.attention.name != "none":  # which not every preset goes with
                 Seq2Seq(parsed, 100, 100)
 
 
@@ -189,33 +190,40 @@ FITTING = [*((name, "dot") for name in names("dataset")), *(("phrasebook", name)
 
 @pytest.mark.parametrize(("dataset", "attention"), chosen(FITTING, ("phrasebook", "dot")))
 def test_the_shipped_sizes_fit_together(dataset: str, attention: str):
-    one_size = ["encoder=bilstm"] if dataset in ("pictures", "photographs", "rsicd") else []
+    one_size = ["encoder=bilstm"] if dataset in ("pictures", "photographs", "rsicd", "scenes") else []
     plain = composed(f"dataset={dataset}", f"attention={attention}", *one_size, *NEEDED.get(dataset, []))
     with torch.device("meta"):
         Seq2Seq(parse(plain, Config), 100, 100)
 
 
 @pytest.mark.parametrize("encoder", chosen(names("encoder"), "bilstm"))
-def test_every_encoder_fits_under_every_recipe(encoder: str):
-    options = set(OmegaConf.load(CONF / "encoder" / f"{encoder}.yaml"))
-    for recipe in names("recipe"):
-        assert set(OmegaConf.load(CONF / "recipe" / f"{recipe}.yaml").get("encoder", {})) <= options, recipe
+def test_every_encoder_fits_under_every_preset(encoder: str):
+    for preset in names("preset"):
+        composed(f"encoder={encoder}", f"preset={preset}")
     with torch.device("meta"):
         Seq2Seq(parse(composed(f"encoder={encoder}"), Config), 100, 100)
 
 
-def test_a_recipe_is_in_force_and_gives_way_to_the_command_line():
-    recipe = OmegaConf.load(CONF / "recipe" / "phrasebook.yaml")
+def test_a_preset_is_in_force_and_gives_way_to_the_command_line():
+    preset = OmegaConf.load(CONF / "preset" / "phrasebook.yaml")
     plain = OmegaConf.create(composed())
-    assert OmegaConf.merge(plain, recipe) == plain
+    assert OmegaConf.merge(plain, preset) == plain
     assert composed("embedding.embedding_dim=7")["embedding"]["embedding_dim"] == 7
     assert composed("encoder=lstm")["encoder"]["name"] == "lstm"
+
+
+def test_every_preset_is_one_that_a_data_set_names():
+    texts = [path.read_text() for path in (CONF / "dataset").glob("*.yaml")]
+    named = {match[1] for text in texts if (match := re.search(r"override /preset@_global_\.preset: (\w+)", text))}
+    assert named == set(names("preset"))
+    files = [path.read_text().partition("\n")[2].partition("\n")[2] for path in (CONF / "preset").glob("*.yaml")]
+    assert len({*files}) == len(files)
 
 
 def test_the_commands_of_data_preparation_compose():
     for dataset in names("dataset"):
         plain = composed(f"dataset={dataset}", *NEEDED.get(dataset, []), root="data_prep")
-        assert set(plain) == {"dataset", "dry_run", "corpora", "part", "runner"}
+        assert set(plain) == {"dataset", "dry_run", "part", "runner"}
 
 
 def explained(path: Path) -> set[str]:

@@ -1,20 +1,23 @@
 """Knows the groups and choices of `group=choice`, and refuses all others before anything is composed."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
 from hydra.core.override_parser.types import Override
 from omegaconf import OmegaConf
 
+from mt.common.options import as_typed, flat
 from mt.errors import UserError, invalid_choice
 
 # In the wheel it is a part of the package, in a clone it stands beside it.
 CONF = next(path for parent in Path(__file__).parents[1:3] if (path := parent / "conf").is_dir())
-RECIPE_KEYS = ("choices", "with")
-"""The keys of a recipe that choose other groups, and that set options with some choices: Hydra lets no file that it
-finds by interpolation do so."""
-OPTIONAL = ("recipe", "experiment")
+PRESETS = ("preset", "online")
+"""Groups whose files choose in other groups, and set options of several."""
+_RENAMED = {"recipe": "preset"}
+"""Groups and choices that had another name."""
+OPTIONAL = (*PRESETS, "experiment")
 """Groups in which there may be no choice."""
 
 
@@ -60,26 +63,76 @@ def _has_option(file: Path, names: Sequence[str]) -> bool:
     return True
 
 
-def recipe_lines(overrides: Sequence[Override], roots: Sequence[Path]) -> list[str]:
-    """Returns the arguments that the recipe of a data set adds to a command line.
+@dataclass(frozen=True)
+class Preset:
+    """What the presets of a command line come to: those of its data set, and of `online=true`."""
 
-    Under `choices` a recipe chooses in other groups, as sound needs another front-end than text; under `with` it sets
-    options with a choice, as few choices have the same options, unless an experiment is chosen. What `overrides` set is
-    left as it is.
+    removed: Sequence[str] = ()
+    """Overrides such as `~encoder.forget_bias`, by which Hydra leaves out options that the chosen parts do not have."""
+    lines: Sequence[str] = ()
+    """For each preset a line that names all that it sets, but for what the command line sets itself."""
+    options: Mapping[str, str] = field(default_factory=dict)
+    """The preset that each option, or choice of a group, comes from."""
+
+
+def presets(
+    chosen: Mapping[str, str | None], composed: Mapping[str, Any], typed: Collection[str], roots: Sequence[Path]
+) -> Preset:
+    """Returns what the chosen presets set.
+
+    A preset sets options of the parts that it chooses; with another part that was typed, those that this has not are
+    left out. chosen, composed: the choices of all groups, and the options by their dotted names. typed: the options and
+    groups of the command line.
     """
-    typed = {override.key_or_group: None if override.is_delete() else override.value() for override in overrides}
-    recipe = typed.get("recipe", typed.get("dataset"))
-    files = (root / "recipe" / f"{recipe}.yaml" for root in roots)
-    file = next((path for path in files if path.is_file()), None)
-    if file is None:
-        return []
-    options = cast(dict[str, Any], OmegaConf.to_container(OmegaConf.load(file)))
-    chosen, with_choice = (options.get(key, {}) for key in RECIPE_KEYS)
-    lines = [f"{group}={choice}" for group, choice in chosen.items()]
-    if not typed.get("experiment"):
-        for group, choice in {**chosen, **typed}.items():
-            lines += with_choice.get(f"{group}={choice}", [])
-    return [line for line in lines if line.partition("=")[0] not in typed]
+    removed: list[str] = []
+    lines: list[str] = []
+    options: dict[str, str] = {}
+    for kind in PRESETS:
+        name = chosen.get(kind)
+        if name is None:
+            continue
+        title = f"preset {name}" if kind == "preset" else f"{kind}={name}"
+        values: list[str] = []
+        for key, value in _preset_values(kind, name, roots).items():
+            group = "" if key in chosen else _group_of(key, chosen)
+            if key in typed:
+                continue
+            if group and not _fits(key, group, chosen[group], roots):
+                removed.append(f"~{key}")
+                continue
+            if (chosen if key in chosen else composed).get(key) != value:  # an experiment's, or another preset's
+                continue
+            values.append(f"{key}={as_typed(value)}")
+            options[key] = title
+        lines.append(f"{title}: {', '.join(values)}")
+    return Preset(tuple(dict.fromkeys(removed)), lines, options)
+
+
+def _preset_values(kind: str, name: str, roots: Sequence[Path]) -> dict[str, Any]:
+    """Returns the choices and the options of a preset's file, by their names, and before them those of the files that
+    it is made on."""
+    file = next(path for root in roots if (path := root / kind / f"{name}.yaml").is_file())
+    plain = cast(dict[str, Any], OmegaConf.to_container(OmegaConf.load(file), resolve=False))
+    values: dict[str, Any] = {}
+    for default in plain.pop("defaults", []):
+        if isinstance(default, str) and default != "_self_":
+            values |= _preset_values(kind, default, roots)
+        elif isinstance(default, dict):
+            values |= {key.removeprefix("override /"): choice for key, choice in default.items()}
+    return values | dict(flat(plain))
+
+
+def _group_of(key: str, chosen: Mapping[str, str | None]) -> str:
+    """Returns the innermost of the groups that an option of this dotted name may be of; none of root options."""
+    names = key.split(".")
+    inner = ("/".join(names[:count]) for count in range(len(names) - 1, 0, -1))
+    return next((group for group in inner if group in chosen), "")
+
+
+def _fits(key: str, group: str, choice: str | None, roots: Sequence[Path]) -> bool:
+    """Returns whether the chosen file of a group has an option of this dotted name."""
+    file = next(path for root in roots if (path := root / group / f"{choice}.yaml").is_file())
+    return _has_option(file, key.split(".")[group.count("/") + 1 :])
 
 
 def check_choice(override: Override, roots: Sequence[Path]) -> None:
@@ -88,6 +141,10 @@ def check_choice(override: Override, roots: Sequence[Path]) -> None:
     override: of one job; those of a sweep are expanded before.
     """
     group = override.key_or_group
+    typed = override.input_line or ""
+    new = _RENAMED.get(typed) or (group in _RENAMED and typed.replace(group, _RENAMED[group], 1))
+    if new:
+        raise UserError(f"{typed} is called {new} now: write that")
     if group not in groups(roots):
         return
     known = choices(group, roots)

@@ -9,23 +9,26 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
 import hydra
+from hydra import initialize_config_dir
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.types import Override
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig, OmegaConf, flag_override
 from pydantic import AfterValidator
 
 from mt.cli import launch
-from mt.cli.choices import CONF, RECIPE_KEYS, check_choice, recipe_lines
+from mt.cli.choices import CONF, check_choice, presets, search_path
 from mt.cli.flags import read_flags, require_package
-from mt.cli.manual import manual
+from mt.cli.manual import explanation, manual
 from mt.cli.overrides import complaints_as_sentences, parse_overrides
 from mt.cli.sweep import Job, expand, folder_of, run_all
-from mt.cli.typed import quote_text, require_once, several_values_sentence
-from mt.common.options import Options, parse
+from mt.cli.typed import quote_text, require_once, several_values_sentence, with_files
+from mt.common.options import Options, flat, parse
+from mt.common.terminal import say
 from mt.errors import UserError, reported, shown, with_own_commands, within_memory
 from mt.storage import write_text
 
-Main = Callable[[dict[str, Any], list[str]], None]
+Main = Callable[[dict[str, Any], list[str], Sequence[str]], None]
+"""Does a job: with the plain configuration, its `key=value` arguments, and lines that name what presets set."""
 
 
 def _new_folder(path: str) -> str:
@@ -59,14 +62,15 @@ class _PrepareOptions(Options, extra="ignore"):
     runner: Literal["processes", "ray"]
 
 
+_ANSWERED_BY_HYDRA = ("--cfg", "-c", "--info", "-i", "--shell-completion", "-sc", "--hydra-help")
 _ENTRIES: dict[str, type[Options]] = {"config": _TrainOptions, "data_prep": _PrepareOptions}
 
 
 def compose(main: Main, name: str, arguments: Sequence[str]) -> None:
-    """Calls `main(plain, overrides)` with what `conf/<name>.yaml` and the command line say, for each job of a sweep.
+    """Calls `main` with what `conf/<name>.yaml` and the command line say, for each job of a sweep.
 
-    arguments: the words of the command line. plain: the resolved configuration; overrides: the `key=value` arguments.
-    What a user can mend ends as one sentence; in a sweep, whose other jobs run, as a line of the table at its end.
+    arguments: the words of the command line. What a user can mend ends as one sentence; in a sweep, whose other jobs
+    run, as a line of the table at its end.
     """
     with reported():
         compose_unreported(main, name, arguments)
@@ -80,15 +84,21 @@ def compose_unreported(main: Main, name: str, words: Sequence[str]) -> None:
         arguments = read_flags(words)
         roots = [*([Path(arguments.config_dir)] if arguments.config_dir else []), CONF]
         whole = arguments.help and "all" in arguments.overrides
-        lines = [quote_text(line) for line in arguments.overrides if not (whole and line == "all")]
+        typed = [line for line in arguments.overrides if not (whole and line == "all")]
+        lines = [quote_text(line) for line in with_files(typed, roots)]
         overrides = parse_overrides(lines, roots)
         if not arguments.shell_completion:
             require_once(overrides)
         command = _Command(main, name, roots)
-        if arguments.help:
-            typed = [one.input_line or "" for one in overrides if not one.is_sweep_override()]
-            text = manual(name, typed, roots, added=command.recipe_lines(typed), whole=whole)
-            print(with_own_commands(text))
+        if arguments.help or arguments.explain is not None:
+            command.check([one for one in overrides if not one.is_sweep_override()])
+            job = Job([one.input_line or "" for one in overrides if not one.is_sweep_override()])
+            command.apply_presets(job)
+            pages = (name, job.overrides, roots)
+            if arguments.explain is not None:
+                say(explanation(*pages, key=arguments.explain, presets=job.presets))
+            else:
+                say(with_own_commands(manual(*pages, added=job.added, whole=whole)))
             return
         # `--info` would take an override for its value.
         flags = [argument for argument in words if argument not in arguments.overrides]
@@ -97,9 +107,10 @@ def compose_unreported(main: Main, name: str, words: Sequence[str]) -> None:
                 sys.exit(1)
             return
         job = Job(lines)
-        if not arguments.multirun:  # else a sweeper of Hydra's plugins makes the jobs
-            command.check(overrides)
-            job.added = command.recipe_lines(lines)
+        if arguments.multirun:  # a sweeper of Hydra's plugins makes the jobs
+            command.answer(job, flags)
+            return
+        command.check(overrides)
         with require_package(arguments.package):
             command.run(job, flags)
 
@@ -123,54 +134,64 @@ class _Command:
                 raise UserError(several_values_sentence(override))
             check_choice(override, self.roots)
 
-    def recipe_lines(self, lines: Sequence[str]) -> list[str]:
-        """Returns the overrides that a recipe adds to those of a job; preparation has no recipes."""
-        return recipe_lines(parse_overrides(lines, self.roots), self.roots) if self.name == "config" else []
+    def compose(self, job: Job) -> DictConfig:
+        """Returns the configuration of a job, with Hydra's own part."""
+        with initialize_config_dir(str(CONF), job_name="mt", version_base="1.3"):
+            lines = [*search_path(self.roots), *job.overrides, *job.added]
+            return hydra.compose(self.name, lines, return_hydra_config=True)
+
+    def apply_presets(self, job: Job) -> DictConfig:
+        """Returns the configuration of a job without the options of presets that its parts do not have."""
+        composed = self.compose(job)
+        typed = {override.key_or_group for override in parse_overrides(job.overrides, self.roots)}
+        plain = cast(dict[str, Any], OmegaConf.to_container(composed, resolve=False))
+        chosen = plain.pop("hydra")["runtime"]["choices"]
+        job.presets = presets(chosen, dict(flat(plain)), typed, self.roots)
+        job.added += job.presets.removed
+        return self.compose(job) if job.presets.removed else composed
 
     def sweep(self, overrides: Sequence[Override], flags: Sequence[str]) -> bool:
         """Runs the jobs of a sweep: here, one after another, or by the launcher that is chosen, where they go on where
         they were when a queue starts them again. Returns whether all succeeded."""
         jobs = expand([one for one in overrides if not _is_of_hydra(one)])
         self.check([override for job in jobs for override in parse_overrides(job.overrides, self.roots)])
-        for job in jobs:
-            job.added = self.recipe_lines(job.overrides)
         if not launch.chosen(overrides):
             return run_all(jobs, lambda job: self.run(job, flags))
         for job in jobs:
+            self.apply_presets(job)
             if self.name == "config" and not any(line.startswith("resume=") for line in job.overrides):
                 job.added.append("resume=auto")
         options = [one for one in overrides if _is_of_hydra(one)]
         return launch.launch(self.name, jobs, options, self.roots, self.call)
 
     def run(self, job: Job, flags: Sequence[str]) -> None:
-        """Runs one job, or does what else the flags ask for: Hydra reads the command line itself."""
-        failures: list[Exception] = []
-
-        def task(composed: DictConfig) -> None:
-            try:
-                _require_lasting_folder(composed)
-                self.call(job, composed)
-            except Exception as error:
-                # Hydra would write a line of its own about an exception that leaves the task.
-                failures.append(error)
-
-        sys.argv = [sys.argv[0], *job.overrides, *job.added, *flags]
+        """Runs one job, or does what else the flags ask for."""
         with complaints_as_sentences():
-            hydra.main(version_base="1.3", config_path=str(CONF), config_name=self.name)(task)()
-        if failures:
-            raise failures[0]
+            composed = self.apply_presets(job)
+            if any(flag.startswith(_ANSWERED_BY_HYDRA) for flag in flags):
+                self.answer(job, flags)
+                return
+            _require_lasting_folder(composed)
+            HydraConfig.instance().set_config(composed)  # the run's folder is named by what is chosen
+            with flag_override(composed, ["struct", "readonly"], False):
+                del composed["hydra"]
+        self.call(job, composed)
+
+    def answer(self, job: Job, flags: Sequence[str]) -> None:
+        """Lets Hydra read the command line, and answer it: the flags that show a configuration are its own."""
+        sys.argv = [sys.argv[0], *job.overrides, *job.added, *flags]
+        hydra.main(version_base="1.3", config_path=str(CONF), config_name=self.name)(partial(self.call, job))()
 
     def call(self, job: Job, composed: DictConfig) -> None:
         """Calls `main` for a job with what was composed for it."""
         with complaints_as_sentences():
             plain = cast(dict[str, Any], OmegaConf.to_container(composed, resolve=True))
-        for key in RECIPE_KEYS:
-            plain.pop(key, None)
         parse(plain, _ENTRIES[self.name])
         if "folder" in plain:
             plain["folder"] = str(folder_of(job, Path(plain["folder"])))
         with within_memory():
-            self.main(plain, [one for one in HydraConfig.get().overrides.task if one not in job.added])
+            typed = [one for one in HydraConfig.get().overrides.task if one not in job.added]
+            self.main(plain, typed, job.presets.lines)
 
 
 def _is_of_hydra(override: Override) -> bool:

@@ -12,14 +12,16 @@ from hydra._internal.utils import get_args_parser
 from mt.cli.parser import Parser, typed_flags
 from mt.errors import UserError, shown
 
-_ACTIONS = ("cfg", "info", "run", "multirun", "shell_completion")
+_ACTIONS = ("explain", "cfg", "info", "run", "multirun", "shell_completion")
 _COMPLETIONS = ("install=", "uninstall=", "query=")
 
 
 def read_flags(words: Sequence[str]) -> argparse.Namespace:
     """Reads the flags of a command line. Raises UserError where flags do not go together, or with what else is typed;
     unknown ones end the process in a sentence."""
-    options = Parser("Hydra", parents=[get_args_parser()]).parse_args(words)
+    parser = Parser("Hydra", parents=[get_args_parser()])
+    parser.add_argument("--explain", metavar="KEY", help="say where the value of an option comes from")
+    options = parser.parse_args(words)
     if options.experimental_rerun is not None:
         raise UserError(
             "--experimental-rerun reads a pickle, which runs the code of whoever wrote it: write the options again, or "
@@ -34,6 +36,14 @@ def read_flags(words: Sequence[str]) -> argparse.Namespace:
     for flag, folder in (("dir", options.config_dir), ("path", options.config_path)):
         if folder is not None and not Path(folder).is_dir():
             raise UserError(f"--config-{flag} {shown(folder)} is no folder: give one of configuration files")
+    if options.config_name is not None or options.config_path is not None:
+        flag, value = (
+            ("name", options.config_name) if options.config_name is not None else ("path", options.config_path)
+        )
+        raise UserError(
+            f"--config-{flag} {shown(value)} is no configuration file of ours or of yours: leave it out; --config-dir "
+            "DIR adds choices, and a YAML file of options stands by itself"
+        )
     if options.shell_completion:
         shells = [line for line in options.overrides if line.startswith(_COMPLETIONS)]
         if len(shells) != 1 or (shells[0].startswith("query=") and "COMP_LINE" not in os.environ):

@@ -10,8 +10,9 @@ from typing import Any, cast
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
-from mt.cli.choices import CONF, choices, groups, search_path
+from mt.cli.choices import CONF, Preset, choices, groups, search_path
 from mt.common.options import as_typed, flat
+from mt.errors import UserError, nearest, shown
 
 _KEY = re.compile(r"(?P<indent> *)(?P<key>\w+):(?P<rest>.*)")
 
@@ -23,7 +24,7 @@ def manual(
     of the whole configuration, with a line about each choice, or of its root and of the parts that the command line
     names.
 
-    typed: the overrides of one job. added: those of its recipe.
+    typed: the overrides of one job. added: those that its presets need.
     """
     composed = _composed(name, [*typed, *added], roots)
     chosen = composed.pop("hydra")["runtime"]["choices"]
@@ -42,6 +43,36 @@ def manual(
     if not whole:
         lines += ["", "--help all: every choice in a line, and the options of all parts"]
     return "\n".join(lines)
+
+
+def explanation(name: str, typed: Sequence[str], roots: Sequence[Path], *, key: str, presets: Preset) -> str:
+    """Returns the value that an option has under a command line, where it comes from, and what the option is.
+
+    key: the dotted name of an option, or a group. Raises UserError where there is none of this name.
+    """
+    composed = _composed(name, [*typed, *presets.removed], roots)
+    chosen = composed.pop("hydra")["runtime"]["choices"]
+    options = {**dict(flat(composed)), **chosen}
+    if key not in options:
+        raise UserError(f"--explain {shown(key)} is no option here: {nearest(key, options)}")
+    names = key.split(".")
+    inner = ["/".join(names[:count]) for count in range(len(names) - 1, 0, -1)]
+    group = next((one for one in inner if one in chosen), "")
+    experiment = chosen.get("experiment")
+    of_experiment: Any = {}
+    if experiment:
+        of_experiment = OmegaConf.to_container(OmegaConf.load(_file("experiment", experiment, roots)), resolve=False)
+    overridden = [str(one) for default in of_experiment.get("defaults", []) for one in default]
+    if any(line.lstrip("+").partition("=")[0] == key for line in typed):
+        source = "the command line"
+    elif key in dict(flat(of_experiment)) or f"override /{key}" in overridden:
+        source = f"conf/experiment/{experiment}.yaml"
+    elif key in presets.options:
+        source = presets.options[key]
+    else:
+        source = f"the default, in conf/{f'{group}/{chosen[group]}' if group else name}.yaml"
+    note = _notes(names[0] if len(names) > 1 else "", _file("", name, roots), chosen, roots).get(key, "")
+    return f"{key}={as_typed(options[key])}, from {source}{f': {note}' if note else ''}"
 
 
 def _composed(name: str, overrides: Sequence[str], roots: Sequence[Path]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from hydra.core.override_parser.types import Override
 
+from mt.cli.choices import Preset
 from mt.common.terminal import say
 from mt.errors import UserError, sentence, shown, visible
 
@@ -29,7 +30,9 @@ class Job:
     differs: dict[str, str] = field(default_factory=dict)
     """The options whose values are not the same in all jobs."""
     added: list[str] = field(default_factory=list)
-    """Further overrides, which nobody typed: those of a recipe."""
+    """Further overrides, which nobody typed."""
+    presets: Preset = field(default_factory=Preset)
+    """What the chosen presets set."""
     outcome: str = "not run"
 
     @property

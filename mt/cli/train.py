@@ -19,19 +19,27 @@ if TYPE_CHECKING:
     from mt.training.run import Run
 
 
-def main(composed: dict[str, Any], overrides: list[str], processes: "ProcessGroup | None" = None) -> None:
-    """processes: train together, where this is not the only one."""
+def main(
+    composed: dict[str, Any],
+    overrides: list[str],
+    presets: Sequence[str] = (),
+    *,
+    processes: "ProcessGroup | None" = None,
+) -> None:
+    """Trains. presets: lines that name what presets set. processes: train together, where this is not the only one."""
     with loading():
         from mt.distributed import ALONE
         from mt.evaluation.report import table
         from mt.training.train import train_and_test
 
-    run = _open_run(composed, overrides, processes or ALONE)
+    run = _open_run(composed, overrides, presets, processes or ALONE)
     results = train_and_test(run)
     say(f"{table(results)}\n\n{run.folder}")
 
 
-def _open_run(composed: dict[str, Any], overrides: list[str], processes: "ProcessGroup") -> "Run":
+def _open_run(
+    composed: dict[str, Any], overrides: list[str], presets: Sequence[str], processes: "ProcessGroup"
+) -> "Run":
     """Opens the run that the command line names: an earlier one, or a new one."""
     from data_prep.stream import open_corpus
     from mt import checkpoint
@@ -60,6 +68,8 @@ def _open_run(composed: dict[str, Any], overrides: list[str], processes: "Proces
         return resume(config, corpus, folder, processes)
     composed, folder, tokenizers = _with_init_from(composed, overrides, folder)
     config = parse(composed, Config)
+    for line in presets:
+        say(line)
     corpus = open_corpus(config.dataset, corpora, tokenizers, processes)
     run = begin_in(folder, config, corpus, processes) if resumed == AUTO else begin(config, corpus, folder, processes)
     if processes.is_first:

@@ -1,20 +1,28 @@
 """`key=value` as a shell hands it over, for Hydra's grammar: text that the grammar cannot read, and that can mean
 nothing but itself, is put into quotes, so that nobody has to know them."""
 
+import json
 import os
 import re
 import shlex
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
+import yaml
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException
+from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 
-from mt.errors import UserError, shown
+from mt.cli.choices import groups
+from mt.errors import UserError, first_line, shown
 
 PATHS = ("folder", "resume", "init_from", "corpora", "dataset.folder", "dataset.media_folder")
 """Options whose value is a path, besides every `model_file` and file of `pretrained` vectors."""
+_FILE = re.compile(r"[^=]*\.ya?ml", re.DOTALL)
 _ASSIGNMENT = re.compile(r"(?P<key>[+]{0,2}[A-Za-z_][\w./-]*)=(?P<value>.*)", re.DOTALL | re.ASCII)
 
 
@@ -27,6 +35,8 @@ def quote_text(line: str) -> str:
     match = _ASSIGNMENT.fullmatch(line)
     if match is None:
         return line
+    if line == "online=true":  # a group, whose choices are texts
+        return 'online="true"'
     key = match["key"]
     value = match["value"]
     is_path = _is_path(key)
@@ -45,6 +55,68 @@ def quote_text(line: str) -> str:
         return line  # half of quotes, as a shell takes away the other half
     parts = [part if _read(f"{key}={part}") is not None else in_quotes(part) for part in inner.split(",")]
     return f"{key}={','.join(parts)}" if inner == value else f"{key}=[{','.join(parts)}]"
+
+
+def with_files(words: Sequence[str], roots: Sequence[Path]) -> list[str]:
+    """Returns the words of a command line with the options of a YAML file (`run.yaml`) in its place, but for those that
+    are typed, and those of a part that is chosen anew.
+
+    Raises UserError for a file that holds no options.
+    """
+    files = [word for word in words if _FILE.fullmatch(word)]
+    typed = [word for word in words if word not in files]
+    if len(files) > 1:
+        raise UserError(f"{' and '.join(files)} are several files: give one, and what differs as key=value")
+    keys = {word.lstrip("+~").partition("=")[0] for word in typed}
+    chosen = {f"{key.replace('/', '.')}." for key in keys & {*groups(roots)}}
+    lines = [line for path in files for line in _file_lines(Path(path), {*groups(roots)})]
+    named = [(line.partition("=")[0], line) for line in lines]
+    return [
+        *(line for key, line in named if key not in keys and not f"{key.replace('/', '.')}.".startswith((*chosen,))),
+        *typed,
+    ]
+
+
+def _file_lines(path: Path, known: Collection[str]) -> list[str]:
+    """Returns the options of a YAML file as they are typed. known: the groups; a part of a run's own file is chosen by
+    its `name`."""
+    try:
+        content: Any = OmegaConf.to_container(OmegaConf.load(path), resolve=True)
+    except (OSError, yaml.YAMLError, OmegaConfBaseException, UnicodeDecodeError) as error:
+        raise UserError(f"{path} cannot be read as YAML ({first_line(error)}): give a file of options") from None
+    if not isinstance(content, dict):
+        raise UserError(f"{path} holds no options: give a file such as a run's config.yaml")
+    plain: dict[str, Any] = content
+    if plain.get("init_from") is not None:  # whose tokenizers and vectors are taken
+        plain = {key: value for key, value in plain.items() if key != "embedding"} | {
+            "dataset": {key: value for key, value in dict(plain.get("dataset") or {}).items() if key != "tokenizer"}
+        }
+    lines = []
+    for part, options in plain.items():
+        if not isinstance(options, Mapping):
+            lines.append(f"{part}={options if part in known and isinstance(options, str) else _in_grammar(options)}")
+            continue
+        for key, value in options.items():
+            inner = f"{part}/{key}"
+            if key == "name" and part in known:
+                lines.insert(0, f"{part}={value}")
+            elif inner in known and isinstance(value, Mapping):
+                lines += [f"{inner}={value['name']}"] if "name" in value else []
+                lines += [f"{part}.{key}.{name}={_in_grammar(one)}" for name, one in value.items() if name != "name"]
+            elif inner in known:
+                lines.append(f"{inner}={value}")
+            elif value != {}:
+                lines.append(f"{part}.{key}={_in_grammar(value)}")
+    return lines
+
+
+def _in_grammar(value: Any) -> str:
+    """Returns a value as Hydra's grammar reads it."""
+    if isinstance(value, Mapping):
+        return f"{{{','.join(f'{key}:{_in_grammar(one)}' for key, one in value.items())}}}"
+    if isinstance(value, list):
+        return f"[{','.join(map(_in_grammar, value))}]"
+    return in_quotes(value) if isinstance(value, str) else json.dumps(value)
 
 
 def in_quotes(text: str) -> str:

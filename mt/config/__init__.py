@@ -1,9 +1,9 @@
 """The root configuration: joins the options that the parts declare, and has those of training.
 
 Defaults stand in these classes, once. The files of conf/ repeat them with a comment each, and a test compares the two
-over every choice of every group: `Config()` is what `python train.py ~recipe` trains. A recipe (conf/recipe/, named
+over every choice of every group: `Config()` is what `python train.py ~preset` trains. A preset (conf/preset/, named
 after a data set) gives the options in which that data set differs from the defaults, so that `python train.py` trains
-`Config()` with the values of conf/recipe/phrasebook.yaml on top; an experiment has all values of a paper.
+`Config()` with the values of conf/preset/phrasebook.yaml on top; an experiment has all values of a paper.
 """
 
 from typing import Annotated, Literal, Self

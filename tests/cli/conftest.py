@@ -1,7 +1,7 @@
 """The command line, called in this process."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ def call(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Call:
     def called(*arguments: str, name: str = "config", body: Callable[[dict[str, Any]], None] | None = None) -> Jobs:
         jobs: Jobs = []
 
-        def main(plain: dict[str, Any], overrides: list[str]) -> None:
+        def main(plain: dict[str, Any], overrides: list[str], presets: Sequence[str]) -> None:
             jobs.append((plain, overrides))
             if body:
                 body(plain)

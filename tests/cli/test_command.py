@@ -3,11 +3,12 @@
 import re
 import runpy
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from omegaconf import OmegaConf
 
 from mt.cli.command import compose
 from mt.cli.start import continued_config, resumed_config
@@ -40,27 +41,48 @@ def run(call: Call) -> Run:
 
 
 def test_choices_and_options(run: Run):
-    ((config, overrides),) = run("attention=mocha", "attention.chunk_size=3", "training.epochs=2", "recipe=multi30k")
+    ((config, overrides),) = run("attention=mocha", "attention.chunk_size=3", "training.epochs=2", "preset=multi30k")
     assert (config.attention.name, config.attention.chunk_size, config.training.epochs) == ("mocha", 3, 2)
-    assert overrides == ["attention=mocha", "attention.chunk_size=3", "training.epochs=2", "recipe=multi30k"]
+    assert overrides == ["attention=mocha", "attention.chunk_size=3", "training.epochs=2", "preset=multi30k"]
 
 
-def test_a_recipe_can_be_left_out(run: Run):
-    ((config, _),) = run("~recipe")
+def test_a_preset_can_be_left_out(run: Run):
+    ((config, _),) = run("~preset")
     assert config.embedding.embedding_dim == 256
 
 
-def test_what_a_recipe_sets_with_a_choice(run: Run):
-    ((config, overrides),) = run("dataset=morse", "attention=mocha")
-    assert (config.encoder.name, config.search.name, config.decoder.init_hidden) == ("lstm", "online", "zeros")
-    assert config.attention.energy_bias == -5 and config.encoder.forget_bias == 2
-    assert overrides == ["dataset=morse", "attention=mocha"]
-    ((config, _),) = run("dataset=morse", "attention=mocha", "search=greedy", "attention.energy_bias=-1", "encoder=gru")
-    assert (config.encoder.name, config.search.name, config.attention.energy_bias) == ("gru", "greedy", -1)
-    ((config, _),) = run("dataset=morse", "attention=general")
-    assert (config.search.name, config.decoder.init_hidden) == ("beam", "final_state")
+def test_a_preset_sets_options_of_the_parts_that_it_chooses(run: Run):
+    ((config, overrides),) = run("dataset=morse")
+    assert (config.encoder.name, config.encoder.forget_bias, config.search.name) == ("lstm", 2, "beam")
+    assert overrides == ["dataset=morse"]
+    # With other parts, the options that these have.
+    ((config, _),) = run("dataset=morse", "attention=mocha", "encoder=gru", "attention.noise_std=1")
+    assert (config.encoder.name, config.encoder.hidden_size) == ("gru", 128)
+    assert (config.attention.energy_bias, config.attention.noise_std) == (-5, 1)
     first, second = run("-m", "dataset=morse", "attention=mocha,general")
-    assert (first[0].search.name, second[0].search.name) == ("online", "beam")
+    assert (first[0].attention.name, second[0].attention.name) == ("mocha", "general")
+
+
+def test_what_presets_set_is_told_but_what_the_command_line_sets(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    told: list[str] = []
+    monkeypatch.chdir(tmp_path)
+    words = ["dataset=morse", "attention=mocha", "encoder=gru", "training.epochs=1", "online=true"]
+    compose(lambda plain, overrides, presets: told.extend(presets), "config", words)
+    preset, online = told
+    assert preset.startswith("preset morse: frontend=logmel, optimizer/schedule=decay, ")
+    assert "attention.energy_bias=-5, " in preset and "encoder.hidden_size=128, " in preset
+    assert "forget_bias" not in preset and "epochs" not in preset and "encoder=" not in preset
+    assert online == "online=true: search=online, frontend.causal=true, decoder.init_hidden=zeros"
+
+
+def test_online_sets_all_that_a_stream_needs(run: Run):
+    for words in (["dataset=phrasebook"], ["dataset=morse"], ["attention=milk", "encoder=gru"]):
+        ((config, _),) = run("online=true", *words)
+        assert (config.search.name, config.decoder.init_hidden) == ("online", "zeros")
+        assert config.encoder.name == ("gru" if "encoder=gru" in words else "lstm")
+        assert config.attention.name == ("milk" if "attention=milk" in words else "mocha")
+    ((config, _),) = run("online=true", "search=wait_k", "attention=general")
+    assert (config.search.name, config.attention.name) == ("wait_k", "general")
 
 
 def test_flags_stand_anywhere(run: Run):
@@ -118,10 +140,11 @@ TOP = (
             ["attention/energy=dto"],
             "attention/energy=dto is an invalid choice: did you mean dot? choices: concat, dot, general",
         ),
-        (["recipe=../../x"], "recipe=../../x is an invalid choice: choices: audio, bulletin, "),
+        (["preset=../../x"], "preset=../../x is an invalid choice: choices: audio, bulletin, "),
         (["attention=[dot,general]"], "attention=[dot,general] is an invalid choice: did you mean general? "),
         (["attention=null"], "attention=null is an invalid choice: choices: bahdanau, "),
-        (["recipe=null"], "recipe=null is no file: to leave the recipe out, write ~recipe"),
+        (["preset=null"], "preset=null is no file: to leave the preset out, write ~preset"),
+        (["recipe=morse"], "recipe=morse is called preset=morse now: write that"),
         (["dataset=1"], "dataset=1 is an invalid choice: choices: audio, bulletin, "),
         (["folder="], "folder= names no folder that can be made: give a path such as outputs/name"),
         (["folder=null"], "folder=null is not possible: input should be a valid string"),
@@ -136,7 +159,7 @@ TOP = (
         (["-m", "seed=interval(0,1)"], "seed=interval(0,1) is no list of values: write seed=A,B,C, or range(1,4)"),
         (["-m", "seed=range(1,1)"], "seed=range(1,1) has no values: write seed=A,B,C"),
         (["-m", "seed=range(0,100000)"], "this sweep has more than 10,000 jobs: give fewer values"),
-        (["recipe=multi3k"], "recipe=multi3k is an invalid choice: did you mean multi30k? choices: "),
+        (["preset=multi3k"], "preset=multi3k is an invalid choice: did you mean multi30k? choices: "),
         (["training=3"], "training=3 is an invalid choice: choices: default"),
         (["-m", "attention=dot,mocah"], "attention=mocah is an invalid choice: did you mean mocha? "),
         (["training.epoch=3"], "unknown option training.epoch: did you mean epochs? choices: average_checkpoints, "),
@@ -179,7 +202,7 @@ def test_a_mistake_ends_as_one_sentence(run: Run, capfd, arguments: list[str], s
 
 
 def test_a_fault_of_the_program_is_none_of_the_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    def main(plain: dict[str, Any], overrides: list[str]) -> None:
+    def main(plain: dict[str, Any], overrides: list[str], presets: Sequence[str]) -> None:
         raise ZeroDivisionError
 
     monkeypatch.chdir(tmp_path)
@@ -238,3 +261,58 @@ def test_the_entry_points_go_through_it(entry: Callable[[], object], monkeypatch
     error = capfd.readouterr().err
     assert error.startswith("error: dataset=phrasbook is an invalid choice: did you mean phrasebook? choices: ")
     assert error.count("\n") == 1 and error.endswith("\n")
+
+
+def test_a_file_is_the_command_line_that_it_stands_for(run: Run, tmp_path: Path, capfd):
+    ((config, _),) = run("dataset=morse", "online=true", "attention/energy=dot", "seed=3", "dataset.limit=7")
+    path = tmp_path / "a run.yaml"
+    path.write_text(OmegaConf.to_yaml(config.model_dump(mode="json")))
+    assert run(str(path))[0][0] == config
+    # What is typed wins, also a part that is chosen anew.
+    ((changed, _),) = run(str(path), "seed=4", "encoder=gru", "dataset.tokenizer.vocab_size=50")
+    assert (changed.seed, changed.encoder.name, changed.dataset.tokenizer.vocab_size) == (4, "gru", 50)
+    assert (changed.attention, changed.search) == (config.attention, config.search)
+    # As people write it.
+    path.write_text("dataset: {name: morse, cleaning: {max_ratio: 3.0}}\nattention: mocha\nonline: true\ntraining: {epochs: 2}\n")
+    ((config, _),) = run(str(path))
+    assert (config.attention.name, config.search.name, config.dataset.cleaning.max_ratio) == ("mocha", "online", 3)
+    assert (config.encoder.forget_bias, config.training.epochs) == (2, 2)
+    capfd.readouterr()
+    for text, sentence in (
+        ("a: [", "{path} cannot be read as YAML ("),
+        ("- a", "{path} holds no options: give a file such as a run's config.yaml"),
+        ("sed: 3", "unknown option sed: did you mean seed?"),
+        ("attention: mocah", "attention=mocah is an invalid choice: did you mean mocha?"),
+        ("training: {epochs: many}", 'training.epochs="many" is not possible: '),
+    ):
+        path.write_text(text)
+        with pytest.raises(SystemExit):
+            run(str(path))
+        assert capfd.readouterr().err.startswith(f"error: {sentence.format(path=path)}")
+
+
+@pytest.mark.parametrize(
+    ("words", "answer"),
+    [
+        (["training.epochs"], "training.epochs=3, from preset phrasebook: passes over the training split"),
+        (["training.epochs", "training.epochs=9"], "training.epochs=9, from the command line: "),
+        (
+            ["attention.chunk_size", "attention=mocha"],
+            "attention.chunk_size=4, from the default, in conf/attention/moch",
+        ),
+        (["seed"], "seed=1, from the default, in conf/config.yaml: of the weights, "),
+        (["attention"], "attention=general, from the default, in conf/config.yaml"),
+        (["encoder", "online=true"], "encoder=lstm, from online=true"),
+        (["attention", "experiment=milk2019_deen"], "attention=milk, from conf/experiment/milk2019_deen.yaml"),
+        (["optimizer.schedule.factor", "dataset=morse"], "optimizer.schedule.factor=0.1, from preset morse: "),
+    ],
+)
+def test_where_a_value_comes_from(run: Run, capfd, words: list[str], answer: str):
+    assert run("--explain", *words) == []
+    assert capfd.readouterr().out.startswith(answer)
+
+
+def test_no_option_is_explained_that_there_is_not(run: Run, capfd):
+    with pytest.raises(SystemExit):
+        run("--explain", "attention.chunk_siz", "attention=mocha")
+    assert capfd.readouterr().err.startswith("error: --explain attention.chunk_siz is no option here: did you mean at")

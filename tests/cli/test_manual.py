@@ -71,7 +71,7 @@ def test_all_of_it_is_asked_for(call: Call, capfd: pytest.CaptureFixture[str]):
 
 def test_an_installed_command_says_its_own_name(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]):
     monkeypatch.setattr("sys.argv", ["bin/mt-train", "--help"])
-    compose(lambda plain, overrides: None, "config", ["--help"])
+    compose(lambda plain, overrides, presets: None, "config", ["--help"])
     output = capfd.readouterr().out
     assert "\n  mt train -m attention=dot,general,mocha seed=1,2 " in output and "train.py" not in output
 

@@ -98,9 +98,9 @@ def jobs(*lines: str) -> list[Job]:
 
 
 def test_every_combination_is_a_job():
-    result = jobs("attention=dot,mocha", "training.epochs=3", "seed=range(1,3)", "~recipe")
+    result = jobs("attention=dot,mocha", "training.epochs=3", "seed=range(1,3)", "~preset")
     assert [job.overrides for job in result] == [
-        [f"attention={attention}", "training.epochs=3", f"seed={seed}", "~recipe"]
+        [f"attention={attention}", "training.epochs=3", f"seed={seed}", "~preset"]
         for attention in ("dot", "mocha")
         for seed in (1, 2)
     ]
@@ -175,18 +175,17 @@ def test_jobs_get_their_folders(call: Call):
 
 
 def test_jobs_of_a_launcher_are_those_of_a_sweep(call: Call, capfd: pytest.CaptureFixture[str]):
-    """Named by what differs, with what the recipe implies; and they go on when they are started again."""
-    given = ["hydra/launcher=basic", "dataset=morse", "attention=mocha,general", "seed=1,2"]
+    """Named by what differs, with what presets imply; and they go on when they are started again."""
+    given = ["hydra/launcher=basic", "dataset=morse", "online=true", "attention=mocha,general", "seed=1,2"]
     jobs = call("-m", *given)
     assert [(plain["encoder"]["name"], plain["search"]["name"], plain["resume"]) for plain, _ in jobs] == [
-        *[("lstm", "online", "auto")] * 2,
-        *[(plain["encoder"]["name"], "beam", "auto") for plain, _ in jobs[2:]],
-    ]
+        ("lstm", "online", "auto")
+    ] * 4
     assert [Path(plain["folder"]).parts[1:-1] for plain, _ in jobs] == [("morse", "mocha")] * 2 + [
         ("morse", "general")
     ] * 2
     assert [Path(plain["folder"]).name.split("_")[0] for plain, _ in jobs] == ["seed-1", "seed-2"] * 2
-    assert jobs[0][1] == ["dataset=morse", "attention=mocha", "seed=1"]
+    assert jobs[0][1] == ["dataset=morse", 'online="true"', "attention=mocha", "seed=1"]
     assert "\n4 jobs, all done\n  1  attention=mocha seed=1    done\n" in capfd.readouterr().out
     ((plain, overrides),) = call("-m", "hydra/launcher=basic", "seed=1", "resume=RUN")
     assert (plain["resume"], overrides) == ("RUN", ["seed=1", "resume=RUN"])

@@ -76,7 +76,7 @@ def test_where_a_text_could_be_more_the_sentence_says_what_to_type(composed, cap
         ("seed=1", "+seed=2"),
         ("++seed=1", "seed=2"),
         ("attention=dot", "attention=mocha"),
-        ("~recipe", "recipe=phrasebook"),
+        ("~preset", "preset=phrasebook"),
         ("-m", "seed=1,2", "seed=3"),
         ("attention/energy=dot", "attention=mocha", "attention/energy=concat"),
     ],

@@ -50,10 +50,10 @@ def test_without_a_hold_the_rate_falls_after_1000_updates_or_after_a_longer_warm
     assert rates(long, [2000, 4000, 16_000]) == pytest.approx([0.5, 1.0, 0.5])
 
 
-@pytest.mark.parametrize("recipe", sorted(path.stem for path in (CONF / "recipe").glob("*.yaml")))
-def test_every_recipe_reaches_its_rate(recipe: str) -> None:
+@pytest.mark.parametrize("preset", sorted(path.stem for path in (CONF / "preset").glob("*.yaml")))
+def test_every_preset_reaches_its_rate(preset: str) -> None:
     with initialize_config_dir(str(CONF), version_base="1.3"):
-        chosen = compose("config", [f"dataset={recipe}"]).optimizer
+        chosen = compose("config", [f"preset={preset}"]).optimizer
     options = parse({"optimizer": OmegaConf.to_container(chosen)}, Config).optimizer
     assert max(rates(options, [*range(1, 20_000, 50), options.warmup])) == options.lr
 
