@@ -273,7 +273,9 @@ def test_a_file_is_the_command_line_that_it_stands_for(run: Run, tmp_path: Path,
     assert (changed.seed, changed.encoder.name, changed.dataset.tokenizer.vocab_size) == (4, "gru", 50)
     assert (changed.attention, changed.search) == (config.attention, config.search)
     # As people write it.
-    path.write_text("dataset: {name: morse, cleaning: {max_ratio: 3.0}}\nattention: mocha\nonline: true\ntraining: {epochs: 2}\n")
+    path.write_text(
+        "dataset: {name: morse, cleaning: {max_ratio: 3.0}}\nattention: mocha\nonline: true\ntraining: {epochs: 2}\n"
+    )
     ((config, _),) = run(str(path))
     assert (config.attention.name, config.search.name, config.dataset.cleaning.max_ratio) == ("mocha", "online", 3)
     assert (config.encoder.forget_bias, config.training.epochs) == (2, 2)
