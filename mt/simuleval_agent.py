@@ -13,8 +13,7 @@ from typing import Any
 from mt.decoding.load import load
 from mt.decoding.translator import Translator
 from mt.errors import UserError, reported
-from mt.search.config import SearchConfig
-from mt.search.revision import revised_search
+from mt.search.config import SearchConfig, revised_search
 
 SEARCHES = ("online", "wait_k")
 """The searches that write while they read."""

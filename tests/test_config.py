@@ -15,8 +15,7 @@ from mt.metrics import METRICS
 from mt.metrics.base import Settings
 from mt.models.attention import ATTENTIONS
 from mt.models.attention.mocha import MoChAConfig
-from mt.search.config import BeamConfig
-from mt.search.revision import revised_search
+from mt.search.config import BeamConfig, revised_search
 
 CHOICES = f"choices: {', '.join(sorted(Config.model_fields))}"
 

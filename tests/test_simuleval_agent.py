@@ -9,8 +9,7 @@ import pytest
 from mt import simuleval_agent
 from mt.decoding.load import load
 from mt.errors import UserError
-from mt.search.config import BeamConfig, OnlineConfig, SearchConfig
-from mt.search.revision import revised_search
+from mt.search.config import BeamConfig, OnlineConfig, SearchConfig, revised_search
 from mt.simuleval_agent import Interpreter, add_args, chosen
 
 WAIT_2 = revised_search(OnlineConfig(max_extra=7), {"name": "wait_k", "k": 2})

@@ -13,9 +13,8 @@ from mt.cli.startup import loading
 from mt.common.backdrop import PlotFormat
 from mt.decoding.load import ENGINES, folders, load
 from mt.errors import UserError, nearest
-from mt.search.config import PRECISIONS, SEARCHES, SearchConfig
+from mt.search.config import PRECISIONS, SEARCHES, SearchConfig, revised_search
 from mt.search.options import Utility
-from mt.search.revision import revised_search
 
 if TYPE_CHECKING:
     from mt.decoding.translator import Translator

@@ -22,8 +22,7 @@ from mt.common.terminal import say
 from mt.decoding.load import repository_of
 from mt.errors import UserError, reported
 from mt.metrics.latency import LatencyUnit
-from mt.search.config import is_online
-from mt.search.revision import revised_search
+from mt.search.config import is_online, revised_search
 from mt.text_io import read_parallel
 
 TRANSLATE = """Translate a file or standard input, one text a line, to standard output.
@@ -109,7 +108,7 @@ def stream(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     with reported(), in_flags():
         from mt.decoding.streaming.live import translate_live
-        from mt.search.revision import online_search
+        from mt.search.config import online_search
 
         translator = load_translator(options)
         search = chosen_search(options, online_search(translator.config.search))

@@ -14,7 +14,7 @@ from mt.common.options import as_typed, flat, parse
 from mt.config import Config
 from mt.errors import UserError, shown
 from mt.models.config import ModelConfig
-from mt.search.revision import revised_search, with_default_limits
+from mt.search.config import revised_search, with_default_limits
 
 _RESUMABLE_TRAINING = (
     *("epochs", "max_updates", "patience", "average_checkpoints", "save_every", "log_every"),

@@ -17,9 +17,8 @@ from mt.device import autocast
 from mt.distributed import ALONE, ProcessGroup
 from mt.errors import UserError
 from mt.models.seq2seq import Loss
-from mt.search.config import wait_k_of
+from mt.search.config import revised_search, wait_k_of
 from mt.search.hypothesis import Hypothesis, Windows
-from mt.search.revision import revised_search
 
 # Teacher forcing: the loss and the attention of a model that reads the targets as they are.
 

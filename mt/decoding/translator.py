@@ -14,11 +14,10 @@ from mt.decoding.minimum_bayes_risk import ranking
 from mt.decoding.network import Network, decode_rows
 from mt.decoding.translation import Translation
 from mt.errors import UserError, invalid_choice
-from mt.search.config import SearchConfig, is_online
+from mt.search.config import SearchConfig, is_online, n_best_search, online_search, require_search, with_default_limits
 from mt.search.hypothesis import EMPTY, Hypothesis
 from mt.search.online import OnlineHypothesis
 from mt.search.options import MAX_BEAM_SIZE
-from mt.search.revision import n_best_search, online_search, require_search, with_default_limits
 
 # Refusals of sources that are too long: texts by their words, encoded rows by the positions that a model reads.
 

@@ -18,8 +18,7 @@ from mt.evaluation.teacher_forcing import teacher_forced_pass
 from mt.metrics.base import Score
 from mt.metrics.latency import Instance, LatencyUnit, score_latency
 from mt.metrics.repetition import repeated_trigrams, text_statistics
-from mt.search.config import SearchConfig, is_online, wait_k_of
-from mt.search.revision import revised_search
+from mt.search.config import SearchConfig, is_online, revised_search, wait_k_of
 from mt.text_io import comparable
 
 # Makes the log of online decoding that the field's tools read: sentences with delays.

@@ -26,7 +26,7 @@ from mt.models.frontends import WordVectors
 from mt.models.seq2seq import Seq2Seq
 from mt.models.weights import Form
 from mt.onnx import ENCODER, FORMAT, MANIFEST, STEP, Manifest
-from mt.search.revision import revised_search
+from mt.search.config import revised_search
 from mt.storage import write_json
 from mt.trees import tensors_of, with_tensors
 

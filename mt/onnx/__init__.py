@@ -13,8 +13,7 @@ from mt.data.dataset import DatasetConfig
 from mt.errors import UserError, message_of
 from mt.search.config import SearchConfig
 from mt.search.constraints import Forbidden
-from mt.search.draws import Draws
-from mt.search.faults import non_finite_scores_error
+from mt.search.draws import Draws, non_finite_scores_error
 from mt.search.hypothesis import NEVER_CHOSEN
 from mt.search.stepper import Step
 from mt.step import Attended

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from mt.kernels.largest import largest
-from mt.search.faults import non_finite_scores_error
+from mt.search.draws import non_finite_scores_error
 from mt.search.hypothesis import NEVER_CHOSEN
 
 

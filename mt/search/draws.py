@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mt.errors import UserError
 from mt.search.constraints import Forbidden
-from mt.search.faults import non_finite_scores_error
 from mt.search.hypothesis import NEVER_CHOSEN
 
 
@@ -36,3 +36,11 @@ class Draws(NamedTuple):
         pairs = zip(sums, thresholds, strict=True)
         tokens = np.stack([row.searchsorted(thresholds_of_row, side="right") for row, thresholds_of_row in pairs])
         return np.take_along_axis(log_probs, tokens, 1), tokens
+
+
+def non_finite_scores_error() -> UserError:
+    """Returns the error for scores of next tokens that are not finite."""
+    return UserError(
+        "the model's scores for the next token are not finite numbers (NaN or infinity): its training has diverged "
+        "or its weights are damaged; decode with an earlier checkpoint, or train again with a lower learning rate"
+    )

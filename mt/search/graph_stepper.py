@@ -18,7 +18,7 @@ from mt.search.best_tokens import best_tokens, packed, top_k, unpacked
 from mt.search.constraints import Forbidden
 from mt.search.draws import Draws
 from mt.search.stepper import Step
-from mt.search.torch_stepper import Predict
+from mt.search.torch_stepper import Predict, TorchStepper
 from mt.step import Attended
 from mt.trees import map_tensors, select_rows, tensors_of
 
@@ -28,8 +28,8 @@ MANY = 256
 """Rows from which on a step takes longer to compute than to start: fewer are recorded where most are of no use."""
 
 
-class GraphStepper:
-    """Steps of a soft attention, without draws; see `mt.search.stepper.Stepper`."""
+class GraphStepper(TorchStepper):
+    """A `TorchStepper` of a soft attention whose steps are recorded; it draws nothing."""
 
     def __init__(
         self,
@@ -47,14 +47,9 @@ class GraphStepper:
             predict, memory, state, sentences, device: as of `TorchStepper`.
             width: the most hypotheses of a sentence, and the most next tokens that are asked for.
         """
-        self._predict = predict
-        self._memory = memory
-        self._state = state
-        self._device = device
+        super().__init__(predict, memory, state, sentences, device)
         self._width = width
         self._record = record
-        self._sentences = np.arange(sentences)
-        """[N]: the sentence of each hypothesis of the last step, rising."""
         self._rows = np.arange(sentences)
         """[N]: the row of each hypothesis of the last step."""
         self._present = self._sentences

@@ -16,8 +16,7 @@ from mt.evaluation.report import report, samples, table, variant, weights_name
 from mt.evaluation.score import evaluate
 from mt.metrics.alignment import parse_pharaoh
 from mt.models.seq2seq import Seq2Seq
-from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig
-from mt.search.revision import revised_search
+from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig, revised_search
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from mt.models.attention.global_ import SoftmaxAttention, as_dot_products
 from mt.models.attention.mocha import Chunkwise
 from mt.models.attention.monotonic import Monotonic
 from mt.models.decoders import DECODERS, Decoder, DecoderParts
-from mt.models.decoders.recurrence import Recurrence
+from mt.models.decoders.base import Recurrence
 from mt.models.encoders import Encoded, Encoder
 from mt.models.frontends import Embedding, EmbeddingConfig, Frontend
 from tests.marks import exhaustive

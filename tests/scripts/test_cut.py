@@ -14,8 +14,7 @@ from mt.checkpoint import load_config
 from mt.cli.start import continued_config, resumed_config
 from mt.data.corpus import Corpus
 from mt.evaluation.report import report, table
-from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig
-from mt.search.revision import revised_search
+from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig, revised_search
 from mt.training.start import begin, resume
 from mt.training.train import train_and_test
 

@@ -10,10 +10,10 @@ from mt.search.config import (
     OnlineConfig,
     WaitKConfig,
     decode,
+    revised_search,
 )
 from mt.search.limits import MAX_LENGTH
 from mt.search.online import OnlineHypothesis
-from mt.search.revision import revised_search
 from tests.search.searches import beam, greedy, stepper
 
 

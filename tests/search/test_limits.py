@@ -5,9 +5,17 @@ import pytest
 import torch
 
 from mt.errors import UserError
-from mt.search.config import SEARCHES, BeamConfig, GreedyConfig, OnlineConfig, WaitKConfig, decode
+from mt.search.config import (
+    SEARCHES,
+    BeamConfig,
+    GreedyConfig,
+    OnlineConfig,
+    WaitKConfig,
+    decode,
+    revised_search,
+    with_default_limits,
+)
 from mt.search.limits import fit_length_limits
-from mt.search.revision import revised_search, with_default_limits
 from tests.search.searches import stepper
 
 

@@ -18,9 +18,8 @@ from pydantic import BaseModel
 from torch import Tensor
 
 from mt.kernels.linear import Linear
-from mt.models.attention import AttentionStep, State
-from mt.models.decoders.base import Decoder, DecoderMemory, DecoderParts, DecoderQuery
-from mt.models.decoders.recurrence import RecurrenceConfig
+from mt.models.attention.base import AttentionStep, State
+from mt.models.decoders.base import Decoder, DecoderMemory, DecoderParts, DecoderQuery, RecurrenceConfig
 
 
 class BahdanauConfig(RecurrenceConfig):

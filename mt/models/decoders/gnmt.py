@@ -15,9 +15,8 @@ from pydantic import BaseModel, Field
 from torch import Tensor, nn
 
 from mt.kernels.linear import Linear
-from mt.models.attention import AttentionOutput, AttentionStep, State
-from mt.models.decoders.base import Decoder, DecoderMemory, DecoderParts, DecoderQuery
-from mt.models.decoders.recurrence import Recurrence, RecurrenceConfig
+from mt.models.attention.base import AttentionOutput, AttentionStep, State
+from mt.models.decoders.base import Decoder, DecoderMemory, DecoderParts, DecoderQuery, Recurrence, RecurrenceConfig
 
 Layers = tuple[tuple[Tensor, ...], ...]
 """The state of each layer, each part [B, 1, H]."""

@@ -18,8 +18,7 @@ from mt.kernels.input_feeding import DotProductAttention, Weights, input_feeding
 from mt.kernels.linear import Linear
 from mt.models.attention.base import AttentionOutput, AttentionStep, State
 from mt.models.attention.global_ import as_dot_products
-from mt.models.decoders.base import Decoder, DecoderMemory, DecoderParts, DecoderQuery
-from mt.models.decoders.recurrence import RecurrenceConfig
+from mt.models.decoders.base import Decoder, DecoderMemory, DecoderParts, DecoderQuery, RecurrenceConfig
 
 
 class LuongConfig(RecurrenceConfig):

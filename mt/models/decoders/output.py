@@ -14,29 +14,18 @@ With a vocabulary of words the unknown ones of a source have ids after those of 
 own, for which p_vocabulary is 0.
 """
 
-import warnings
-
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
-from mt.common.options import Options
 from mt.errors import UserError
 from mt.kernels.cross_entropy import Mixture
 from mt.kernels.linear import Linear
 from mt.kernels.precision import result_dtype
-from mt.models.attention import AttentionOutput, AttentionStep, Memory
-from mt.models.frontends import Embedding
+from mt.models.attention.base import AttentionOutput, AttentionStep, Memory
+from mt.models.frontends.embedding import Embedding
 from mt.step import Attended
-
-with warnings.catch_warnings():
-    # The name is also that of a method of pydantic 1, which `model_copy` has replaced.
-    warnings.filterwarnings("ignore", message='Field name "copy"')
-
-    class CopyOptions(Options):
-        copy: bool = False  # type: ignore[assignment]
-        """Whether a token may also be copied from the source, by the attention's weights (See et al. 2017)."""
 
 
 class OutputLayer(Linear):

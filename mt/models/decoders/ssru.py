@@ -19,9 +19,8 @@ from torch import Tensor, nn
 from mt.common.options import MAX_SIZE
 from mt.kernels.linear import Linear
 from mt.models import ssru
-from mt.models.attention import AttentionOutput, AttentionStep, State
-from mt.models.decoders.base import Decoder, DecoderMemory, DecoderParts, DecoderQuery
-from mt.models.decoders.recurrence import FirstState, LayersConfig
+from mt.models.attention.base import AttentionOutput, AttentionStep, State
+from mt.models.decoders.base import Decoder, DecoderMemory, DecoderParts, DecoderQuery, FirstState, LayersConfig
 
 Cells = tuple[Tensor, ...]
 """c of each block, [B, H]."""
