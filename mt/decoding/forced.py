@@ -121,7 +121,7 @@ def _aligned(
     network = translator.network.in_torch()
     max_tokens = translator.config.search.batch_tokens
     for indices, loss in forced_rows(network, rows, ids, hard=hard, wait_k=wait_k_of(search), max_tokens=max_tokens):
-        scores = (-loss.token_losses.sum(1)).tolist()
+        scores = (-loss.token_losses.double().sum(1)).tolist()
         for i, weights, score in zip(indices, loss.attention.weights.cpu(), scores, strict=True):
             windows = Windows.whole(weights[: len(ids[i])].clone().numpy())
             forced = Hypothesis(tuple(ids[i]), score, score, windows)

@@ -31,11 +31,11 @@ class _Ranking(NamedTuple):
     n_best: int
 
     def score(self, log_prob: float, length: int) -> float:
-        """Returns log-probability over length penalty, in float32 as the model's numbers."""
-        return float(np.float32(log_prob) / self.divisor(length))
+        """Returns log-probability over length penalty."""
+        return log_prob / self.divisor(length)
 
-    def divisor(self, length: int) -> np.float32:
-        return np.float32(penalty(length, self.length_penalty))
+    def divisor(self, length: int) -> float:
+        return penalty(length, self.length_penalty)
 
 
 class _Open(NamedTuple):
@@ -123,7 +123,7 @@ def _extended(
 
     length: tokens of a hypothesis with the new one. costs: what hypotheses pay for their attention, this step's too.
     """
-    offsets = None if costs is None else ranking.divisor(length) * np.array(costs.going, np.float32)
+    offsets = None if costs is None else ranking.divisor(length) * np.array(costs.going)
     log_probs_of_sentences, orders = _ranked(opened, step, offsets)
     tokens = step.tokens.tolist()
     width = step.tokens.shape[1]
@@ -166,8 +166,8 @@ def _ranked(opened: _Open, step: Step, offsets: np.ndarray | None) -> tuple[list
 
     offsets: [N], taken from the log-probabilities of a hypothesis' extensions before they are compared.
     """
-    # In float32, as the model's numbers.
-    values = np.array(opened.log_probs, np.float32)[:, None] + step.log_probs
+    # In float64: the sum over a long hypothesis would lose in float32 what its last tokens differ by.
+    values = np.array(opened.log_probs)[:, None] + step.log_probs
     log_probs = _by_sentence(values, opened.counts)
     if log_probs.shape[1] == 1:
         return log_probs.tolist(), [[0]] * len(log_probs)
@@ -176,10 +176,10 @@ def _ranked(opened: _Open, step: Step, offsets: np.ndarray | None) -> tuple[list
 
 
 def _by_sentence(values: np.ndarray, counts: list[int]) -> np.ndarray:
-    """Returns values [N, K] of hypotheses as one row for each sentence, filled up with -inf."""
+    """Returns values [N, K] of hypotheses, float64, as one row for each sentence, filled up with -inf."""
     widest = max(counts)
     if widest * len(counts) > len(values):
-        grid = np.full((len(counts), widest, values.shape[1]), -np.inf, np.float32)
+        grid = np.full((len(counts), widest, values.shape[1]), -np.inf)
         grid[np.arange(widest) < np.array(counts)[:, None]] = values
         values = grid
     return values.reshape(len(counts), -1)

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from mt.errors import UserError
-from mt.kernels.cross_entropy import Mixture
+from mt.kernels.cross_entropy import LEAST_SHARE, Mixture
 from mt.kernels.linear import Linear
 from mt.kernels.precision import result_dtype
 from mt.models.attention.base import AttentionOutput, AttentionStep, Memory
@@ -96,6 +96,8 @@ class Copying(nn.Module):
     ) -> tuple[Float[Tensor, "*N"], Float[Tensor, "*N"]]:
         """Returns the probability that a token is generated, which is never 0, and what weights count for as copies."""
         logit = self.gate(torch.cat((readout, context.to(readout.dtype)), -1))[..., 0].to(weights.dtype)
+        # A share of 0 would have no logarithm. What is cut off keeps its gradient, so that a gate can come back.
+        logit = logit + (logit.clamp(-LEAST_SHARE, LEAST_SHARE) - logit).detach()
         generated = logit.sigmoid()
         copied = (-logit).sigmoid()
         if self.mass_preservation:
