@@ -178,6 +178,25 @@ def test_a_token_that_is_hardly_ever_generated_is_as_probable_in_steps_as_in_tra
             assert (forced < -16).all()
 
 
+@pytest.mark.parametrize("bias", [-300.0, 300.0])
+@pytest.mark.parametrize("name", ["general", "mocha"])
+def test_a_gate_that_is_all_but_closed_leaves_every_score_a_number(name, bias, pairs, shake) -> None:
+    """Of a share that is rounded to 0 the logarithm is not, nor the sum with that of a token that is not copied."""
+    model = shake(built(ATTENTIONS[name].Config()))
+    gate = model.decoder.copying.gate
+    with torch.no_grad():
+        gate.bias.fill_(bias)
+        memory = model.encode(pairs.source, pairs.source_mask)
+        log_probs = model.step(pairs.target_in[:, 0], memory, model.init_state(memory)).log_probs()
+    losses = model(pairs)
+    losses.sum.backward()
+    forced = -losses.token_losses[:, 0]
+    assert log_probs.isfinite().all() and forced.isfinite().all()
+    torch.testing.assert_close(log_probs.gather(1, pairs.target_out[:, :1])[:, 0], forced, atol=1e-5, rtol=1e-6)
+    # Where only generating could have been right, the gate is told so.
+    assert gate.bias.grad.isfinite().all() and (bias > 0 or float(gate.bias.grad) < -1)
+
+
 @pytest.mark.parametrize("name", ["monotonic", "mocha"])
 def test_where_weights_sum_to_more_than_1_by_rounding_the_generator_keeps_its_share(name, pairs, shake) -> None:
     """An absorbing attention that selects all but surely, with a gate near -25: a share must not fall to 0 or below."""

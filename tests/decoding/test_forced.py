@@ -1,0 +1,59 @@
+"""The scores of forced targets are sums over their tokens, however many these are."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import mt
+from mt.decoding.forced import forced_rows
+from mt.decoding.torch_network import TorchNetwork
+from mt.evaluation.likelihood import likelihoods
+from mt.models.attention import ATTENTIONS
+from mt.models.config import ModelConfig
+from mt.models.decoders import DECODERS
+from mt.models.frontends import EmbeddingConfig
+from mt.models.seq2seq import Seq2Seq
+from mt.search.config import BeamConfig
+from mt.step import EOS
+from tests.decoding.decoded import decode_ids
+
+VOCABULARY = 50
+
+
+@pytest.mark.parametrize("copy", [False, True])
+@pytest.mark.parametrize("attention", ["general", "mocha"])
+def test_of_150_tokens_a_beam_s_score_is_the_forced_one(attention: str, copy: bool) -> None:
+    """Summed in float32, it would be off by more than 1e-4."""
+    config = ModelConfig(
+        embedding=EmbeddingConfig(embedding_dim=8, dropout=0.0),
+        encoder={"name": "lstm", "hidden_size": 12},
+        decoder=DECODERS["luong"].Config(hidden_size=12, readout_size=8, copy=copy, dropout=0.0),
+        attention=ATTENTIONS[attention].Config(),
+    )
+    model = Seq2Seq(config, VOCABULARY, VOCABULARY).eval()
+    generator = torch.Generator().manual_seed(1)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.normal_(0, 0.2, generator=generator)
+        model.decoder.output.bias[EOS] = -100.0
+    sources = [np.arange(4, 4 + length) for length in (7, 20)]
+    search = BeamConfig(beam_size=4, n_best=4, max_length=150, length_penalty=0.0, no_repeat_ngram_size=2)
+    decoded = decode_ids(model, sources, search, vocab_size=VOCABULARY, precision="fp32")
+    pairs = [(source, found) for source, of_source in zip(sources, decoded, strict=True) for found in of_source]
+    assert {len(found.tokens) for _, found in pairs} == {150}
+    rows, targets = [source for source, _ in pairs], [found.tokens for _, found in pairs]
+    network = TorchNetwork(model, vocab_size=VOCABULARY)
+    batches = forced_rows(network, rows, targets, hard=model.supports_hard, max_tokens=1000, wait_k=None)
+    for indices, loss in batches:
+        for i, forced in zip(indices, -loss.token_losses.double().sum(1), strict=True):
+            assert pairs[i][1].score == pytest.approx(float(forced), abs=1e-5)
+
+
+def test_an_alignment_s_score_is_the_likelihood_of_a_long_target(trained: Path) -> None:
+    translator = mt.load(trained, device="cpu")
+    source, target = "two dogs find bridges", "zwei Hunde finden Brücken " * 40
+    [text] = likelihoods(translator, [source], [target], length_penalty=0)
+    assert len(text.tokens) == 161
+    assert translator.align(source, target).score == pytest.approx(text.log_prob, abs=1e-9)
