@@ -58,9 +58,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Leaves what is marked as slow or exhaustive to the full run, unless somebody chooses by marks."""
     if config.getoption("full") or config.option.markexpr:
         return
-    left = [item for item in items if any(item.get_closest_marker(name) for name in ("slow", "exhaustive"))]
-    config.hook.pytest_deselected(items=left)
-    items[:] = [item for item in items if item not in set(left)]
+    left = {item for item in items if item.get_closest_marker("slow") or item.get_closest_marker("exhaustive")}
+    config.hook.pytest_deselected(items=[*left])
+    items[:] = [item for item in items if item not in left]
 
 
 @pytest.hookimpl(wrapper=True)

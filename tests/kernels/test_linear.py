@@ -38,7 +38,8 @@ def layouts(rows: int, columns: int) -> list[Tensor]:
     return [drawn(rows, columns), drawn(columns, rows).T, drawn(rows, columns + 3)[:, 1:-2]]
 
 
-@combined(compute=[plain, pytest.param(few_rows, marks=compiled)], rows=range(FEW + 2), outputs=[1, 33])
+@pytest.mark.parametrize("compute", [plain, pytest.param(few_rows, marks=compiled)])
+@combined(rows=range(FEW + 2), outputs=[1, 33])
 @torch.no_grad()
 def test_products(compute: linear.Strategy, rows: int, outputs: int) -> None:
     for weight, given, bias in itertools.product(layouts(outputs, 7), layouts(rows, 7), (None, drawn(outputs))):
