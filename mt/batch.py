@@ -28,7 +28,7 @@ class Batch(NamedTuple):
     """[N] int64: the source of each of N targets, where these are not the B targets of the sources, one each."""
     weights: Tensor | None = None
     """[N] float32: by which each target counts in the loss, also less than nothing; None: 1."""
-    agreement: float = 0.0
+    r_drop_weight: float = 0.0
     """Above 0, its second half repeats the first, and the predictions of the two are to agree: by this it counts in the
     loss how far apart they are."""
 
@@ -40,9 +40,9 @@ class Batch(NamedTuple):
         """Returns the batch in memory from which a GPU copies while it computes; itself where there is no GPU."""
         return self._each(torch.Tensor.pin_memory) if torch.cuda.is_available() else self
 
-    def twice(self, agreement: float) -> Self:
+    def twice(self, r_drop_weight: float) -> Self:
         """Returns every example twice, in two halves whose predictions are to agree."""
-        return self._each(lambda tensor: torch.cat((tensor, tensor)))._replace(agreement=agreement)
+        return self._each(lambda tensor: torch.cat((tensor, tensor)))._replace(r_drop_weight=r_drop_weight)
 
     def _each(self, change: Callable[[Tensor], Tensor]) -> Self:
         parts = self._asdict().items()

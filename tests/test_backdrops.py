@@ -124,5 +124,5 @@ def test_a_picture_is_drawn_on_where_its_places_are_a_square():
     result = field.backdrop(pixels, 64, None)
     assert result is not None and result.grid == (8, 8) and np.array_equal(result.pixels, pixels)
     assert field.backdrop(pixels, 60, None) is None and field.backdrop(pixels, 0, None) is None
-    read = field.read(pixels, 64, None, "word", None)
-    assert read.backdrop is not None and read.backdrop().grid == (8, 8)
+    described = field.describe(pixels, 64, None, "word", None)
+    assert described.backdrop is not None and described.backdrop().grid == (8, 8)

@@ -240,7 +240,7 @@ class Translator:
     def read_source(self, row: Row, source: Raw | None) -> ReadSource:
         """Returns what a translation says of its source. source: what the row was made of, where that is known."""
         (encoded_length,) = self.network.encoded_lengths([self.field.length(row)])
-        return self.field.read(row, encoded_length, self.tokenizers_of(source).source, self.link_unit, source)
+        return self.field.describe(row, encoded_length, self.tokenizers_of(source).source, self.link_unit, source)
 
     @property
     def numbers_words(self) -> bool:

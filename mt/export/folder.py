@@ -11,7 +11,7 @@ from mt.common.about import DISTRIBUTION
 from mt.common.input_files import read_text, reason
 from mt.errors import UserError, explained, invalid_choice
 from mt.evaluation.report import origin
-from mt.models.weights import FORMS, Form, narrowed, writing
+from mt.models.weights import FORMS, Form, to_storage_dtype, writing
 from mt.storage import refuse_link, replaced_folder, write_json, write_text
 
 Format = Literal["safetensors", "onnx"]
@@ -51,7 +51,7 @@ def export(
             else:
                 names = {name for name, _ in model.named_parameters(remove_duplicate=False)}
                 with writing(folder):
-                    save_file(narrowed(load_file(source / MODEL), dtype, names), draft / MODEL)
+                    save_file(to_storage_dtype(load_file(source / MODEL), dtype, names), draft / MODEL)
                 (draft / MODEL).chmod((draft / CONFIG).stat().st_mode)  # safetensors lets nobody else read its files
                 seal(draft, About(**meta.model_dump(include=set(About.model_fields))))
             # Not among the files whose sums are kept: people may edit it.

@@ -30,8 +30,8 @@ class Mixture(NamedTuple):
     other: Tensor
     """[B, T], not negative."""
     parts: Tensor | None = None
-    """[B, T, S]: the probability of each of S places that the other may be from, whatever the target; for `agreement`
-    alone."""
+    """[B, T, S]: the probability of each of S places that the other may be from, whatever the target; for
+    `r_drop_weight` alone."""
     known: Tensor | None = None
     """[B, T] bool: whether the softmax has the target. Else p = other, taken for exp(-LEAST_SHARE) at least; None:
     always."""
@@ -105,13 +105,13 @@ def distance(parts: Float[Tensor, "N T S"], mask: Bool[Tensor, "N T"]) -> Float[
     return ((p - q) * (log_p - log_q)).sum(-1)[mask[: len(p)]].sum() / 2
 
 
-def side_by_side(halves: Shaped[Tensor, "N T *sizes"]) -> Shaped[Tensor, "N//2 2*T *sizes"]:
+def interleave_halves(halves: Shaped[Tensor, "N T *sizes"]) -> Shaped[Tensor, "N//2 2*T *sizes"]:
     """Returns the tokens of the first half of the sequences, each followed by its fellow of the second."""
     return halves.unflatten(0, (2, -1)).movedim(0, 2).flatten(1, 2)
 
 
-def one_below_the_other(tokens: Float[Tensor, "N T"]) -> Float[Tensor, "2*N T//2"]:
-    """Takes `side_by_side` back."""
+def separate_halves(tokens: Float[Tensor, "N T"]) -> Float[Tensor, "2*N T//2"]:
+    """Takes `interleave_halves` back."""
     return tokens.unflatten(1, (-1, 2)).movedim(2, 0).flatten(0, 1)
 
 
@@ -131,7 +131,7 @@ def token_losses(
     *,
     smoothing: float = 0.0,
     mixture: Mixture | None = None,
-    agreement: float = 0.0,
+    r_drop_weight: float = 0.0,
 ) -> tuple[Float[Tensor, ""], Float[Tensor, "B T"]]:
     """Returns the sum over real tokens of the cross entropy, in nats, float32; and that of each token, [B, T], 0 on
     padding, not smoothed and without a gradient.
@@ -141,27 +141,27 @@ def token_losses(
     smoothing: the share of probability given to all tokens alike (Szegedy et al. 2016, section 7); with a mixture, what
     is smoothed is its softmax: (1 - smoothing) * -log p(target) + smoothing * mean over tokens of -log softmax.
     mixture: what the targets' probabilities are, where they are not the softmax's.
-    agreement: above 0, the second half of the sequences repeats the first, and the sum has so many times
+    r_drop_weight: above 0, the second half of the sequences repeats the first, and the sum has so many times
     (KL(p || q) + KL(q || p)) / 2 of what the two say of each token (Liang et al. 2021), without weights: of the
     softmaxes p and q, or with a mixture of the shares of these and the parts (`mt.kernels.cross_entropy`).
 
     Differentiable once. Products are computed in the type of autocast, or of `readouts`; softmax and sums in float32.
     """
-    if agreement:
-        apart = 0.0 if mixture is None or mixture.parts is None else agreement * distance(mixture.parts, mask)
-        readouts, targets, mask = map(side_by_side, (readouts, targets, mask))
+    if r_drop_weight:
+        divergence = 0.0 if mixture is None or mixture.parts is None else r_drop_weight * distance(mixture.parts, mask)
+        readouts, targets, mask = map(interleave_halves, (readouts, targets, mask))
     device = readouts.device.type
     if torch.is_autocast_enabled(device):
         readouts = readouts.to(torch.get_autocast_dtype(device))
-    rest = smoothing, agreement, torch.is_grad_enabled()
-    mixing = None if mixture is None else _stacked(mixture, twice=agreement > 0)
+    rest = smoothing, r_drop_weight, torch.is_grad_enabled()
+    mixing = None if mixture is None else _stacked(mixture, twice=r_drop_weight > 0)
     weights = None if sequence_weights is None else sequence_weights[:, None].expand(mask.shape)
     if device == "cpu":
         mixing = None if mixing is None else mixing[:, mask]
         weights = None if weights is None else weights[mask]
         total, each = _TokenLosses.apply(readouts[mask], weight, bias, targets[mask], None, weights, mixing, *rest)
         each = each.new_zeros(mask.shape).masked_scatter(mask, each)
-        return (total + apart, one_below_the_other(each)) if agreement else (total, each)
+        return (total + divergence, separate_halves(each)) if r_drop_weight else (total, each)
     # A GPU would be waited for, to know how many are real, for longer than the few others take.
     real = mask.flatten().to(weight.dtype)
     mixing = None if mixing is None else mixing.flatten(1)
@@ -169,15 +169,15 @@ def token_losses(
     rows = readouts.flatten(0, 1), weight, bias, targets.flatten(), real, weights, mixing
     total, each = _TokenLosses.apply(*rows, *rest)
     each = each.view(mask.shape)
-    return (total + apart, one_below_the_other(each)) if agreement else (total, each)
+    return (total + divergence, separate_halves(each)) if r_drop_weight else (total, each)
 
 
 def _stacked(mixture: Mixture, *, twice: bool) -> Tensor:
-    """Returns [3, B, T]: share, other, and 1 or 0, whether the softmax has the target; `side_by_side` if twice."""
+    """Returns [3, B, T]: share, other, and 1 or 0, whether the softmax has the target; `interleave_halves` if twice."""
     share = mixture.share
     known = torch.ones_like(share) if mixture.known is None else mixture.known.to(share.dtype)
     parts = share, mixture.other, known
-    return torch.stack([*map(side_by_side, parts)] if twice else parts)
+    return torch.stack([*map(interleave_halves, parts)] if twice else parts)
 
 
 class _TokenLosses(Function):
@@ -192,11 +192,11 @@ class _TokenLosses(Function):
         weights: Tensor | None,
         mixture: Tensor | None,
         smoothing: float,
-        agreement: float,
+        r_drop_weight: float,
         differentiable: bool,
     ) -> tuple[Tensor, Tensor]:
         """real: [N], 1 or 0, whether each row counts; None: 1. weights: [N], how much, 0 where it does not; None: 1.
-        mixture: [3, N], see `mixed`; None: 1, 0 and 1. agreement: above 0, rows 2 n and 2 n + 1 are of one token."""
+        mixture: [3, N], see `mixed`; None: 1, 0, 1. r_drop_weight: above 0, rows 2 n and 2 n + 1 are of one token."""
         weight_cast = weight.to(readouts.dtype)
         grad_readouts = torch.empty_like(readouts)
         grad_weight = torch.zeros_like(weight)
@@ -205,7 +205,7 @@ class _TokenLosses(Function):
         each = weight.new_empty(len(readouts))
         loss = weight.new_zeros(())
         for rows, new in _blocks(readouts):
-            again = new.start - rows.start  # rows that have been in the block before
+            overlap = new.start - rows.start  # rows that have been in the block before
             block = readouts[rows]
             wanted = targets[rows, None]
             log_probs = matrix_product(block, weight_cast.T, bias.to(readouts.dtype)).to(weight.dtype).log_softmax(-1)
@@ -217,17 +217,17 @@ class _TokenLosses(Function):
             generated = None
             if mixture is not None:
                 predicted, generated, grad_mixed[:, rows] = mixed(predicted, mixture[:, rows], smoothing, counts, share)
-            each[new] = -predicted[again:, 0]
-            _add_loss(loss, each[new], log_probs[again:], smoothing, None if weights is None else weights[new])
+            each[new] = -predicted[overlap:, 0]
+            _add_loss(loss, each[new], log_probs[overlap:], smoothing, None if weights is None else weights[new])
             shares = None if mixture is None else (mixture[0, rows], grad_mixed[0, rows])
-            apart = _add_divergences(loss, log_probs, shares, counts, again, agreement) if agreement else None
+            divergence_grad = _add_divergences(loss, log_probs, shares, counts, overlap, r_drop_weight)
             if not differentiable:
                 continue
-            grad = _gradient(log_probs, wanted, smoothing, generated, share, apart)
-            grad[:again] = 0
+            grad = _gradient(log_probs, wanted, smoothing, generated, share, divergence_grad)
+            grad[:overlap] = 0
             grad_bias += grad.sum(0)
             grad_cast = grad.to(readouts.dtype)
-            grad_readouts[new] = _grad_readouts(grad_cast, weight_cast)[again:]
+            grad_readouts[new] = _grad_readouts(grad_cast, weight_cast)[overlap:]
             _add_product(grad_weight, grad_cast.T, block)
         ctx.save_for_backward(grad_readouts, grad_weight, grad_bias, grad_mixed)
         ctx.mark_non_differentiable(each)
@@ -254,19 +254,22 @@ def _add_divergences(
     log_probs: Tensor,
     shares: tuple[Tensor, Tensor] | None,
     counts: Tensor | None,
-    again: int,
-    agreement: float,
-) -> Tensor:
-    """Adds the divergences of rows from `again` on to the total, and returns the gradient of all in the logits, [n, V].
-    shares: those of a mixture, [n], and their gradient, to which theirs is added. counts: as of `mixed`."""
+    overlap: int,
+    r_drop_weight: float,
+) -> Tensor | None:
+    """Adds the divergences of rows from `overlap` on to the total. Returns the gradient of all in the logits, [n, V];
+    None where the weight is 0. shares: those of a mixture, [n], and their gradient, to which theirs is added. counts:
+    as of `mixed`."""
+    if not r_drop_weight:
+        return None
     share = None if shares is None else shares[0][:, None]
     if share is not None and counts is not None:
         share = share.where(counts > 0, 1.0)  # as the log-probabilities of what does not count are 0
-    apart, grad, grad_share = divergences(log_probs, share)
-    total += agreement * apart[again // 2 :].sum()
+    divergence, grad, grad_share = divergences(log_probs, share)
+    total += r_drop_weight * divergence[overlap // 2 :].sum()
     if shares is not None:
-        shares[1].add_(grad_share[:, 0], alpha=agreement)
-    return grad.mul_(agreement)
+        shares[1].add_(grad_share[:, 0], alpha=r_drop_weight)
+    return grad.mul_(r_drop_weight)
 
 
 def _gradient(
@@ -275,11 +278,11 @@ def _gradient(
     smoothing: float,
     generated: Tensor | None,
     counts: Tensor | None,
-    apart: Tensor | None,
+    divergence_grad: Tensor | None,
 ) -> Tensor:
     """Returns the gradient of the logits [N, V], in the place of their log-probabilities. wanted: [N, 1] tokens.
     generated: [N, 1], the softmax's part in each target's probability; None: all. counts: [N, 1], what each row counts;
-    None: 1. apart: [N, V], the gradient of what else the logits cost; None: nothing."""
+    None: 1. divergence_grad: [N, V], the gradient of what else the logits cost; None: nothing."""
     grad = log_probs.exp_()
     if generated is not None:
         part = (1 - smoothing) * generated
@@ -288,8 +291,8 @@ def _gradient(
         grad -= smoothing / grad.shape[1]
     taken = grad.new_full(wanted.shape, smoothing - 1) if generated is None else -part
     grad.scatter_add_(1, wanted, taken)
-    if apart is not None:
-        grad += apart
+    if divergence_grad is not None:
+        grad += divergence_grad
     return grad if counts is None else grad.mul_(counts)
 
 

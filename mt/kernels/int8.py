@@ -85,7 +85,7 @@ class Int8Matrix:
     def __call__(self, rows: Float[Tensor, "*N I"], bias: Float[Tensor, " O"] | None) -> Float[Tensor, "*N O"]:
         """`torch.nn.functional.linear`, rounded."""
         flat = rows if rows.dim() == 2 else rows.flatten(0, -2)
-        steps, scale = steps_of_rows(flat)
+        steps, scale = quantize_rows(flat)
         products = self._multiply(steps)
         products = products.mul_(scale) if bias is None else torch.addcmul(bias, products, scale, out=products)
         return products if rows.dim() == 2 else products.view(*rows.shape[:-1], -1)
@@ -132,7 +132,7 @@ def rounded(rows: Float[Tensor, "N I"], most: int = MOST) -> tuple[Int8[Tensor, 
     return (rows / scale).round_().to(torch.int8), scale
 
 
-def steps_of_rows(rows: Float[Tensor, "N I"]) -> tuple[UInt8[Tensor, "N I"], Float[Tensor, "N 1"]]:
+def quantize_rows(rows: Float[Tensor, "N I"]) -> tuple[UInt8[Tensor, "N I"], Float[Tensor, "N 1"]]:
     """Returns whole numbers, `ZERO` above those of each row, and what they are to be multiplied by."""
     if rows.dtype == torch.float32 and rows.numel() and (loop := _rounding_loop()):
         steps = torch.empty(rows.shape, dtype=torch.uint8)
@@ -140,11 +140,11 @@ def steps_of_rows(rows: Float[Tensor, "N I"]) -> tuple[UInt8[Tensor, "N I"], Flo
         rows = rows.contiguous()
         loop(rows.data_ptr(), *rows.shape, steps.data_ptr(), scale.data_ptr())
         return steps, scale
-    return plain_steps_of_rows(rows)
+    return plain_quantize_rows(rows)
 
 
-def plain_steps_of_rows(rows: Float[Tensor, "N I"]) -> tuple[UInt8[Tensor, "N I"], Float[Tensor, "N 1"]]:
-    """Computes `steps_of_rows` by torch."""
+def plain_quantize_rows(rows: Float[Tensor, "N I"]) -> tuple[UInt8[Tensor, "N I"], Float[Tensor, "N 1"]]:
+    """Computes `quantize_rows` by torch."""
     scale = _scale(rows, MOST)
     # Rounded, since fractions are cut off.
     return (rows / scale).add_(ZERO + 0.5).to(torch.uint8), scale
@@ -152,7 +152,7 @@ def plain_steps_of_rows(rows: Float[Tensor, "N I"]) -> tuple[UInt8[Tensor, "N I"
 
 @cache
 def _rounding_loop() -> Loop | None:
-    """Returns `steps_of_rows` as one call, where torch takes seven; None where numba cannot."""
+    """Returns `quantize_rows` as one call, where torch takes seven; None where numba cannot."""
     return compiled_loop("void(int64, int64, int64, int64, int64)", _round_rows)
 
 

@@ -196,7 +196,7 @@ class Seq2Seq(nn.Module):
         does not say so. lengths: the vectors of each source. Of a memory from which nothing was dropped."""
         mask = memory.attention.mask
         complete = memory.attention.complete
-        lengths = lengths + self.frontend.end
+        lengths = lengths + self.frontend.extra_read_for_end
         if complete is not None:
             lengths = lengths.masked_fill(~complete, torch.iinfo(torch.int64).max)
         positions = torch.arange(mask.shape[1], device=mask.device).expand(mask.shape)
@@ -235,7 +235,7 @@ class Seq2Seq(nn.Module):
             batch.weights,
             smoothing=label_smoothing,
             mixture=mixture,
-            agreement=batch.agreement,
+            r_drop_weight=batch.r_drop_weight,
         )
         # What attention and encoder add.
         source_mask = memory.attention.mask

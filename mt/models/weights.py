@@ -31,7 +31,7 @@ SCALE = ":scale"
 """The ending of the names of scales; no tensor of a model has a colon in its name."""
 
 
-def narrowed(tensors: Mapping[str, Tensor], form: Form, parameters: Container[str]) -> dict[str, Tensor]:
+def to_storage_dtype(tensors: Mapping[str, Tensor], form: Form, parameters: Container[str]) -> dict[str, Tensor]:
     """Returns what a file holds in place of float32 tensors. parameters: the names of those that were learnt; what is
     fixed, as the bands of a filter, stays as it is."""
     stored = dict(tensors)
@@ -44,8 +44,8 @@ def narrowed(tensors: Mapping[str, Tensor], form: Form, parameters: Container[st
     return stored
 
 
-def widened(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Returns the float32 tensors of a file that `narrowed` made. Raises KeyError where a scale is missing."""
+def to_float32(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Returns the float32 tensors of a file that `to_storage_dtype` made. Raises KeyError where a scale is missing."""
     stored = {}
     for name, tensor in tensors.items():
         if tensor.dtype == torch.int8:
@@ -61,7 +61,7 @@ def read(path: Path, remedy: str) -> dict[str, Tensor]:
     scale."""
     tensors = load(path, remedy)
     try:
-        return widened(tensors)
+        return to_float32(tensors)
     except KeyError as missing:
         raise UserError(f"{path} lacks the tensor {missing}: {remedy}") from None
 

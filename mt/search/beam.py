@@ -123,7 +123,7 @@ def _extended(
 
     length: tokens of a hypothesis with the new one. costs: what hypotheses pay for their attention, this step's too.
     """
-    offsets = None if costs is None else ranking.divisor(length) * np.array(costs.going)
+    offsets = None if costs is None else ranking.divisor(length) * np.array(costs.if_open)
     log_probs_of_sentences, orders = _ranked(opened, step, offsets)
     tokens = step.tokens.tolist()
     width = step.tokens.shape[1]
@@ -140,7 +140,7 @@ def _extended(
             row = first_row + index // width
             token = tokens[row][index % width]
             if token in (EOS, READ) or length == sentence.limit:
-                score = ranking.score(log_prob, length) - (0.0 if costs is None else costs.ended[row])
+                score = ranking.score(log_prob, length) - (0.0 if costs is None else costs.if_ended[row])
                 ends.append(End(score, log_prob, length, row, token))
             else:
                 after.tokens.append(token)
@@ -150,7 +150,7 @@ def _extended(
         if ends:
             sentence.add(ends, ranking)
         remaining = len(after.tokens) - first_open
-        paid = None if costs is None else [costs.going[row] for row in after.parents[first_open:]]
+        paid = None if costs is None else [costs.if_open[row] for row in after.parents[first_open:]]
         if remaining and not sentence.over(after.log_probs[first_open:], paid, ranking):
             going.append(sentence)
             after.counts.append(remaining)

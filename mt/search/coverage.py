@@ -81,15 +81,15 @@ class Coverage(NamedTuple):
 
     def costs(self) -> "Costs":
         """Returns what each hypothesis pays."""
-        going = self.penalties.summary * np.maximum(self.received - 1, 0).sum(1)
+        if_open = self.penalties.summary * np.maximum(self.received - 1, 0).sum(1)
         missing = -np.log(self.received.clip(_LEAST, 1)).sum(1)
-        return Costs(going.tolist(), (going + self.penalties.coverage * missing).tolist())
+        return Costs(if_open.tolist(), (if_open + self.penalties.coverage * missing).tolist())
 
 
 class Costs(NamedTuple):
     """What is taken from the scores of N hypotheses, once they are divided by the length penalty."""
 
-    going: list[float]
+    if_open: list[float]
     """[N]: where a hypothesis goes on; a longer one pays at least as much."""
-    ended: list[float]
+    if_ended: list[float]
     """[N]: where it ends."""

@@ -41,7 +41,7 @@ def freeze(model: nn.Module, names: Sequence[str]) -> str:
             if isinstance(part, nn.RNNBase):
                 part.dropout = 0.0  # see `train_mode`
     total = sum(parameter.numel() for parameter in model.parameters())
-    left = sum(parameter.numel() for _, parameter in trained(model))
+    left = sum(parameter.numel() for _, parameter in trainable_parameters(model))
     if not left:
         raise UserError(f"training.freeze=[{','.join(names)}] leaves nothing to train: name fewer modules")
     return f"frozen: {', '.join(names)}, {total - left:,} of {total:,} parameters" if names else ""
@@ -57,7 +57,7 @@ def train_mode(model: nn.Module, names: Sequence[str]) -> None:
             part.training = isinstance(part, nn.RNNBase)
 
 
-def trained(model: nn.Module) -> Iterator[tuple[str, nn.Parameter]]:
+def trainable_parameters(model: nn.Module) -> Iterator[tuple[str, nn.Parameter]]:
     """Yields the parameters that are not frozen, in the order in which an optimizer has them."""
     return ((name, parameter) for name, parameter in model.named_parameters() if parameter.requires_grad)
 
@@ -90,7 +90,7 @@ class MovingAverage:
 
     def __init__(self, model: nn.Module, decay: float) -> None:
         self.decay = decay
-        self._parameters = dict(trained(model))
+        self._parameters = dict(trainable_parameters(model))
         self._averages = {name: parameter.detach().float().clone() for name, parameter in self._parameters.items()}
 
     @torch.no_grad()
@@ -226,13 +226,15 @@ def restore_moments(
     names = ("step", *keys) if keys else ()
     number = torch.zeros(())
     expected = {
-        f"{name}.{key}": number if key == "step" else parameter for name, parameter in trained(model) for key in names
+        f"{name}.{key}": number if key == "step" else parameter
+        for name, parameter in trainable_parameters(model)
+        for key in names
     }
     averages = {} if moving_average is None else moving_average.tensors()
     tensors = checkpoint.load_training(folder, expected | averages)
     if moving_average is not None:
         moving_average.restore(tensors, path)
-    for name, parameter in trained(model):
+    for name, parameter in trainable_parameters(model):
         present = [key for key in names if f"{name}.{key}" in tensors]
         if not present:
             continue

@@ -49,8 +49,8 @@ def require_fit(config: Config, corpus: Corpus, model: Seq2Seq) -> None:
     require_measured(config, model)
     require_samplable(config.training, corpus.tokenizers, model)
     require_same_texts(config.training, corpus)
-    require_short(corpus, model)
-    require_falling(config)
+    require_source_lengths(corpus, model)
+    require_floor_below_rate(config)
 
 
 def require_work(config: Config, training: Training, processes: ProcessGroup) -> None:
@@ -94,7 +94,7 @@ def require_measured(config: Config, model: Seq2Seq) -> None:
         raise UserError(f"training.metric={chosen} is not measured: {nearest(chosen, names)}")
 
 
-def require_falling(config: Config) -> None:
+def require_floor_below_rate(config: Config) -> None:
     """Raises UserError where the schedule could never lower the learning rate."""
     schedule = config.optimizer.schedule
     lr = config.optimizer.lr
@@ -105,7 +105,7 @@ def require_falling(config: Config) -> None:
         )
 
 
-def require_short(corpus: Corpus, model: Seq2Seq) -> None:
+def require_source_lengths(corpus: Corpus, model: Seq2Seq) -> None:
     """Raises UserError where a source of the corpus has more positions than the model is defined for."""
     longest = model.max_source_length
     for name in SPLITS if longest is not None else ():

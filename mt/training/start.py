@@ -65,12 +65,12 @@ def run_of(path: Path) -> Path:
     return path
 
 
-def mark(folder: Path) -> None:
+def write_marker(folder: Path) -> None:
     """Writes `run.json`, by which a folder is known as a run's."""
     write_json(folder / RUN, RunFile(format=checkpoint.FORMAT).model_dump())
 
 
-def take(folder: Path, processes: ProcessGroup) -> contextlib.ExitStack:
+def lock_run(folder: Path, processes: ProcessGroup) -> contextlib.ExitStack:
     """Locks a run's folder; of several processes the first does. Raises UserError where others hold the lock."""
     stack = contextlib.ExitStack()
     if not processes.is_first:
@@ -148,12 +148,12 @@ def begin(
             folder.rmdir()
         raise
     optimizer = build_optimizer(config.optimizer, model)
-    lock = take(folder, processes)
+    lock = lock_run(folder, processes)
     if processes.decided_by_first(lambda: checkpoint.newest(folder)) is not None:
         lock.close()
         raise UserError(f"another process has trained in {folder} meanwhile: run the same command again")
     if processes.is_first:
-        mark(folder)
+        write_marker(folder)
     moving_average = _moving_average(config, model)
     run = Run(config, corpus, folder, model, optimizer, Progress(), lock, processes, moving_average=moving_average)
     run.initialisation = _initialisation(config, model)
@@ -171,7 +171,7 @@ def resume(config: Config, corpus: Corpus, folder: Path, processes: ProcessGroup
     """
     require_alike(config, corpus, processes)
     require_format(folder)
-    with take(folder, processes) as lock:
+    with lock_run(folder, processes) as lock:
         if processes.is_first:
             repair(subfolder(folder, "checkpoints"))
         newest = processes.decided_by_first(lambda: checkpoint.locate(checkpoint.newest(folder) or folder, "last"))

@@ -1,6 +1,7 @@
 """One run from start, or from where it stopped, to its results."""
 
 import contextlib
+import enum
 import signal
 import time
 from collections.abc import Iterator, Sequence
@@ -23,6 +24,14 @@ from mt.training.run import Run
 from mt.training.saving import checkpoints_to_average, save, save_average, save_moving_average, save_unsaved
 from mt.training.signals import interruption
 from mt.training.validation import cut_shown, improves, measure, say_advice, validate
+
+
+class Verdict(enum.Enum):
+    """What follows from a validation."""
+
+    GO_ON = enum.auto()
+    STOP_EARLY = enum.auto()
+    """As many validations in a row as `training.patience` have brought no new best."""
 
 
 def train_and_test(run: Run) -> dict[str, Any]:
@@ -98,16 +107,18 @@ def _how_to_go_on(run: Run) -> str:
 
 def train(run: Run) -> None:
     """Makes updates, and logs, validates and saves as often as the options say, to the end or until a signal comes."""
+    # What a reader of the log sees first: the run's size, and whether anything is left to do.
     progress = run.progress
     total = total_updates(run.corpus.training, run.config)
     run.console.say(heading(run.config, run.corpus, run.model, run.folder, progress, total, run.processes))
     if run.log:
         run.log.layout(score_names(run.config.dataset.metrics))
-    if run.config.training.validate_first and not (progress.update or progress.validations):
-        progress.validation_due = True
     if note := _nothing_left(run, total):
         run.console.say(note)
-    if stopped_early(run) or (progress.validation_due and not validate_and_save(run)):
+    # A validation before the first update, or one that a signal had kept the run from.
+    if run.config.training.validate_first and not (progress.update or progress.validations):
+        progress.validation_due = True
+    if stopped_early(run) or (progress.validation_due and validate_and_save(run) is Verdict.STOP_EARLY):
         return
     with run.console.training(progress, total):
         began = time.perf_counter()
@@ -115,13 +126,16 @@ def train(run: Run) -> None:
         for update in updates(*parts, objective_of(run.config, run.corpus.tokenizers.target), total):
             if run.moving_average is not None:
                 run.moving_average.update(progress.update)
+            # Here the clock stops: logs, validations and saving are no part of the time of training.
             _count(run, update, time.perf_counter() - began)
             progress.validation_due = _validation_due(run, update, total)
             if progress.validation_due or _is_multiple(progress.update, run.config.training.log_every):
                 log_window(run, update.lr)
+            # A signal is obeyed between updates alone, with all that was due saved.
             stop_signal = requested_stop(run)
             save_due = _is_multiple(progress.update, run.config.training.save_every)
-            if (progress.validation_due or stop_signal or save_due) and not validate_and_save(run):
+            has_reason = progress.validation_due or stop_signal or save_due
+            if has_reason and validate_and_save(run) is Verdict.STOP_EARLY:
                 return
             if stop_signal:
                 raise interruption(stop_signal)
@@ -175,8 +189,8 @@ def requested_stop(run: Run) -> int:
     return run.processes.maximum(run.signals.received or 0)
 
 
-def validate_and_save(run: Run) -> bool:
-    """Validates where that is due, and saves in any case; returns whether there is reason to go on."""
+def validate_and_save(run: Run) -> Verdict:
+    """Validates where that is due, and saves in any case."""
     is_due = run.progress.validation_due
     is_best = False
     if is_due:
@@ -186,8 +200,8 @@ def validate_and_save(run: Run) -> bool:
     save(run, is_best=is_best)
     if is_due and stopped_early(run):
         run.console.say(f"stopped: no new best {run.metric} in {run.config.training.patience} validations")
-        return False
-    return True
+        return Verdict.STOP_EARLY
+    return Verdict.GO_ON
 
 
 def log_window(run: Run, lr: float) -> None:

@@ -65,7 +65,7 @@ def test_narrow_weights_are_the_nearest_of_their_form(
 
 def test_a_row_of_zeros_and_what_was_not_learnt(tmp_path: Path) -> None:
     tensors = {"a": torch.tensor([[0.0, 0.0], [1.0, -2.0]]), "bands": torch.rand(3, 2), "n": torch.tensor(7)}
-    small = weights.narrowed(tensors, "int8", {"a"})
+    small = weights.to_storage_dtype(tensors, "int8", {"a"})
     assert small["a"].tolist() == [[0, 0], [64, -127]] and small["a:scale"].tolist() == [0, pytest.approx(2 / 127)]
     save_file(small, tmp_path / "x.safetensors")
     result = weights.read(tmp_path / "x.safetensors", "copy it")

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from mt.kernels.cross_entropy import Mixture, _TokenLosses, distance, side_by_side, token_losses
+from mt.kernels.cross_entropy import Mixture, _TokenLosses, distance, interleave_halves, token_losses
 from tests.kernels.test_cross_entropy import EACH, mixed, problem
 
 Problem = tuple[nn.Linear, Tensor, Tensor, Tensor]
@@ -21,7 +21,7 @@ def twice(rows: int) -> Problem:
     return output, torch.cat((readouts, other)), targets.repeat(2, 1), mask.repeat(2, 1)
 
 
-def truth(output: nn.Linear, readouts: Tensor, targets: Tensor, mask: Tensor, agreement: float) -> Tensor:
+def truth(output: nn.Linear, readouts: Tensor, targets: Tensor, mask: Tensor, r_drop_weight: float) -> Tensor:
     """The cross entropy of both halves, and their divergence token by token, in float64."""
     log_probs = nn.functional.linear(readouts, output.weight.double(), output.bias.double()).log_softmax(-1)
     total = cross_entropy(log_probs[mask], targets[mask], label_smoothing=0.1, reduction="sum")
@@ -29,7 +29,7 @@ def truth(output: nn.Linear, readouts: Tensor, targets: Tensor, mask: Tensor, ag
         for log_p, log_q in zip(first[real], second[real], strict=True):
             there = (log_p.exp() * (log_p - log_q)).sum()
             back = (log_q.exp() * (log_q - log_p)).sum()
-            total = total + agreement * (there + back) / 2
+            total = total + r_drop_weight * (there + back) / 2
     return total
 
 
@@ -38,7 +38,7 @@ def truth(output: nn.Linear, readouts: Tensor, targets: Tensor, mask: Tensor, ag
 def test_the_sum_over_the_vocabulary_with_its_gradients(rows: int) -> None:
     output, readouts, targets, mask = twice(rows)
     leaves = [readouts.requires_grad_(), output.weight, output.bias]
-    loss, each = token_losses(readouts, *leaves[1:], targets, mask, smoothing=0.1, agreement=3.0)
+    loss, each = token_losses(readouts, *leaves[1:], targets, mask, smoothing=0.1, r_drop_weight=3.0)
     exact = [leaf.detach().double().requires_grad_() for leaf in leaves]
     layer = nn.Linear(6, 11)
     layer.weight, layer.bias = (nn.Parameter(leaf) for leaf in exact[1:])
@@ -60,7 +60,7 @@ def test_shares_of_a_mixture_with_their_gradients(rows: int) -> None:
     mixture = Mixture(*(torch.cat((x, y[:, :rows])).requires_grad_() for x, y in zip(first, second, strict=True)))
     leaves = [readouts.requires_grad_(), output.weight, output.bias, *mixture[:2]]
     given = output.weight, output.bias, targets, mask
-    loss, each = token_losses(readouts, *given, smoothing=0.1, mixture=mixture, agreement=3.0)
+    loss, each = token_losses(readouts, *given, smoothing=0.1, mixture=mixture, r_drop_weight=3.0)
     exact = [leaf.detach().double().requires_grad_() for leaf in leaves]
     log_probs = nn.functional.linear(*exact[:3]).log_softmax(-1)
     wanted = log_probs.exp().gather(2, targets[..., None])[..., 0] * exact[3] + exact[4]
@@ -90,7 +90,7 @@ def test_gradients_in_float64() -> None:
     output = output.double()
 
     def loss(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-        return token_losses(x, weight, bias, targets, mask, smoothing=0.2, agreement=5.0)[0]
+        return token_losses(x, weight, bias, targets, mask, smoothing=0.2, r_drop_weight=5.0)[0]
 
     assert torch.autograd.gradcheck(loss, (readouts.double().requires_grad_(), output.weight, output.bias))
 
@@ -100,7 +100,7 @@ def test_gradients_in_float64() -> None:
 def test_half_precision(rows: int) -> None:
     output, readouts, targets, mask = twice(rows)
     half = readouts.bfloat16().requires_grad_()
-    loss, _ = token_losses(half, output.weight, output.bias, targets, mask, smoothing=0.1, agreement=20.0)
+    loss, _ = token_losses(half, output.weight, output.bias, targets, mask, smoothing=0.1, r_drop_weight=20.0)
     exact = half.detach().double().requires_grad_()
     expected = truth(output, exact, targets, mask, 20.0)
     torch.testing.assert_close(loss.double(), expected.detach(), atol=0, rtol=1e-2)
@@ -114,15 +114,16 @@ def test_padding_that_is_computed_has_no_part_in_it(mixing: bool) -> None:
     """As on a GPU."""
     output, readouts, targets, mask = twice(6)
     leaves = [readouts.requires_grad_(), output.weight, output.bias]
-    expected, _ = token_losses(readouts, *leaves[1:], targets, mask, smoothing=0.1, agreement=4.0)
-    rows, wanted, real = (side_by_side(each).flatten(0, 1) for each in (readouts, targets, mask))
+    expected, _ = token_losses(readouts, *leaves[1:], targets, mask, smoothing=0.1, r_drop_weight=4.0)
+    rows, wanted, real = (interleave_halves(each).flatten(0, 1) for each in (readouts, targets, mask))
     mixture = None
     if mixing:
         leaves += [part.requires_grad_() for part in (torch.rand(4, 6) + 0.05, torch.rand(4, 6))]
         expected, _ = token_losses(
-            readouts, *leaves[1:3], targets, mask, smoothing=0.1, agreement=4.0, mixture=Mixture(*leaves[3:])
+            readouts, *leaves[1:3], targets, mask, smoothing=0.1, r_drop_weight=4.0, mixture=Mixture(*leaves[3:])
         )
-        mixture = torch.stack([side_by_side(part).flatten() for part in leaves[3:]])
+        known = torch.ones(4, 6)
+        mixture = torch.stack([interleave_halves(part).flatten() for part in (*leaves[3:], known)])
     actual, each = _TokenLosses.apply(rows, *leaves[1:3], wanted, real.float(), None, mixture, 0.1, 4.0, True)
     torch.testing.assert_close(actual, expected)
     assert not each[~real].any()
@@ -135,7 +136,7 @@ def test_sharp_predictions_stay_finite() -> None:
     sharp = (readouts * 1e4).requires_grad_()
     share = torch.tensor([[1.0, 0.0, 0.0, 0.5, 1.0]] * 3 + [[0.0] * 5]).requires_grad_()
     for mixture in (None, Mixture(share, 1 - share.detach())):
-        loss, _ = token_losses(sharp, output.weight, output.bias, targets, mask, agreement=5.0, mixture=mixture)
+        loss, _ = token_losses(sharp, output.weight, output.bias, targets, mask, r_drop_weight=5.0, mixture=mixture)
         loss.backward()
         assert loss.isfinite() and sharp.grad is not None and sharp.grad.isfinite().all()
     assert share.grad is not None and share.grad.isfinite().all()

@@ -16,10 +16,10 @@ from mt.kernels.int8 import (
     _by_onednn,
     _multiplier,
     int8_copy,
-    plain_steps_of_rows,
+    plain_quantize_rows,
+    quantize_rows,
     rounded,
     steps_of_matrices,
-    steps_of_rows,
 )
 from mt.kernels.linear import Linear
 from mt.kernels.lstm import GRU, LSTM, RecurrentLayers
@@ -73,7 +73,7 @@ def test_fbgemm_gives_the_products_of_onednn(rows: int) -> None:
     by_fbgemm = _by_fbgemm(steps, scale[:, 0])
     if by_fbgemm is None:
         pytest.skip("this build, or this processor, has no FBGEMM")
-    (left, _) = steps_of_rows(drawn(rows, 48))
+    (left, _) = quantize_rows(drawn(rows, 48))
     torch.testing.assert_close(by_fbgemm(left), _by_onednn(steps, scale[:, 0])(left), rtol=1e-6, atol=0)
 
 
@@ -147,7 +147,7 @@ def test_a_copy_rounds_the_layers_that_say_so_and_shares_their_parameters() -> N
 def test_rows_are_rounded_alike_with_and_without_compiled_loops(shape: tuple[int, int]) -> None:
     rows = drawn(*shape) * torch.logspace(-20, 20, shape[0])[:, None]
     rows = torch.cat((rows, torch.zeros(1, shape[1])))
-    for ours, theirs in zip(steps_of_rows(rows), plain_steps_of_rows(rows), strict=True):
+    for ours, theirs in zip(quantize_rows(rows), plain_quantize_rows(rows), strict=True):
         assert torch.equal(ours, theirs)
 
 
@@ -155,6 +155,6 @@ def test_what_is_not_finite_is_not_hidden() -> None:
     rows = drawn(3, 8)
     rows[1, 4] = torch.nan
     rows[2, 0] = torch.inf
-    _, scale = steps_of_rows(rows)
+    _, scale = quantize_rows(rows)
     assert scale.isfinite().squeeze(1).tolist() == [True, False, False]
     assert Int8Matrix(drawn(6, 8))(rows, None).isfinite().all(1).tolist() == [True, False, False]

@@ -139,4 +139,4 @@ def test_a_batch_of_nothing_counts_for_nothing(configure: Callable[..., Config],
 
 def test_batches_stay_what_they_are_without_it(configure: Callable[..., Config], corpus: Corpus) -> None:
     assert type(module(configure(), corpus)) is BatchLoss
-    assert batch_of(corpus).agreement == 0
+    assert batch_of(corpus).r_drop_weight == 0

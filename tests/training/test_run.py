@@ -16,7 +16,7 @@ from mt.data.corpus import Corpus
 from mt.errors import UserError
 from mt.evaluation.report import origin
 from mt.models.seq2seq import Seq2Seq
-from mt.training.run import Run, chosen_metric, require_fit, require_measured, require_short
+from mt.training.run import Run, chosen_metric, require_fit, require_measured, require_source_lengths
 from mt.training.start import new_folder
 from mt.training.train import train, train_and_test
 from mt.training.validation import validate
@@ -268,4 +268,4 @@ def test_a_corpus_with_longer_sources_than_the_model_reads_is_refused(
 
 
 def test_a_model_without_a_limit_reads_any_corpus(configure: Callable[..., Config], corpus: Corpus) -> None:
-    require_short(corpus, Seq2Seq(configure(), *(len(side) for side in corpus.tokenizers)))
+    require_source_lengths(corpus, Seq2Seq(configure(), *(len(side) for side in corpus.tokenizers)))

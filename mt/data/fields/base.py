@@ -123,7 +123,9 @@ class Field(ABC):
         """
         return [*range(positions)]
 
-    def read(self, row: Row, positions: int, tokenizer: Tokenizer, unit: LinkUnit, source: Raw | None) -> ReadSource:
+    def describe(
+        self, row: Row, positions: int, tokenizer: Tokenizer, unit: LinkUnit, source: Raw | None
+    ) -> ReadSource:
         """Returns a source as alignments and delays see it; in the default each position arrives alone.
 
         source: what the caller passed; None where that is not known, and the row has to say it.
@@ -135,7 +137,7 @@ class Field(ABC):
 
     def backdrop(self, row: Row, positions: int, source: Raw | None) -> Backdrop | None:
         """Returns what attention to the positions of a row is drawn on; None for a table of `labels`. source: as in
-        `read`."""
+        `describe`."""
         return None
 
     def arriving(self, tokenizer: Tokenizer, unit: Unit, needed: Callable[[int], int]) -> Arriving:

@@ -70,7 +70,9 @@ class TextField(Field):
     def units(self, positions: int, tokenizer: Tokenizer, unit: LinkUnit, source: Raw) -> list[int | None]:
         return tokenizer.unit_ids(str(source), unit)
 
-    def read(self, row: Row, positions: int, tokenizer: Tokenizer, unit: LinkUnit, source: Raw | None) -> ReadSource:
+    def describe(
+        self, row: Row, positions: int, tokenizer: Tokenizer, unit: LinkUnit, source: Raw | None
+    ) -> ReadSource:
         """Returns a source whose words (what stands between blanks) arrive whole."""
         ids = [int(i) for i in row]
         text = tokenizer.decode(ids) if source is None else str(source)

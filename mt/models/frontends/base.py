@@ -28,7 +28,7 @@ class Frontend(OptIn, nn.Module, ABC):
     """Whether `extend` is defined: a vector depends on the source up to its position and on a limited part after it."""
     incremental_with: str | None = None
     """The option that makes it so; None where it is, or cannot be."""
-    end: ClassVar[int] = 1
+    extra_read_for_end: ClassVar[int] = 1
     """1 where a source may go on after its last vector came, until it is known to be the last; 0 where that vector says
     it, as EOS of a text does."""
     convolutional: ClassVar[bool] = False

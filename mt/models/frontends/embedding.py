@@ -97,7 +97,7 @@ class WordVectors(Frontend):
     Config = WordVectorsConfig
     field = "text"
     incremental = True
-    end = 0
+    extra_read_for_end = 0
 
     def __init__(self, embedding: Embedding) -> None:
         super().__init__()

@@ -62,7 +62,7 @@ def test_a_stream_is_offline_decoding_and_so_are_its_delays(policy, changes, hea
         assert session.tokens == hypothesis.tokens
         (row,) = FIELD.encode([sound], None)
         places = int(ours.model.encoded_lengths(torch.tensor([len(row)])))
-        result = delays(target, FIELD.read(row, places, target, "char", None), hypothesis, needed)
+        result = delays(target, FIELD.describe(row, places, target, "char", None), hypothesis, needed)
         characters = written_units(target, hypothesis.tokens, "char")
         assert [character.text for character in characters] == [word.strip() for word in session.words]
         last = 10 * int(needed(torch.tensor(places)))
