@@ -11,8 +11,6 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from mt.kernels.scan_loops import CompiledScan
-
 Operation = Callable[..., Tensor]
 """A differentiable function of tensors, and of arguments of other kinds."""
 
@@ -51,9 +49,9 @@ def fused_scan(device: torch.device, dtype: torch.dtype, reference: type[Functio
     warning, where they do not work. reference: the scan in chunks."""
 
     def load() -> Operation:
-        from mt.kernels.triton_scan import scan_backward, scan_forward
+        from mt.kernels.triton_scan import FusedScan  # Not above, likewise.
 
-        return lambda *parts: CompiledScan.apply(*parts, scan_forward, scan_backward)
+        return FusedScan.apply
 
     def cases() -> list[tuple[Any, ...]]:
         # Two programs for each row.

@@ -10,19 +10,33 @@ import torch
 import triton
 import triton.language as tl
 from torch import Tensor
+from torch.autograd import Function
+from torch.autograd.function import once_differentiable
 
 UNITS = 32
 """Hidden units of a program: one for each thread of its warp."""
 
 
-def scan_forward(reverse: bool, read: tuple[Tensor, ...], written: tuple[Tensor, ...]) -> None:
-    """Fills states [N, T, H] from decay, inputs [N, T, H] and start [N, H]."""
-    _launch(_forward, reverse, *read, *written)
+class FusedScan(Function):
+    """`mt.ops.linear_scan` of decay and inputs [N, T, H] and start [N, H] of one dtype by a kernel for each pass."""
 
+    @staticmethod
+    def forward(ctx, decay: Tensor, inputs: Tensor, start: Tensor, reverse: bool) -> Tensor:
+        decay = decay.contiguous()
+        start = start.contiguous()
+        states = torch.empty_like(decay)
+        _launch(_forward, reverse, decay, inputs.contiguous(), start, states)
+        ctx.save_for_backward(decay, states, start)
+        ctx.reverse = reverse
+        return states
 
-def scan_backward(reverse: bool, read: tuple[Tensor, ...], written: tuple[Tensor, ...]) -> None:
-    """Fills grad_decay and grad_inputs [N, T, H] and grad_start [N, H] from decay, states, start and grad_states."""
-    _launch(_backward, not reverse, *read, *written)
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_states: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
+        decay, states, start = ctx.saved_tensors
+        grads = (torch.empty_like(decay), torch.empty_like(decay), torch.empty_like(start))
+        _launch(_backward, not ctx.reverse, decay, states, start, grad_states.contiguous(), *grads)
+        return *grads, None
 
 
 def _launch(kernel: Any, from_the_end: bool, decay: Tensor, *tensors: Tensor) -> None:

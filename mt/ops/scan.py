@@ -15,8 +15,7 @@ Each step of `local` and P is that of all chunks at once, and so are all product
     grad_b[t] = g[t] + a[t+1] grad_b[t+1]
     grad_a[t] = grad_b[t] h[t-1],   grad_start = a[0] grad_b[0]
 
-On a CPU a compiled loop over the cells (`mt.kernels.scan_loops`) is faster, where numba is available, and on a GPU one
-kernel for all steps (`mt.kernels.triton_scan`, Triton).
+On a GPU one kernel for all steps is faster (`mt.kernels.triton_scan`, Triton).
 """
 
 import math
@@ -29,7 +28,6 @@ from torch.autograd.function import once_differentiable
 from torch.nn.functional import pad
 
 from mt.kernels.precision import compute_dtype, result_dtype
-from mt.kernels.scan_loops import CompiledScan, scan_kernels
 from mt.kernels.triton_check import fused_scan
 
 
@@ -48,7 +46,7 @@ def linear_scan(
     Computed in float64 (MPS: float32); returned in float32, or float64 where an argument is float64. Differentiable
     once, in all arguments. Accurate for any decay in [0, 1], and any T. Raises ValueError where shapes do not fit.
     """
-    # Checked at run time, as compiled loops would read beyond the end of a shorter array.
+    # Checked at run time, as kernels would read beyond the end of a shorter array.
     *batch, steps, size = decay.shape
     if inputs.shape != decay.shape or (start is not None and start.shape != (*batch, size)):
         shapes = [tuple(part.shape) for part in (decay, inputs, start) if part is not None]
@@ -60,8 +58,6 @@ def linear_scan(
         return (decay * inputs + start[..., None, :]).to(dtype)
     rows = (math.prod(batch), steps, size)
     parts = (decay.to(dtype).reshape(rows), inputs.to(dtype).reshape(rows), start.to(dtype).reshape(rows[0], size))
-    if decay.device.type == "cpu" and (kernels := scan_kernels(dtype)):
-        return CompiledScan.apply(*parts, reverse, *kernels).view(decay.shape)
     if decay.device.type == "cuda" and (fused := fused_scan(decay.device, dtype, Chunks)):
         return fused(*parts, reverse).view(decay.shape)
     return Chunks.apply(*parts, reverse).view(decay.shape)

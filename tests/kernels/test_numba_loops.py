@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from mt.kernels import compiled, numba_loops, scan_loops
+from mt.kernels import compiled, numba_loops
 from mt.kernels.additive import additive_energy
-from mt.ops import expected_alignment, linear_scan
+from mt.ops import expected_alignment
 
 numba = pytest.importorskip("numba")
 
@@ -26,7 +26,6 @@ def fresh() -> Iterator[None]:
 def clear() -> None:
     numba_loops.alignment_kernels.cache_clear()
     numba_loops.additive_kernels.cache_clear()
-    scan_loops.scan_kernels.cache_clear()
     compiled._told.cache_clear()
 
 
@@ -36,7 +35,6 @@ def available() -> list[bool]:
         for kernels in (
             numba_loops.alignment_kernels(torch.float32),
             numba_loops.additive_kernels(),
-            scan_loops.scan_kernels(torch.float32),
         )
     ]
 
@@ -58,30 +56,16 @@ def assert_right() -> None:
     assert energy.item() == pytest.approx(6, rel=1e-6)
     assert queries.grad is not None
     assert queries.grad.item() == pytest.approx(10 * (1 - 0.36), rel=1e-6)
-    decay = torch.tensor([[9.0], [0.5], [2.0]], requires_grad=True)
-    states = linear_scan(decay, torch.tensor([[1.0], [3.0], [-7.0]]))
-    assert states.tolist() == [[1.0], [3.5], [0.0]]
-    states[2].backward()
-    # Of a[2]: h[1]; of a[1]: a[2] h[0]; of a[0]: h[-1], which is 0.
-    assert decay.grad is not None
-    assert decay.grad.tolist() == [[0.0], [2.0], [3.5]]
 
 
 def test_with_numba():
-    assert available() == [True, True, True]
+    assert available() == [True, True]
     assert_right()
-
-
-@pytest.mark.usefixtures("three_threads")
-def test_a_scan_in_threads():
-    decay, inputs = torch.rand(2, 7, 6, scan_loops.THREAD // 14, generator=torch.Generator().manual_seed(8))
-    rows = zip(decay, inputs, strict=True)
-    assert torch.equal(linear_scan(decay, inputs), torch.stack([linear_scan(*row) for row in rows]))
 
 
 def test_without_numba(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "numba", None)
-    assert available() == [False, False, False]
+    assert available() == [False, False]
     assert_right()
 
 
@@ -93,7 +77,7 @@ def test_with_a_numba_that_cannot_compile(monkeypatch: pytest.MonkeyPatch):
     with pytest.warns(
         UserWarning, match=r"^loops are computed by PyTorch, and slower: numba cannot .* such target"
     ) as told:
-        assert available() == [False, False, False]
+        assert available() == [False, False]
         assert_right()
     assert len(told) == 1
 
@@ -104,7 +88,7 @@ def test_with_a_numba_that_does_not_load(monkeypatch: pytest.MonkeyPatch):
 
     monkeypatch.setattr(compiled, "_register_pointers", broken)
     with pytest.warns(UserWarning, match=r"numba cannot compile here \(Numba needs NumPy 2.2 or less\)$") as told:
-        assert available() == [False, False, False]
+        assert available() == [False, False]
     assert len(told) == 1
 
 
@@ -120,7 +104,7 @@ def test_with_no_folder_for_the_cache(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(numba.core.caching.CacheImpl, "_locator_classes", [])
     with pytest.raises(RuntimeError, match="no locator available"):
         numba.njit(cache=True)(assert_right)
-    assert available() == [True, True, True]
+    assert available() == [True, True]
     assert_right()
 
 
@@ -129,7 +113,7 @@ def test_with_a_damaged_cache(monkeypatch: pytest.MonkeyPatch):
         raise EOFError("Ran out of input")
 
     monkeypatch.setattr(numba.core.caching.IndexDataCacheFile, "load", damaged)
-    assert available() == [True, True, True]
+    assert available() == [True, True]
     assert_right()
 
 

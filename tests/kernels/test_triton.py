@@ -11,7 +11,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from mt.kernels.scan_loops import scan_kernels
 from mt.kernels.triton_check import block_size, fused_alignment, fused_scan
 from mt.ops import expected_alignment, linear_scan
 from mt.ops.expected import Wavefront
@@ -77,33 +76,20 @@ def test_others_are_refused_once(kernels, function: Callable[[Tensor, Tensor], T
     assert fused_alignment(CPU, torch.float32, 32, Wavefront) is None
 
 
-Pass = Callable[[bool, tuple[Tensor, ...], tuple[Tensor, ...]], None]
+def rightward(decay: Tensor, inputs: Tensor, start: Tensor, reverse: bool) -> Tensor:
+    """Never goes from the last step to the first."""
+    return Chunks.apply(decay, inputs, start, False)
 
 
-def rightward(kernels: tuple[Pass, Pass]) -> tuple[Pass, Pass]:
-    """Kernels that never go from the last step to the first."""
-    forward, backward = kernels
-    return lambda reverse, *parts: forward(False, *parts), lambda reverse, *parts: backward(False, *parts)
+def from_zero(decay: Tensor, inputs: Tensor, start: Tensor, reverse: bool) -> Tensor:
+    """Forgets where a recurrence starts."""
+    return Chunks.apply(decay, inputs, 0 * start, reverse)
 
 
-def from_zero(kernels: tuple[Pass, Pass]) -> tuple[Pass, Pass]:
-    """Kernels that forget where a recurrence starts."""
-    forward, backward = kernels
-
-    def forgetful(reverse: bool, read: tuple[Tensor, ...], written: tuple[Tensor, ...]) -> None:
-        forward(reverse, (*read[:2], torch.zeros_like(read[2])), written)
-
-    return forgetful, backward
-
-
-@pytest.mark.parametrize(("change", "good"), [(lambda kernels: kernels, True), (rightward, False), (from_zero, False)])
-def test_kernels_of_a_scan(monkeypatch: pytest.MonkeyPatch, change: Callable[..., tuple[Pass, Pass]], good: bool):
-    """On a CPU, where compiled loops stand in their place."""
-    kernels = scan_kernels(torch.float32)
-    if kernels is None:
-        pytest.skip("numba cannot compile here")
-    forward, backward = change(kernels)
-    fake = SimpleNamespace(scan_forward=forward, scan_backward=backward)
+@pytest.mark.parametrize(("scan", "good"), [(Chunks.apply, True), (rightward, False), (from_zero, False)])
+def test_kernels_of_a_scan(monkeypatch: pytest.MonkeyPatch, scan: Callable[..., Tensor], good: bool):
+    """On a CPU, where something else stands in their place."""
+    fake = SimpleNamespace(FusedScan=SimpleNamespace(apply=scan))
     monkeypatch.setitem(sys.modules, "mt.kernels.triton_scan", fake)
     if good:
         assert fused_scan(CPU, torch.float32, Chunks) is not None

@@ -1,7 +1,7 @@
 """Against the loop in float64, and against a closed form where there is one.
 
-Every test runs three times: by compiled (numba) loops, in chunks, and by the kernels of Triton, which run on a GPU
-where there is one, and else in Triton's interpreter, if Triton is installed.
+Every test runs twice: in chunks, and by the kernels of Triton, which run on a GPU where there is one, and else in
+Triton's interpreter, if Triton is installed.
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,6 @@ import torch
 from hypothesis import given, settings, strategies as st
 from torch import Tensor
 
-from mt.kernels import scan_loops
 from mt.ops import linear_scan
 from tests.marks import combined
 from tests.ops import oracle
@@ -19,16 +18,12 @@ from tests.ops import oracle
 KINDS = ("any", "extremes", "zeros and ones", "ones", "zeros", "sharp")
 
 
-@pytest.fixture(params=["compiled", "chunks", "triton"], scope="module", autouse=True)
+@pytest.fixture(params=["chunks", "triton"], scope="module", autouse=True)
 def backend(request: pytest.FixtureRequest) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         if request.param == "triton":
             pytest.importorskip("triton")
             patch.setattr("mt.ops.scan.Chunks", Kernels)
-        if request.param != "compiled":
-            patch.setattr("mt.ops.scan.scan_kernels", lambda dtype: None)
-        elif scan_loops.scan_kernels(torch.float32) is None:
-            pytest.skip("numba cannot compile here")
         yield
 
 
@@ -37,11 +32,11 @@ class Kernels:
 
     @staticmethod
     def apply(decay: Tensor, inputs: Tensor, start: Tensor, reverse: bool) -> Tensor:
-        from mt.kernels.triton_scan import scan_backward, scan_forward
+        from mt.kernels.triton_scan import FusedScan
 
         there = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         moved = (part.to(there) for part in (decay, inputs, start))
-        return scan_loops.CompiledScan.apply(*moved, reverse, scan_forward, scan_backward).to(decay.device)
+        return FusedScan.apply(*moved, reverse).to(decay.device)
 
 
 def column(*numbers: float) -> Tensor:
