@@ -107,7 +107,7 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize("name", chosen(MODELS, "location_aware", "local_p"))
+@pytest.mark.parametrize("name", chosen(MODELS, "local_p"))
 def test_attentions_and_decoders(
     name: str, configure: Callable[..., Config], corpus: Corpus, lines: list[str], tmp_path: Path
 ) -> None:

@@ -16,6 +16,7 @@ for library in ("onnx", "onnxscript", "onnxruntime"):
     pytest.importorskip(library, reason="the extra onnx is not installed")
 
 
+@pytest.mark.slow
 def test_int8_of_a_model_whose_first_state_is_the_same_for_all_sources(
     configure: Callable[..., Config], corpus: Corpus, tmp_path: Path
 ) -> None:

@@ -20,6 +20,7 @@ def test_an_export_works_with_every_script(call, trained: Path, corpora: Path, t
     assert scored.status == 0 and "bleu" in scored.out
 
 
+@pytest.mark.slow
 def test_graphs_of_int8_translate_and_are_scored(
     call, trained: Path, corpora: Path, texts: Path, tmp_path: Path
 ) -> None:
