@@ -201,7 +201,7 @@ def align(arguments: Sequence[str] | None = None) -> None:
     add_search_options(parser, ["mode"])
     options = parser.parse_args(arguments)
     with reported(), in_flags():
-        from mt.decoding.modes import decodes_hard
+        from mt.decoding.modes import reads_hard, require_compatible
         from mt.evaluation.drawings import WORDS, read_gold
         from mt.metrics.alignment import alignment_error_rate, to_pharaoh
 
@@ -219,7 +219,8 @@ def align(arguments: Sequence[str] | None = None) -> None:
         hard = None
         if options.mode:
             search = revised_search(translator.config.search, {"name": "greedy", "mode": options.mode})
-            hard = decodes_hard(search, translator.model)
+            require_compatible(search, translator.model)
+            hard = reads_hard(search, translator.model)
         pairs = translator.align(sources, targets, hard=hard)
         links = [pair.links for pair in pairs]
         print("\n".join(map(to_pharaoh, links)), flush=True)

@@ -9,7 +9,7 @@ import torch
 from mt.data.batches import Batch, batches_of_pairs, collate
 from mt.data.fields import TEXT, Field, Raw, Row, as_list, require_texts
 from mt.data.tokenizer import normalize
-from mt.decoding.modes import DecodableModel, decodes_hard, evaluation_mode
+from mt.decoding.modes import DecodableModel, evaluation_mode, reads_hard, require_compatible
 from mt.decoding.torch_network import TorchNetwork
 from mt.decoding.translation import Translation
 from mt.decoding.translator import refuse_long_rows
@@ -112,7 +112,8 @@ def _aligned(
     target = translator.tokenizers.target
     if hard is not None:
         search = revised_search(search, {"name": "greedy", "mode": "hard" if hard else "soft"})
-    hard = decodes_hard(search, translator.model)
+    require_compatible(search, translator.model)
+    hard = reads_hard(search, translator.model)
     require_texts(targets, "target")
     translator.refuse_long(targets)
     rows = translator.encoded(sources)

@@ -84,8 +84,15 @@ def single_model(model: DecodableModel) -> Seq2Seq:
 # Whether a search reads the attention of a model hard, and the refusals of searches that a model cannot do.
 
 
-def decodes_hard(search: SearchConfig, model: DecodableModel) -> bool:
-    """Returns whether this search reads this model's attention hard. Raises UserError where they do not go together."""
+def reads_hard(search: SearchConfig, model: DecodableModel) -> bool:
+    """Returns whether this search reads this model's attention hard, where they go together."""
+    if isinstance(search, OnlineConfig):
+        return True
+    return not isinstance(search, WaitKConfig) and search.mode != "soft" and model.supports_hard
+
+
+def require_compatible(search: SearchConfig, model: DecodableModel) -> None:
+    """Raises UserError where this search and this model do not go together."""
     if isinstance(search, OnlineConfig):
         one = single_model(model)
         if not one.online:
@@ -93,19 +100,15 @@ def decodes_hard(search: SearchConfig, model: DecodableModel) -> bool:
                 f"search=online writes while it reads: it needs {unmet(one, wait_k=False)}; train such a model, or "
                 "choose search=greedy or search=beam"
             )
-        return True
-    if isinstance(search, WaitKConfig):
+    elif isinstance(search, WaitKConfig):
         require_wait_k(single_model(model), search.k, "search=wait_k")
-        return False
-    if search.mode == "hard" and not model.supports_hard:
+    elif search.mode == "hard" and not model.supports_hard:
         raise UserError(
             "search.mode=hard needs an attention that can choose one position, and this model's cannot: choose "
             "search.mode=soft, or train with attention=monotonic, mocha, matcha, milk or stochastic"
         )
-    hard = search.mode != "soft" and model.supports_hard
     if isinstance(search, BeamConfig):
-        search.penalties.require_readable(hard=hard, uses_source=model.uses_source)
-    return hard
+        search.penalties.require_readable(hard=reads_hard(search, model), uses_source=model.uses_source)
 
 
 def require_wait_k(model: Seq2Seq, k: int, option: str) -> None:

@@ -11,7 +11,7 @@ import torch
 from mt.data.batches import Batch, collate, fixed_order
 from mt.data.fields import TEXT, Field, Row
 from mt.data.tokenizer import EOS
-from mt.decoding.modes import DecodableModel, decodes_hard, evaluation_mode, single_model
+from mt.decoding.modes import DecodableModel, evaluation_mode, reads_hard, require_compatible, single_model
 from mt.decoding.network import BatchHypotheses, EncodedBatch
 from mt.device import autocast
 from mt.distributed import ALONE, ProcessGroup
@@ -74,7 +74,7 @@ class TorchNetwork:
         return self.model.encoded_lengths(torch.tensor(lengths)).tolist()
 
     def batches(self, rows: Sequence[Row], search: SearchConfig) -> list[np.ndarray]:
-        decodes_hard(search, self.model)  # refuses before anything is computed
+        require_compatible(search, self.model)  # refuses before anything is computed
         lengths = np.array([self.field.length(row) for row in rows], dtype=np.int64)
         most = max(1, MAX_LOGITS // (width(search) * self._vocab_size))
         whole = fixed_order(lengths, max_tokens=search.batch_tokens)
@@ -91,7 +91,7 @@ class TorchNetwork:
     def encoded(self, rows: Sequence[Row], search: SearchConfig) -> Iterator[EncodedBatch]:
         model = self._search_model
         online = is_online(search)
-        hard = decodes_hard(search, model)
+        hard = reads_hard(search, model)
         precision = "fp32" if online else self.precision
         batch = collate([(np.asarray(row), np.array([EOS])) for row in rows], self.field).to(self.device)
         lengths = torch.tensor([self.field.length(row) for row in rows])

@@ -13,7 +13,7 @@ import numpy as np
 from mt.common.terminal import output, say
 from mt.data.fields import Raw, as_list, require_texts
 from mt.decoding.forced import forced_rows
-from mt.decoding.modes import decodes_hard
+from mt.decoding.modes import reads_hard, require_compatible
 from mt.decoding.translator import Translator
 from mt.errors import UserError
 from mt.search.config import wait_k_of
@@ -67,7 +67,8 @@ def likelihoods(
     rows = translator.encoded(sources)
     pairs = zip(sources, targets, strict=True)
     ids = [translator.target_ids([text], [one])[0] if isinstance(text, str) else list(text) for one, text in pairs]
-    hard = decodes_hard(search, translator.model)
+    require_compatible(search, translator.model)
+    hard = reads_hard(search, translator.model)
     likelihood_of: dict[int, Likelihood] = {}
     network = translator.network.in_torch()
     batches = forced_rows(network, rows, ids, hard=hard, wait_k=wait_k_of(search), max_tokens=search.batch_tokens)

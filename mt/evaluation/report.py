@@ -10,7 +10,7 @@ import numpy as np
 from mt.checkpoint import load_meta, locate
 from mt.common.backdrop import PlotFormat
 from mt.data.split import Split
-from mt.decoding.modes import decodes_hard
+from mt.decoding.modes import reads_hard, require_compatible
 from mt.decoding.translation import Translation
 from mt.decoding.translator import Translator
 from mt.decoding.unknown_words import UnknownWords
@@ -68,7 +68,8 @@ def report(
     """
     model = translator.model
     search = translator.search_for(search)
-    hard = decodes_hard(search, model)
+    require_compatible(search, model)
+    hard = reads_hard(search, model)
     evaluation = evaluate(translator, split, search, unit=unit, unknown_words=unknown_words, progress=progress)
     forced = teacher_forced_pass(translator, split, hard=hard, wait_k=wait_k_of(search), links=model.uses_source)
     results: dict[str, Any] = {

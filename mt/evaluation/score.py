@@ -9,7 +9,7 @@ import numpy as np
 
 from mt.config import Config
 from mt.data.split import Split
-from mt.decoding.modes import decodes_hard
+from mt.decoding.modes import reads_hard
 from mt.decoding.translation import Translation
 from mt.decoding.translator import Translator
 from mt.decoding.unknown_words import UnknownWords
@@ -201,7 +201,7 @@ def dev_scores(translator: Translator, split: Split, limit: int | None, *, progr
     by_mode = {
         mode: evaluate(translator, split, search, limit=limit, progress=progress) for mode, search in searches.items()
     }
-    used = by_mode["hard" if decodes_hard(usual, model) else "soft"]
+    used = by_mode["hard" if reads_hard(usual, model) else "soft"]
     for mode, decoded in by_mode.items():
         named = {"loss": losses[mode]} | decoded.values()
         scores |= {f"{name}_{mode}": value for name, value in named.items()}

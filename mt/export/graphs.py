@@ -17,7 +17,7 @@ from torch.export import Dim
 from mt.common.input_files import sha256
 from mt.config import Config
 from mt.data.tokenizer import BOS
-from mt.decoding.modes import decodes_hard
+from mt.decoding.modes import reads_hard
 from mt.errors import UserError, message_of
 from mt.export.layers import onnx_layers
 from mt.models.attention import ATTENTIONS, Attention
@@ -103,7 +103,7 @@ def write_graphs(folder: Path, model: Seq2Seq, config: Config, checkpoint: Mappi
             f"--format onnx needs what the extra onnx brings ({error}): pip install onnx onnxscript onnxruntime "
             "'torch>=2.8'"
         ) from None
-    hard = decodes_hard(revised_search(config.search, {"name": "greedy"}), model)
+    hard = reads_hard(revised_search(config.search, {"name": "greedy"}), model)
     model = model.eval()
     with torch.no_grad():
         _write(model, hard, folder)

@@ -11,7 +11,7 @@ import torch
 from mt.config import Config
 from mt.config.optimizer import DecayConfig
 from mt.data.corpus import SPLITS, Corpus, Training
-from mt.decoding.modes import decodes_hard, require_wait_k
+from mt.decoding.modes import require_compatible, require_wait_k
 from mt.decoding.runs import torch_translator
 from mt.decoding.translator import Translator
 from mt.distributed import ALONE, ProcessGroup, code_digest
@@ -42,7 +42,7 @@ def chosen_metric(config: Config) -> str:
 
 def require_fit(config: Config, corpus: Corpus, model: Seq2Seq) -> None:
     """Raises UserError where search, prefix mask, metrics or the lengths of the corpus do not suit the model."""
-    decodes_hard(config.search, model)
+    require_compatible(config.search, model)
     if config.training.wait_k is not None:
         require_wait_k(model, min(config.training.wait_k), "training.wait_k")
     metrics_of(config.dataset)

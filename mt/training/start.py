@@ -13,7 +13,7 @@ from mt.common.input_files import read_json
 from mt.common.options import Options, parse
 from mt.config import Config
 from mt.data.corpus import Corpus, sources
-from mt.decoding.modes import decodes_hard
+from mt.decoding.modes import require_compatible
 from mt.device import reset_peak_memory
 from mt.distributed import ALONE, ProcessGroup
 from mt.errors import UserError
@@ -184,7 +184,7 @@ def resume(config: Config, corpus: Corpus, folder: Path, processes: ProcessGroup
             )
         require_work(config, corpus.training, processes)
         processes.require_alike({f"checkpoint {newest.name}": about.sha256})
-        decodes_hard(config.search, model)
+        require_compatible(config.search, model)
         config = with_limits(config, corpus, model)
         _keep_programs(config)
         model = model.to(processes.device(config.device))

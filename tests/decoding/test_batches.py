@@ -9,7 +9,7 @@ from mt.data.batches import batches_of_pairs
 from mt.data.corpus import Corpus
 from mt.data.tokenizer import EOS
 from mt.decoding.forced import forced_batches
-from mt.decoding.modes import decodes_hard, require_wait_k
+from mt.decoding.modes import reads_hard, require_compatible, require_wait_k
 from mt.decoding.torch_network import MAX_LOGITS
 from mt.decoding.translator import Translator
 from mt.device import has_bfloat16
@@ -73,10 +73,11 @@ def test_online_decoding_needs_a_model_that_does_not_read_ahead(
 ) -> None:
     model = Seq2Seq(configure(changes | {"attention": {"name": "monotonic"}}), 9, 9)
     if possible:
-        assert decodes_hard(OnlineConfig(), model)
+        require_compatible(OnlineConfig(), model)
+        assert reads_hard(OnlineConfig(), model)
     else:
         with pytest.raises(UserError) as caught:
-            decodes_hard(OnlineConfig(), model)
+            require_compatible(OnlineConfig(), model)
         needed = "decoder.init_hidden=zeros"
         if changes["encoder"]["name"] != "lstm":
             needed = "an encoder that does not read the whole source first (encoder=lstm, gru, ssru, embedding or "
@@ -94,23 +95,25 @@ def test_what_can_be_read_hard_and_online(attention: str, decoder: str, configur
     model = Seq2Seq(
         configure({"encoder": {"name": "lstm", "hidden_size": 8}, "decoder": options, "attention": source}), 9, 9
     )
-    reads_hard = attention in {"monotonic", "mocha", "matcha", "milk", "stochastic"}
-    assert decodes_hard(GreedyConfig(), model) == reads_hard
-    assert not decodes_hard(BeamConfig(mode="soft"), model)
-    if reads_hard:
-        assert decodes_hard(BeamConfig(mode="hard"), model)
+    chooses = attention in {"monotonic", "mocha", "matcha", "milk", "stochastic"}
+    assert reads_hard(GreedyConfig(), model) == chooses
+    assert not reads_hard(BeamConfig(mode="soft"), model)
+    if chooses:
+        require_compatible(BeamConfig(mode="hard"), model)
+        assert reads_hard(BeamConfig(mode="hard"), model)
     else:
         with pytest.raises(UserError) as caught:
-            decodes_hard(BeamConfig(mode="hard"), model)
+            require_compatible(BeamConfig(mode="hard"), model)
         assert str(caught.value) == (
             "search.mode=hard needs an attention that can choose one position, and this model's cannot: choose "
             "search.mode=soft, or train with attention=monotonic, mocha, matcha, milk or stochastic"
         )
     if attention in {"monotonic", "mocha", "matcha", "milk"}:
-        assert decodes_hard(OnlineConfig(), model)
+        require_compatible(OnlineConfig(), model)
+        assert reads_hard(OnlineConfig(), model)
     else:
         with pytest.raises(UserError, match="search=online writes while it reads"):
-            decodes_hard(OnlineConfig(), model)
+            require_compatible(OnlineConfig(), model)
 
 
 SOURCES = [[5, 6, 7, 8, 9, 3], [8, 3], [7, 5, 9, 3], [6, 6, 8, 9, 5, 7, 5, 8, 3]]
@@ -192,11 +195,12 @@ def test_wait_k_needs_a_model_that_can_see_a_prefix(
     usual = {"encoder": {"name": "lstm"}, "decoder": {"readout_size": 32, "init_hidden": "zeros"}}
     model = Seq2Seq(configure(usual | {"attention": {"name": "bahdanau"}} | changes), 9, 9)
     if possible:
-        assert not decodes_hard(WaitKConfig(), model)
+        require_compatible(WaitKConfig(), model)
+        assert not reads_hard(WaitKConfig(), model)
         require_wait_k(model, 1, "training.wait_k")
     else:
         with pytest.raises(UserError) as caught:
-            decodes_hard(WaitKConfig(), model)
+            require_compatible(WaitKConfig(), model)
         needed = {
             "attention": "a soft attention that knows nothing of the source's length (attention=dot, general, concat, "
             "location, bahdanau or local_m)",
@@ -237,7 +241,7 @@ def test_wait_k_shows_a_position_when_its_value_is_known(configure: Callable[...
     assert [int((row > 0).sum()) for row in best.weights[:4]] == [2, 2, 6, 6]
     assert best.delays.tolist()[:4] == [4, 5, 6, 6]
     with pytest.raises(UserError) as caught:
-        decodes_hard(WaitKConfig(k=3), model)
+        require_compatible(WaitKConfig(k=3), model)
     assert str(caught.value) == (
         "search=wait_k with k=3 would write before anything is known, since this encoder looks ahead and needs 4 "
         "source tokens for its first value: choose k=4 or more, or another encoder"

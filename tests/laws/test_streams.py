@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from mt.data.tokenizer import EOS
-from mt.decoding.modes import decodes_hard
+from mt.decoding.modes import reads_hard, require_compatible
 from mt.decoding.streaming import refuse_offline
 from mt.decoding.streaming.stepper import StreamState, advance_streams
 from mt.errors import UserError
@@ -128,7 +128,7 @@ def test_a_stream_is_offline_decoding_or_refused(attention: dict[str, Any], enco
     for search in (OnlineConfig(), WaitKConfig(k=20)):
         if not (model.online if search.name == "online" else model.supports_wait_k):
             with pytest.raises(UserError, match=rf"^search={search.name} (writes while it|shows the model only)"):
-                decodes_hard(search, model)
+                require_compatible(search, model)
     for search in searches(model):
         agrees(build_with, search)
 
@@ -156,7 +156,7 @@ def agrees(build_with: Callable[..., Seq2Seq], search: SearchConfig) -> None:
             break
     assert len(set(tokens)) > 1
     refuse_offline(model, search)
-    assert decodes_hard(search, model) == (search.name == "online")
+    assert reads_hard(search, model) == (search.name == "online")
     assert streamed(model, search, sources, seed=1) == tokens
     # What was written before a token was read is the same for every source that is the same up to it.
     for one, other in itertools.combinations(range(len(sources)), 2):
@@ -174,7 +174,7 @@ def test_a_first_state_of_the_whole_source_is_refused(
     assert not searches(model)
     for search in (OnlineConfig(), WaitKConfig(k=20)):
         with pytest.raises(UserError, match=r"decoder\.init_hidden=zeros"):
-            decodes_hard(search, model)
+            require_compatible(search, model)
 
 
 def test_the_tables_have_pairs_that_stream() -> None:

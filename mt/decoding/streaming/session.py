@@ -14,7 +14,7 @@ import torch
 
 from mt.data.fields import TEXT, Field, Row
 from mt.data.tokenizer import EOS, Tokenizer, Tokenizers, Unit
-from mt.decoding.modes import DecodableModel, decodes_hard, single_model, unmet
+from mt.decoding.modes import DecodableModel, require_compatible, single_model, unmet
 from mt.decoding.streaming.stepper import StreamState, advance_streams
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
@@ -207,7 +207,7 @@ def open_session(
 ) -> Session:
     """Begins a session. Raises UserError where the search, or the model, needs the whole source before it writes."""
     refuse_offline(model, search)
-    decodes_hard(search, model)  # raises where they do not go together
+    require_compatible(search, model)  # raises where they do not go together
     return Session(StreamingModel(single_model(model), tokenizers, search, unit, field))
 
 
