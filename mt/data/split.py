@@ -110,7 +110,7 @@ class Split:
         self._targets = Rows(table.select(["target_ids"]))
         spoken = "transcript_ids" in table.column_names
         self._transcripts = Rows(table.select(["transcript_ids"])) if spoken else None
-        self._holders = held_by(table["source_ids"])
+        self._source_rows = source_row_of(table["source_ids"])
 
     def __len__(self) -> int:
         return len(self._table)
@@ -118,13 +118,13 @@ class Split:
     def lengths(self) -> tuple[np.ndarray, np.ndarray]:
         """Returns source and target lengths in ids, EOS included: two int64 arrays [N]."""
         sources = self.source.lengths(self._table["source_ids"])
-        if self._holders is not None:
-            sources = sources[self._holders]
+        if self._source_rows is not None:
+            sources = sources[self._source_rows]
         return sources, TEXT.lengths(self._table["target_ids"])
 
     def ids(self, indices: Sequence[int] | np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
         """Returns the (source row, target ids) of the examples; ids are int32 arrays that end in EOS."""
-        held = indices if self._holders is None else self._holders[np.asarray(indices)]
+        held = indices if self._source_rows is None else self._source_rows[np.asarray(indices)]
         sources = self._sources[held]["source_ids"]
         targets = self._targets[indices]["target_ids"]
         return list(zip(self.source.rows(sources), TEXT.rows(targets), strict=True))
@@ -195,7 +195,7 @@ class Chosen:
         return self._split.transcripts(self._rows[np.asarray(indices)])
 
 
-def held_by(sources: pa.ChunkedArray) -> np.ndarray | None:
+def source_row_of(sources: pa.ChunkedArray) -> np.ndarray | None:
     """Returns for each example the one that holds its source: itself, or the one before that it shares it with; None
     where no example shares."""
     if not sources.null_count:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from mt.data.arrow import file_digests
 from mt.data.corpus import FORMAT, SPLITS, TEXT, Example
 from mt.data.fields import TEXT as TEXT_FIELD, Field, Raw, SourceError
-from mt.data.split import STATE, held_by, open_table
+from mt.data.split import STATE, open_table, source_row_of
 from mt.data.tokenizer import Tokenizer, Tokenizers, Unwritten, unwritten
 from mt.storage import replaced_path
 
@@ -81,9 +81,9 @@ def copy_without(path: Path, copy: Path, rows: np.ndarray) -> None:
         table = pa.ipc.open_stream(source).read_all()
         stays = np.delete(np.arange(len(table)), rows)
         left = table.take(pa.array(stays))
-        holders = held_by(table["source_ids"])
-        if holders is not None:
-            held = holders[stays]
+        source_rows = source_row_of(table["source_ids"])
+        if source_rows is not None:
+            held = source_rows[stays]
             repeated = np.diff(held, prepend=-1) == 0
             holder_rows = pa.array(held, mask=repeated)
             number = table.schema.get_field_index("source_ids")

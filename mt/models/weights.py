@@ -133,7 +133,7 @@ Sizes = tuple[int, int, int | None]
 """The sizes of the vocabularies of source, target and transcripts."""
 
 
-def grown(state: Mapping[str, Tensor], before: Sizes, after: Sizes) -> dict[str, Tensor]:
+def resized_state(state: Mapping[str, Tensor], before: Sizes, after: Sizes) -> dict[str, Tensor]:
     """Returns the state of a `Seq2Seq` with vocabularies of other sizes, whose new pieces have the ids after the old
     ones.
 
@@ -145,12 +145,12 @@ def grown(state: Mapping[str, Tensor], before: Sizes, after: Sizes) -> dict[str,
     # Of CTC that writes transcripts, whose vocabulary never grows.
     sizes |= dict.fromkeys(_CTC, (before[1], after[1]) if before[2] is None else (before[2], before[2]))
     return {
-        name: _longer(tensor, *sizes[name], lowered=name in _BIASES) if name in sizes else tensor
+        name: _padded_rows(tensor, *sizes[name], lowered=name in _BIASES) if name in sizes else tensor
         for name, tensor in state.items()
     }
 
 
-def _longer(tensor: Tensor, before: int, after: int, *, lowered: bool) -> Tensor:
+def _padded_rows(tensor: Tensor, before: int, after: int, *, lowered: bool) -> Tensor:
     """Returns a tensor with more rows of the vocabulary; what comes after them, as the blank of CTC, stays last."""
     count = after - before
     if not count:

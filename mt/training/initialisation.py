@@ -21,7 +21,7 @@ from mt.device import shapes_alone
 from mt.errors import UserError
 from mt.models.config import ModelConfig
 from mt.models.seq2seq import Seq2Seq
-from mt.models.weights import grown
+from mt.models.weights import resized_state
 from mt.text_io import opened
 
 # Word vectors from elsewhere, in which the tables of a new run start: GloVe, word2vec, fastText and BPEmb, as text.
@@ -218,7 +218,7 @@ def initialise(model: Seq2Seq, tokenizers: Tokenizers, config: Config) -> str:
     earlier = load_earlier(config.init_from or "")
     require_same_sizes(earlier, config)
     _require_same_pieces(earlier, tokenizers)
-    state = grown(earlier.model.state_dict(), earlier.tokenizers.sizes, tokenizers.sizes)
+    state = resized_state(earlier.model.state_dict(), earlier.tokenizers.sizes, tokenizers.sizes)
     shapes = {name: tensor.shape for name, tensor in model.state_dict().items()}
     taken = {name: tensor for name, tensor in state.items() if tensor.shape == shapes.get(name)}
     model.load_state_dict(taken, strict=False)

@@ -15,7 +15,7 @@ from mt.models.decoders import DECODERS
 from mt.models.encoders import ENCODERS
 from mt.models.frontends.embedding import EmbeddingConfig
 from mt.models.seq2seq import Seq2Seq
-from mt.models.weights import grown
+from mt.models.weights import resized_state
 
 SMALL = {
     "encoder": {"name": "bilstm", "hidden_size": 8},
@@ -45,7 +45,7 @@ def test_every_tensor_of_a_vocabulary_grows(embedding: dict, before: tuple, afte
     config = small(embedding=embedding)
     old = Seq2Seq(config, *before)
     new = Seq2Seq(config, *after)
-    state = grown(old.state_dict(), before, after)
+    state = resized_state(old.state_dict(), before, after)
     assert {name: tensor.shape for name, tensor in state.items()} == {
         name: tensor.shape for name, tensor in new.state_dict().items()
     }
@@ -69,7 +69,7 @@ def test_every_tensor_of_a_vocabulary_grows(embedding: dict, before: tuple, afte
 
 def test_the_blank_of_ctc_stays_last() -> None:
     old = Seq2Seq(small(), 10, 12)
-    bias = grown(old.state_dict(), (10, 12, None), (10, 15, None))["ctc.bias"]
+    bias = resized_state(old.state_dict(), (10, 12, None), (10, 15, None))["ctc.bias"]
     before = old.state_dict()["ctc.bias"]
     assert len(bias) == 16 and bias[-1] == before[-1] and torch.equal(bias[:12], before[:12])
 

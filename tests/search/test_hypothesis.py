@@ -1,3 +1,5 @@
+"""Hypotheses: where they attended, and how a search keeps and follows them."""
+
 from typing import NamedTuple
 
 import numpy as np
@@ -6,7 +8,7 @@ import torch
 
 from mt.errors import UserError
 from mt.search.best_tokens import top_k
-from mt.search.hypothesis import End, History
+from mt.search.hypothesis import EMPTY, End, History, Windows
 from mt.step import Attended, Prediction
 from mt.trees import select_rows
 
@@ -71,3 +73,55 @@ def test_history_follows_the_back_pointers():
         np.testing.assert_allclose(one.weights[:, 0], weights)
     assert len(history) == 0  # what it kept is free
     assert [one.windows.stops.tolist() for one in result] == [[6, 7], [6], [5, 8]]
+
+
+THREE = Windows(np.array([0.25, 0.75, 1.0, 0.5, 0.5], np.float32), np.array([2, 0, 0, 1]), np.array([2, 1, 0, 2]))
+
+
+def test_a_dense_view_puts_each_window_where_it_is():
+    expected = [[0, 0, 0.25, 0.75], [1, 0, 0, 0], [0, 0, 0, 0], [0, 0.5, 0.5, 0]]
+    assert THREE.dense().tolist() == expected
+    assert THREE.dense(6).tolist() == [[*row, 0, 0] for row in expected]
+    assert THREE.dense(3).tolist() == [row[:3] for row in expected]
+    assert THREE.dense().dtype == np.float32
+
+
+def test_the_peak_is_the_first_of_the_largest_weights():
+    assert THREE.peaks() == [3, 0, -1, 1]
+    rows = np.array([[0.25, 0.5, 0.5], [0.0, 0.0, 0.0]], np.float32)
+    assert Windows.whole(rows).peaks() == [1, -1]
+
+
+@pytest.mark.parametrize("shape", [(3, 5), (1, 1), (0, 0), (0, 4)])
+def test_of_the_whole_source_it_is_the_matrix(shape: tuple[int, int]):
+    rows = np.random.default_rng(1).random(shape, np.float32)
+    windows = Windows.whole(rows)
+    assert np.array_equal(windows.dense(shape[1]), rows)
+    assert np.shares_memory(windows.weights, rows) == bool(rows.size)
+    assert windows.peaks() == [int(np.argmax(row)) for row in rows]
+    assert EMPTY.dense(7).shape == (0, 7) and EMPTY.peaks() == []
+
+
+def owned(part: np.ndarray) -> bool:
+    """Whether an array keeps no more memory than its own."""
+    whole = part if part.base is None else part.base
+    return whole.flags.owndata and whole.nbytes == part.nbytes
+
+
+def test_a_search_keeps_windows_as_wide_as_they_are():
+    """Two steps of three rows, of which one attends to three positions, one to one, one stops nowhere."""
+    history = History()
+    ones = np.array([[1.0], [1.0], [0.0]], np.float32)
+    wide = np.array([[0.5, 0.25, 0.25], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]], np.float32)
+    energies = np.array([1, 2, 3])
+    history.append([2, 2, 2], [0, 1, 2], Attended(ones, np.array([4, 5, -1]), np.array([4, 5, 0]), energies))
+    attention = Attended(wide, np.array([9, 4, -1]), np.array([7, 4, 0]), 100 * energies)
+    history.append([7, 8, 9], [1, 0, 2], attention)
+    result = history.backtrack([End(0.0, 0.0, *place, 3) for place in ((2, 0), (2, 1), (2, 2), (1, 1))])
+    assert [h.windows.weights.tolist() for h in result] == [[1.0, 0.5, 0.25, 0.25], [1.0, 1.0], [], [1.0]]
+    assert [h.windows.first.tolist() for h in result] == [[5, 7], [4, 4], [0, 0], [5]]
+    assert [h.windows.widths.tolist() for h in result] == [[1, 3], [1, 1], [0, 0], [1]]
+    assert [h.windows.looked_at.sum() for h in result] == [102, 201, 303, 2]
+    assert [h.windows.stops.tolist() for h in result] == [[5, 9], [4, 4], [-1, -1], [5]]
+    for h in result:
+        assert all(owned(part) for part in h.windows), "it does not keep the others"
