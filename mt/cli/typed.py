@@ -1,6 +1,7 @@
 """`key=value` as a shell hands it over, for Hydra's grammar: text that the grammar cannot read, and that can mean
 nothing but itself, is put into quotes, so that nobody has to know them."""
 
+import io
 import json
 import os
 import re
@@ -18,6 +19,7 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from mt.cli.choices import groups
+from mt.common.input_files import read_bytes, reason
 from mt.errors import UserError, first_line, shown
 
 PATHS = ("folder", "resume", "init_from", "corpora", "dataset.folder", "dataset.media_folder")
@@ -81,8 +83,10 @@ def _file_lines(path: Path, known: Collection[str]) -> list[str]:
     """Returns the options of a YAML file as they are typed. known: the groups; a part of a run's own file is chosen by
     its `name`."""
     try:
-        content: Any = OmegaConf.to_container(OmegaConf.load(path), resolve=True)
-    except (OSError, yaml.YAMLError, OmegaConfBaseException, UnicodeDecodeError) as error:
+        content: Any = OmegaConf.to_container(OmegaConf.load(io.BytesIO(read_bytes(path))), resolve=True)
+    except OSError as error:
+        raise UserError(f"{path} cannot be read as YAML ({reason(error)}): give a file of options") from None
+    except (yaml.YAMLError, OmegaConfBaseException, UnicodeDecodeError) as error:
         raise UserError(f"{path} cannot be read as YAML ({first_line(error)}): give a file of options") from None
     if not isinstance(content, dict):
         raise UserError(f"{path} holds no options: give a file such as a run's config.yaml")

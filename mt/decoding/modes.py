@@ -33,7 +33,7 @@ class DecodableModel(Protocol):
     def copies(self) -> bool: ...
 
     @property
-    def single(self) -> Seq2Seq | None:
+    def as_online_model(self) -> Seq2Seq | None:
         """The model itself, which may be able to write while it reads; None for an ensemble, which cannot."""
 
     def encoded_lengths(self, lengths: Tensor) -> Tensor: ...
@@ -71,14 +71,14 @@ def evaluation_mode(model: DecodableModel) -> Iterator[None]:
             part.training = True
 
 
-def single_model(model: DecodableModel) -> Seq2Seq:
+def online_model(model: DecodableModel) -> Seq2Seq:
     """Returns the model for a search that writes while it reads. Raises UserError where it is an ensemble."""
-    if model.single is None:
+    if model.as_online_model is None:
         raise UserError(
             "an ensemble reads the whole source before it writes, since each of its models would stop elsewhere: give "
             "one run, or choose search=beam or search=greedy"
         )
-    return model.single
+    return model.as_online_model
 
 
 # Whether a search reads the attention of a model hard, and the refusals of searches that a model cannot do.
@@ -94,14 +94,14 @@ def reads_hard(search: SearchConfig, model: DecodableModel) -> bool:
 def require_compatible(search: SearchConfig, model: DecodableModel) -> None:
     """Raises UserError where this search and this model do not go together."""
     if isinstance(search, OnlineConfig):
-        one = single_model(model)
+        one = online_model(model)
         if not one.online:
             raise UserError(
                 f"search=online writes while it reads: it needs {unmet(one, wait_k=False)}; train such a model, or "
                 "choose search=greedy or search=beam"
             )
     elif isinstance(search, WaitKConfig):
-        require_wait_k(single_model(model), search.k, "search=wait_k")
+        require_wait_k(online_model(model), search.k, "search=wait_k")
     elif search.mode == "hard" and not model.supports_hard:
         raise UserError(
             "search.mode=hard needs an attention that can choose one position, and this model's cannot: choose "

@@ -11,7 +11,7 @@ import torch
 from mt.data.batches import Batch, collate, fixed_order
 from mt.data.fields import TEXT, Field, Row
 from mt.data.tokenizer import EOS
-from mt.decoding.modes import DecodableModel, evaluation_mode, reads_hard, require_compatible, single_model
+from mt.decoding.modes import DecodableModel, evaluation_mode, online_model, reads_hard, require_compatible
 from mt.decoding.network import BatchHypotheses, EncodedBatch
 from mt.device import autocast
 from mt.distributed import ALONE, ProcessGroup
@@ -100,7 +100,7 @@ class TorchNetwork:
             memory = _memory(model, batch, precision, self._unknown(rows))
             read_for = None
             if online:
-                one = single_model(model)
+                one = online_model(model)
                 k = wait_k_of(search)
                 vectors = output_lengths.to(self.device)
                 memory = memory if k is None else one.wait(memory, k, vectors)

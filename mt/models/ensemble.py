@@ -31,7 +31,7 @@ class Ensemble(nn.Module):
         self.supports_hard = any(model.supports_hard for model in models)
         self.uses_source = any(model.uses_source for model in models)
         self.chunk_size = models[0].chunk_size
-        self.single: Seq2Seq | None = None
+        self.as_online_model: Seq2Seq | None = None
         """None, since its models would stop at different positions: an ensemble reads whole sources."""
         limits = [model.max_source_length for model in models if model.max_source_length is not None]
         self.max_source_length = min(limits, default=None)

@@ -131,7 +131,7 @@ class Seq2Seq(nn.Module):
         init_matrices(self, config.init_range)
 
     @property
-    def single(self) -> "Seq2Seq":
+    def as_online_model(self) -> "Seq2Seq":
         """Itself: it is one model, and no ensemble (see `DecodableModel`)."""
         return self
 

@@ -1,5 +1,6 @@
 """What is typed at the shell: choices, options and sweeps; every mistake ends as one sentence and status 2."""
 
+import os
 import re
 import runpy
 import sys
@@ -291,6 +292,12 @@ def test_a_file_is_the_command_line_that_it_stands_for(run: Run, tmp_path: Path,
         with pytest.raises(SystemExit):
             run(str(path))
         assert capfd.readouterr().err.startswith(f"error: {sentence.format(path=path)}")
+    path.unlink()
+    for make, reason in ((lambda _: None, "No such file or directory"), (os.mkfifo, "is a named pipe, and no regular")):
+        make(path)
+        with pytest.raises(SystemExit):
+            run(str(path))
+        assert capfd.readouterr().err.startswith(f"error: {path} cannot be read as YAML ({reason}")
 
 
 @pytest.mark.parametrize(

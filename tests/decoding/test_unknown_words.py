@@ -30,7 +30,7 @@ def often_unknown(request: pytest.FixtureRequest) -> Translator:
     """A run that writes unknown words often."""
     translator = mt.load(request.getfixturevalue(request.param), device="cpu")
     with torch.no_grad():
-        translator.model.single.decoder.output.bias[UNK] += 12
+        translator.model.as_online_model.decoder.output.bias[UNK] += 12
     return translator
 
 
@@ -159,7 +159,7 @@ def test_each_word_of_an_entry_is_linked(kind: str, trained: Path) -> None:
 def test_online_each_word_has_its_delay(trained_hard: Path) -> None:
     translator = mt.load(trained_hard, device="cpu")
     with torch.no_grad():
-        translator.model.single.decoder.output.bias[UNK] += 12
+        translator.model.as_online_model.decoder.output.bias[UNK] += 12
     result = UnknownWords(translator, {"two": "genau zwei"}).replaced(
         translator.translate(LINES[0], OnlineConfig()), LINES[0]
     )

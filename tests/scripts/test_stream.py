@@ -173,6 +173,16 @@ def test_nobody_reads_any_more(start) -> None:
     assert (process.wait(100), process.stderr.read()) == (141, b"")
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")
+def test_a_full_disk_is_named_while_words_still_come(start) -> None:
+    """At the first word that is written, and not when the input ends, which may be never."""
+    with open("/dev/full", "wb") as full:
+        process = start(stdout=full)
+        process.stdin.write(b"two cats\n")
+        error = b"error: standard output cannot be written (No space left on device): send it elsewhere\n"
+        assert (process.wait(100), process.stderr.read()) == (2, error)
+
+
 def test_ctrl_c_while_it_waits(start) -> None:
     process = start()
     process.stdin.write(b"two cats\ntwo ")

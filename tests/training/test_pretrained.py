@@ -1,6 +1,7 @@
 """Word vectors from elsewhere: which pieces they are of, their size, and the sentences for files that are none."""
 
 import gzip
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -157,6 +158,15 @@ def test_what_is_no_file_of_vectors_is_refused(
 ) -> None:
     with pytest.raises(UserError, match=sentence):
         loaded(configure, corpus.tokenizers, pretrained=file(*lines))
+
+
+@pytest.mark.parametrize(("name", "sentence"), [("pipe", "is a named pipe"), (".", "Is a directory")])
+def test_what_is_no_file_is_refused_at_once(
+    name: str, sentence: str, configure: Callable[..., Config], corpus: Corpus, tmp_path: Path
+) -> None:
+    os.mkfifo(tmp_path / "pipe")  # which nobody writes to
+    with pytest.raises(UserError, match=rf"cannot be read \({sentence}"):
+        loaded(configure, corpus.tokenizers, pretrained=tmp_path / name)
 
 
 def test_a_compressed_file_and_the_largest_numbers_of_float32(

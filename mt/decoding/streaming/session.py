@@ -14,7 +14,7 @@ import torch
 
 from mt.data.fields import TEXT, Field, Row
 from mt.data.tokenizer import EOS, Tokenizer, Tokenizers, Unit
-from mt.decoding.modes import DecodableModel, require_compatible, single_model, unmet
+from mt.decoding.modes import DecodableModel, online_model, require_compatible, unmet
 from mt.decoding.streaming.stepper import StreamState, advance_streams
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
@@ -208,7 +208,7 @@ def open_session(
     """Begins a session. Raises UserError where the search, or the model, needs the whole source before it writes."""
     refuse_offline(model, search)
     require_compatible(search, model)  # raises where they do not go together
-    return Session(StreamingModel(single_model(model), tokenizers, search, unit, field))
+    return Session(StreamingModel(online_model(model), tokenizers, search, unit, field))
 
 
 def refuse_offline(model: DecodableModel, search: SearchConfig) -> None:
@@ -217,7 +217,7 @@ def refuse_offline(model: DecodableModel, search: SearchConfig) -> None:
         raise UserError(
             f"search={search.name} reads the whole source before it writes: choose search=online or search=wait_k"
         )
-    one = single_model(model)
+    one = online_model(model)
     if wait_k_of(search) is None and not one.online:
         reason = "reads the whole source first"
         remedy = f"train one with {unmet(one, wait_k=False)}, or translate whole sentences"
