@@ -24,6 +24,7 @@ from data_prep.sources.base import RawSplit, Records, Source, at
 from data_prep.sources.embedded import files_in_cells
 from data_prep.sources.folders import digest, files_below
 from data_prep.sources.splits import (
+    ROLES,
     base_name,
     card_patterns,
     complete,
@@ -127,6 +128,14 @@ class Repository:
         whole, _, part = self._hub.splits[split].partition("[")
         given = () if part else (self._config.splits[split],)
         inside = [name for name in names if is_inside(name, self._subset_of(names))]
+        # Both options may name a file; the hub's own words for splits are what repositories have by default.
+        for own in given:
+            if own != whole and whole not in (*ROLES, *SPLITS) and (found := exact_files(inside, own)):
+                raise UserError(
+                    f"{self._name}: dataset.hub.splits.{split} names {whole}, and dataset.splits.{split} names "
+                    f"{own}, which is there ({found[0][0]}): set dataset.splits.{split}={whole} for the one, or "
+                    f"dataset.hub.splits.{split}={own} for the other"
+                )
         for files in (
             *(exact_files(inside, name) for name in given),
             self._card_files(whole, inside),

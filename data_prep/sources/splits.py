@@ -14,7 +14,7 @@ from mt.errors import UserError
 from mt.text_io import COMPRESSED
 
 _SHARD = re.compile(r"(?P<name>.*?)[-_.]?(?P<number>\d{5})-of-(?P<count>\d{5})")
-_ROLES: Mapping[str, frozenset[str]] = {
+ROLES: Mapping[str, frozenset[str]] = {
     "train": frozenset({"train", "training"}),
     "validation": frozenset({"validation", "valid", "val", "dev", "development"}),
     "test": frozenset({"test", "testing", "eval", "evaluation"}),
@@ -109,7 +109,7 @@ def _roles(name: str) -> set[str]:
 
 def _words(name: str) -> set[str]:
     words = set(re.split(r"[^a-z0-9]+", name.lower()))
-    return {role for role, known in _ROLES.items() if words & known}
+    return {role for role, known in ROLES.items() if words & known}
 
 
 def is_inside(name: str, subset: str) -> bool:

@@ -351,6 +351,19 @@ def test_what_may_be_several_splits_is_refused(tmp_path: Path, files: str, sente
         source.splits["test"].size()
 
 
+@pytest.mark.parametrize("files", ["train validated validation test", "train validation test"])
+def test_a_split_that_two_options_name_differently_is_refused(tmp_path: Path, files: str) -> None:
+    for name in files.split():
+        _as_lines(tmp_path / f"{name}.jsonl", [(name, name)])
+    hub = HubConfig(id=HUB.id, splits=SplitNames(train="validated", dev="validation"))
+    sentence = (
+        r"dataset\.hub\.splits\.train names validated, and dataset\.splits\.train names train, which is there "
+        r"\(train\.jsonl\): set dataset\.splits\.train=validated for the one"
+    )
+    with pytest.raises(UserError, match=sentence):
+        open_source(DatasetConfig(folder=str(tmp_path), hub=hub, source="en", target="de")).splits["train"].size()
+
+
 def test_a_changed_file_with_its_old_time_gives_its_new_text(tmp_path: Path, read) -> None:
     config = _copy(tmp_path, [{"en": "old", "de": "alt"}])
     first = open_source(config).identity()
