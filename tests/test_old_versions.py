@@ -8,6 +8,8 @@ import torch
 
 import mt
 from mt.checkpoint import load_config, load_model
+from mt.common.options import parse, without_idle
+from mt.config import Config
 from mt.data.corpus import Corpus
 
 VERSIONS = sorted((Path(__file__).parent / "old").iterdir())
@@ -34,3 +36,12 @@ def test_a_corpus_has_its_text(old: Path) -> None:
     assert split.column("references") == [[line] for line in lines(old / "references.txt")]
     decoded = [corpus.tokenizers.target.decode(target.tolist()) for _, target in split.ids(range(len(split)))]
     assert decoded == lines(old / "references.txt") and len(corpus.split("train")) == 30
+
+
+@pytest.mark.parametrize(
+    ("part", "old", "new"), [("attention", "concat", "bahdanau"), ("encoder", "embedding", "none")], ids=str
+)
+def test_choices_that_had_two_names_are_read(part: str, old: str, new: str) -> None:
+    plain = parse({part: {"name": new}}, Config).model_dump(mode="json")
+    read = parse(without_idle(plain | {part: plain[part] | {"name": old}}), Config)
+    assert read == parse(plain, Config)

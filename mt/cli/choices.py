@@ -15,7 +15,7 @@ from mt.errors import UserError, invalid_choice
 CONF = next(path for parent in Path(__file__).parents[1:3] if (path := parent / "conf").is_dir())
 PRESETS = ("preset", "online")
 """Groups whose files choose in other groups, and set options of several."""
-_RENAMED = {"recipe": "preset"}
+_RENAMED = {"recipe": "preset", "attention=concat": "attention=bahdanau", "encoder=embedding": "encoder=none"}
 """Groups and choices that had another name."""
 OPTIONAL = (*PRESETS, "experiment")
 """Groups in which there may be no choice."""

@@ -42,9 +42,16 @@ def parse(plain: Mapping[str, Any], model: type[Model], where: str = "") -> Mode
         raise UserError(prefix + _sentence(error, model)) from None
 
 
+_RENAMED = {("attention", "concat"): "bahdanau", ("encoder", "embedding"): "none"}
+"""Choices that had two names, by the one that is gone."""
+
+
 def without_idle(plain: dict[str, Any]) -> dict[str, Any]:
     """Returns the `config.json` of a checkpoint without the options that earlier versions accepted where they changed
-    nothing, and that are refused now."""
+    nothing, and that are refused now, and with choices by the names that they have now."""
+    for (group, old), new in _RENAMED.items():
+        if isinstance(options := plain.get(group), dict) and options.get("name") == old:
+            plain = plain | {group: options | {"name": new}}
     parts = {name: part for name in ("search", "dataset") if isinstance(part := plain.get(name), dict)}
     idle = {"search": {"cuda_graphs"}, "dataset": set() if parts.get("dataset", {}).get("mix") else {"weight"}}
     kept = {name: {key: value for key, value in part.items() if key not in idle[name]} for name, part in parts.items()}

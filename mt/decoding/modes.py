@@ -135,13 +135,13 @@ def unmet(model: Seq2Seq, *, wait_k: bool) -> str:
         parts.append(model.frontend.incremental_with or "sources that arrive piece by piece, as texts and sounds do")
     if not model.encoder.incremental:
         parts.append(
-            "an encoder that does not read the whole source first (encoder=lstm, gru, ssru, embedding or lc_bilstm)"
+            "an encoder that does not read the whole source first (encoder=lstm, gru, ssru, none or lc_bilstm)"
         )
     if model.decoder.needs_full_source:
         parts.append("decoder.init_hidden=zeros")
     if wait_k and not attention.supports_wait_k:
         parts.append(
-            "a soft attention that knows nothing of the source's length (attention=dot, general, concat, location, "
+            "a soft attention that knows nothing of the source's length (attention=dot, general, location, "
             "bahdanau or local_m)"
         )
     if not wait_k and not attention.monotonic:

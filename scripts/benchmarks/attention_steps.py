@@ -14,7 +14,7 @@ from torch import Tensor
 
 from mt.models.attention import build_attention
 from mt.models.attention.energy import ConcatConfig, GeneralConfig
-from mt.models.attention.global_ import ConcatAttentionConfig, GeneralAttentionConfig
+from mt.models.attention.global_ import BahdanauAttentionConfig, GeneralAttentionConfig
 from mt.models.attention.mocha import MoChAConfig
 from mt.models.attention.monotonic import MonotonicConfig
 from mt.models.decoders import Decoder, DecoderMemory, DecoderParts
@@ -142,7 +142,7 @@ class Contender:
 def _configured(name: str, energy: str, size: int) -> Any:
     """Returns the options of a contender's attention."""
     if name not in CHUNKS:
-        soft = {"general": GeneralAttentionConfig(), "concat": ConcatAttentionConfig(scaled=True, attention_dim=size)}
+        soft = {"general": GeneralAttentionConfig(), "concat": BahdanauAttentionConfig(scaled=True, attention_dim=size)}
         return soft[energy]
     scores: Any = {"general": GeneralConfig(), "concat": ConcatConfig(attention_dim=size)}[energy]
     return MoChAConfig(energy=scores, chunk_size=CHUNKS[name]) if CHUNKS[name] > 1 else MonotonicConfig(energy=scores)

@@ -146,6 +146,8 @@ TOP = (
         (["attention=null"], "attention=null is an invalid choice: choices: bahdanau, "),
         (["preset=null"], "preset=null is no file: to leave the preset out, write ~preset"),
         (["recipe=morse"], "recipe=morse is called preset=morse now: write that"),
+        (["attention=concat"], "attention=concat is called attention=bahdanau now: write that"),
+        (["encoder=embedding"], "encoder=embedding is called encoder=none now: write that"),
         (["dataset=1"], "dataset=1 is an invalid choice: choices: audio, bulletin, "),
         (["folder="], "folder= names no folder that can be made: give a path such as outputs/name"),
         (["folder=null"], "folder=null is not possible: input should be a valid string"),

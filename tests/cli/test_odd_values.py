@@ -83,7 +83,7 @@ ODD = [
 BASES: list[tuple[list[str], tuple[str, ...]]] = [
     (["attention=mocha", "attention/energy=concat", "encoder=conv", "decoder=luong", "search=beam"], ("",)),
     (
-        ["attention=stochastic", "attention/energy=location", "encoder=embedding", "decoder=bahdanau", "search=online"],
+        ["attention=stochastic", "attention/energy=location", "encoder=none", "decoder=bahdanau", "search=online"],
         ("attention", "encoder", "decoder", "search"),
     ),
     (

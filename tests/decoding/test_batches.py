@@ -80,7 +80,7 @@ def test_online_decoding_needs_a_model_that_does_not_read_ahead(
             require_compatible(OnlineConfig(), model)
         needed = "decoder.init_hidden=zeros"
         if changes["encoder"]["name"] != "lstm":
-            needed = "an encoder that does not read the whole source first (encoder=lstm, gru, ssru, embedding or "
+            needed = "an encoder that does not read the whole source first (encoder=lstm, gru, ssru, none or "
             needed += "lc_bilstm)"
         assert str(caught.value) == (
             f"search=online writes while it reads: it needs {needed}; train such a model, or choose search=greedy or "
@@ -202,9 +202,9 @@ def test_wait_k_needs_a_model_that_can_see_a_prefix(
         with pytest.raises(UserError) as caught:
             require_compatible(WaitKConfig(), model)
         needed = {
-            "attention": "a soft attention that knows nothing of the source's length (attention=dot, general, concat, "
+            "attention": "a soft attention that knows nothing of the source's length (attention=dot, general, "
             "location, bahdanau or local_m)",
-            "encoder": "an encoder that does not read the whole source first (encoder=lstm, gru, ssru, embedding or "
+            "encoder": "an encoder that does not read the whole source first (encoder=lstm, gru, ssru, none or "
             "lc_bilstm)",
             "decoder": "decoder.init_hidden=zeros",
         }[next(iter(changes))]

@@ -89,11 +89,10 @@ MODELS = {
     "none": ({"name": "lstm"}, {"name": "bahdanau", "cell": "lstm"}, {"context": "last"}),
     "dot": ({"name": "bigru"}, {"name": "gnmt", "copy": True}, {}),
     "general": ({"name": "bissru"}, {"name": "ssru", "init_hidden": "final_state"}, {}),
-    "concat": ({"name": "bilstm", "num_layers": 2}, {"name": "luong", "num_layers": 2}, {"scaled": True}),
-    "location": ({"name": "embedding"}, {"name": "gnmt", "num_layers": 3, "cell": "gru"}, {}),
+    "location": ({"name": "none"}, {"name": "gnmt", "num_layers": 3, "cell": "gru"}, {}),
     "bahdanau": ({"name": "gru", "num_layers": 2}, {"name": "bahdanau"}, {"scaled": True}),
     "location_aware": ({"name": "bilstm"}, {"name": "bahdanau", "gate": True, "num_layers": 2}, {}),
-    "coverage": ({"name": "bilstm"}, {"name": "luong"}, {}),
+    "coverage": ({"name": "bilstm", "num_layers": 2}, {"name": "luong", "num_layers": 2}, {}),
     "local_m": ({"name": "conv"}, {"name": "luong"}, {"window": 1}),
     "local_p": (
         {"name": "none"},

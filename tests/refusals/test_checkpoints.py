@@ -104,7 +104,7 @@ LOADED: list[tuple[str, Any, bool, str]] = [
     ("config.json", {"encoder+": {"hidden_size": 30}}, True, UNFIT),
     ("config.json", {"encoder+": {"num_layers": 2}}, True, UNFIT),
     ("config.json", {"decoder+": {"hidden_size": 10**6}}, True, UNFIT),
-    ("config.json", {"attention+": {"name": "concat"}}, True, UNFIT),
+    ("config.json", {"attention+": {"name": "bahdanau"}}, True, UNFIT),
     ("config.json", {"embedding+": {"tie_output": False}}, True, UNFIT),
     ("config.json", {"embedding+": {"share": True}}, True, UNFIT),
     # Before memory is asked for.
@@ -112,7 +112,7 @@ LOADED: list[tuple[str, Any, bool, str]] = [
     ("config.json", {"decoder+": {"hidden_size": HUGE**3}}, True, ""),
     ("config.json", {"encoder+": {"num_layers": HUGE}}, True, ""),
     ("config.json", {"decoder+": {"num_layers": HUGE}}, True, ""),
-    ("config.json", {"attention+": {"name": "concat", "attention_dim": HUGE}}, True, ""),
+    ("config.json", {"attention+": {"name": "bahdanau", "attention_dim": HUGE}}, True, ""),
 ]
 
 

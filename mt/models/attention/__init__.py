@@ -6,7 +6,7 @@ from pydantic import Field
 
 from mt.models.attention.base import Attention, AttentionOutput, AttentionStep, Memory, State
 from mt.models.attention.coverage import Coverage
-from mt.models.attention.global_ import Bahdanau, Concat, Dot, General, Location
+from mt.models.attention.global_ import Bahdanau, Dot, General, Location
 from mt.models.attention.local import LocalM, LocalP
 from mt.models.attention.location_aware import LocationAware
 from mt.models.attention.matcha import MAtChA
@@ -20,7 +20,6 @@ ATTENTIONS: dict[str, type[Attention]] = {
     "none": NoAttention,
     "dot": Dot,
     "general": General,
-    "concat": Concat,
     "location": Location,
     "bahdanau": Bahdanau,
     "location_aware": LocationAware,

@@ -30,7 +30,7 @@ class Coverage(Attention):
 
     def __init__(self, config: CoverageConfig, query_size: int, value_size: int) -> None:
         super().__init__()
-        # Named as in concat, so that a run of concat can be gone on with (`init_from`).
+        # Named as in bahdanau, so that a run of it can be gone on with (`init_from`).
         self.energy = Concat(config, query_size, value_size)
         self.project_coverage = Linear(1, config.attention_dim)
 

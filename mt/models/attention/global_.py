@@ -32,17 +32,14 @@ class GeneralAttentionConfig(ScaledConfig, GeneralConfig):
     pass
 
 
-class ConcatAttentionConfig(ScaledConfig, ConcatConfig):
+class BahdanauAttentionConfig(ScaledConfig, ConcatConfig):
+    name: Literal["bahdanau"] = "bahdanau"  # type: ignore[assignment]
     scaled: bool = False
-    """As in `ScaledConfig`. Concat, whose terms are bounded, learns sooner without."""
+    """As in `ScaledConfig`. The additive energy, whose terms are bounded, learns sooner without."""
 
 
 class LocationAttentionConfig(ScaledConfig, LocationConfig):
     pass
-
-
-class BahdanauAttentionConfig(ConcatAttentionConfig):
-    name: Literal["bahdanau"] = "bahdanau"  # type: ignore[assignment]
 
 
 class SoftmaxAttention(Attention):
@@ -107,10 +104,11 @@ class General(Global):
     opts_into = ("forward", "supports_wait_k")
 
 
-class Concat(Global):
-    """score(h_t, h_s) = v_a . tanh(W_a [h_t; h_s])"""
+class Bahdanau(Global):
+    """e_tj = v_a . tanh(W_a s_{t-1} + U_a h_j) (Bahdanau et al. 2015, A.1.2), which is Luong's `concat` (equation 8).
+    The query is s_{t-1} where decoder=bahdanau."""
 
-    Config: ClassVar[type[BaseModel]] = ConcatAttentionConfig
+    Config: ClassVar[type[BaseModel]] = BahdanauAttentionConfig
     energy_class = energies.Concat
     opts_into = ("forward", "supports_wait_k")
 
@@ -120,14 +118,6 @@ class Location(Global):
 
     Config: ClassVar[type[BaseModel]] = LocationAttentionConfig
     energy_class = energies.Location
-    opts_into = ("forward", "supports_wait_k")
-
-
-class Bahdanau(Concat):
-    """e_tj = v_a . tanh(W_a s_{t-1} + U_a h_j) (Bahdanau et al. 2015, A.1.2): the same as concat. The query is s_{t-1}
-    where decoder=bahdanau."""
-
-    Config: ClassVar[type[BaseModel]] = BahdanauAttentionConfig
     opts_into = ("forward", "supports_wait_k")
 
 

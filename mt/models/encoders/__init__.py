@@ -6,8 +6,8 @@ from pydantic import Field
 
 from mt.models.encoders.base import Encoded, Encoder, State as EncoderState
 from mt.models.encoders.conv import Conv
-from mt.models.encoders.embedding import EmbeddingEncoder, NoEncoder
 from mt.models.encoders.latency_controlled import LCBiLSTM
+from mt.models.encoders.none import NoEncoder
 from mt.models.encoders.pyramid import Pyramid
 from mt.models.encoders.recurrent import GRU, LSTM, BiGRU, BiLSTM
 from mt.models.encoders.ssru import SSRU, BiSSRU
@@ -21,7 +21,6 @@ ENCODERS: dict[str, type[Encoder]] = {
     "ssru": SSRU,
     "bissru": BiSSRU,
     "conv": Conv,
-    "embedding": EmbeddingEncoder,
     "none": NoEncoder,
     "pyramid": Pyramid,
 }

@@ -31,7 +31,7 @@ POLICIES: dict[str, tuple[dict[str, Any], Any]] = {
 }
 every_policy = pytest.mark.parametrize("policy", POLICIES)
 parts = pytest.mark.parametrize(
-    ("encoder", "decoder"), [("lstm", "luong"), ("gru", "bahdanau"), ("embedding", "luong"), ("ssru", "ssru")]
+    ("encoder", "decoder"), [("lstm", "luong"), ("gru", "bahdanau"), ("none", "luong"), ("ssru", "ssru")]
 )
 
 

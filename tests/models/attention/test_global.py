@@ -12,8 +12,10 @@ from tests.marks import combined
 GLOBAL = {name: kind for name, kind in ATTENTIONS.items() if issubclass(kind, Global)}
 
 
-def test_every_energy_is_an_attention_of_its_own_name():
-    assert {name: kind.energy_class for name, kind in GLOBAL.items() if name in ENERGIES} == ENERGIES
+def test_every_energy_is_an_attention_of_its_own_name_and_concat_is_bahdanau():
+    assert {name: kind.energy_class for name, kind in GLOBAL.items()} == {
+        {"concat": "bahdanau"}.get(name, name): kind for name, kind in ENERGIES.items()
+    }
 
 
 @combined(name=GLOBAL, scaled=[False, True])

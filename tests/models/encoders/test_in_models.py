@@ -3,7 +3,7 @@
 import torch
 
 from mt.data.batches import Batch
-from mt.models.attention.global_ import ConcatAttentionConfig
+from mt.models.attention.global_ import BahdanauAttentionConfig
 from mt.models.config import ModelConfig
 from mt.models.decoders import DECODERS
 from mt.models.encoders import ENCODERS
@@ -18,7 +18,7 @@ def test_every_parameter_learns(encoder: str, decoder: str, mask):
         embedding=EmbeddingConfig(embedding_dim=6),
         encoder=ENCODERS[encoder].Config(hidden_size=4),
         decoder=DECODERS[decoder].Config(hidden_size=5, readout_size=6, num_layers=2),
-        attention=ConcatAttentionConfig(attention_dim=3),
+        attention=BahdanauAttentionConfig(attention_dim=3),
     )
     torch.manual_seed(1)
     model = Seq2Seq(config, 20, 14)

@@ -1,4 +1,4 @@
-"""No encoder: the values are the word vectors themselves, which know neither their neighbours nor their position."""
+"""No encoder: the values are what the front-end gives, as word vectors, which know neither neighbours nor position."""
 
 from typing import ClassVar, Literal
 
@@ -11,23 +11,19 @@ from mt.kernels.linear import Linear
 from mt.models.encoders.base import CausalEncoder, Encoded, State, running_mean
 
 
-class EmbeddingEncoderConfig(Options):
-    name: Literal["embedding"] = "embedding"
+class NoEncoderConfig(Options):
+    name: Literal["none"] = "none"
     hidden_size: int | None = Field(None, gt=0, le=MAX_SIZE)
-    """Size of values, to which a matrix projects the word vectors; null leaves them as they are."""
+    """Size of values, to which a matrix projects the vectors; null leaves them as they are."""
 
 
-class NoEncoderConfig(EmbeddingEncoderConfig):
-    name: Literal["none"] = "none"  # type: ignore[assignment]  # another name in the table
-
-
-class EmbeddingEncoder(CausalEncoder):
+class NoEncoder(CausalEncoder):
     """The final state is the mean of the values, which has no order either."""
 
-    Config: ClassVar[type[BaseModel]] = EmbeddingEncoderConfig
+    Config: ClassVar[type[BaseModel]] = NoEncoderConfig
     opts_into = ("extend", "causal", "incremental")
 
-    def __init__(self, config: EmbeddingEncoderConfig, input_size: int) -> None:
+    def __init__(self, config: NoEncoderConfig, input_size: int) -> None:
         super().__init__()
         self.value_size = self.final_state_size = config.hidden_size or input_size
         projects = config.hidden_size is not None
@@ -39,10 +35,3 @@ class EmbeddingEncoder(CausalEncoder):
         values = self.project(vectors.masked_fill(~mask[..., None], 0.0))
         final_state, state = running_mean(values, mask, state)
         return Encoded(values, values, mask, final_state), state
-
-
-class NoEncoder(EmbeddingEncoder):
-    """The same, by the name that it has where the front-end gives no word vectors."""
-
-    Config: ClassVar[type[BaseModel]] = NoEncoderConfig
-    opts_into = ("extend", "causal", "incremental")

@@ -2,11 +2,11 @@
 
 import torch
 
-from mt.models.encoders.embedding import EmbeddingEncoder, EmbeddingEncoderConfig
+from mt.models.encoders.none import NoEncoder, NoEncoderConfig
 
 
 def test_values_are_the_word_vectors_and_the_final_state_is_their_mean(vectors, mask):
-    encoded = EmbeddingEncoder(EmbeddingEncoderConfig(), 6)(vectors, mask)
+    encoded = NoEncoder(NoEncoderConfig(), 6)(vectors, mask)
     assert torch.equal(encoded.values[mask], vectors[mask])
     assert encoded.keys is encoded.values
     for row, length in enumerate(mask.sum(1).tolist()):
@@ -14,7 +14,7 @@ def test_values_are_the_word_vectors_and_the_final_state_is_their_mean(vectors, 
 
 
 def test_with_a_size_of_their_own_each_goes_through_one_matrix(vectors, mask):
-    encoder = EmbeddingEncoder(EmbeddingEncoderConfig(hidden_size=4), 6)
+    encoder = NoEncoder(NoEncoderConfig(hidden_size=4), 6)
     encoded = encoder(vectors, mask)
     expected = torch.einsum("bse,he->bsh", vectors, encoder.project.weight)
     torch.testing.assert_close(encoded.values[mask], expected[mask])
