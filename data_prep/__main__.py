@@ -8,8 +8,8 @@ from typing import Any
 
 def main(composed: dict[str, Any], overrides: list[str], presets: Sequence[str] = ()) -> None:
     # Not imported above: the processes that prepare text load this file too, and need nothing of it.
-    from data_prep.memory import guarded
-    from data_prep.parts import Part, parse_part
+    from data_prep.guards import guarded
+    from data_prep.parallel import Part, parse_part
     from data_prep.prepare import prepare
     from data_prep.preview import preview
     from mt.common.options import parse

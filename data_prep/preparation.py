@@ -1,20 +1,23 @@
-"""A corpus that is to be made: its settings, its text, and what both must be."""
+"""A corpus that is to be made: its settings, its text, and what both must be.
+
+A `Preparation` knows them, and makes raw shards of the text where there are none (`ingested`). The `fingerprint` is of
+all that decides what the corpus holds; `read_evaluation` reads dev and test, which are small, and checks them.
+"""
 
 import contextlib
 import hashlib
 import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from data_prep.clean import checked, require_readable
+from data_prep.encode import Encoder, checked, require_readable
+from data_prep.guards import patiently
+from data_prep.ingest import RawShard, ingest, raw_shards
 from data_prep.parallel import Runner, require
-from data_prep.parts import Chunk, chunks
-from data_prep.patience import patiently
-from data_prep.shards import ShardBuilder
-from data_prep.sources import RawSplit, Source, open_reader, open_source, origin
+from data_prep.sources import Source, open_reader, open_source, origin
 from mt.common.input_files import sha256
 from mt.data import corpus
 from mt.data.corpus import Example
@@ -22,8 +25,10 @@ from mt.data.dataset import DatasetConfig
 from mt.data.fields import SourceError
 from mt.data.tokenizer import TokenizerConfig, Tokenizers
 from mt.errors import UserError, nearest
+from mt.storage import replaced_by_any
 
 TOKENIZERS = "tokenizers"
+_RAW = "raw"
 _SCORING = {"metrics", "bleu_tokenizer", "rouge_tokenizer", "latency_unit"}
 _NOT_IN_THE_CORPUS = {"name", "folder", "media_folder", "licence", "workers", "shuffle_buffer", "weight", *_SCORING}
 
@@ -35,6 +40,8 @@ class Preparation:
     config: DatasetConfig
     source: Source
     fingerprint: str
+    stamps: list[tuple[str, int, int]]
+    """`Source.stamps`, taken before the fingerprint."""
     folder: Path
     """Where it will be."""
     progress: bool
@@ -50,29 +57,49 @@ class Preparation:
         require(runner)
         with patiently(f"reading {config.folder or config.name} and what it names", progress):
             source = open_source(config)
+            stamps = source.stamps()
             digest = fingerprint(config, source, tokenizers)
         folder = root / f"{config.name}-{digest[:12]}"
-        return cls(config, source, digest, folder, progress, runner, tokenizers)
+        return cls(config, source, digest, stamps, folder, progress, runner, tokenizers)
 
-    @property
-    def train(self) -> RawSplit:
-        return self.source.splits["train"]
+    def ingested(self, work: Path) -> list[RawShard]:
+        """Returns the raw shards in the folder `work`, which are made where they are missing."""
 
-    def builder(self, work: Path) -> ShardBuilder:
-        """Returns what makes its shards in the folder `work`."""
-        config = self.config
-        return ShardBuilder(
-            folder=work / "parts",
+        def make(draft: Path) -> None:
+            with patiently(f"reading train of {self.config.name}", self.progress):
+                ingest(self.source, self.config, draft)
+            self.require_unchanged()
+
+        made_once(work / _RAW, make)
+        return raw_shards(work / _RAW)
+
+    def encoder(self, work: Path) -> Encoder:
+        """Returns what its shards are made with in the folder `work`."""
+        return Encoder(
+            folder=work / "encoded",
             fingerprint=self.fingerprint,
-            cleaning=config.cleaning,
-            reader=open_reader(config),
+            cleaning=self.config.cleaning,
+            reader=open_reader(self.config),
             tokenizers=work / TOKENIZERS,
         )
 
-    def chunks(self, builder: ShardBuilder) -> list[Chunk]:
-        """Divides its raw training pairs."""
-        mixed = [train.size() for train in self.source.mixed]
-        return chunks(mixed or [total(self.config, self.source)], builder.chunk_size)
+    def require_unchanged(self) -> None:
+        """Raises UserError where a file has changed since the fingerprint was taken."""
+        if self.source.stamps() != self.stamps:
+            raise UserError(f"the text of {self.config.name} changed while it was read: start again once it is whole")
+
+
+def made_once(folder: Path, make: Callable[[Path], None]) -> None:
+    """Makes a folder where it is missing: whole, or not at all. make: writes into the folder that it is given."""
+    if folder.is_dir():
+        return
+    try:
+        with replaced_by_any(folder) as draft:
+            draft.mkdir()
+            make(draft)
+    except OSError:
+        if not folder.is_dir():  # on a file system without locks, another part may have made the same meanwhile
+            raise
 
 
 def fingerprint(config: DatasetConfig, source: Source, tokenizers: Tokenizers | None = None) -> str:
@@ -104,9 +131,7 @@ def read_evaluation(config: DatasetConfig, source: Source) -> dict[str, list[Exa
     Raises:
         UserError: a line is empty or too long, the sizes of a split's sides differ, or references are nowhere.
     """
-    with patiently(f"counting the examples of {config.name}"):
-        for split in corpus.SPLITS:
-            source.splits[split].size()
+    with patiently(f"reading dev and test of {config.name}"):
         _require_references(config, source)
         evaluation = {
             split: list(checked(source.splits[split].read(), config.cleaning, source.splits[split].sides))
@@ -117,13 +142,6 @@ def read_evaluation(config: DatasetConfig, source: Source) -> dict[str, list[Exa
         for example in itertools.chain.from_iterable(evaluation.values()):
             require_readable(example.source, reader)
     return evaluation
-
-
-def total(config: DatasetConfig, source: Source) -> int:
-    """Counts the most raw training pairs to read; only a stream may have fewer."""
-    size = source.splits["train"].size()
-    limits = [size or None, config.limit, config.tokenizer.sample if config.streaming else None]
-    return min((limit for limit in limits if limit is not None), default=0)
 
 
 @contextlib.contextmanager

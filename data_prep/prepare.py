@@ -1,38 +1,35 @@
-"""Raw text to a prepared corpus: learn the vocabulary of a sample, clean and encode all pairs in parts, merge these."""
+"""Raw text to a prepared corpus, in three steps: *ingest* makes raw shards, *encode* a file of each, and *corpus* puts
+these together.
+
+    prepare -> _prepare_part: ingested -> _learn (vocabulary) -> encode_shards, for one part or the whole
+            -> _merge: finished_shards -> write -> meta.json
+
+Each step leaves files that are whole or not there in a hidden folder beside the corpus: `raw`, `tokenizers`, `encoded`,
+`corpus`. So a preparation that is killed goes on from them, and parts on several machines share them.
+"""
 
 import json
 import shutil
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from data_prep import merge, sampling, shards
-from data_prep.memory import guarded
-from data_prep.parallel import Runner
-from data_prep.parts import MERGE, WHOLE, Chunk, Merge, Part
-from data_prep.patience import patiently
-from data_prep.preparation import (
-    TOKENIZERS,
-    Preparation,
-    fingerprint,
-    origin_named,
-    read_evaluation,
-    settings_of,
-    total,
-)
-from data_prep.shards import ShardBuilder
+from data_prep import encode, vocabulary
+from data_prep.corpus import finished_shards, require_parts, write
+from data_prep.guards import SETTINGS, exclusive, guarded, patiently, waiting, work_folder
+from data_prep.ingest import RawShard
+from data_prep.parallel import MERGE, WHOLE, Merge, Part, Runner
+from data_prep.preparation import TOKENIZERS, Preparation, made_once, origin_named, read_evaluation, settings_of
 from data_prep.summary import Counts, Summary, report, require_pairs, unwritten_of
-from data_prep.work_folder import SETTINGS, exclusive, waiting, work_folder
 from mt.common.terminal import Bar, say
 from mt.data import corpus, writer
-from mt.data.corpus import Example
+from mt.data.corpus import Corpus, Example
 from mt.data.dataset import DatasetConfig
 from mt.data.tokenizer import Tokenizers
 from mt.errors import UserError, visible
 from mt.storage import locked, replaced_by_any
 
-_MANIFEST = "shards.json"
-"""Lists all shards in the work folder: a merge writes it before it moves anything."""
+_CORPUS = "corpus"
+"""The corpus in the work folder, which is there once all shards are."""
 
 
 @guarded()
@@ -75,7 +72,7 @@ def prepare(
         if folder.is_dir():
             pass  # another process has made it while this one waited
         elif part == MERGE:
-            _merge(preparation, merge.require_parts(folder, settings_of(config)), evaluation)
+            _merge(preparation, require_parts(folder, settings_of(config)), evaluation)
         else:
             _prepare_whole(preparation, evaluation)
     return folder
@@ -94,68 +91,64 @@ def _prepare_whole(preparation: Preparation, evaluation: dict[str, list[Example]
 
 def _prepare_part(preparation: Preparation, work: Path, part: Part) -> None:
     """Learns the vocabulary, where no part has, and makes the shards of one part."""
-    if (work / _MANIFEST).is_file():
+    if (work / _CORPUS).is_dir():
         return  # all parts are finished, and being merged
     with replaced_by_any(work / SETTINGS) as draft:
         draft.write_text(json.dumps(settings_of(preparation.config)), encoding="utf-8")
-    builder = preparation.builder(work)
+    encoder = preparation.encoder(work)
     with origin_named(preparation.config):
-        _learn(preparation, work, builder)
-        chunks = preparation.chunks(builder)
-        share = part.of_count(len(chunks))
+        raw_shards = _learn(preparation, work)
+        share = part.of_count(len(raw_shards))
         name = "prepare train" if part == WHOLE else f"prepare part {part}"
-        count = sum(len(chunks[number].rows) for number in share)
+        count = sum(raw_shards[number].rows for number in share)
         with Bar(name, count, "pairs", shown=preparation.progress) as bar:
             workers = preparation.config.workers
-            for size in shards.build(preparation.train.read, chunks, part, builder, workers, preparation.runner):
+            for size in encode.encode_shards(raw_shards, part, encoder, workers, preparation.runner):
                 bar.update(size)
-    if fingerprint(preparation.config, preparation.source, preparation.tokenizers) != preparation.fingerprint:
+    try:
+        preparation.require_unchanged()  # sounds and pictures are read by those who encode
+    except UserError:
         for number in share:
-            builder.forget(number)
-        raise UserError(
-            f"the text of {preparation.config.name} changed while it was read: start again once it is whole"
-        )
+            encoder.forget(number)
+        raise
 
 
-def _learn(preparation: Preparation, work: Path, builder: ShardBuilder) -> None:
-    folder = work / TOKENIZERS
+def _learn(preparation: Preparation, work: Path) -> list[RawShard]:
+    """Makes the raw shards and the tokenizers, where no part has. Returns the raw shards."""
     config = preparation.config
     with locked(work / ".vocabulary.lock", waiting(work, preparation.progress)):
-        if folder.is_dir():
-            return
-        tokenizers = preparation.tokenizers
-        if tokenizers is None:
-            rows = total(config, preparation.source)
-            with patiently("learning the vocabulary", preparation.progress):
-                sample = sampling.sample(preparation.train.read, rows, config, builder.reader)
-                tokenizers = sampling.learn(config, sample)
-        try:
-            with replaced_by_any(folder) as draft:
-                draft.mkdir()
-                tokenizers.save(draft)
-        except OSError:
-            if not folder.is_dir():  # on a file system without locks, another part may have learnt the same meanwhile
-                raise
+        raw_shards = preparation.ingested(work)
+
+        def make(draft: Path) -> None:
+            tokenizers = preparation.tokenizers
+            if tokenizers is None:
+                with patiently("learning the vocabulary", preparation.progress):
+                    sample = vocabulary.sample(raw_shards, config, preparation.encoder(work).reader)
+                    tokenizers = vocabulary.learn(config, sample)
+            tokenizers.save(draft)
+
+        made_once(work / TOKENIZERS, make)
+    return raw_shards
 
 
 def _merge(preparation: Preparation, work: Path, evaluation: dict[str, list[Example]]) -> None:
     config = preparation.config
-    builder = preparation.builder(work)
-    chunks = preparation.chunks(builder)
-    all_shards = merge.all_shards(builder, len(chunks), work / _MANIFEST)
+    encoder = preparation.encoder(work)
+    raw_shards = preparation.ingested(work)
+    made = work / _CORPUS
+    all_shards = finished_shards(encoder, len(raw_shards), made / "train")
     tokenizers = Tokenizers.load(work / TOKENIZERS)
     summary = Summary(evaluation, Counts.of(all_shards), tokenizers, {"train": unwritten_of(all_shards)})
-    made = work / "corpus"
     for split in corpus.SPLITS:
         (made / split).mkdir(parents=True, exist_ok=True)
     for split, examples in evaluation.items():
         path = made / split / "data-00000.arrow"
         table = writer.text_table(examples)
-        summary.unwritten[split] = writer.write_shard(path, table, tokenizers, builder.reader)
-        writer.finish_split(made / split, [path.name], builder.reader.field, transcribed=builder.transcribed)
+        summary.unwritten[split] = writer.write_shard(path, table, tokenizers, encoder.reader)
+        writer.finish_split(made / split, [path.name], encoder.reader.field, transcribed=encoder.transcribed)
     with Bar("merge train", len(all_shards), "shards", shown=preparation.progress) as bar:
         digests = {}
-        written = merge.write(all_shards, builder, made / "train", summary.train, config.workers, preparation.runner)
+        written = write(all_shards, encoder, made / "train", summary.train, config.workers, preparation.runner)
         for path, digest in written:
             digests[path] = digest
             bar.update()
@@ -163,15 +156,13 @@ def _merge(preparation: Preparation, work: Path, evaluation: dict[str, list[Exam
     if preparation.progress:
         for line in (*preparation.source.notes(), *report(config, summary)):
             say(visible(line))
-    writer.finish(made, preparation.folder, tokenizers, _meta(preparation, summary, chunks), digests)
+    writer.finish(made, preparation.folder, tokenizers, _meta(preparation, summary), digests)
     shutil.rmtree(work)
 
 
-def _meta(preparation: Preparation, summary: Summary, chunks: Sequence[Chunk]) -> dict[str, Any]:
+def _meta(preparation: Preparation, summary: Summary) -> dict[str, Any]:
     config = preparation.config
-    portions = [0] * (1 + len(config.mix))
-    for chunk, count in summary.train.by_chunk.items():
-        portions[chunks[chunk].corpus] += count
+    portions = [summary.train.portions[number] for number in range(1 + len(config.mix))]
     return {
         "name": config.name,
         "fingerprint": preparation.fingerprint,
@@ -182,3 +173,32 @@ def _meta(preparation: Preparation, summary: Summary, chunks: Sequence[Chunk]) -
         "settings": config.model_dump(mode="json", exclude={"workers"}),
         **({"portions": portions} if config.mix else {}),
     }
+
+
+# The corpus of a run that is there already.
+
+
+class Trained(Protocol):
+    """What of a run's configuration says what its corpus is."""
+
+    @property
+    def dataset(self) -> DatasetConfig: ...
+
+    @property
+    def init_from(self) -> str | None: ...
+
+
+def corpus_of_run(config: Trained, root: Path, tokenizers: Tokenizers, run: str, otherwise: str = "") -> Corpus:
+    """Opens the corpus that a run was trained on; prepared again where it is missing.
+
+    root: where corpora are. tokenizers: the run's. run, otherwise: its name, and what else can be done, for the
+    sentence of the UserError where the corpus has changed.
+    """
+    inherited = None if config.init_from is None else tokenizers
+    corpus = Corpus.open(prepare(config.dataset, root, tokenizers=inherited))
+    if corpus.tokenizers.digest() != tokenizers.digest():
+        raise UserError(
+            f"the corpus of {run} would now be prepared with another vocabulary, so its training text has changed: "
+            f"restore it{otherwise}"
+        )
+    return corpus

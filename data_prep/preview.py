@@ -1,17 +1,19 @@
 """What preparation would do, without writing anything."""
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
 import pyarrow as pa
 
-from data_prep import sampling, shards
-from data_prep.merge import duplicate_rows
-from data_prep.parts import WHOLE
-from data_prep.preparation import Preparation, origin_named, read_evaluation, total
+from data_prep import vocabulary
+from data_prep.corpus import duplicate_rows
+from data_prep.encode import Encoder, encode_shards
+from data_prep.ingest import RawShard
+from data_prep.parallel import WHOLE
+from data_prep.preparation import Preparation, origin_named, read_evaluation
 from data_prep.summary import Counts, Summary, report, require_pairs
 from mt.common.terminal import Bar
 from mt.data.corpus import Example
@@ -39,16 +41,16 @@ def preview(config: DatasetConfig) -> Iterator[str]:
     written = build_field(config.field).written
     try:
         with tempfile.TemporaryDirectory() as folder, origin_named(config):
-            builder = replace(preparation.builder(Path(folder)), tokenizers=None)
-            rows = total(config, preparation.source)
-            sample = sampling.sample(preparation.train.read, rows, config, builder.reader)
-            tokenizers = sampling.learn(config, sample)
+            encoder = replace(preparation.encoder(Path(folder)), tokenizers=None)
+            raw_shards = preparation.ingested(Path(folder))
+            sample = vocabulary.sample(raw_shards, config, encoder.reader)
+            tokenizers = vocabulary.learn(config, sample)
             sides: tuple[Side, ...] = ("source", "target") if written else ("target",)
             unwritten_texts: dict[str, dict[str, Unwritten]] = {
                 split: {side: _unwritten(examples, tokenizers, side) for side in sides}
                 for split, examples in {"train": sample, **evaluation}.items()
             }
-            summary = Summary(evaluation, _counts(preparation, builder), tokenizers, unwritten_texts)
+            summary = Summary(evaluation, _counts(raw_shards, encoder, config.workers), tokenizers, unwritten_texts)
     except OSError as error:
         raise UserError(
             f"the training text does not fit into the temporary folder ({error.strerror or error}): set TMPDIR to a "
@@ -75,16 +77,15 @@ def _unwritten(examples: list[Example], tokenizers: Tokenizers, side: Side) -> U
     return unwritten(tokenizer, pa.array(texts, pa.string()), tokenizer.encode_column(texts))
 
 
-def _counts(preparation: Preparation, builder: shards.ShardBuilder) -> Counts:
-    """Cleans the training pairs in the folder of the builder, and counts them."""
-    chunks = preparation.chunks(builder)
-    with Bar("clean train", sum(len(chunk.rows) for chunk in chunks), "pairs") as bar:
-        for count in shards.build(preparation.train.read, chunks, WHOLE, builder, preparation.config.workers):
+def _counts(raw_shards: Sequence[RawShard], encoder: Encoder, workers: int | None) -> Counts:
+    """Cleans the training pairs in the folder of the encoder, and counts them."""
+    with Bar("clean train", sum(raw.rows for raw in raw_shards), "pairs") as bar:
+        for count in encode_shards(raw_shards, WHOLE, encoder, workers):
             bar.update(count)
-    manifests = (shards.load(builder, chunk) for chunk in range(len(chunks)))
-    cleaned = [shard for manifest in manifests if manifest for shard in manifest.shards]
+    known = (encoder.known(raw.number) for raw in raw_shards)
+    cleaned = [shard for shard in known if shard is not None]
     train = Counts.of(cleaned)
-    for _ in duplicate_rows(cleaned, builder, train):
+    for _ in duplicate_rows(cleaned, encoder, train):
         pass
     require_pairs(train)
     return train

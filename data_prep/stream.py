@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from data_prep.encode import clean
+from data_prep.ingest import raw_tables
 from data_prep.parallel import ordered
 from data_prep.prepare import prepare
-from data_prep.shards import blocks, clean
-from data_prep.sources import Read, open_reader, open_source
+from data_prep.sources import open_reader, open_source
+from data_prep.sources.base import Read
 from mt.data.arrow import ALL, Share
 from mt.data.corpus import SPLITS, Corpus
 from mt.data.dataset import CleaningConfig, DatasetConfig
@@ -54,7 +56,7 @@ class Stream:
     """Cleans and encodes the pairs of a source, `shuffle_buffer` at a time; they are shuffled within such a part alone.
 
     Duplicates stay, since nothing remembers what has been read. Of several processes all read the source, each cleans
-    and encodes a share of its blocks, and they tell one another: parts are those of one process.
+    and encodes a share of its tables, and they tell one another: parts are those of one process.
     """
 
     def __init__(
@@ -69,9 +71,9 @@ class Stream:
     def parts(self) -> Iterator[Split]:
         raw = itertools.islice(self._read(), self._config.limit)
         reader = open_reader(self._config)
-        share = itertools.islice(blocks(raw, reader.field.shard_size), self._rank, None, self._size)
-        tasks = ((block, self._config.cleaning, self._tokenizers, reader) for block in share)
-        encoded = ordered(_encoded_block, tasks, self._config.workers)
+        share = itertools.islice(raw_tables(raw, reader.field.shard_size), self._rank, None, self._size)
+        tasks = ((table, self._config.cleaning, self._tokenizers, reader) for table in share)
+        encoded = ordered(_encoded, tasks, self._config.workers)
         for table in _cut(self._of_all(encoded), self._config.shuffle_buffer):
             yield Split(table, reader.field)
 
@@ -84,8 +86,8 @@ class Stream:
             yield from tables
 
 
-def _encoded_block(block: pa.Table, cleaning: CleaningConfig, tokenizers: Path, reader: Reader) -> pa.Table:
-    pairs, _, _ = clean(block, 1, cleaning, reader)
+def _encoded(raw: pa.Table, cleaning: CleaningConfig, tokenizers: Path, reader: Reader) -> pa.Table:
+    pairs, _, _ = clean(raw, 1, cleaning, reader)
     sources = pairs["source"].to_pylist()
     targets = pairs["target"].to_pylist()
     columns = encoded_pairs(sources, targets, Tokenizers.load(tokenizers), reader)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Self
 
-from data_prep.shards import DroppedPair, Shard
+from data_prep.encode import DroppedPair, Shard
 from mt.data.corpus import Example
 from mt.data.dataset import DatasetConfig
 from mt.data.fields import build_field
@@ -27,8 +27,8 @@ class Counts:
     """Raw pairs that cleaning drops, by reason."""
     shown: dict[str, DroppedPair] = field(default_factory=dict)
     """The first pair that each reason drops."""
-    by_chunk: Counter[int] = field(default_factory=Counter)
-    """Pairs that stay, by the number of their chunk."""
+    portions: Counter[int] = field(default_factory=Counter)
+    """Pairs that stay, by the number of their corpus."""
 
     @classmethod
     def of(cls, shards: Iterable[Shard]) -> Self:
@@ -38,7 +38,7 @@ class Counts:
             counts.read += shard.read
             counts.dropped.update(shard.dropped)
             counts.shown = shard.shown | counts.shown
-            counts.by_chunk[shard.chunk] += shard.rows
+            counts.portions[shard.corpus] += shard.rows
         return counts
 
     @property

@@ -1,14 +1,105 @@
-"""The tokenizers of an earlier run, with pieces for what they do not know of a new corpus."""
+"""Vocabularies: learnt of a sample of the raw shards, the same however a preparation is shared out; or those of an
+earlier run, with pieces for what they do not know of a new corpus (`extended`)."""
 
-from collections.abc import Iterator
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from data_prep.clean import drop_reason
+import numpy as np
+import pyarrow as pa
+
+from data_prep.encode import clean, drop_reason
+from data_prep.ingest import RawShard
+from data_prep.parallel import ordered
 from data_prep.sources import open_source
-from mt.data.dataset import DatasetConfig
+from data_prep.summary import listed
+from mt.data.corpus import Example
+from mt.data.dataset import CleaningConfig, DatasetConfig
 from mt.data.fields import build_field
 from mt.data.tokenizer import Tokenizers, extend_sides
+from mt.data.writer import Reader
 from mt.errors import UserError
+
+_RUNS = 1_000
+_LONGEST = 100
+
+
+def drawn(total: int, size: int) -> Iterator[range]:
+    """Yields about `size` of `total` rows (or all), in short runs spread over all of them; the seed is fixed.
+
+    Runs, because slices of a table cost no copy. A thousand or more, of a hundred rows at the most, each at
+    a random place of another stretch.
+    """
+    if total <= size:
+        yield range(total)
+        return
+    generator = np.random.default_rng(0)
+    runs = -(-size // min(_LONGEST, max(1, size // _RUNS)))
+    for run in range(runs):
+        begin = total * run // runs
+        end = total * (run + 1) // runs
+        length = size * (run + 1) // runs - size * run // runs
+        start = begin + int(generator.integers(end - begin - length + 1))
+        yield range(start, start + length)
+
+
+def sample(raw_shards: Sequence[RawShard], config: DatasetConfig, reader: Reader) -> list[Example]:
+    """Returns the pairs that cleaning keeps of `drawn` rows, in order, equal ones once where duplicates are dropped.
+
+    Raises UserError where there are none.
+    """
+    total = sum(raw.rows for raw in raw_shards)
+    runs = [*drawn(total, config.tokenizer.sample)]
+    tasks = ((raw, within, config.cleaning, reader) for raw, within in _by_shard(raw_shards, runs))
+    examples: list[Example] = []
+    dropped: Counter[str] = Counter()
+    count = 0
+    for pairs, reasons, size in ordered(_clean, tasks, config.workers):
+        columns = [column.to_pylist() for column in pairs.columns]
+        examples += (Example(a, b, links, transcript=words) for a, b, links, words in zip(*columns, strict=True))
+        dropped.update(reasons)
+        count += size
+    if not examples:
+        whole = sum(map(len, runs)) == total
+        raise UserError(
+            f"cleaning dropped all {count:,} {'training pairs' if whole else 'pairs of a sample'} ({listed(dropped)}): "
+            "check that the two sides are what you meant, or loosen dataset.cleaning"
+        )
+    if config.cleaning.drop_duplicates:
+        first: dict[tuple[str, str], Example] = {}
+        for example in examples:
+            first.setdefault((example.source, example.target), example)
+        return [*first.values()]
+    return examples
+
+
+def learn(config: DatasetConfig, examples: list[Example]) -> Tokenizers:
+    """Learns the vocabularies of these pairs. Raises UserError as `Tokenizers.train`."""
+    pairs = [(example.source, example.target) for example in examples]
+    transcripts = [example.transcript for example in examples] if config.transcript else None
+    return Tokenizers.train(config.tokenizer, pairs, source=build_field(config.field).written, transcripts=transcripts)
+
+
+def _by_shard(raw_shards: Sequence[RawShard], runs: Sequence[range]) -> Iterator[tuple[RawShard, list[range]]]:
+    """Yields the raw shards that runs of rows lie in, each with the rows of it, counted from its first."""
+    for raw in raw_shards:
+        end = raw.start + raw.rows
+        first = bisect_right(runs, raw.start, key=lambda run: run.stop)
+        last = bisect_left(runs, end, key=lambda run: run.start)
+        within = [range(max(run.start, raw.start), min(run.stop, end)) for run in runs[first:last]]
+        if within:
+            yield raw, [range(run.start - raw.start, run.stop - raw.start) for run in within]
+
+
+def _clean(
+    raw: RawShard, runs: Sequence[range], cleaning: CleaningConfig, reader: Reader
+) -> tuple[pa.Table, dict[str, int], int]:
+    """Returns what cleaning keeps of some rows of a raw shard, what it drops by reason, and how many rows they are."""
+    table = raw.read()
+    rows = pa.concat_tables([table.slice(run.start, len(run)) for run in runs]).combine_chunks()
+    pairs, dropped, _ = clean(rows, 1, cleaning, reader)
+    return pairs, dropped, len(rows)
 
 
 def extended(config: DatasetConfig, tokenizers: Tokenizers, most: int) -> Tokenizers:

@@ -8,15 +8,12 @@ import functools
 import gzip
 import hashlib
 import io
-import itertools
 import sys
 import unicodedata
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
-
-import numpy as np
 
 from mt.common.input_files import open_regular, open_stream, require_regular
 from mt.errors import UserError
@@ -169,14 +166,13 @@ def opened(path: Path, *, pipes: bool = False) -> Iterator[io.BufferedReader]:
         raise UserError(f"{path} cannot be read ({error.strerror}): give an existing text file") from error
 
 
-def file_lines(path: Path, rows: Iterable[range] | None = None, *, pipes: bool = False) -> Iterator[str]:
+def file_lines(path: Path, *, pipes: bool = False) -> Iterator[str]:
     """Yields the lines of a file, plain or compressed. Raises UserError as `decoded` and `opened`.
 
-    rows: the lines to yield, counted from 0, in ranges that ascend; those between are skipped at the speed of the disk,
-    undecoded. None: all. pipes: see `opened`.
+    pipes: see `opened`.
     """
     with opened(path, pipes=pipes) as file:
-        yield from chosen_lines(file, str(path), rows)
+        yield from decoded(file, str(path))
 
 
 def input_lines(path: Path | None) -> Iterator[str]:
@@ -195,18 +191,6 @@ def input_lines(path: Path | None) -> Iterator[str]:
             ) from error
 
 
-def chosen_lines(file: io.BufferedReader, name: str, rows: Iterable[range] | None) -> Iterator[str]:
-    """Yields the same of an open file, which errors call `name`."""
-    if rows is None:
-        yield from decoded(file, name)
-        return
-    passed = 0
-    for run in rows:
-        _skip_lines(file, run.start - passed)
-        yield from itertools.islice(decoded(file, name, run.start + 1), len(run))
-        passed = run.stop
-
-
 def count_lines(file: BinaryIO) -> int:
     """Counts the lines of an open file; a last one without a newline counts."""
     count = 0
@@ -215,17 +199,6 @@ def count_lines(file: BinaryIO) -> int:
         count += block.count(b"\n")
         last = block[-1:]
     return count + (last != b"\n")
-
-
-def _skip_lines(file: io.BufferedReader, count: int) -> None:
-    while count and (block := file.peek()):
-        ends = block.count(b"\n")
-        if ends < count:
-            file.read(len(block))
-        else:
-            ends = count
-            file.read(int(np.flatnonzero(np.frombuffer(block, np.uint8) == _NEWLINE)[count - 1]) + 1)
-        count -= ends
 
 
 def _decompressed(path: Path, pipes: bool) -> io.BufferedReader:

@@ -7,21 +7,29 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from data_prep.sources.base import RawSplit, Read, Source
-from data_prep.sources.cut import cut
+from data_prep.sources.base import (
+    RawSplit,
+    Source,
+    cut,
+    digest,
+    files_below,
+    from_list,
+    mix,
+    shorten,
+    spread,
+    without_test,
+)
+from data_prep.sources.cells import ROW, from_folder
 from data_prep.sources.digits import digit_strings, joined
-from data_prep.sources.embedded import ROW, from_folder
 from data_prep.sources.files import LocalFiles
-from data_prep.sources.generated import generated_text
 from data_prep.sources.hub import Repository, holds_tables
-from data_prep.sources.media import media_files
-from data_prep.sources.steps import mix, shorten, spread, without_test
-from data_prep.sources.utterances import kaldi, librispeech
+from data_prep.sources.media import kaldi, librispeech, media_files
+from mt.data.corpus import SPLITS, Example
 from mt.data.dataset import DatasetConfig, MixedConfig, SplitNames
 from mt.data.fields import Raw, build_field
 from mt.data.writer import TEXT_READER, Reader
 
-__all__ = ["RawSplit", "Read", "Source", "open_reader", "open_source", "origin"]
+__all__ = ["Source", "open_reader", "open_source", "origin"]
 
 
 def open_source(config: DatasetConfig) -> Source:
@@ -73,6 +81,29 @@ def origin(config: DatasetConfig, source: str) -> str:
             if os.path.relpath(folder / example.source.strip(), folder) == os.path.normpath(source):
                 return place
     return config.name
+
+
+def generated_text(config: DatasetConfig) -> Source:
+    """Returns the examples of `data_prep.generated.<name>`, whose `generate()` returns tuples for `Example`, by
+    split."""
+    name = config.generator
+    # Only when it is asked for: building a grammar takes a moment. The configuration knows the names there are.
+    package = importlib.import_module(f"..generated.{name}", __package__)
+
+    @functools.cache
+    def examples() -> dict[str, list[Example]]:
+        return {split: [Example(*row) for row in rows] for split, rows in package.generate().items()}
+
+    def part(split: str) -> RawSplit:
+        return from_list(lambda: examples()[split], (f"{name}, {split}, source", f"{name}, {split}, target"))
+
+    return Source({split: part(split) for split in SPLITS}, lambda: digest_of_code(Path(str(package.__file__)).parent))
+
+
+def digest_of_code(folder: Path) -> str:
+    """Changes when a file of a package changes."""
+    paths = [path for path in files_below(folder) if path.suffix != ".pyc"]
+    return digest((str(path.relative_to(folder)), path) for path in paths)
 
 
 def _kind(config: DatasetConfig) -> str:

@@ -1,25 +1,55 @@
 """What raw text is: splits that can be read again and again, and what all of it is called in errors and fingerprints.
 
-A kind of source is a function that returns a `Source`; a step of preparation is a function that returns it with some
-of its splits changed (`data_prep.sources.steps`).
+A kind of source is a function that returns a `Source`. A step between reading and cleaning is a function that returns
+it with some of its splits changed: `without_test`, `spread`, `mix`, `shorten`, and `cut`, which chooses dev and test.
+First come the files of a folder, then sources, then the steps.
 """
 
+import functools
+import hashlib
+import heapq
 import itertools
+import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
 
+from mt.common.input_files import sha256
 from mt.data.corpus import Example
+from mt.data.words import count_words, first_words
+from mt.errors import UserError
+
+# The files of a folder, without what systems leave beside them, and a digest that changes when one of them does.
+
+# As `__MACOSX/._train.en`, `.DS_Store`, `Thumbs.db`.
+_LITTER = {"__macosx", "thumbs.db", "ehthumbs.db", "desktop.ini", "$recycle.bin"}
+
+
+def is_litter(name: str) -> bool:
+    """Returns whether a path inside a folder or an archive is a file that systems leave there: it is hidden, in a
+    hidden folder, or has one of their names."""
+    return any(part.startswith(".") or part.lower() in _LITTER for part in PurePosixPath(name).parts)
+
+
+def files_below(folder: Path, pattern: str = "*") -> list[Path]:
+    """Returns the files whose names match, sorted, without litter."""
+    paths = (path for path in folder.rglob(pattern) if not is_litter(path.relative_to(folder).as_posix()))
+    return sorted(path for path in paths if path.is_file())
+
+
+def digest(files: Iterable[tuple[str, Path]]) -> str:
+    """Returns the SHA-256 (hex) of the contents and of what each file is read as, in this order."""
+    contents = [[kind, sha256(path)] for kind, path in files]
+    return hashlib.sha256(json.dumps(contents).encode()).hexdigest()
+
+
+# Raw pairs in splits.
 
 Records = Iterator[tuple[str, Example]]
 """Pairs, each with its origin in words: `train.tsv, line 3`."""
 
-
-class Read(Protocol):
-    """Reads the pairs of a split in order, as they are asked for."""
-
-    def __call__(self, rows: Iterable[range] | None = None) -> Iterator[Example]:
-        """Yields all pairs; or those of `rows` alone, which are counted from 0, in ranges that ascend."""
+Read = Callable[[], Iterator[Example]]
+"""Reads the pairs of a split in order, as they are asked for."""
 
 
 @dataclass(frozen=True)
@@ -27,8 +57,7 @@ class RawSplit:
     """The raw pairs of one split. They can be read any number of times."""
 
     read: Read
-    size: Callable[[], int]
-    """Counts the pairs; 0 for a stream that does not know."""
+    """Raises UserError where files have no pairs, or differ in how many they have."""
     sides: tuple[str, str]
     """What to call a line of either side in an error, up to its number (from 1)."""
     columns: Callable[[], Collection[str]] = tuple
@@ -46,31 +75,213 @@ class Source:
     splits: Mapping[str, RawSplit]
     identity: Callable[[], str]
     """Changes when the raw text changes."""
+    files: Callable[[], Iterable[Path]] = tuple
+    """The files whose contents are in `identity`, but those that nobody changes."""
     notes: Callable[[], list[str]] = list
     """Sentences on what reading silently puts right, to be printed once."""
     mixed: tuple[RawSplit, ...] = ()
     """The training pairs of each corpus, where train is a mixture of several."""
+
+    @property
+    def training(self) -> tuple[RawSplit, ...]:
+        """Returns the training pairs of each corpus, or of the only one."""
+        return self.mixed or (self.splits["train"],)
+
+    def stamps(self) -> list[tuple[str, int, int]]:
+        """Returns the size and the time of the last change of each file: others where one changes meanwhile."""
+        stats = ((str(path), path.stat()) for path in self.files() if path.is_file())
+        return [(path, stat.st_size, stat.st_mtime_ns) for path, stat in stats]
 
 
 def from_list(
     examples: Callable[[], Sequence[Example]], sides: tuple[str, str], columns: Callable[[], Collection[str]] = tuple
 ) -> RawSplit:
     """Returns the split that holds a list, which is made only when it is asked for."""
-    return RawSplit(reading(lambda: iter(examples())), lambda: len(examples()), sides, columns)
+    return RawSplit(lambda: iter(examples()), sides, columns)
 
 
-def reading(examples: Callable[[], Iterator[Example]]) -> Read:
-    """Returns what reads some rows by passing over those between."""
+def require_some(examples: Iterator[Example], emptiness: Callable[[], str]) -> Iterator[Example]:
+    """Yields the examples. Raises UserError, with what `emptiness` says, where there are none."""
+    first = next(examples, None)
+    if first is None:
+        raise UserError(emptiness())
+    yield first
+    yield from examples
 
-    def read(rows: Iterable[range] | None = None) -> Iterator[Example]:
-        return examples() if rows is None else at(examples(), rows)
+
+# Steps. Each takes a source, and returns it with some of its splits changed.
+
+
+def without_test(source: Source) -> Source:
+    """Returns a source with an empty test split."""
+    empty = from_list(tuple, source.splits["dev"].sides)
+    return replace(source, splits={**source.splits, "test": empty})
+
+
+def spread(source: Source) -> Source:
+    """Returns a source with each reference of a training example as a further pair, one after another."""
+    train = source.splits["train"]
+
+    def read() -> Iterator[Example]:
+        for example in train.read():
+            yield example._replace(more_references=())
+            further = example._replace(links="", more_references=())
+            yield from (further._replace(target=text) for text in example.more_references)
+
+    return replace(source, splits={**source.splits, "train": replace(train, read=read)})
+
+
+def mix(source: Source, others: Sequence[Source]) -> Source:
+    """Returns a source with the training pairs of other sources after those of the first; dev and test are the
+    first's."""
+    sources = [source, *others]
+    trains = tuple(one.splits["train"] for one in sources)
+    train = replace(trains[0], read=lambda: itertools.chain.from_iterable(one.read() for one in trains))
+    return Source(
+        splits={**source.splits, "train": train},
+        identity=lambda: json.dumps([one.identity() for one in sources]),
+        files=lambda: [path for one in sources for path in one.files()],
+        notes=lambda: [note for one in sources for note in one.notes()],
+        mixed=trains,
+    )
+
+
+def shorten(source: Source, source_limit: int | None, target_limit: int | None) -> Source:
+    """Returns a source with only the first words of its sources, and of its targets in train: references stay whole.
+
+    See et al. 2017, section 4: 400 words of an article, 100 of its summary.
+    """
+
+    def shortened(split: RawSplit, limit: int | None) -> RawSplit:
+        return replace(split, read=_first_words(split.read, source_limit, limit))
+
+    splits = {
+        name: shortened(split, target_limit if name == "train" else None) for name, split in source.splits.items()
+    }
+    return replace(source, splits=splits, mixed=tuple(shortened(one, target_limit) for one in source.mixed))
+
+
+def _first_words(whole: Read, source_limit: int | None, target_limit: int | None) -> Read:
+    def read() -> Iterator[Example]:
+        for example in whole():
+            source = first_words(example.source, source_limit)
+            target = first_words(example.target, target_limit)
+            unchanged = (source, target) == (example.source, example.target)
+            # Links could point beyond what stays.
+            yield example if unchanged else Example(source, target, more_references=example.more_references)
 
     return read
 
 
-def at(examples: Iterator[Example], rows: Iterable[range]) -> Iterator[Example]:
-    """Yields the examples of these rows; those between are read, too."""
-    passed = 0
-    for run in rows:
-        yield from itertools.islice(examples, run.start - passed, run.stop - passed)
-        passed = run.stop
+# Dev and test cut from a corpus that has no such splits.
+
+_PARITY = {"dev": 0, "test": 1}
+
+Key = Callable[[Example], int]
+Chosen = Mapping[str, list[tuple[int, Example]]]
+"""The pairs of each split that is cut, with their keys, in the order of the corpus."""
+
+
+def cut(source: Source, sizes: Mapping[str, int], longest: int, *, by_source: bool = False) -> Source:
+    """Returns a source with dev, test or both cut from its training pairs.
+
+    Each pair has a key, the hash of its two texts, or of the first alone. Pairs with an even key can become dev, pairs
+    with an odd one test, and those with the smallest keys do. So equal pairs come to one split, no pair can move
+    between dev and test, and pairs that are added to the corpus displace few of them. Pairs that dev and test could not
+    hold stay in train.
+
+    The choice costs a pass over the text, when it is first needed.
+
+    Args:
+        sizes: the least number of pairs of each split that is cut. Copies of one pair come together, and can make
+            it more.
+        longest: most words of a side in dev and test.
+        by_source: whether the source alone decides, as the name of a sound whatever its text is.
+    """
+    whole = source.splits["train"]
+    key, hashed = (key_of_source, "name") if by_source else (key_of_pair, "pair")
+
+    @functools.cache
+    def chosen() -> Chosen:
+        return _choose(whole.read, sizes, longest, key)
+
+    def part(split: str) -> RawSplit:
+        return from_list(lambda: [example for _, example in chosen()[split]], whole.sides, whole.columns)
+
+    def rest() -> Iterator[Example]:
+        taken = {number for pairs in chosen().values() for number, _ in pairs}
+        return (example for example in whole.read() if key(example) not in taken)
+
+    def notes() -> list[str]:
+        counts = " and ".join(f"{len(pairs):,} for {split}" for split, pairs in chosen().items())
+        return [*source.notes(), f"cut from train by a hash of each {hashed}: {counts}"]
+
+    train = replace(whole, read=rest)
+    return replace(
+        source, splits={**source.splits, "train": train, **{split: part(split) for split in sizes}}, notes=notes
+    )
+
+
+def _choose(read: Read, sizes: Mapping[str, int], longest: int, key: Key) -> Chosen:
+    """Chooses the pairs of each split. Raises UserError where the corpus is too small."""
+    smallest = {split: _Smallest(size) for split, size in sizes.items()}
+    eligible = dict.fromkeys(sizes, 0)
+    for number, example in enumerate(read()):
+        hashed = key(example)
+        for split, pairs in smallest.items():
+            if hashed % 2 == _PARITY[split] and _fits(example, longest):
+                eligible[split] += 1
+                pairs.add(hashed, number, example)
+    for split, size in sizes.items():
+        if size > (most := eligible[split] // 2):
+            raise UserError(
+                f"dataset.{split}_size={size} is too much to cut from train: choose at most {most:,}, which is "
+                f"about a quarter of it, or leave it out and give {split} files of its own"
+            )
+    return {split: pairs.in_order() for split, pairs in smallest.items()}
+
+
+def _fits(example: Example, longest: int) -> bool:
+    lengths = count_words(example.source), count_words(example.target)
+    return min(lengths) > 0 and max(lengths) <= longest
+
+
+class _Smallest:
+    """Keeps the pairs with the smallest keys, at least `size` of them: all pairs of one key, or none."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._count = 0
+        self._pairs: dict[int, list[tuple[int, Example]]] = {}
+        self._heap: list[int] = []  # negative keys: the largest key comes first
+
+    def add(self, key: int, number: int, example: Example) -> None:
+        """Adds a pair where its key is small enough. number: the place of the pair in its corpus."""
+        if key not in self._pairs:
+            if self._count >= self._size and key > -self._heap[0]:
+                return
+            heapq.heappush(self._heap, -key)
+        self._pairs.setdefault(key, []).append((number, example))
+        self._count += 1
+        while self._count - len(self._pairs[-self._heap[0]]) >= self._size:
+            self._count -= len(self._pairs.pop(-heapq.heappop(self._heap)))
+
+    def in_order(self) -> list[tuple[int, Example]]:
+        """Returns keys and pairs, in the order of the corpus."""
+        rows = [(number, key, example) for key, pairs in self._pairs.items() for number, example in pairs]
+        return [(key, example) for _, key, example in sorted(rows)]
+
+
+def key_of_pair(example: Example) -> int:
+    """Returns 64 bits of a hash of the two texts, the same on every machine."""
+    # No text holds NUL, so that the sides do not run into one another.
+    return _hash(f"{example.source}\0{example.target}")
+
+
+def key_of_source(example: Example) -> int:
+    """Returns 64 bits of a hash of the source alone."""
+    return _hash(example.source)
+
+
+def _hash(text: str) -> int:
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")

@@ -1,14 +1,26 @@
-"""Pairs out of the cells of a table, whatever kind of table it is."""
+"""Pairs out of the cells of a table, whatever kind of table it is: first texts, then sounds and pictures.
 
+These lie in the cells as the hub keeps them: bytes, or a path. The source of such an example names its row, from 0,
+`train.parquet#row=12`; nothing but texts is read before the row is encoded.
+"""
+
+import contextlib
+import functools
+import os
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
-from data_prep.sources.embedded import holds_media, row_name
 from mt.data.corpus import Example
-from mt.errors import UserError, nearest
+from mt.data.fields import Raw, SourceError
+from mt.errors import UserError, message_of, nearest
 from mt.text_io import without_mark
 
 Columns = tuple[str, ...]
@@ -20,6 +32,9 @@ NESTED = "translation"
 BATCH = 10_000
 """Rows of Arrow data in memory at once."""
 
+ROW = re.compile(r"(?P<table>.+)#row=(?P<number>\d+)")
+_BYTES = "bytes"  # the fields of a cell (`datasets.Audio`, `datasets.Image`)
+_PATH = "path"
 _SURROGATE = re.compile("[\ud800-\udfff]")  # JSON can write it, UTF-8 cannot
 _ADVICE = "set dataset.source and dataset.target"
 
@@ -116,3 +131,93 @@ def _spread(cells: Sequence[object], columns: Columns, where: str) -> tuple[list
             raise UserError(f"{where}, column {column} holds a list of other things than texts: give texts alone")
         spread += [(text, column) for text in texts]
     return [text for text, _ in spread], tuple(column for _, column in spread)
+
+
+# Sounds and pictures in cells.
+
+
+def holds_media(kind: pa.DataType) -> bool:
+    """Returns whether cells of a type are sounds or pictures themselves."""
+    if pa.types.is_struct(kind):
+        return {_BYTES, _PATH} <= {field.name for field in kind}
+    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
+
+
+def row_name(table: str, number: int) -> str:
+    """Names the source of an example. number: of its row, from 0."""
+    return f"{table}#row={number}"
+
+
+def files_in_cells(table: Path, column: str, root: Path) -> Iterator[Path]:
+    """Yields the files below `root` that the cells of a parquet file name by their paths; none where the file is no
+    such table."""
+    if table.suffix != ".parquet" or not table.is_file():
+        return
+    with contextlib.suppress(pa.ArrowException), pq.ParquetFile(table) as file:
+        names = file.schema_arrow.names
+        kind = file.schema_arrow.field(column).type if column in names else pa.null()
+        if not (pa.types.is_struct(kind) and holds_media(kind)):
+            return
+        for batch in file.iter_batches(columns=[f"{column}.{_PATH}"]):
+            for path in filter(None, batch.column(0).field(0).to_pylist()):
+                inside = os.path.relpath(root / path, root)
+                if inside.split(os.sep)[0] not in ("..", ".") and (root / inside).is_file():
+                    yield root / inside
+
+
+def from_folder(folder: Path, media: Path, column: str, source: str) -> Raw:
+    """Returns what the source of an example stands for: a path below `media`, or a cell of the column of a parquet file
+    below `folder`. Raises SourceError where a cell holds neither bytes nor the path of a file below `media`."""
+    if (match := ROW.fullmatch(source)) is None:
+        return os.path.join(media, source)
+    with _refused(source):
+        cell = _parquet_cell(str(folder / match["table"]), column, int(match["number"]))
+    return _content(cell, source, media)
+
+
+@contextlib.contextmanager
+def _refused(source: str) -> Iterator[None]:
+    """Makes a sentence of a row that is not there: its table may have changed, or something else names it."""
+    try:
+        yield
+    except (OSError, pa.ArrowException, KeyError, IndexError, ValueError, OverflowError) as error:
+        reason = message_of(error)
+        raise SourceError(
+            f"{source} is no row that can be read ({reason}): give the table that the corpus was made of"
+        ) from error
+
+
+def _content(cell: Any, source: str, root: Path) -> Raw:
+    content = cell.get(_BYTES) if isinstance(cell, Mapping) else cell
+    if isinstance(content, bytes):
+        return content
+    path = cell.get(_PATH) if isinstance(cell, Mapping) else None
+    if not path:
+        raise SourceError(f"{source} holds neither bytes nor a path", "with an empty cell")
+    inside = os.path.relpath(root / path, root)
+    if inside.split(os.sep)[0] in ("..", "."):
+        raise SourceError(
+            f"{source} names {path!r}, which is not inside {root}: give paths below that folder, or bytes"
+        )
+    return os.path.join(root, inside)
+
+
+def _parquet_cell(path: str, column: str, number: int) -> Any:
+    written = os.stat(path).st_mtime_ns
+    starts = _starts(path, written)
+    group = bisect_right(starts, number) - 1
+    return _group(path, written, column, group)[number - starts[group]].as_py()
+
+
+@functools.lru_cache(maxsize=16)
+def _starts(path: str, written: int) -> list[int]:
+    """Returns the first row of each group of rows. written: when the file was, since another may come in its place."""
+    about = pq.read_metadata(path)
+    sizes = [about.row_group(group).num_rows for group in range(about.num_row_groups)]
+    return [0, *accumulate(sizes[:-1])]
+
+
+@functools.lru_cache(maxsize=2)  # rows are asked for one after another
+def _group(path: str, written: int, column: str, group: int) -> pa.ChunkedArray:
+    with pq.ParquetFile(path) as file:
+        return file.read_row_group(group, columns=[column])[column]

@@ -16,8 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from data_prep.sources.base import RawSplit, Source, from_list
-from data_prep.sources.folders import digest, files_below
+from data_prep.sources.base import RawSplit, Source, digest, files_below, from_list
 from mt.data.corpus import SPLITS, Example
 from mt.data.dataset import DatasetConfig, DigitsConfig
 from mt.data.fields import FieldConfig, build_field
@@ -64,6 +63,7 @@ def digit_strings(config: DatasetConfig) -> Source:
     return Source(
         splits={split: part(split) for split in SPLITS},
         identity=lambda: "digits " + digest((recording.path, folder / recording.path) for recording in recordings),
+        files=lambda: [folder / recording.path for recording in recordings],
         notes=notes,
     )
 

@@ -2,18 +2,15 @@
 
 import codecs
 import collections
-import functools
 import itertools
 import os
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from data_prep.sources.base import RawSplit, Records, Source
+from data_prep.sources.base import RawSplit, Records, Source, digest, is_litter, require_some
 from data_prep.sources.cells import Columns
-from data_prep.sources.folders import digest, is_litter
-from data_prep.sources.moses import MosesArchive
+from data_prep.sources.opus import MosesArchive, TmxFile
 from data_prep.sources.tables import TABLES, ParquetFile, TableFile
-from data_prep.sources.tmx import TmxFile
 from mt.data.corpus import Example
 from mt.data.dataset import DatasetConfig
 from mt.data.fields import build_field
@@ -45,7 +42,7 @@ class LocalFiles:
 
     def source(self) -> Source:
         splits = {split: pairs.split() for split, pairs in self._splits.items()}
-        return Source(splits, self._identity, self._notes)
+        return Source(splits, self._identity, self._read_paths, self._notes)
 
     def holds_text(self) -> bool:
         """Returns whether some split has a text."""
@@ -68,9 +65,11 @@ class LocalFiles:
     def _identity(self) -> str:
         return digest((f"{split} {kind}", path) for split, pairs in self._splits.items() for kind, path in pairs.files)
 
+    def _read_paths(self) -> dict[Path, None]:
+        return dict.fromkeys(path for pairs in self._splits.values() for _, path in pairs.files)
+
     def _notes(self) -> list[str]:
-        paths = dict.fromkeys(path for pairs in self._splits.values() for _, path in pairs.files)
-        marked = ((path, _marks(path)) for path in paths if path.suffix not in _MARKLESS)
+        marked = ((path, _marks(path)) for path in self._read_paths() if path.suffix not in _MARKLESS)
         left_out = [f"{path}: {' and '.join(marks)} left out" for path, marks in marked if marks]
         unread = [note for split in self._splits for note in self._unread(split)]
         memories = [pairs for pairs in self._splits.values() if isinstance(pairs, TmxFile)]
@@ -99,42 +98,39 @@ class ParallelText:
 
     def split(self) -> RawSplit:
         sides = f"{self._paths[0]}, line", f"{self._paths[1]}, line"
-        return RawSplit(self.read, functools.cache(self.size), sides, self.columns, self.records)
+        return RawSplit(self.read, sides, self.columns, self.records)
 
     def missing(self) -> tuple[Path, ...]:
         """Returns the sides that are not there."""
         return tuple(path for path in self._paths[:2] if not path.is_file())
 
-    def size(self) -> int:
-        """Counts the lines. Raises UserError where texts have none, or different numbers of them."""
-        counts = [_count_lines(path) for path in self._paths]
-        for path, count in zip(self._paths, counts, strict=True):
-            if count == 0:
-                raise UserError(f"{path} is empty: expected one sentence a line")
-        for other, count in zip(self._paths, counts, strict=True):
-            if count != counts[0]:
-                for path in (self._paths[0], other):
-                    collections.deque(file_lines(path), maxlen=0)  # an encoding with other line ends is refused as such
-                raise UserError(
-                    f"{self._paths[0]} has {counts[0]:,} lines and {other} has {count:,}: "
-                    "line N of one must belong to line N of the other"
-                )
-        return counts[0]
-
-    def read(self, rows: Iterable[range] | None = None) -> Iterator[Example]:
-        """Yields the pairs, as `Read` does."""
-        copies = [None] * len(self._paths) if rows is None else itertools.tee(rows, len(self._paths))
-        lines = zip(*map(file_lines, self._paths, copies), strict=True)
+    def read(self) -> Iterator[Example]:
+        """Yields the pairs. Raises UserError where texts have no lines, or different numbers of them."""
+        lines = zip(*map(file_lines, self._paths), strict=True)
+        pairs: Iterator[Example] = itertools.starmap(Example, lines)
+        if len(self._paths) > 2:
+            pairs = (Example(source, target, "", tuple(more)) for source, target, *more in lines)
         try:
-            if len(self._paths) == 2:
-                yield from itertools.starmap(Example, lines)
-            else:
-                yield from (Example(source, target, "", tuple(more)) for source, target, *more in lines)
+            yield from require_some(pairs, self._difference)
         except ValueError as error:
-            raise UserError(
-                f"{' and '.join(map(str, self._paths))} have different numbers of lines: line N of one must belong to "
-                "line N of the other, and none may change while it is read"
-            ) from error
+            raise UserError(self._difference()) from error
+
+    def _difference(self) -> str:
+        """Says which text has no lines, or which two have different numbers of them."""
+        for path in self._paths:
+            collections.deque(file_lines(path), maxlen=0)  # an encoding with other line ends is refused as such
+        counts = dict(zip(self._paths, map(_count_lines, self._paths), strict=True))
+        first = self._paths[0]
+        for path, count in counts.items():
+            if count == 0:
+                return f"{path} is empty: expected one sentence a line"
+        for path, count in counts.items():
+            if count != counts[first]:
+                return (
+                    f"{first} has {counts[first]:,} lines and {path} has {count:,}: line N of one must belong to line "
+                    "N of the other"
+                )
+        return f"{first} and what is beside it changed while they were read: start again once they are whole"
 
     def records(self) -> Records:
         """Yields the pairs with their origins."""

@@ -12,7 +12,7 @@ import itertools
 import os
 import re
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,9 +20,8 @@ from typing import Any, TypeVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from data_prep.sources.base import RawSplit, Records, Source, at
-from data_prep.sources.embedded import files_in_cells
-from data_prep.sources.folders import digest, files_below
+from data_prep.sources.base import RawSplit, Records, Source, digest, files_below, require_some
+from data_prep.sources.cells import files_in_cells
 from data_prep.sources.splits import (
     ROLES,
     base_name,
@@ -65,7 +64,7 @@ class Repository:
         self._name = str(folder or self._hub.id)
 
     def source(self) -> Source:
-        return Source({split: self._split(split) for split in self._config.uncut}, self._identity)
+        return Source({split: self._split(split) for split in self._config.uncut}, self._identity, self._read_paths)
 
     @functools.cached_property
     def folder(self) -> Path:
@@ -77,13 +76,22 @@ class Repository:
             # A branch moves. Out of the hub's reach it is the commit in the cache.
             commit = self._hub.revision if _COMMIT.fullmatch(self._hub.revision) else self._commit()
             return f"{self._hub.id} {self._hub.config} {commit}"
+        return digest(self._named)
+
+    @functools.cached_property
+    def _named(self) -> list[tuple[str, Path]]:
+        """What each file of a copy is read as."""
         files = {split: self._paths(split) for split in self._config.uncut}
         named = [(f"{split} {self._hub.splits[split]}", path) for split, paths in files.items() for path in paths]
         if self._media:
             tables = {path for _, path in named}
             cells = {cell for path in tables for cell in files_in_cells(path, self._config.source, self.folder)}
             named += sorted((os.path.relpath(cell, self.folder), cell) for cell in cells)
-        return digest(named)
+        return named
+
+    def _read_paths(self) -> list[Path]:
+        """Returns the files of a copy; those of the hub's cache are never changed."""
+        return [] if self._copy is None else [path for _, path in self._named]
 
     def _split(self, split: str) -> RawSplit:
         """Returns the pairs of the files of a split, or of the part of them that its name asks for."""
@@ -91,20 +99,15 @@ class Repository:
         where = f"{self._name}, {self._hub.splits[split]}"
         files = functools.cache(lambda: self._files(split))
 
-        def read(rows: Iterable[range] | None = None) -> Iterator[Example]:
-            examples = self._part(split, files(), (file.read() for file in files()))
-            return examples if rows is None else at(examples, rows)
+        def read() -> Iterator[Example]:
+            pairs = self._part(split, files(), (file.pairs() for file in files()))
+            return require_some(pairs, lambda: self._no_rows(split, "its files are empty"))
 
         def records() -> Records:
             return self._part(split, files(), (file.records() for file in files()))
 
-        def size() -> int:
-            first, end = self._range(split, files())
-            return end - first
-
         return RawSplit(
             read=read,
-            size=functools.cache(size),
             sides=(f"{where}, column {columns[0]}, row", f"{where}, column {columns[1]}, row"),
             columns=lambda: files()[0].columns(),
             records=records,
@@ -182,30 +185,25 @@ class Repository:
             return {}
 
     def _range(self, split: str, files: Sequence[TableFile]) -> tuple[int, int]:
-        """Returns the first row of a split in its files, and the row after its last. Raises UserError where a part has
-        no rows."""
+        """Returns the first row of a part of a split in its files, and the row after its last. Raises UserError where
+        the part has no rows."""
+        from datasets import ReadInstruction  # Not above: it takes seconds, and few splits are parts of others.
+
         rows = sum(file.count() for file in files)
         name = self._hub.splits[split]
-        first = 0
-        end = rows
-        reason = "its files are empty"
-        if "[" in name:
-            from datasets import ReadInstruction  # Not above: it takes seconds, and few splits are parts of others.
+        try:
+            (part,) = ReadInstruction.from_spec(name).to_absolute({name.partition("[")[0]: rows})
+        except (ValueError, AssertionError) as error:
+            raise UserError(self._no_rows(split, message_of(error))) from error
+        if part.from_ >= part.to:
+            raise UserError(self._no_rows(split, f"of {rows} rows none is in it" if rows else "its files are empty"))
+        return part.from_, part.to
 
-            try:
-                (part,) = ReadInstruction.from_spec(name).to_absolute({name.partition("[")[0]: rows})
-                first = part.from_
-                end = part.to
-                reason = f"of {rows} rows none is in it"
-            except (ValueError, AssertionError) as error:
-                first = end
-                reason = message_of(error)
-        if first >= end:
-            raise UserError(
-                f"{self._name} has no rows in its split {name} ({reason}): set dataset.hub.splits.{split} to another, "
-                "or to part of one, such as train[:-1000] or train[-1000:]"
-            )
-        return first, end
+    def _no_rows(self, split: str, reason: str) -> str:
+        return (
+            f"{self._name} has no rows in its split {self._hub.splits[split]} ({reason}): set "
+            f"dataset.hub.splits.{split} to another, or to part of one, such as train[:-1000] or train[-1000:]"
+        )
 
     def _part(self, split: str, files: Sequence[TableFile], parts: Iterator[Iterator[T]]) -> Iterator[T]:
         everything = itertools.chain.from_iterable(parts)

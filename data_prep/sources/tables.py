@@ -6,7 +6,7 @@ import functools
 import itertools
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from data_prep.sources.base import RawSplit, Records, at
+from data_prep.sources.base import RawSplit, Records, require_some
 from data_prep.sources.cells import (
     BATCH,
     NESTED,
@@ -54,21 +54,17 @@ class TableFile(ABC):
     def columns(self) -> Collection[str]:
         """Names the columns that are there."""
 
-    def read(self, rows: Iterable[range] | None = None) -> Iterator[Example]:
-        """Yields the pairs, as `Read` does."""
-        examples = (pair for _, pair in self.records())
-        return examples if rows is None else at(examples, rows)
+    def read(self) -> Iterator[Example]:
+        """Yields the pairs. Raises UserError where there are none."""
+        return require_some(self.pairs(), self._emptiness)
+
+    def pairs(self) -> Iterator[Example]:
+        """Yields the pairs, if there are any."""
+        return (pair for _, pair in self.records())
 
     def count(self) -> int:
         """Counts the pairs."""
-        return sum(1 for _ in self.read())
-
-    def size(self) -> int:
-        """Counts the pairs. Raises UserError where there are none."""
-        count = self.count()
-        if count == 0:
-            raise UserError(self._emptiness())
-        return count
+        return sum(1 for _ in self.pairs())
 
     def holds_media(self) -> bool:
         """Returns whether sources are sounds or pictures in the cells of the table itself."""
@@ -79,7 +75,6 @@ class TableFile(ABC):
         sides = f"{self._path}, column {self._columns[0]}, row", f"{self._path}, column {self._columns[1]}, row"
         return RawSplit(
             self.read,
-            functools.cache(self.size),
             sides,
             self.columns,
             self.records,

@@ -151,7 +151,7 @@ def evaluate(arguments: Sequence[str] | None = None) -> None:
     repository = repository_of(str(run))
     home = run if repository is None else Path("outputs") / repository
     with reported(), in_flags():
-        from data_prep.run_corpus import corpus_of_run
+        from data_prep.prepare import corpus_of_run
         from mt.evaluation.run_evaluation import PlotOptions, RunEvaluation
 
         translator = load_translator(options)

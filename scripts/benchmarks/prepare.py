@@ -60,7 +60,7 @@ def phase(corpora: Path) -> str:
         return "tidy up"
     if not any(corpora.glob(".*.partial/tokenizers")):
         return LEARN
-    return "merge" if any(corpora.glob(".*.partial/shards.json")) else ENCODE
+    return "merge" if any(corpora.glob(".*.partial/corpus")) else ENCODE
 
 
 def prepare(corpora: Path, settings: Sequence[str]) -> float:

@@ -3,9 +3,9 @@
 import contextlib
 from unittest import mock
 
-from data_prep import shards
+from data_prep import ingest
 
 
 def small_shards(characters: int, pairs: int) -> contextlib.AbstractContextManager[object]:
-    """Within this context a shard has so many characters of text, and a chunk so many pairs."""
-    return mock.patch.multiple(shards, _CHARACTERS=characters, _CHUNK=pairs)
+    """Within this context a raw shard has so many characters of text, or pairs."""
+    return mock.patch.multiple(ingest, _CHARACTERS=characters, _ROWS=pairs)

@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from data_prep import generated
-from data_prep.prepare import fingerprint, prepare
-from data_prep.sources import open_source
-from data_prep.sources.generated import digest_of_code
+from data_prep.preparation import fingerprint
+from data_prep.prepare import prepare
+from data_prep.sources import digest_of_code, open_source
 from mt.data.dataset import DatasetConfig
 from mt.data.tokenizer import TokenizerConfig, train
 from mt.errors import UserError

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from data_prep import shards
+from data_prep import encode
 from data_prep.prepare import prepare
 from mt.data.dataset import DatasetConfig
 from mt.errors import UserError
@@ -40,7 +40,7 @@ def _script(before: str) -> str:
     """A program that prepares the corpus in small shards, after `before`."""
     return (
         "import os, signal, sys, time\nfrom pathlib import Path\n"
-        "from data_prep import sampling\nfrom data_prep.prepare import prepare\n"
+        "from data_prep import vocabulary\nfrom data_prep.prepare import prepare\n"
         "from mt.data.dataset import DatasetConfig\nfrom mt.errors import reported\n"
         "from tests.data_prep.small import small_shards\n"
         f"{before}\n"
@@ -66,9 +66,9 @@ def _files(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-# A preparation renames the settings, the tokenizers, twice each shard, of which a chunk has three, the manifest of each
-# of five chunks, the list of all, dev, test, and each shard to its place.
-@pytest.mark.parametrize("renames", [12, 39, *exhaustive(4, 27, 45)])
+# A preparation renames settings, raw shards, tokenizers, three times each of fifteen shards (within, what is
+# known of it, at its end), dev, test, and each shard to its place.
+@pytest.mark.parametrize("renames", [1, 12, 52, *exhaustive(2, 3, 27, 60)])
 def test_a_killed_preparation_leaves_no_corpus_and_is_gone_on_from(
     folder: Path, tmp_path: Path, uninterrupted: Path, renames: int
 ) -> None:
@@ -86,12 +86,9 @@ def test_a_killed_preparation_leaves_no_corpus_and_is_gone_on_from(
         assert process.wait() == -signal.SIGKILL
     assert [path.name for path in root.iterdir() if not path.name.startswith(".")] == []
     [work] = root.glob(".*.partial")
-    finished = {path.stem for path in work.glob("parts/*.json")}
-    assert len(finished) == min((renames - 2) // 7, 5)
-    shards_of_finished = [path for path in work.rglob("*.arrow") if path.stem.partition("-")[0] in finished]
-    moved = [*work.glob("corpus/train/*.arrow")]
-    files = {path.stat().st_ino for path in (*shards_of_finished, *moved)}
-    assert len(files) == 3 * len(finished)
+    finished = [*work.glob("encoded/[0-9]*.arrow"), *work.glob("corpus/train/*.arrow")]
+    assert len(finished) == min(max(renames - 3, 0) // 3, 15)
+    files = {path.stat().st_ino for path in finished}
     again = prepare(_config(folder), root, progress=False)
     assert again.name == uninterrupted.name
     assert _files(again) == _files(uninterrupted)
@@ -101,7 +98,7 @@ def test_a_killed_preparation_leaves_no_corpus_and_is_gone_on_from(
 
 def test_two_preparations_of_one_corpus_do_not_meet(folder: Path, tmp_path: Path, uninterrupted: Path) -> None:
     root = tmp_path / "both"
-    slow = "learn = sampling.learn\nsampling.learn = lambda *_: (time.sleep(0.5), learn(*_))[1]"
+    slow = "learn = vocabulary.learn\nvocabulary.learn = lambda *_: (time.sleep(0.5), learn(*_))[1]"
     processes = [_start(folder, root, slow) for _ in range(2)]
     for process in processes:
         _, error = process.communicate()
@@ -145,7 +142,7 @@ def test_a_process_that_dies_is_told_in_one_sentence(
     def die(*_) -> None:
         raise BrokenProcessPool
 
-    monkeypatch.setattr(shards, "build", die)
+    monkeypatch.setattr(encode, "encode_shards", die)
     with pytest.raises(UserError, match=r"was killed, .* for want of memory: set dataset.workers to fewer processes; "):
         prepare(_config(folder), tmp_path / "died", progress=False)
 
@@ -165,7 +162,9 @@ def test_workers_end_with_a_parent_that_is_killed() -> None:
         process.communicate(timeout=30)  # returns when no process holds the pipe any more
 
 
-@pytest.mark.parametrize("place", ["", "parts", "parts/0000000-00000.arrow", "settings.json", "tokenizers", "corpus"])
+@pytest.mark.parametrize(
+    "place", ["", "raw", "encoded", "encoded/0000000.arrow", "settings.json", "tokenizers", "corpus"]
+)
 def test_nothing_is_written_through_links(folder: Path, tmp_path: Path, uninterrupted: Path, place: str) -> None:
     root = tmp_path / "linked"
     foreign = tmp_path / "foreign"

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from data_prep import shards
-from data_prep.parts import MERGE, Part, parse_part
+from data_prep import encode
+from data_prep.parallel import MERGE, Part, parse_part
 from data_prep.prepare import prepare
 from mt.data.corpus import Corpus
 from mt.data.dataset import DatasetConfig
@@ -90,7 +90,7 @@ def test_who_prepares_all_takes_what_parts_have_made(folder: Path) -> None:
     one = prepare(_config(folder, **settings), folder / "one", progress=False)
     for part in ("1/2", "2/2"):
         _part(folder, part, **settings)
-    written = {path.stat().st_ino for path in (folder / "corpora").glob(".*/parts/*.arrow")}
+    written = {path.stat().st_ino for path in (folder / "corpora").glob(".*/encoded/*.arrow")}
     made = prepare(_config(folder, **settings), folder / "corpora", progress=False)
     assert _files(made) == _files(one)
     assert {path.stat().st_ino for path in (made / "train").glob("*.arrow")} == written
@@ -102,7 +102,7 @@ def test_a_part_that_is_killed_is_run_again(folder: Path, renames: int) -> None:
     _part(folder, "2/2")
     script = (
         "import os, signal, sys\nfrom pathlib import Path\n"
-        "from data_prep.parts import Part\nfrom data_prep.prepare import prepare\n"
+        "from data_prep.parallel import Part\nfrom data_prep.prepare import prepare\n"
         "from mt.data.dataset import DatasetConfig\nfrom tests.data_prep.small import small_shards\n"
         "rename, count = os.replace, 0\n"
         "def replace(old, new):\n"
@@ -126,7 +126,7 @@ def test_one_part_by_two_processes_at_a_time(folder: Path) -> None:
     one = prepare(_config(folder), folder / "one", progress=False)
     script = (
         "import contextlib, sys\nfrom pathlib import Path\nfrom data_prep import prepare\n"
-        "from data_prep.parts import Part\nfrom mt.data.dataset import DatasetConfig\n"
+        "from data_prep.parallel import Part\nfrom mt.data.dataset import DatasetConfig\n"
         "from tests.data_prep.small import small_shards\n"
         "prepare.locked = lambda *_: contextlib.nullcontext()\n"  # as on a file system that has no locks
         "config = DatasetConfig.model_validate_json(sys.argv[1])\n"
@@ -183,12 +183,14 @@ def test_parts_of_other_settings_are_refused(folder: Path) -> None:
         _merge(folder, cleaning={"drop_duplicates": True, "max_length": 20})
 
 
-@pytest.mark.parametrize("change", ["fingerprint", "tokenizers"])
-def test_a_part_copied_from_elsewhere_is_refused(folder: Path, change: str) -> None:
+@pytest.mark.parametrize("change", [0, 1], ids=["fingerprint", "tokenizers"])
+def test_a_part_copied_from_elsewhere_is_refused(folder: Path, change: int) -> None:
     for text in ("1/2", "2/2"):
         made = _part(folder, text)
-    [record] = (folder / "corpora").glob(".*/parts/0000007.json")
-    record.write_text(json.dumps(json.loads(record.read_text()) | {change: "another"}))
+    [record] = (folder / "corpora").glob(".*/encoded/0000015.json")
+    about = json.loads(record.read_text())
+    about["made_with"][change] = "another"
+    record.write_text(json.dumps(about))
     with pytest.raises(UserError, match=r"^part 2/2 in \S+ is from other settings or another vocabulary than the rest"):
         _merge(folder)
     assert not made.exists()
@@ -199,23 +201,23 @@ def test_a_part_copied_from_elsewhere_is_refused(folder: Path, change: str) -> N
 @pytest.mark.parametrize("ending", ["arrow", "keys"])
 def test_a_part_of_which_a_file_is_cut_short_is_missing(folder: Path, ending: str) -> None:
     _part(folder, "1/1")
-    shard = next((folder / "corpora").glob(f".*/parts/0000003-*.{ending}"))
+    shard = next((folder / "corpora").glob(f".*/encoded/0000009.{ending}"))
     shard.write_bytes(shard.read_bytes()[:-10])
     with pytest.raises(UserError, match="part 1/1 is missing or not finished"):
         _merge(folder)
 
 
 def test_text_that_changes_under_a_part_makes_none(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    make = shards.build
+    make = encode.encode_shards
 
     def change(*arguments):
         yield from make(*arguments)
         (folder / "dev.en").write_text("dog\n" * 5)
 
-    monkeypatch.setattr(shards, "build", change)
+    monkeypatch.setattr(encode, "encode_shards", change)
     with pytest.raises(UserError, match="changed while it was read"):
         _part(folder, "1/2")
-    assert list((folder / "corpora").glob(".*/parts/*.json")) == []
+    assert list((folder / "corpora").glob(".*/encoded/*.json")) == []
 
 
 @pytest.mark.parametrize("text", ["0/5", "6/5", "1", "a/b", "1/0", "-1/5", "1/5/5", ""])

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from data_prep.parts import MERGE, Part
+from data_prep.parallel import MERGE, Part
 from data_prep.prepare import prepare
 from data_prep.preview import preview
 from mt.data.dataset import DatasetConfig

@@ -23,7 +23,7 @@ import torch
 from safetensors.torch import save_file
 
 from data_prep import stream
-from data_prep.shards import blocks
+from data_prep.ingest import raw_tables
 from mt import load
 from mt.cli.processes import process_group
 from mt.common.options import parse
@@ -70,7 +70,7 @@ def evaluate(run: Path, corpus: Corpus, processes: ProcessGroup, out: Path) -> d
 
 
 def main(cases: Path, corpora: Path, run: Path, out: Path) -> None:
-    stream.blocks = lambda raw, size: blocks(raw, 16)  # so that there are some to share
+    stream.raw_tables = lambda raw, rows: raw_tables(raw, 16)  # so that there are some to share
     with process_group() if "RANK" in os.environ else contextlib.nullcontext(ALONE) as processes:
         losses = {}
         for name, plain in json.loads(cases.read_text()).items():

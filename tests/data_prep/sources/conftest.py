@@ -24,14 +24,11 @@ def pairs() -> dict[str, list[tuple[str, str]]]:
 
 @pytest.fixture
 def read():
-    """All examples of a dataset, with the sizes that its source announces checked."""
+    """All examples of a dataset."""
 
     def everything(config: DatasetConfig) -> dict[str, list[tuple[str, str]]]:
         source = open_source(config)
         result = {split: list(source.splits[split].read()) for split in SPLITS}
-        assert {split: len(examples) for split, examples in result.items()} == {
-            s: source.splits[s].size() for s in SPLITS
-        }
         assert all(isinstance(example, Example) and example.links == "" for rows in result.values() for example in rows)
         return {split: [(example.source, example.target) for example in rows] for split, rows in result.items()}
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from data_prep.sources.moses import MosesArchive
+from data_prep.sources.opus import MosesArchive
 from mt.errors import UserError
 
 
@@ -14,4 +14,4 @@ def test_an_archive_of_litter_alone_says_what_is_missing(tmp_path: Path, litter:
     with zipfile.ZipFile(tmp_path / "train.zip", "w") as archive:
         archive.writestr(litter, b"")
     with pytest.raises(UserError, match=r"train\.zip holds no text: expected two files, that end in \.en and \.de$"):
-        MosesArchive(tmp_path / "train.zip", ("en", "de")).size()
+        len(list(MosesArchive(tmp_path / "train.zip", ("en", "de")).read()))

@@ -44,11 +44,7 @@ def _config(folder: Path, **settings) -> DatasetConfig:
 
 def _read(config: DatasetConfig) -> dict[str, list[tuple[str, str]]]:
     source = open_source(config)
-    result = {split: [example[:2] for example in source.splits[split].read()] for split in SPLITS}
-    assert {split: len(rows) for split, rows in result.items()} == {
-        split: source.splits[split].size() for split in SPLITS
-    }
-    return result
+    return {split: [example[:2] for example in source.splits[split].read()] for split in SPLITS}
 
 
 @pytest.mark.parametrize("write", [_texts, _jsonl, _tsv])

@@ -56,7 +56,7 @@ def test_strings_are_of_one_speaker_and_of_recordings_that_no_other_split_has(fo
     used: dict[str, set[tuple[int, str, int]]] = {}
     for split, size in {"train": 40, "dev": 10, "test": 12}.items():
         examples = list(source.splits[split].read())
-        assert len(examples) == source.splits[split].size() == size
+        assert len(examples) == len(list(source.splits[split].read())) == size
         strings = [recordings(example.source) for example in examples]
         assert [" ".join(WORDS[digit] for digit, _, _ in one) for one in strings] == [e.target for e in examples]
         assert {len(one) for one in strings} <= ({1, 3, 4, 5, 6, 7} if split == "train" else {3, 4, 5, 6, 7})
@@ -79,13 +79,13 @@ def test_what_is_drawn_depends_on_the_seed_alone(folder: Path) -> None:
 def test_single_digits_use_each_recording_once(folder: Path) -> None:
     every = {"lengths": [1, 1], "train": None, "dev": None, "test": None}
     source = open_source(configured(folder, **every))
-    assert {split: source.splits[split].size() for split in SPLITS} == {"train": 12, "dev": 18, "test": 30}
+    assert {split: len(list(source.splits[split].read())) for split in SPLITS} == {"train": 12, "dev": 18, "test": 30}
     counts = Counter(one for split in SPLITS for e in source.splits[split].read() for one in recordings(e.source))
     assert len(counts) == 60 and {*counts.values()} == {1}
     source = open_source(configured(folder, held_out="bob", **every))
     speakers = {s: {one[0][1] for one in (recordings(e.source) for e in source.splits[s].read())} for s in SPLITS}
     assert speakers == {"train": {"ann"}, "dev": {"ann"}, "test": {"bob"}}
-    assert {split: source.splits[split].size() for split in SPLITS} == {"train": 21, "dev": 9, "test": 30}
+    assert {split: len(list(source.splits[split].read())) for split in SPLITS} == {"train": 21, "dev": 9, "test": 30}
 
 
 def test_the_sound_is_what_is_written_and_the_times_are_where_recordings_lie(folder: Path) -> None:
@@ -131,7 +131,7 @@ def test_what_cannot_be_joined_is_one_sentence(folder: Path, tmp_path: Path) -> 
         with pytest.raises(UserError) as refused:
             source = open_source(configured(folder, **digits))
             for split in SPLITS:
-                source.splits[split].size()
+                len(list(source.splits[split].read()))
         return str(refused.value)
 
     assert refusal(tmp_path).startswith(f"{tmp_path} has no recordings of digits: set dataset.folder to the folder ")

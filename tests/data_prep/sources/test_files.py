@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from data_prep import shards
+from data_prep import encode
 from data_prep.prepare import prepare
 from data_prep.sources import open_source
 from mt.data.corpus import SPLITS, Example
@@ -34,7 +34,6 @@ def _config(folder: Path, **settings) -> DatasetConfig:
 def _read_all(folder: Path) -> None:
     source = open_source(_config(folder))
     for split in SPLITS:
-        source.splits[split].size()
         list(source.splits[split].read())
 
 
@@ -171,7 +170,6 @@ def test_real_files(name: str, source: str, target: str, splits: dict[str, str],
     config = DatasetConfig(folder=str(DATA / name), source=source, target=target, splits=SplitNames(**splits))
     opened = open_source(config)
     counted = tuple(sum(1 for _ in opened.splits[split].read()) for split in SPLITS)
-    assert counted == tuple(opened.splits[split].size() for split in SPLITS)
     assert sizes is None or counted == sizes
 
 
@@ -215,7 +213,7 @@ def test_carriage_returns_alone_are_refused(folder: Path, tmp_path: Path) -> Non
 def test_text_that_grows_while_it_is_read_makes_no_corpus(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sides: list[str]
 ) -> None:
-    make = shards.build
+    make = encode.encode_shards
 
     def grow(*arguments) -> Iterator[int]:
         for side in sides:
@@ -223,7 +221,7 @@ def test_text_that_grows_while_it_is_read_makes_no_corpus(
                 file.write("more\n")
         return make(*arguments)
 
-    monkeypatch.setattr(shards, "build", grow)
+    monkeypatch.setattr(encode, "encode_shards", grow)
     config = _config(folder, tokenizer={"model_type": "char", "vocab_size": 100}, workers=1)
     with pytest.raises(UserError, match="changed while it was read: start again"):
         prepare(config, tmp_path / "corpora", progress=False)

@@ -10,7 +10,7 @@ def test_the_phrasebook_keeps_its_links(monkeypatch: pytest.MonkeyPatch) -> None
     generated = phrasebook.generate(sizes={"train": 30, "dev": 10, "test": 10})
     monkeypatch.setattr(phrasebook, "generate", lambda: generated)
     source = open_source(DatasetConfig(name="phrasebook", generator="phrasebook"))
-    assert [source.splits[split].size() for split in SPLITS] == [30, 10, 10]
+    assert [len(list(source.splits[split].read())) for split in SPLITS] == [30, 10, 10]
     assert [tuple(example[:3]) for example in source.splits["dev"].read()] == [tuple(row) for row in generated["dev"]]
     assert all(example.links for example in source.splits["train"].read())
     assert source.splits["dev"].sides == ("phrasebook, dev, source", "phrasebook, dev, target")

@@ -182,10 +182,10 @@ def test_missing_splits_are_named(tmp_path: Path, name: str) -> None:
     config = _copy(tmp_path, [{"en": "a", "de": "b"}], HubConfig(splits=SplitNames(dev=name)))
     sentence = r"has no split held: .*train.*, validation; set dataset\.hub\.splits\.dev, or cut it from train "
     with pytest.raises(UserError, match=sentence + r"with dataset\.dev_size=1000$"):
-        open_source(config).splits["dev"].size()
+        len(list(open_source(config).splits["dev"].read()))
     cut = config.model_copy(update={"dev_size": 1})
     with pytest.raises(UserError, match="too much to cut from train: choose at most 0"):
-        open_source(cut).splits["dev"].size()
+        len(list(open_source(cut).splits["dev"].read()))
 
 
 @pytest.mark.parametrize("name", ["validation[:0]", "validation[:x]", "validation[5:6]"])
@@ -193,7 +193,7 @@ def test_parts_that_are_not_there_are_refused(tmp_path: Path, name: str) -> None
     config = _copy(tmp_path, [{"en": "a", "de": "b"}], HubConfig(splits=SplitNames(dev=name)))
     sentence = rf"has no rows in its split {re.escape(name)} \(.*\): set dataset\.hub\.splits\.dev to another"
     with pytest.raises(UserError, match=sentence):
-        open_source(config).splits["dev"].size()
+        len(list(open_source(config).splits["dev"].read()))
 
 
 @pytest.mark.parametrize(
@@ -217,7 +217,11 @@ def test_a_broken_local_copy_is_refused(tmp_path: Path, name: str, content: byte
     (tmp_path / name).write_bytes(content)
     capfd.readouterr()
     with pytest.raises(UserError, match=sentence):
-        open_source(DatasetConfig(folder=str(tmp_path), hub=HUB, source="en", target="de")).splits["dev"].size()
+        len(
+            list(
+                open_source(DatasetConfig(folder=str(tmp_path), hub=HUB, source="en", target="de")).splits["dev"].read()
+            )
+        )
     assert "Failed to read" not in capfd.readouterr().err
 
 
@@ -294,7 +298,7 @@ def test_a_column_more_than_the_header_is_refused(tmp_path: Path) -> None:
         (tmp_path / f"{split}.tsv").write_text("en\tde\na house\tein Haus\tCC BY\n", encoding="utf-8")
     source = open_source(DatasetConfig(folder=str(tmp_path), hub=HUB, source="en", target="de"))
     with pytest.raises(UserError, match=r"train\.tsv, line 2 is cut into 3 and line 1 into 2 fields"):
-        source.splits["train"].size()
+        len(list(source.splits["train"].read()))
 
 
 @pytest.mark.parametrize(
@@ -348,7 +352,7 @@ def test_what_may_be_several_splits_is_refused(tmp_path: Path, files: str, sente
         _as_lines(path, [(name, name)])
     source = open_source(DatasetConfig(folder=str(tmp_path), hub=HUB, source="en", target="de"))
     with pytest.raises(UserError, match=sentence):
-        source.splits["test"].size()
+        len(list(source.splits["test"].read()))
 
 
 @pytest.mark.parametrize("files", ["train validated validation test", "train validation test"])

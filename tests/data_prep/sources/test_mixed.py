@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from data_prep.parts import MERGE, Part
+from data_prep.parallel import MERGE, Part
 from data_prep.prepare import prepare
 from data_prep.sources import open_source
 from data_prep.stream import open_corpus
@@ -46,9 +46,12 @@ def test_train_is_of_all_and_dev_and_test_are_its_own(folder: Path, read) -> Non
         "dev": {"own": 3},
         "test": {"own": 3},
     }
-    rows = [range(5, 6), range(28, 33), range(79, 81), range(99, 100)]
-    expected = [actual["train"][place][0] for run in rows for place in run]
-    assert [one.source for one in open_source(_config(folder)).splits["train"].read(rows)] == expected
+    mixed = open_source(_config(folder)).training
+    assert [[one[:2] for one in part.read()] for part in mixed] == [
+        actual["train"][:30],
+        actual["train"][30:80],
+        actual["train"][80:],
+    ]
 
 
 def test_an_epoch_has_each_corpus_by_its_weight(folder: Path) -> None:

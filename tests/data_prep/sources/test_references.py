@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from data_prep.prepare import fingerprint, prepare
+from data_prep.preparation import fingerprint
+from data_prep.prepare import prepare
 from data_prep.preview import preview
 from data_prep.sources import open_source
 from mt.data.corpus import SPLITS, Corpus, Example
@@ -56,7 +57,7 @@ def test_texts_beside_the_target(texts: Path) -> None:
         ("Vogel", "ein Vögelchen"),
         (" ", "neuer"),
     ]
-    assert [source.splits[split].size() for split in SPLITS] == [2, 2, 2]
+    assert [len(list(source.splits[split].read())) for split in SPLITS] == [2, 2, 2]
     assert source.splits["test"].sides == (f"{texts}/test.en, line", f"{texts}/test.de, line")
     assert {*source.splits["test"].columns()} == {"en", "de", "de2", "de3"}
 
@@ -75,8 +76,8 @@ def test_texts_of_unequal_length_are_refused(texts: Path) -> None:
     with pytest.raises(
         UserError, match=r"test\.en has 2 lines and .*test\.de3 has 1: line N of one must belong to line N"
     ):
-        open_source(_config(texts, "de2", "de3")).splits["test"].size()
-    assert open_source(_config(texts, "de2")).splits["test"].size() == 2
+        len(list(open_source(_config(texts, "de2", "de3")).splits["test"].read()))
+    assert len(list(open_source(_config(texts, "de2")).splits["test"].read())) == 2
 
 
 def test_the_corpus_holds_them(texts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -210,16 +211,16 @@ def test_bad_lists_are_refused(tmp_path: Path, target: Any, sentence: str) -> No
     for split in SPLITS:
         _jsonl(tmp_path / f"{split}.jsonl", [{"en": "a", "de": ["b"]}, {"en": "a", "de": target}])
     with pytest.raises(UserError, match=rf"train\.jsonl, line 2, column de {sentence}$"):
-        open_source(_config(tmp_path)).splits["train"].size()
+        len(list(open_source(_config(tmp_path)).splits["train"].read()))
     with pytest.raises(UserError, match=r"train\.jsonl, line 1, column de holds list, not text: set dataset\.source"):
-        open_source(_config(tmp_path, source="de", target="en")).splits["train"].size()
+        len(list(open_source(_config(tmp_path, source="de", target="en")).splits["train"].read()))
 
 
 def test_an_empty_list_in_parquet_is_refused_by_its_row(tmp_path: Path) -> None:
     for split in SPLITS:
         _parquet(tmp_path / f"{split}.parquet", [{"en": "a", "de": ["b"]}, {"en": "a", "de": []}])
     with pytest.raises(UserError, match=r"test\.parquet, row 2, column de holds an empty list: expected the target"):
-        open_source(_config(tmp_path)).splits["test"].size()
+        len(list(open_source(_config(tmp_path)).splits["test"].read()))
 
 
 def test_a_target_that_is_empty_is_refused_though_it_has_references(tmp_path: Path) -> None:

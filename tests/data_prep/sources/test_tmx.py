@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from data_prep.sources import open_source
-from data_prep.sources.tmx import TmxFile
+from data_prep.sources.opus import TmxFile
 from mt.data.dataset import DatasetConfig
 from mt.errors import UserError
 
@@ -24,7 +24,7 @@ def _memory(folder: Path, segment: str, before: str = _DOCTYPE, languages: tuple
 
 def _text(path: Path, sides: tuple[str, str] = ("en", "de")) -> str:
     memory = TmxFile(path, sides)
-    assert memory.size() == 1
+    assert len(list(memory.read())) == 1
     return next(memory.read()).source
 
 
@@ -114,7 +114,7 @@ def test_units_in_several_regions_or_scripts_are_told(tmp_path: Path, codes: tup
         source="en", target=language, folder=str(tmp_path), splits={"train": "train", "dev": "train", "test": None}
     )
     source = open_source(config)
-    assert source.splits["train"].size() == 2
+    assert len(list(source.splits["train"].read())) == 2
     some, others = sorted(code.lower().replace("_", "-") for code in codes)
     assert source.notes()[0] == (
         f"{path}: {language} is {some} in some units, {others} in others: set dataset.source and dataset.target to "

@@ -1,14 +1,15 @@
 import subprocess
 import sys
+import time
 
 import pytest
 
-from data_prep.memory import guarded
+from data_prep.guards import guarded, patiently
 from mt.errors import UserError
 
 _PROGRAM = """
 import os
-from data_prep.memory import guarded
+from data_prep.guards import guarded
 with guarded():
     {}
 """
@@ -45,3 +46,14 @@ def test_want_of_memory_is_one_sentence(error: Exception) -> None:
         raise error
     with pytest.raises(RuntimeError, match="other"), guarded():
         raise RuntimeError("other")
+
+
+def test_a_line_is_told_where_something_takes_long(capsys: pytest.CaptureFixture[str]) -> None:
+    with patiently("reading DIR", first=0.05):
+        pass
+    with patiently("reading DIR", shown=False, first=0.05):
+        time.sleep(0.2)
+    assert capsys.readouterr().err == ""
+    with patiently("reading DIR", first=0.05):
+        time.sleep(0.3)
+    assert capsys.readouterr().err == "reading DIR ...\n"

@@ -1,0 +1,238 @@
+"""Corpus: the shards that all parts have made, put together to the split `train`.
+
+`finished_shards` refuses where one is missing, `duplicate_rows` finds the pairs that equal one before them, and `write`
+moves each shard to its place, or writes it again without its duplicates.
+
+Duplicates are looked for on disk (`repeats`): memory holds `KEYS` keys at a time, however many there are. 64 bits stand
+for a pair: of a billion different pairs, one is taken for another's duplicate with a chance of 3 %.
+"""
+
+import itertools
+import json
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from data_prep.encode import SHOWN, Encoder, Shard
+from data_prep.guards import SETTINGS, work_folder_of
+from data_prep.parallel import MERGE, Part, Runner, ordered
+from data_prep.summary import Counts
+from mt.common.input_files import read_json, sha256
+from mt.data import writer
+from mt.errors import UserError
+
+_DUPLICATE = "duplicate (drop_duplicates)"
+_NAMED = 5  # of missing parts
+KEYS = 2_000_000
+_KEY = np.dtype("<u8")
+_POSITIONED = np.dtype([("key", "<u8"), ("position", "<u8")])
+
+
+def finished_shards(encoder: Encoder, count: int, train: Path) -> list[Shard]:
+    """Returns the shards in order. Raises UserError where one is not done, or was made with something else.
+
+    count: of the raw shards. train: the folder that shards are moved to; it is made once all of them are there.
+    """
+    if not train.is_dir():
+        learnt = encoder.tokenizers is None or encoder.tokenizers.is_dir()
+        found = [encoder.found(number) if learnt else None for number in range(count)]
+        _require_all(found, encoder)
+        train.mkdir(parents=True)
+    known = (encoder.known(number) for number in range(count))
+    return [shard for shard in known if shard is not None]
+
+
+def write(
+    shards: Sequence[Shard], encoder: Encoder, folder: Path, train: Counts, workers: int | None, runner: Runner
+) -> Iterator[tuple[Path, str]]:
+    """Makes the split `folder`: shards are moved there, or written again without their duplicates, which are counted in
+    `train`; goes on from what is there. Yields each file with its SHA-256."""
+    paths = [folder / f"data-{number:05}.arrow" for number in range(len(shards))]
+    tasks = (
+        (encoder.path(shard.number), shard.sha256, path, rows)
+        for shard, path, rows in zip(shards, paths, duplicate_rows(shards, encoder, train), strict=True)
+    )
+    yield from zip(paths, ordered(_move, tasks, workers, runner), strict=True)
+    writer.finish_split(folder, [path.name for path in paths], encoder.reader.field, transcribed=encoder.transcribed)
+
+
+def duplicate_rows(shards: Sequence[Shard], encoder: Encoder, train: Counts) -> Iterator[np.ndarray]:
+    """Yields the rows of each shard that are dropped as duplicates; counts them in `train`, with the first of them."""
+    if not encoder.cleaning.drop_duplicates:
+        yield from [np.empty(0, dtype=np.int64)] * len(shards)
+        return
+    by_shard = repeats([encoder.path(shard.number, "keys") for shard in shards], encoder.folder / "duplicates")
+    for shard, rows in zip(shards, by_shard, strict=True):
+        if len(rows):
+            if _DUPLICATE not in train.shown and encoder.path(shard.number).is_file():
+                train.shown[_DUPLICATE] = _shown(encoder.path(shard.number), int(rows[0]))
+            train.dropped[_DUPLICATE] += len(rows)
+            train.portions[shard.corpus] -= len(rows)
+        yield rows
+
+
+def require_parts(folder: Path, settings: Mapping[str, Any]) -> Path:
+    """Returns the work folder of the corpus `folder`. Raises UserError where no part has been prepared in it.
+
+    settings: the options of the corpus, to be compared with those of parts that are there.
+    """
+    work = work_folder_of(folder)
+    if (work / SETTINGS).is_file():
+        return work
+    name = folder.name.rpartition("-")[0]
+    others = [path.parent for path in folder.parent.glob(f".{name}-*.partial/{SETTINGS}")]
+    if not others:
+        raise UserError(
+            f"{folder.parent} holds no parts of {name}: run part=1/n to part=n/n first, with the options of this "
+            "command"
+        )
+    written = read_json(others[0] / SETTINGS, "run all parts again")
+    changed = [f"dataset.{key} was {was} and is {now}" for key, was, now in _differences(written, settings)]
+    what = f"other settings ({', '.join(changed[:_NAMED])})" if changed else "other text"
+    raise UserError(
+        f"the parts of {name} in {others[0]} were made of {what}: give part={MERGE} the options of the parts, or run "
+        "all parts again"
+    )
+
+
+def _differences(before: Mapping[str, Any], now: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str, str]]:
+    """Yields the names of options that differ, with both values as JSON."""
+    for key in sorted({*before, *now}):
+        old = before.get(key)
+        new = now.get(key)
+        if isinstance(old, dict) and isinstance(new, dict):
+            yield from _differences(old, new, f"{prefix}{key}.")
+        elif old != new:
+            yield f"{prefix}{key}", json.dumps(old), json.dumps(new)
+
+
+def _move(shard: Path, digest: str, path: Path, rows: np.ndarray) -> str:
+    """Moves a shard to `path`, without these rows. Returns the SHA-256 of what is there then."""
+    if not path.is_file():
+        if not len(rows):
+            shard.replace(path)
+        else:
+            writer.copy_without(shard, path, rows)
+    shard.unlink(missing_ok=True)
+    return sha256(path) if len(rows) else digest
+
+
+def _shown(path: Path, row: int) -> tuple[None, str, str]:
+    with pa.memory_map(str(path)) as file:
+        pair = pa.ipc.open_stream(file).read_all().slice(row, 1)
+        return None, pair["source"][0].as_py()[:SHOWN], pair["target"][0].as_py()[:SHOWN]
+
+
+def _require_all(found: Sequence[Shard | None], encoder: Encoder) -> None:
+    """Raises UserError, naming the parts that must be run, where a shard is missing, or does not belong."""
+    absent = [number for number, shard in enumerate(found) if shard is None]
+    foreign = [shard.number for shard in found if shard and shard.made_with != encoder.made_with]
+    if not foreign and not absent:
+        return
+    counts = [shard.part[1] for shard in found if shard]
+    of = max(counts, key=counts.count, default=0)
+    wrong = {*(foreign or absent)}
+    parts = [part for part in map(Part, range(1, of + 1), [of] * of) if wrong & {*part.of_count(len(found))}]
+    named = ", ".join(map(str, parts[:_NAMED])) + (f" and {len(parts) - _NAMED} more" if len(parts) > _NAMED else "")
+    work = encoder.folder.parent
+    if foreign:
+        raise UserError(
+            f"part {named} in {work} is from other settings or another vocabulary than the rest: run "
+            f"it again with the options of this command, and then part={MERGE}"
+        )
+    raise UserError(
+        f"part {named or 'n of n'} is missing or not finished in {work}: run it with the options of "
+        f"this command, and then part={MERGE}"
+    )
+
+
+# Duplicates.
+
+
+def repeats(files: Sequence[Path], folder: Path, *, at_once: int = KEYS) -> Iterator[np.ndarray]:
+    """Yields for each file of keys its rows, in order, whose key stands before them in it or in a file before it.
+
+    Args:
+        files: 8 bytes a key.
+        folder: for what lies on disk meanwhile, 24 bytes a key at most; deleted first and last.
+        at_once: keys that memory holds at a time, about.
+    """
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    sizes = [path.stat().st_size // _KEY.itemsize for path in files]
+    batches = _batches(sizes, at_once)
+    starts = np.array([sum(sizes[: batch.start]) for batch in batches], dtype=np.int64)
+    buckets = sum(sizes) // at_once + 1
+    for batch, start in zip(batches, starts, strict=True):
+        keys = np.concatenate([np.fromfile(files[number], _KEY) for number in batch])
+        first = _first(keys)
+        # What repeats within a batch is known already, so that no bucket is large for one frequent pair.
+        _append(folder / f"positions-{start}", start + _others(len(keys), first))
+        keyed = np.empty(len(first), _POSITIONED)
+        keyed["key"] = keys[first]
+        keyed["position"] = start + first
+        _scatter(keyed, keyed["key"] % np.uint64(buckets), folder, "keys")
+    for bucket in range(buckets):
+        keyed = _pop(folder / f"keys-{bucket}", _POSITIONED)
+        again = keyed["position"][_others(len(keyed), _first(keyed["key"]))]
+        batch_of = np.searchsorted(starts, again.astype(np.int64), side="right") - 1
+        _scatter(again, starts[batch_of], folder, "positions")
+    for batch, start in zip(batches, starts.tolist(), strict=True):
+        positions = np.sort(_pop(folder / f"positions-{start}", _KEY)).astype(np.int64) - start
+        ends = [0, *itertools.accumulate(sizes[number] for number in batch)]
+        cuts = np.searchsorted(positions, ends)
+        yield from (positions[low:high] - end for low, high, end in zip(cuts[:-1], cuts[1:], ends[:-1], strict=True))
+    shutil.rmtree(folder)
+
+
+def _batches(sizes: Sequence[int], at_once: int) -> list[range]:
+    """Returns the numbers of successive files with about so many keys together."""
+    batches = []
+    start = 0
+    keys = 0
+    for number, size in enumerate(sizes):
+        if keys and keys + size > at_once:
+            batches.append(range(start, number))
+            start = number
+            keys = 0
+        keys += size
+    return [*batches, range(start, len(sizes))] if len(sizes) else []
+
+
+def _first(keys: np.ndarray) -> np.ndarray:
+    """Returns where each key comes first, in order."""
+    return np.sort(np.unique(keys, return_index=True)[1])
+
+
+def _others(count: int, chosen: np.ndarray) -> np.ndarray:
+    """Returns the positions below `count` that are not chosen."""
+    is_other = np.ones(count, dtype=bool)
+    is_other[chosen] = False
+    return np.flatnonzero(is_other)
+
+
+def _scatter(rows: np.ndarray, parts: np.ndarray, folder: Path, name: str) -> None:
+    """Appends each row to the file `<name>-<part>`; those of one part stay in order."""
+    order = np.argsort(parts, kind="stable")
+    values, begins = np.unique(parts[order], return_index=True)
+    ends = np.append(begins[1:], len(order))[: len(begins)]
+    for part, begin, end in zip(values, begins, ends, strict=True):
+        _append(folder / f"{name}-{part}", rows[order[begin:end]])
+
+
+def _append(path: Path, rows: np.ndarray) -> None:
+    with path.open("ab") as file:
+        file.write((rows if rows.dtype == _POSITIONED else rows.astype(_KEY)).tobytes())
+
+
+def _pop(path: Path, dtype: np.dtype) -> np.ndarray:
+    """Returns the rows of a file, which is deleted; none where there is no file."""
+    if not path.is_file():
+        return np.empty(0, dtype)
+    rows = np.fromfile(path, dtype)
+    path.unlink()
+    return rows

@@ -1,0 +1,287 @@
+"""Encode: a raw shard, the tokenizers and the settings make one file, which is done when it is there.
+
+First cleaning: which training pairs stay (`drop_reasons`, `clean`), and what dev and test must be (`checked`). Then
+encoding: an `Encoder` says what all shards are made with, `encode` makes one of them, and `encode_shards` those of a
+part that are not there yet, by several processes. What is known of a shard, and 8 bytes that stand for each of its
+pairs, lie beside it, and are written before it.
+"""
+
+import contextlib
+import functools
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from data_prep.ingest import RawShard, write_text
+from data_prep.parallel import Part, Runner, ordered
+from mt.common.input_files import read_text
+from mt.data import writer
+from mt.data.arrow import sha256
+from mt.data.corpus import Example
+from mt.data.dataset import CleaningConfig
+from mt.data.fields import SourceError
+from mt.data.tokenizer import Tokenizers, Unwritten
+from mt.data.words import count_words
+from mt.data.writer import Reader
+from mt.errors import UserError
+from mt.storage import replaced_by_any
+from mt.text_io import is_blank
+
+_KEY = 8  # bytes that stand for a pair
+SHOWN = 100  # characters of a dropped side that are shown
+
+DroppedPair = tuple[int | None, str, str]
+"""A pair that is dropped: its number from 1 (a duplicate: None), source and target, cut."""
+
+# Cleaning.
+
+
+def drop_reason(source: str | None, target: str, config: CleaningConfig) -> str | None:
+    """Says why a training pair is dropped, with the option, or returns None. Duplicates: see `data_prep.corpus`.
+
+    source: None where it is no text.
+    """
+    if source is None:
+        source = target
+    shorter, longer = sorted((count_words(source), count_words(target)))
+    if is_blank(source) or is_blank(target):
+        return "empty"
+    if shorter < config.min_length:
+        return f"shorter than {config.min_length} words (min_length)"
+    if longer > config.max_length:
+        return f"longer than {config.max_length} words (max_length)"
+    # In characters as well: a spelling is one word, and its phones or letters set apart by blanks are many.
+    if longer > config.max_ratio * shorter and _character_ratio(source, target) > config.max_ratio:
+        return f"length ratio over {config.max_ratio:g} (max_ratio)"
+    return None
+
+
+def drop_reasons(
+    sources: Sequence[str], targets: Sequence[str], config: CleaningConfig, reader: Reader
+) -> list[str | None]:
+    """Returns `drop_reason` of each pair, and that of sources that are no text and not fit for training.
+
+    Raises SourceError where one cannot be read at all.
+    """
+    if reader.field.written:
+        return [drop_reason(source, target, config) for source, target in zip(sources, targets, strict=True)]
+    reasons = [drop_reason(None, target, config) for target in targets]
+    read: str | None = None
+    unfit: str | None = None
+    for number, source in enumerate(sources):
+        if source != read:  # pairs of one source come one after another
+            read = source
+            unfit = _unfit(source, reader)
+        reasons[number] = unfit or reasons[number]
+    return reasons
+
+
+def require_readable(source: str, reader: Reader) -> None:
+    """Raises SourceError where a source of dev or test is no text and cannot be read."""
+    if not reader.field.written:
+        reader.require_readable(source)
+
+
+def _unfit(source: str, reader: Reader) -> str | None:
+    """Says why a source that is no text is not fit for training."""
+    try:
+        reader.require_readable(source)
+    except SourceError as error:
+        if error.reason is None:
+            raise
+        return error.reason
+    return None
+
+
+def _character_ratio(source: str, target: str) -> float:
+    """Divides the characters of the longer text by those of the shorter; neither is blank."""
+    shorter, longer = sorted((len(source.strip()), len(target.strip())))
+    return longer / shorter
+
+
+def checked(examples: Iterable[Example], config: CleaningConfig, sides: tuple[str, str]) -> Iterator[Example]:
+    """Yields the pairs of dev or test: scores need every line, so a bad one is refused rather than dropped.
+
+    A further reference that is blank is none; the other texts stay as they are.
+
+    Args:
+        sides: what to call them in an error, such as `data/test.en, line`.
+
+    Raises:
+        UserError: a side is empty, or longer than `max_evaluation_length`.
+    """
+    for number, example in enumerate(examples, start=1):
+        for text, side in zip((example.source, example.target), sides, strict=True):
+            words = count_words(text)
+            if is_blank(text):
+                raise UserError(
+                    f"{side} {number} is empty, and dev and test are scored line by line: "
+                    "fill it in, or remove the line from both sides"
+                )
+            if words > config.max_evaluation_length:
+                raise UserError(
+                    f"{side} {number} has {words:,} words, more than the {config.max_evaluation_length:,} of "
+                    "dataset.cleaning.max_evaluation_length: raise that, or remove the line from both sides"
+                )
+        yield example._replace(more_references=tuple(text for text in example.more_references if not is_blank(text)))
+
+
+def clean(
+    raw: pa.Table, start: int, cleaning: CleaningConfig, reader: Reader
+) -> tuple[pa.Table, dict[str, int], dict[str, Any]]:
+    """Returns the pairs that cleaning keeps, how many it drops, and the first that each reason drops; see `Shard`.
+
+    raw: of `TEXT`. start: the number of its first pair.
+    """
+    sources = raw["source"].to_pylist()
+    targets = raw["target"].to_pylist()
+    reasons = drop_reasons(sources, targets, cleaning, reader)
+    shown: dict[str, Any] = {}
+    for number, reason in enumerate(reasons):
+        if reason is not None:
+            shown.setdefault(reason, (start + number, sources[number][:SHOWN], targets[number][:SHOWN]))
+    fit = raw.filter(pa.array([reason is None for reason in reasons], pa.bool_()))
+    return fit, dict(Counter(reason for reason in reasons if reason is not None)), shown
+
+
+# Encoding.
+
+
+@dataclass(frozen=True)
+class Shard:
+    """What is known of a file of encoded pairs."""
+
+    number: int
+    """That of its raw shard."""
+    corpus: int
+    """The number of its corpus, where train is mixed of several."""
+    made_with: list[str]
+    """See `Encoder.made_with`."""
+    part: list[int]
+    """The part that made it: its number, and of how many."""
+    rows: int
+    """Pairs, duplicates included."""
+    size: int
+    """Bytes."""
+    sha256: str
+    read: int
+    """Raw pairs."""
+    dropped: dict[str, int]
+    """Raw pairs that cleaning drops, by reason; without duplicates."""
+    shown: dict[str, DroppedPair]
+    """The first pair that each reason drops."""
+    unwritten: dict[str, Unwritten] = field(default_factory=dict)
+    """What of its texts the tokenizers cannot write, by side."""
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """What all shards are made with. It can be sent to other processes."""
+
+    folder: Path
+    """Where shards are written."""
+    fingerprint: str
+    """The fingerprint of the corpus."""
+    cleaning: CleaningConfig
+    reader: Reader
+    tokenizers: Path | None
+    """None: for a look at the text, which is not encoded then."""
+
+    @functools.cached_property
+    def made_with(self) -> list[str]:
+        """The fingerprint, and the digest of the tokenizers."""
+        return [self.fingerprint, Tokenizers.load(self.tokenizers).digest() if self.tokenizers else ""]
+
+    @property
+    def transcribed(self) -> bool:
+        """Whether transcripts have a tokenizer."""
+        return self.tokenizers is not None and Tokenizers.load(self.tokenizers).transcript is not None
+
+    def path(self, number: int, ending: str = "arrow") -> Path:
+        return self.folder / f"{number:07}.{ending}"
+
+    def known(self, number: int) -> Shard | None:
+        """Reads what is known of a shard; None where nothing is."""
+        with contextlib.suppress(OSError, ValueError, TypeError):
+            return Shard(**json.loads(read_text(self.path(number, "json"))))
+        return None
+
+    def found(self, number: int) -> Shard | None:
+        """Returns a shard that is there, and whole, whatever it was made with; else None."""
+        shard = self.known(number)
+        with contextlib.suppress(OSError):
+            if shard is not None and self.path(number).stat().st_size == shard.size:
+                keyed = self.cleaning.drop_duplicates
+                if not keyed or self.path(number, "keys").stat().st_size == shard.rows * _KEY:
+                    return shard
+        return None
+
+    def is_done(self, number: int) -> bool:
+        """Returns whether a shard is there that was made with the same settings, text and tokenizers."""
+        shard = self.found(number)
+        return shard is not None and shard.made_with == self.made_with
+
+    def forget(self, number: int) -> None:
+        """Deletes a shard, and what is known of it."""
+        for ending in ("arrow", "keys", "json"):
+            self.path(number, ending).unlink(missing_ok=True)
+
+
+def encode_shards(
+    raw_shards: Sequence[RawShard], part: Part, encoder: Encoder, workers: int | None, runner: Runner = "processes"
+) -> Iterator[int]:
+    """Makes the shards of a part, but for those that are done already. Yields the raw pairs of each as it is done."""
+    encoder.folder.mkdir(exist_ok=True)
+    share = [raw_shards[number] for number in part.of_count(len(raw_shards))]
+    missing = [raw for raw in share if not encoder.is_done(raw.number)]
+    if len(missing) < len(share):
+        yield sum(raw.rows for raw in share) - sum(raw.rows for raw in missing)
+    yield from ordered(encode, ((raw, encoder, part) for raw in missing), workers, runner)
+
+
+def encode(raw: RawShard, encoder: Encoder, part: Part) -> int:
+    """Writes the pairs of a raw shard that cleaning keeps. Returns how many were read.
+
+    Raises SourceError where a source cannot be read.
+    """
+    encoder.forget(raw.number)  # what was made with something else
+    pairs, dropped, shown = clean(raw.read(), raw.start + 1, encoder.cleaning, encoder.reader)
+    if encoder.cleaning.drop_duplicates:
+        with replaced_by_any(encoder.path(raw.number, "keys")) as draft:
+            draft.write_bytes(_keys(pairs))
+    unwritten: dict[str, Unwritten] = {}
+    with replaced_by_any(encoder.path(raw.number)) as draft:
+        if encoder.tokenizers is None:
+            write_text(draft, pairs)
+        else:
+            tokenizers = Tokenizers.load(encoder.tokenizers)
+            unwritten = writer.write_shard(draft, pairs, tokenizers, encoder.reader)
+        shard = Shard(
+            number=raw.number,
+            corpus=raw.corpus,
+            made_with=encoder.made_with,
+            part=[*part],
+            rows=len(pairs),
+            size=draft.stat().st_size,
+            sha256=sha256(draft),
+            read=raw.rows,
+            dropped=dropped,
+            shown=shown,
+            unwritten=unwritten,
+        )
+        with replaced_by_any(encoder.path(raw.number, "json")) as about:
+            about.write_text(json.dumps(asdict(shard)), encoding="utf-8")
+    return raw.rows
+
+
+def _keys(pairs: pa.Table) -> bytes:
+    """Returns 8 bytes that stand for each pair."""
+    joined = pc.binary_join_element_wise(pairs["source"], pairs["target"], "\n").cast(pa.binary()).to_pylist()
+    return b"".join(hashlib.blake2b(pair, digest_size=_KEY).digest() for pair in joined)

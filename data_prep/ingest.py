@@ -1,0 +1,113 @@
+"""Ingest: raw pairs, whatever they come from, become raw shards, which is the one reading of the training text.
+
+`raw_tables` cuts pairs into tables. A stream encodes each as it comes (`data_prep.stream`); a preparation writes all of
+them (`ingest`) and reads them by name (`raw_shards`). Whatever follows reads raw shards, in any order and by any
+process, and knows nothing of files, tables or generators. Memory holds one table at a time.
+"""
+
+import collections
+import itertools
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from data_prep.sources import Source
+from mt.common.input_files import read_text
+from mt.data import corpus
+from mt.data.corpus import Example
+from mt.data.dataset import DatasetConfig
+from mt.data.fields import build_field
+
+_CHARACTERS = 4 << 20  # of a table's text, about: 40,000 pairs of sentences
+_ROWS = 1 << 17  # raw pairs of text; wherever so many have been read, a table ends, however large it is
+_INDEX = "index.json"
+
+
+class RawShard(NamedTuple):
+    """A file of successive raw pairs of one corpus."""
+
+    path: Path
+    number: int
+    """Its place among all, from 0."""
+    corpus: int
+    """The number of its corpus, where train is mixed of several."""
+    start: int
+    """How many pairs come before it."""
+    rows: int
+    """How many pairs it has."""
+
+    def read(self) -> pa.Table:
+        """Returns its pairs as a table of `TEXT`, mapped into memory."""
+        with pa.memory_map(str(self.path)) as file:
+            return pa.ipc.open_stream(file).read_all()
+
+
+def ingest(source: Source, config: DatasetConfig, folder: Path) -> None:
+    """Reads the training pairs once, and writes them as raw shards into a new folder, with a list of these.
+
+    Pairs beyond `dataset.limit` are read, too, so that sides of different lengths are refused; but not from the hub as
+    a stream, of which a sample is written alone.
+
+    Raises UserError where the text is not fit to be read.
+    """
+    rows = build_field(config.field).shard_size
+    limit = _limit(config)
+    index: list[tuple[int, int]] = []
+    for number, split in enumerate(source.training):
+        pairs = split.read()
+        for table in raw_tables(itertools.islice(pairs, limit), rows):
+            write_text(_path(folder, len(index)), table)
+            index.append((number, len(table)))
+        if not config.streaming or config.folder is not None:
+            collections.deque(pairs, maxlen=0)
+    (folder / _INDEX).write_text(json.dumps(index), encoding="utf-8")
+
+
+def raw_shards(folder: Path) -> list[RawShard]:
+    """Lists what `ingest` has written, in the order of the text."""
+    index = json.loads(read_text(folder / _INDEX))
+    starts = itertools.accumulate((rows for _, rows in index), initial=0)
+    return [
+        RawShard(_path(folder, number), number, part_of, start, rows)
+        for number, ((part_of, rows), start) in enumerate(zip(index, starts, strict=False))
+    ]
+
+
+def raw_tables(examples: Iterable[Example], rows: int | None = None) -> Iterator[pa.Table]:
+    """Yields the examples in tables of `TEXT`. A table ends with about `_CHARACTERS`, and after every `rows` examples;
+    None: `_ROWS`."""
+    rows = rows or _ROWS
+    # Lists of strings, because the garbage collector would look through a list of pairs again and again.
+    columns: tuple[list[str], ...] = [], [], [], []
+    size = 0
+    for number, (source, target, links, _, transcript) in enumerate(examples, start=1):
+        columns[0].append(source)
+        columns[1].append(target)
+        columns[2].append(links)
+        columns[3].append(transcript)
+        size += len(source) + len(target)
+        if size >= _CHARACTERS or number % rows == 0:
+            yield pa.table([*columns], corpus.TEXT)
+            columns = [], [], [], []
+            size = 0
+    if columns[0]:
+        yield pa.table([*columns], corpus.TEXT)
+
+
+def write_text(path: Path, table: pa.Table) -> None:
+    """Writes a table of `TEXT` as one file."""
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, corpus.TEXT) as stream:
+        stream.write_table(table)
+
+
+def _limit(config: DatasetConfig) -> int | None:
+    """Returns the most raw training pairs to write."""
+    limits = [config.limit, config.tokenizer.sample if config.streaming else None]
+    return min((limit for limit in limits if limit is not None), default=None)
+
+
+def _path(folder: Path, number: int) -> Path:
+    return folder / f"{number:07}.arrow"

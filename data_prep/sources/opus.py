@@ -1,0 +1,348 @@
+"""Translation memories (TMX 1.4), and archives of two texts, as OPUS keeps them in Moses' form.
+
+A `TmxFile` is read piece by piece: a `_Parser` makes units, whose text a `Segment` collects among the codes of a word
+processor, and `choose` says which languages of a unit are meant. A `MosesArchive` is read line by line.
+"""
+
+import contextlib
+import html.entities
+import io
+import itertools
+import re
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import NoReturn
+from xml.parsers import expat
+
+import regex
+
+from data_prep.sources.base import Records, is_litter
+from data_prep.sources.cells import Columns, require_once, require_sides
+from data_prep.sources.tables import TableFile
+from mt.data.corpus import Example
+from mt.errors import UserError, nearest
+from mt.text_io import count_lines, decoded, opened
+
+_BLOCK = 1 << 16
+_BUFFER = 1 << 20
+_CODES = {"bpt", "ept", "it", "ph", "ut"}
+"""Elements whose contents are codes, and no text; `sub` inside them is text of another flow, as of a footnote."""
+_FORMATS = {"bold", "color", "dulined", "font", "italic", "scap", "ulined"}
+"""Types of codes that change how letters look, also inside of a word."""
+_LINE_END = re.compile(r"\s*[\r\n]\s*")
+_SPACED = regex.compile(r"[[\w\p{M}]--[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]]", regex.V1)
+"""Letters of scripts whose words stand apart by blanks."""
+
+
+class TmxFile(TableFile):
+    """A unit is a pair where it has both languages, `en` also as `EN-GB` or `en_gb`; others are left out. Of several
+    variants in one language the first is read; a unit with several regions of one is refused, where none is named.
+    Where one unit has one region and another unit another, both are read, and `notes` says so."""
+
+    def __init__(self, path: Path, columns: Columns) -> None:
+        super().__init__(path, columns)
+        self._codes: dict[str, set[str]] = {side: set() for side in columns[:2]}
+        """The codes of languages that each side has been read as so far."""
+
+    def records(self) -> Records:
+        for line, unit in self._units():
+            origin = f"{self._path}, line {line}"
+            source, target = (choose(side, unit, origin) for side in self._columns[:2])
+            if source is not None and target is not None and source != target:
+                for side, code in zip(self._columns, (source, target), strict=False):
+                    self._codes[side].add(code)
+                yield origin, Example(unit[source], unit[target])
+
+    def notes(self) -> list[str]:
+        """Says which sides are in several regions or scripts, as far as the file has been read."""
+        return [
+            f"{self._path}: {side} is {' in some units, '.join(sorted(codes))} in others: set dataset.source and "
+            "dataset.target to one of them to read that alone"
+            for side, codes in self._codes.items()
+            if len(codes) > 1
+        ]
+
+    def columns(self) -> dict[str, None]:
+        """Names the languages, also without their regions."""
+        languages: dict[str, None] = {}
+        for _, unit in self._units():
+            for language in unit:
+                languages |= {language: None, language.partition("-")[0]: None}
+        return languages
+
+    def _emptiness(self) -> str:
+        languages = self.columns()
+        sides = self._columns[:2]
+        missing = [side for side in sides if normalised(side) not in languages]
+        expected = nearest(missing[0], languages) if missing and languages else "expected units of both languages"
+        return (
+            f"{self._path} has no units in {' and '.join(missing or sides)}: {expected}; set dataset.source "
+            "and dataset.target"
+        )
+
+    def _units(self) -> Iterator[tuple[int, dict[str, str]]]:
+        """Yields the texts of each unit by language, with the line on which it begins."""
+        parser = _Parser(str(self._path))
+        with opened(self._path) as file:
+            while True:
+                block = file.read(_BLOCK)
+                parser.feed(block)
+                yield from parser.pop_units()
+                if not block:
+                    return
+
+
+class _Parser:
+    """Makes units of what is fed in. No entity may be declared: a few can stand for more text than memory holds."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._expat = expat.ParserCreate()
+        self._expat.buffer_text = True
+        self._expat.StartElementHandler = self._start
+        self._expat.EndElementHandler = self._end
+        self._expat.CharacterDataHandler = self._read
+        self._expat.EntityDeclHandler = self._refuse
+        # Whatever is not declared is reported, and not left out; nothing outside of the file is read.
+        self._expat.UseForeignDTD(True)
+        self._expat.SkippedEntityHandler = self._stand_for
+        self._units: list[tuple[int, dict[str, str]]] = []
+        self._unit: dict[str, str] = {}
+        self._line = 0
+        self._language = ""
+        self._segment: Segment | None = None  # that is being read
+        self._full = False  # whether the variant has one
+
+    def feed(self, block: bytes) -> None:
+        """Parses a block; an empty one is the end. Raises UserError where it is no XML."""
+        try:
+            self._expat.Parse(block, not block)
+        except expat.ExpatError as error:
+            raise UserError(
+                f"{self._name}, line {error.lineno} is not XML ({expat.ErrorString(error.code)}): copy the file again, "
+                "or make it again"
+            ) from error
+        except (ValueError, LookupError) as error:  # of an encoding that its first line names
+            raise UserError(
+                f"{self._name} says that it is in an encoding that cannot be read ({error}): convert it to UTF-8, and "
+                "say so in its first line"
+            ) from error
+
+    def pop_units(self) -> list[tuple[int, dict[str, str]]]:
+        """Returns the units that are complete, each once."""
+        units = self._units
+        self._units = []
+        return units
+
+    def _start(self, name: str, attributes: dict[str, str]) -> None:
+        if name == "tu":
+            self._unit = {}
+            self._line = self._expat.CurrentLineNumber
+        elif name == "tuv":
+            self._full = False
+            self._language = normalised(attributes.get("xml:lang", attributes.get("lang", "")))
+        elif name == "seg":
+            if self._full:
+                raise UserError(
+                    f"{self._name}, line {self._expat.CurrentLineNumber} has a second <seg> in one <tuv>, whose text "
+                    "would be lost: make it a variant or a unit of its own"
+                )
+            self._segment = Segment()
+            self._full = True
+        elif self._segment is not None:
+            self._segment.begin(name, attributes)
+
+    def _end(self, name: str) -> None:
+        if name == "tu":
+            self._units.append((self._line, self._unit))
+        elif name == "seg" and self._segment is not None:
+            self._unit.setdefault(self._language, self._segment.text())
+            self._segment = None
+        elif self._segment is not None:
+            self._segment.end(name)
+
+    def _read(self, text: str) -> None:
+        if self._segment is not None:
+            self._segment.read(text)
+
+    def _stand_for(self, name: str, parameter: bool) -> None:
+        """Reads what nothing declares as a character by its name in HTML; else refuses it, since text would be lost."""
+        if self._segment is None or parameter:
+            return
+        if (text := character(name)) is None:
+            raise UserError(
+                f"{self._name}, line {self._expat.CurrentLineNumber} has &{name};, which is neither declared nor a "
+                "character of HTML: write the character itself"
+            )
+        self._segment.read(text)
+
+    def _refuse(self, *_: object) -> NoReturn:
+        raise UserError(
+            f"{self._name}, line {self._expat.CurrentLineNumber} declares an entity, which can stand for more text "
+            "than memory holds: remove the declaration, and write the characters themselves"
+        )
+
+
+# The text of a segment, among the codes of a word processor (TMX 1.4b, "Content markup").
+
+
+def character(name: str) -> str | None:
+    """Returns what an entity of HTML stands for, as `nbsp` or `euro`; None where there is no such."""
+    return html.entities.html5.get(f"{name};")
+
+
+class Segment:
+    """Collects the text between codes. A code between two letters leaves a blank, so that words before and after a line
+    break, say, stay apart; but none where its type says that it is of a format, as in `<bpt type="bold">`. `hi` marks
+    text, and takes nothing out of it."""
+
+    def __init__(self) -> None:
+        self._text: list[str] = []
+        self._depth = 0  # how many elements of codes are open
+        self._formats: set[str] = set()  # the numbers of those that wait for their other end
+        self._apart = False  # whether what follows is another word
+
+    def begin(self, name: str, attributes: Mapping[str, str]) -> None:
+        """Reads the beginning of an element inside the segment."""
+        if name in _CODES:
+            self._depth += 1
+            number = attributes.get("i", "")
+            formats = attributes.get("type", "").lower() in _FORMATS or (name == "ept" and number in self._formats)
+            if formats and name == "bpt":
+                self._formats.add(number)
+            self._apart = self._apart or (self._depth == 1 and not formats)
+        elif name == "sub":
+            self._apart = self._apart or not self._depth
+
+    def end(self, name: str) -> None:
+        if name in _CODES:
+            self._depth -= 1
+        elif name == "sub":
+            self._apart = self._apart or not self._depth
+
+    def read(self, text: str) -> None:
+        if self._depth or not text:
+            return
+        if self._apart and self._text and _SPACED.match(self._text[-1][-1]) and _SPACED.match(text[0]):
+            self._text.append(" ")
+        self._text.append(text)
+        self._apart = False
+
+    def text(self) -> str:
+        """Returns the text, with a blank for each line end in it."""
+        return _LINE_END.sub(" ", "".join(self._text)).strip()
+
+
+# Codes of languages as files write them: `zh-CN`, `zh_cn` and `ZH-CN` are one (RFC 5646, section 2.1.1).
+
+
+def normalised(code: str) -> str:
+    """Returns the one spelling of a code: `zh-cn`."""
+    return code.strip().lower().replace("_", "-")
+
+
+def choose(code: str, known: Iterable[str], where: str) -> str | None:
+    """Returns the one of the known codes that a code means: the same, else one of another spelling, else the only one
+    with a script or a region besides: `zh` means `zh-CN`, and `zh-CN` means `zh-Hans-CN` (RFC 4647, section 3.3.2).
+
+    None where there is none. where: what to call the place that knows them, in an error.
+
+    Raises:
+        UserError: several are meant.
+    """
+    codes = [*dict.fromkeys(known)]
+    if code in codes:
+        return code
+    spelling = normalised(code)
+    meant = [one for one in codes if normalised(one) == spelling] or [one for one in codes if _means(spelling, one)]
+    if len(meant) > 1:
+        raise UserError(
+            f"{where} has {' and '.join(sorted(meant))}, and {code} may be either: set dataset.source and "
+            "dataset.target to one of them"
+        )
+    return meant[0] if meant else None
+
+
+def _means(code: str, longer: str) -> bool:
+    """Returns whether all parts of a code are among those of a longer one, in their order, and both begin with one
+    language."""
+    language, *subtags = code.split("-")
+    parts = iter(normalised(longer).split("-"))
+    return bool(language) and next(parts) == language and all(subtag in parts for subtag in subtags)
+
+
+# Archives of two texts.
+
+
+class MosesArchive(TableFile):
+    """A zip file that holds one file with the ending of each side, `Books.de-en.de` and `Books.de-en.en`, and maybe
+    others: line N of one belongs to line N of the other."""
+
+    def records(self) -> Records:
+        return ((f"{self._path}, row {number}", pair) for number, pair in enumerate(self.pairs(), start=1))
+
+    def columns(self) -> list[str]:
+        with self._opened() as archive:
+            return [*map(_ending, _texts(archive))]
+
+    def pairs(self) -> Iterator[Example]:
+        with self._members() as files:
+            names = [f"{self._path}, {side}" for side in self._columns[:2]]
+            try:
+                yield from itertools.starmap(Example, zip(*map(decoded, files, names), strict=True))
+            except ValueError as error:
+                raise UserError(self._difference()) from error
+            except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+                raise UserError(f"{self._path} is damaged ({error}): copy it again") from error
+
+    def _emptiness(self) -> str:
+        return f"{self._path} holds empty texts: expected one sentence a line"
+
+    def _difference(self) -> str:
+        """Says that one text has more lines than the other."""
+        with self._members() as files:
+            counts = [count_lines(file) for file in files]
+        source, target = self._columns[:2]
+        return (
+            f"{self._path}: its {source} has {counts[0]:,} lines and its {target} {counts[1]:,}: line N of one must "
+            "belong to line N of the other"
+        )
+
+    @contextlib.contextmanager
+    def _members(self) -> Iterator[list[io.BufferedReader]]:
+        """Opens the texts of the two sides."""
+        endings = self.columns()
+        if not endings:
+            source, target = self._columns[:2]
+            raise UserError(f"{self._path} holds no text: expected two files, that end in .{source} and .{target}")
+        sides = tuple(choose(side, endings, str(self._path)) or side for side in self._columns[:2])
+        require_sides(sides, endings, str(self._path))
+        require_once(sides, endings, str(self._path))
+        with self._opened() as archive, contextlib.ExitStack() as stack:
+            texts = _texts(archive)
+            names = [texts[endings.index(side)] for side in sides]
+            try:
+                members = [stack.enter_context(archive.open(name)) for name in names]
+            except (RuntimeError, NotImplementedError) as error:  # a password, an unusual compression
+                raise UserError(f"{self._path} cannot be read ({error}): unpack it") from error
+            yield [io.BufferedReader(member, _BUFFER) for member in members]  # type: ignore[arg-type]
+
+    @contextlib.contextmanager
+    def _opened(self) -> Iterator[zipfile.ZipFile]:
+        try:
+            with zipfile.ZipFile(self._path) as archive:
+                yield archive
+        except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+            raise UserError(f"{self._path} is no sound zip file ({error}): copy it again") from error
+
+
+def _texts(archive: zipfile.ZipFile) -> list[str]:
+    """Names what may be a text: no folders, and nothing that a system left there."""
+    names = (one.filename for one in archive.infolist() if not one.is_dir())
+    return [name for name in names if not is_litter(name)]
+
+
+def _ending(name: str) -> str:
+    return name.rpartition(".")[2]

@@ -1,0 +1,186 @@
+"""Cleaning, and the shards that raw ones are encoded as."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from data_prep.corpus import duplicate_rows
+from data_prep.encode import Encoder, Shard, checked, drop_reason, encode_shards
+from data_prep.ingest import RawShard, ingest, raw_shards
+from data_prep.parallel import WHOLE, Part
+from data_prep.sources import Source
+from data_prep.sources.base import from_list
+from data_prep.summary import Counts
+from mt.data.corpus import Example
+from mt.data.dataset import CleaningConfig, DatasetConfig
+from mt.data.writer import TEXT_READER
+from mt.errors import UserError
+from tests.data_prep.small import small_shards
+
+PLACES = ("d/test.en, line", "d/test.de, line")
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "reason"),
+    [
+        ("a b", "c d", None),
+        ("", "c d", "empty"),
+        ("a b", " ", "empty"),
+        ("a", "b c", "shorter than 2 words (min_length)"),
+        ("a b c d e f", "a b c", "longer than 5 words (max_length)"),
+        ("a b", "a b c d e f", "longer than 5 words (max_length)"),
+        ("a b", "a b c d e", "length ratio over 2 (max_ratio)"),
+        ("  a b  ", "a b c d e", "length ratio over 2 (max_ratio)"),
+        ("a1234 b", "a b c d e", None),  # not in characters
+        ("a b", "a1234567 b", None),  # not in words
+        ("a b", "a b c d", None),
+    ],
+)
+def test_drop_reasons(source: str, target: str, reason: str | None) -> None:
+    config = CleaningConfig(min_length=2, max_length=5, max_ratio=2.0)
+    assert drop_reason(source, target, config) == reason
+
+
+def test_a_source_of_100_000_tokens_is_dropped_from_train() -> None:
+    assert drop_reason("word " * 100_000, "wort", CleaningConfig()) == "longer than 100 words (max_length)"
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [
+        ("disillusioned", "D IH2 S IH0 L UW1 ZH AH0 N D"),  # spelling and phones
+        ("Christopher", "クリストファー"),
+        ("internationalisation", "i n t e r n a t i o n a l i s a t i o n"),
+        ("b", "b e e"),
+    ],
+)
+def test_a_word_stays_beside_its_phones_or_letters(source: str, target: str) -> None:
+    for pair in ((source, target), (target, source)):
+        assert drop_reason(*pair, CleaningConfig()) is None
+
+
+def test_dev_and_test_stay_whole() -> None:
+    pairs = [Example("a", "b"), Example("a", "b"), Example("a " * 500, "b")]
+    assert list(checked(pairs, CleaningConfig(), PLACES)) == pairs
+
+
+def test_blank_references_are_none() -> None:
+    pairs = [Example("a", "b", "0-0", ("", "c", " \t", "d ", "\u200b")), Example("a", "b", "", (" ",))]
+    assert list(checked(pairs, CleaningConfig(), PLACES)) == [Example("a", "b", "0-0", ("c", "d ")), Example("a", "b")]
+
+
+def test_an_empty_line_of_test_is_refused() -> None:
+    for blank in (" ", "\u3000", "\u200b \ufeff", "\u00ad"):
+        with pytest.raises(UserError, match=r"d/test\.de, line 2 is empty, .*: fill it in, or remove the line"):
+            list(checked([Example("a", "b"), Example("a", blank)], CleaningConfig(), PLACES))
+        assert drop_reason("a", blank, CleaningConfig()) == drop_reason("a", "", CleaningConfig())
+
+
+def test_a_line_of_100_000_tokens_in_test_is_refused() -> None:
+    with pytest.raises(UserError, match=r"d/test\.en, line 1 has 100,000 words, more than the 10,000 of"):
+        list(checked([Example("word " * 100_000, "b")], CleaningConfig(), PLACES))
+
+
+@pytest.fixture
+def small() -> Iterator[None]:
+    """Few characters to a shard, and few pairs."""
+    with small_shards(characters=40, pairs=7):
+        yield
+
+
+def _encoder(folder: Path, fingerprint: str = "f", cleaning: CleaningConfig | None = None) -> Encoder:
+    return Encoder(folder, fingerprint, cleaning or CleaningConfig(drop_duplicates=True), TEXT_READER, None)
+
+
+def _raw(pairs: list[Example], folder: Path) -> list[RawShard]:
+    folder.mkdir(parents=True)
+    config = DatasetConfig(folder="x", source="en", target="de")
+    ingest(Source({"train": from_list(lambda: pairs, ("", ""))}, str), config, folder)
+    return raw_shards(folder)
+
+
+def _make(raw: list[RawShard], encoder: Encoder, part: Part = WHOLE, workers: int = 1) -> list[Shard]:
+    """The shards of the whole, once a part of it has been made."""
+    count = sum(encode_shards(raw, part, encoder, workers))
+    assert count == sum(raw[number].rows for number in part.of_count(len(raw)))
+    return [shard for one in raw if (shard := encoder.found(one.number))]
+
+
+def _kept(encoder: Encoder, result: list[Shard]) -> list[Example]:
+    tables = []
+    for shard in result:
+        with pa.memory_map(str(encoder.path(shard.number))) as file:
+            tables.append(pa.ipc.open_stream(file).read_all())
+    return [Example(**row) for table in tables for row in table.to_pylist()]
+
+
+def _files(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix != ".json"}
+
+
+def test_cleaning_keeps_order_and_counts(tmp_path: Path) -> None:
+    pairs = [Example("a", "b", "0-0"), Example("", "b"), Example("c", "d"), Example("a", "b"), Example("a", "d")]
+    encoder = _encoder(tmp_path)
+    result = _make(_raw(pairs, tmp_path / "raw"), encoder)
+    assert _kept(encoder, result) == [pairs[0], *pairs[2:]]
+    train = Counts.of(result)
+    assert [rows.tolist() for rows in duplicate_rows(result, encoder, train)] == [[2]]
+    assert (train.read, train.left, train.dropped) == (5, 3, {"empty": 1, "duplicate (drop_duplicates)": 1})
+    assert train.shown == {"empty": [2, "", "b"], "duplicate (drop_duplicates)": (None, "a", "b")}
+
+
+def test_duplicates_may_stay(tmp_path: Path) -> None:
+    encoder = _encoder(tmp_path, cleaning=CleaningConfig())
+    result = _make(_raw([Example("a", "b"), Example("a", "b")], tmp_path / "raw"), encoder)
+    assert [rows.tolist() for rows in duplicate_rows(result, encoder, Counts())] == [[]]
+
+
+def test_sides_do_not_run_into_one_another(tmp_path: Path) -> None:
+    encoder = _encoder(tmp_path)
+    result = _make(_raw([Example("a b", "c"), Example("a", "b c")], tmp_path / "raw"), encoder)
+    assert [rows.tolist() for rows in duplicate_rows(result, encoder, Counts())] == [[]]
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("of", [2, 3, 9, 40])
+def test_parts_in_any_order_make_the_shards_of_one(tmp_path: Path, of: int) -> None:
+    pairs = [Example(f"word {number} {'x' * (number % 30)}", "Wort") for number in range(60)]
+    raw = _raw(pairs, tmp_path / "raw")
+    one = _encoder(tmp_path / "one")
+    many = _encoder(tmp_path / "many")
+    whole = _make(raw, one)
+    assert len(whole) > 9
+    for number in range(of, 0, -1):
+        result = _make(raw, many, Part(number, of))
+    assert [shard.sha256 for shard in result] == [shard.sha256 for shard in whole]
+    assert _files(many.folder) == _files(one.folder)
+    assert _kept(many, result) == pairs
+
+
+@pytest.mark.usefixtures("small")
+def test_what_is_done_is_not_made_again_unless_it_does_not_belong(tmp_path: Path) -> None:
+    pairs = [Example(f"word {number}", "Wort") for number in range(40)]
+    raw = _raw(pairs, tmp_path / "raw")
+    other = _raw([Example(f"next {number}", "Wort") for number in range(40)], tmp_path / "other")
+    encoder = _encoder(tmp_path / "encoded")
+    result = _make(raw, encoder)
+    assert _make(other, encoder) == result
+    encoder.path(0).write_bytes(b"cut")
+    encoder.path(1, "json").write_text(json.dumps({"fingerprint": "f"}))
+    encoder.path(2, "keys").unlink()
+    assert [encoder.found(number) for number in range(4)] == [None, None, None, result[3]]
+    assert _make([*raw[:3], *other[3:]], encoder) == result
+    changed = _make(other, _encoder(tmp_path / "encoded", fingerprint="g"))
+    assert {text.source[:4] for text in _kept(encoder, changed)} == {"next"}
+
+
+@pytest.mark.usefixtures("small")
+def test_several_processes_give_what_one_gives(tmp_path: Path) -> None:
+    raw = _raw([Example(f"word {number % 30}", "Wort") for number in range(60)], tmp_path / "raw")
+    alone = _encoder(tmp_path / "alone")
+    together = _encoder(tmp_path / "together")
+    assert _make(raw, alone) == _make(raw, together, workers=2)
+    assert _files(alone.folder) == _files(together.folder)

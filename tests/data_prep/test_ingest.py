@@ -1,0 +1,71 @@
+"""Raw shards: what is cut where, and what is read of a source."""
+
+from pathlib import Path
+
+from hypothesis import given, settings, strategies as st
+
+from data_prep.ingest import ingest, raw_shards, raw_tables
+from data_prep.sources import Source
+from data_prep.sources.base import RawSplit, Read
+from mt.data.corpus import Example
+from mt.data.dataset import DatasetConfig
+from tests.data_prep.small import small_shards
+
+
+@settings(max_examples=20)
+@given(st.lists(st.text("ab", max_size=30), max_size=30), st.sampled_from([7, 1000]))
+def test_tables_hold_everything_and_end_once_they_are_large(texts: list[str], pairs: int) -> None:
+    with small_shards(characters=20, pairs=pairs):
+        result = list(raw_tables([Example(text, text[:1]) for text in texts]))
+    rows = [table.to_pylist() for table in result]
+    assert [row["source"] for table in rows for row in table] == texts
+    sizes = [[len(row["source"]) + len(row["target"]) for row in table] for table in rows]
+    end = 0
+    for size in sizes:
+        end += len(size)
+        assert sum(size) >= 20 or end % pairs == 0 or end == len(texts)
+        assert sum(size[:-1]) < 20
+
+
+def _counted(pairs: list[Example], seen: list[int]) -> Read:
+    def read():
+        for number, pair in enumerate(pairs):
+            seen.append(number)
+            yield pair
+
+    return read
+
+
+def test_a_source_is_read_once_and_its_corpora_do_not_share_shards(tmp_path: Path) -> None:
+    seen: list[list[int]] = [[], []]
+    corpora = [[Example(f"{name} {number}", "x") for number in range(10)] for name in "ab"]
+    splits = [RawSplit(_counted(*each), ("", "")) for each in zip(corpora, seen, strict=True)]
+    source = Source({"train": splits[0]}, str, mixed=tuple(splits))
+    with small_shards(characters=1000, pairs=4):
+        ingest(source, DatasetConfig(folder="x", source="en", target="de"), tmp_path)
+    shards = raw_shards(tmp_path)
+    assert [(raw.number, raw.corpus, raw.start, raw.rows) for raw in shards] == [
+        (0, 0, 0, 4),
+        (1, 0, 4, 4),
+        (2, 0, 8, 2),
+        (3, 1, 10, 4),
+        (4, 1, 14, 4),
+        (5, 1, 18, 2),
+    ]
+    assert [text for raw in shards for text in raw.read()["source"].to_pylist()] == [
+        pair.source for pairs in corpora for pair in pairs
+    ]
+    assert seen == [[*range(10)], [*range(10)]]
+
+
+def test_a_limit_is_of_what_is_written(tmp_path: Path) -> None:
+    """What comes after it is read, to be refused where it is wrong; but nothing of a stream of the hub's."""
+    for folder, expected in (("x", 30), (None, 6)):
+        seen: list[int] = []
+        split = RawSplit(_counted([Example("a", "b")] * 30, seen), ("", ""))
+        plain = {"folder": folder, "source": "en", "target": "de", "streaming": True, "limit": 5}
+        plain |= {} if folder else {"hub": {"id": "a/b"}}
+        (tmp_path / str(folder)).mkdir()
+        ingest(Source({"train": split}, str), DatasetConfig.model_validate(plain), tmp_path / str(folder))
+        assert sum(raw.rows for raw in raw_shards(tmp_path / str(folder))) == 5
+        assert len(seen) == expected if folder else len(seen) <= expected
