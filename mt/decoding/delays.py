@@ -5,15 +5,15 @@ at a time, its end with the last word; a sound 10 ms at a time, the last of whic
 written when nothing can change it any more: together with the token that begins the next word, or ends the sentence.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from mt.data.fields import ReadSource
 from mt.data.tokenizer import EOS, UNK, Tokenizer
+from mt.models.frontends import Frontend
 from mt.search.online import OnlineHypothesis
 
 
@@ -21,21 +21,23 @@ def delays(
     tokenizer: Tokenizer,
     source: ReadSource,
     hypothesis: OnlineHypothesis,
-    needed: Callable[[Tensor], Tensor],
+    frontend: Frontend,
 ) -> dict[str, Any]:
     """Returns the fields of a `Translation` that are about delays, by their names.
 
-    tokenizer: of the target. needed: see `Frontend.needed`.
+    tokenizer: of the target. frontend: what made the vectors that the hypothesis' delays count.
     """
-    arrivals = source.arrivals
-    whole = len(source.labels)
-    length = source.part * len(source.arrivals)
-    tokens_read = np.minimum(hypothesis.delays, whole)
+    # A search may wait for one vector more than there are, which is the end; an encoder may leave fewer values of them.
+    vectors = int(frontend.output_lengths(torch.tensor(source.length)))
+    vectors_read = np.minimum(hypothesis.delays, vectors)
+    # From vectors to the positions that they need, and from these to words or milliseconds.
+    positions_read = frontend.needed(torch.from_numpy(vectors_read)).numpy()
+    read = source.part * words_read(positions_read, source.arrivals)
     # A stop at the last position may be there because nothing follows, which is known only at the end.
-    read = source.part * words_read(needed(torch.from_numpy(tokens_read)).numpy(), arrivals)
-    read = np.where(tokens_read < whole, read, length)
-    words = word_delays(tokenizer, hypothesis.tokens, read, length)
-    return {"delays": tokens_read, "words_read": read, "word_delays": words, "source_words": length}
+    source_length = source.part * len(source.arrivals)
+    read = np.where(vectors_read < vectors, read, source_length)
+    words = word_delays(tokenizer, hypothesis.tokens, read, source_length)
+    return {"delays": vectors_read, "words_read": read, "word_delays": words, "source_words": source_length}
 
 
 def words_read(delays: np.ndarray, lengths: Sequence[int] | np.ndarray) -> np.ndarray:

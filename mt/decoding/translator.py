@@ -306,7 +306,7 @@ class Translator:
             return {}
         from mt.decoding.delays import delays  # Not above: it needs torch.
 
-        return delays(self.tokenizers.target, source, hypothesis, self.model.frontend.needed)
+        return delays(self.tokenizers.target, source, hypothesis, self.model.frontend)
 
     def refuse_long(self, texts: Iterable[str], name: str = "text", first_number: int = 1) -> None:
         """Raises UserError where a text is too long. name, first_number: what to call the texts, and the number of the

@@ -53,6 +53,8 @@ class ReadSource(NamedTuple):
     """Which unit, as a word, each place belongs to; None for none."""
     arrivals: Sequence[int] | np.ndarray
     """The positions of each of the parts, such as words, in which a source arrives."""
+    length: int
+    """Its positions, as its field counts them: a model may make fewer of them, which `labels` names."""
     part: int = 1
     """The length of such a part in delays: 1 where it is a word, else its milliseconds."""
     backdrop: Callable[[], Backdrop | None] | None = None
@@ -131,9 +133,10 @@ class Field(ABC):
         source: what the caller passed; None where that is not known, and the row has to say it.
         """
         labels = self.labels(row, positions, tokenizer)
-        arrivals = np.ones(self.length(row), np.int64)
+        length = self.length(row)
+        arrivals = np.ones(length, np.int64)
         drawn = functools.partial(self.backdrop, row, positions, source)
-        return ReadSource(labels, [*range(positions)], arrivals, self.milliseconds or 1, drawn)
+        return ReadSource(labels, [*range(positions)], arrivals, length, self.milliseconds or 1, drawn)
 
     def backdrop(self, row: Row, positions: int, source: Raw | None) -> Backdrop | None:
         """Returns what attention to the positions of a row is drawn on; None for a table of `labels`. source: as in

@@ -77,7 +77,7 @@ class TextField(Field):
         ids = [int(i) for i in row]
         text = tokenizer.decode(ids) if source is None else str(source)
         units = tokenizer.decoded_unit_ids(ids, unit) if source is None else tokenizer.unit_ids(text, unit)
-        return ReadSource(tokenizer.pieces(ids), units, _arrivals(text, tokenizer))
+        return ReadSource(tokenizer.pieces(ids), units, _arrivals(text, tokenizer), len(ids))
 
     def arriving(self, tokenizer: Tokenizer, unit: Unit, needed: Callable[[int], int]) -> ArrivingText:
         return ArrivingText(tokenizer, unit)

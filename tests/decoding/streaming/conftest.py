@@ -37,7 +37,7 @@ HEARING: dict[str, tuple[dict[str, Any], SearchConfig]] = {
     "milk": ({"name": "milk"}, SEARCH),
     "wait-5": ({"name": "general"}, WaitKConfig(k=5, max_ratio=1.2, max_extra=4)),
 }
-LOOKING_AHEAD = {"lc_bilstm": {"chunk_size": 4, "look_ahead": 1}}
+LOOKING_AHEAD = {"lc_bilstm": {"chunk_size": 4, "look_ahead": 1}, "pyramid": {"causal": True, "num_layers": 2}}
 
 
 Sources = list[list[str]]

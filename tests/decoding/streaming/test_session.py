@@ -45,12 +45,12 @@ def test_a_stream_is_offline_decoding_token_for_token(
     hypotheses = offline(ours, sources)
     sessions = [streamed(ours, source)[0] for source in sources]
     assert [session.tokens for session in sessions] == [hypothesis.tokens for hypothesis in hypotheses]
-    target, needed = ours.tokenizers.target, ours.model.frontend.needed
+    target, frontend = ours.tokenizers.target, ours.model.frontend
     assert [session.text for session in sessions] == [target.decode(hypothesis.tokens) for hypothesis in hypotheses]
     for session, source, hypothesis in zip(sessions, sources, hypotheses, strict=True):
         arrivals = [len(ours.tokenizers.source.encode_word(word)) for word in source]
-        read_source = ReadSource([""] * (sum(arrivals) + 1), [], arrivals)
-        assert tuple(session.delays) == delays(target, read_source, hypothesis, needed)["word_delays"]
+        read_source = ReadSource([], [], arrivals, sum(arrivals) + 1)
+        assert tuple(session.delays) == delays(target, read_source, hypothesis, frontend)["word_delays"]
     if search == ONLINE:
         greedy = offline(ours, sources, GreedyConfig(mode="hard", max_ratio=1.2, max_extra=4))
         assert [hypothesis.tokens for hypothesis in greedy] == [hypothesis.tokens for hypothesis in hypotheses]

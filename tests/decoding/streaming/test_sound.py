@@ -20,7 +20,7 @@ RATE = 4000
 FIELD = AudioField(AudioConfig(rate=RATE))
 PLAIN = [(policy, {}) for policy in ("monotonic", "absorbing", "mocha", "matcha", "milk", "wait-5")]
 CHANGES = [("mocha", {"encoder": "gru"}), ("mocha", {"encoder": "lc_bilstm"}), ("wait-5", {"encoder": "lc_bilstm"})]
-CHANGES += [("milk", {"convolutions": 0}), ("monotonic", {"convolutions": 1, "normalization": "running"})]
+CHANGES += [("mocha", {"encoder": "pyramid", "bias": 2.0}), ("milk", {"convolutions": 0}), ("monotonic", {"convolutions": 1, "normalization": "running"})]
 some_models = pytest.mark.parametrize(("policy", "changes"), [*PLAIN, CHANGES[1]], ids=str)
 every_model = pytest.mark.parametrize(("policy", "changes"), [*PLAIN, *CHANGES], ids=str)
 
@@ -56,16 +56,16 @@ def test_a_stream_is_offline_decoding_and_so_are_its_delays(policy, changes, hea
     given = noises(3)
     early = 0
     target = ours.tokenizers.target
-    needed = ours.model.frontend.needed
+    frontend = ours.model.frontend
     for sound, hypothesis in zip(given, offline(ours, given), strict=True):
         session, _ = streamed(ours, cut(sound, random.Random(len(sound))))
         assert session.tokens == hypothesis.tokens
         (row,) = FIELD.encode([sound], None)
         places = int(ours.model.encoded_lengths(torch.tensor([len(row)])))
-        result = delays(target, FIELD.describe(row, places, target, "char", None), hypothesis, needed)
+        result = delays(target, FIELD.describe(row, places, target, "char", None), hypothesis, frontend)
         characters = written_units(target, hypothesis.tokens, "char")
         assert [character.text for character in characters] == [word.strip() for word in session.words]
-        last = 10 * int(needed(torch.tensor(places)))
+        last = 10 * int(frontend.needed(frontend.output_lengths(torch.tensor(len(row)))))
         for character, delay in zip(characters, session.delays, strict=True):
             offline_delay = result["source_words"] if character.last is None else result["words_read"][character.last]
             assert delay == offline_delay or last <= delay < offline_delay == result["source_words"] == 10 * len(row)
