@@ -20,7 +20,11 @@ RATE = 4000
 FIELD = AudioField(AudioConfig(rate=RATE))
 PLAIN = [(policy, {}) for policy in ("monotonic", "absorbing", "mocha", "matcha", "milk", "wait-5")]
 CHANGES = [("mocha", {"encoder": "gru"}), ("mocha", {"encoder": "lc_bilstm"}), ("wait-5", {"encoder": "lc_bilstm"})]
-CHANGES += [("mocha", {"encoder": "pyramid", "bias": 2.0}), ("milk", {"convolutions": 0}), ("monotonic", {"convolutions": 1, "normalization": "running"})]
+CHANGES += [
+    ("mocha", {"encoder": "pyramid", "bias": 2.0}),
+    ("milk", {"convolutions": 0}),
+    ("monotonic", {"convolutions": 1, "normalization": "running"}),
+]
 some_models = pytest.mark.parametrize(("policy", "changes"), [*PLAIN, CHANGES[1]], ids=str)
 every_model = pytest.mark.parametrize(("policy", "changes"), [*PLAIN, *CHANGES], ids=str)
 
