@@ -23,8 +23,8 @@ ROOT = Path(__file__).parents[1]
 SOURCES = ["mt", "data_prep", "conf", "pyproject.toml", "setup.py", "README.md", "LICENSE"]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 COMMANDS = PROJECT["scripts"]
-# Torch brings the one, and the other loads us.
-NOT_OURS = {"triton", "simuleval"}
+# Torch brings it.
+NOT_OURS = {"triton"}
 # One process for all, since most of the time goes into loading torch.
 HELP = """
 import contextlib, io, sys

@@ -58,7 +58,7 @@ DOORS = {
     "pickle": (),
     "numba": ("mt.kernels.compiled",),
     "triton": ("mt.kernels.triton_alignment", "mt.kernels.triton_scan"),
-    "simuleval": ("mt.simuleval_agent",),
+    "simuleval": ("scripts.simuleval_agent",),
     "huggingface_hub": ("mt.decoding.load", "data_prep.sources.hub"),
     "onnx": ("mt.export.graphs",),
     "onnxscript": ("mt.export.graphs",),

@@ -160,7 +160,7 @@ def test_subwords_are_counted_as_theirs(python: Path, tmp_path: Path) -> None:
 
 
 HOW = {
-    "file": ["--agent", ROOT / "mt/simuleval_agent.py", "--run", "RUN"],
+    "file": ["--agent", ROOT / "scripts/simuleval_agent.py", "--run", "RUN"],
     "folder": ["--system-dir", "SYSTEM"],  # names the class
 }
 
@@ -174,7 +174,7 @@ def test_the_evaluator_notes_the_delays_of_our_own_log(
     system.mkdir()
     # Paths are taken from the folder.
     (system / "run").symlink_to(trained_hard)
-    (system / "main.yaml").write_text("agent_class: mt.simuleval_agent.Agent\nrun: run\nsearch: online\n")
+    (system / "main.yaml").write_text("agent_class: scripts.simuleval_agent.Agent\nrun: run\nsearch: online\n")
     places = {"RUN": trained_hard, "SYSTEM": system}
     options = [places.get(option, option) for option in HOW[how]]
     files = ["--source", texts / "test.en", "--target", texts / "test.de", "--output", tmp_path / "theirs"]

@@ -91,11 +91,7 @@ Models that read sound take --audio: a file in any form that they were trained o
 it arrived; or -, raw samples from standard input: 16-bit little-endian integers, one channel, at the rate of the run
 (dataset.field.rate; half a sample at the end is left out). The end of the sound ends the line.
 
---show draws what is read and written as a staircase instead, of sound the second up to which it was read:
-
-    Two young men ┓ Zwei
-                  ┗ are ┓ junge
-                        ┃ Männer
+`python scripts/staircase.py RUN` draws what is read and written.
 """
 
 
@@ -104,7 +100,6 @@ def stream(arguments: Sequence[str] | None = None) -> None:
     add_run_options(parser)
     add_search_options(parser)
     parser.add_argument("--audio", metavar="FILE", help="the sound to read; -: raw samples from standard input")
-    parser.add_argument("--show", action="store_true", help="draw what is read and written as a staircase")
     options = parser.parse_args(arguments)
     with reported(), in_flags():
         from mt.decoding.streaming.live import translate_live
@@ -112,7 +107,7 @@ def stream(arguments: Sequence[str] | None = None) -> None:
 
         translator = load_translator(options)
         search = chosen_search(options, online_search(translator.config.search))
-        translate_live(translator, search, options.audio, show=options.show)
+        translate_live(translator, search, options.audio)
 
 
 EVALUATE = """Decode and score a split of the corpus that a run was trained on.

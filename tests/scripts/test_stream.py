@@ -126,14 +126,6 @@ def test_the_lines_are_those_of_translate(stream, translator: Translator) -> Non
     assert len(short.out.split()) <= 2
 
 
-def test_reads_and_writes_are_drawn(stream, translator: Translator) -> None:
-    done = stream(b"two cats see houses\n\nthree", "--show")
-    assert all(
-        word in done.out for word in ["two cats", "houses", *translator.translate("two cats see houses").text.split()]
-    )
-    assert done.out.endswith("\n\n") and "\n\n\n" in done.out and done.err == ""
-
-
 @pytest.mark.parametrize(
     ("data", "out", "sentence"),
     [

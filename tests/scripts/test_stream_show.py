@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from mt.decoding.load import load
-from mt.decoding.staircase import staircase
+from scripts.staircase import staircase
 
 
 def test_reads_and_writes_are_drawn_sentence_by_sentence(
@@ -13,10 +13,10 @@ def test_reads_and_writes_are_drawn_sentence_by_sentence(
 ) -> None:
     texts = ["two cats see houses", "", "the big dogs find birds"]
     (tmp_path / "source.txt").write_text("\n".join(texts))
-    main = runpy.run_path(str(Path(__file__).parents[2] / "scripts/stream.py"))["main"]
+    main = runpy.run_path(str(Path(__file__).parents[2] / "scripts/staircase.py"))["main"]
     with (tmp_path / "source.txt").open() as source:
         monkeypatch.setattr(sys, "stdin", source)
-        main([str(trained_hard), "--show"])
+        main([str(trained_hard)])
     expected = []
     translator = load(trained_hard, device="cpu")
     for text in texts:

@@ -17,7 +17,6 @@ from mt.common.options import parse
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.data.split import Split
-from mt.decoding.staircase import staircase
 from mt.decoding.streaming.session import TargetWords
 from mt.decoding.translator import Translator
 from mt.errors import UserError
@@ -25,6 +24,7 @@ from mt.evaluation.report import report
 from mt.search.config import OnlineConfig
 from mt.training.start import begin
 from mt.training.train import train_and_test
+from scripts.staircase import staircase
 
 soundfile = pytest.importorskip("soundfile", reason="needs the extra `speech`")
 
@@ -94,13 +94,13 @@ def stream(
 ) -> Callable[..., Done]:
     """Runs the script in this process, on a file."""
 
-    def called(*arguments: object, data: bytes = b"", run: Path = run) -> Done:
+    def called(*arguments: object, data: bytes = b"", run: Path = run, script: str = "stream") -> Done:
         (tmp_path / "input").write_bytes(data)
         with (tmp_path / "input").open() as file, monkeypatch.context() as patch:
             patch.setattr(sys, "stdin", file)
             status = 0
             try:
-                main = runpy.run_path(str(SCRIPTS / "stream.py"))["main"]
+                main = runpy.run_path(str(SCRIPTS / f"{script}.py"))["main"]
                 main([str(argument) for argument in (run, "--device", "cpu", *arguments)])
             except SystemExit as end:
                 status = int(end.code or 0)
@@ -120,7 +120,7 @@ def test_files_and_raw_samples_are_what_translate_gives(stream, translator: Tran
     raw = samples.astype("<i2").tobytes()
     for odd in (b"", b"x"):
         assert stream("--audio", "-", data=raw + odd) == (f"{expected.text}\n", note, 0)
-    shown = stream("--audio", path, "--show")
+    shown = stream("--audio", path, script="staircase")
     session = translator.stream()
     session.read(samples)
     session.finish()

@@ -6,13 +6,13 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 from itertools import chain
+from typing import Protocol
 
 import numpy as np
 
 from mt.common.terminal import output
 from mt.data.fields import AudioField
 from mt.data.tokenizer import Unit
-from mt.decoding.staircase import Show
 from mt.decoding.streaming.session import Event
 from mt.decoding.streaming.terminal import standard_input
 from mt.decoding.translator import Translator
@@ -101,15 +101,25 @@ def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
 # Translation of what arrives on standard input, or of a sound, to standard output while it arrives.
 
 
-def translate_live(translator: Translator, search: SearchConfig, audio: str | None, *, show: bool) -> None:
+class Writer(Protocol):
+    """Writes what happens while sources arrive."""
+
+    def add(self, events: Iterable[Event]) -> None: ...
+
+    def end(self) -> None: ...
+
+
+def translate_live(
+    translator: Translator, search: SearchConfig, audio: str | None, written: Writer | None = None
+) -> None:
     """Writes the translation of each source as far as it is certain, and how many hypotheses were cut to standard
     error.
 
-    audio: the sound to read; `-`: raw samples from standard input; None: words from standard input. show: whether what
-    is read and written is drawn as a staircase. Raises UserError where the model, or what arrives, is not for this.
+    audio: the sound to read; `-`: raw samples from standard input; None: words from standard input. written: what
+    writes, by default a line for each source. Raises UserError where the model, or what arrives, is not for this.
     """
     session = translator.stream(search)  # refuses before anything is read
-    written = Show(sys.stdout) if show else Lines(translator.unit)
+    written = Lines(translator.unit) if written is None else written
     cut = 0
     with arriving(translator, audio) as parts:
         for part in parts:

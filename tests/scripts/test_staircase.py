@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from mt.decoding.staircase import Show, Staircase, columns, staircase
+from scripts.staircase import Show, Staircase, columns, staircase
 
 EVENTS = [
     ("read", "Ein"), ("read", "Mann"), ("read", "schläft"), ("write", "A"), ("read", "auf"), ("write", "man"),

@@ -1,4 +1,8 @@
-"""Reads and writes as a staircase of text: what was read stands on the treads, what was then written at the risers.
+"""Translate while the source is still arriving, and draw what is read and written as a staircase of text.
+
+    python scripts/staircase.py RUN [--audio FILE] [options of stream.py]
+
+What was read stands on the treads, what was then written at the risers; of sound, the second up to which it was read:
 
     Ein Mann schläft ┓ A
                      ┗ auf ┓ man
@@ -8,14 +12,20 @@
 A picture of the read and write path of simultaneous translation (as in Ma et al. 2019, figure 1), for a terminal.
 """
 
+import mt.cli.startup  # isort: skip # noqa: F401 - Ctrl-C ends at once while modules load
 import os
+import sys
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Literal, TextIO
 
 import regex
 
+from mt.cli.arguments import add_run_options, add_search_options, chosen_search, in_flags, load_translator
+from mt.cli.parser import Parser
 from mt.common.terminal import can_redraw, has_colour
+from mt.errors import reported
+from mt.search.config import online_search
 
 Event = tuple[Literal["read", "write"], str]
 """A source word that was read, or a target word that was written."""
@@ -166,3 +176,21 @@ def _combines(letter: str) -> bool:
 
 def _drawn(letter: str) -> bool:
     return letter.isprintable() or letter in _JOINERS
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = Parser(__doc__)
+    add_run_options(parser)
+    add_search_options(parser)
+    parser.add_argument("--audio", metavar="FILE", help="the sound to read; -: raw samples from standard input")
+    options = parser.parse_args(arguments)
+    with reported(), in_flags():
+        from mt.decoding.streaming.live import translate_live
+
+        translator = load_translator(options)
+        search = chosen_search(options, online_search(translator.config.search))
+        translate_live(translator, search, options.audio, Show(sys.stdout))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,6 +1,6 @@
 """Our models in SimulEval's evaluator, which feeds an agent one source word at a time and notes when it writes.
 
-simuleval --agent-class mt.simuleval_agent.Agent --run RUN --source test.en --target test.de --output DIR
+simuleval --agent-class scripts.simuleval_agent.Agent --run RUN --source test.en --target test.de --output DIR
 
 SimulEval imports this file; elsewhere nothing of SimulEval is needed, and it is in no environment of ours (it pins old
 packages; docs/latency.md says how to install it).

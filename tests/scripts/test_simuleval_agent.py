@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from mt import simuleval_agent
 from mt.decoding.load import load
 from mt.errors import UserError
 from mt.search.config import BeamConfig, OnlineConfig, SearchConfig, revised_search
-from mt.simuleval_agent import Interpreter, add_args, chosen
+from scripts import simuleval_agent
+from scripts.simuleval_agent import Interpreter, add_args, chosen
 
 WAIT_2 = revised_search(OnlineConfig(max_extra=7), {"name": "wait_k", "k": 2})
 
