@@ -81,8 +81,8 @@ class ProcessGroup:
 
     def merged(self, results: Sequence[T]) -> list[T]:
         """Puts the results of all shares into the order of the items. results: those of this process."""
-        rows = itertools.zip_longest(*self.all_gather(results), fillvalue=_ABSENT)
-        return [result for row in rows for result in row if result is not _ABSENT]
+        rounds = itertools.zip_longest(*self.all_gather(results), fillvalue=_ABSENT)
+        return [result for of_round in rounds for result in of_round if result is not _ABSENT]
 
     @collective()
     def decided_by_first(self, decide: Callable[[], T]) -> T:
@@ -155,13 +155,13 @@ class ProcessGroup:
 
     def require_alike(self, facts: Mapping[str, Any]) -> None:
         """Raises UserError where a fact differs between processes."""
-        (host, first), *others = self.all_gather((socket.gethostname(), dict(facts)))
-        for rank, (other_host, other) in enumerate(others, start=1):
-            for name in sorted({*first, *other}):
-                if first.get(name) != other.get(name):
+        (host, expected), *others = self.all_gather((socket.gethostname(), dict(facts)))
+        for rank, (other_host, actual) in enumerate(others, start=1):
+            for name in sorted({*expected, *actual}):
+                if expected.get(name) != actual.get(name):
                     raise UserError(
-                        f"{name} is {first.get(name)} in process 0 (on {host}) and {other.get(name)} in process {rank} "
-                        f"(on {other_host}): start all processes with the same command, the same version of the "
+                        f"{name} is {expected.get(name)} in process 0 (on {host}) and {actual.get(name)} in process "
+                        f"{rank} (on {other_host}): start all processes with the same command, the same version of the "
                         "project and the same data"
                     )
 

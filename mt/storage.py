@@ -97,6 +97,7 @@ def replaced_folder(path: Path) -> Iterator[Path]:
     draft = path.with_name(f".{path.name}.part")
     old = path.with_name(f".{path.name}.old")
     with _named_in_errors(path):
+        # A draft, flushed to the disk before it has a name that anybody looks for.
         path.parent.mkdir(parents=True, exist_ok=True)
         _discard(draft)
         draft.mkdir()
@@ -107,6 +108,7 @@ def replaced_folder(path: Path) -> Iterator[Path]:
         except BaseException:
             shutil.rmtree(draft, ignore_errors=True)
             raise
+        # The exchange: a kill between the two steps leaves the old folder, by another name.
         _discard(old)
         with contextlib.suppress(FileNotFoundError):
             path.rename(old)

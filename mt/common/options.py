@@ -131,12 +131,13 @@ def _locate(
     options: list[str] = []
     kinds = [model]
     others = list[type[BaseModel]]()
-    for part in location:
+    for key in location:
+        # Of several kinds the next key says which; it is none that a user has written.
         if len(kinds) > 1:
-            others = [kind for kind in kinds if kind.model_fields["name"].default != part]
-            kinds = [kind for kind in kinds if kind.model_fields["name"].default == part]
+            others = [kind for kind in kinds if kind.model_fields["name"].default != key]
+            kinds = [kind for kind in kinds if kind.model_fields["name"].default == key]
             continue
-        path.append(str(part))
+        path.append(str(key))
         fields = kinds[0].model_fields if kinds else {}
         options = list(fields)
         others = [] if path[-1] in fields else others
@@ -148,7 +149,7 @@ def _models(annotation: Any) -> list[type[BaseModel]]:
     """Returns the configuration classes that an annotation allows."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
-    return [model for part in get_args(annotation) for model in _models(part)]
+    return [model for choice in get_args(annotation) for model in _models(choice)]
 
 
 def _quoted(text: str) -> list[str]:

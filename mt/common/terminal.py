@@ -13,7 +13,7 @@ from tqdm import tqdm
 
 from mt.errors import visible, visible_lines
 
-# Prints for people and terminals: no text of data or files can give a terminal an order.
+# Text, in which nothing can give a terminal an order.
 
 
 def say(text: str = "", file: TextIO | None = None) -> None:
@@ -40,9 +40,7 @@ def has_colour(file: TextIO) -> bool:
     return can_redraw(file) and not os.environ.get("NO_COLOR")
 
 
-# Shows how far long work has come: by a bar on a terminal, or a line every so often in a log file or a pipe.
-#
-# The one door to tqdm.
+# How far long work has come: a bar on a terminal, or a line every so often in a log file or a pipe.
 
 SECONDS = 30.0
 """The seconds between lines in a log file or a pipe."""

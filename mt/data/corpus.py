@@ -167,6 +167,7 @@ class Corpus:
         Raises:
             UserError: the folder is no prepared corpus, is damaged, or was written in another format.
         """
+        # What it is, and whether this version reads it.
         try:
             meta = json.loads(read_text(folder / "meta.json"))
             version = meta["format"]
@@ -174,6 +175,7 @@ class Corpus:
             raise UserError(f"{folder} is not a prepared corpus (meta.json is missing or broken): {_REMEDY}") from error
         if version != FORMAT:
             raise UserError(f"{folder} is a corpus of format {version}, this version reads format {FORMAT}: {_REMEDY}")
+        # Whether its files are those that were written.
         about = _parsed(meta, folder)
         files = about.model_dump()["files"]
         with _undamaged(folder):
@@ -182,6 +184,7 @@ class Corpus:
         tokenizers = Tokenizers.load(folder)
         if tokenizers.digest() != about.tokenizers:
             raise UserError(f"{folder} has another tokenizer than the one that cut its text: {_REMEDY}")
+        # The splits are read when they are asked for.
         source = build_field(about.settings.field)
         read = functools.partial(_read_split, folder, files, source, portions, share)
         return cls({}, tokenizers, meta, stream, read)

@@ -83,13 +83,13 @@ class DigitsConfig(Options):
     @model_validator(mode="after")
     def _in_order(self) -> Self:
         for name in ("lengths", "gaps"):
-            first, last = getattr(self, name)
-            if first > last:
-                raise UserError(f"dataset.digits.{name}=[{first:g},{last:g}] begins above its end: turn it round")
+            least, most = getattr(self, name)
+            if least > most:
+                raise UserError(f"dataset.digits.{name}=[{least:g},{most:g}] begins above its end: turn it round")
         return self
 
 
-# What a dataset is: where its raw text lies, how it is cleaned and cut into pieces, and how it is scored.
+# The whole: origin, cleaning, pieces and scores of one data set.
 
 Column = Annotated[str, Field(strict=False, coerce_numbers_to_str=True, max_length=200)]
 """The ending of a text's file, or the column of a table: a name or, in TSV and CSV without a line of names, a number
@@ -221,13 +221,9 @@ class DatasetConfig(Options):
             split for split in ("train", "dev", "test") if split not in self.cut and (split != "test" or self.tested)
         )
 
-    @property
-    def word_links(self) -> bool:
-        """Whether the examples carry gold word alignments."""
-        return self.generator == "phrasebook"
-
     @model_validator(mode="after")
     def _suits_its_field(self) -> Self:
+        # Text has no transcript and no layout of recordings.
         if FIELDS[self.field.name].written:
             if self.format != "files":
                 raise UserError(
@@ -240,6 +236,7 @@ class DatasetConfig(Options):
                     "it out"
                 )
             return self
+        # Sound and pictures lie in files that tables name, and have no words to count.
         if self.transcript and (self.format != "files" or self.generator is not None or self.streaming):
             raise UserError(
                 f"dataset.transcript of {self.name} is a column beside the target's, which only tables have that are "
@@ -266,6 +263,7 @@ class DatasetConfig(Options):
                 f"dataset.digits joins sound, and the sources of {self.name} are {self.field.name}: choose "
                 "dataset=digits"
             )
+        # Recordings alone: their names say what is said, and which split they are of.
         if self.folder is None:
             raise UserError(
                 f"dataset {self.name} is joined from recordings: set dataset.folder=DIR to the folder that holds them, "
@@ -295,6 +293,7 @@ class DatasetConfig(Options):
 
     @model_validator(mode="after")
     def _has_one_origin(self) -> Self:
+        # A generator, a folder or the hub.
         if self.generator is not None and (self.folder is not None or self.hub is not None or self.references):
             raise UserError(
                 f"dataset {self.name} is generated and reads no folder, no hub and no references: "
@@ -305,6 +304,7 @@ class DatasetConfig(Options):
                 f"dataset {self.name} does not say where its text is: set dataset.folder=DIR to the folder "
                 "that holds the files <split>.<source> and <split>.<target>, or tables such as <split>.tsv"
             )
+        # Each text is named, and named once.
         if self.generator is None and (not self.source or not self.target or self.source == self.target):
             raise UserError(
                 f"dataset {self.name} needs two different languages but has dataset.source={self.source!r} "

@@ -41,7 +41,7 @@ def rows_of_epoch(portions: Sequence[Portion], seed: int, epoch: int) -> np.ndar
     order drawn by the seed, from one epoch to the next: so 10 epochs of a weight of 0.1 have every pair once, also
     where a tenth of the pairs is less than one. The first epochs together have the share of the pairs, rounded up.
     """
-    rows = []
+    numbers_of_rows = []
     start = 0
     for number, portion in enumerate(portions):
         size = portion.size
@@ -50,9 +50,9 @@ def rows_of_epoch(portions: Sequence[Portion], seed: int, epoch: int) -> np.ndar
         # What the share of all epochs up to this one has beyond that of those before it.
         turn = np.arange(math.ceil(share * (epoch - 1)), math.ceil(share * epoch)) % max(size, 1)
         once_more = np.random.default_rng((seed, number)).permutation(size)[turn]
-        rows += [start + np.tile(np.arange(size), whole), start + once_more]
+        numbers_of_rows += [start + np.tile(np.arange(size), whole), start + once_more]
         start += size
-    return np.sort(np.concatenate(rows))
+    return np.sort(np.concatenate(numbers_of_rows))
 
 
 # A split of a corpus: Arrow shards as `datasets` saves them, read from the memory map on demand.

@@ -56,6 +56,7 @@ def write_shard(
     Their references are the column `references` where the table has one, else the target alone. Raises SourceError if a
     source cannot be read.
     """
+    # In chunks, so that memory does not grow with the shard.
     schema = _schema(reader.field, transcribed=tokenizers.transcript is not None)
     size = min(_CHUNK, reader.field.shard_size or _CHUNK)
     lost: dict[str, list[Unwritten]] = {"source": [], "target": []} if reader.field.written else {"target": []}
@@ -63,6 +64,7 @@ def write_shard(
         for chunk in text.to_batches(max_chunksize=size):
             batch = _encoded(chunk, tokenizers, reader, schema)
             writer.write_batch(batch)
+            # What does not come back: of the sources, and of all that a target is scored against.
             if reader.field.written:
                 ids = batch["source_ids"]
                 lost["source"].append(unwritten(tokenizers.source, batch["source"], ids))
@@ -81,6 +83,7 @@ def copy_without(path: Path, copy: Path, rows: np.ndarray) -> None:
         table = pa.ipc.open_stream(source).read_all()
         stays = np.delete(np.arange(len(table)), rows)
         left = table.take(pa.array(stays))
+        # A source that several rows share stands in the first of those that stay.
         source_rows = source_row_of(table["source_ids"])
         if source_rows is not None:
             held = source_rows[stays]
@@ -141,8 +144,8 @@ def finish(
 
 def text_table(examples: Sequence[Example]) -> pa.Table:
     """Returns the examples as a table of `TEXT` with the column `references`."""
-    rows = [example._asdict() | {"references": [example.target, *example.more_references]} for example in examples]
-    return pa.Table.from_pylist(rows, TEXT.append(_REFERENCES))
+    records = [example._asdict() | {"references": [example.target, *example.more_references]} for example in examples]
+    return pa.Table.from_pylist(records, TEXT.append(_REFERENCES))
 
 
 def encoded_pairs(

@@ -33,10 +33,12 @@ def derived_seed(*numbers: int) -> int:
 def own_generators(*numbers: int) -> Iterator[None]:
     """Returns a context in which the generators of torch (of the CPU and of all GPUs), NumPy and Python begin at a seed
     that is derived from `numbers`. Afterwards, also after an error, they go on from where they were before."""
+    # What is put back at the end.
     cpu = torch.get_rng_state()
     gpus = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
     numpy_state = np.random.get_state()
     python_state = random.getstate()
+    # All begin at one seed; NumPy takes 32 bits of it.
     seed = derived_seed(*numbers)
     try:
         torch.default_generator.manual_seed(seed)
@@ -111,12 +113,16 @@ def require_samplable(options: TrainingConfig, tokenizers: Tokenizers, model: Se
 def require_same_texts(options: TrainingConfig, corpus: Corpus) -> None:
     """Raises UserError where sampled pieces of the first training pairs decode to another text than the best ones."""
     pairs = corpus.split("train")
-    rows = zip(*pairs.ids(range(min(len(pairs), _CHECKED))), strict=True) if options.samples_pieces else ()
-    for tokenizer, best, written in zip(corpus.tokenizers, rows, (pairs.source.written, True), strict=False):
+    if not options.samples_pieces:
+        return
+    sides = zip(*pairs.ids(range(min(len(pairs), _CHECKED))), strict=True)
+    for tokenizer, best, written in zip(corpus.tokenizers, sides, (pairs.source.written, True), strict=False):
         sampler = _sampler(tokenizer, options) if written else None
-        sampled = sampler.sample(best, np.random.default_rng(0)) if sampler is not None else best
-        for one, other in zip(best, sampled, strict=True):
-            if one is not other and (text := tokenizer.decode(one)) != (changed := tokenizer.decode(other)):
+        sampled = best if sampler is None else sampler.sample(best, np.random.default_rng(0))
+        for best_ids, sampled_ids in zip(best, sampled, strict=True):
+            text = tokenizer.decode(best_ids)
+            changed = text if sampled_ids is best_ids else tokenizer.decode(sampled_ids)
+            if text != changed:
                 raise UserError(
                     f"pieces of this vocabulary cannot be sampled: {text!r} would become {changed!r}; leave out "
                     "training.bpe_dropout and training.unigram_alpha"
@@ -267,8 +273,10 @@ def _count_tokens(
 def epoch_groups(training: Training, config: Config, epoch: int) -> Iterator[list[PendingBatch]]:
     """Yields the batches of an epoch, those of one update together."""
     options = config.training
-    for number, part in enumerate(part.of_epoch(config.seed, epoch) for part in training.parts()):
-        lengths = part.lengths()
+    for number, part in enumerate(training.parts()):
+        pairs = part.of_epoch(config.seed, epoch)
+        lengths = pairs.lengths()
+        # Batches of pairs of like lengths, in an order that depends on nothing but the seed and the epoch.
         order = batch_order(
             *lengths,
             max_tokens=options.batch_tokens,
@@ -278,8 +286,10 @@ def epoch_groups(training: Training, config: Config, epoch: int) -> Iterator[lis
             part=number,
             together=options.gradient_accumulation,
         )
+        # Of sampled pieces only reading a batch shows how many there are.
         tokens = [None if options.samples_pieces else int(lengths[1][indices].sum()) for indices in order]
-        batches = map(PendingBatch, itertools.repeat(part), order, tokens)
+        batches = map(PendingBatch, itertools.repeat(pairs), order, tokens)
+        # So many batches make an update, of which the last of a part may have fewer.
         while group := list(itertools.islice(batches, options.gradient_accumulation)):
             yield group
 

@@ -65,21 +65,23 @@ def _fill(table: Tensor, tokenizer: Tokenizer, path: Path) -> str:
     vectors, undecodable = read_vectors(path, {name for each in names.values() for name in each}, size)
     # A file of pieces marks those that begin words, as the vocabulary does, and then `er` is no word.
     of_pieces = any(len(name) > 1 and name.startswith(SPACE) for name in vectors)
-    rows = {}
+    # The token of each piece that the file knows, with its vector.
+    found = {}
     for token, (piece, *words) in names.items():
         known = [name for name in ([piece] if of_pieces else words) if name in vectors]
         if known:
-            rows[token] = vectors[known[0]]
-    if not rows:
+            found[token] = vectors[known[0]]
+    if not found:
         raise UserError(
             f"{path} has a vector of no piece of the vocabulary: give a file of the language of that side, or prepare "
             "with dataset.tokenizer.model_type=word"
         )
-    loaded = torch.from_numpy(np.stack([*rows.values()])).double()  # squares of large numbers are beyond float32
+    # They get the spread of the numbers that the table starts with.
+    loaded = torch.from_numpy(np.stack([*found.values()])).double()  # squares of large numbers are beyond float32
     deviation = loaded.square().mean().sqrt().item()
-    table[[*rows]] = (loaded * (size**-0.5 / deviation if deviation else 1.0)).to(table)
+    table[[*found]] = (loaded * (size**-0.5 / deviation if deviation else 1.0)).to(table)
     ordinary = len(tokenizer) - EOS - 1
-    start = f"{len(rows):,} of {ordinary:,} pieces start from {path}, {ordinary - len(rows):,} at random"
+    start = f"{len(found):,} of {ordinary:,} pieces start from {path}, {ordinary - len(found):,} at random"
     return f"{start}; {undecodable:,} of its lines are not UTF-8" if undecodable else start
 
 
@@ -239,9 +241,9 @@ def require_same_sizes(earlier: Earlier, config: Config) -> None:
 
 
 def _require_same_pieces(earlier: Earlier, tokenizers: Tokenizers) -> None:
-    before = earlier.tokenizers
-    pairs = [*zip(before, tokenizers, strict=True), (before.transcript, tokenizers.transcript)]
-    if not all(one is other is None or (one and other and _begins(other, one)) for one, other in pairs):
+    known = earlier.tokenizers
+    pairs = [*zip(known, tokenizers, strict=True), (known.transcript, tokenizers.transcript)]
+    if not all(old is new is None or (old and new and _begins(new, old)) for old, new in pairs):
         raise UserError(
             f"the corpus was cut by other tokenizers than those of init_from={earlier.name}, whose weights are of its "
             "own pieces: prepare it with that run's tokenizers, as `python train.py init_from=...` does"
@@ -255,7 +257,7 @@ def _begins(longer: Tokenizer, shorter: Tokenizer) -> bool:
 
 def _parts_of_another_kind(before: ModelConfig, after: ModelConfig) -> set[str]:
     """Returns the parts, such as attention, of which another kind was chosen: tensors that do not fit start anew."""
-    return {path[0] for path, one, _ in _differences(before, after) if isinstance(one, Mapping)}
+    return {path[0] for path, old, _ in _differences(before, after) if isinstance(old, Mapping)}
 
 
 def _part(name: str) -> str:
@@ -279,25 +281,25 @@ def _misfits(earlier: Earlier, config: Config, parts: set[str]) -> list[str]:
 def _refusal(earlier: Earlier, config: Config, misfit: str) -> str:
     """Names the option to blame for tensors of other sizes: one that by itself gives them other sizes, else the first
     that differs and cannot be changed by itself."""
+    # Options that differ: those that give tensors other sizes stand before those that cannot be tried alone.
     parts = _parts_of_another_kind(earlier.config, config)
     culprits: list[tuple[tuple[str, ...], Any, Any]] = []
-    for path, one, other in _differences(earlier.config, config):
+    for path, old, new in _differences(earlier.config, config):
         try:
-            alone = parse(_with(earlier.config.model_dump(mode="json"), path, other), Config)
-            blamed = bool(_misfits(earlier, alone, parts))
+            alone = parse(_with(earlier.config.model_dump(mode="json"), path, new), Config)
+            is_blamed = bool(_misfits(earlier, alone, parts))
         except UserError:
-            culprits.append((path, one, other))
+            culprits.append((path, old, new))
         else:
-            culprits[:0] = [(path, one, other)] if blamed else []
+            culprits[:0] = [(path, old, new)] if is_blamed else []
     shape = list(earlier.model.state_dict()[misfit].shape)
     start = f"init_from={earlier.name} has tensors of other sizes than this run ({misfit}: {shape})"
     if not culprits:
         return f"{start}: leave out the options of the model, which are that run's then"
-    path, one, other = culprits[0]
-    option = "/".join(path) if isinstance(one, Mapping) else ".".join(path)
-    before, now = (_shown(value) for value in (one, other))
-    differ = f"it has {option}={before}, and this run {option}={now}"
-    return f"{start}: {differ}; leave that out, or set {option}={before}"
+    path, old, new = culprits[0]
+    option = "/".join(path) if isinstance(old, Mapping) else ".".join(path)
+    differ = f"it has {option}={_shown(old)}, and this run {option}={_shown(new)}"
+    return f"{start}: {differ}; leave that out, or set {option}={_shown(old)}"
 
 
 def _shown(value: Any) -> str:
@@ -308,19 +310,19 @@ def _shown(value: Any) -> str:
 def _differences(before: ModelConfig, after: ModelConfig) -> list[tuple[tuple[str, ...], Any, Any]]:
     """Returns the options of the model that differ, with both values; of a part of another kind the whole part."""
     parts = set(ModelConfig.model_fields)
-    one, other = (config.model_dump(mode="json", include=parts) for config in (before, after))
-    return list(_unequal(one, other, ()))
+    old, new = (config.model_dump(mode="json", include=parts) for config in (before, after))
+    return list(_unequal(old, new, ()))
 
 
 def _unequal(
     before: Mapping[str, Any], after: Mapping[str, Any], path: tuple[str, ...]
 ) -> Iterator[tuple[tuple[str, ...], Any, Any]]:
-    for name, other in after.items():
-        one = before.get(name)
-        if isinstance(one, Mapping) and isinstance(other, Mapping) and one.get("name") == other.get("name"):
-            yield from _unequal(one, other, (*path, name))
-        elif one != other:
-            yield (*path, name), one, other
+    for name, new in after.items():
+        old = before.get(name)
+        if isinstance(old, Mapping) and isinstance(new, Mapping) and old.get("name") == new.get("name"):
+            yield from _unequal(old, new, (*path, name))
+        elif old != new:
+            yield (*path, name), old, new
 
 
 def _with(plain: dict[str, Any], path: tuple[str, ...], value: Any) -> dict[str, Any]:
@@ -335,12 +337,13 @@ def _with(plain: dict[str, Any], path: tuple[str, ...], value: Any) -> dict[str,
 def _table(earlier: Earlier, model: Seq2Seq, tokenizers: Tokenizers, taken: set[str]) -> str:
     """Writes how many numbers of each module were taken, are new, and were left out."""
     counts = {column: Counter[str]() for column in ("taken", "new", "left out")}
-    before = dict(_tensors(earlier.model))
+    # Of a table that grew, the earlier rows were taken, and the rest is new.
+    earlier_tensors = dict(_tensors(earlier.model))
     for name, tensor in _tensors(model):
-        taken_count = before[name].numel() if name in taken and name in before else tensor.numel() * (name in taken)
+        taken_count = earlier_tensors.get(name, tensor).numel() if name in taken else 0
         counts["taken"][_module(name)] += taken_count
         counts["new"][_module(name)] += tensor.numel() - taken_count
-    for name, tensor in before.items():
+    for name, tensor in earlier_tensors.items():
         counts["left out"][_module(name)] += tensor.numel() * (name not in taken)
     modules = [module for module in dict.fromkeys(chain(*counts.values())) if any(c[module] for c in counts.values())]
     heading = f"starts from {earlier.name} (update {earlier.update} on {earlier.config.dataset.name})"

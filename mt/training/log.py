@@ -18,6 +18,7 @@ from torch.utils.tensorboard import SummaryWriter
 from torch.utils.tensorboard.summary import hparams
 
 from mt.common.input_files import open_regular
+from mt.common.options import flat
 from mt.common.terminal import SECONDS, Bar, say_beside
 from mt.config import Config
 from mt.data.corpus import SPLITS, Corpus
@@ -31,7 +32,7 @@ from mt.storage import is_at, open_to_append, subfolder, write_text
 from mt.text_io import byte_lines
 from mt.training.loop import Progress
 
-# What a run shows of itself: a bar on a terminal; a line every so often in a log file or a pipe.
+# What people see: a bar on a terminal; a line every so often in a log file or a pipe.
 
 _LABEL = 8
 """Columns of the names at the start."""
@@ -90,8 +91,7 @@ def heading(
     processes: ProcessGroup = ALONE,
 ) -> str:
     """Returns what a run says at its start: where it is, on which data, and how large the model is."""
-    parameters = sum(p.numel() for p in model.parameters())
-    device = next(model.parameters()).device
+    # The data. Of a stream nobody knows how many pairs it has; sound and pictures have no pieces.
     sizes = {name: len(corpus.split(name)) for name in SPLITS}
     tokens = f"{corpus.split('train').lengths()[1].sum():,} target tokens"
     train = "streamed" if corpus.training is not corpus.split("train") else f"{sizes['train']:,} pairs, {tokens}"
@@ -99,15 +99,19 @@ def heading(
     written = corpus.split("train").source.written
     transcript = corpus.tokenizers.transcript
     pieces = f"{source} source, {target} target" if written else f"{target} target"
-    parts = [config.encoder.name, config.attention.name, config.decoder.name]
-    model_parts = ", ".join(parts if written else [config.frontend.name, *parts])
+    # The model.
+    parameters = sum(parameter.numel() for parameter in model.parameters())
+    device = next(model.parameters()).device
+    kinds = [config.encoder.name, config.attention.name, config.decoder.name]
+    model_parts = ", ".join(kinds if written else [config.frontend.name, *kinds])
+    # How long and in which steps it trains.
     epochs = f"{config.training.epochs} epoch{'s' * (config.training.epochs > 1)}"
     amount = epochs if total is None else f"{total:,} updates, at most {epochs}"
     begun = f", from update {progress.update:,}" if progress.update else ""
     accumulation = config.training.gradient_accumulation
     size = config.training.batch_tokens
     update = f"{accumulation} batches of {size:,} tokens, in all {accumulation * size:,}"
-    rows = {
+    lines = {
         "folder": str(folder),
         "device": f"{device}, {config.precision}",
         "model": f"{model_parts}: {parameters:,} parameters",
@@ -118,12 +122,13 @@ def heading(
         "loss": "nats per target token without label smoothing, in training as on dev",
     }
     if accumulation > 1:
-        rows["update"] = f"{update}, of {processes.size} processes" if processes.size > 1 else update
+        lines["update"] = f"{update}, of {processes.size} processes" if processes.size > 1 else update
+    # What may surprise: of scores that do not suit the data, and of a slow processor.
     references = corpus.split("dev").column("references")
     notes = [("note", note) for note in notes_of(config.dataset, references, online=is_online(config.search))]
     if config.precision == "bf16" and not has_bfloat16(device):
         notes.append(("note", "this processor has no fast instructions for bfloat16: bf16 is computed as fp32"))
-    return "\n".join(f"{name:<{_LABEL}}  {text}" for name, text in (*rows.items(), *notes))
+    return "\n".join(f"{name:<{_LABEL}}  {text}" for name, text in (*lines.items(), *notes))
 
 
 def scores_shown(name: str, scores: Mapping[str, float], note: str) -> str:
@@ -138,9 +143,9 @@ def scores_shown(name: str, scores: Mapping[str, float], note: str) -> str:
         return f"{name}: {'  '.join(f'{key} {_shown(key, value)}' for key, value in scores.items())}{note}"
     widths = [max(len(key), 7) + 2 for key in both]
     label = max(len(name) + 1, 8)
-    rows = [(f"{name}:", both)]
-    rows += [(f"  {mode}", [_shown(key, scores[f"{key}_{mode}"]) for key in both]) for mode in ("soft", "hard")]
-    head, *others = [f"{first:<{label}}{_columns(cells, widths)}" for first, cells in rows]
+    table = [(f"{name}:", both)]
+    table += [(f"  {mode}", [_shown(key, scores[f"{key}_{mode}"]) for key in both]) for mode in ("soft", "hard")]
+    head, *others = [f"{title:<{label}}{_columns(cells, widths)}" for title, cells in table]
     return "\n".join([head + note, *others])
 
 
@@ -165,7 +170,7 @@ def _line(progress: Progress, means: Mapping[str, float], total: int | None) -> 
     )
 
 
-# The records of a run: lines of metrics.jsonl, and TensorBoard. The one door to tensorboard.
+# What stays: lines of metrics.jsonl, and TensorBoard.
 
 if TYPE_CHECKING:  # matplotlib takes long to load, and a training draws late
     from mt.plots import Figure
@@ -271,7 +276,8 @@ class Log:
         ordered = sorted(scores, key=lambda name: name != metric)
         for name in ordered:
             self._board.add_scalar(f"test/{name}", scores[name], results["updates"])
-        chosen = {name: value for name in HYPERPARAMETERS if (value := _at(options, name)) is not None}
+        values = dict(flat(options))
+        chosen = {name: values[name] for name in HYPERPARAMETERS if values.get(name) is not None}
         experiment, start, end = hparams(chosen, {f"test/{name}": scores[name] for name in ordered})
         # Otherwise rows are named by their folders, which TensorBoard cuts to the beginnings that they share.
         content = start.value[0].metadata.plugin_data
@@ -314,14 +320,6 @@ def _lines(path: Path) -> list[str]:
             return [line.decode(errors="replace").removesuffix("\n") for line in byte_lines(file, str(path))]
     except OSError as error:
         raise UserError(f"{path} cannot be read ({error.strerror}): copy the run again, or remove it") from None
-
-
-def _at(options: Mapping[str, Any], path: str) -> int | float | str | None:
-    """Returns the option at a dotted path; None where there is none."""
-    option: Any = options
-    for name in path.split("."):
-        option = option.get(name) if isinstance(option, Mapping) else None
-    return option
 
 
 def _stays(line: str, update: int, validated: bool) -> bool:

@@ -263,7 +263,7 @@ class Progress:
         return None
 
 
-# The training loop as a generator: one optimizer update at a time, resumable between any two.
+# The loop.
 
 GIVE_BACK_EVERY = 20
 """Updates, after which what their tensors have left free goes back to the system: for a moment it is a third of all."""
@@ -283,29 +283,31 @@ def updates(
 
     An update does not depend on how many processes share its batches: its gradient is that of the sum of the losses
     over all of them, divided once by all their tokens (or sentences). objective: makes what computes the loss of a
-    batch. total: of updates, where known. Raises UserError before an update whose loss or gradient is not finite.
-    """
+    batch. total: of updates, where known. Raises UserError before an update whose loss or gradient is not finite."""
     options = config.training
     scale = progress.loss_scale = progress.loss_scale or first_loss_scale(config.precision)
     batch_loss = processes.data_parallel(objective(model, config))
     while progress.epoch <= options.epochs:
-        groups = itertools.islice(epoch_groups(training, config, progress.epoch), progress.position, None)
-        for group in prefetched(groups, processes):
+        groups = epoch_groups(training, config, progress.epoch)
+        # A run that goes on leaves out the updates that it has made in this epoch.
+        for group in prefetched(itertools.islice(groups, progress.position, None), processes):
             if progress.update >= (options.max_updates or math.inf):
                 return
             train_mode(model, options.freeze)
             optimizer.zero_grad()
             divisor = group.tokens if options.normalization == "token" else group.sentences
-            sums = []
+            sums = []  # of each batch, which adds its share to the gradient of the mean loss
             for batch, seed, is_last in group.batches(config, progress.update + 1):
                 with synchronized(batch_loss, when=is_last):  # all-reduce of gradients, in the last backward pass
                     sums.append(_backward(batch_loss, batch, seed, divisor / scale_before_backward(scale, processes)))
+            # The report, of all processes together; what has diverged ends here, before it changes a weight.
             unscale_gradients(model, scale, processes)
             losses = _mean_losses(sums, group.tokens, processes)
             norm = float(torch.nn.utils.clip_grad_norm_(model.parameters(), options.max_grad_norm or math.inf))
             lr = learning_rate(config.optimizer, progress.update + 1, progress.epoch, progress.bad_validations, total)
             update = Update(*losses, norm, lr, group.tokens, group.ends_epoch)
             update.require_finite(progress.update + 1, scale)
+            # The step, but none where float16 had no numbers for the gradient.
             if scale is not None:
                 scale.adjust(finite=not update.left_out)
             if not update.left_out:

@@ -108,6 +108,7 @@ class MinimumRisk(BatchLoss):
     ) -> list[list[Tokens]]:
         """Returns for each source different translations: the target first, then those that are drawn, as they are in
         decoding, without dropout and noise. drawing: the seed."""
+        # As long as in decoding, each translation with a generator of its own, whatever process draws it.
         model = self.model
         model.eval()
         device = batch.source.device
@@ -118,6 +119,7 @@ class MinimumRisk(BatchLoss):
             [np.random.default_rng((drawing, place, number)) for number in range(options.samples)]
             for place in range(len(targets))
         ]
+        # One search over all sources, which with wait-k see of them what is read by then.
         with torch.no_grad(), autocast(device, self.config.precision):
             copying = model.decoder.copying
             unknown = 0 if copying is None else max(0, int(batch.source.max()) + 1 - copying.vocab_size)
@@ -126,20 +128,24 @@ class MinimumRisk(BatchLoss):
             stepper = TorchStepper(model.step, memory, model.init_state(memory), len(targets), device)
             drawn = sample(stepper, limits, generators, temperature=options.temperature)
         train_mode(model, self.config.training.freeze)
+        # The target and what was drawn, each translation once.
         pairs = zip(targets, drawn, strict=True)
-        return [[*dict.fromkeys((target, *(one.tokens for one in samples)))] for target, samples in pairs]
+        return [
+            [*dict.fromkeys((target, *(hypothesis.tokens for hypothesis in hypotheses)))]
+            for target, hypotheses in pairs
+        ]
 
     def _weights(self, translations: Sequence[Sequence[Tokens]], log_probs: Tensor) -> tuple[Tensor, Tensor]:
         """Returns by which each translation counts, [N] float64, and the sum of the risks of all sources.
 
-        log_probs: [N] float64, of the translations of all sources, those of one side by side, its target first.
+        log_probs: [N] float64, of the translations of all sources, those of a source together, its target first.
         """
         weights = []
         risk = log_probs.new_zeros(())
-        for of_source, part in zip(translations, log_probs.split([*map(len, translations)]), strict=True):
+        for of_source, their_log_probs in zip(translations, log_probs.split([*map(len, translations)]), strict=True):
             texts = [self._target.decode(tokens) for tokens in of_source]
-            costs = 1 - torch.from_numpy(self._score.matrix(texts, texts[:1])[:, 0]) / 100
-            shares = (self._options.sharpness * part).softmax(0)
+            costs = 1 - torch.from_numpy(self._score.matrix(texts, texts[:1])[:, 0]) / 100  # [n], of the source's
+            shares = (self._options.sharpness * their_log_probs).softmax(0)  # [n]
             expected = shares @ costs
             weights.append(self._options.sharpness * shares * (expected - costs))
             risk = risk + expected
@@ -147,11 +153,11 @@ class MinimumRisk(BatchLoss):
 
 
 def with_translations(batch: Batch, translations: Sequence[Sequence[Tokens]]) -> Batch:
-    """Returns a batch with the translations of each source as its targets, those of one side by side."""
+    """Returns a batch with the translations of each source as its targets, those of a source together."""
     source_of_target = torch.arange(len(translations)).repeat_interleave(torch.tensor([*map(len, translations)]))
     targets = collate_targets([np.array(tokens) for of_source in translations for tokens in of_source])
     device = batch.source.device
-    target_in, target_out, target_mask = (part.to(device) for part in targets)
+    target_in, target_out, target_mask = (tensor.to(device) for tensor in targets)
     return batch._replace(
         target_in=target_in,
         target_out=target_out,
@@ -160,7 +166,7 @@ def with_translations(batch: Batch, translations: Sequence[Sequence[Tokens]]) ->
     )
 
 
-# What training minimises: the module that computes the loss of a batch.
+# The choice among the three.
 
 
 def objective_of(config: Config, target: Tokenizer) -> Callable[[Seq2Seq, Config], nn.Module]:

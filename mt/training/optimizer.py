@@ -1,6 +1,4 @@
-"""The optimizers of `torch.optim` with their learning rate and moments; frozen modules; the moving average of weights.
-
-A schedule is a pure function of how far training is, so that it has no state that a checkpoint would have to keep."""
+"""Frozen modules, the moving average of the weights, and optimizers with their learning rate and moments."""
 
 import inspect
 import math
@@ -37,9 +35,9 @@ def freeze(model: nn.Module, names: Sequence[str]) -> str:
     """
     for module in _named(model, names):
         module.requires_grad_(False)
-        for part in module.modules():
-            if isinstance(part, nn.RNNBase):
-                part.dropout = 0.0  # see `train_mode`
+        for layer in module.modules():
+            if isinstance(layer, nn.RNNBase):
+                layer.dropout = 0.0  # see `train_mode`
     total = sum(parameter.numel() for parameter in model.parameters())
     left = sum(parameter.numel() for _, parameter in trainable_parameters(model))
     if not left:
@@ -52,9 +50,9 @@ def train_mode(model: nn.Module, names: Sequence[str]) -> None:
     dropout or noise, and keep no statistics."""
     model.train()
     for module in _named(model, names):
-        for part in module.modules():
+        for layer in module.modules():
             # On a GPU the gradient goes through a recurrent layer in training mode alone; it has no dropout by now.
-            part.training = isinstance(part, nn.RNNBase)
+            layer.training = isinstance(layer, nn.RNNBase)
 
 
 def trainable_parameters(model: nn.Module) -> Iterator[tuple[str, nn.Parameter]]:
@@ -221,6 +219,7 @@ def restore_moments(
     Nothing of them is trusted: a fused optimizer walks through its moments by the size of the parameter. update: that
     of the checkpoint. Raises UserError where a moment does not fit its parameter.
     """
+    # What the file may hold, by name and shape: the moments of what is trained, and averages where there are some.
     path = folder / checkpoint.TRAINING
     keys = MOMENTS[config.name]
     names = ("step", *keys) if keys else ()
@@ -234,6 +233,7 @@ def restore_moments(
     tensors = checkpoint.load_training(folder, expected | averages)
     if moving_average is not None:
         moving_average.restore(tensors, path)
+    # A parameter that never had a gradient has no moments; any other has all, after no more steps than updates.
     for name, parameter in trainable_parameters(model):
         present = [key for key in names if f"{name}.{key}" in tensors]
         if not present:

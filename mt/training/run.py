@@ -4,10 +4,10 @@ import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import torch
 
+from mt.common.options import flat
 from mt.config import Config
 from mt.config.optimizer import DecayConfig
 from mt.data.corpus import SPLITS, Corpus, Training
@@ -32,7 +32,7 @@ from mt.training.loop import Progress
 from mt.training.optimizer import MovingAverage
 from mt.training.signals import Signals
 
-# Whether the parts of a run fit together, asked before anything is made.
+# The checks.
 
 
 def chosen_metric(config: Config) -> str:
@@ -73,15 +73,8 @@ def require_work(config: Config, training: Training, processes: ProcessGroup) ->
 
 def require_alike(config: Config, corpus: Corpus, processes: ProcessGroup) -> None:
     """Raises UserError where processes that are to train together have not the same configuration, corpus or code."""
-    facts: dict[str, Any] = {"the code of mt": code_digest(), "the corpus": corpus.meta["fingerprint"]}
-    waiting: list[tuple[str, Any]] = [("", config.model_dump(mode="json"))]
-    while waiting:
-        name, value = waiting.pop()
-        if isinstance(value, dict):
-            waiting += [(f"{name}.{key}".removeprefix("."), part) for key, part in value.items()]
-        else:
-            facts[name] = value
-    processes.require_alike(facts)
+    facts = {"the code of mt": code_digest(), "the corpus": corpus.meta["fingerprint"]}
+    processes.require_alike(facts | dict(flat(config.model_dump(mode="json"))))
 
 
 def require_measured(config: Config, model: Seq2Seq) -> None:
@@ -120,7 +113,7 @@ def require_source_lengths(corpus: Corpus, model: Seq2Seq) -> None:
             )
 
 
-# A run while it lasts: its configuration, corpus and folder, its model and optimizer, and what it says.
+# The run: its configuration, corpus and folder, its model and optimizer, and what it says.
 
 
 @dataclass

@@ -77,7 +77,7 @@ def _state(text: str) -> Tensor:
     return torch.tensor(list(bytes.fromhex(text)), dtype=torch.uint8)
 
 
-# The checkpoints of a run: which are written and kept, and what `best` and `last` point to.
+# Which checkpoints are written and kept, and what `best` and `last` point to.
 
 
 def save(run: Run, *, is_best: bool) -> None:
@@ -181,7 +181,7 @@ def repair_links(checkpoints: Path, newest: Path, progress: Progress, metric: st
     return progress
 
 
-# The mean of chosen checkpoints, as a checkpoint.
+# The mean of checkpoints that somebody chose.
 
 
 def average_checkpoints(paths: Sequence[Path], out: Path) -> list[int]:
@@ -191,6 +191,7 @@ def average_checkpoints(paths: Sequence[Path], out: Path) -> list[int]:
     paths: of checkpoints, or of runs, for their best ones; at least two. Raises UserError where one cannot be loaded,
     or has another vocabulary or other tensors than the first, and where the folder exists; nothing is written then.
     """
+    # Two or more different ones, and a new folder.
     if len(paths) < 2:
         raise UserError("there is nothing to average: give two checkpoints or more, such as RUN/checkpoints/update-*")
     if out.exists() or out.is_symlink():
@@ -198,16 +199,18 @@ def average_checkpoints(paths: Sequence[Path], out: Path) -> list[int]:
     folders = [checkpoint.locate(path, "best") for path in paths]
     if len(set(folders)) < len(folders):
         raise UserError("a checkpoint is given twice (a run stands for its best one): give each once")
+    # The others must have the vocabulary and the tensors of the first, and have learnt from the same initial weights.
     model, tokenizers, config = checkpoint.load_model(folders[0], "best")
     shapes = {name: tensor.shape for name, tensor in model.state_dict().items()}
     for path, folder in zip(paths[1:], folders[1:], strict=True):
-        other, others, _ = checkpoint.load_model(folder, "best")
-        if others.digest() != tokenizers.digest():
+        other_model, other_tokenizers, _ = checkpoint.load_model(folder, "best")
+        if other_tokenizers.digest() != tokenizers.digest():
             raise UserError(f"{path} has another vocabulary than {paths[0]}: average checkpoints of one run")
-        if {name: tensor.shape for name, tensor in other.state_dict().items()} != shapes:
+        if {name: tensor.shape for name, tensor in other_model.state_dict().items()} != shapes:
             raise UserError(f"{path} has other tensors than {paths[0]}: average checkpoints of one run")
     metas = [checkpoint.load_meta(folder) for folder in folders]
     unknown = _require_related(paths, metas)
+    # The mean is written as the first checkpoint would be, with what it is a mean of.
     checkpoint.fill(model, checkpoint.average(folders))
     if unknown:
         say(unknown)

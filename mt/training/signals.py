@@ -106,22 +106,22 @@ class Signals:
     @contextlib.contextmanager
     def at_once(self) -> Iterator[None]:
         """Makes a signal interrupt what runs inside at any place, since its result can be computed again."""
-        before = self._at_once
+        outer = self._at_once
         self._at_once = True
         try:
             self.check()
             yield
         finally:
-            self._at_once = before
+            self._at_once = outer
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        first = not self._received
+        is_first = not self._received
         if number not in self._received:
             self._received.append(signal.Signals(number))
         if self._at_once:
             self._at_once = False
             self.check()
-        if first:
+        if is_first:
             # Not `print`, which the signal may have interrupted.
             again = "Ctrl-C once more" if number == signal.SIGINT else "Ctrl-C"
             os.write(2, _NOTICE.format(self._received[0].name, again).encode())

@@ -112,7 +112,7 @@ def with_limits(config: Config, corpus: Corpus, model: Seq2Seq) -> Config:
     return config.model_copy(update={"search": search.model_copy(update=limits)})
 
 
-# Runs that begin, and runs that go on from their newest checkpoint.
+# The start itself: `begin` and `resume`.
 
 
 def begin(
@@ -127,8 +127,10 @@ def begin(
     processes: begin it together. place: makes the folder. Raises UserError where the parts do not fit together; no
     folder is made then.
     """
+    # What can be refused without a model.
     require_work(config, corpus.training, processes)
     require_alike(config, corpus, processes)
+    # The model, its weights drawn from the seed alone, then fitted to the data or taken from elsewhere.
     programs_note = _keep_programs(config)
     device = processes.device(config.device)
     reset_peak_memory(device)
@@ -140,6 +142,7 @@ def begin(
     taken_note = initialise(model, corpus.tokenizers, config) if config.init_from else None
     vector_notes = [] if config.init_from else [*load_pretrained(model, corpus.tokenizers, config)]
     frozen_note = freeze(model, config.training.freeze)
+    # The folder, which all processes must see and none other may have; it is left as it was found, or not made.
     folder = processes.decided_by_first(lambda: place(wanted))
     try:
         processes.require_shared(folder)
@@ -147,13 +150,14 @@ def begin(
         with contextlib.suppress(OSError):
             folder.rmdir()
         raise
-    optimizer = build_optimizer(config.optimizer, model)
     lock = lock_run(folder, processes)
     if processes.decided_by_first(lambda: checkpoint.newest(folder)) is not None:
         lock.close()
         raise UserError(f"another process has trained in {folder} meanwhile: run the same command again")
     if processes.is_first:
         write_marker(folder)
+    # The run, which says what was done on the way.
+    optimizer = build_optimizer(config.optimizer, model)
     moving_average = _moving_average(config, model)
     run = Run(config, corpus, folder, model, optimizer, Progress(), lock, processes, moving_average=moving_average)
     run.initialisation = _initialisation(config, model)
@@ -172,9 +176,11 @@ def resume(config: Config, corpus: Corpus, folder: Path, processes: ProcessGroup
     require_alike(config, corpus, processes)
     require_format(folder)
     with lock_run(folder, processes) as lock:
+        # What a kill has left half done is mended first, so that the newest checkpoint is a whole one.
         if processes.is_first:
             repair(subfolder(folder, "checkpoints"))
         newest = processes.decided_by_first(lambda: checkpoint.locate(checkpoint.newest(folder) or folder, "last"))
+        # It must be of this corpus, and the same for all processes.
         model, _, _ = checkpoint.load_model(newest, "last")
         about = checkpoint.load_meta(newest)
         if about.corpus != corpus.meta["fingerprint"]:
@@ -185,6 +191,7 @@ def resume(config: Config, corpus: Corpus, folder: Path, processes: ProcessGroup
         require_work(config, corpus.training, processes)
         processes.require_alike({f"checkpoint {newest.name}": about.sha256})
         require_compatible(config.search, model)
+        # The model on its device, then all that training goes on from: moments, averages, progress, random generators.
         config = with_limits(config, corpus, model)
         _keep_programs(config)
         model = model.to(processes.device(config.device))

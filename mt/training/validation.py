@@ -67,7 +67,7 @@ def _number(value: float) -> float:
     return -math.inf if math.isnan(value) else value
 
 
-# What happens at a validation: the dev split is scored, and the scores are logged, shown and compared.
+# The validation itself, and what is said of it.
 
 _ALIGNED = 100
 """Updates before which an attention cannot be expected to align, so that nothing is said of it; nor in a warm-up."""
@@ -84,6 +84,7 @@ def measure(run: Run) -> Validation:
 
 def validate(run: Run) -> bool:
     """Scores the dev split, logs and shows the scores; returns whether this is the best validation so far."""
+    # Whether it is the best decides what the rest of the run counts from.
     progress = run.progress
     validation = measure(run)
     scores, translations, stats = validation
@@ -94,6 +95,7 @@ def validate(run: Run) -> bool:
         progress.bad_validations.append(0)
     else:
         progress.bad_validations[-1] += 1
+    # Records, then the console, with advice where the numbers ask for some.
     if run.log:
         run.log.scalars("dev", progress.update, scores | validation.counts())
         run.log.scalars("attention", progress.update, stats)

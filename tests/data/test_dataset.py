@@ -86,8 +86,3 @@ def test_further_references_are_read_where_a_split_is_scored() -> None:
     assert config.columns("train") == config.columns("dev") == ("a", "b", "c")
     whole = config.model_copy(update={"test_size": None})
     assert (whole.cut, whole.columns("train")) == ({}, ("a", "b"))
-
-
-def test_only_generated_text_has_word_links() -> None:
-    assert DatasetConfig(generator="phrasebook").word_links
-    assert not DatasetConfig(folder="texts", source="en", target="de").word_links

@@ -36,15 +36,15 @@ class ArrayField(Field):
         self.shard_size = max(1, _VALUES // (longest * self._size))
 
     def column(self, sources: Sequence[str], tokenizer: Tokenizer | None, opened: Callable[[str], Raw]) -> pa.ListArray:
-        before: str | None = None
+        source_before: str | None = None
         rows: list[np.ndarray | None] = []
         for source in sources:
             try:
-                rows += [None] if source == before else self.encode([opened(source)], tokenizer)
+                rows += [None] if source == source_before else self.encode([opened(source)], tokenizer)
             except SourceError as error:
                 error.source = source
                 raise
-            before = source
+            source_before = source
         return self.array(rows)
 
     def array(self, rows: Sequence[Row | None]) -> pa.ListArray:

@@ -78,6 +78,7 @@ _CHANNELS = 32
 
 def mono(source: Any, name: str = "the sound") -> np.ndarray:
     """Returns the mean of the channels, [N] floating-point numbers. Raises SourceError where they are no sound."""
+    # The form: samples, or samples of several channels.
     if not _is_sound(source):
         array = isinstance(source, np.ndarray)
         form = (
@@ -86,6 +87,7 @@ def mono(source: Any, name: str = "the sound") -> np.ndarray:
         raise SourceError(
             f"a sound {form} has another form than [samples] or [samples, channels] of int16 or floating-point numbers"
         )
+    # The numbers: finite, and about within -1 and 1.
     samples = source.astype(np.float32) / FULL_SCALE if source.dtype.kind == "i" else source
     peak = float(np.abs(samples).max()) if samples.size else 0.0
     if not np.isfinite(peak):
@@ -219,8 +221,8 @@ class ArrivingText(Arriving):
         if part.isspace():
             self._last = None
             return []
-        first = self._last is None
-        ids = self._tokenizer.encode_word(part) if first else self._tokenizer.encode_character(part)
+        begins_word = self._last is None
+        ids = self._tokenizer.encode_word(part) if begins_word else self._tokenizer.encode_character(part)
         if ids == [UNK] == [self._last]:  # unknown characters in a row are one token
             return []
         self._last = ids[-1] if ids else self._last

@@ -131,6 +131,7 @@ class AudioField(ArrayField):
         size = 2 * self._hop
         begun = False
         for chunk in chunks:
+            # Four bytes tell a file with a header from samples alone.
             rest += chunk
             if not begun and len(rest) >= 4:
                 if kind := _HEADERS.get(rest[:4]):
@@ -139,6 +140,7 @@ class AudioField(ArrayField):
                         f"little-endian samples of one channel, {self._rate:,} a second"
                     )
                 begun = True
+            # Whole samples, 10 ms at a time; half of one waits for the next chunk.
             whole = len(rest) // 2 * 2 if begun else 0
             for start in range(0, whole, size):
                 yield np.frombuffer(rest[start : min(start + size, whole)], "<i2").astype(np.int16)

@@ -149,6 +149,7 @@ class ImageField(ArrayField):
 def _bytes(picture: Image) -> np.ndarray:
     """Returns the grey of a picture of more bits, or of floating-point numbers, as [height, width] uint8; white where
     it is transparent. Raises SourceError where nothing says which number is white."""
+    # Which number is white: 1 of floating-point ones, else the largest that the bits have.
     levels = np.asarray(picture)
     if picture.mode == "F":
         if not (levels.min() >= 0 and levels.max() <= 1):

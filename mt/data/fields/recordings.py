@@ -79,6 +79,7 @@ def opened_recording(source: str | Path | bytes) -> Iterator[Recording]:
         raise UserError(_EXTRA) from error
     name = named(source)
     path, span = _parted(name)
+    # What libsndfile would read wrongly, or refuse in words that do not help, is looked for first.
     try:
         size = len(source) if isinstance(source, bytes) else os.stat(path).st_size
         if size == 0:
@@ -136,6 +137,7 @@ def _file(kind: Any, source: io.BytesIO | str) -> Any:
 
 def _wanted(file: Any, name: str, path: str, span: tuple[float, float] | None) -> Recording:
     """Returns the recording of the span's samples, or of all."""
+    # Of a span, its samples, where the sound is so long, or may be; else all that the file says it has.
     rate = file.samplerate
     whole = None if file.frames >= _UNKNOWN else file.frames
     if span is not None:

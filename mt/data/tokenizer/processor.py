@@ -141,8 +141,7 @@ def _cut(word: str, unit: LinkUnit) -> list[str]:
     return words(word) if unit == "word" else [*word]
 
 
-# Text to ids and back: a trained SentencePiece model (Kudo & Richardson 2018).
-
+# The processor.
 
 _ModelProto: Any = sentencepiece_model_pb2.ModelProto  # type: ignore[attr-defined]
 _SpTextProto: Any = sentencepiece_pb2.SentencePieceText  # type: ignore[attr-defined]
@@ -305,13 +304,13 @@ class Tokenizer:
         words = normalize(text).split()
         texts = [self._prepared(word) for word in words]
         units: list[int | None] = []
-        first = 0
+        first_of_word = 0
         for word, prepared_word, cut in zip(words, texts, self._cut(texts), strict=True):
             character_units = units_of_characters(word, unit)
             spans = ((piece.begin, piece.end) for piece in cut.pieces)
             for number in units_of_pieces(prepared_word, spans, character_units, of_words=self.of_words):
-                units.append(None if number is None else first + number)
-            first += character_units[-1] + 1
+                units.append(None if number is None else first_of_word + number)
+            first_of_word += character_units[-1] + 1
         return [*units, None]
 
     def decoded_unit_ids(
@@ -331,11 +330,11 @@ class Tokenizer:
         """Returns for replaced ids that stand for several units those beside that of `decoded_unit_ids`."""
         if not replaced:
             return {}
-        first = self.decoded_unit_ids(ids, unit, replaced)
+        main_units = self.decoded_unit_ids(ids, unit, replaced)
         decoded, spans = self._decoded(ids, replaced)
         character_units = units_of_characters(text_of(decoded, of_words=self.of_words), unit)
         covered = [*covered_units(decoded, spans, character_units, of_words=self.of_words)]
-        further = {place: tuple(sorted({*covered[place]} - {first[place]})) for place in replaced}
+        further = {place: tuple(sorted({*covered[place]} - {main_units[place]})) for place in replaced}
         return {place: numbers for place, numbers in further.items() if numbers}
 
     def _decoded(self, ids: Sequence[int], replaced: Mapping[int, str]) -> tuple[str, list[Span]]:

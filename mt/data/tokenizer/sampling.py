@@ -94,12 +94,14 @@ class BPEDropout(PieceSampler):
         self._spelt = np.array([*itertools.chain.from_iterable(spelt)], dtype=np.int64)
 
     def sample(self, rows: Sequence[np.ndarray], random: np.random.Generator) -> list[np.ndarray]:
+        # All texts one after another, each piece spelt in the pieces of its characters.
         ids = np.concatenate(rows)
         counts = self._lengths[ids]
         ends = np.cumsum(counts)
         positions = np.arange(ends[-1])
         symbols = self._spelt[positions + np.repeat(self._offsets[ids] - ends + counts, counts)]
         words = np.repeat(np.cumsum(self._word_starts(ids)), counts)
+        # Every round makes the best merge of each word; a word without one is done, and leaves.
         pieces = np.full(len(symbols), -1)
         ranks = self._ranks_at(symbols, words, positions)
         while len(symbols):
@@ -117,8 +119,9 @@ class BPEDropout(PieceSampler):
             left = (np.cumsum(stays) - 1)[left]
             for changed in (left, left[left > 0] - 1):
                 ranks[changed] = self._ranks_at(symbols, words, changed)
+        # The texts again; places that were merged into the one before hold nothing.
         boundaries = ends[np.cumsum([*map(len, rows)])[:-1] - 1]
-        return [row[row >= 0].astype(np.int32) for row in np.split(pieces, boundaries)]
+        return [of_text[of_text >= 0].astype(np.int32) for of_text in np.split(pieces, boundaries)]
 
     def _ranks_at(self, symbols: np.ndarray, words: np.ndarray, positions: np.ndarray) -> np.ndarray:
         """Returns the rank of the merge of the symbols at these places with those after them; R for none."""

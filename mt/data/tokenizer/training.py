@@ -32,7 +32,7 @@ from mt.errors import UserError
 from mt.step import BOS, EOS, PAD, UNK
 from mt.text_io import comparable, normalize
 
-# The options of a tokenizer.
+# Options.
 
 ModelType = Literal["bpe", "unigram", "char", "word"]
 
@@ -90,7 +90,7 @@ class TokenizerConfig(Options):
         return self
 
 
-# How a tokenizer is learnt from text, or made of a SentencePiece model from elsewhere.
+# Training, or a SentencePiece model from elsewhere.
 
 _ModelProto: Any = sentencepiece_model_pb2.ModelProto  # type: ignore[attr-defined]
 _UNKNOWN = 2
@@ -242,7 +242,7 @@ def _training_fault(config: TokenizerConfig, message: str) -> str:
     return f"SentencePiece learnt no vocabulary ({message}): check the training text and dataset.tokenizer"
 
 
-# Which texts a tokenizer cannot write: encoding and decoding does not give them back as scores compare them.
+# Texts that encoding and decoding does not give back as scores compare them.
 
 _SHOWN = 40  # characters of a word
 
@@ -278,8 +278,9 @@ def unwritten(tokenizer: Tokenizer, texts: pa.Array, ids: pa.ListArray) -> Unwri
         suspected = texts.to_pylist()
     else:  # what is known comes back
         unknown = np.flatnonzero(numbers(ids.values) == UNK)
-        rows = np.unique(np.searchsorted(numbers(ids.offsets), unknown, side="right") - 1)
-        suspected = texts.take(pa.array(rows)).to_pylist()
+        numbers_of_texts = np.unique(np.searchsorted(numbers(ids.offsets), unknown, side="right") - 1)
+        suspected = texts.take(pa.array(numbers_of_texts)).to_pylist()
+    # Each word is written once; what differs only in capitals, to a tokenizer without them, is no loss.
     lowercase = tokenizer.lowercases
     lines = [normalize(text).split() for text in suspected]
     words = [*dict.fromkeys(word for line in lines for word in line)]
@@ -290,8 +291,9 @@ def unwritten(tokenizer: Tokenizer, texts: pa.Array, ids: pa.ListArray) -> Unwri
     }
     if not lost:
         return Unwritten(0, len(texts))
-    first = next(word for word in words if word in lost)
-    same = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(first, lost[first], strict=False))
+    # The first such word is shown, from shortly before where it differs.
+    lost_word = next(word for word in words if word in lost)
+    same = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(lost_word, lost[lost_word], strict=False))
     start = max(0, sum(1 for _ in same) - _SHOWN // 2)
-    shown = (first[start : start + _SHOWN], lost[first][start : start + _SHOWN])
+    shown = (lost_word[start : start + _SHOWN], lost[lost_word][start : start + _SHOWN])
     return Unwritten(sum(not lost.keys().isdisjoint(line) for line in lines), len(texts), *shown)
