@@ -1,4 +1,8 @@
-"""What preparation would do, without writing anything."""
+"""What preparation would do, without writing anything.
+
+`preview` ingests and cleans the training text in a temporary folder, learns the vocabulary, and tells of both: the
+report of a preparation, then what is dropped, lengths, unknown pieces, and some pairs in pieces.
+"""
 
 import tempfile
 from collections.abc import Iterator, Sequence

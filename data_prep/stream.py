@@ -1,4 +1,8 @@
-"""Training pairs read from their source in every epoch: for sets that are larger than the disk."""
+"""Training pairs read from their source in every epoch: for sets that are larger than the disk.
+
+`open_corpus` opens the prepared corpus, and gives it a `Stream` where the options ask for one. A stream cuts its source
+into the same tables as `data_prep.ingest`, and cleans and encodes each in memory.
+"""
 
 import itertools
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,7 @@
-"""What preparation says of a dataset: sizes, what cleaning drops, vocabularies."""
+"""What preparation says of a dataset: sizes, what cleaning drops, vocabularies.
+
+`Counts` adds up what is known of shards, a `Summary` has all that is told, and `report` tells it line by line.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,4 +1,8 @@
-"""Where raw pairs come from: files, tables of the Hugging Face hub (or a local copy), generators."""
+"""Where raw pairs come from: files, tables of the Hugging Face hub (or a local copy), generators.
+
+`open_source` takes the kind of source that a dataset has, and applies the steps that its options ask for. `open_reader`
+says how sounds and pictures are opened, and `origin` where one that cannot be opened is named.
+"""
 
 import functools
 import importlib

@@ -1,4 +1,8 @@
-"""Pairs in local files: for each split two parallel texts, or one table."""
+"""Pairs in local files: for each split two parallel texts, or one table.
+
+`LocalFiles` finds the files of each split, and says which are missing or not read. `ParallelText` reads two texts of
+one sentence a line; tables are read by `data_prep.sources.tables`, archives and memories by `data_prep.sources.opus`.
+"""
 
 import codecs
 import collections

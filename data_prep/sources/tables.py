@@ -1,4 +1,9 @@
-"""Pairs in tables: the two sides are columns, and so are further references."""
+"""Pairs in tables: the two sides are columns, and so are further references.
+
+`TableFile` is what all have in common. Then come fields between tabs or commas, objects of JSON, and Arrow data, in
+parquet or in files of their own. `TABLES` lists them by their endings; what a cell may hold, `data_prep.sources.cells`
+says.
+"""
 
 import contextlib
 import csv

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from data_prep import encode
+from data_prep import encode, preparation
 from data_prep.parallel import MERGE, Part, parse_part
 from data_prep.prepare import prepare
 from mt.data.corpus import Corpus
@@ -218,6 +218,27 @@ def test_text_that_changes_under_a_part_makes_none(folder: Path, monkeypatch: py
     with pytest.raises(UserError, match="changed while it was read"):
         _part(folder, "1/2")
     assert list((folder / "corpora").glob(".*/encoded/*.json")) == []
+
+
+def test_text_that_changes_while_it_is_ingested_leaves_nothing_of_it(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = prepare(_config(folder), folder / "one", progress=False)
+    read = preparation.ingest
+    text = (folder / "train.en").read_text()
+
+    def change(*arguments) -> None:
+        read(*arguments)
+        (folder / "train.en").write_text(text.replace("cat", "dog"))  # of the same size
+
+    monkeypatch.setattr(preparation, "ingest", change)
+    with pytest.raises(UserError, match="changed while it was read"):
+        _part(folder, "1/1")
+    assert [path.name for path in (folder / "corpora").glob(".*.partial/*") if path.is_dir()] == []
+    monkeypatch.undo()
+    (folder / "train.en").write_text(text)
+    _part(folder, "1/1")
+    assert _files(_merge(folder)) == _files(one)
 
 
 @pytest.mark.parametrize("text", ["0/5", "6/5", "1", "a/b", "1/0", "-1/5", "1/5/5", ""])
