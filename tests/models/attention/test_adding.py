@@ -111,7 +111,9 @@ def test_three_files_are_edited(copy: Path):
 @pytest.mark.slow
 def test_the_tests_over_the_table_take_it_up(copy: Path):
     """Its law, its gradients, padding, decoders, whole models, initialisation, learning to copy."""
-    out = run(copy, "-m", "pytest", "-q", "-k", "cosine", "-p", "no:cacheprovider", "--no-header", "-rA", *SUITES)
+    out = run(
+        copy, "-m", "pytest", "--full", "-q", "-k", "cosine", "-p", "no:cacheprovider", "--no-header", "-rA", *SUITES
+    )
     passed = [line for line in out.splitlines() if line.startswith("PASSED") and "cosine" in line]
     assert "FAILED" not in out
     for suite in SUITES:
