@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from mt.data.fields import ReadSource
-from mt.data.tokenizer import EOS, UNK, Tokenizer
+from mt.data.tokenizer import EOS, UNK, Tokenizer, Unit
 from mt.models.frontends import Frontend
 from mt.search.online import OnlineHypothesis
 
@@ -61,33 +61,79 @@ def word_delays(
     ids: T target tokens; without an EOS the search was ended by its limit of length, with the source. read: [T] int64,
     source words read when each token was chosen. source_length: in words, or the unit of `read`.
     """
+    words = TargetWords(tokenizer, replaced=replaced)
     delays: list[int] = []
-    word: list[int] = []
-    for position, token in enumerate(ids):
-        if token == EOS or _begins(tokenizer, ids, position, word, replaced):
-            delays += [int(read[position])] * _count(tokenizer, word, position, replaced)
-            word = []
-        word.append(token)
-    return (*delays, *[source_length] * _count(tokenizer, word, len(ids), replaced))
+    for token, count in zip(ids, read.tolist(), strict=True):
+        delays += [count] * len(words.add(token))
+    return (*delays, *[source_length] * len(words.end()))
 
 
-def _begins(
-    tokenizer: Tokenizer, ids: Sequence[int], position: int, word: Sequence[int], replaced: Mapping[int, str]
-) -> bool:
-    """Returns whether a token begins a word. A replaced one may stand without a blank beside others."""
-    begins = tokenizer.begins_word(ids[position], word[-1] if word else None)
-    if not word or not begins or not tokenizer.marks_beginnings:
-        return begins
-    before = replaced.get(position - 1)
-    ends_before = ids[position - 1] == UNK if before is None else before.endswith(" ")
-    if position in replaced:
-        return replaced[position].startswith(" ") or ends_before
-    return begins if before is None else ends_before or tokenizer.begins_word(ids[position], None)
+class TargetWords:
+    """Joins tokens to words, or to characters, and gives out each as soon as no later token can change it.
 
+    With a blank between words, and nothing between characters, they are what `Tokenizer.decode` makes of all tokens.
+    """
 
-def _count(tokenizer: Tokenizer, word: Sequence[int], end: int, replaced: Mapping[int, str]) -> int:
-    """Counts the words that the tokens before `end` make: one, but none of a blank alone, and more where an unknown one
-    is replaced by several."""
-    begin = end - len(word)
-    inside = {position - begin: text for position, text in replaced.items() if begin <= position < end}
-    return len(tokenizer.decode(word, inside).split())
+    def __init__(self, tokenizer: Tokenizer, unit: Unit = "word", replaced: Mapping[int, str] = {}) -> None:
+        """replaced: for some tokens, by their places, what is written for them, as of `Tokenizer.decode`; of unit
+        `word`."""
+        self._tokenizer = tokenizer
+        self._unit = unit
+        self._replaced = replaced
+        self._count = 0
+        """How many tokens have come."""
+        self._word: list[int] = []
+        """The tokens of the last word, which may go on."""
+        self._blank_due = False
+        """Whether a blank stands before the next character."""
+        self._begun = False
+        """Whether there is any character yet."""
+
+    def add(self, token: int) -> list[str]:
+        """Returns the words that are complete with this token: those before one that begins a word; with EOS all.
+        There may be several, where an unknown one is replaced by several, and none, of a blank alone."""
+        if token == EOS:
+            return self.end()
+        begins = self._begins(token)
+        words: list[str] = []
+        if self._unit == "char":
+            words = self._character(token, begins)
+        elif begins:
+            words = self.end()
+        self._word.append(token)
+        self._count += 1
+        return words
+
+    def end(self) -> list[str]:
+        """Returns the words that are complete if nothing follows."""
+        word, self._word = self._word, []
+        if self._unit == "char":
+            return []
+        begin = self._count - len(word)
+        inside = {place - begin: text for place, text in self._replaced.items() if begin <= place < self._count}
+        return self._tokenizer.decode(word, inside).split()
+
+    def _begins(self, token: int) -> bool:
+        """Returns whether a token begins a word. A replaced one may stand without a blank beside others."""
+        begins = self._tokenizer.begins_word(token, self._word[-1] if self._word else None)
+        if not (self._replaced and self._word and begins and self._tokenizer.marks_beginnings):
+            return begins
+        # The text that was written before says whether a blank ends it, and the text in place of this one, or else its
+        # own mark, whether a blank begins it.
+        before = self._replaced.get(self._count - 1)
+        ends_before = self._word[-1] == UNK if before is None else before.endswith(" ")
+        if self._count in self._replaced:
+            return self._replaced[self._count].startswith(" ") or ends_before
+        return begins if before is None else ends_before or self._tokenizer.begins_word(token, None)
+
+    def _character(self, token: int, begins: bool) -> list[str]:
+        """Returns a character with the blank before it, if there is one."""
+        self._word = []
+        self._blank_due = self._blank_due or (begins and self._begun)
+        text = self._tokenizer.decode([token])
+        if not text:
+            return []
+        blank = " " if self._blank_due else ""
+        self._blank_due = False
+        self._begun = True
+        return [blank + text]

@@ -10,7 +10,7 @@ import torch
 from data_prep.generated.scenes.truth import pointing
 from mt.data.split import Split
 from mt.data.tokenizer import Tokenizer, Unit, normalize
-from mt.decoding.streaming.session import TargetWords
+from mt.decoding.delays import TargetWords
 from mt.decoding.translation import Translation
 from mt.decoding.translator import Translator
 from mt.errors import UserError

@@ -17,7 +17,7 @@ from mt.common.options import parse
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.data.split import Split
-from mt.decoding.streaming.session import TargetWords
+from mt.decoding.delays import TargetWords
 from mt.decoding.translator import Translator
 from mt.errors import UserError
 from mt.evaluation.report import report

@@ -6,7 +6,7 @@ import pytest
 
 from mt.data.fields.arriving import ArrivingText
 from mt.data.tokenizer import EOS, PAD, Tokenizer, TokenizerConfig, train
-from mt.decoding.streaming.session import TargetWords
+from mt.decoding.delays import TargetWords
 
 TEXTS = ["Oh, ja! Das (ist) 4%x gut-er.", "two cats see houses", "あいう えお 漢字", "zwölf Häuser", "a b c d e"] * 30
 KINDS = [("bpe", 1.0), ("unigram", 1.0), ("char", 1.0), ("word", 1.0)]
