@@ -84,10 +84,13 @@ class Staircase:
         return finished
 
     def _write(self, word: str) -> list[str]:
+        # A step down from what was read before it, or a word below the one that was written before.
         finished = []
         if not self._tread:
             self._lead = ""
         step = f"{self._tread} ┓ {word}" if self._tread else f"┃ {word}"
+        # Where there is no room to the right, the staircase begins anew at the margin; what was read has a line of its
+        # own where even there both do not fit.
         if not self._fits(step):
             self._left = 0
         if not self._fits(step):
@@ -96,6 +99,7 @@ class Staircase:
             self._tread = ""
         gap, riser = (" ", "┓") if self._tread else ("", "┃")
         finished.append(f"{self._line()}{gap}{self._styled(riser, _RISER)} {self._styled(word, _BOLD)}")
+        # The next step begins below the word.
         self._left += columns(self._lead + self._tread + gap)
         self._lead = "┗ "
         self._tread = ""

@@ -116,17 +116,21 @@ def _aligned(
     hard = reads_hard(search, translator.model)
     require_texts(targets, "target")
     translator.refuse_long(targets)
-    rows = translator.encoded(sources)
+    encoded_sources = translator.encoded(sources)
     ids = translator.target_ids(targets, sources)
     results: dict[int, Translation] = {}
     network = translator.network.in_torch()
     max_tokens = translator.config.search.batch_tokens
-    for indices, loss in forced_rows(network, rows, ids, hard=hard, wait_k=wait_k_of(search), max_tokens=max_tokens):
+    for indices, loss in forced_rows(
+        network, encoded_sources, ids, hard=hard, wait_k=wait_k_of(search), max_tokens=max_tokens
+    ):
+        # In float64: a sum over a long target would be rounded by more than its tokens are.
         scores = (-loss.token_losses.double().sum(1)).tolist()
         for i, weights, score in zip(indices, loss.attention.weights.cpu(), scores, strict=True):
+            # As a hypothesis, each target has its own steps alone, not those of the padding: [T, S].
             windows = Windows.whole(weights[: len(ids[i])].clone().numpy())
             forced = Hypothesis(tuple(ids[i]), score, score, windows)
-            read = translator.read_source(rows[i], sources[i])
+            read = translator.read_source(encoded_sources[i], sources[i])
             target_units = target.unit_ids(targets[i], translator.link_unit)
             own = translator.tokenizers_of(sources[i]).target
             results[i] = translator.translation(normalize(targets[i]), read, forced, target_units, own)

@@ -81,7 +81,9 @@ class LineFiles:
             self._draw(best, first_index, self._plots)
         if self._links:
             with _naming(f"--alignments {self._alignments}"):
-                self._links.writelines(f"{to_pharaoh(one.links)}\n" for of_line in translations for one in of_line)
+                self._links.writelines(
+                    f"{to_pharaoh(translation.links)}\n" for of_line in translations for translation in of_line
+                )
                 self._links.flush()
 
     def _draw(self, translations: Sequence[Translation], first_index: int, folder: Path) -> None:
@@ -126,6 +128,7 @@ def translate_lines(
     lines = input_lines(path)
     if path and path.suffix.lower() in translator.field.endings:
         lines = iter([str(path)])
+    # Lines are written chunk by chunk: a reader has the first ones while later ones are decoded.
     count = 0
     cut = 0
     replaced = 0
@@ -135,15 +138,19 @@ def translate_lines(
             translations = translator.n_best(chunk, search=search)
             if unknown_words is not None:
                 pairs = zip(translations, chunk, strict=True)
-                translations = [[unknown_words.replaced(one, text) for one in of_line] for of_line, text in pairs]
+                translations = [
+                    [unknown_words.replaced(translation, text) for translation in of_line] for of_line, text in pairs
+                ]
             for index, of_line in enumerate(translations, start=count):
-                for one in of_line:
-                    print(output(f"{index} ||| {one.text} ||| {one.score:.4f}" if numbered else one.text))
+                for translation in of_line:
+                    text = translation.text
+                    print(output(f"{index} ||| {text} ||| {translation.score:.4f}" if numbered else text))
             sys.stdout.flush()
             files.write(translator, chunk, translations, count)
             count += len(chunk)
-            cut += sum(one.cut for of_line in translations for one in of_line)
-            replaced += sum(one.replaced_unknown for of_line in translations for one in of_line)
+            cut += sum(translation.cut for of_line in translations for translation in of_line)
+            replaced += sum(translation.replaced_unknown for of_line in translations for translation in of_line)
+    # What the lines themselves do not show.
     if unknown_words is not None:
         print(f"note: {replaced:,} unknown word{'' if replaced == 1 else 's'} replaced", file=sys.stderr)
     if cut:

@@ -62,13 +62,13 @@ def evaluation_mode(model: DecodableModel) -> Iterator[None]:
     if not model.training:
         yield
         return
-    parts = [part for part in model.modules() if part.training]
+    in_training = [module for module in model.modules() if module.training]
     model.eval()
     try:
         yield
     finally:
-        for part in parts:
-            part.training = True
+        for module in in_training:
+            module.training = True
 
 
 def online_model(model: DecodableModel) -> Seq2Seq:
@@ -93,12 +93,13 @@ def reads_hard(search: SearchConfig, model: DecodableModel) -> bool:
 
 def require_compatible(search: SearchConfig, model: DecodableModel) -> None:
     """Raises UserError where this search and this model do not go together."""
+    # Searches that write while they read ask most of a model.
     if isinstance(search, OnlineConfig):
-        one = online_model(model)
-        if not one.online:
+        single_model = online_model(model)
+        if not single_model.online:
             raise UserError(
-                f"search=online writes while it reads: it needs {unmet(one, wait_k=False)}; train such a model, or "
-                "choose search=greedy or search=beam"
+                f"search=online writes while it reads: it needs {unmet(single_model, wait_k=False)}; train such a "
+                "model, or choose search=greedy or search=beam"
             )
     elif isinstance(search, WaitKConfig):
         require_wait_k(online_model(model), search.k, "search=wait_k")
@@ -107,6 +108,7 @@ def require_compatible(search: SearchConfig, model: DecodableModel) -> None:
             "search.mode=hard needs an attention that can choose one position, and this model's cannot: choose "
             "search.mode=soft, or train with attention=monotonic, mocha, matcha, milk or stochastic"
         )
+    # A beam may also weigh what was attended to.
     if isinstance(search, BeamConfig):
         search.penalties.require_readable(hard=reads_hard(search, model), uses_source=model.uses_source)
 
@@ -130,6 +132,7 @@ def unmet(model: Seq2Seq, *, wait_k: bool) -> str:
     """Names what a model lacks to write while it reads, in words and options; wait_k: by the mask of wait-k, else by
     where its attention stops."""
     attention = model.decoder.attention
+    # In the order in which a source passes them: front-end, encoder, the decoder's first state, attention.
     parts = []
     if not model.frontend.incremental:
         parts.append(model.frontend.incremental_with or "sources that arrive piece by piece, as texts and sounds do")

@@ -76,6 +76,7 @@ def load_graphs(
 ) -> Translator:
     """Returns the translator of an exported folder. Raises UserError where it is damaged, or holds no such export, and
     where an option of `load` is not for ONNX Runtime."""
+    # What chooses among runs, devices and types has no meaning for a folder of graphs.
     if device not in ("auto", "cpu"):
         raise UserError(f"device={device} is not for engine=onnx, which computes on the CPU: leave it out")
     if len(runs) != 1:
@@ -90,6 +91,7 @@ def load_graphs(
             f"precision={precision} is not for engine=onnx, which computes in what was exported: leave it out, or "
             "export again (--precision int8)"
         )
+    # The run's own configuration, of which the core that has no torch knows some parts alone.
     (folder,) = runs
     network = OnnxNetwork(Networks(folder, step_threads()))
     path = folder / "config.json"

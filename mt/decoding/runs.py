@@ -54,9 +54,11 @@ def load_runs(runs: Sequence[Path], checkpoint: str, device: str, precision: Pre
     """
     if not runs:
         raise UserError("there is no run to load: give the folder that training printed, or several")
-    models, (tokenizers, *others), (config, *configs) = zip(*(load_model(one, checkpoint) for one in runs), strict=True)
+    loaded = [load_model(folder, checkpoint) for folder in runs]
+    models, (tokenizers, *others), (config, *configs) = zip(*loaded, strict=True)
+    # An ensemble averages next tokens: these must be the same pieces, after the same sources.
     for path, side, other in zip(runs[1:], others, configs, strict=True):
-        if [one.model for one in side] != [one.model for one in tokenizers]:
+        if [tokenizer.model for tokenizer in side] != [tokenizer.model for tokenizer in tokenizers]:
             raise UserError(
                 f"{path} has another vocabulary than {runs[0]}, and an ensemble averages the probabilities of the same "
                 "pieces: give runs that were trained on one prepared corpus, or from one another (init_from)"

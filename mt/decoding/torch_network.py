@@ -89,6 +89,7 @@ class TorchNetwork:
 
     @contextlib.contextmanager
     def encoded(self, rows: Sequence[Row], search: SearchConfig) -> Iterator[EncodedBatch]:
+        # What a search says of precision and attention.
         model = self._search_model
         online = is_online(search)
         hard = reads_hard(search, model)
@@ -100,11 +101,12 @@ class TorchNetwork:
             memory = _memory(model, batch, precision, self._unknown(rows))
             read_for = None
             if online:
-                one = online_model(model)
+                single_model = online_model(model)
                 k = wait_k_of(search)
                 vectors = output_lengths.to(self.device)
-                memory = memory if k is None else one.wait(memory, k, vectors)
-                read_for = one.read_for(memory, vectors).cpu().numpy()
+                memory = memory if k is None else single_model.wait(memory, k, vectors)
+                read_for = single_model.read_for(memory, vectors).cpu().numpy()
+            # On a GPU a step is recorded once, where its operations do not depend on what it computes.
             state = model.init_state(memory, hard=hard)
             recorded = self.device.type == "cuda" and not hard and isinstance(search, GreedyConfig | BeamConfig)
             make = partial(GraphStepper, width=width(search)) if recorded else TorchStepper

@@ -171,6 +171,7 @@ class Translator:
         texts: what the rows were made of, for the words of links; by default what ids decode to, where a run of unknown
         characters is a word of its own.
         """
+        # Blank sources have empty translations; the rest is decoded in batches.
         results = [[Translation("", 0.0, (), (), EMPTY)] for _ in sources]
         indices = [i for i, row in enumerate(sources) if not self.field.blank(row)]
         rows = [sources[i] for i in indices]
@@ -178,6 +179,7 @@ class Translator:
         search = self.search_for(search)
         rank = ranking(search, self.tokenizers.target, self.config.dataset)
         decoded = decode_rows(self.network, rows, search, rank, progress=progress)
+        # Hypotheses are ids: their texts and words are those of each source's own tokenizers.
         for i, row, hypotheses in zip(indices, rows, decoded, strict=True):
             source = None if texts is None else texts[i]
             read = self.read_source(row, source)

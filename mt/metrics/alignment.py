@@ -51,6 +51,7 @@ def parse_pharaoh(lines: Iterable[str], name: str, *, first: int = 0) -> list[Li
     """
     parsed = []
     for number, line in enumerate(lines, start=1):
+        # A sure link is possible, too.
         sure = set()
         possible = set()
         for token in line.split():
@@ -173,6 +174,7 @@ def alignment_error_rate(
         golds = [_between(gold, words) for gold, words in zip(golds, linkable, strict=True)]
     unlinkable = given - sum(len(gold.possible) for gold in golds)
     pairs = list(zip(hypotheses, golds, strict=True))
+    # The counts of the paper's sets, over the corpus.
     a = sum(len(links) for links in hypotheses)
     s = sum(len(gold.sure) for gold in golds)
     a_and_s = sum(len(links & gold.sure) for links, gold in pairs)

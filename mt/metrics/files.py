@@ -56,6 +56,7 @@ def score_log(
     timed = score_latency(instances, unit, subwords=count_subwords, reference_length=reference_length)
     if not timed:
         raise UserError(f"{log} has no hypothesis with a word, so there is no latency to measure")
+    # The scores of texts, of those that have references.
     hypotheses = []
     groups = []
     for line, instance in enumerate(instances, start=1):

@@ -105,6 +105,7 @@ class SentenceBleu(SentenceScore):
     def _matrix(self, hypotheses: Sequence[str], references: Sequence[str]) -> np.ndarray:
         tokens = [[tuple(self._tokenize(text).split()) for text in side] for side in (hypotheses, references)]
         shape = len(hypotheses), len(references)
+        # Of each pair, [H, R]: the sum of the logarithms of the precisions so far, and of how many orders.
         logarithms = np.zeros(shape)
         orders = np.zeros(shape)
         smoothing = np.ones(shape)
@@ -119,6 +120,7 @@ class SentenceBleu(SentenceScore):
             precisions = np.where(matches > 0, matches, 1 / smoothing)[counted] / totals[counted]
             logarithms[counted] += np.log(precisions)
             orders += counted
+        # Hypotheses that are shorter than the reference pay for it.
         lengths = [np.array([len(text) for text in side], float) for side in tokens]
         ratio = lengths[1][None] / np.maximum(lengths[0], 1)[:, None]
         brevity = np.minimum(0.0, 1 - ratio)

@@ -73,6 +73,7 @@ def _decoded(chunks: Iterable[bytes], name: str) -> Iterator[str]:
     number = 1
     column = 0
     for part in _lines(chunks):
+        # A fault is told with its byte of the line, of which the decoder may hold the first ones of a character.
         begin = column - len(decoder.getstate()[0])
         try:
             text = decoder.decode(part, final=not part)
@@ -84,6 +85,7 @@ def _decoded(chunks: Iterable[bytes], name: str) -> Iterator[str]:
         text, nul, _ = text.partition("\0")
         if nul:
             fault = "holds a NUL character: remove it, or convert the text to UTF-8"
+        # What came before the fault is still translated.
         if part:
             yield text
         if fault:
@@ -143,6 +145,7 @@ def arriving(translator: Translator, audio: str | None) -> Iterator[Iterable[str
     something else."""
     field = translator.field
     kind = translator.config.dataset.field.name
+    # A sound is one source, from a file or as samples.
     if isinstance(field, AudioField):
         if audio is None:
             raise UserError(
@@ -154,6 +157,7 @@ def arriving(translator: Translator, audio: str | None) -> Iterator[Iterable[str
         else:
             yield chain(field.pieces(audio), [None])
         return
+    # Each line of a text is one.
     if audio is not None:
         raise UserError(
             f"--audio is of runs that read sound, and this one reads {kind}: leave it out, and send words to standard "

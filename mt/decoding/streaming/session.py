@@ -52,6 +52,7 @@ class Session:
         self.events: list[Event] = []
         """What was read and written, in order."""
         self._streaming = streaming
+        # How far source and hypothesis have come, in tokens; then what turns words to positions, and tokens to words.
         self._state = StreamState(streaming.model, streaming.search, streaming.field)
         needed = streaming.model.frontend.needed
         source, target, *_ = streaming.tokenizers
@@ -169,11 +170,11 @@ def refuse_offline(model: DecodableModel, search: SearchConfig) -> None:
         raise UserError(
             f"search={search.name} reads the whole source before it writes: choose search=online or search=wait_k"
         )
-    one = online_model(model)
-    if wait_k_of(search) is None and not one.online:
+    single_model = online_model(model)
+    if wait_k_of(search) is None and not single_model.online:
         reason = "reads the whole source first"
-        remedy = f"train one with {unmet(one, wait_k=False)}, or translate whole sentences"
-        if one.supports_wait_k:
+        remedy = f"train one with {unmet(single_model, wait_k=False)}, or translate whole sentences"
+        if single_model.supports_wait_k:
             reason = "does not say itself when to write"
             remedy = "choose search=wait_k"
         raise UserError(f"search=online cannot stream with this model, which {reason}: {remedy}")
@@ -189,7 +190,7 @@ def read(sessions: Iterable[Session], sources: Iterable[str | Iterable[str] | np
     sources = list(sources)
     if len(sources) != len(sessions):
         raise UserError(f"each session reads one source: {len(sessions)} sessions, {len(sources)} sources were given")
-    before = [len(session.words) for session in sessions]
+    words_before = [len(session.words) for session in sessions]
     split = [session._source.parts(source) for session, source in zip(sessions, sources, strict=True)]
     for turn in zip_longest(*split):
         parts = [
@@ -198,26 +199,26 @@ def read(sessions: Iterable[Session], sources: Iterable[str | Iterable[str] | np
             if part is not None
         ]
         _go_on([(session, row) for session, row in parts if len(row)])
-    return [session.words[count:] for session, count in zip(sessions, before, strict=True)]
+    return [session.words[count:] for session, count in zip(sessions, words_before, strict=True)]
 
 
 def finish(sessions: Iterable[Session]) -> list[list[str]]:
     """Does as `Session.finish` with several sessions in one batch. Raises UserError as `read`."""
     sessions = _listed(sessions)
-    before = [len(session.words) for session in sessions]
+    words_before = [len(session.words) for session in sessions]
     rests = [(session, session._end()) for session in sessions]
     # A blank source has an empty translation.
     _go_on([(session, row) for session, row in rests if row is not None])
     for session in sessions:
         session._write(session._target_words.end())
         session._state.finish()
-    return [session.words[count:] for session, count in zip(sessions, before, strict=True)]
+    return [session.words[count:] for session, count in zip(sessions, words_before, strict=True)]
 
 
 def _listed(given: Iterable[Session]) -> list[Session]:
     """Returns sessions as a list. Raises UserError for what is none, and where they cannot read in one batch."""
     sessions = list(given) if isinstance(given, Iterable) else []
-    strange: list[object] = [one for one in sessions if not isinstance(one, Session)]
+    strange: list[object] = [entry for entry in sessions if not isinstance(entry, Session)]
     if not isinstance(given, Iterable) or strange:
         kind = type(strange[0] if strange else given).__name__
         raise UserError(f"sessions are a list of what translator.stream() returns, and this is of type {kind}")

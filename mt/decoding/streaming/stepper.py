@@ -31,7 +31,20 @@ TRIMMED_EVERY = 16
 
 class StreamState:
     """How far one source and its hypothesis have come, in tokens and in vectors of the front-end, which of text are
-    tokens, too."""
+    tokens, too.
+
+    A stream is in one of these states:
+
+        state               source  query   complete  ended
+        nothing is encoded  None    None    False     False
+        waits for source    there   there   False     False
+        is searched         there   stale   either    False
+        ended by EOS        None    None    either    True
+        finished            None    None    True      True
+
+    While it is searched, the stepper has the present query. After EOS more of the source may come, of which nothing is
+    computed. A finished stream is `cut` where it had tokens and no EOS.
+    """
 
     def __init__(self, model: Seq2Seq, search: SearchConfig, field: Field = TEXT) -> None:
         """field: of the source."""
@@ -142,20 +155,21 @@ def _grow(grown: Sequence[tuple[StreamState, Row]]) -> None:
     count = len(grown)
     device = next(model.parameters()).device
     source, mask = grown[0][0].field.collate([np.asarray(row) for _, row in grown])
-    complete = torch.tensor([one.complete for one, _ in grown], device=device)
-    before = concatenate_rows([one.source for one, _ in grown])
-    memory, state = model.extend(source.to(device), mask.to(device), complete, before)
-    if before is None:
+    complete = torch.tensor([stream.complete for stream, _ in grown], device=device)
+    source_before = concatenate_rows([stream.source for stream, _ in grown])
+    memory, state = model.extend(source.to(device), mask.to(device), complete, source_before)
+    if source_before is None:
         # As it is when something has been dropped, so that rows can be joined.
         first = torch.zeros(count, dtype=torch.int64, device=device)
         memory = memory._replace(attention=memory.attention._replace(first=first))
         begin = model.init_state(memory, hard=wait is None)
         query = model.decoder.make_query(torch.full_like(first, BOS), begin)
-    for index, ((one, _), vectors) in enumerate(zip(grown, state.vectors.tolist(), strict=True)):
-        one.read = vectors
-        one.source = _memory_row(memory, index), select_some(state, [index], count, device)
-        if before is None:
-            one.query = select_some(query, [index], count, device)
+    # Each stream keeps its own row, so that the next batch may be of others.
+    for index, ((stream, _), vectors) in enumerate(zip(grown, state.vectors.tolist(), strict=True)):
+        stream.read = vectors
+        stream.source = _memory_row(memory, index), select_some(state, [index], count, device)
+        if source_before is None:
+            stream.query = select_some(query, [index], count, device)
 
 
 class StreamStepper:
@@ -174,6 +188,7 @@ class StreamStepper:
         """[R]: which hypotheses of the last step they are, rising."""
         self._model = streams[0].model
         self._wait_k = streams[0].wait
+        # The rows of all streams, which are padded to the longest.
         memory = concatenate_rows([stream.source[0] for stream in streams if stream.source])
         self._device = memory.final_state.device
         if self._wait_k is not None:
@@ -261,10 +276,10 @@ def _memory_row(memory: DecoderMemory, index: int) -> DecoderMemory:
     count = memory.final_state.shape[0]
     if count == 1:  # whose memory has none
         return memory
-    one = select_some(memory, [index], count, memory.final_state.device)
-    attention = one.attention
+    row_memory = select_some(memory, [index], count, memory.final_state.device)
+    attention = row_memory.attention
     length = max(1, int(attention.mask.sum()))
     if length == attention.mask.shape[1]:
-        return one
+        return row_memory
     *parts, mask = (part[:, :length].clone() for part in (*arriving.positions(attention), attention.mask))
-    return one._replace(attention=arriving.with_positions(attention, parts, mask))
+    return row_memory._replace(attention=arriving.with_positions(attention, parts, mask))

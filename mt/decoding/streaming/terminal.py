@@ -33,20 +33,22 @@ def standard_input(unit: Unit | None) -> Iterator[Iterator[bytes]]:
     if sys.stdin is None:
         remedy = "send it samples with |" if unit is None else "send it text with | or < FILE, or leave it open to type"
         raise UserError(f"standard input is closed: {remedy}")
+    # Of a pipe or a file, what has come.
     number = sys.stdin.fileno()
     if not os.isatty(number):
         yield _chunks(number)
         return
     if unit is None:
         raise UserError("standard input is a keyboard: send it samples with |, or give --audio a FILE")
-    before = termios.tcgetattr(number)
+    # Of a keyboard, each key at once, while the terminal does not edit lines; afterwards it does again.
+    settings = termios.tcgetattr(number)
     with _restoring_signals():
         try:
             tty.setcbreak(number, termios.TCSADRAIN)
             _echo("A blank sends a word, Enter ends the sentence, Ctrl-D ends all.\n")
             yield _typed(_chunks(number), unit)
         finally:
-            termios.tcsetattr(number, termios.TCSADRAIN, before)
+            termios.tcsetattr(number, termios.TCSADRAIN, settings)
             _echo(_PLAIN)
 
 
