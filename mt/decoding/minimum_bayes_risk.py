@@ -18,8 +18,8 @@ from mt.metrics.sentence import SENTENCE_SCORES, SentenceScore
 from mt.search.config import BeamConfig, SampleConfig, SearchConfig
 from mt.search.hypothesis import Hypothesis
 
-Rank = Callable[[Sequence[Hypothesis]], Sequence[Hypothesis]]
-"""Chooses among the hypotheses of a sentence, and orders them, best first."""
+Rank = Callable[[int, Sequence[Hypothesis]], Sequence[Hypothesis]]
+"""Chooses among the hypotheses of a sentence, which is named by its number, and orders them, best first."""
 
 
 def metric_settings(dataset: DatasetConfig, *, lowercase: bool) -> Settings:
@@ -33,8 +33,12 @@ def metric_settings(dataset: DatasetConfig, *, lowercase: bool) -> Settings:
     )
 
 
-def ranking(search: SearchConfig, target: Tokenizer, dataset: DatasetConfig) -> Rank | None:
-    """Returns how a search that has a utility ranks; None for others. target: writes the texts that are compared.
+def ranking(
+    search: SearchConfig, target: Tokenizer, dataset: DatasetConfig, target_of: Callable[[int], Tokenizer]
+) -> Rank | None:
+    """Returns how a search that has a utility ranks; None for others. target: of all sentences; target_of: of one, by
+    its number, whose texts are compared with the words that were copied from its source.
+
     Raises UserError where the utility cannot be used here: its tokenizer is not installed."""
     if not isinstance(search, SampleConfig | BeamConfig) or search.utility is None:
         return None
@@ -42,8 +46,9 @@ def ranking(search: SearchConfig, target: Tokenizer, dataset: DatasetConfig) -> 
     samples = isinstance(search, SampleConfig)
     count = search.n_best
 
-    def rank(hypotheses: Sequence[Hypothesis]) -> list[Hypothesis]:
-        texts = [target.decode(one.tokens) for one in hypotheses]
+    def rank(sentence: int, hypotheses: Sequence[Hypothesis]) -> list[Hypothesis]:
+        own = target_of(sentence)
+        texts = [own.decode(one.tokens) for one in hypotheses]
         weights = np.ones(len(texts)) if samples else _probabilities(hypotheses)
         return ranked(hypotheses, texts, weights, utility)[:count]
 

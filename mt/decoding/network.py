@@ -66,12 +66,12 @@ def decode_rows(
     network: Network,
     rows: Sequence[Row],
     search: SearchConfig,
-    rank: Callable[[Sequence[Hypothesis]], Sequence[Hypothesis]] | None = None,
+    rank: Callable[[int, Sequence[Hypothesis]], Sequence[Hypothesis]] | None = None,
     *,
     progress: bool = False,
 ) -> list[Sequence[Hypothesis]]:
-    """Returns for each row its hypotheses, best first. rank: chooses among those of a row, and orders them. Raises
-    UserError as `Network.encoded` and `decode`."""
+    """Returns for each row its hypotheses, best first. rank: chooses among those of a row, given by its number, and
+    orders them. Raises UserError as `Network.encoded` and `decode`."""
     hypotheses: list[Sequence[Hypothesis]] = [() for _ in rows]
     batches = network.batches(rows, search)
     share: list[BatchHypotheses] = []
@@ -80,7 +80,9 @@ def decode_rows(
             sources = [np.asarray(rows[i]) for i in indices]
             with network.encoded(sources, search) as batch:
                 decoded = decode(search, *batch, sources)
-            share.append((indices, decoded if rank is None else [rank(one) for one in decoded]))
+            if rank is not None:
+                decoded = [rank(int(i), found) for i, found in zip(indices, decoded, strict=True)]
+            share.append((indices, decoded))
             bar.update(len(indices))
     for indices, batch_hypotheses in network.merged(share):
         for i, best in zip(indices, batch_hypotheses, strict=True):

@@ -177,7 +177,11 @@ class Translator:
         rows = [sources[i] for i in indices]
         refuse_long_rows(self.network, self.field, rows, indices)
         search = self.search_for(search)
-        rank = ranking(search, self.tokenizers.target, self.config.dataset)
+
+        def target_of(number: int) -> Tokenizer:
+            return self.tokenizers_of(None if texts is None else texts[indices[number]]).target
+
+        rank = ranking(search, self.tokenizers.target, self.config.dataset, target_of)
         decoded = decode_rows(self.network, rows, search, rank, progress=progress)
         # Hypotheses are ids: their texts and words are those of each source's own tokenizers.
         for i, row, hypotheses in zip(indices, rows, decoded, strict=True):

@@ -45,8 +45,9 @@ def export(
             write_json(draft / CONFIG, config.model_dump(mode="json"))
             tokenizers.save(draft)
             if format == "onnx":
-                from mt.export.graphs import write_graphs  # Not above: it needs the extra onnx.
+                from mt.export.graphs import require_known_words, write_graphs  # Not above: it needs the extra onnx.
 
+                require_known_words(model, tokenizers.target)
                 write_graphs(draft, model, config, origin(run, checkpoint), dtype)
             else:
                 names = {name for name, _ in model.named_parameters(remove_duplicate=False)}

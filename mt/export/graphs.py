@@ -16,7 +16,7 @@ from torch.export import Dim
 
 from mt.common.input_files import sha256
 from mt.config import Config
-from mt.data.tokenizer import BOS
+from mt.data.tokenizer import BOS, Tokenizer
 from mt.decoding.modes import reads_hard
 from mt.errors import UserError, message_of
 from mt.export.layers import onnx_layers
@@ -48,11 +48,6 @@ def require_exportable(model: Seq2Seq, config: Config, dtype: Form) -> None:
             f"--format onnx is of models that read text, and this one has frontend={config.frontend.name}: export it "
             "without --format onnx"
         )
-    if config.decoder.copy and config.dataset.tokenizer.model_type == "word":
-        raise UserError(
-            "--format onnx is of vocabularies whose pieces are all known, and this model copies words that its "
-            "vocabulary lacks (decoder.copy=true, dataset.tokenizer.model_type=word): export it without --format onnx"
-        )
     # Graphs have a fixed number of operations.
     for option, chosen, has_loop in (
         ("attention", config.attention.name, attention.data_dependent_loop),
@@ -69,6 +64,15 @@ def require_exportable(model: Seq2Seq, config: Config, dtype: Form) -> None:
         raise UserError(
             f"--format onnx needs a model of sources of {max(LENGTHS)} tokens or more, and this one's have at most "
             f"{model.max_source_length}: export it without --format onnx"
+        )
+
+
+def require_known_words(model: Seq2Seq, target: Tokenizer) -> None:
+    """Raises UserError where a model copies words that its vocabulary lacks, whose ids graphs do not have."""
+    if model.copies and target.of_words:
+        raise UserError(
+            "--format onnx is of vocabularies whose pieces are all known, and this model copies words that its "
+            "vocabulary, of words, lacks (decoder.copy=true): export it without --format onnx"
         )
 
 

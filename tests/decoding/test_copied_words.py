@@ -13,7 +13,9 @@ from mt.data.split import NumberedPairs
 from mt.data.tokenizer import EOS, UNK, Tokenizer, TokenizerConfig, Tokenizers, train
 from mt.decoding.runs import torch_translator
 from mt.decoding.translator import Translator
+from mt.errors import UserError
 from mt.evaluation.likelihood import likelihoods
+from mt.metrics.sentence import SENTENCE_SCORES
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig, SearchConfig, WaitKConfig
 from tests.decoding.decoded import decode_ids
@@ -152,6 +154,37 @@ def test_names_that_training_had_not_are_copied(tokenizers: Tokenizers, configur
     rows = [row() for _ in range(40)]
     found = decode_ids(model.eval(), rows, GreedyConfig(), vocab_size=size, precision="fp32")
     assert sum(one[0].tokens == tuple(source) for one, source in zip(found, rows, strict=True)) >= 36
+
+
+@pytest.mark.parametrize("utility", ["chrf", "rougeL"])
+def test_a_utility_compares_the_words_of_the_source(utility: str, translator: Callable[..., Translator]) -> None:
+    search = BeamConfig(beam_size=6, n_best=6, max_length=6)
+    ours = translator("general", search=search)
+    score = SENTENCE_SCORES[utility]()
+    named = 0
+    chosen = ours.n_best(SOURCES, search=search.model_copy(update={"utility": utility}))
+    for best, candidates in zip(chosen, ours.n_best(SOURCES), strict=True):
+        texts = [one.text for one in candidates]
+        weights = np.exp([one.score * ((5 + len(one.ids)) / 6) ** search.length_penalty for one in candidates])
+        expected = score.matrix(texts, texts) @ (weights / weights.sum())
+        scores = {text: float(value) for text, value in zip(texts, expected, strict=True)}
+        assert [one.score for one in best] == pytest.approx([scores[one.text] for one in best], abs=1e-3)
+        named += any(token >= len(ours.tokenizers.target) for one in best for token in one.ids)
+    assert named > 1
+
+
+def test_graphs_of_a_copying_model_of_words_are_refused(translator: Callable[..., Translator]) -> None:
+    """By what the vocabulary is: options say nothing of a word model that was brought from elsewhere."""
+    pytest.importorskip("onnx")
+    from mt.export.graphs import require_known_words
+
+    ours = translator("general", search=GreedyConfig())
+    model = ours.model.as_online_model
+    assert model is not None
+    with pytest.raises(UserError, match=r"copies words that its vocabulary, of words, lacks .*without --format onnx"):
+        require_known_words(model, ours.tokenizers.target)
+    pieces = train(TokenizerConfig(model_type="char", vocab_size=40), TEXTS)
+    require_known_words(model, pieces)
 
 
 class Texts:
