@@ -95,6 +95,7 @@ class Seq2Seq(nn.Module):
         share = config.embedding.share
         if share:
             require_one_table(config, source_vocab_size, target_vocab_size)
+        # The parts, in the order of the source's way through them, each with the sizes that the one before gives.
         embedding = Embedding(config.embedding, target_vocab_size)
         self.frontend = build_frontend(
             config.frontend, lambda: embedding if share else Embedding(config.embedding, source_vocab_size)
@@ -110,9 +111,11 @@ class Seq2Seq(nn.Module):
                 "with decoder.init_hidden=zeros and attention.context=zeros nothing of the source reaches the decoder: "
                 "set decoder.init_hidden=final_state or attention.context=last"
             )
+        # What the loss has beside the cross entropy.
         self.ctc_weight = config.ctc_weight
         self.penalties = WeightPenalties(config.doubly_stochastic_weight, config.coverage_weight)
         self.ctc = CTC(value_size, target_vocab_size, transcript_vocab_size) if config.ctc_weight else None
+        # What searches and streams ask of a model follows from all of its parts.
         self.supports_hard = attention.supports_hard
         """Whether `hard=True` is defined; see `Attention`."""
         self.uses_source = attention.uses_source
@@ -128,6 +131,7 @@ class Seq2Seq(nn.Module):
         limits = [part.max_source_length for part in (self.encoder, attention) if part.max_source_length is not None]
         self.max_source_length = min(limits, default=None)
         """Most `encoded_lengths` that it is defined for; None for any number."""
+        # At last, since it is of the matrices of all parts.
         init_matrices(self, config.init_range)
 
     @property

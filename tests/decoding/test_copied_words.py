@@ -1,6 +1,7 @@
 """A vocabulary of words, whose unknown ones are copied by what they are (See et al. 2017, section 2.2)."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from mt.data.batches import collate
 from mt.data.fields import TEXT
 from mt.data.split import NumberedPairs
 from mt.data.tokenizer import EOS, UNK, Tokenizer, TokenizerConfig, Tokenizers, train
+from mt.decoding import runs
 from mt.decoding.runs import torch_translator
 from mt.decoding.translator import Translator
 from mt.errors import UserError
@@ -185,6 +187,20 @@ def test_graphs_of_a_copying_model_of_words_are_refused(translator: Callable[...
         require_known_words(model, ours.tokenizers.target)
     pieces = train(TokenizerConfig(model_type="char", vocab_size=40), TEXTS)
     require_known_words(model, pieces)
+
+
+def test_ensembles_of_some_that_copy_words_are_refused(
+    translator: Callable[..., Translator], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours = translator("general", search=GreedyConfig())
+    config = ours.config.model_copy(update={"decoder": ours.config.decoder.model_copy(update={"copy": False})})
+    plain = Seq2Seq(config, *ours.tokenizers.sizes)
+    loaded = {"copies": (ours.model, ours.tokenizers, ours.config), "plain": (plain, ours.tokenizers, config)}
+    monkeypatch.setattr(runs, "load_model", lambda path, checkpoint: loaded[path.name])
+    for names in (["copies", "plain"], ["plain", "copies"]):
+        with pytest.raises(UserError, match=r"some copy words .* lacks, .* with the same decoder.copy"):
+            runs.load_runs([*map(Path, names)], "best", "cpu", None)
+    runs.load_runs([Path("copies"), Path("copies")], "best", "cpu", None)
 
 
 class Texts:

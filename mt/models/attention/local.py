@@ -51,17 +51,20 @@ class LocalM(SoftmaxAttention):
         steps = state[0]
         visible = memory.visible(steps[:, None])
         centres = self._centres(queries, visible.sum(-1), steps[:, None])
+        # [B, W]: the window's positions, of which those outside the source, or not visible yet, get no weight.
         around = torch.arange(-self.window, self.window + 1, device=query.device)
         positions = centres[:, 0].floor().long()[:, None] + around
         inside = (positions >= 0) & (positions < memory.mask.shape[1])
         positions = positions.clamp(0, memory.mask.shape[1] - 1)
         inside &= visible[:, 0].gather(1, positions)
+        # [B, W, K] and [B, W, V]
         keys, values = (
             part.gather(1, positions[..., None].expand(-1, -1, part.shape[-1]))
             for part in (memory.keys[0], memory.values)
         )
         weights = self._weights(self.energy(queries, keys), inside[:, None])
         weights = weights * self._shape(positions[:, None] - centres[..., None])
+        # [B, S]: the same weights where the source has these positions, as `forward` gives them.
         everywhere = weights.new_zeros(memory.mask.shape).scatter_add(1, positions, weights[:, 0])
         output = AttentionOutput(weights.to(values.dtype) @ values, everywhere[:, None])
         return output.only_step((steps + 1,))
