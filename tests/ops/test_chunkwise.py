@@ -1,4 +1,4 @@
-"""Against equation 13 in float64."""
+"""Against equation 13 in float64, and independently of it against one softmax for each stop in plain Python."""
 
 import math
 
@@ -20,6 +20,18 @@ def alphas(kind: str, shape: tuple[int, int], seed: int) -> Tensor:
     if kind == "everywhere":
         return torch.full(shape, 1 / shape[-1])
     return uniform * (0.9 / uniform.sum(-1, keepdim=True) if kind == "any" else 0.0)
+
+
+def by_hand(alpha: list[float], energy: list[float], chunk_size: int) -> list[float]:
+    beta = [0.0] * len(alpha)
+    for stop, probability in enumerate(alpha):
+        window = [j for j in range(stop - chunk_size + 1, stop + 1) if j >= 0 and energy[j] > -math.inf]
+        if window:
+            largest = max(energy[j] for j in window)
+            total = math.fsum(math.exp(energy[j] - largest) for j in window)
+            for j in window:
+                beta[j] += probability * math.exp(energy[j] - largest) / total
+    return beta
 
 
 def require_equation(assert_agree, alpha: Tensor, energy: Tensor, chunk_size: int) -> None:
@@ -50,6 +62,27 @@ def test_equals_the_equation(
 ):
     shape = (1, positions)
     require_equation(assert_agree, alphas(kind, shape, seed), energies(size, shape, seed), chunk_size)
+
+
+@given(
+    kind=st.sampled_from(KINDS),
+    size=st.sampled_from([1.0, 50.0, 1000.0]),
+    positions=st.integers(1, 60),
+    extra=st.integers(-60, 3),
+    padded=st.integers(0, 20),
+    seed=st.integers(0, 2**31),
+)
+@settings(max_examples=80, deadline=None)
+def test_equals_one_softmax_for_each_stop(
+    energies, kind: str, size: float, positions: int, extra: int, padded: int, seed: int
+):
+    chunk_size = max(1, positions + extra)
+    alpha = alphas(kind, (2, positions), seed)
+    energy = energies(size, (2, positions), seed)
+    energy[:, positions - min(padded, positions - 1) :] = -math.inf
+    for ours, a, u in zip(chunkwise_attention(alpha, energy, chunk_size), alpha, energy, strict=True):
+        truth = torch.tensor(by_hand(a.double().tolist(), u.double().tolist(), chunk_size), dtype=torch.float64)
+        torch.testing.assert_close(ours.double(), truth, atol=1e-6, rtol=0)
 
 
 @pytest.mark.parametrize("chunk_size", [1, 8])
