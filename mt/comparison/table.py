@@ -167,6 +167,7 @@ def compare(runs: Sequence[FinishedRun], references: References, baseline: str |
                 f"{run.folder}/hypotheses/{split}.txt has {len(run.hypotheses)} lines but the {split} split has "
                 f"{len(references)}: one of them has changed since, so restore it"
             )
+    # The baseline comes first: significance is against the first system.
     run_names = names(runs)
     chosen = choose(runs, run_names, baseline) if baseline else 0
     systems = {run_names[i]: runs[i].hypotheses for i in sorted(range(len(runs)), key=lambda i: i != chosen)}

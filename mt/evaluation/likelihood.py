@@ -57,6 +57,7 @@ def likelihoods(
     search = translator.config.search
     exponent = getattr(search, "length_penalty", 0.0) if length_penalty is None else length_penalty
     sources, targets = as_list(sources)[0], list[Any](as_list(cast(Iterable[Any], targets))[0])
+    # All is refused that can be before anything is computed; ids given as they are have no text to measure.
     if len(sources) != len(targets):
         raise UserError(f"each source has a target: {len(sources)} sources and {len(targets)} targets were given")
     if translator.field.written:
@@ -64,11 +65,13 @@ def likelihoods(
     require_texts((target for target in targets if not isinstance(target, list | tuple | np.ndarray)), "target")
     texts = [*(sources if translator.field.written else []), *targets]
     translator.refuse_long(text for text in texts if isinstance(text, str))
+    # Targets have the ids of their own sources' unknown words, which a model of words may copy.
     rows = translator.encoded(sources)
     pairs = zip(sources, targets, strict=True)
     ids = [translator.target_ids([text], [one])[0] if isinstance(text, str) else list(text) for one, text in pairs]
     require_compatible(search, translator.model)
     hard = reads_hard(search, translator.model)
+    # Batches come sorted by length, and their rows are padded: each result is put where its pair was.
     likelihood_of: dict[int, Likelihood] = {}
     network = translator.network.in_torch()
     batches = forced_rows(network, rows, ids, hard=hard, wait_k=wait_k_of(search), max_tokens=search.batch_tokens)

@@ -132,6 +132,7 @@ def evaluate(
     """
     sources = split.column("source")[:limit]
     references = split.column("references")[:limit]
+    # Rows as the corpus has them are what the model was trained on; texts name the words of links.
     encoded = [source for source, _ in translator.pairs(split).ids(np.arange(len(sources)))]
     began = time.perf_counter()
     texts = [translator.config.dataset.located(source) for source in sources]
@@ -139,6 +140,7 @@ def evaluate(
     if unknown_words is not None:
         translations = [unknown_words.replaced(*pair) for pair in zip(translations, sources, strict=True)]
     seconds = time.perf_counter() - began
+    # Scores of texts, then what else is told of them, then latency where there are delays.
     scores: dict[str, Score] = {}
     hypotheses = [translation.text for translation in translations]
     for metric in metrics_of(translator.config.dataset, lowercase=translator.tokenizers.target.lowercases):
