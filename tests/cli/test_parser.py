@@ -8,7 +8,7 @@ import pytest
 import mt
 from mt.cli.parser import Parser, whole_number
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture

@@ -365,7 +365,7 @@ def test_a_split_that_two_options_name_differently_is_refused(tmp_path: Path, fi
         r"\(train\.jsonl\): set dataset\.splits\.train=validated for the one"
     )
     with pytest.raises(UserError, match=sentence):
-        open_source(DatasetConfig(folder=str(tmp_path), hub=hub, source="en", target="de")).splits["train"].size()
+        open_source(DatasetConfig(folder=str(tmp_path), hub=hub, source="en", target="de")).splits["train"].read()
 
 
 def test_a_changed_file_with_its_old_time_gives_its_new_text(tmp_path: Path, read) -> None:
