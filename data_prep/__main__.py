@@ -18,6 +18,7 @@ def main(composed: dict[str, Any], overrides: list[str], presets: Sequence[str] 
     from mt.errors import UserError, visible
 
     config = parse(composed["dataset"], DatasetConfig, "dataset")
+    # A dry run only reports on the dataset, and writes no corpus.
     if composed["dry_run"]:
         if composed["part"] is not None:
             raise UserError(f"dry_run=true looks at the whole dataset: leave out part={composed['part']}")
@@ -25,6 +26,7 @@ def main(composed: dict[str, Any], overrides: list[str], presets: Sequence[str] 
             for line in preview(config):
                 say(visible(line))
         return
+    # Otherwise the corpus is made, or one part of it, as several machines do together.
     part = None if composed["part"] is None else parse_part(composed["part"])
     folder = prepare(config, Path(composed["corpora"]), part=part, runner=composed["runner"])
     say(f"part {part} of {folder}" if isinstance(part, Part) else str(folder))

@@ -83,6 +83,7 @@ def require_parts(folder: Path, settings: Mapping[str, Any]) -> Path:
     work = work_folder_of(folder)
     if (work / SETTINGS).is_file():
         return work
+    # Parts of other settings or other text lie in another folder: the user is told of the difference.
     name = folder.name.rpartition("-")[0]
     others = [path.parent for path in folder.parent.glob(f".{name}-*.partial/{SETTINGS}")]
     if not others:
@@ -129,16 +130,19 @@ def _shown(path: Path, row: int) -> tuple[None, str, str]:
 
 def _require_all(found: Sequence[Shard | None], encoder: Encoder) -> None:
     """Raises UserError, naming the parts that must be run, where a shard is missing, or does not belong."""
+    # A shard is wrong where it is absent, or was made with another vocabulary than this one.
     absent = [number for number, shard in enumerate(found) if shard is None]
     foreign = [shard.number for shard in found if shard and shard.made_with != encoder.made_with]
     if not foreign and not absent:
         return
+    # The most common division into parts is taken for the intended one, to name parts to run again.
     counts = [shard.part[1] for shard in found if shard]
     of = max(counts, key=counts.count, default=0)
     wrong = {*(foreign or absent)}
     parts = [part for part in map(Part, range(1, of + 1), [of] * of) if wrong & {*part.of_count(len(found))}]
     named = ", ".join(map(str, parts[:_NAMED])) + (f" and {len(parts) - _NAMED} more" if len(parts) > _NAMED else "")
     work = encoder.folder.parent
+    # Foreign shards come first, since running the missing parts would not mend them.
     if foreign:
         raise UserError(
             f"part {named} in {work} is from other settings or another vocabulary than the rest: run "

@@ -120,12 +120,14 @@ def _by_ray(function: Callable[..., Result], tasks: Iterable[tuple[Any, ...]], w
     require("ray")
     import ray
 
+    # A Ray that runs already is used as it is, and left running afterwards.
     began = not ray.is_initialized()
     if began:
         ray.init(num_cpus=workers if "RAY_ADDRESS" not in os.environ else None, log_to_driver=False)
     try:
         most = workers or int(ray.cluster_resources().get("CPU", 1))
         remote = ray.remote(function)
+        # Few tasks wait at a time, so that memory stays bounded; results come in the order of the tasks.
         waiting: deque[Any] = deque()
         for task in tasks:
             waiting.append(remote.remote(*task))
@@ -133,6 +135,7 @@ def _by_ray(function: Callable[..., Result], tasks: Iterable[tuple[Any, ...]], w
                 yield ray.get(waiting.popleft())
         while waiting:
             yield ray.get(waiting.popleft())
+    # Errors are raised as a pool of processes raises them, so that callers need to know only one kind.
     except ray.exceptions.RayTaskError as error:
         raise error.cause from None
     except (ray.exceptions.WorkerCrashedError, ray.exceptions.OutOfMemoryError) as error:

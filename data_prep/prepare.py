@@ -135,10 +135,12 @@ def _merge(preparation: Preparation, work: Path, evaluation: dict[str, list[Exam
     config = preparation.config
     encoder = preparation.encoder(work)
     raw_shards = preparation.ingested(work)
+    # Shards of all parts are gathered first, so that a missing one is refused before anything is written.
     made = work / _CORPUS
     all_shards = finished_shards(encoder, len(raw_shards), made / "train")
     tokenizers = Tokenizers.load(work / TOKENIZERS)
     summary = Summary(evaluation, Counts.of(all_shards), tokenizers, {"train": unwritten_of(all_shards)})
+    # Dev and test are small, so each is written as one shard.
     for split in corpus.SPLITS:
         (made / split).mkdir(parents=True, exist_ok=True)
     for split, examples in evaluation.items():
@@ -146,16 +148,19 @@ def _merge(preparation: Preparation, work: Path, evaluation: dict[str, list[Exam
         table = writer.text_table(examples)
         summary.unwritten[split] = writer.write_shard(path, table, tokenizers, encoder.reader)
         writer.finish_split(made / split, [path.name], encoder.reader.field, transcribed=encoder.transcribed)
+    # Training shards are moved into the corpus without duplicates, and the digests of their files are kept.
     with Bar("merge train", len(all_shards), "shards", shown=preparation.progress) as bar:
         digests = {}
         written = write(all_shards, encoder, made / "train", summary.train, config.workers, preparation.runner)
         for path, digest in written:
             digests[path] = digest
             bar.update()
+    # A corpus without training pairs is refused; of others the user reads what cleaning dropped.
     require_pairs(summary.train)
     if preparation.progress:
         for line in (*preparation.source.notes(), *report(config, summary)):
             say(visible(line))
+    # The finished corpus takes its place as a whole, and only then is the work folder removed.
     writer.finish(made, preparation.folder, tokenizers, _meta(preparation, summary), digests)
     shutil.rmtree(work)
 

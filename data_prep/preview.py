@@ -40,11 +40,13 @@ def preview(config: DatasetConfig) -> Iterator[str]:
     Raises:
         UserError: as `data_prep.prepare.prepare`.
     """
+    # Dev and test are read first, so that mistakes in them show before the long work on train.
     preparation = Preparation.of(config, Path(), progress=True, runner="processes")
     evaluation = read_evaluation(config, preparation.source)
     written = build_field(config.field).written
     try:
         with tempfile.TemporaryDirectory() as folder, origin_named(config):
+            # Cleaning needs no tokenizers, and the vocabulary is learnt from a sample as in a preparation.
             encoder = replace(preparation.encoder(Path(folder)), tokenizers=None)
             raw_shards = preparation.ingested(Path(folder))
             sample = vocabulary.sample(raw_shards, config, encoder.reader)
@@ -60,12 +62,14 @@ def preview(config: DatasetConfig) -> Iterator[str]:
             f"the training text does not fit into the temporary folder ({error.strerror or error}): set TMPDIR to a "
             "larger one, or look at the first pairs with dataset.limit=100000"
         ) from error
+    # Lengths are measured on a part of the sample, spread evenly over it, to save time.
     yield from preparation.source.notes()
     sample = sample[:: -(-len(sample) // _MEASURED)]
     yield from report(config, summary)
     yield from _dropped(summary)
     yield from _lengths(summary, sample, written)
     yield from _unknown(summary, written)
+    # A few pairs are shown in pieces, so that the user can judge the tokenizers by eye.
     yield "tokenised training pairs:"
     for example in sample[:: max(1, len(sample) // _SHOWN)][:_SHOWN]:
         yield f"  source  {' '.join(tokenizers.source.split(example.source)) if written else example.source}"

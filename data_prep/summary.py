@@ -122,17 +122,20 @@ def _unwritten(config: DatasetConfig, summary: Summary) -> Iterator[str]:
 
 def _remedy(config: DatasetConfig, side: Literal["source", "target"]) -> str:
     tokenizer = config.tokenizer.side(side)
+    # A model that the user gives is not trained here, so only the user can change it.
     if tokenizer.model_file:
         return (
             f"  {tokenizer.model_file} normalises such text or lacks its characters: train the model with "
             "normalization_rule_name=identity and byte_fallback=true, or leave out dataset.tokenizer.model_file"
         )
+    # Each kind of vocabulary has its own option that lets more characters in.
     if tokenizer.model_type == "word":
         return "  words beyond the vocabulary are unknown: raise dataset.tokenizer.vocab_size, or set model_type=bpe"
     if tokenizer.model_type == "char":
         return "  to keep more characters raise dataset.tokenizer.vocab_size, or dataset.tokenizer.character_coverage"
     if tokenizer.character_coverage < 1:
         return "  to keep all characters of the training text set dataset.tokenizer.character_coverage=1.0"
+    # With full coverage the characters were simply not in the sample.
     return (
         "  the text that the vocabulary was learnt from has no such characters: raise dataset.tokenizer.sample, add "
         "text that has them, or give a SentencePiece model with byte_fallback=true as dataset.tokenizer.model_file; a "

@@ -49,8 +49,10 @@ def sample(raw_shards: Sequence[RawShard], config: DatasetConfig, reader: Reader
 
     Raises UserError where there are none.
     """
+    # The rows are spread over the whole text, since its beginning may not be typical.
     total = sum(raw.rows for raw in raw_shards)
     runs = [*drawn(total, config.tokenizer.sample)]
+    # Shards are cleaned in parallel, and come in order, so that the vocabulary is always the same.
     tasks = ((raw, within, config.cleaning, reader) for raw, within in _by_shard(raw_shards, runs))
     examples: list[Example] = []
     dropped: Counter[str] = Counter()
@@ -60,12 +62,14 @@ def sample(raw_shards: Sequence[RawShard], config: DatasetConfig, reader: Reader
         examples += (Example(a, b, links, transcript=words) for a, b, links, words in zip(*columns, strict=True))
         dropped.update(reasons)
         count += size
+    # Without any pairs no vocabulary can be learnt: the reasons say what to loosen.
     if not examples:
         whole = sum(map(len, runs)) == total
         raise UserError(
             f"cleaning dropped all {count:,} {'training pairs' if whole else 'pairs of a sample'} ({listed(dropped)}): "
             "check that the two sides are what you meant, or loosen dataset.cleaning"
         )
+    # Of equal pairs the first one stays, as in the corpus.
     if config.cleaning.drop_duplicates:
         first: dict[tuple[str, str], Example] = {}
         for example in examples:

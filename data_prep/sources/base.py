@@ -201,6 +201,7 @@ def cut(source: Source, sizes: Mapping[str, int], longest: int, *, by_source: bo
     whole = source.splits["train"]
     key, hashed = (key_of_source, "name") if by_source else (key_of_pair, "pair")
 
+    # The pass over the text is made once, when dev, test or train is first read.
     @functools.cache
     def chosen() -> Chosen:
         return _choose(whole.read, sizes, longest, key)
@@ -208,6 +209,7 @@ def cut(source: Source, sizes: Mapping[str, int], longest: int, *, by_source: bo
     def part(split: str) -> RawSplit:
         return from_list(lambda: [example for _, example in chosen()[split]], whole.sides, whole.columns)
 
+    # Train keeps all pairs but the chosen ones, which are recognised by their keys.
     def rest() -> Iterator[Example]:
         taken = {number for pairs in chosen().values() for number, _ in pairs}
         return (example for example in whole.read() if key(example) not in taken)
@@ -216,6 +218,7 @@ def cut(source: Source, sizes: Mapping[str, int], longest: int, *, by_source: bo
         counts = " and ".join(f"{len(pairs):,} for {split}" for split, pairs in chosen().items())
         return [*source.notes(), f"cut from train by a hash of each {hashed}: {counts}"]
 
+    # The new source differs from the old in its splits and notes alone.
     train = replace(whole, read=rest)
     return replace(
         source, splits={**source.splits, "train": train, **{split: part(split) for split in sizes}}, notes=notes

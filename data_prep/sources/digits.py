@@ -44,10 +44,12 @@ def digit_strings(config: DatasetConfig) -> Source:
     `120-540 750-1010`."""
     folder = Path(config.folder or "")
     options = config.digits or DigitsConfig()
+    # Recordings are divided before strings are drawn, so that no recording is in two splits.
     recordings = _recordings(folder, build_field(config.field).endings)
     by_split = _shared_out(recordings, options, folder)
     strings = _Strings(folder, options, config.field, by_split)
 
+    # Strings are drawn once, when a split is first read, and kept for the others.
     @functools.cache
     def examples() -> dict[str, list[Example]]:
         return {split: list(strings.drawn(split)) for split in SPLITS}
@@ -60,6 +62,7 @@ def digit_strings(config: DatasetConfig) -> Source:
         counts = (f"{len(by_split[split]):,} for {split}" for split in SPLITS)
         return [f"recordings of single digits, none of which two splits share: {', '.join(counts)}"]
 
+    # The identity covers the recordings alone, since the strings follow from them and the options.
     return Source(
         splits={split: part(split) for split in SPLITS},
         identity=lambda: "digits " + digest((recording.path, folder / recording.path) for recording in recordings),
@@ -92,6 +95,7 @@ class _Strings:
 
     def _once(self, split: str, rng: Random) -> list[list[Recording]]:
         """Draws strings that use each recording at most once; what is too little for another string is left out."""
+        # Strings are drawn speaker by speaker, so that one voice says the whole of each.
         fewest, most = self._options.lengths
         strings = []
         for speaker in sorted({recording.speaker for recording in self._recordings[split]}):
@@ -102,6 +106,7 @@ class _Strings:
                 count = 1 if single else min(rng.randint(fewest, most), len(unused))
                 strings.append(unused[:count])
                 del unused[:count]
+        # Too few recordings of every speaker leave no string: the user must choose shorter ones.
         if not strings:
             raise UserError(
                 f"no speaker has the {fewest} recordings for {split} of which dataset.digits.lengths makes a string: "
@@ -175,12 +180,14 @@ def _recordings(folder: Path, endings: Collection[str]) -> list[Recording]:
 
 def _shared_out(recordings: list[Recording], options: DigitsConfig, folder: Path) -> dict[str, list[Recording]]:
     """Returns the recordings of each split. Raises UserError where one has none."""
+    # The speaker that is held out must be one of the folder's.
     held_out = options.held_out
     speakers = sorted({recording.speaker for recording in recordings})
     if held_out is not None and held_out not in speakers:
         raise UserError(
             f"{folder} has no speaker {held_out}: {nearest(held_out, speakers)}; set dataset.digits.held_out"
         )
+    # A speaker that is held out is the whole test split; otherwise each speaker gives some recordings to it.
     tested = options.test_recordings if held_out is None else 0
     by_split: dict[str, list[Recording]] = {split: [] for split in SPLITS}
     seen: dict[tuple[int, str], int] = {}
@@ -191,6 +198,7 @@ def _shared_out(recordings: list[Recording], options: DigitsConfig, folder: Path
         place = seen[recording.digit, recording.speaker] = seen.get((recording.digit, recording.speaker), -1) + 1
         split = "test" if place < tested else "dev" if place < tested + options.dev_recordings else "train"
         by_split[split].append(recording)
+    # A split without recordings cannot be trained or tested on, so it is refused here.
     for split, chosen in by_split.items():
         if not chosen:
             raise UserError(

@@ -239,10 +239,12 @@ class Repository:
         from huggingface_hub import snapshot_download
 
         say(f"asking the Hugging Face hub for {self._hub.id}; dataset.folder=DIR reads a copy", sys.stderr)
+        # Subsets are tried in turn, since a pair of languages may be named in either order.
         subsets = self._subsets() or [""]
         endings = [f"*{ending}{more}" for ending in TABLES for more in ("", *COMPRESSED)]
         for subset in subsets:
             patterns = [f"{subset}/{ending}" if subset else ending for ending in endings]
+            # Only tables and the card are downloaded, since repositories can hold much else.
             with self._refused():
                 folder = Path(
                     snapshot_download(

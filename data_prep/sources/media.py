@@ -36,6 +36,7 @@ def media_files(config: DatasetConfig, manifest: Source) -> Source:
     """
     folder = config.media
 
+    # The manifest is read once, when a split or its files are first needed.
     @functools.cache
     def examples() -> dict[str, list[Example]]:
         """Reads names and texts alone, which are small beside what they name."""
@@ -49,6 +50,7 @@ def media_files(config: DatasetConfig, manifest: Source) -> Source:
         sides = f"{folder}, {split}, file", f"{folder}, {split}, text of file"
         return from_list(lambda: examples()[split], sides, manifest.splits[split].columns)
 
+    # Sounds and pictures are files of their own or cells of tables: both belong to the identity of the data.
     @functools.cache
     def paths() -> dict[str, Path]:
         """Returns what the examples are read from."""
@@ -58,6 +60,7 @@ def media_files(config: DatasetConfig, manifest: Source) -> Source:
         files = {source: _path(folder, source) for source, row in rows.items() if row is None}
         return files | _embedded(config, tables)
 
+    # Manifest and files make the identity together, so that a change in either is noticed.
     return Source(
         splits={split: part(split) for split in config.uncut},
         identity=lambda: f"{manifest.identity()} {digest(sorted(paths().items()))}",

@@ -140,9 +140,11 @@ class _Parser:
         if name == "tu":
             self._unit = {}
             self._line = self._expat.CurrentLineNumber
+        # A variant names its language in an attribute, of which versions of the format have two spellings.
         elif name == "tuv":
             self._full = False
             self._language = normalised(attributes.get("xml:lang", attributes.get("lang", "")))
+        # A variant has one segment of text, so a second would be lost and is refused.
         elif name == "seg":
             if self._full:
                 raise UserError(
@@ -151,6 +153,7 @@ class _Parser:
                 )
             self._segment = Segment()
             self._full = True
+        # Elements inside a segment are markup, and the segment decides what text they leave.
         elif self._segment is not None:
             self._segment.begin(name, attributes)
 

@@ -58,18 +58,21 @@ def split_names(names: Sequence[str]) -> set[str]:
 def card_patterns(card: Mapping[str, Any], config: str | None, source: str, target: str) -> dict[str, list[str]]:
     """Returns the patterns of files that a repository's card has for each split of a subset: its own, the one that is
     marked as the default, or the only one."""
+    # The subset is the one of this pair of languages, in either order, the default, or the only one.
     subsets = [one for one in card.get("configs") or () if isinstance(one, dict) and one.get("data_files")]
     wanted = set(pair_names(config, source, target))
     chosen = [one for one in subsets if one.get("config_name") in wanted]
     chosen = chosen or [one for one in subsets if one.get("default")] or (subsets if len(subsets) == 1 else [])
     if not chosen:
         return {}
+    # A card may give one path, a list, or a list for each split: all become entries of splits.
     root = str(chosen[0].get("data_dir") or "").strip("/")
     files = chosen[0]["data_files"]
     entries = files if isinstance(files, list) else [{"split": "train", "path": files}]
     patterns: dict[str, list[str]] = {}
     for entry in entries:
         plain = entry if isinstance(entry, dict) else {"split": "train", "path": entry}
+        # Paths are relative to the subset's folder, and are made relative to the repository.
         paths = plain.get("path") or []
         for path in [paths] if isinstance(paths, str) else paths:
             whole = f"{root}/{path}" if root else str(path)

@@ -102,9 +102,11 @@ class FieldsFile(TableFile):
         start, names, rows = self._head()
         if not names:
             return
+        # Columns are found by name in the first row, each exactly once.
         require_sides(self._columns, names, f"{self._path}, line {start}", _ADVICE)
         require_once(self._columns, names, f"{self._path}, line {start}")
         source, target, *more = (names.index(column) for column in self._columns if column in names)
+        # Rows of another width are refused, since their fields might be of the wrong columns; blank ones are skipped.
         width = len(names)
         for number, fields in rows:
             if len(fields) == width:

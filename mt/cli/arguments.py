@@ -166,6 +166,7 @@ def chosen_search(options: argparse.Namespace, config: SearchConfig) -> SearchCo
     Raises UserError where they do not go together, or not with the search: none is accepted and ignored.
     """
     typed = vars(options)
+    # Only what is typed counts, so that the run's own search fills in the rest.
     chosen = {
         option: typed[name]
         for option, flag in FLAGS.items()
@@ -173,6 +174,7 @@ def chosen_search(options: argparse.Namespace, config: SearchConfig) -> SearchCo
     }
     chosen |= {key.removeprefix("search."): _value(text) for key, text in options.assignments.items()}
     kind = chosen.get("name", config.name)
+    # An option that the chosen search lacks is refused, since it would have no effect.
     for option in chosen:
         fits = [name for name, search in SEARCHES.items() if option in search.model_fields]
         if not fits:
@@ -185,6 +187,7 @@ def chosen_search(options: argparse.Namespace, config: SearchConfig) -> SearchCo
                 f"{flag} is an option of --search {' or '.join(fits)}, and not of {where}: add --search {fits[-1]}, or "
                 "leave it out"
             )
+    # Values out of bounds are named by their flags, which is what the user typed.
     with in_flags():
         return revised_search(config, chosen)
 

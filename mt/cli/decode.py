@@ -202,6 +202,7 @@ def align(arguments: Sequence[str] | None = None) -> None:
 
         paths = [path for path in (options.source, options.target, options.gold) if path]
         sources, targets, *gold = read_parallel(paths, "pair")
+        # Gold links are checked before the model is loaded, so that a mistake in them shows at once.
         gold_links = []
         if gold:
             name = str(options.gold)
@@ -217,6 +218,7 @@ def align(arguments: Sequence[str] | None = None) -> None:
             require_compatible(search, translator.model)
             hard = reads_hard(search, translator.model)
         pairs = translator.align(sources, targets, hard=hard)
+        # The links go to standard output alone, so that a file of them can be made; the score goes beside it.
         links = [pair.links for pair in pairs]
         print("\n".join(map(to_pharaoh, links)), flush=True)
         if gold:

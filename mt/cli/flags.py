@@ -22,6 +22,7 @@ def read_flags(words: Sequence[str]) -> argparse.Namespace:
     parser = Parser("Hydra", parents=[get_args_parser()])
     parser.add_argument("--explain", metavar="KEY", help="say where the value of an option comes from")
     options = parser.parse_args(words)
+    # Some flags of Hydra are unsafe or have no effect alone: each is refused before anything runs.
     if options.experimental_rerun is not None:
         raise UserError(
             "--experimental-rerun reads a pickle, which runs the code of whoever wrote it: write the options again, or "
@@ -30,9 +31,11 @@ def read_flags(words: Sequence[str]) -> argparse.Namespace:
     for flag in ("resolve", "package"):
         if getattr(options, flag) and not (options.cfg or options.info):
             raise UserError(f"--{flag} is about what --cfg shows: add --cfg job, or leave it out")
+    # Each of these flags ends the command by itself, so only one can be obeyed.
     actions = typed_flags(options, _ACTIONS)
     if len(actions) > 1:
         raise UserError(f"{' and '.join(actions)} do not go together: give one of them")
+    # Folders must be there, and another configuration cannot take the place of ours.
     for flag, folder in (("dir", options.config_dir), ("path", options.config_path)):
         if folder is not None and not Path(folder).is_dir():
             raise UserError(f"--config-{flag} {shown(folder)} is no folder: give one of configuration files")
@@ -44,6 +47,7 @@ def read_flags(words: Sequence[str]) -> argparse.Namespace:
             f"--config-{flag} {shown(value)} is no configuration file of ours or of yours: leave it out; --config-dir "
             "DIR adds choices, and a YAML file of options stands by itself"
         )
+    # A completion is installed or asked for one shell at a time.
     if options.shell_completion:
         shells = [line for line in options.overrides if line.startswith(_COMPLETIONS)]
         if len(shells) != 1 or (shells[0].startswith("query=") and "COMP_LINE" not in os.environ):

@@ -50,19 +50,23 @@ def explanation(name: str, typed: Sequence[str], roots: Sequence[Path], *, key: 
 
     key: the dotted name of an option, or a group. Raises UserError where there is none of this name.
     """
+    # The configuration is composed as a run would compose it, so that the value is the one in force.
     composed = _composed(name, [*typed, *presets.removed], roots)
     chosen = composed.pop("hydra")["runtime"]["choices"]
     options = {**dict(flat(composed)), **chosen}
     if key not in options:
         raise UserError(f"--explain {shown(key)} is no option here: {nearest(key, options)}")
+    # The innermost group that the option lies in tells which file has its default.
     names = key.split(".")
     inner = ["/".join(names[:count]) for count in range(len(names) - 1, 0, -1)]
     group = next((one for one in inner if one in chosen), "")
+    # An experiment changes options and choices, so its file may be the origin.
     experiment = chosen.get("experiment")
     of_experiment: Any = {}
     if experiment:
         of_experiment = OmegaConf.to_container(OmegaConf.load(_file("experiment", experiment, roots)), resolve=False)
     overridden = [str(one) for default in of_experiment.get("defaults", []) for one in default]
+    # What overrides the most is asked first: command line, experiment, preset, default.
     if any(line.lstrip("+").partition("=")[0] == key for line in typed):
         source = "the command line"
     elif key in dict(flat(of_experiment)) or f"override /{key}" in overridden:
@@ -71,6 +75,7 @@ def explanation(name: str, typed: Sequence[str], roots: Sequence[Path], *, key: 
         source = presets.options[key]
     else:
         source = f"the default, in conf/{f'{group}/{chosen[group]}' if group else name}.yaml"
+    # The comment beside the option in its file says what it is.
     note = _notes(names[0] if len(names) > 1 else "", _file("", name, roots), chosen, roots).get(key, "")
     return f"{key}={as_typed(options[key])}, from {source}{f': {note}' if note else ''}"
 

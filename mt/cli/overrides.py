@@ -54,8 +54,10 @@ def complaints_as_sentences() -> Iterator[None]:
 
 def _sentence(error: Exception) -> str:
     """Returns what the user is to read of an error."""
+    # An override that is not written by the grammar is shown as it was typed.
     if isinstance(error, OverrideParseException):
         return unreadable_sentence(error.override)
+    # An unknown option is answered by the choices that have it, or by the nearest known name.
     if isinstance(cause := error.__cause__, ConfigKeyError | ConfigAttributeError) and cause.full_key:
         parent, _, wrong = cause.full_key.rpartition(".")
         if parent and (elsewhere := choices_with_option(cause.full_key, [CONF])):
@@ -68,6 +70,7 @@ def _sentence(error: Exception) -> str:
         if known:
             return f"unknown option {shown(cause.full_key)}: {nearest(wrong, known - {wrong})}"
         return f"unknown option {shown(cause.full_key)}: {parent} has no options"
+    # The rest are values that do not fit, and names of configurations that are not there.
     if isinstance(error, OmegaConfBaseException) and error.full_key:
         return f"{error.full_key} cannot be read ({first_line(error)}): give it a plain value"
     if cause is not None and (merging := re.match("Error merging override (.*)", str(error))):

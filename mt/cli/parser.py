@@ -106,14 +106,17 @@ class Parser(argparse.ArgumentParser):
 
     def _sentence(self, message: str) -> str:
         """Returns a complaint of argparse in our words; one that is not known here, in its own."""
+        # An argument that is missing is named together with a whole command that has it.
         if match := re.fullmatch(r"the following arguments are required: (.*)", message):
             return f"{' and '.join(match[1].split(', '))} missing: write {self._needed()}"
+        # Other complaints begin with the argument they are about, and the rest says what is wrong.
         match = re.fullmatch(r"argument (\S+): (.*)", message, re.DOTALL)
         if match is None:
             return shown(message, 1000)
         name = match[1].split("/")[0]
         complaint = match[2]
         action = next((one for one in self._actions if name in (*one.option_strings, one.metavar, one.dest)), None)
+        # Each kind of complaint has its sentence, which says what to write in place of what was typed.
         if re.match(r"expected .*argument", complaint) and action is not None:
             return f"{name} has no value: write {_written(action)}{f' ({action.help})' if action.help else ''}"
         if value := re.fullmatch(r"invalid choice: (.*) \(choose from .*\)", complaint, re.DOTALL):

@@ -44,9 +44,11 @@ def compare(arguments: Sequence[str] | None = None) -> None:
     add_plot_options(parser, words=False)
     options = parser.parse_args(arguments)
     with reported():
+        # Scores can be compared only where all runs were tested on the same text.
         runs = find(options.runs)
         sources, references = _test_text(runs, options.corpora)
         comparison = table_of(runs, references, options.baseline)
+        # Limits of the metrics are said before the table, so that nobody reads it without them.
         for note in notes(shared_metrics(runs), references):
             say(f"note: {note}", sys.stderr)
         write(
@@ -59,6 +61,7 @@ def _test_text(runs: Sequence[FinishedRun], corpora: Path) -> tuple[list[str], l
     """Returns sources and references of the test split that all runs share, and were scored on. Raises UserError where
     they do not, or it has changed since."""
     splits = {}
+    # Each data set is prepared once, however many runs have it, and its text must be that of the first.
     for run in runs:
         if run.config.dataset not in splits:
             tokenizers = inherited_tokenizers(run.folder)
@@ -70,6 +73,7 @@ def _test_text(runs: Sequence[FinishedRun], corpora: Path) -> tuple[list[str], l
                 f"{runs[0].folder} and {run.folder} were tested on different text: compare runs of one test split"
             )
     sources, references, digests = splits[runs[0].config.dataset]
+    # The text may have changed since a run was scored; early runs have no record to tell.
     if unknown := [str(run.folder) for run in runs if not require_scored_on(run, digests)]:
         say(
             f"note: runs of earlier versions do not say whether their text is still this: {', '.join(unknown)}",
@@ -133,6 +137,7 @@ def export(arguments: Sequence[str] | None = None) -> None:
             dtype=FORM_OF[options.precision],
             licence=options.licence,
         )
+        # Sizes are listed, so that the user sees at once what the precision saves.
         sizes = files(options.out)
         for name, size in [*sizes, ("together", sum(size for _, size in sizes))]:
             say(f"  {visible(name):<28} {size:>14,} bytes")

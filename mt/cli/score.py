@@ -93,11 +93,13 @@ def chosen_metrics(options: argparse.Namespace, *, lead: bool = False) -> Sequen
         UserError: a value is none of those that there are, or an option is of a metric that is not chosen.
     """
     names = DEFAULTS[options.task] if options.metrics is None else options.metrics.split(",")
+    # Names are checked before any text is read, since scoring can take long.
     require_known(names, "--metrics")
     require_tokenizer(options.bleu_tokenizer, "--bleu-tokenizer")
     require_language(options.target_language, "--target-language")
     if options.rouge_tokenizer is not None:
         require_rouge_tokenizer(options.rouge_tokenizer, "--rouge-tokenizer")
+    # An option of a metric that is not chosen would have no effect, so it is refused.
     for metric, metric_options in OF_METRICS.items():
         needless = typed_flags(options, (name for name in metric_options if not (lead and name == "rouge_tokenizer")))
         if metric not in names and needless:
@@ -180,6 +182,7 @@ def _of_files(options: argparse.Namespace) -> dict[str, Score]:
 
 
 def _of_log(options: argparse.Namespace) -> dict[str, Score]:
+    # Options of other tasks are refused, and so are files beside the log, which holds all texts.
     _refuse(options, OF_RUNS, LIKELIHOOD)
     if options.texts or options.lead is not None or options.log is None:
         log = options.log or (options.texts or ["FILE"])[0]
@@ -187,11 +190,13 @@ def _of_log(options: argparse.Namespace) -> dict[str, Score]:
             f"--task {SIMULTANEOUS} takes a log, which holds the references: write --log {log}, without other files "
             "and --lead"
         )
+    # Subwords can be counted only by the model that made them.
     unit: LatencyUnit = options.latency_unit or "word"
     if (unit == "subword") != (options.spm_model is not None):
         raise UserError(
             "--latency-unit subword and --spm-model FILE go together: the model counts the references' subwords"
         )
+    # The log is read once the metrics are known to be possible.
     _refuse_pipes([options.log])
     names = chosen_metrics(options)
     return score_log(
@@ -209,9 +214,11 @@ def _likelihoods(options: argparse.Namespace) -> None:
     from mt.decoding.load import load
     from mt.evaluation.likelihood import likelihoods_of_lines, print_likelihoods
 
+    # Options of other tasks are refused, since they would have no effect.
     _refuse(options, OF_LOGS, SIMULTANEOUS)
     for flag in typed_flags(options, (*OF_TEXTS, "lead")):
         raise UserError(f"{flag} is about texts that are compared, which --task {LIKELIHOOD} does not: leave it out")
+    # Files without their flags are answered by the command as it should be written.
     if options.texts or None in (options.run, options.source, options.target):
         *runs, source, target = map(str, options.texts if len(options.texts) > 2 else ("RUN", "FILE", "FILE"))
         raise UserError(
@@ -220,6 +227,7 @@ def _likelihoods(options: argparse.Namespace) -> None:
         )
     if options.length_penalty is not None and not 0 <= options.length_penalty <= 100:
         raise UserError(f"--length-penalty {options.length_penalty} is not possible: give a number from 0 to 100")
+    # Texts are read before the model is loaded, so that a mistake in them shows at once.
     paths = (options.source, options.target)
     _refuse_pipes(paths)
     texts = read_parallel(paths, "pair")

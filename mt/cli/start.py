@@ -81,6 +81,7 @@ def with_earlier_model(composed: Mapping[str, Any], overrides: Sequence[str], ea
     plain = dict(composed)
     before = earlier.model_dump(mode="json")
     keys = {override.key_or_group for override in typed}
+    # Tokenizers and pretrained vectors come with the earlier run, so options of them cannot be obeyed.
     for key in sorted(keys - {_SAMPLE}):
         if key.startswith(_TOKENIZER):
             raise UserError(
@@ -90,8 +91,10 @@ def with_earlier_model(composed: Mapping[str, Any], overrides: Sequence[str], ea
         if key.startswith(_PRETRAINED):
             raise UserError(f"{key} cannot be chosen with init_from, whose vectors are taken: leave it out")
     plain["dataset"] = _with_tokenizer(plain["dataset"], before["dataset"])
+    # An experiment says what the whole model is, so nothing of the earlier one replaces it.
     if any(override.key_or_group == "experiment" and not override.is_delete() for override in typed):
         return plain
+    # Every other part is as it was, except for the single options that are typed.
     for part in ModelConfig.model_fields:
         of_part = [override for override in typed if _within(override, part)]
         if isinstance(plain[part], Mapping) and any("." not in override.key_or_group for override in of_part):

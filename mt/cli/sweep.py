@@ -43,16 +43,19 @@ class Job:
 
 def expand(overrides: Sequence[Override]) -> list[Job]:
     """Returns a job for every combination of the values of a sweep; the last option changes fastest."""
+    # Jobs are counted before any is made, since a few long lists multiply to millions.
     values = [_values(override) for override in overrides]
     if math.prod(map(len, values)) > MAX_JOBS:
         raise UserError(f"this sweep has more than {MAX_JOBS:,} jobs: give fewer values")
     jobs = []
+    # Options with several values tell the jobs apart, and will name their folders.
     for combination in itertools.product(*values):
         differs = {
             override.key_or_group: value
             for override, value, all_values in zip(overrides, combination, values, strict=True)
             if len(all_values) > 1
         }
+        # Options with one value are repeated in every job as they were typed.
         lines = [
             f"{override.get_key_element()}={value}" if override.is_sweep_override() else value
             for override, value in zip(overrides, combination, strict=True)

@@ -199,8 +199,10 @@ class Config(ModelConfig):
     @model_validator(mode="after")
     def _risk_is_of_a_trained_model(self) -> Self:
         risky = self.training.objective == "minimum_risk"
+        # Options of the risk would have no effect under another objective.
         if not risky and self.training.risk != RiskConfig():
             raise UserError("training.risk is of minimum risk training: set training.objective=minimum_risk, too")
+        # The objective needs a trained model whose translations have a probability: all that prevents it is refused.
         if risky and self.init_from is None:
             raise UserError(
                 "training.objective=minimum_risk compares what a model draws, and one that has learnt nothing draws "
