@@ -115,10 +115,7 @@ def separate_halves(tokens: Float[Tensor, "N T"]) -> Float[Tensor, "2*N T//2"]:
     return tokens.unflatten(1, (-1, 2)).movedim(2, 0).flatten(0, 1)
 
 
-# Cross entropy with label smoothing, summed over real tokens, without ever holding all logits.
-#
-# Logits are by far the largest tensor of a training step. They are made, turned into their own gradient and dropped
-# block by block, so that what is kept for the backward pass has the size of the readouts and of the output matrix.
+# The loss: the backward pass keeps tensors of the size of the readouts and of the output matrix alone.
 
 
 def token_losses(
