@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from tensorboard.summary.writer import event_file_writer
 
 from mt import checkpoint
 from mt.config import Config
@@ -34,6 +35,13 @@ WRITERS = [
 ]
 """What leaves something in a run's folder."""
 VARYING = ("seconds", "tokens_per_second", "peak_memory_mb", "wall")
+
+
+@pytest.fixture(autouse=True)
+def event_files_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """TensorBoard reads the files of a second by their names, which end in a counter: of two runs within one, number 10
+    would come before number 9."""
+    monkeypatch.setattr(event_file_writer, "_global_uid", event_file_writer.AtomicCounter(10**6))
 
 
 class Killed(BaseException):
