@@ -21,11 +21,8 @@ from typing import Literal, TextIO
 
 import regex
 
-from mt.cli.arguments import add_run_options, add_search_options, chosen_search, in_flags, load_translator
-from mt.cli.parser import Parser
+from mt.cli.decode import stream
 from mt.common.terminal import can_redraw, has_colour
-from mt.errors import reported
-from mt.search.config import online_search
 
 Event = tuple[Literal["read", "write"], str]
 """A source word that was read, or a target word that was written."""
@@ -183,17 +180,7 @@ def _drawn(letter: str) -> bool:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = Parser(__doc__)
-    add_run_options(parser)
-    add_search_options(parser)
-    parser.add_argument("--audio", metavar="FILE", help="the sound to read; -: raw samples from standard input")
-    options = parser.parse_args(arguments)
-    with reported(), in_flags():
-        from mt.decoding.streaming.live import translate_live
-
-        translator = load_translator(options)
-        search = chosen_search(options, online_search(translator.config.search))
-        translate_live(translator, search, options.audio, Show(sys.stdout))
+    stream(arguments, __doc__ or "", Show(sys.stdout))
 
 
 if __name__ == "__main__":

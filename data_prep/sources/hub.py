@@ -130,7 +130,8 @@ class Repository:
         """Returns the files of a split among these. Raises UserError where there are none, or where several may be."""
         whole, _, part = self._hub.splits[split].partition("[")
         given = () if part else (self._config.splits[split],)
-        inside = [name for name in names if is_inside(name, self._subset_of(names))]
+        subset = self._subset_of(names)
+        inside = [name for name in names if is_inside(name, subset)]
         # Both options may name a file; the hub's own words for splits are what repositories have by default.
         for own in given:
             if own != whole and whole not in (*ROLES, *SPLITS) and (found := exact_files(inside, own)):
@@ -224,7 +225,8 @@ class Repository:
         api = HfApi()
         with self._refused():
             names = api.list_repo_files(self._hub.id, repo_type="dataset", revision=self._hub.revision)
-        return [name for name in names if table_kind(name) and is_inside(name, self._subset_of(names))]
+        subset = self._subset_of(names)
+        return [name for name in names if table_kind(name) and is_inside(name, subset)]
 
     def _commit(self) -> str:
         if not self._streams:

@@ -4,7 +4,7 @@ function, which reads the command line and hands over to `mt.decoding` and `mt.e
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 from mt.cli.arguments import (
     add_plot_options,
@@ -24,6 +24,9 @@ from mt.errors import UserError, reported
 from mt.metrics.latency import LatencyUnit
 from mt.search.config import is_online, revised_search
 from mt.text_io import read_parallel
+
+if TYPE_CHECKING:
+    from mt.decoding.streaming.live import Writer
 
 TRANSLATE = """Translate a file or standard input, one text a line, to standard output.
 
@@ -95,8 +98,9 @@ it arrived; or -, raw samples from standard input: 16-bit little-endian integers
 """
 
 
-def stream(arguments: Sequence[str] | None = None) -> None:
-    parser = Parser(STREAM)
+def stream(arguments: Sequence[str] | None = None, description: str = STREAM, written: "Writer | None" = None) -> None:
+    """Translates while the source arrives. written: what writes, by default a line for each source."""
+    parser = Parser(description)
     add_run_options(parser)
     add_search_options(parser)
     parser.add_argument("--audio", metavar="FILE", help="the sound to read; -: raw samples from standard input")
@@ -107,7 +111,7 @@ def stream(arguments: Sequence[str] | None = None) -> None:
 
         translator = load_translator(options)
         search = chosen_search(options, online_search(translator.config.search))
-        translate_live(translator, search, options.audio)
+        translate_live(translator, search, options.audio, written)
 
 
 EVALUATE = """Decode and score a split of the corpus that a run was trained on.
