@@ -12,7 +12,7 @@ from mt.common.options import MAX_SIZE, Options, parse
 from mt.data.dataset import DatasetConfig
 from mt.errors import UserError, message_of
 from mt.search.config import SearchConfig
-from mt.search.constraints import Forbidden
+from mt.search.constraints import Forbidden, Wanted
 from mt.search.draws import Draws, non_finite_scores_error
 from mt.search.hypothesis import NEVER_CHOSEN
 from mt.search.stepper import Step
@@ -116,7 +116,14 @@ class OnnxStepper:
         self._state = [encoded[name] for name in states]
         self._read_states = [(index, name) for index, name in enumerate(states) if name in inputs]
 
-    def step(self, tokens: list[int], parents: list[int], count: int | Draws, forbidden: Forbidden | None) -> Step:
+    def step(
+        self,
+        tokens: list[int],
+        parents: list[int],
+        count: int | Draws,
+        forbidden: Forbidden | None,
+        wanted: Wanted | None = None,
+    ) -> Step:
         if parents != list(range(len(self._state[0]))):  # else each continues itself, as in greedy search
             rows = np.array(parents)
             self._state = [part.take(rows, 0) for part in self._state]
@@ -128,9 +135,10 @@ class OnnxStepper:
         first = rest.pop(0) if self._hard else None
         self._state = rest
         attended = Attended(weights, stops, first)
+        asked = None if wanted is None else log_probs[wanted]
         if isinstance(count, Draws):
-            return Step(*count.choose(log_probs, forbidden), attended)
-        return Step(*top_k(log_probs, count, forbidden), attended)
+            return Step(*count.choose(log_probs, forbidden), attended, asked)
+        return Step(*top_k(log_probs, count, forbidden), attended, asked)
 
 
 def top_k(log_probs: np.ndarray, count: int, forbidden: Forbidden | None = None) -> tuple[np.ndarray, np.ndarray]:

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from mt.kernels.largest import largest
+from mt.search.constraints import Wanted
 from mt.search.draws import non_finite_scores_error
 from mt.search.hypothesis import NEVER_CHOSEN
 
@@ -27,6 +28,14 @@ def top_k(
         log_probs[rows, tokens] = -torch.inf
     best, tokens = best_tokens(log_probs, count)
     return _finite(best.numpy(), tokens.numpy()) if best.is_cpu else unpacked(packed(best, tokens).cpu().numpy())
+
+
+def values_of(log_probs: Tensor, wanted: Wanted | None) -> np.ndarray | None:
+    """Returns the log-probabilities of wanted tokens, on the host; None where none are wanted."""
+    if wanted is None:
+        return None
+    rows, tokens = (torch.from_numpy(part).to(log_probs.device) for part in wanted)
+    return log_probs[rows, tokens].cpu().numpy()
 
 
 def best_tokens(log_probs: Tensor, count: int) -> tuple[Tensor, Tensor]:

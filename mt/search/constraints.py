@@ -30,6 +30,15 @@ class Forbidden(NamedTuple):
         return np.concatenate((self.rows, unfinished)), tokens
 
 
+class Wanted(NamedTuple):
+    """Tokens that may follow N hypotheses, however improbable: a step says of each how probable it is."""
+
+    rows: np.ndarray
+    """[W] int64: hypotheses, rising."""
+    tokens: np.ndarray
+    """[W] int64: a token after each; none is PAD or BOS."""
+
+
 class Constraints(NamedTuple):
     """What every hypothesis must satisfy."""
 

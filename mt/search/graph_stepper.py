@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 
 from mt.kernels.cuda_graph import recorded
-from mt.search.best_tokens import best_tokens, packed, top_k, unpacked
-from mt.search.constraints import Forbidden
+from mt.search.best_tokens import best_tokens, packed, top_k, unpacked, values_of
+from mt.search.constraints import Forbidden, Wanted
 from mt.search.draws import Draws
 from mt.search.stepper import Step
 from mt.search.torch_stepper import Predict, TorchStepper
@@ -61,7 +61,14 @@ class GraphStepper(TorchStepper):
         self._replay: Callable[[], _Outputs]
 
     @torch.no_grad()
-    def step(self, tokens: list[int], parents: list[int], count: int | Draws, forbidden: Forbidden | None) -> Step:
+    def step(
+        self,
+        tokens: list[int],
+        parents: list[int],
+        count: int | Draws,
+        forbidden: Forbidden | None,
+        wanted: Wanted | None = None,
+    ) -> Step:
         assert not isinstance(count, Draws)
         hypotheses = len(tokens)
         before = self._rows[parents]
@@ -76,13 +83,15 @@ class GraphStepper(TorchStepper):
             outputs = self._replay()
         numbers = outputs.numbers[:hypotheses].to("cpu", copy=True).numpy()
         best = numbers[:, outputs.positions :]
-        if forbidden is None:
+        asked = None
+        if forbidden is None and wanted is None:
             log_probs, chosen = unpacked(best)
         else:
             every = outputs.log_probs[self._inputs[2, :hypotheses]]
-            log_probs, chosen = top_k(every, count, forbidden.pairs(every.shape[1]))
+            asked = values_of(every, wanted)
+            log_probs, chosen = top_k(every, count, forbidden and forbidden.pairs(every.shape[1]))
         weights = numbers[:, : outputs.positions]
-        return Step(log_probs[:, :count], chosen[:, :count], Attended(weights))
+        return Step(log_probs[:, :count], chosen[:, :count], Attended(weights), asked)
 
     def _make_rows(self, before: np.ndarray) -> None:
         """Makes rows for the sentences that are searched. before: of each hypothesis the row of its parent, of which

@@ -4,7 +4,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from mt.search.constraints import Forbidden
+from mt.search.constraints import Forbidden, Wanted
 from mt.search.draws import Draws
 from mt.step import Attended
 
@@ -24,17 +24,26 @@ class Step(NamedTuple):
     attended: Attended | None
     """On the host, but for weights, which may be a tensor on a device, from which rows are copied when hypotheses are
     collected. None where it is not recorded, as in a stream, which keeps nothing of what it has written."""
+    wanted: np.ndarray | None = None
+    """[W] float32: the log-probabilities of the tokens that were `wanted`, also of forbidden ones; None without any."""
 
 
 class Stepper(Protocol):
     """A model that decodes a batch of sources. It holds their memory and the states of hypotheses."""
 
-    def step(self, tokens: list[int], parents: list[int], count: int | Draws, forbidden: Forbidden | None) -> Step:
+    def step(
+        self,
+        tokens: list[int],
+        parents: list[int],
+        count: int | Draws,
+        forbidden: Forbidden | None,
+        wanted: Wanted | None = None,
+    ) -> Step:
         """Returns the next step of N hypotheses, those of one sentence side by side, sentences in the order of the
         batch.
 
         tokens: the last token of each, BOS at first. parents: the hypothesis of the step before that each continues;
         at first the sentences, each once. count: how many next tokens to return for each, fewer where the vocabulary
-        has fewer; or how to draw them. forbidden: tokens that may not follow. Raises UserError where the model's scores
-        are not finite.
+        has fewer; or how to draw them. forbidden: tokens that may not follow. wanted: tokens whose
+        log-probabilities are returned beside these. Raises UserError where the model's scores are not finite.
         """

@@ -7,8 +7,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mt.search.best_tokens import top_k
-from mt.search.constraints import Forbidden
+from mt.search.best_tokens import top_k, values_of
+from mt.search.constraints import Forbidden, Wanted
 from mt.search.draws import Draws
 from mt.search.stepper import Step
 from mt.step import Attended, Prediction
@@ -45,17 +45,25 @@ class TorchStepper:
         """[N]: the sentence of each hypothesis of the last step, rising."""
 
     @torch.no_grad()
-    def step(self, tokens: list[int], parents: list[int], count: int | Draws, forbidden: Forbidden | None) -> Step:
+    def step(
+        self,
+        tokens: list[int],
+        parents: list[int],
+        count: int | Draws,
+        forbidden: Forbidden | None,
+        wanted: Wanted | None = None,
+    ) -> Step:
         self._continue(parents)
         prediction = self._predict(torch.tensor(tokens, device=self._device), self._memory, self._state)
         self._state = prediction.state
         predicted = prediction.log_probs()
+        asked = values_of(predicted, wanted)  # before anything is forbidden
         if isinstance(count, Draws):
             log_probs, chosen = count.choose(predicted.cpu().numpy(), forbidden)
         else:
             excluded = None if forbidden is None else forbidden.pairs(predicted.shape[1])
             log_probs, chosen = top_k(predicted, count, excluded)
-        return Step(log_probs, chosen, _on_host(prediction.attended))
+        return Step(log_probs, chosen, _on_host(prediction.attended), asked)
 
     def _continue(self, parents: list[int]) -> None:
         """Selects the states, and where sentences have ended or have more hypotheses the memories, of the parents."""

@@ -7,7 +7,7 @@ import torch
 from mt.errors import UserError
 from mt.onnx import FEW, top_k
 from mt.search.beam import search
-from mt.search.constraints import Constraints, Forbidden
+from mt.search.constraints import Constraints, Forbidden, Wanted
 from mt.search.hypothesis import Hypothesis
 from mt.search.stepper import Step
 from mt.step import Attended
@@ -22,14 +22,23 @@ class Arrays:
         self.sentence = sentence
         self.state = toy.init_state(toy.memory([sentence]))
 
-    def step(self, tokens: list[int], parents: list[int], count: int, forbidden: Forbidden | None) -> Step:
+    def step(
+        self,
+        tokens: list[int],
+        parents: list[int],
+        count: int,
+        forbidden: Forbidden | None,
+        wanted: Wanted | None = None,
+    ) -> Step:
         prefix = self.state.prefix[parents]
         (steps, *_) = self.state.rest
         state = type(self.state)(prefix, (steps[parents], (), None))
         prediction = self.toy.step(torch.tensor(tokens), self.toy.memory([self.sentence] * len(parents)), state)
         self.state = prediction.state
         attended = Attended(*(None if part is None else part.numpy() for part in prediction.attended))
-        return Step(*top_k(prediction.log_probs().numpy(), count, forbidden), attended)
+        log_probs = prediction.log_probs().numpy()
+        asked = None if wanted is None else log_probs[wanted]
+        return Step(*top_k(log_probs, count, forbidden), attended, asked)
 
 
 def same(one: Hypothesis, other: Hypothesis) -> bool:

@@ -16,7 +16,7 @@ from mt.models.seq2seq import Seq2Seq
 from mt.search.beam import search
 from mt.search.best_tokens import top_k
 from mt.search.config import SearchConfig, wait_k_of
-from mt.search.constraints import Forbidden
+from mt.search.constraints import Forbidden, Wanted
 from mt.search.draws import Draws
 from mt.search.limits import MAX_LENGTH
 from mt.search.stepper import READ, Step
@@ -199,7 +199,14 @@ class StreamStepper:
         self._state: Any = None
         """The state after the last step; None before the first step, which takes the queries of the streams."""
 
-    def step(self, tokens: list[int], parents: list[int], count: int | Draws, forbidden: Forbidden | None) -> Step:
+    def step(
+        self,
+        tokens: list[int],
+        parents: list[int],
+        count: int | Draws,
+        forbidden: Forbidden | None,
+        wanted: Wanted | None = None,
+    ) -> Step:
         """Returns one next token of each, whatever `count` is. Which tokens are forbidden depends on those of earlier
         searches, too, and is looked up here."""
         if self._state is not None:
