@@ -5,5 +5,10 @@ from setuptools import find_packages, setup
 setup(
     packages=[*find_packages(include=["mt", "mt.*", "data_prep", "data_prep.*"]), "mt.conf"],
     package_dir={"mt.conf": "conf"},
-    package_data={"mt": ["py.typed"], "mt.conf": ["**/*.yaml"], "data_prep": ["**/*.txt"]},
+    package_data={
+        "mt": ["py.typed"],
+        "mt.explorer": ["*.js", "*.css"],
+        "mt.conf": ["**/*.yaml"],
+        "data_prep": ["**/*.txt"],
+    },
 )

@@ -12,19 +12,20 @@ BUDGET = {
     "mt/comparison": 1100,
     "mt/config": 450,
     "mt/data": 3750,
-    "mt/decoding": 2800,
-    "mt/evaluation": 1250,
+    "mt/decoding": 2950,
+    "mt/evaluation": 1350,
+    "mt/explorer": 80,
     "mt/export": 550,
     "mt/kernels": 2900,
     "mt/metrics": 2250,
     "mt/models": 4500,
     "mt/onnx": 250,
     "mt/ops": 1100,
-    "mt/plots": 800,
+    "mt/plots": 830,
     "mt/search": 1550,
     "mt/training": 3050,
 }
-FILES = 217
+FILES = 219
 
 
 def test_every_folder_keeps_its_budget_of_lines() -> None:
@@ -33,7 +34,7 @@ def test_every_folder_keeps_its_budget_of_lines() -> None:
         inside = path.relative_to(ROOT)
         lines["/".join(inside.parts[:2]) if len(inside.parts) > 2 else "mt"] += len(path.read_text().splitlines())
     assert {folder: count for folder, count in lines.items() if count > BUDGET[folder]} == {}
-    assert sum(BUDGET.values()) <= 31100
+    assert sum(BUDGET.values()) <= 31500
 
 
 def test_the_house_has_no_more_files_than_chapters() -> None:

@@ -24,7 +24,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("mt.batch", "mt.device", "mt.storage", "mt.text_io", "mt.trees"),
     ("mt.distributed",),
     ("mt.ops",),
-    ("mt.data", "mt.models", "mt.search", "mt.metrics", "mt.plots"),
+    ("mt.data", "mt.models", "mt.search", "mt.metrics", "mt.plots", "mt.explorer"),
     ("mt.config",),
     ("mt.checkpoint", "mt.onnx"),
     ("mt.decoding",),

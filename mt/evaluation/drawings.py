@@ -1,17 +1,19 @@
-"""Word links of a split, gold and found, and heatmaps of its first translations."""
+"""Word links of a split, gold and found, heatmaps of its first translations, and the records of all of them."""
 
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mt.common.terminal import say
 from mt.data.split import Split
 from mt.data.tokenizer import LinkUnit, units
+from mt.decoding.record import record, runners_up
 from mt.decoding.translation import Translation
 from mt.decoding.translator import Translator, in_words
+from mt.errors import UserError
 from mt.evaluation.timing import boundaries
 from mt.metrics.alignment import (
     AlignmentScore,
@@ -25,6 +27,8 @@ from mt.metrics.alignment import (
     require_inside,
     to_pharaoh,
 )
+from mt.metrics.sentence import SentenceChrf
+from mt.search.config import SearchConfig
 
 # Word alignments out of attention weights, gold ones of pairs of texts, and the error between both.
 
@@ -131,8 +135,13 @@ def gold_links(split: Split, hypotheses: Sequence[str]) -> list[Collection[Link]
     links: list[Collection[Link] | None] = []
     for line, gold, target, hypothesis in zip(lines, golds, targets, hypotheses, strict=True):
         positions = _shared_words(target, hypothesis)
-        links.append({(i, positions[j]) for i, j in gold.possible if j in positions} if line else None)
+        links.append(_moved(gold.possible, positions) if line else None)
     return links
+
+
+def _moved(links: Iterable[Link], positions: Mapping[int, int]) -> set[Link]:
+    """Returns the links of the target's words that a hypothesis has, too. positions: see `_shared_words`."""
+    return {(i, positions[j]) for i, j in links if j in positions}
 
 
 def _shared_words(target: str, hypothesis: str) -> dict[int, int]:
@@ -141,3 +150,76 @@ def _shared_words(target: str, hypothesis: str) -> dict[int, int]:
     return {
         block.a + offset: block.b + offset for block in blocks.get_matching_blocks() for offset in range(block.size)
     }
+
+
+# The records of all translations of a split, for the page that shows them.
+
+IMAGES = 32 << 20
+"""Most bytes of pictures and spectrograms in the records of a split: the page of a run is opened whole."""
+
+
+def records(
+    translator: Translator,
+    translations: Sequence[Translation],
+    split: Split,
+    search: SearchConfig,
+    links: Sequence[str] = (),
+    linkable: Sequence[Linkable] = (),
+) -> Iterator[dict[str, Any]]:
+    """Yields the record of each translation of a split (see `mt.decoding.record`), with chrF of the sentence, and its
+    gold links and AER where there are any.
+
+    links, linkable: of the forced alignments, for AER. All processes of an evaluation call it, and exhaust it.
+    """
+    numbers = range(len(translations))
+    rows = [source for source, _ in translator.pairs(split).ids(np.array(numbers))]
+    candidates = runners_up(translator, rows, [translation.ids for translation in translations], search)
+    sources = split.column("source")
+    references = split.column("references")
+    golds = _golds(split, translations)
+    ends = boundaries(split, len(translations))
+    chrf = SentenceChrf()
+    images = 0
+    for number in numbers:
+        source = sources[number]
+        translation = in_words(translator, translations[number], source)
+        plain = record(
+            translator,
+            translation,
+            source,
+            references=references[number],
+            candidates=candidates[number],
+            backdrop=images < IMAGES,
+            boundaries=ends[number] if ends else (),
+        )
+        images += len(plain.get("backdrop", {}).get("image", ""))
+        plain["scores"] = {"chrf": round(float(chrf.matrix([translation.text], references[number]).max()), 2)}
+        if golds[number]:
+            plain["gold"] = golds[number]
+            plain |= _sentence_aer(split, number, links, linkable)
+        yield plain
+
+
+def _golds(split: Split, translations: Sequence[Translation]) -> list[dict[str, Any] | None]:
+    """Returns of each translation the gold links of the words that it shares with its target, and these words; None
+    where no links are known."""
+    lines = split.links()
+    golds = parse_pharaoh(lines, "the gold alignments")
+    found: list[dict[str, Any] | None] = []
+    for line, gold, target, translation in zip(lines, golds, split.column("target"), translations, strict=True):
+        positions = _shared_words(target, translation.text) if line else {}
+        sure = _moved(gold.sure, positions)
+        marked = [f"{i}{'-' if (i, j) in sure else 'p'}{j}" for i, j in sorted(_moved(gold.possible, positions))]
+        found.append({"links": " ".join(marked), "words": sorted(positions.values())} if line else None)
+    return found
+
+
+def _sentence_aer(split: Split, number: int, links: Sequence[str], linkable: Sequence[Linkable]) -> dict[str, float]:
+    """Returns the AER of the forced alignment of one pair; nothing where its gold links have no sure one."""
+    if not links:
+        return {}
+    try:
+        score = alignment_error([links[number]], [split.links()[number]], linkable=[linkable[number]])
+    except UserError:
+        return {}
+    return {"aer": round(score.score, 2)}

@@ -14,10 +14,11 @@ from mt.decoding.modes import reads_hard, require_compatible
 from mt.decoding.translation import Translation
 from mt.decoding.translator import Translator
 from mt.decoding.unknown_words import UnknownWords
-from mt.evaluation.drawings import alignment_error, drawings
+from mt.evaluation.drawings import alignment_error, drawings, records
 from mt.evaluation.score import Evaluation, evaluate
 from mt.evaluation.teacher_forcing import teacher_forced_pass
 from mt.evaluation.timing import pointing_score, timing_scores
+from mt.explorer import as_json, page
 from mt.metrics.latency import LOG, LatencyUnit, write_log
 from mt.search.config import SearchConfig, wait_k_of
 from mt.search.limits import CUT_REMEDY, LengthOptions, cut_note
@@ -88,15 +89,26 @@ def report(
     gold = split.links()
     if model.uses_source and any(gold):
         results["aer"] = asdict(alignment_error(forced.links, gold, linkable=forced.linkable))
+    kept = [*records(*decoded, search, forced.links, forced.linkable)] if model.uses_source else []
     if translator.network.in_torch().processes.is_first:
         _write_hypotheses(subfolder(folder, "hypotheses"), name, evaluation, results["scored_on"])
         _discard_heatmaps(folder / "alignments")
         if model.uses_source:
             write_text(subfolder(folder, "alignments") / f"{name}.pharaoh", forced.links)
+            _write_gallery(folder, name, kept, results)
         for number, translation, figure in drawings(*decoded, words=plot_words):
             path = folder / "alignments" / f"{number:04d}"
             _write_alignment(translation, figure, path, plot_format or translator.config.training.plot_format)
     return results
+
+
+def _write_gallery(folder: Path, name: str, kept: Sequence[Mapping[str, Any]], results: Mapping[str, Any]) -> None:
+    """Writes the records of all translations, a line of JSON each, and the page that shows them, which needs no other
+    file."""
+    alignments = subfolder(folder, "alignments")
+    write_text(alignments / f"{name}.jsonl", [as_json(one) for one in kept])
+    run = {"name": folder.resolve().name, "records": kept, "notes": table(results).splitlines()}
+    write_text(alignments / "index.html", [page(f"Alignments of {run['name']}, {name}", [run])])
 
 
 def _discard_heatmaps(alignments: Path) -> None:

@@ -6,9 +6,9 @@ from numpy.typing import ArrayLike
 
 from mt.common.backdrop import Backdrop, Picture
 from mt.plots.heatmap import FORMATS, Figure, heatmap, png, save, save_with_png
-from mt.plots.picture import over_picture
+from mt.plots.picture import embedded, over_picture
 
-__all__ = ["FORMATS", "Figure", "draw", "heatmap", "over_picture", "png", "save", "save_with_png"]
+__all__ = ["FORMATS", "Figure", "draw", "embedded", "heatmap", "over_picture", "png", "save", "save_with_png"]
 
 
 def draw(

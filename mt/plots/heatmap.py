@@ -49,14 +49,13 @@ def draw_spectrogram(axes: Axes, sound: Sound, positions: int, size: tuple[float
     """
     width, height = size
     below = axes.inset_axes((0, -(_HEIGHT + _GAP) / height, 1, _HEIGHT / height))
-    # What is louder than a floor, as silence would take most of the shades.
-    low, high = np.quantile(sound.energies, (0.05, 0.999)) if sound.energies.size else (0.0, 1.0)
+    low, high = shades(sound)
     edges = (-0.5, positions - 0.5)
     below.imshow(
         sound.energies.T,
         cmap="Greys",
         vmin=low,
-        vmax=max(high, low + 1e-6),
+        vmax=high,
         origin="lower",
         aspect="auto",
         interpolation="bilinear",
@@ -73,6 +72,12 @@ def draw_spectrogram(axes: Axes, sound: Sound, positions: int, size: tuple[float
     for boundary in np.asarray(sound.boundaries) / sound.seconds * positions - 0.5:
         for part in (axes, below):
             part.axvline(boundary, color=AXIS, linewidth=0.5, alpha=0.6)
+
+
+def shades(sound: Sound) -> tuple[float, float]:
+    """Returns the energies of a sound that are white and black: silence would take most of the shades."""
+    low, high = np.quantile(sound.energies, (0.05, 0.999)) if sound.energies.size else (0.0, 1.0)
+    return float(low), float(max(high, low + 1e-6))
 
 
 # The heatmap of an alignment. Figures are objects of their own: no pyplot, no global settings.

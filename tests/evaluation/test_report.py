@@ -1,5 +1,6 @@
 import json
 import math
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -60,6 +61,41 @@ def test_alignments_are_drawn_and_kept_as_numbers(trained: Path, texts: Path) ->
             assert tuple(kept["target"]) == translation.tokens
             np.testing.assert_allclose(kept["weights"], translation.alignment, atol=1e-5)
     assert not (trained / "alignments/0002.png").exists()
+
+
+def test_every_sentence_has_a_record_and_a_place_on_the_page(trained: Path, texts: Path, corpus: Corpus) -> None:
+    written = lines(trained / "alignments/test.jsonl")
+    records = [json.loads(line) for line in written]
+    assert [one["text"] for one in records] == lines(trained / "hypotheses/test.txt")
+    assert [one["source"] for one in records] == lines(texts / "test.en")
+    assert [one["references"] for one in records] == [[line] for line in lines(texts / "test.de")]
+    chrf = [sacrebleu.sentence_chrf(one["text"], one["references"]).score for one in records]
+    assert [one["scores"]["chrf"] for one in records] == pytest.approx(chrf, abs=0.01)
+    # The page holds the same records, and nothing that a browser would ask for.
+    page = (trained / "alignments/index.html").read_text(encoding="utf-8")
+    (data,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
+    assert json.loads(data)["runs"][0]["records"] == records
+    assert not re.search(r"<link|<script[^>]* src|https?://(?!www\.w3\.org/2000/svg)", page.replace(data, ""))
+
+
+def test_gold_links_of_a_record_are_those_of_shared_words(trained: Path, corpus: Corpus, tmp_path: Path) -> None:
+    table = corpus.split("test")._table
+    gold = [["0-0 1p1", "", *["0-0"] * 8]]
+    report(
+        load(trained, device="cpu"),
+        Split(table.drop_columns("links").append_column("links", gold)),
+        "test",
+        tmp_path,
+    )
+    records = [json.loads(line) for line in lines(tmp_path / "alignments/test.jsonl")]
+    assert "gold" not in records[1] and "aer" not in records[1]
+    forced = lines(tmp_path / "alignments/test.pharaoh")
+    for record, links in zip(records[2:], forced[2:], strict=True):
+        made = set(links.split())
+        # One sure link: |A and S| = |A and P| is 1 or 0.
+        assert record["aer"] == pytest.approx(100 * (1 - 2 * ("0-0" in made) / (len(made) + 1)), abs=0.01)
+        shared = record["text"].split()[:1] == record["references"][0].split()[:1]
+        assert (record["gold"]["links"] == "0-0") or not shared
 
 
 def test_word_links_join_words_of_both_sides(trained: Path, texts: Path) -> None:
@@ -160,7 +196,8 @@ def test_pictures_of_an_earlier_evaluation_are_removed(trained: Path, corpus: Co
         path.write_text("old")
     report(load(trained, device="cpu"), corpus.split("test"), "test", tmp_path)
     names = sorted(path.name for path in (tmp_path / "alignments").iterdir())
-    assert names == ["0000.npz", "0000.png", "0001.npz", "0001.png", "mine.png", "test.pharaoh"]
+    drawn = ["0000.npz", "0000.png", "0001.npz", "0001.png"]
+    assert names == [*drawn, "index.html", "mine.png", "test.jsonl", "test.pharaoh"]
     assert (tmp_path / "alignments/0000.png").read_bytes().startswith(b"\x89PNG")
 
 

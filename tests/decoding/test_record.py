@@ -1,0 +1,102 @@
+"""The record of a translation: what it says, and the runners-up of each step, by whichever network."""
+
+import json
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mt import Translator
+from mt.common.backdrop import Picture, Sound
+from mt.decoding.record import RUNNERS_UP, plain_record, record, runners_up
+from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig
+
+TEXTS = ["two cats see houses", "the big cats see houses", "", "dogs"]
+
+
+def replayed(translator: Translator, search):
+    translations = translator.translate(TEXTS, search)
+    rows = translator.encoded(TEXTS)
+    return translations, runners_up(translator, rows, [one.ids for one in translations], search)
+
+
+@pytest.mark.parametrize("search", [GreedyConfig(), OnlineConfig()])
+@pytest.mark.parametrize("name", ["translator", "hard"])
+def test_the_best_of_each_step_is_what_greedy_search_wrote(name: str, search, request) -> None:
+    if name == "translator" and isinstance(search, OnlineConfig):
+        pytest.skip("its attention is soft")
+    translations, candidates = replayed(request.getfixturevalue(name), search)
+    for translation, steps in zip(translations, candidates, strict=True):
+        assert [step[0][0] for step in steps] == list(translation.ids)
+        assert all(len(step) == RUNNERS_UP for step in steps)
+        assert all(1 >= one >= other > 0 for step in steps for (_, one), (_, other) in pairwise(step))
+
+
+def test_probabilities_multiply_to_the_score(translator: Translator) -> None:
+    search = BeamConfig(beam_size=3, length_penalty=0.0)
+    translations, candidates = replayed(translator, search)
+    for text, translation, steps in zip(TEXTS, translations, candidates, strict=True):
+        plain = record(translator, translation, text, candidates=steps)
+        known = plain.get("probabilities", [])
+        if None not in known:
+            assert np.log(known).sum() == pytest.approx(translation.score, abs=0.01)
+    assert record(translator, translations[0], TEXTS[0], candidates=candidates[0])["top"][0][0][0] == "▁zwei"
+
+
+def test_it_says_what_the_translation_says(hard: Translator) -> None:
+    translation = hard.translate("two cats see houses", OnlineConfig())
+    plain = json.loads(json.dumps(record(hard, translation, "two cats see houses", references=["zwei"])))
+    assert plain["text"] == translation.text and plain["source"] == "two cats see houses"
+    assert plain["tokens"] == list(translation.tokens) and plain["ids"] == list(translation.ids)
+    assert plain["stops"] == translation.stops.tolist() and plain["chunk"] == 2
+    assert plain["delays"] == translation.delays.tolist() and plain["words_read"] == translation.words_read.tolist()
+    assert plain["source_words"] == 4 and plain["references"] == ["zwei"]
+    assert not {"backdrop", "gold", "aer", "cut", "top"} & plain.keys()
+    weights = np.zeros(translation.alignment.shape)
+    for row, (first, *parts) in zip(weights, plain["rows"], strict=True):
+        row[first : first + len(parts)] = np.array(parts) / 1000
+    np.testing.assert_allclose(weights, translation.alignment, atol=0.0006)
+
+
+def test_a_blank_text_has_a_record(translator: Translator) -> None:
+    plain = record(translator, translator.translate(""), "")
+    assert plain["text"] == "" and plain["tokens"] == [] and plain["rows"] == [] and plain["links"] == ""
+
+
+@pytest.mark.parametrize(
+    ("backdrop", "expected", "image"),
+    [
+        (
+            Picture(np.full((64, 32, 3), 200, np.uint8), (2, 1)),
+            {"kind": "picture", "grid": [2, 1]},
+            "data:image/jpeg;base64,/9j/",
+        ),
+        (
+            Sound(np.arange(60.0).reshape(20, 3), 0.2, (9.0,)),
+            {"kind": "sound", "seconds": 0.2, "boundaries": [0.1]},
+            "data:image/png;base64,iVBOR",
+        ),
+    ],
+)
+def test_pictures_and_sounds_are_in_it(translator: Translator, backdrop, expected: dict, image: str) -> None:
+    translation = replace(translator.translate("two cats see houses"), backdrop=lambda: backdrop)
+    plain = plain_record(translation, boundaries=[0.1])["backdrop"]
+    assert plain.pop("image").startswith(image)
+    assert plain == expected
+    assert "backdrop" not in plain_record(translation, backdrop=False)
+
+
+def test_an_exported_model_has_the_same_runners_up(trained: Path, translator: Translator, tmp_path: Path) -> None:
+    pytest.importorskip("onnxscript")
+    from mt.decoding.load import load
+    from mt.export.folder import export
+
+    export(trained, tmp_path / "onnx", format="onnx")
+    _, expected = replayed(translator, GreedyConfig())
+    _, found = replayed(load(tmp_path / "onnx", engine="onnx"), GreedyConfig())
+    for one, other in zip(found, expected, strict=True):
+        for of_one, of_other in zip(one, other, strict=True):
+            assert [token for token, _ in of_one] == [token for token, _ in of_other]
+            np.testing.assert_allclose([p for _, p in of_one], [p for _, p in of_other], atol=1e-5)
