@@ -5,7 +5,7 @@ exported, to find what else could have stood in their places. Needs no torch."""
 
 import math
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from mt.data.fields import Raw, Row
 from mt.decoding.translation import Translation
 from mt.metrics.alignment import to_pharaoh
 from mt.search.config import SearchConfig, is_online, revised_search
+from mt.search.constraints import Wanted
+from mt.search.stepper import Stepper
 from mt.step import BOS
 
 if TYPE_CHECKING:
@@ -24,8 +26,18 @@ if TYPE_CHECKING:
 RUNNERS_UP = 6
 """How many of the most probable tokens of a step are kept."""
 
-Candidates = Sequence[Sequence[tuple[int, float]]]
-"""For each step the most probable tokens with their probabilities, best first."""
+
+class Replay(NamedTuple):
+    """The probabilities of the steps of a hypothesis."""
+
+    own: list[float]
+    """[T]: of its own tokens."""
+    best: list[list[tuple[int, float]]]
+    """[T]: of each step the most probable tokens with their probabilities, best first."""
+
+
+NOTHING = Replay([], [])
+"""Of a hypothesis that is not replayed."""
 
 
 def runners_up(
@@ -34,15 +46,15 @@ def runners_up(
     hypotheses: Sequence[Sequence[int]],
     search: SearchConfig,
     count: int = RUNNERS_UP,
-) -> list[Candidates]:
-    """Returns for each hypothesis the `count` most probable tokens of each of its steps, as the model has them: what a
-    search forbids is among them.
+) -> list[Replay]:
+    """Returns for each hypothesis the probabilities of its tokens and the `count` most probable ones of each step, as
+    the model has them: what a search forbids is among them.
 
     rows: of the sources. hypotheses: the ids of each, EOS included where it has one. search: says how the attention
     reads. All processes of an evaluation call it, and each replays a share.
     """
     network = translator.network
-    found: list[Candidates] = [[] for _ in rows]
+    found = [NOTHING for _ in rows]
     read = [i for i, row in enumerate(rows) if hypotheses[i] and not translator.field.blank(row)]
     if not is_online(search):  # a step of a beam is asked for as many tokens as it is wide
         search = revised_search(search, {"name": "beam", "beam_size": count, "n_best": 1, "utility": None})
@@ -59,23 +71,25 @@ def runners_up(
     return found
 
 
-def _replayed(stepper: Any, hypotheses: Sequence[Sequence[int]], count: int) -> list[list[list[tuple[int, float]]]]:
-    """Takes the steps of the hypotheses of a batch, each from its own tokens, and returns the candidates of each."""
-    candidates: list[list[list[tuple[int, float]]]] = [[] for _ in hypotheses]
+def _replayed(stepper: Stepper, hypotheses: Sequence[Sequence[int]], count: int) -> list[Replay]:
+    """Takes the steps of the hypotheses of a batch, each from its own tokens."""
+    replays = [Replay([], []) for _ in hypotheses]
     going = list(range(len(hypotheses)))
     parents = list(going)
     tokens = [BOS for _ in going]
     for place in range(max(map(len, hypotheses))):
-        step = stepper.step(tokens, parents, count, None)
-        for row, i in enumerate(going):
-            probabilities = np.exp(step.log_probs[row].astype(float)).tolist()
-            best = zip(step.tokens[row].tolist(), probabilities, strict=True)
-            candidates[i].append([(token, probability) for token, probability in best if token >= 0 and probability])
+        own = Wanted(np.arange(len(going)), np.array([hypotheses[i][place] for i in going]))
+        step = stepper.step(tokens, parents, count, None, own)
+        assert step.wanted is not None
+        for i, own_log_prob, log_probs, ids in zip(going, step.wanted, step.log_probs, step.tokens, strict=True):
+            probabilities = np.exp(log_probs.astype(float)).tolist()
+            replays[i].own.append(math.exp(own_log_prob))
+            replays[i].best.append([pair for pair in zip(ids.tolist(), probabilities, strict=True) if pair[1] > 0])
         # Hypotheses that end here are left out of the next step.
         parents = [row for row, i in enumerate(going) if place + 1 < len(hypotheses[i])]
         going = [going[row] for row in parents]
         tokens = [hypotheses[i][place] for i in going]
-    return candidates
+    return replays
 
 
 # The record of a translation, in plain JSON.
@@ -90,29 +104,28 @@ def record(
     source: Raw,
     *,
     references: Sequence[str] = (),
-    candidates: Candidates = (),
+    replay: Replay = NOTHING,
     backdrop: bool = True,
     boundaries: Sequence[float] = (),
 ) -> dict[str, Any]:
     """Returns the record of a translation; docs/explorer.md explains its keys.
 
-    candidates: of each step, see `runners_up`. backdrop: whether the picture or the sound is in it. boundaries: see
+    replay: see `runners_up`. backdrop: whether the picture or the sound is in it. boundaries: see
     `Translation.figure`.
     """
     plain = plain_record(translation, backdrop=backdrop, boundaries=boundaries)
     plain["source"] = source if isinstance(source, str) else ""
     if references:
         plain["references"] = list(references)
-    if candidates:
+    if replay.own:
         target = translator.tokenizers_of(source).target
-        pieces = [target.pieces([token for token, _ in step]) for step in candidates]
+        plain["probabilities"] = [_rounded(probability) for probability in replay.own]
         plain["top"] = [
-            [[piece, _rounded(probability), token] for piece, (token, probability) in zip(names, step, strict=True)]
-            for names, step in zip(pieces, candidates, strict=True)
-        ]
-        known = [dict(step) for step in candidates]
-        plain["probabilities"] = [
-            _rounded(step[token]) if token in step else None for token, step in zip(translation.ids, known, strict=True)
+            [
+                [piece, _rounded(probability), token]
+                for piece, (token, probability) in zip(target.pieces([token for token, _ in step]), step, strict=True)
+            ]
+            for step in replay.best
         ]
     return plain
 

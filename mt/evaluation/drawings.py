@@ -173,7 +173,7 @@ def records(
     """
     numbers = range(len(translations))
     rows = [source for source, _ in translator.pairs(split).ids(np.array(numbers))]
-    candidates = runners_up(translator, rows, [translation.ids for translation in translations], search)
+    replays = runners_up(translator, rows, [translation.ids for translation in translations], search)
     sources = split.column("source")
     references = split.column("references")
     golds = _golds(split, translations)
@@ -188,7 +188,7 @@ def records(
             translation,
             source,
             references=references[number],
-            candidates=candidates[number],
+            replay=replays[number],
             backdrop=images < IMAGES,
             boundaries=ends[number] if ends else (),
         )

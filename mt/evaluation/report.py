@@ -86,26 +86,27 @@ def report(
     }
     decoded = (translator, evaluation.translations, split)
     results |= {metric: asdict(score) for metric, score in (timing_scores(*decoded) | pointing_score(*decoded)).items()}
-    gold = split.links()
-    if model.uses_source and any(gold):
-        results["aer"] = asdict(alignment_error(forced.links, gold, linkable=forced.linkable))
+    if model.uses_source and any(split.links()):
+        results["aer"] = asdict(alignment_error(forced.links, split.links(), linkable=forced.linkable))
     kept = [*records(*decoded, search, forced.links, forced.linkable)] if model.uses_source else []
     if translator.network.in_torch().processes.is_first:
         _write_hypotheses(subfolder(folder, "hypotheses"), name, evaluation, results["scored_on"])
         _discard_heatmaps(folder / "alignments")
         if model.uses_source:
-            write_text(subfolder(folder, "alignments") / f"{name}.pharaoh", forced.links)
-            _write_gallery(folder, name, kept, results)
+            _write_gallery(folder, name, forced.links, kept, results)
+        plot_format = plot_format or translator.config.training.plot_format
         for number, translation, figure in drawings(*decoded, words=plot_words):
-            path = folder / "alignments" / f"{number:04d}"
-            _write_alignment(translation, figure, path, plot_format or translator.config.training.plot_format)
+            _write_alignment(translation, figure, folder / "alignments" / f"{number:04d}", plot_format)
     return results
 
 
-def _write_gallery(folder: Path, name: str, kept: Sequence[Mapping[str, Any]], results: Mapping[str, Any]) -> None:
-    """Writes the records of all translations, a line of JSON each, and the page that shows them, which needs no other
-    file."""
+def _write_gallery(
+    folder: Path, name: str, links: Sequence[str], kept: Sequence[Mapping[str, Any]], results: Mapping[str, Any]
+) -> None:
+    """Writes the links of forced alignments, the records of all translations, a line of JSON each, and the page that
+    shows them, which needs no other file."""
     alignments = subfolder(folder, "alignments")
+    write_text(alignments / f"{name}.pharaoh", links)
     write_text(alignments / f"{name}.jsonl", [as_json(one) for one in kept])
     run = {"name": folder.resolve().name, "records": kept, "notes": table(results).splitlines()}
     write_text(alignments / "index.html", [page(f"Alignments of {run['name']}, {name}", [run])])

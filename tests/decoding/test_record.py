@@ -27,22 +27,26 @@ def replayed(translator: Translator, search):
 def test_the_best_of_each_step_is_what_greedy_search_wrote(name: str, search, request) -> None:
     if name == "translator" and isinstance(search, OnlineConfig):
         pytest.skip("its attention is soft")
-    translations, candidates = replayed(request.getfixturevalue(name), search)
-    for translation, steps in zip(translations, candidates, strict=True):
-        assert [step[0][0] for step in steps] == list(translation.ids)
-        assert all(len(step) == RUNNERS_UP for step in steps)
-        assert all(1 >= one >= other > 0 for step in steps for (_, one), (_, other) in pairwise(step))
+    translations, replays = replayed(request.getfixturevalue(name), search)
+    for translation, (own, best) in zip(translations, replays, strict=True):
+        assert [step[0][0] for step in best] == list(translation.ids)
+        assert [step[0][1] for step in best] == pytest.approx(own)
+        assert all(len(step) == RUNNERS_UP for step in best)
+        assert all(1 >= one >= other > 0 for step in best for (_, one), (_, other) in pairwise(step))
 
 
-def test_probabilities_multiply_to_the_score(translator: Translator) -> None:
+def test_probabilities_multiply_to_the_score_also_of_what_is_no_runner_up(translator: Translator) -> None:
     search = BeamConfig(beam_size=3, length_penalty=0.0)
-    translations, candidates = replayed(translator, search)
-    for text, translation, steps in zip(TEXTS, translations, candidates, strict=True):
-        plain = record(translator, translation, text, candidates=steps)
-        known = plain.get("probabilities", [])
-        if None not in known:
-            assert np.log(known).sum() == pytest.approx(translation.score, abs=0.01)
-    assert record(translator, translations[0], TEXTS[0], candidates=candidates[0])["top"][0][0][0] == "▁zwei"
+    translations = translator.n_best(TEXTS[:2], 3, search)
+    for rank in range(3):
+        chosen = [of_text[rank] for of_text in translations]
+        rows = translator.encoded(TEXTS[:2])
+        replays = runners_up(translator, rows, [one.ids for one in chosen], search, count=1)
+        for translation, replay in zip(chosen, replays, strict=True):
+            assert np.log(replay.own).sum() == pytest.approx(translation.score, abs=1e-4)
+    plain = record(translator, chosen[0], TEXTS[0], replay=replays[0])
+    assert plain["top"][0] == [["▁zwei", plain["top"][0][0][1], plain["top"][0][0][2]]]
+    assert plain["probabilities"] == pytest.approx(replays[0].own, rel=1e-3)
 
 
 def test_it_says_what_the_translation_says(hard: Translator) -> None:
@@ -97,6 +101,7 @@ def test_an_exported_model_has_the_same_runners_up(trained: Path, translator: Tr
     _, expected = replayed(translator, GreedyConfig())
     _, found = replayed(load(tmp_path / "onnx", engine="onnx"), GreedyConfig())
     for one, other in zip(found, expected, strict=True):
-        for of_one, of_other in zip(one, other, strict=True):
+        np.testing.assert_allclose(one.own, other.own, atol=1e-5)
+        for of_one, of_other in zip(one.best, other.best, strict=True):
             assert [token for token, _ in of_one] == [token for token, _ in of_other]
             np.testing.assert_allclose([p for _, p in of_one], [p for _, p in of_other], atol=1e-5)
