@@ -20,6 +20,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "compare": ("mt.cli.runs:compare", "one table and one page over runs"),
     "average": ("mt.cli.runs:average", "average the weights of checkpoints"),
     "export": ("mt.cli.runs:export", "write what decoding needs to a folder, for torch or ONNX Runtime"),
+    "serve": ("mt.cli.serve:serve", "answer requests over HTTP and WebSocket, and show what the attention does"),
 }
 """Where the function of each verb is, and what it does."""
 
@@ -50,7 +51,8 @@ def call(verb: str, arguments: Sequence[str] | None = None) -> None:
         from mt.errors import UserError, reported
 
         with reported():
-            raise UserError(f"mt {verb} needs {error.name}, which is not installed: {install('train')}") from error
+            extra = "serve" if verb == "serve" else "train"
+            raise UserError(f"mt {verb} needs {error.name}, which is not installed: {install(extra)}") from error
 
 
 def _without_verb(verb: str) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 BUDGET = {
     "mt": 1650,
-    "mt/cli": 2650,
+    "mt/cli": 2750,
     "mt/common": 500,
     "mt/comparison": 1100,
     "mt/config": 450,
@@ -23,9 +23,10 @@ BUDGET = {
     "mt/ops": 1100,
     "mt/plots": 830,
     "mt/search": 1550,
+    "mt/serve": 1500,
     "mt/training": 3050,
 }
-FILES = 219
+FILES = 233
 
 
 def test_every_folder_keeps_its_budget_of_lines() -> None:
@@ -34,7 +35,7 @@ def test_every_folder_keeps_its_budget_of_lines() -> None:
         inside = path.relative_to(ROOT)
         lines["/".join(inside.parts[:2]) if len(inside.parts) > 2 else "mt"] += len(path.read_text().splitlines())
     assert {folder: count for folder, count in lines.items() if count > BUDGET[folder]} == {}
-    assert sum(BUDGET.values()) <= 31500
+    assert sum(BUDGET.values()) <= 33100
 
 
 def test_the_house_has_no_more_files_than_chapters() -> None:

@@ -36,10 +36,15 @@ def parse(plain: Mapping[str, Any], model: type[Model], where: str = "") -> Mode
         text = json.dumps(plain)
     except (TypeError, ValueError, RecursionError) as error:  # dates and bytes of YAML, numbers of 10,000 digits
         raise UserError(f"{prefix}{_unreadable(str(error))}") from None
+    return parse_json(text, model, where)
+
+
+def parse_json(text: str | bytes, model: type[Model], where: str = "") -> Model:
+    """Does what `parse` does, of data that is JSON already, which somebody else may have written."""
     try:
         return model.model_validate_json(text)
     except ValidationError as error:
-        raise UserError(prefix + _sentence(error, model)) from None
+        raise UserError((f"{where}: " if where else "") + _sentence(error, model)) from None
 
 
 _RENAMED = {("attention", "concat"): "bahdanau", ("encoder", "embedding"): "none"}

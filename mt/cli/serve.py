@@ -1,0 +1,74 @@
+"""The command `serve`: its manual, which `--help` prints, and its function."""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mt.cli.parser import Parser, whole_number
+from mt.decoding.load import ENGINES, folders, load
+from mt.errors import UserError, reported
+from mt.search.config import PRECISIONS
+
+if TYPE_CHECKING:
+    from mt.decoding.translator import Translator
+
+SERVE = """Serve runs over HTTP and WebSocket: a page that shows what the attention does, and routes that clients of
+LibreTranslate, OpenNMT-py and the Open Inference Protocol speak (docs/serving.md).
+
+    mt serve RUN [RUN ...]
+    mt serve NAME=RUN [NAME=RUN ...] --host 0.0.0.0 --port 8000
+
+Each RUN is served by a name, by default that of its folder; the first is the default. Prints the address, and on
+standard error a line for each request, without its text. SIGTERM ends it when requests that have begun are answered.
+The environment variable MT_SERVE_KEY is the key that clients have to know, where it is set.
+"""
+
+
+def serve(arguments: Sequence[str] | None = None) -> None:
+    parser = Parser(SERVE)
+    parser.add_argument("runs", nargs="+", metavar="RUN", help="a run's folder, hf://OWNER/NAME, or NAME=RUN")
+    parser.add_argument("--host", default="127.0.0.1", help="the address to listen at; 127.0.0.1: this machine alone")
+    parser.add_argument("--port", type=whole_number(0, 65535), default=5000, metavar="N", help="0: any that is free")
+    parser.add_argument("--checkpoint", help="best, where none is named, last, average or ema where the runs made one")
+    parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:1, mps")
+    parser.add_argument("--engine", choices=ENGINES, default="torch", help="onnx: the RUNs were exported so")
+    parser.add_argument("--precision", choices=PRECISIONS, help="of products; else each run's own")
+    parser.add_argument(
+        "--origin", action="append", default=[], metavar="URL", help="pages that may ask, too, as https://example.org"
+    )
+    options = parser.parse_args(arguments)
+    with reported():
+        from mt.serve.app import build
+        from mt.serve.limits import Limits
+        from mt.serve.server import listen, serve as run
+
+        limits = Limits()
+        listening = listen(options.host, options.port)
+        named = _named(options.runs)
+        translators: Mapping[str, Translator] = {
+            name: load(
+                folders(path)[0],
+                checkpoint=options.checkpoint or "best",
+                device=options.device,
+                engine=options.engine,
+                precision=options.precision,
+            )
+            for name, path in named.items()
+        }
+        key = os.environ.get("MT_SERVE_KEY") or None
+        local = listening.getsockname()[0] in ("127.0.0.1", "::1")
+        run(build(translators, limits, key=key, origins=options.origin, local=local), listening, limits)
+
+
+def _named(runs: Sequence[str]) -> dict[str, str]:
+    """Returns the runs by the names that they are served by. Raises UserError where two have one name."""
+    named: dict[str, str] = {}
+    for run in runs:
+        before, equals, after = run.partition("=")
+        path = after if equals else run
+        name = before if equals else Path(run).resolve().name
+        if name in named or not name:
+            raise UserError(f"{run} would be served by the name of another run, {name}: give it one, as NAME={path}")
+        named[name] = path
+    return named

@@ -1,0 +1,64 @@
+"""The bodies of requests: their types, and one sentence of what is wrong with one."""
+
+import hmac
+from typing import Any, TypeVar
+
+from fastapi import Request
+from pydantic import BaseModel
+
+from mt.common.options import Options, parse_json
+from mt.errors import UserError
+from mt.serve.limits import RequestError
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+async def parsed(request: Request, model: type[Model]) -> Model:
+    """Returns the body of a request, which is to be JSON. Raises RequestError where it is not what a model says."""
+    try:
+        return parse_json(await request.body(), model, "the request")
+    except UserError as error:
+        raise RequestError(400, str(error)) from None
+
+
+def body_of(model: type[BaseModel]) -> dict[str, Any]:
+    """Returns what the OpenAPI page says of a route that takes such a body."""
+    schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
+    schema.pop("$defs", None)
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
+
+
+class Key:
+    """The key that clients have to know, if any."""
+
+    def __init__(self, key: str | None) -> None:
+        self._key = None if key is None else key.encode()
+
+    @property
+    def required(self) -> bool:
+        return self._key is not None
+
+    def check(self, request: Request | None, stated: str | None = None, status: int = 401) -> None:
+        """Raises RequestError where a client does not know the key, which is compared in constant time.
+
+        request: has it in its header, as `Authorization: Bearer KEY`. stated: the key that the body of a request has.
+        """
+        if self._key is None:
+            return
+        scheme, _, token = (request.headers.get("authorization", "") if request else "").partition(" ")
+        shown = stated if stated is not None else token if scheme.lower() == "bearer" else ""
+        if not hmac.compare_digest(shown.encode("utf-8", "surrogatepass"), self._key):
+            raise RequestError(
+                status,
+                "this server asks for a key: send it as Authorization: Bearer KEY",
+                {"WWW-Authenticate": "Bearer"} if status == 401 else {},
+            )
+
+
+class Translate(Options):
+    """A text to translate by a run, and how."""
+
+    run: str | None = None
+    text: str
+    search: dict[str, Any] | None = None
+    n_best: int | None = None

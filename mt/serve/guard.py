@@ -1,0 +1,185 @@
+"""What stands before every route: bounds of bodies and of time, hosts and origins, the headers of answers, the log.
+
+A log line has the method, the route's pattern, the status and the time. Texts, addresses and bodies never reach it.
+"""
+
+import asyncio
+import json
+import logging
+import time
+import traceback
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from ipaddress import ip_address
+from typing import Any
+from urllib.parse import urlsplit
+
+from mt.serve.limits import Limits, RequestError
+from mt.serve.metrics import Metrics
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+"""An application of ASGI 3."""
+LOG = logging.getLogger("mt.serve")
+_HEADERS = {
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-store",
+    "content-security-policy": "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+}
+"""The headers of answers that do not have them themselves."""
+
+
+class Guard:
+    """An application behind its bounds."""
+
+    def __init__(
+        self, app: Application, limits: Limits, metrics: Metrics, origins: Sequence[str], *, local: bool
+    ) -> None:
+        """
+        Args:
+            origins: whose pages may ask, beside the server's own, such as https://example.org.
+            local: whether it listens on this machine alone, so that a page elsewhere whose name was made to point here
+                (DNS rebinding) is refused.
+        """
+        self._app = app
+        self._limits = limits
+        self._metrics = metrics
+        self._origins = frozenset(origins)
+        self._local = local
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            await self._answer(scope, receive, send)
+        elif scope["type"] == "websocket" and (refusal := self._refused(scope)):
+            await receive()
+            await send({"type": "websocket.close", "code": 1008, "reason": str(refusal)[:120]})
+        else:
+            await self._app(scope, receive, send)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        begin = time.monotonic()
+        answer = _Answer(send, self._limits.patience)
+        try:
+            if refusal := self._refused(scope):
+                raise refusal
+            async with asyncio.timeout(self._limits.patience):
+                body = await self._body(scope, receive)
+            await self._app(scope, _Replayed(body, receive), answer)
+        except (_GoneError, asyncio.CancelledError):
+            answer.status = answer.status or 499
+        except RequestError as refusal:
+            await answer.refuse(refusal)
+        except TimeoutError:
+            await answer.refuse(RequestError(408, "the request did not come in time: send it faster"))
+        except Exception as error:
+            log_fault(error)
+            await answer.refuse(RequestError(500, "the server failed at this request, which is a fault of its own"))
+        seconds = time.monotonic() - begin
+        route = getattr(scope.get("route"), "path", "none")
+        self._metrics.seconds.labels(route, str(answer.status)).observe(seconds)
+        LOG.info("%s %s %d %.0f ms", scope["method"] if route != "none" else "-", route, answer.status, 1000 * seconds)
+
+    def _refused(self, scope: Scope) -> RequestError | None:
+        """Returns why a request is refused before it is read; None where it is not."""
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        host = headers.get("host", "")
+        if self._local and not _is_local(host):
+            return RequestError(403, "this server answers to the names of this machine alone: ask for localhost")
+        origin = headers.get("origin")
+        if origin is None or origin in self._origins or urlsplit(origin).netloc == host:
+            return None
+        return RequestError(403, "pages of other origins may not ask this server: start it with --origin for yours")
+
+    async def _body(self, scope: Scope, receive: Receive) -> bytes:
+        """Returns the body of a request. Raises RequestError where it is too large."""
+        most = self._limits.body
+        too_large = RequestError(
+            413, f"the request has more than the {most} bytes that this server takes", {"Connection": "close"}
+        )
+        declared = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
+        if int(declared) > most:
+            raise too_large
+        parts = []
+        size = 0
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise _GoneError
+            part = message.get("body", b"")
+            size += len(part)
+            if size > most:
+                raise too_large
+            parts.append(part)
+            if not message.get("more_body"):
+                return b"".join(parts)
+
+
+class _GoneError(Exception):
+    """The client has left."""
+
+
+class _Replayed:
+    """A request whose body has been read."""
+
+    def __init__(self, body: bytes, receive: Receive) -> None:
+        self._body: bytes | None = body
+        self._receive = receive
+
+    async def __call__(self) -> Message:
+        if self._body is None:
+            return await self._receive()
+        body, self._body = self._body, None
+        return {"type": "http.request", "body": body, "more_body": False}
+
+
+class _Answer:
+    """Sends an answer, with the headers that all have, to a client that takes it in time."""
+
+    def __init__(self, send: Send, patience: float) -> None:
+        self._send = send
+        self._patience = patience
+        self.status = 0
+        """0 until it is sent."""
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            present = {name for name, _ in message["headers"]}
+            more = [(name.encode(), value.encode()) for name, value in _HEADERS.items() if name.encode() not in present]
+            message = {**message, "headers": [*message["headers"], *more]}
+        async with asyncio.timeout(self._patience):
+            await self._send(message)
+
+    async def refuse(self, refusal: RequestError) -> None:
+        """Sends a sentence, unless another answer has begun."""
+        if self.status:
+            return
+        body = json.dumps({"error": str(refusal)}, ensure_ascii=False).encode()
+        headers = {"content-type": "application/json", "content-length": str(len(body)), **refusal.headers}
+        encoded = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+        try:
+            await self({"type": "http.response.start", "status": refusal.status, "headers": encoded})
+            await self({"type": "http.response.body", "body": body})
+        except TimeoutError:
+            return
+
+
+def log_fault(error: BaseException) -> None:
+    """Logs the type of an error and where it was raised, not its message, in which a text may stand."""
+    places = [
+        f"{frame.filename.rpartition('/')[2]}:{frame.lineno}" for frame in traceback.extract_tb(error.__traceback__)
+    ]
+    LOG.error("%s at %s", type(error).__name__, " < ".join(reversed(places[-4:])))
+
+
+def _is_local(host: str) -> bool:
+    """Returns whether a Host header names this machine by localhost or an address."""
+    try:
+        name = urlsplit(f"//{host}").hostname or ""
+        return name == "localhost" or bool(ip_address(name))
+    except ValueError:
+        return False

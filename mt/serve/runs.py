@@ -1,0 +1,147 @@
+"""The runs that are served: each with its translator, its thread, and the work that requests ask of it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from mt.data.fields import AudioField, Raw
+from mt.decoding.translation import Translation
+from mt.decoding.translator import Translator
+from mt.errors import UserError, shown
+from mt.search.config import SearchConfig, n_best_search, online_search, revised_search, width
+from mt.serve.limits import Limits, RequestError
+from mt.serve.metrics import Metrics
+from mt.serve.worker import Worker
+
+
+@dataclass(frozen=True)
+class Translating:
+    """Translates sources with one search: those of several requests in one batch."""
+
+    translator: Translator
+    search: SearchConfig
+
+    def size(self, source: Raw) -> int:
+        """Returns the positions of a source, times the hypotheses that are extended side by side."""
+        (row,) = self.translator.encoded([source])
+        return self.translator.field.length(row) * width(self.search)
+
+    def do(self, sources: Sequence[Raw]) -> list[list[Translation]]:
+        """Returns the hypotheses of each source."""
+        return self.translator.n_best(sources, search=self.search)
+
+
+class ServedRun:
+    """A run by its name."""
+
+    def __init__(self, name: str, translator: Translator, limits: Limits, metrics: Metrics) -> None:
+        self.name = name
+        self.translator = translator
+        self.limits = limits
+        self.worker = Worker(name, limits, metrics.batch_size.labels(name))
+        self._metrics = metrics
+        metrics.waiting.labels(name).set_function(lambda: self.worker.waiting)
+
+    @property
+    def source(self) -> str | None:
+        """The language of its sources; None where they are no texts."""
+        return self.translator.config.dataset.source if self.translator.field.written else None
+
+    @property
+    def target(self) -> str:
+        return self.translator.config.dataset.target
+
+    @cached_property
+    def streams(self) -> bool:
+        """Whether it can translate while a source arrives."""
+        try:
+            self.translator.stream(online_search(self.translator.config.search))
+        except UserError:
+            return False
+        return True
+
+    def search(self, changes: Mapping[str, Any] | None = None, n_best: int | None = None) -> SearchConfig:
+        """Returns the run's search with some options changed. Raises UserError where they do not go together, and
+        RequestError where they ask for more than this server does."""
+        search = revised_search(self.translator.config.search, changes) if changes else self.translator.config.search
+        widest = max(width(search), n_best or 1)
+        if widest > self.limits.beam_size:
+            raise RequestError(
+                422,
+                f"{widest} hypotheses of a text are more than this server's {self.limits.beam_size}: ask for fewer",
+            )
+        return search if n_best is None else n_best_search(search, n_best)
+
+    def require_text(self, text: str) -> str:
+        """Returns a text. Raises RequestError where it is too long, or the run reads no texts, since no file of this
+        machine is to be read for a client."""
+        if not self.translator.field.written:
+            raise RequestError(
+                422,
+                f"the run {self.name} reads {self.kind}, and no texts: send the bytes of a file, or name another run",
+            )
+        if len(text) > self.limits.characters:
+            raise RequestError(
+                422,
+                f"a text has {len(text)} characters, more than the {self.limits.characters} that this server takes at "
+                "once: split it into sentences",
+            )
+        return text
+
+    @property
+    def kind(self) -> str:
+        """The name of the kind of its sources."""
+        return self.translator.config.dataset.field.name
+
+    async def translate(self, sources: Sequence[Raw], search: SearchConfig) -> list[list[Translation]]:
+        """Returns the hypotheses of each source. Raises RequestError where there are too many sources."""
+        if len(sources) > self.limits.texts:
+            raise RequestError(
+                422,
+                f"a request of {len(sources)} texts is larger than the {self.limits.texts} that this server takes at "
+                "once: send several requests",
+            )
+        translations: list[list[Translation]] = await self.worker.do(Translating(self.translator, search), *sources)
+        self._metrics.source_tokens.labels(self.name).inc(sum(len(best[0].source_tokens) for best in translations))
+        self._metrics.target_tokens.labels(self.name).inc(sum(len(best[0].tokens) for best in translations))
+        return translations
+
+    def description(self) -> dict[str, Any]:
+        """Returns what a client may want to know of the run, in plain JSON."""
+        config = self.translator.config
+        names = ("attention", "encoder", "decoder")
+        field = self.translator.field
+        return {
+            "name": self.name,
+            "source": config.dataset.source,
+            "target": config.dataset.target,
+            "field": self.kind,
+            "unit": self.translator.unit,
+            "streams": self.streams,
+            "rate": config.dataset.field.rate if isinstance(field, AudioField) else None,
+            "chunk": self.translator.network.chunk_size,
+            "search": config.search.model_dump(mode="json"),
+            **{name: getattr(config, name).name for name in names if hasattr(config, name)},
+        }
+
+
+class Runs:
+    """The runs of a server by their names, the first of which is the default."""
+
+    def __init__(self, runs: Sequence[ServedRun]) -> None:
+        self.all = list(runs)
+        self._by_name = {run.name: run for run in runs}
+
+    def named(self, name: str | None) -> ServedRun:
+        """Returns a run. Raises RequestError where there is none of this name."""
+        if name is None:
+            return self.all[0]
+        if name not in self._by_name:
+            raise RequestError(404, f"there is no run {shown(name)} here: choose of {', '.join(self._by_name)}")
+        return self._by_name[name]
+
+    def close(self) -> None:
+        """Ends the threads when they have done what waits."""
+        for run in self.all:
+            run.worker.close()

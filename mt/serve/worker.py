@@ -1,0 +1,163 @@
+"""The thread of a run, which computes what requests ask for, several at a time. A model is computed nowhere else, so
+that no computation holds up the event loop."""
+
+import asyncio
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from prometheus_client import Histogram
+
+from mt.serve.limits import Limits, RequestError, full
+
+
+class Work(Protocol):
+    """A kind of work. What is of equal kinds is done together."""
+
+    def size(self, item: Any) -> int:
+        """Returns how many tokens an item has, by which batches are bounded. Raises UserError where it cannot be
+        done."""
+
+    def do(self, items: Sequence[Any]) -> Sequence[Any]:
+        """Returns the result of each item. Raises UserError where one of them cannot be done."""
+
+
+@dataclass(eq=False)
+class _Job:
+    """An item of work that waits for its result."""
+
+    work: Work
+    item: Any
+    deadline: float
+    """Seconds on the monotonic clock."""
+    came: float = field(default_factory=time.monotonic)
+    result: "Future[Any]" = field(default_factory=Future)
+
+
+class Worker:
+    """A thread with a queue in front of it."""
+
+    def __init__(self, name: str, limits: Limits, batches: Histogram) -> None:
+        """batches: observes how many items are done together."""
+        self._limits = limits
+        self._batches = batches
+        self._jobs: deque[_Job] = deque()
+        self._changed = threading.Condition()
+        self._stopping = False
+        self._thread = threading.Thread(target=self._run, name=f"mt {name}", daemon=True)
+        self._thread.start()
+
+    @property
+    def waiting(self) -> int:
+        """How many items wait."""
+        return len(self._jobs)
+
+    async def do(self, work: Work, *items: Any) -> list[Any]:
+        """Returns the results of some items. Raises UserError as the work does, RequestError where there is no room, or
+        no result before the deadline."""
+        deadline = time.monotonic() + self._limits.deadline
+        jobs = [_Job(work, item, deadline) for item in items]
+        with self._changed:
+            if self._stopping:
+                raise full("the server is stopping")
+            if len(self._jobs) + len(jobs) > self._limits.queue:
+                raise full(f"{len(self._jobs)} texts wait for this run already")
+            self._jobs.extend(jobs)
+            self._changed.notify()
+        results = asyncio.gather(*(asyncio.wrap_future(job.result) for job in jobs))
+        try:
+            async with asyncio.timeout(self._limits.deadline):
+                return await results
+        except TimeoutError:
+            raise _late(self._limits) from None
+        finally:
+            # What nobody waits for any more is not begun.
+            for job in jobs:
+                job.result.cancel()
+
+    def close(self) -> None:
+        """Does what waits, and ends the thread."""
+        with self._changed:
+            self._stopping = True
+            self._changed.notify()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while batch := self._next():
+            self._batches.observe(len(batch))
+            _finish(batch)
+
+    def _next(self) -> list[_Job]:
+        """Returns the next jobs that are done together, the oldest first; none where the thread is to end."""
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._jobs or self._stopping)
+                if not self._jobs:
+                    return []
+                # One that has waited behind others has given them time to come.
+                until = self._jobs[0].came + self._limits.window / 1000
+                self._changed.wait_for(lambda: self._stopping, max(0.0, until - time.monotonic()))
+                alike = [job for job in self._jobs if job.work == self._jobs[0].work]
+            chosen = self._chosen(alike)
+            if chosen:
+                return chosen
+
+    def _chosen(self, jobs: Sequence[_Job]) -> list[_Job]:
+        """Takes those of some jobs from the queue that fit into a batch, and returns them. What is late, cancelled or
+        impossible is taken out as well."""
+        chosen: list[_Job] = []
+        taken: set[_Job] = set()
+        tokens = 0
+        for job in jobs:
+            size, fault = _size(job, self._limits)
+            if chosen and tokens + size > self._limits.batch_tokens:
+                break
+            taken.add(job)
+            # False: nobody waits for it any more.
+            if not job.result.set_running_or_notify_cancel():
+                continue
+            if fault is not None:
+                job.result.set_exception(fault)
+                continue
+            tokens += size
+            chosen.append(job)
+        with self._changed:
+            self._jobs = deque(job for job in self._jobs if job not in taken)
+        return chosen
+
+
+def _size(job: _Job, limits: Limits) -> tuple[int, Exception | None]:
+    """Returns the tokens of a job, or why it cannot be done."""
+    if job.deadline < time.monotonic():
+        return 0, _late(limits)
+    try:
+        return job.work.size(job.item), None
+    except Exception as error:
+        return 0, error
+
+
+def _finish(jobs: Sequence[_Job]) -> None:
+    """Gives jobs their results. Where their work fails, it is done again in halves, so that only an impossible item
+    fails."""
+    try:
+        results = jobs[0].work.do([job.item for job in jobs])
+    except Exception as error:
+        if len(jobs) == 1:
+            jobs[0].result.set_exception(error)
+            return
+        half = len(jobs) // 2
+        _finish(jobs[:half])
+        _finish(jobs[half:])
+        return
+    for job, result in zip(jobs, results, strict=True):
+        job.result.set_result(result)
+
+
+def _late(limits: Limits) -> RequestError:
+    return RequestError(
+        504, f"there was no answer within {limits.deadline:g} seconds: send less at once, or try again later"
+    )

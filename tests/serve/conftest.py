@@ -1,0 +1,48 @@
+"""A server of the small run, in a thread of the tests."""
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import pytest
+
+pytest.importorskip("fastapi", reason="the extra serve is not installed")
+pytest.importorskip("uvicorn", reason="the extra serve is not installed")
+
+import uvicorn
+
+from mt import Translator
+from mt.serve.app import build
+from mt.serve.limits import Limits
+from mt.serve.server import configured, listen
+from tests.serve.clients import Client
+
+LIMITS = Limits()
+Serve = Callable[..., contextlib.AbstractContextManager[Client]]
+
+
+@pytest.fixture(scope="session")
+def serving() -> Serve:
+    """Serves translators while a context lasts."""
+
+    @contextlib.contextmanager
+    def served(translators: Mapping[str, Translator], limits: Limits = LIMITS, **options: Any) -> Iterator[Client]:
+        listening = listen("127.0.0.1", 0)
+        server = uvicorn.Server(configured(build(translators, limits, **options), limits))
+        thread = threading.Thread(target=server.run, args=([listening],))
+        thread.start()
+        try:
+            yield Client(listening.getsockname()[1])
+        finally:
+            server.should_exit = True
+            thread.join()
+
+    return served
+
+
+@pytest.fixture(scope="module")
+def client(serving: Serve, translator: Translator) -> Iterator[Client]:
+    """A client of a server that serves the small run as `tiny`."""
+    with serving({"tiny": translator}, local=True) as client:
+        yield client
