@@ -57,7 +57,7 @@ def write(
         for shard, path, rows in zip(shards, paths, duplicate_rows(shards, encoder, train), strict=True)
     )
     yield from zip(paths, ordered(_move, tasks, workers, runner), strict=True)
-    writer.finish_split(folder, [path.name for path in paths], encoder.reader.field, transcribed=encoder.transcribed)
+    writer.finish_split(folder, [path.name for path in paths], encoder.reader, transcribed=encoder.transcribed)
 
 
 def duplicate_rows(shards: Sequence[Shard], encoder: Encoder, train: Counts) -> Iterator[np.ndarray]:

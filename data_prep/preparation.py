@@ -30,7 +30,12 @@ from mt.storage import replaced_by_any
 TOKENIZERS = "tokenizers"
 _RAW = "raw"
 _SCORING = {"metrics", "bleu_tokenizer", "rouge_tokenizer", "latency_unit"}
-_NOT_IN_THE_CORPUS = {"name", "folder", "media_folder", "licence", "workers", "shuffle_buffer", "weight", *_SCORING}
+_LINKS = {"links", "link_words"}  # in the identity of the source, where there are any
+_NOT_IN_THE_CORPUS = {
+    *("name", "folder", "media_folder", "licence", "workers", "shuffle_buffer", "weight"),
+    *_SCORING,
+    *_LINKS,
+}
 
 
 @dataclass(frozen=True)

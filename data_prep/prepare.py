@@ -140,14 +140,15 @@ def _merge(preparation: Preparation, work: Path, evaluation: dict[str, list[Exam
     all_shards = finished_shards(encoder, len(raw_shards), made / "train")
     tokenizers = Tokenizers.load(work / TOKENIZERS)
     summary = Summary(evaluation, Counts.of(all_shards), tokenizers, {"train": unwritten_of(all_shards)})
-    # Dev and test are small, so each is written as one shard.
+    # Dev and test are small, so each is written as one shard. What guides training is of train alone.
+    reader = encoder.reader._replace(link_unit=None)
     for split in corpus.SPLITS:
         (made / split).mkdir(parents=True, exist_ok=True)
     for split, examples in evaluation.items():
         path = made / split / "data-00000.arrow"
         table = writer.text_table(examples)
-        summary.unwritten[split] = writer.write_shard(path, table, tokenizers, encoder.reader)
-        writer.finish_split(made / split, [path.name], encoder.reader.field, transcribed=encoder.transcribed)
+        summary.unwritten[split] = writer.write_shard(path, table, tokenizers, reader)
+        writer.finish_split(made / split, [path.name], reader, transcribed=encoder.transcribed)
     # Training shards are moved into the corpus without duplicates, and the digests of their files are kept.
     with Bar("merge train", len(all_shards), "shards", shown=preparation.progress) as bar:
         digests = {}

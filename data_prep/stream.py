@@ -94,7 +94,8 @@ def _encoded(raw: pa.Table, cleaning: CleaningConfig, tokenizers: Path, reader: 
     pairs, _, _ = clean(raw, 1, cleaning, reader)
     sources = pairs["source"].to_pylist()
     targets = pairs["target"].to_pylist()
-    columns = encoded_pairs(sources, targets, Tokenizers.load(tokenizers), reader)
+    links = pairs["links"].to_pylist()
+    columns = encoded_pairs(sources, targets, Tokenizers.load(tokenizers), reader, links=links)
     return pa.table({**columns, "source": pairs["source"], "target": pairs["target"]})
 
 

@@ -24,6 +24,9 @@ class Batch(NamedTuple):
     """[B, U] int64 ids of the words of the source, EOS last; None where a corpus does not have it."""
     transcript_mask: Tensor | None = None
     """[B, U] bool."""
+    linked: Tensor | None = None
+    """[B, T, S] float32: the source positions that each target position is linked to, with the sum 1, or zeros where it
+    is to none, for the attention to learn; None: nothing is known of links."""
     source_of_target: Tensor | None = None
     """[N] int64: the source of each of N targets, where these are not the B targets of the sources, one each."""
     weights: Tensor | None = None

@@ -138,8 +138,8 @@ def path_of(named: Iterable[str]) -> tuple[dict[str, int], dict[str, int]]:
     ("named", "read", "called"),
     [
         pytest.param(ATTENTION, (2, 220), (1, 12), id="the verbs of an attention"),
-        pytest.param(ONE_MECHANISM, (9, 1905), (23, 450), id="attention, decoder, loss, step"),
-        pytest.param(MOCHA, (11, 2055), (25, 460), id="attention=mocha in training"),
+        pytest.param(ONE_MECHANISM, (9, 1920), (23, 460), id="attention, decoder, loss, step"),
+        pytest.param(MOCHA, (11, 2070), (25, 470), id="attention=mocha in training"),
         pytest.param(BEAM, (8, 1100), (19, 420), id="a beam decode"),
         pytest.param(COMMAND, (12, 1850), (40, 1360), id="from the command on"),
     ],

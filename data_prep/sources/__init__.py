@@ -27,6 +27,7 @@ from data_prep.sources.cells import ROW, from_folder
 from data_prep.sources.digits import digit_strings, joined
 from data_prep.sources.files import LocalFiles
 from data_prep.sources.hub import Repository, holds_tables
+from data_prep.sources.links import link
 from data_prep.sources.media import kaldi, librispeech, media_files
 from mt.data.corpus import SPLITS, Example
 from mt.data.dataset import DatasetConfig, MixedConfig, SplitNames
@@ -44,6 +45,9 @@ def open_source(config: DatasetConfig) -> Source:
     """
     source = SOURCES[_kind(config)](config)
     written = build_field(config.field).written
+    others = [_further(config, one) for one in config.mix]
+    if config.links is not None:
+        source, *others = link([source, *others], config)
     if config.cut:
         source = cut(source, config.cut, config.cleaning.max_evaluation_length, by_source=not written)
     if not config.tested:
@@ -51,7 +55,7 @@ def open_source(config: DatasetConfig) -> Source:
     if not written:
         return spread(source)
     if config.mix:
-        source = mix(source, [_further(config, one) for one in config.mix])
+        source = mix(source, others)
     limits = config.cleaning.truncate_source, config.cleaning.truncate_target
     return source if limits == (None, None) else shorten(source, *limits)
 
@@ -61,7 +65,7 @@ def open_reader(config: DatasetConfig) -> Reader:
     `render(source)`, whenever they are asked for."""
     field = build_field(config.field)
     if field.written:
-        return TEXT_READER
+        return TEXT_READER._replace(link_unit=config.link_unit)
     if config.generator is not None:
         return Reader(field, functools.partial(_rendered, config.generator))
     if config.digits is not None:

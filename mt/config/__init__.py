@@ -11,7 +11,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from mt.common.backdrop import PlotFormat
-from mt.common.options import MAX_COUNT, MAX_SIZE, Options
+from mt.common.options import MAX_COUNT, MAX_SIZE, Options, parse
 from mt.config.optimizer import AdamConfig, OptimizerConfig
 from mt.config.risk import RiskConfig
 from mt.data.dataset import PHRASEBOOK, DatasetConfig
@@ -20,7 +20,9 @@ from mt.errors import UserError
 from mt.metrics import require_known
 from mt.metrics.bleu import require_tokenizer
 from mt.metrics.rouge import require_rouge_tokenizer
+from mt.models.attention import ATTENTIONS
 from mt.models.config import ModelConfig
+from mt.models.encoders import ENCODERS, Encoder
 from mt.models.frontends import FRONTENDS
 from mt.search.config import BeamConfig, SearchConfig, is_online
 from mt.search.options import MAX_BEAM_SIZE
@@ -53,6 +55,12 @@ class TrainingConfig(Options):
     """alpha of R-Drop (Liang et al. 2021: 5 for translation): above 0, each batch is computed twice, with different
     dropout, and by this it costs how far apart the two predictions of a token are. An update takes twice the time; see
     docs/small-data.md."""
+    guided_alignment: str | None = Field(None, min_length=1, max_length=4000)
+    """Word links of the training pairs, which the attention is to learn beside the targets (Chen et al. 2016, "Guided
+    alignment training for topic-aware neural machine translation"): sets `dataset.links`, where it is explained; null
+    leaves that as it is."""
+    guided_alignment_weight: float = Field(0.1, gt=0, le=1e6)
+    """Nats that training pays for each nat of the cross entropy of these links: 0.05 (OpenNMT) to 0.1 (Marian)."""
     wait_k: Annotated[tuple[Annotated[int, Field(ge=1, le=MAX_SIZE)], ...], Field(min_length=1)] | None = None
     """The values of k of which each batch is trained with one, drawn at random: its target step t, counted from 1,
     attends to the first k + t - 1 source tokens alone (Ma et al. 2019), so that one model serves every k of
@@ -141,6 +149,20 @@ class Config(ModelConfig):
     has it. fp16: in float16, with dynamic loss scaling (Micikevicius et al. 2018), for GPUs that are older."""
 
     @model_validator(mode="after")
+    def _links_come_with_the_corpus(self) -> Self:
+        """Sets `dataset.links` as `training.guided_alignment` says."""
+        links = self.training.guided_alignment
+        if links in (None, self.dataset.links):
+            return self
+        if self.dataset.links is not None:
+            raise UserError(
+                f"training.guided_alignment={links} and dataset.links={self.dataset.links} name different links of the "
+                "training pairs: leave out one of them"
+            )
+        plain = self.dataset.model_dump(mode="json") | {"links": links}
+        return self.model_copy(update={"dataset": parse(plain, DatasetConfig, "dataset")})
+
+    @model_validator(mode="after")
     def _front_end_reads_the_field(self) -> Self:
         expected = FRONTENDS[self.frontend.name].field
         field = self.dataset.field.name
@@ -217,6 +239,24 @@ class Config(ModelConfig):
             raise UserError(
                 "training.objective=minimum_risk needs the probability of a translation, and attention.sample_ratio "
                 "above 0 draws positions, of which one path alone is known: set attention.sample_ratio=0"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _guides_what_attends_to_words(self) -> Self:
+        if self.dataset.links is None:
+            return self
+        guided = f"training.guided_alignment={self.dataset.links} teaches the attention which words are linked"
+        if not ATTENTIONS[self.attention.name].learns_weights:
+            raise UserError(f"{guided}, and attention={self.attention.name} learns nothing: choose another")
+        if ENCODERS[self.encoder.name].output_lengths is not Encoder.output_lengths:
+            raise UserError(f"{guided}, and encoder={self.encoder.name} leaves no value for each: choose another")
+        if self.training.wait_k is not None:
+            raise UserError(f"{guided}, and with training.wait_k some are not read in time: leave one of the two out")
+        if self.training.objective != "cross_entropy":
+            raise UserError(
+                f"{guided}, and training.objective=minimum_risk learns from translations that have no links: set one "
+                "of the two back"
             )
         return self
 

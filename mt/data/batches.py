@@ -31,6 +31,15 @@ def collate_targets(targets: Sequence[np.ndarray]) -> tuple[Tensor, Tensor, Tens
     return target_in.masked_fill(~target_mask, PAD), target_out, target_mask
 
 
+def with_links(batch: Batch, piece_links: Sequence[np.ndarray]) -> Batch:
+    """Returns a batch with the distributions of `Batch.linked`. piece_links: of each pair, see `Split.piece_links`."""
+    rows = torch.zeros(*batch.target_out.shape, batch.source.shape[1])
+    numbers = np.repeat(np.arange(len(piece_links)), [*map(len, piece_links)])
+    source, target = np.concatenate(piece_links).T
+    rows[numbers, target, source] = 1.0
+    return batch._replace(linked=rows / rows.sum(-1, keepdim=True).clamp(min=1))
+
+
 def batch_order(
     source_lengths: np.ndarray,
     target_lengths: np.ndarray,

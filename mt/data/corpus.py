@@ -15,7 +15,7 @@ from mt.common.input_files import read_text
 from mt.common.options import Count, Digest, Options, parse
 from mt.data.arrow import ALL, FileDigests, Share, require_contents, require_sizes
 from mt.data.fields import Field, FieldConfig, TextConfig, build_field
-from mt.data.split import Portion, Split, open_table
+from mt.data.split import Pair, Portion, Split, open_table
 from mt.data.tokenizer import Tokenizers
 from mt.errors import UserError, message_of
 
@@ -59,11 +59,14 @@ class Pairs(Protocol):
     def lengths(self) -> tuple[np.ndarray, np.ndarray]:
         """See `Split.lengths`."""
 
-    def ids(self, indices: Sequence[int] | np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+    def ids(self, indices: Sequence[int] | np.ndarray) -> list[Pair]:
         """See `Split.ids`."""
 
     def transcripts(self, indices: Sequence[int] | np.ndarray) -> list[np.ndarray] | None:
         """See `Split.transcripts`."""
+
+    def piece_links(self, indices: Sequence[int] | np.ndarray, pairs: Sequence[Pair]) -> list[np.ndarray] | None:
+        """See `Split.piece_links`."""
 
 
 class EpochPart(Pairs, Protocol):

@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 
 from mt.common.options import MAX_COUNT, MAX_SIZE, Options
 from mt.data.fields import FIELDS, FieldConfig, TextConfig
-from mt.data.tokenizer import TokenizerConfig
+from mt.data.tokenizer import LinkUnit, TokenizerConfig
 from mt.errors import UserError
 
 # Where examples come from: what splits are called, the hub, recordings of single digits.
@@ -91,6 +91,8 @@ class DigitsConfig(Options):
 
 # The whole: origin, cleaning, pieces and scores of one data set.
 
+EFLOMAL = "eflomal"
+"""What `DatasetConfig.links` says in place of a file, for links that preparation makes."""
 Column = Annotated[str, Field(strict=False, coerce_numbers_to_str=True, max_length=200)]
 """The ending of a text's file, or the column of a table: a name or, in TSV and CSV without a line of names, a number
 from 1."""
@@ -162,6 +164,13 @@ class DatasetConfig(Options):
     """Further corpora to train on, with the vocabulary of all; dev and test are those of `folder`."""
     weight: float = Field(default=1.0, gt=0, le=1_000)
     """With `mix`: how often a pair of `folder` itself comes in an epoch; see `mt.data.split`."""
+    links: str | None = Field(default=None, min_length=1, max_length=4000)
+    """Word links of the training pairs, which guide the attention (`training.guided_alignment` sets this too): a FILE
+    in Pharaoh format with a line for each pair of train, before any is dropped, and then for each of `mix`; or eflomal,
+    which makes them of the words of `mt.data.words` (Östling & Tiedemann 2016). null: there are none."""
+    link_words: Literal["blanks", "marks"] = "blanks"
+    """The words that such a FILE counts: what stands between blanks; or words and punctuation marks, as those of
+    `scripts/align.py --words marks`."""
     hub: HubConfig | None = None
     generator: Literal["phrasebook", "bulletin", "morse", "scenes"] | None = None
     """A generator of `data_prep/generated/`. The phrasebook has gold word links too; morse is sound, scenes are
@@ -190,6 +199,13 @@ class DatasetConfig(Options):
         """Names the columns of a split to read; `references` are read where it is scored."""
         references = self.references if split != "train" or self.cut else ()
         return self.source, self.target, *references, *([self.transcript] if self.transcript else [])
+
+    @property
+    def link_unit(self) -> LinkUnit | None:
+        """Names the words that `links` join; None where there are none."""
+        if self.links is None:
+            return None
+        return "word" if self.links == EFLOMAL or self.link_words == "marks" else "spaced"
 
     def located(self, source: str) -> str:
         """Returns the path of the file that a source of the corpus names; the source itself where it names none."""
@@ -288,6 +304,25 @@ class DatasetConfig(Options):
             raise UserError(
                 f"dataset.weight={self.weight:g} counts beside the corpora of dataset.mix, and {self.name} mixes none: "
                 "leave it out, or set dataset.mix"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _links_words(self) -> Self:
+        if self.links is None and self.link_words != "blanks":
+            raise UserError(
+                f"dataset.link_words={self.link_words} is of links, and {self.name} has none: set dataset.links, or "
+                "leave it out"
+            )
+        if self.links is not None and not FIELDS[self.field.name].written:
+            raise UserError(
+                f"dataset.links joins words of two texts, and the sources of {self.name} are {self.field.name}: leave "
+                "out dataset.links and training.guided_alignment"
+            )
+        if self.links == EFLOMAL and self.streaming:
+            raise UserError(
+                f"dataset.links={EFLOMAL} looks at all training pairs at once, and a stream is never whole: set "
+                "dataset.streaming=false, or give a FILE of links"
             )
         return self
 

@@ -18,6 +18,9 @@ from mt.data.tokenizer import UNK, Tokenizer
 from mt.errors import shown
 from mt.text_io import digest
 
+Pair = tuple[np.ndarray, np.ndarray]
+"""A source row, and target ids."""
+
 # How often the pairs of each of several corpora come in an epoch.
 
 
@@ -110,6 +113,7 @@ class Split:
         self._targets = Rows(table.select(["target_ids"]))
         spoken = "transcript_ids" in table.column_names
         self._transcripts = Rows(table.select(["transcript_ids"])) if spoken else None
+        self._links = Rows(table.select(["piece_links"])) if "piece_links" in table.column_names else None
         self._source_rows = source_row_of(table["source_ids"])
 
     def __len__(self) -> int:
@@ -122,7 +126,7 @@ class Split:
             sources = sources[self._source_rows]
         return sources, TEXT.lengths(self._table["target_ids"])
 
-    def ids(self, indices: Sequence[int] | np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+    def ids(self, indices: Sequence[int] | np.ndarray) -> list[Pair]:
         """Returns the (source row, target ids) of the examples; ids are int32 arrays that end in EOS."""
         held = indices if self._source_rows is None else self._source_rows[np.asarray(indices)]
         sources = self._sources[held]["source_ids"]
@@ -132,6 +136,13 @@ class Split:
     def transcripts(self, indices: Sequence[int] | np.ndarray) -> list[np.ndarray] | None:
         """Returns the ids of the examples' transcripts, EOS last; EOS alone where unknown; None in a corpus without."""
         return None if self._transcripts is None else TEXT.rows(self._transcripts[indices]["transcript_ids"])
+
+    def piece_links(self, indices: Sequence[int] | np.ndarray, pairs: Sequence[Pair]) -> list[np.ndarray] | None:
+        """Returns the links between the tokens of `pairs`, which `ids` gives for these examples: for each [K, 2], the
+        positions in source and target; None in a corpus without."""
+        if self._links is None:
+            return None
+        return [row.reshape(-1, 2) for row in TEXT.rows(self._links[indices]["piece_links"])]
 
     def texts(self, indices: Sequence[int] | np.ndarray) -> list[tuple[str, str]]:
         """Returns the raw (source, target) of the examples."""
@@ -185,7 +196,7 @@ class Chosen:
         sources, targets = self._split.lengths()
         return sources[self._rows], targets[self._rows]
 
-    def ids(self, indices: Sequence[int] | np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+    def ids(self, indices: Sequence[int] | np.ndarray) -> list[Pair]:
         return self._split.ids(self._rows[np.asarray(indices)])
 
     def texts(self, indices: Sequence[int] | np.ndarray) -> list[tuple[str, str]]:
@@ -193,6 +204,9 @@ class Chosen:
 
     def transcripts(self, indices: Sequence[int] | np.ndarray) -> list[np.ndarray] | None:
         return self._split.transcripts(self._rows[np.asarray(indices)])
+
+    def piece_links(self, indices: Sequence[int] | np.ndarray, pairs: Sequence[Pair]) -> list[np.ndarray] | None:
+        return self._split.piece_links(self._rows[np.asarray(indices)], pairs)
 
 
 def source_row_of(sources: pa.ChunkedArray) -> np.ndarray | None:
@@ -213,15 +227,16 @@ class NumberedPairs:
         self.source = pairs.source
         self.lengths = pairs.lengths
         self.transcripts = pairs.transcripts
+        self.piece_links = pairs.piece_links
         self._pairs = pairs
         self._tokenizer = tokenizer
 
     def of_epoch(self, seed: int, epoch: int) -> "NumberedPairs":
         return NumberedPairs(self._pairs.of_epoch(seed, epoch), self._tokenizer)
 
-    def ids(self, indices: Sequence[int] | np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+    def ids(self, indices: Sequence[int] | np.ndarray) -> list[Pair]:
         """See `Split.ids`."""
-        pairs: list[tuple[np.ndarray, np.ndarray]] = self._pairs.ids(indices)
+        pairs: list[Pair] = self._pairs.ids(indices)
         places = [place for place, (source, _) in enumerate(pairs) if (source == UNK).any()]
         unknown = self._pairs.texts(np.asarray(indices)[places]) if places else []
         for place, texts in zip(places, unknown, strict=True):

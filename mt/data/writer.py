@@ -13,8 +13,9 @@ import pyarrow as pa
 from mt.data.arrow import file_digests
 from mt.data.corpus import FORMAT, SPLITS, TEXT, Example
 from mt.data.fields import TEXT as TEXT_FIELD, Field, Raw, SourceError
+from mt.data.links import links_of_pieces
 from mt.data.split import STATE, open_table, source_row_of
-from mt.data.tokenizer import Tokenizer, Tokenizers, Unwritten, unwritten
+from mt.data.tokenizer import LinkUnit, Tokenizer, Tokenizers, Unwritten, unwritten
 from mt.storage import replaced_path
 
 _REFERENCES = pa.field("references", pa.list_(pa.string()))
@@ -27,6 +28,8 @@ class Reader(NamedTuple):
     field: Field = TEXT_FIELD
     open: Callable[[str], Raw] = str
     """Returns what the field reads for the source of an `Example`: the text itself, or a path, samples, pixels."""
+    link_unit: LinkUnit | None = None
+    """See `DatasetConfig.link_unit`; None: links stay between words."""
 
     def column(self, sources: Sequence[str], tokenizer: Tokenizer | None) -> pa.ListArray:
         """Returns the rows of the sources; see `Field.column`. tokenizer: of the sources, where they are text."""
@@ -57,7 +60,7 @@ def write_shard(
     source cannot be read.
     """
     # In chunks, so that memory does not grow with the shard.
-    schema = _schema(reader.field, transcribed=tokenizers.transcript is not None)
+    schema = _schema(reader, transcribed=tokenizers.transcript is not None)
     size = min(_CHUNK, reader.field.shard_size or _CHUNK)
     lost: dict[str, list[Unwritten]] = {"source": [], "target": []} if reader.field.written else {"target": []}
     with replaced_path(path) as draft, pa.OSFile(str(draft), "wb") as file, pa.ipc.new_stream(file, schema) as writer:
@@ -100,14 +103,16 @@ def copy_without(path: Path, copy: Path, rows: np.ndarray) -> None:
         stream.write_table(left, max_chunksize=_CHUNK)
 
 
-def finish_split(folder: Path, shards: Sequence[str], field: Field = TEXT_FIELD, *, transcribed: bool = False) -> None:
+def finish_split(
+    folder: Path, shards: Sequence[str], reader: Reader = TEXT_READER, *, transcribed: bool = False
+) -> None:
     """Makes the files named in `shards`, in this order, a dataset that `datasets.load_from_disk` opens.
 
-    transcribed: whether they hold transcripts, too.
+    reader: what made their rows. transcribed: whether they hold transcripts, too.
     """
     import datasets  # Not above: it takes long to load, and a corpus is written once.
 
-    features = datasets.Features.from_arrow_schema(_schema(field, transcribed=transcribed))
+    features = datasets.Features.from_arrow_schema(_schema(reader, transcribed=transcribed))
     datasets.DatasetInfo(features=features).write_to_directory(str(folder))
     state: dict[str, Any] = {
         "_data_files": [{"filename": name} for name in shards],
@@ -154,23 +159,27 @@ def encoded_pairs(
     tokenizers: Tokenizers,
     reader: Reader = TEXT_READER,
     transcripts: Sequence[str] = (),
+    links: Sequence[str] = (),
 ) -> dict[str, pa.ListArray]:
-    """Returns the columns `source_ids` and `target_ids` of some pairs, and `transcript_ids` where transcripts have a
-    tokenizer."""
+    """Returns the columns `source_ids` and `target_ids` of some pairs, `transcript_ids` where transcripts have a
+    tokenizer, and `piece_links` where the reader knows what links join."""
     columns = {
         "source_ids": reader.column(source, tokenizers.source),
         "target_ids": TEXT_FIELD.column(target, tokenizers.target),
     }
     if tokenizers.transcript is not None:
         columns["transcript_ids"] = TEXT_FIELD.column(transcripts, tokenizers.transcript)
+    if reader.link_unit is not None:
+        columns["piece_links"] = links_of_pieces(links, source, target, tokenizers, reader.link_unit)
     return columns
 
 
-def _schema(field: Field, *, transcribed: bool) -> pa.Schema:
+def _schema(reader: Reader, *, transcribed: bool) -> pa.Schema:
     columns = [
-        ("source_ids", field.arrow_type),  # of text: EOS included
+        ("source_ids", reader.field.arrow_type),  # of text: EOS included
         ("target_ids", TEXT_FIELD.arrow_type),  # EOS included, no BOS
         *([("transcript_ids", TEXT_FIELD.arrow_type)] if transcribed else []),  # likewise
+        *([("piece_links", TEXT_FIELD.arrow_type)] if reader.link_unit else []),  # see `links_of_pieces`
         ("source", pa.string()),  # raw
         ("target", pa.string()),  # raw
         _REFERENCES,  # every reference of the example, `target` first
@@ -184,7 +193,7 @@ def _encoded(text: pa.RecordBatch, tokenizers: Tokenizers, reader: Reader, schem
     targets = text["target"].to_pylist()
     transcripts = text["transcript"].to_pylist() if tokenizers.transcript is not None else ()
     columns = {
-        **encoded_pairs(sources, targets, tokenizers, reader, transcripts),
+        **encoded_pairs(sources, targets, tokenizers, reader, transcripts, text["links"].to_pylist()),
         "source": text["source"],
         "target": text["target"],
         "references": text["references"] if "references" in text.schema.names else _alone(text["target"]),

@@ -22,7 +22,7 @@ from mt.models.decoders import DECODERS, DecoderMemory, DecoderParts
 from mt.models.encoders import ENCODERS, Encoded, EncoderState
 from mt.models.frontends import Embedding, FrontendState, build_frontend
 from mt.models.weights import init_matrices
-from mt.ops.losses import ctc_losses
+from mt.ops.losses import ctc_losses, guided_alignment_loss
 from mt.step import UNK, Prediction
 from mt.trees import select_rows
 
@@ -41,6 +41,8 @@ class Loss(NamedTuple):
     source_mask: Tensor
     """[B, S] bool: the real positions that are attended to, S those that the encoder gives."""
     attention: AttentionOutput
+    links: Tensor | None = None
+    """The cross entropy of `Batch.linked` in nats, summed; float32, differentiable; None where nothing is linked."""
 
 
 class CTC(nn.Linear):
@@ -251,7 +253,12 @@ class Seq2Seq(nn.Module):
                 auxiliary = auxiliary + self.penalties.loss(weights, source_mask, mask)
             if self.ctc is not None:
                 auxiliary = auxiliary + self.ctc_weight * self.ctc.loss(encoded, batch)
-        return Loss(total, auxiliary, mask.sum(), each, source_mask, attended)
+            links = None
+            if batch.linked is not None:
+                # Of a mechanism of one position, the probability that it selects each.
+                selected = attended.weights if attended.alpha is None else attended.alpha
+                links = guided_alignment_loss(selected, batch.linked).sum()
+        return Loss(total, auxiliary, mask.sum(), each, source_mask, attended, links)
 
     def after_update(self, loss: float) -> None:
         """See `Attention.after_update`."""

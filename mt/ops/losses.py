@@ -46,6 +46,24 @@ def coverage_loss(
     return torch.minimum(attended, coverage).sum((1, 2)).to(result_dtype(weights))
 
 
+# Does an attention attend to what a word is linked to? A term of the loss.
+
+LEAST_PROBABILITY = 1e-10
+"""A link that is less probable has this loss, and no gradient: float32 has none for what cannot be attended to."""
+
+
+def guided_alignment_loss(weights: Float[Tensor, "B T S"], linked: Float[Tensor, "B T S"]) -> Float[Tensor, " B"]:
+    """Returns - sum over t and i of linked[t, i] log weights[t, i] of each row (Chen et al. 2016, equation 7: the cross
+    entropy of links whose rows are normalised). A target position that is linked to nothing costs nothing.
+
+    weights: the attention of each step. linked: a distribution over the source, or zeros, for each step.
+
+    Computed in float64 (MPS: float32); returned in float32, or float64 where `weights` is float64.
+    """
+    logs = weights.to(compute_dtype(weights.device)).clamp(min=LEAST_PROBABILITY).log()
+    return -(linked * logs).sum((1, 2)).to(result_dtype(weights))
+
+
 # Does every part of a source get as much attention as every other? A term of the loss.
 
 

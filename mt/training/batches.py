@@ -11,10 +11,11 @@ import numpy as np
 import torch
 
 from mt.config import Config, TrainingConfig
-from mt.data.batches import Batch, batch_order, collate
+from mt.data.batches import Batch, batch_order, collate, with_links
 from mt.data.corpus import Corpus, EpochPart, Pairs, Training
 from mt.data.fields import Field
-from mt.data.split import NumberedPairs
+from mt.data.links import moved
+from mt.data.split import NumberedPairs, Pair
 from mt.data.tokenizer import Tokenizer, Tokenizers
 from mt.data.tokenizer.sampling import BPEDropout, PieceSampler, UnigramSampling, model_type
 from mt.distributed import ProcessGroup
@@ -158,6 +159,7 @@ class _SampledPart:
         self.lengths = part.lengths
         self.ids = part.ids
         self.transcripts = part.transcripts
+        self.piece_links = part.piece_links
         self._part = part
         self._samplers = samplers
         self._number = number
@@ -177,7 +179,7 @@ class _SampledPairs:
         self._samplers = samplers
         self._key = key
 
-    def ids(self, indices: Sequence[int] | np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+    def ids(self, indices: Sequence[int] | np.ndarray) -> list[Pair]:
         """Returns the (source row, target ids) of a batch, sampled. Each example is in one batch of an epoch, which its
         first one names."""
         random = np.random.default_rng((*self._key, int(indices[0])))
@@ -188,6 +190,15 @@ class _SampledPairs:
         if of_target is not None:
             targets = of_target.sample(targets, random)
         return list(zip(sources, targets, strict=True))
+
+    def piece_links(self, indices: Sequence[int] | np.ndarray, pairs: Sequence[Pair]) -> list[np.ndarray] | None:
+        """Returns the links between sampled pieces."""
+        best = self._pairs.ids(indices)
+        links = self._pairs.piece_links(indices, best)
+        if links is None:
+            return None
+        widths = [np.empty(0) if sampler is None else sampler.widths for sampler in self._samplers]
+        return [moved(*of_pair, widths) for of_pair in zip(links, best, pairs, strict=True)]
 
 
 # The batches of training: grouped by update, shared by processes, and read before they are needed.
@@ -204,7 +215,10 @@ class PendingBatch(NamedTuple):
     def read(self) -> Batch:
         """Reads the pairs, and pads them to a batch."""
         transcripts = self.part.transcripts(self.indices)
-        return collate(self.part.ids(self.indices), self.part.source, transcripts).pinned()
+        pairs = self.part.ids(self.indices)
+        piece_links = self.part.piece_links(self.indices, pairs)
+        batch = collate(pairs, self.part.source, transcripts)
+        return (batch if piece_links is None else with_links(batch, piece_links)).pinned()
 
 
 class SeededBatch(NamedTuple):

@@ -107,7 +107,9 @@ class Update:
     smoothed_loss: float
     """Cross entropy with label smoothing, or the risk of `MinimumRisk`; its sum with `auxiliary_loss` is minimised."""
     auxiliary_loss: float
-    """What the attention adds."""
+    """What the attention adds, its links among it."""
+    links_loss: float
+    """Cross entropy of the links that guide the attention, without its weight; 0 without links."""
     gradient_norm: float
     """Norm of the gradient before clipping, of the mean loss per token or per sentence (`training.normalization`). It
     is not finite where the update was left out."""
@@ -141,14 +143,14 @@ class BatchLoss(nn.Module):
         self.config = config
 
     def forward(self, batch: Batch | None, seed: int | None) -> tuple[Tensor, Tensor]:
-        """Returns the loss summed over the batch, and without a gradient [3] float32: the sums of the cross entropy
-        without label smoothing, of that with it, and of what the attention adds.
+        """Returns the loss summed over the batch, and without a gradient [4] float32: the sums of the cross entropy
+        without label smoothing, of that with it, of what the attention adds, and of the cross entropy of links.
 
         batch: None counts for nothing. seed: of all that is random; None goes on from where the generators are.
         """
         if batch is None:
             parameter = next(parameter for parameter in self.parameters() if parameter.requires_grad)
-            return 0.0 * parameter.sum(), torch.zeros(3)
+            return 0.0 * parameter.sum(), torch.zeros(4)
         if seed is not None:
             torch.manual_seed(seed)
         options = self.config.training
@@ -156,8 +158,10 @@ class BatchLoss(nn.Module):
         wait_k = choose(options.wait_k)
         with autocast(device, self.config.precision):
             loss = self.model(batch.to(device), label_smoothing=options.label_smoothing, wait_k=wait_k)
-        sums = torch.stack([loss.token_losses.sum(), loss.sum.detach(), loss.auxiliary.detach()])
-        return loss.sum + loss.auxiliary, sums
+        links = loss.sum.new_zeros(()) if loss.links is None else loss.links
+        auxiliary = loss.auxiliary + options.guided_alignment_weight * links
+        sums = torch.stack([loss.token_losses.sum(), loss.sum.detach(), auxiliary.detach(), links.detach()])
+        return loss.sum + auxiliary, sums
 
 
 def choose(choices: tuple[int, ...] | None) -> int | None:
@@ -180,9 +184,10 @@ class LogWindow:
     """Updates that changed the weights; see `LossScale`."""
     tokens: Count = 0
     loss: float = 0.0
-    """Sum over all tokens, in nats, as are the next two."""
+    """Sum over all tokens, in nats, as are the next three."""
     smoothed_loss: float = 0.0
     auxiliary_loss: float = 0.0
+    links_loss: float = 0.0
     gradient_norm: float = 0.0
     """Sum over the updates that changed the weights."""
     seconds: Annotated[float, Field(ge=0)] = 0.0
@@ -193,6 +198,7 @@ class LogWindow:
         self.loss += update.loss * update.tokens
         self.smoothed_loss += update.smoothed_loss * update.tokens
         self.auxiliary_loss += update.auxiliary_loss * update.tokens
+        self.links_loss += update.links_loss * update.tokens
         if not update.left_out:
             self.updates += 1
             self.gradient_norm += update.gradient_norm
@@ -204,6 +210,7 @@ class LogWindow:
             "loss": self.loss / self.tokens,
             "smoothed_loss": self.smoothed_loss / self.tokens,
             "auxiliary_loss": self.auxiliary_loss / self.tokens,
+            **({"links_loss": self.links_loss / self.tokens} if self.links_loss else {}),
             "gradient_norm": self.gradient_norm / max(self.updates, 1),
             "tokens_per_second": self.tokens / max(self.seconds, 1e-9),
         }
@@ -329,7 +336,8 @@ def _backward(batch_loss: nn.Module, batch: Batch | None, seed: int | None, divi
     return sums
 
 
-def _mean_losses(sums: Sequence[Tensor], tokens: int, processes: ProcessGroup) -> tuple[float, float, float]:
+def _mean_losses(sums: Sequence[Tensor], tokens: int, processes: ProcessGroup) -> tuple[float, float, float, float]:
     """Returns the means over the target tokens of all processes, of what `BatchLoss` has summed in each batch."""
-    loss, smoothed_loss, auxiliary_loss = processes.all_reduce(torch.stack([*sums]).cpu().double().sum(0)) / tokens
-    return loss.item(), smoothed_loss.item(), auxiliary_loss.item()
+    sums_of_all = processes.all_reduce(torch.stack([*sums]).cpu().double().sum(0))
+    loss, smoothed_loss, auxiliary_loss, links_loss = (sums_of_all / tokens).tolist()
+    return loss, smoothed_loss, auxiliary_loss, links_loss

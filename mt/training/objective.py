@@ -72,8 +72,9 @@ class MinimumRisk(BatchLoss):
         self._score = SENTENCE_SCORES[self._options.cost](settings)
 
     def forward(self, batch: Batch | None, seed: int | None) -> tuple[Tensor, Tensor]:
-        """Returns the risk summed over the batch, and without a gradient [3] float32: the sums of the cross entropy of
-        the targets, of the risk, and of what the attention adds, which is its mean over the translations of a source.
+        """Returns the risk summed over the batch, and without a gradient [4] float32: the sums of the cross entropy of
+        the targets, of the risk, of what the attention adds, which is its mean over the translations of a source, and 0
+        for links, of which there are none.
 
         batch, seed: see `BatchLoss`.
         """
@@ -101,7 +102,8 @@ class MinimumRisk(BatchLoss):
         # The weighted cross entropy has the gradient of the risk, and another value.
         total = loss.sum + (risk.to(loss.sum) - loss.sum).detach()
         firsts = np.cumsum([0, *map(len, translations[:-1])])
-        return total + auxiliary, torch.stack([token_losses[firsts].sum(), total.detach(), auxiliary.detach()])
+        sums = [token_losses[firsts].sum(), total.detach(), auxiliary.detach(), total.new_zeros(())]
+        return total + auxiliary, torch.stack(sums)
 
     def draw_translations(
         self, batch: Batch, targets: Sequence[Tokens], drawing: int, wait_k: int | None

@@ -1,4 +1,5 @@
 import itertools
+import math
 
 import pytest
 import torch
@@ -8,7 +9,7 @@ from torch import Tensor
 
 from mt.metrics import latency
 from mt.ops import coverage_loss, differentiable_average_lagging, doubly_stochastic_loss, quantity_loss
-from mt.ops.losses import ctc_losses
+from mt.ops.losses import LEAST_PROBABILITY, ctc_losses, guided_alignment_loss
 from tests.ops import oracle
 
 
@@ -97,6 +98,33 @@ def test_long_sums_are_exact_of_coverage():
     mask = torch.ones(1, 3000, dtype=torch.bool)
     expected = 2999 * 100 * float(torch.tensor(0.01))
     assert coverage_loss(given, mask[:, :100], mask).item() == pytest.approx(expected, rel=1e-6)
+
+
+# Guided alignment (Chen et al. 2016), against its equation in float64 loops.
+LINKED = torch.tensor([[[0.5, 0.0, 0.5, 0.0, 0.0], [0.0] * 5, [0.0, 1.0, 0.0, 0.0, 0.0]] + [[0.0] * 5] * 3])
+
+
+def cross_entropy(given: torch.Tensor, linked: torch.Tensor) -> torch.Tensor:
+    rows = []
+    for alpha, links in zip(given, linked, strict=True):
+        terms = [-a * p.log() for a, p in zip(links.flatten(), alpha.flatten(), strict=True) if a]
+        rows.append(torch.stack(terms).sum() if terms else given.new_zeros(()))
+    return torch.stack(rows)
+
+
+def test_it_is_the_cross_entropy_of_links(assert_agree):
+    linked = torch.cat((LINKED, torch.zeros_like(LINKED), LINKED.roll(1, 1)))
+    assert_agree(
+        lambda given: guided_alignment_loss(given, linked), lambda given: cross_entropy(given, linked), [weights()]
+    )
+    assert guided_alignment_loss(weights(), linked)[1] == 0
+
+
+def test_a_link_that_cannot_be_attended_to_moves_nothing():
+    given = torch.zeros(1, 6, 5, requires_grad=True)
+    loss = guided_alignment_loss(given, LINKED)
+    loss.sum().backward()
+    assert loss.item() == pytest.approx(-2 * math.log(LEAST_PROBABILITY)) and not given.grad.any()
 
 
 # The doubly stochastic penalty (Xu et al. 2015), against its equation in float64 loops.

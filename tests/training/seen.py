@@ -30,3 +30,6 @@ class Seen:
 
     def transcripts(self, indices: np.ndarray) -> list | None:
         return self.split.transcripts(indices)
+
+    def piece_links(self, indices: np.ndarray, pairs: list) -> list | None:
+        return self.split.piece_links(indices, pairs)

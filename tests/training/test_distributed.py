@@ -77,6 +77,11 @@ def learnt(
     for name, changes in CASES.items():
         training = NOISY["training"] | changes.get("training", {})
         plain[name] = configure(NOISY | changes | {"training": training}).model_dump(mode="json")
+    (folder / "links").write_text("0-0 1-1\n1-0\n\n" * 80)
+    guided = CASES["sampled"]["training"] | {"guided_alignment": str(folder / "links"), "guided_alignment_weight": 2.0}
+    plain["guided"] = configure(
+        NOISY | {"dataset": {"tokenizer": {"vocab_size": 70}}, "training": NOISY["training"] | guided}
+    ).model_dump(mode="json")
     plain["streamed"] = configure(NOISY).model_dump(mode="json")
     plain["streamed"]["dataset"] |= {"streaming": True, "shuffle_buffer": 70, "workers": 1}
     (folder / "cases.json").write_text(json.dumps(plain))
@@ -92,7 +97,7 @@ SEVERAL = [2, *exhaustive(4)]
 
 @pytest.mark.parametrize("size", SEVERAL)
 def test_an_update_does_not_depend_on_the_number_of_processes(size: int, learnt: dict[int, Path]) -> None:
-    for case in (*CASES, "streamed"):
+    for case in (*CASES, "streamed", "guided"):
         require_like_updates(case, size, learnt)
 
 
@@ -102,7 +107,7 @@ def require_like_updates(case: str, size: int, learnt: dict[int, Path]) -> None:
     losses = {size: json.loads((folder / "losses.json").read_text())[case] for size, folder in learnt.items()}
     weights = {size: load_file(folder / f"{case}.safetensors") for size, folder in learnt.items()}
     assert max(norm for *_, norm in losses[1]) > 0.2, "clipping is active"
-    assert case != "stochastic" or any(extra for _, _, extra, _ in losses[1])
+    assert case not in ("stochastic", "guided") or any(extra for _, _, extra, _ in losses[1])
     np.testing.assert_allclose(losses[size], losses[1], rtol=near, atol=near, err_msg=case)
     assert weights[size].keys() == weights[1].keys()
     for name, tensor in weights[1].items():

@@ -143,7 +143,7 @@ def test_the_loss_is_of_a_kind_with_the_one_on_dev(smoothing: float, trainer: Ca
 
 def test_a_window_has_means_over_tokens_and_its_own_speed() -> None:
     def update(loss: float, norm: float, lr: float, tokens: int) -> Update:
-        return Update(loss, 2 * loss, 0.5, gradient_norm=norm, lr=lr, tokens=tokens, ends_epoch=False)
+        return Update(loss, 2 * loss, 0.5, 0.0, gradient_norm=norm, lr=lr, tokens=tokens, ends_epoch=False)
 
     window = LogWindow()
     window.add(update(1.0, 2.0, 0.1, 100), 0.5)

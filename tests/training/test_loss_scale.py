@@ -176,9 +176,9 @@ def test_a_loss_that_is_no_number_is_divergence_at_once(trainer: Callable[..., T
 def test_a_window_has_the_mean_norm_of_what_was_learnt_from() -> None:
     window = LogWindow()
     for norm in (1.0, torch.inf, 2.0, torch.nan):
-        window.add(Update(2.0, 2.0, 0.0, gradient_norm=norm, lr=0.1, tokens=10, ends_epoch=False), 0.5)
+        window.add(Update(2.0, 2.0, 0.0, 0.0, gradient_norm=norm, lr=0.1, tokens=10, ends_epoch=False), 0.5)
     means = window.means()
     assert (means["gradient_norm"], means["loss"], means["tokens_per_second"]) == (1.5, 2.0, 20.0)
     alone = LogWindow()
-    alone.add(Update(2.0, 2.0, 0.0, gradient_norm=torch.inf, lr=0.1, tokens=10, ends_epoch=False), 0.5)
+    alone.add(Update(2.0, 2.0, 0.0, 0.0, gradient_norm=torch.inf, lr=0.1, tokens=10, ends_epoch=False), 0.5)
     assert alone.means()["gradient_norm"] == 0

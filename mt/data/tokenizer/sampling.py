@@ -41,6 +41,8 @@ class PieceSampler(ABC):
         # elsewhere.
         self._ids = {piece: i for i, piece in enumerate(pieces) if normal[i] and characters.issuperset(piece)}
         self._pieces = pieces
+        self.widths = np.array([*map(len, pieces)])
+        """[V]: the characters of each piece, the mark of a blank among them."""
         ordinary = np.zeros(len(pieces), dtype=bool)
         ordinary[[*self._ids.values()]] = True
         suffixes = proto.trainer_spec.treat_whitespace_as_suffix
@@ -142,11 +144,10 @@ class UnigramSampling(PieceSampler):
         super().__init__(tokenizer)
         self._alpha = alpha
         self._longest = max(map(len, self._ids), default=0)
-        self._widths = np.array([*map(len, self._pieces)])
         self._lattice = functools.lru_cache(_WORDS)(self._filtered)
 
     def sample(self, rows: Sequence[np.ndarray], random: np.random.Generator) -> list[np.ndarray]:
-        most = int(self._widths[np.concatenate(rows)].sum())
+        most = int(self.widths[np.concatenate(rows)].sum())
         draws = iter(random.random(most).tolist())
         return [np.array([*itertools.chain.from_iterable(self._row(row, draws))], dtype=np.int32) for row in rows]
 

@@ -1,0 +1,278 @@
+"""Guided alignment: links of a file reach the pieces of a batch, and the attention learns them."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from data_prep.prepare import prepare
+from data_prep.stream import open_corpus
+from mt import load
+from mt.common.options import parse
+from mt.config import Config
+from mt.data.corpus import Corpus
+from mt.errors import UserError
+from mt.models.attention import ATTENTIONS
+from mt.models.seq2seq import Seq2Seq
+from mt.training.batches import epoch_groups, with_sampled_pieces
+from mt.training.start import begin, resume
+from mt.training.train import train
+
+Guided = Callable[..., tuple[Config, Corpus]]
+KINDS: dict[str, dict[str, Any]] = {
+    "word": {},
+    "bpe": {"bpe_dropout": 0.4},
+    "unigram": {"unigram_alpha": 0.02},
+}
+
+
+@pytest.fixture(scope="session")
+def links(texts: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The languages are word for word; each third pair has no links."""
+    path = tmp_path_factory.mktemp("links") / "train.pharaoh"
+    lines = (texts / "train.en").read_text().splitlines()
+    path.write_text(
+        "".join(
+            " ".join(f"{i}-{i}" for i in range(len(line.split()))) * (number % 3 > 0) + "\n"
+            for number, line in enumerate(lines)
+        )
+    )
+    return path
+
+
+@pytest.fixture
+def guided(configure: Callable[..., Config], corpora: Path, links: Path, texts: Path) -> Guided:
+    def made(kind: str = "word", dataset: Any = (), training: Any = (), **changes: Any) -> tuple[Config, Corpus]:
+        tokenizer = {"model_type": kind, "vocab_size": 100 if kind == "word" else 70}
+        whole = {"name": kind, "source": "en", "target": "de", "folder": str(texts), "tokenizer": tokenizer}
+        options = {"guided_alignment": str(links), "average_checkpoints": 1, "plots": 0} | dict(training)
+        config = configure({"dataset": whole | dict(dataset), "training": options, **changes})
+        return config, open_corpus(config.dataset, corpora)
+
+    return made
+
+
+def batches(config: Config, corpus: Corpus, epoch: int = 1) -> list[Any]:
+    training = with_sampled_pieces(corpus.training, corpus.tokenizers, config.training)
+    return [batch for group in epoch_groups(training, config, epoch) for batch in group]
+
+
+@pytest.mark.parametrize("kind", [*KINDS])
+@pytest.mark.parametrize("sampled", [False, True])
+@pytest.mark.parametrize("streaming", [False, True])
+def test_every_piece_is_linked_to_the_pieces_of_its_word(
+    kind: str, sampled: bool, streaming: bool, guided: Guided
+) -> None:
+    options = KINDS[kind] if sampled else {}
+    config, corpus = guided(kind, {"streaming": streaming}, options)
+    linked = 0
+    for pending in batches(config, corpus):
+        batch = pending.read()
+        sides = batch.source, batch.target_out
+        # Words are between blanks, so that a piece begins one where the tokenizer marks it.
+        for source, target, rows in zip(*sides, batch.linked, strict=True):
+            owners = []
+            for ids, tokenizer in zip((source, target), corpus.tokenizers, strict=False):
+                tokens = [i for i in ids.tolist() if i]
+                starts = [tokenizer.begins_word(i, None) for i in tokens[:-1]]
+                owners.append([*(np.cumsum(starts) - 1).tolist(), None] + [None] * (len(ids) - len(tokens)))
+            alike = torch.tensor([[i is not None and i == j for i in owners[0]] for j in owners[1]]).float()
+            expected = alike / alike.sum(1, keepdim=True).clamp(min=1)
+            if rows.any():
+                torch.testing.assert_close(rows, expected)
+                linked += 1
+    assert linked == 160  # two of three pairs
+
+
+def test_cleaning_drops_links_with_their_pairs(guided: Guided, links: Path, texts: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "texts"
+    shutil.copytree(texts, folder)
+    pairs = [
+        ("a b", "x y", "0-1"),
+        ("", "x", ""),
+        ("a b", "x y", "1-0"),
+        ("c", "z " * 30, "0-3"),
+        ("c d", "z w", "1-1"),
+    ]
+    for name, column in (("en", 0), ("de", 1)):
+        (folder / f"train.{name}").write_text("".join(f"{pair[column]}\n" for pair in pairs))
+    path = tmp_path / "some.pharaoh"
+    path.write_text("".join(f"{pair[2]}\n" for pair in pairs))
+    dataset = {"folder": str(folder), "cleaning": {"drop_duplicates": True}}
+    _, corpus = guided("word", dataset, {"guided_alignment": str(path)})
+    train_split = corpus.split("train")
+    assert train_split.texts([0, 1]) == [("a b", "x y"), ("c d", "z w")] and len(train_split) == 2
+    found = train_split.piece_links([1, 0], train_split.ids([1, 0]))
+    assert [pairs.tolist() for pairs in found] == [[[1, 1]], [[0, 1]]]
+
+
+def test_links_of_mixed_corpora_follow_one_another(guided: Guided, links: Path, texts: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "train.en").write_text("cats see\nbig dogs\n")
+    (other / "train.de").write_text("Katzen sehen\ngroßen Hunde\n")
+    path = tmp_path / "all.pharaoh"
+    path.write_text(links.read_text() + "0-1\n1-0\n")
+    _, corpus = guided("word", {"mix": [{"folder": str(other)}]}, {"guided_alignment": str(path)})
+    split = corpus.split("train")
+    rows = [240, 241]
+    assert [found.tolist() for found in split.piece_links(rows, split.ids(rows))] == [[[0, 1]], [[1, 0]]]
+    assert len(split.piece_links([1], split.ids([1]))[0]) == len(split.texts([1])[0][0].split())
+
+
+LEARNING = ("general", "bahdanau", "coverage", "monotonic", "mocha", "stochastic", "local_p")
+
+
+@pytest.mark.parametrize("name", LEARNING)
+def test_the_attention_learns_the_links(name: str, guided: Guided, tmp_path: Path) -> None:
+    config, corpus = guided(
+        training={"guided_alignment_weight": 5.0, "epochs": 6}, attention={"name": name}, search={"name": "greedy"}
+    )
+    run = begin(config, corpus, tmp_path / "run")
+    train(run)
+    run.close()
+    lines = [json.loads(line) for line in (run.folder / "metrics.jsonl").read_text().splitlines()]
+    curve = [line["links_loss"] for line in lines if line["kind"] == "train"]
+    assert curve[0] > 1.5 * curve[-1] > 0
+    sources = [pair[0] for pair in corpus.split("dev").texts(range(12))]
+    targets = [pair[1] for pair in corpus.split("dev").texts(range(12))]
+    found = [pair.links for pair in load(run.folder, device="cpu").align(sources, targets)]
+    right = sum(
+        len({(i, i) for i in range(len(text.split()))} & pair) for text, pair in zip(sources, found, strict=True)
+    )
+    assert right > 0.8 * sum(len(text.split()) for text in sources)  # a chunk of mocha may lie before its stop
+
+
+def test_pairs_without_links_cost_nothing(guided: Guided) -> None:
+    config, corpus = guided()
+    model = Seq2Seq(config, *corpus.tokenizers.sizes).eval()
+    [first, *_] = batches(config, corpus)
+    batch = first.read()
+    with_links = batch.linked.flatten(1).any(1)
+    assert 0 < with_links.sum() < len(with_links)
+    whole = model(batch)
+    assert torch.equal(whole.sum, model(batch._replace(linked=None)).sum)
+    rows = {name: part for name, part in batch._asdict().items() if isinstance(part, torch.Tensor)}
+    some = type(batch)(**{name: part[with_links] for name, part in rows.items()})
+    torch.testing.assert_close(model(some).links, whole.links, rtol=1e-5, atol=1e-4)
+    others = type(batch)(**{name: part[~with_links] for name, part in rows.items()})
+    assert float(model(others).links.detach()) == 0
+
+
+def test_the_curve_is_of_the_links_and_the_weight_of_the_loss(guided: Guided, tmp_path: Path) -> None:
+    curves = []
+    for number, weight in enumerate((0.05, 0.1)):
+        config, corpus = guided(training={"guided_alignment_weight": weight, "max_updates": 1, "log_every": 1})
+        run = begin(config, corpus, tmp_path / str(number))
+        train(run)
+        run.close()
+        [line] = [json.loads(one) for one in (run.folder / "metrics.jsonl").read_text().splitlines() if "lr" in one]
+        curves.append((line["links_loss"], line["auxiliary_loss"]))
+    (one, cheap), (two, dear) = curves
+    assert one == two > 0
+    assert cheap == pytest.approx(0.05 * one) and dear == pytest.approx(0.1 * one)
+
+
+def test_a_resumed_run_is_the_run_that_was_not_stopped(guided: Guided, tmp_path: Path) -> None:
+    options = {"bpe_dropout": 0.3, "save_every": 5, "validate_every": 100, "epochs": 1}
+    config, corpus = guided("bpe", (), options | {"max_updates": 12})
+    whole = begin(config, corpus, tmp_path / "whole")
+    train(whole)
+    whole.close()
+    part = begin(guided("bpe", (), options | {"max_updates": 7})[0], corpus, tmp_path / "part")
+    train(part)
+    part.close()
+    went_on = resume(config, corpus, part.folder)
+    train(went_on)
+    went_on.close()
+    weights = whole.model.state_dict(), went_on.model.state_dict()
+    assert all(torch.equal(tensor, weights[1][name]) for name, tensor in weights[0].items())
+
+
+@pytest.mark.parametrize(
+    ("lines", "sentence"),
+    [
+        (lambda lines: lines[:-2], r"\.pharaoh ends before pair 239 of train, and must have a line for each"),
+        (lambda lines: [*lines, "0-0"], r"\.pharaoh, line 241: there is no training pair for it, since train has 240"),
+        (lambda lines: ["0-0", "0:1", *lines[2:]], r"\.pharaoh, line 2: '0:1' is not a link: write i-j"),
+        (
+            lambda lines: ["0-0", "0-9", *lines[2:]],
+            r"line 2: the link 0-9 joins a word .* set dataset\.link_words=marks",
+        ),
+        (lambda lines: None, r"\.pharaoh is no file: give one in Pharaoh format"),
+    ],
+)
+def test_links_of_another_text_are_refused(
+    lines: Callable[[list[str]], list[str] | None], sentence: str, guided: Guided, links: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "wrong.pharaoh"
+    changed = lines(links.read_text().splitlines())
+    if changed is not None:
+        path.write_text("".join(f"{line}\n" for line in changed))
+    with pytest.raises(UserError, match=sentence):
+        guided(training={"guided_alignment": str(path)})
+
+
+NONE = {"name": "none"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"attention": NONE}, "which words are linked, and attention=none learns nothing"),
+        ({"encoder": {"name": "pyramid"}}, "encoder=pyramid leaves no value for each"),
+        ({"training": {"wait_k": [3]}}, r"with training\.wait_k some are not read in time"),
+        ({"init_from": "RUN", "training": {"objective": "minimum_risk"}}, "translations that have no links"),
+        ({"dataset": {"links": "others"}}, "name different links of the training pairs"),
+    ],
+)
+def test_what_cannot_be_guided_is_refused(changes: dict[str, Any], sentence: str, plain: dict[str, Any]) -> None:
+    whole = json.loads(json.dumps(plain))
+    for key, value in ({"training": {}} | changes).items():
+        if key == "training":
+            value = whole["training"] | {"guided_alignment": "links"} | value
+        whole[key] = {**whole[key], **value} if key == "dataset" else value
+    with pytest.raises(UserError, match=sentence):
+        parse(whole, Config)
+
+
+def test_links_join_texts_and_are_of_a_file(plain: dict[str, Any]) -> None:
+    dataset = plain["dataset"]
+    audio = dataset | {"field": {"name": "audio"}, "links": "a"}
+    with pytest.raises(UserError, match="joins words of two texts, and the sources of tiny are audio"):
+        parse(plain | {"dataset": audio, "frontend": {"name": "logmel"}}, Config)
+    with pytest.raises(UserError, match=r"dataset\.link_words=marks is of links, and tiny has none"):
+        parse(plain | {"dataset": dataset | {"link_words": "marks"}}, Config)
+    with pytest.raises(UserError, match=r"a stream is never whole: set dataset\.streaming=false"):
+        parse(plain | {"dataset": dataset | {"links": "eflomal", "streaming": True}}, Config)
+
+
+def test_all_attentions_that_learn_have_probabilities_of_links(guided: Guided) -> None:
+    names = [name for name, attention in ATTENTIONS.items() if attention.learns_weights]
+    assert len(names) > 8
+    for name in names:
+        config, corpus = guided(attention={"name": name})
+        torch.manual_seed(0)
+        model = Seq2Seq(config, *corpus.tokenizers.sizes)
+        batch = batches(config, corpus)[0].read()
+        model(batch).links.backward()
+        gradients = [weight.grad for weight in model.decoder.attention.parameters()]
+        assert any(gradient is not None and gradient.any() for gradient in gradients), name
+
+
+def test_the_corpus_is_another_with_other_links(
+    guided: Guided, links: Path, corpora: Path, tmp_path: Path, configure: Callable[..., Config]
+) -> None:
+    config, _ = guided()
+    folder = prepare(config.dataset, corpora, progress=False)
+    moved = shutil.copy(links, tmp_path / "elsewhere")
+    config, _ = guided(training={"guided_alignment": str(moved)})
+    assert prepare(config.dataset, corpora, progress=False) == folder
+    Path(moved).write_text("\n" + links.read_text().partition("\n")[2])
+    Path(moved).write_text(Path(moved).read_text().replace("0-0", "", 1))
+    assert prepare(config.dataset, corpora, progress=False) != folder
