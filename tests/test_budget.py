@@ -7,7 +7,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 BUDGET = {
     "mt": 1650,
-    "mt/cli": 2750,
+    "mt/cli": 2600,
     "mt/common": 500,
     "mt/comparison": 1100,
     "mt/config": 450,
@@ -26,7 +26,7 @@ BUDGET = {
     "mt/serve": 1500,
     "mt/training": 3050,
 }
-FILES = 234
+FILES = 231
 
 
 def test_every_folder_keeps_its_budget_of_lines() -> None:
@@ -35,7 +35,7 @@ def test_every_folder_keeps_its_budget_of_lines() -> None:
         inside = path.relative_to(ROOT)
         lines["/".join(inside.parts[:2]) if len(inside.parts) > 2 else "mt"] += len(path.read_text().splitlines())
     assert {folder: count for folder, count in lines.items() if count > BUDGET[folder]} == {}
-    assert sum(BUDGET.values()) <= 33270
+    assert sum(BUDGET.values()) <= 33120
 
 
 def test_the_house_has_no_more_files_than_chapters() -> None:

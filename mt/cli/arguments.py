@@ -20,53 +20,26 @@ if TYPE_CHECKING:
     from mt.decoding.translator import Translator
     from mt.decoding.unknown_words import UnknownWords
 
-SEARCH_OPTIONS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
-    "name": ("--search", {"choices": tuple(SEARCHES)}),
-    "beam_size": ("--beam", {"type": int, "metavar": "K", "help": "hypotheses kept per sentence"}),
-    "length_penalty": (
-        "--length-penalty",
-        {"type": float, "metavar": "A", "help": "0: none (Wu et al. 2016, equation 14)"},
-    ),
-    "coverage_penalty": (
-        "--coverage-penalty",
-        {"type": float, "metavar": "B", "help": "for what is left out (Wu et al. 2016, equation 14)"},
-    ),
-    "summary_penalty": (
-        "--summary-penalty",
-        {"type": float, "metavar": "B", "help": "for what is attended to twice (OpenNMT's `summary`)"},
-    ),
-    "utility": (
-        "--utility",
-        {
-            "choices": get_args(Utility),
-            "help": "minimum Bayes risk: what is closest to the rest of the beam, or of the samples, by this score",
-        },
-    ),
-    "samples": ("--samples", {"type": int, "metavar": "N", "help": "hypotheses drawn per sentence"}),
-    "temperature": (
-        "--temperature",
-        {"type": float, "metavar": "T", "help": "below 1: samples of more probable tokens"},
-    ),
-    "seed": ("--seed", {"type": int, "metavar": "N", "help": "of samples"}),
-    "min_length": ("--min-length", {"type": int, "metavar": "N", "help": "fewest tokens before the end"}),
-    "max_length": (
-        "--max-length",
-        {"type": int, "metavar": "N", "help": "most tokens, the end included, whatever the source"},
-    ),
-    "max_ratio": (
-        "--max-ratio",
-        {"type": float, "metavar": "R", "help": "at most R times the source's length, and --max-extra tokens"},
-    ),
-    "max_extra": ("--max-extra", {"type": int, "metavar": "N", "help": "see --max-ratio; else the run's own, or 10"}),
-    "no_repeat_ngram_size": (
-        "--no-repeat-ngram-size",
-        {"type": int, "metavar": "N", "help": "no N tokens in a row twice; 0: any"},
-    ),
-    "k": ("--wait-k", {"type": int, "metavar": "K", "help": "source tokens read before the first target token"}),
-    "mode": ("--mode", {"choices": ("auto", "soft", "hard"), "help": "how a monotonic attention reads"}),
+# Each option of search: its flag, its type or its choices, how its value is called in --help, and what it does.
+SEARCH_OPTIONS: Mapping[str, tuple[str, type | tuple[str, ...], str | None, str | None]] = {
+    "name": ("--search", tuple(SEARCHES), None, None),
+    "beam_size": ("--beam", int, "K", "hypotheses kept per sentence"),
+    "length_penalty": ("--length-penalty", float, "A", "0: none (Wu et al. 2016, equation 14)"),
+    "coverage_penalty": ("--coverage-penalty", float, "B", "for what is left out (Wu et al. 2016, equation 14)"),
+    "summary_penalty": ("--summary-penalty", float, "B", "for what is attended to twice (OpenNMT's `summary`)"),
+    "utility": ("--utility", get_args(Utility), None, "minimum Bayes risk: what is closest to the rest, by this score"),
+    "samples": ("--samples", int, "N", "hypotheses drawn per sentence"),
+    "temperature": ("--temperature", float, "T", "below 1: samples of more probable tokens"),
+    "seed": ("--seed", int, "N", "of samples"),
+    "min_length": ("--min-length", int, "N", "fewest tokens before the end"),
+    "max_length": ("--max-length", int, "N", "most tokens, the end included, whatever the source"),
+    "max_ratio": ("--max-ratio", float, "R", "at most R times the source's length, and --max-extra tokens"),
+    "max_extra": ("--max-extra", int, "N", "see --max-ratio; else the run's own, or 10"),
+    "no_repeat_ngram_size": ("--no-repeat-ngram-size", int, "N", "no N tokens in a row twice; 0: any"),
+    "k": ("--wait-k", int, "K", "source tokens read before the first target token"),
+    "mode": ("--mode", ("auto", "soft", "hard"), None, "how a monotonic attention reads"),
 }
-"""The options of search: the flag of each on a command line, and how `argparse` reads it."""
-FLAGS = {option: flag for option, (flag, _) in SEARCH_OPTIONS.items()} | {"n_best": "--n-best"}
+FLAGS = {option: flag for option, (flag, *_) in SEARCH_OPTIONS.items()} | {"n_best": "--n-best"}
 
 
 def add_run_options(parser: argparse.ArgumentParser, *, several: str = "", engine: bool = False) -> None:
@@ -93,8 +66,11 @@ def add_search_options(parser: Parser, names: Iterable[str] = SEARCH_OPTIONS) ->
     """Adds how to decode: the options of search of these names, also as `search.NAME=VALUE`. What is left out stays as
     the run was configured."""
     for name in names:
-        flag, reading = SEARCH_OPTIONS[name]
-        parser.add_argument(flag, **reading)
+        flag, kind, metavar, help_text = SEARCH_OPTIONS[name]
+        if isinstance(kind, tuple):
+            parser.add_argument(flag, choices=kind, help=help_text)
+        else:
+            parser.add_argument(flag, type=kind, metavar=metavar, help=help_text)
         parser.flags_of_options["search" if name == "name" else f"search.{name}"] = flag
 
 
@@ -165,13 +141,9 @@ def chosen_search(options: argparse.Namespace, config: SearchConfig) -> SearchCo
 
     Raises UserError where they do not go together, or not with the search: none is accepted and ignored.
     """
-    typed = vars(options)
     # Only what is typed counts, so that the run's own search fills in the rest.
-    chosen = {
-        option: typed[name]
-        for option, flag in FLAGS.items()
-        if typed.get(name := flag.removeprefix("--").replace("-", "_")) is not None
-    }
+    typed = {f"--{name.replace('_', '-')}": value for name, value in vars(options).items()}
+    chosen = {option: typed[flag] for option, flag in FLAGS.items() if typed.get(flag) is not None}
     chosen |= {key.removeprefix("search."): _value(text) for key, text in options.assignments.items()}
     kind = chosen.get("name", config.name)
     # An option that the chosen search lacks is refused, since it would have no effect.
@@ -212,9 +184,9 @@ def in_flags() -> Iterator[None]:
     except UserError as error:
         if "config.json" in str(error):
             raise
-        sentence = re.sub(r"\b(search)=(?=\w)", r"--\1 ", str(error))
-        sentence = re.sub(r"\b(device|engine|precision)=(?=\w)", r"--\1 ", sentence)
-        for option, flag in FLAGS.items():
-            sentence = re.sub(rf"\bsearch\.{option}=", f"{flag} ", sentence)
-            sentence = re.sub(rf"\bsearch\.{option}\b", flag, sentence)
-        raise UserError(sentence) from error
+        sentence = re.sub(r"\b(search|device|engine|precision)=(?=\w)", r"--\1 ", str(error))
+        raise UserError(re.sub(r"\bsearch\.(\w+)(=?)", _with_flag, sentence)) from error
+
+
+def _with_flag(option: re.Match[str]) -> str:
+    return f"{FLAGS[option[1]]}{option[2] and ' '}" if option[1] in FLAGS else option[0]

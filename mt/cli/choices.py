@@ -1,12 +1,15 @@
-"""Knows the groups and choices of `group=choice`, and refuses all others before anything is composed."""
+"""Knows the groups and choices of `group=choice`, composes them, and says what the chosen presets set."""
 
-from collections.abc import Collection, Mapping, Sequence
+import warnings
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
+import hydra
+from hydra import initialize_config_dir
 from hydra.core.override_parser.types import Override
-from omegaconf import OmegaConf
+from omegaconf import DictConfig, OmegaConf
 
 from mt.common.options import as_typed, flat
 from mt.errors import UserError, invalid_choice
@@ -15,16 +18,31 @@ from mt.errors import UserError, invalid_choice
 CONF = next(path for parent in Path(__file__).parents[1:3] if (path := parent / "conf").is_dir())
 PRESETS = ("preset", "online")
 """Groups whose files choose in other groups, and set options of several."""
-_RENAMED = {"recipe": "preset", "attention=concat": "attention=bahdanau", "encoder=embedding": "encoder=none"}
-"""Groups and choices that had another name."""
 OPTIONAL = (*PRESETS, "experiment")
 """Groups in which there may be no choice."""
+_RENAMED = {"recipe": "preset", "attention=concat": "attention=bahdanau", "encoder=embedding": "encoder=none"}
+"""Groups and choices that had another name."""
+
+
+def compose(name: str, lines: Sequence[str], roots: Sequence[Path]) -> DictConfig:
+    """Returns what Hydra composes of `conf/<name>.yaml` and overrides, with its own part. roots: folders of
+    configuration files."""
+    with initialize_config_dir(str(CONF), job_name="mt", version_base="1.3"), warnings.catch_warnings():
+        # Launchers of plugins have a schema of the name that our choice has to have.
+        warnings.filterwarnings("ignore", r"\s*'hydra/launcher/\w+' is validated against ConfigStore", UserWarning)
+        return hydra.compose(name, [*search_path(roots), *lines], return_hydra_config=True)
 
 
 def search_path(roots: Sequence[Path]) -> list[str]:
     """Returns the override by which Hydra finds folders of configuration files that are not ours; none without them."""
     paths = [f"'file://{root.resolve()}'" for root in roots if root != CONF]
     return [f"hydra.searchpath=[{','.join(paths)}]"] if paths else []
+
+
+def plain_of(composed: DictConfig) -> tuple[dict[str, Any], dict[str, str | None]]:
+    """Returns the options, with interpolations as they stand, and the choices of all groups."""
+    plain = cast(dict[str, Any], OmegaConf.to_container(composed, resolve=False))
+    return plain, plain.pop("hydra")["runtime"]["choices"]
 
 
 def groups(roots: Sequence[Path]) -> list[str]:
@@ -39,24 +57,32 @@ def choices(group: str, roots: Sequence[Path]) -> list[str]:
     return sorted({path.stem for root in roots for path in (root / group).glob("*.yaml")})
 
 
+def file_of(group: str, choice: str | None, roots: Sequence[Path]) -> Path:
+    """Returns the file of a choice, of the first folder that has one."""
+    return next(path for root in roots if (path := root / group / f"{choice}.yaml").is_file())
+
+
 def choices_with_option(key: str, roots: Sequence[Path]) -> list[str]:
     """Returns the choices, such as `attention=mocha`, that have an option of this dotted name; none of data sets, which
     all have the same options."""
-    for group in sorted({*groups(roots)} - {*OPTIONAL, "dataset"}, key=len, reverse=True):
-        prefix = group.replace("/", ".") + "."
-        if key.startswith(prefix):
-            files = {path.stem: path for root in roots for path in (root / group).glob("*.yaml")}
-            names = key.removeprefix(prefix).split(".")
-            fitting = [f"{group}={choice}" for choice, file in sorted(files.items()) if _has_option(file, names)]
-            if fitting:
-                return fitting
+    known = {*groups(roots)} - {*OPTIONAL, "dataset"}
+    for group in (group for group in inner_groups(key) if group in known):
+        fitting = [f"{group}={choice}" for choice in choices(group, roots) if _fits(key, group, choice, roots)]
+        if fitting:
+            return fitting
     return []
 
 
-def _has_option(file: Path, names: Sequence[str]) -> bool:
-    """Returns whether a file has an option of these names, each below the one before; interpolations have none."""
-    options: Any = OmegaConf.to_container(OmegaConf.load(file), resolve=False)
-    for name in names:
+def inner_groups(key: str) -> Iterator[str]:
+    """Yields the groups that an option of this dotted name may be of, the innermost first."""
+    names = key.split(".")
+    yield from ("/".join(names[:count]) for count in range(len(names) - 1, 0, -1))
+
+
+def _fits(key: str, group: str, choice: str | None, roots: Sequence[Path]) -> bool:
+    """Returns whether the file of a choice has an option of this dotted name; interpolations have none."""
+    options: Any = OmegaConf.to_container(OmegaConf.load(file_of(group, choice, roots)), resolve=False)
+    for name in key.split(".")[group.count("/") + 1 :]:
         if not isinstance(options, dict) or name not in options:
             return False
         options = options[name]
@@ -71,8 +97,8 @@ class Preset:
     """Overrides such as `~encoder.forget_bias`, by which Hydra leaves out options that the chosen parts do not have."""
     lines: Sequence[str] = ()
     """For each preset a line that names all that it sets, but for what the command line sets itself."""
-    options: Mapping[str, str] = field(default_factory=dict)
-    """The preset that each option, or choice of a group, comes from."""
+    origins: Mapping[str, str] = field(default_factory=dict)
+    """Where options, and choices of groups, come from that a preset, or an experiment, sets."""
 
 
 def presets(
@@ -84,55 +110,40 @@ def presets(
     left out. chosen, composed: the choices of all groups, and the options by their dotted names. typed: the options and
     groups of the command line.
     """
-    removed: list[str] = []
+    removed: dict[str, None] = {}
     lines: list[str] = []
-    options: dict[str, str] = {}
-    for kind in PRESETS:
-        name = chosen.get(kind)
-        if name is None:
+    origins: dict[str, str] = {}
+    in_force = {**composed, **chosen}
+    for kind in OPTIONAL:
+        if (name := chosen.get(kind)) is None:
             continue
-        title = f"preset {name}" if kind == "preset" else f"{kind}={name}"
-        values: list[str] = []
-        for key, value in _preset_values(kind, name, roots).items():
-            group = "" if key in chosen else _group_of(key, chosen)
+        title = {"preset": f"preset {name}", "experiment": f"conf/experiment/{name}.yaml"}.get(kind, f"{kind}={name}")
+        set_here: list[str] = []
+        for key, value in _values(kind, name, roots).items():
+            group = next((group for group in inner_groups(key) if group in chosen and key not in chosen), None)
             if key in typed:
                 continue
-            if group and not _fits(key, group, chosen[group], roots):
-                removed.append(f"~{key}")
-                continue
-            if (chosen if key in chosen else composed).get(key) != value:  # an experiment's, or another preset's
-                continue
-            values.append(f"{key}={as_typed(value)}")
-            options[key] = title
-        lines.append(f"{title}: {', '.join(values)}")
-    return Preset(tuple(dict.fromkeys(removed)), lines, options)
+            if kind in PRESETS and group and not _fits(key, group, chosen[group], roots):
+                removed[f"~{key}"] = None
+            elif in_force.get(key) == value:  # else it is an experiment's, or another preset's
+                set_here.append(f"{key}={as_typed(value)}")
+                origins[key] = title
+        if kind in PRESETS:
+            lines.append(f"{title}: {', '.join(set_here)}")
+    return Preset([*removed], lines, origins)
 
 
-def _preset_values(kind: str, name: str, roots: Sequence[Path]) -> dict[str, Any]:
+def _values(kind: str, name: str, roots: Sequence[Path]) -> dict[str, Any]:
     """Returns the choices and the options of a preset's file, by their names, and before them those of the files that
     it is made on."""
-    file = next(path for root in roots if (path := root / kind / f"{name}.yaml").is_file())
-    plain = cast(dict[str, Any], OmegaConf.to_container(OmegaConf.load(file), resolve=False))
+    plain = cast(dict[str, Any], OmegaConf.to_container(OmegaConf.load(file_of(kind, name, roots)), resolve=False))
     values: dict[str, Any] = {}
     for default in plain.pop("defaults", []):
         if isinstance(default, str) and default != "_self_":
-            values |= _preset_values(kind, default, roots)
+            values |= _values(kind, default, roots)
         elif isinstance(default, dict):
             values |= {key.removeprefix("override /"): choice for key, choice in default.items()}
     return values | dict(flat(plain))
-
-
-def _group_of(key: str, chosen: Mapping[str, str | None]) -> str:
-    """Returns the innermost of the groups that an option of this dotted name may be of; none of root options."""
-    names = key.split(".")
-    inner = ("/".join(names[:count]) for count in range(len(names) - 1, 0, -1))
-    return next((group for group in inner if group in chosen), "")
-
-
-def _fits(key: str, group: str, choice: str | None, roots: Sequence[Path]) -> bool:
-    """Returns whether the chosen file of a group has an option of this dotted name."""
-    file = next(path for root in roots if (path := root / group / f"{choice}.yaml").is_file())
-    return _has_option(file, key.split(".")[group.count("/") + 1 :])
 
 
 def check_choice(override: Override, roots: Sequence[Path]) -> None:
@@ -150,11 +161,11 @@ def check_choice(override: Override, roots: Sequence[Path]) -> None:
     known = choices(group, roots)
     value = override.value()
     if override.is_delete():
-        if group not in OPTIONAL:
-            raise UserError(f"~{group} leaves nothing chosen: write {group}=CHOICE; choices: {', '.join(known)}")
-        return
+        if group in OPTIONAL:
+            return
+        raise UserError(f"~{group} leaves nothing chosen: write {group}=CHOICE; choices: {', '.join(known)}")
     if value is None and group in OPTIONAL:
         raise UserError(f"{group}=null is no file: to leave the {group} out, write ~{group}")
     # A list, too, which Hydra would merge into one configuration.
     if not (isinstance(value, str) and value in known):
-        raise UserError(invalid_choice(group, (override.input_line or "").partition("=")[2], known))
+        raise UserError(invalid_choice(group, typed.partition("=")[2], known))

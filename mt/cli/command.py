@@ -1,27 +1,32 @@
 """Makes plain data of the command line: Hydra composes, and its complaints become sentences. For entry points alone."""
 
-import os
+import argparse
+import re
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
-import hydra
-from hydra import initialize_config_dir
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.types import Override
 from omegaconf import DictConfig, OmegaConf, flag_override
 from pydantic import AfterValidator
 
-from mt.cli import launch
-from mt.cli.choices import CONF, check_choice, presets, search_path
-from mt.cli.flags import read_flags, require_package
+from mt.cli.choices import CONF, check_choice, compose as composed_of, plain_of, presets
 from mt.cli.manual import explanation, manual
-from mt.cli.overrides import complaints_as_sentences, parse_overrides
-from mt.cli.sweep import Job, expand, folder_of, run_all
-from mt.cli.typed import quote_text, require_once, several_values_sentence, with_files
+from mt.cli.overrides import (
+    complaints_as_sentences,
+    parse_overrides,
+    quote_text,
+    require_once,
+    several_values_sentence,
+    with_file,
+)
+from mt.cli.parser import Parser, typed_flags
+from mt.cli.sweep import Job, expand, folder_of, launch, require_launcher, run_all
 from mt.common.options import Options, flat, parse
 from mt.common.terminal import say
 from mt.errors import UserError, reported, shown, with_own_commands, within_memory
@@ -44,11 +49,14 @@ def _named_folder(path: str, option: str) -> str:
     return path
 
 
+_Corpora = Annotated[str, AfterValidator(partial(_named_folder, option="corpora"))]
+
+
 class _TrainOptions(Options, extra="ignore"):
     """The options of `train.py` that are not of the model and its training."""
 
     folder: Annotated[str, AfterValidator(_new_folder)]
-    corpora: Annotated[str, AfterValidator(partial(_named_folder, option="corpora"))]
+    corpora: _Corpora
     resume: Annotated[str, AfterValidator(partial(_named_folder, option="resume"))] | None
     init_from: Annotated[str, AfterValidator(partial(_named_folder, option="init_from"))] | None
 
@@ -56,13 +64,12 @@ class _TrainOptions(Options, extra="ignore"):
 class _PrepareOptions(Options, extra="ignore"):
     """The options of `python -m data_prep` that are not of the data."""
 
-    corpora: Annotated[str, AfterValidator(partial(_named_folder, option="corpora"))]
+    corpora: _Corpora
     dry_run: bool
     part: str | None
     runner: Literal["processes", "ray"]
 
 
-_ANSWERED_BY_HYDRA = ("--cfg", "-c", "--info", "-i", "--shell-completion", "-sc", "--hydra-help")
 _ENTRIES: dict[str, type[Options]] = {"config": _TrainOptions, "data_prep": _PrepareOptions}
 
 
@@ -76,43 +83,75 @@ def compose(main: Main, name: str, arguments: Sequence[str]) -> None:
         compose_unreported(main, name, arguments)
 
 
-def compose_unreported(main: Main, name: str, words: Sequence[str]) -> None:
+def compose_unreported(main: Main, name: str, arguments: Sequence[str]) -> None:
     """Does what `compose` does, and raises what a user can mend as UserError."""
-    # Otherwise Hydra prints a report of its own and ends the process.
-    os.environ["HYDRA_FULL_ERROR"] = "1"
     with complaints_as_sentences():
-        arguments = read_flags(words)
-        roots = [*([Path(arguments.config_dir)] if arguments.config_dir else []), CONF]
-        whole = arguments.help and "all" in arguments.overrides
-        typed = [line for line in arguments.overrides if not (whole and line == "all")]
-        lines = [quote_text(line) for line in with_files(typed, roots)]
-        overrides = parse_overrides(lines, roots)
-        if not arguments.shell_completion:
-            require_once(overrides)
+        # The line is read: flags, a file of options, and what is typed as it stands.
+        flags = _read_flags(arguments)
+        roots = [*([flags.config_dir] if flags.config_dir else []), CONF]
+        whole = flags.help and "all" in flags.overrides
+        words = [word for word in flags.overrides if not (whole and word == "all")]
+        overrides = parse_overrides([quote_text(line) for line in with_file(words, roots)], roots)
+        require_once(overrides)
         command = _Command(main, name, roots)
-        if arguments.help or arguments.explain is not None:
-            command.check([one for one in overrides if not one.is_sweep_override()])
-            job = Job([one.input_line or "" for one in overrides if not one.is_sweep_override()])
-            command.apply_presets(job)
-            pages = (name, job.overrides, roots)
-            if arguments.explain is not None:
-                say(explanation(*pages, key=arguments.explain, presets=job.presets))
-            else:
-                say(with_own_commands(manual(*pages, added=job.added, whole=whole)))
-            return
-        # `--info` would take an override for its value.
-        flags = [argument for argument in words if argument not in arguments.overrides]
-        if arguments.multirun and (launch.chosen(overrides) or not any(map(_is_of_hydra, overrides))):
-            if not command.sweep(overrides, [flag for flag in flags if flag not in ("-m", "--multirun")]):
+        if flags.multirun:
+            if not command.sweep(overrides):
                 sys.exit(1)
             return
-        job = Job(lines)
-        if arguments.multirun:  # a sweeper of Hydra's plugins makes the jobs
-            command.answer(job, flags)
-            return
-        command.check(overrides)
-        with require_package(arguments.package):
-            command.run(job, flags)
+        # A page is of one job: what has several values is left out of it.
+        page = flags.help or flags.explain is not None
+        single = [one for one in overrides if not (page and one.is_sweep_override())]
+        command.check(single)
+        job = Job([one.input_line or "" for one in single])
+        composed = command.compose(job)
+        if flags.explain is not None:
+            say(explanation(name, composed, job.overrides, roots, key=flags.explain, presets=job.presets))
+        elif flags.help:
+            say(with_own_commands(manual(name, composed, job.overrides, roots, whole=whole)))
+        elif flags.cfg:
+            say(_shown_part(composed, flags))
+        else:
+            command.run(job)
+
+
+def _read_flags(words: Sequence[str]) -> argparse.Namespace:
+    """Reads the flags of a command line. Raises UserError where flags do not go together; unknown ones end the process
+    in a sentence."""
+    parser = Parser(None, add_help=False)
+    parser.add_argument("overrides", nargs="*", metavar="KEY=VALUE")
+    parser.add_argument("--help", "-h", action="store_true")
+    parser.add_argument("--explain", metavar="KEY", help="say where the value of an option comes from")
+    parser.add_argument("--multirun", "-m", action="store_true")
+    parser.add_argument("--cfg", "-c", choices=("job", "hydra", "all"), help="show the configuration")
+    parser.add_argument("--resolve", action="store_true")
+    parser.add_argument("--package", "-p", metavar="PART")
+    parser.add_argument("--config-dir", "-cd", type=Path, metavar="DIR")
+    flags = parser.parse_args(words)
+    for flag in ("resolve", "package"):
+        if getattr(flags, flag) and not flags.cfg:
+            raise UserError(f"--{flag} is about what --cfg shows: add --cfg job, or leave it out")
+    # Each of these flags ends the command by itself, so only one can be obeyed.
+    actions = typed_flags(flags, ("explain", "cfg", "multirun"))
+    if len(actions) > 1:
+        raise UserError(f"{' and '.join(actions)} do not go together: give one of them")
+    if flags.config_dir is not None and not flags.config_dir.is_dir():
+        raise UserError(f"--config-dir {shown(str(flags.config_dir))} is no folder: give one of configuration files")
+    return flags
+
+
+def _shown_part(composed: DictConfig, flags: argparse.Namespace) -> str:
+    """Returns what `--cfg` shows, in YAML. Raises UserError where there is no `--package` of this name."""
+    HydraConfig.instance().set_config(composed)  # the run's folder is named by what is chosen
+    keys = {"job": [str(key) for key in composed if key != "hydra"], "hydra": ["hydra"], "all": None}[flags.cfg]
+    part = OmegaConf.masked_copy(composed, keys) if keys else composed
+    if flags.package is not None:
+        part = OmegaConf.select(part, flags.package)
+    if part is None:
+        package = shown(flags.package)
+        raise UserError(
+            f"--package {package} is no part of the configuration: give a group or an option, such as dataset"
+        )
+    return OmegaConf.to_yaml(part, resolve=flags.resolve).rstrip() if OmegaConf.is_config(part) else str(part)
 
 
 @dataclass(frozen=True)
@@ -135,67 +174,50 @@ class _Command:
             check_choice(override, self.roots)
 
     def compose(self, job: Job) -> DictConfig:
-        """Returns the configuration of a job, with Hydra's own part."""
-        with initialize_config_dir(str(CONF), job_name="mt", version_base="1.3"):
-            lines = [*search_path(self.roots), *job.overrides, *job.added]
-            return hydra.compose(self.name, lines, return_hydra_config=True)
-
-    def apply_presets(self, job: Job) -> DictConfig:
-        """Returns the configuration of a job without the options of presets that its parts do not have."""
-        composed = self.compose(job)
+        """Returns the configuration of a job, without the options of presets that its parts do not have, and with
+        Hydra's own part."""
+        lines = [*job.overrides, *job.added]
+        composed = composed_of(self.name, lines, self.roots)
         typed = {override.key_or_group for override in parse_overrides(job.overrides, self.roots)}
-        plain = cast(dict[str, Any], OmegaConf.to_container(composed, resolve=False))
-        chosen = plain.pop("hydra")["runtime"]["choices"]
+        plain, chosen = plain_of(composed)
         job.presets = presets(chosen, dict(flat(plain)), typed, self.roots)
-        job.added += job.presets.removed
-        return self.compose(job) if job.presets.removed else composed
+        removed = job.presets.removed
+        return composed_of(self.name, [*lines, *removed], self.roots) if removed else composed
 
-    def sweep(self, overrides: Sequence[Override], flags: Sequence[str]) -> bool:
+    def sweep(self, overrides: Sequence[Override]) -> bool:
         """Runs the jobs of a sweep: here, one after another, or by the launcher that is chosen, where they go on where
         they were when a queue starts them again. Returns whether all succeeded."""
-        jobs = expand([one for one in overrides if not _is_of_hydra(one)])
+        jobs = expand([one for one in overrides if not one.is_hydra_override()])
         self.check([override for job in jobs for override in parse_overrides(job.overrides, self.roots)])
-        if not launch.chosen(overrides):
-            return run_all(jobs, lambda job: self.run(job, flags))
-        for job in jobs:
-            self.apply_presets(job)
-            if self.name == "config" and not any(line.startswith("resume=") for line in job.overrides):
-                job.added.append("resume=auto")
-        options = [one for one in overrides if _is_of_hydra(one)]
-        return launch.launch(self.name, jobs, options, self.roots, self.call)
+        options = [one for one in overrides if one.is_hydra_override()]
+        if not options:
+            return run_all(jobs, self.run)
+        require_launcher(options)
+        if self.name == "config":
+            # A job that is started again goes on by itself, in the folder that has the time of now in its name.
+            folder = str(plain_of(composed_of(self.name, [], self.roots))[0]["folder"])
+            folder = re.sub(r"\$\{now:(.*?)\}", lambda now: time.strftime(now[1]), folder)
+            typed = {override.key_or_group for override in overrides}
+            added = [line for line in ("resume=auto", f"folder={folder}") if line.partition("=")[0] not in typed]
+            for job in jobs:
+                job.added += added
+        return launch(composed_of(self.name, [one.input_line or "" for one in options], self.roots), jobs, self.run)
 
-    def run(self, job: Job, flags: Sequence[str]) -> None:
-        """Runs one job, or does what else the flags ask for."""
+    def run(self, job: Job) -> None:
+        """Composes and does one job."""
         with complaints_as_sentences():
-            composed = self.apply_presets(job)
-            if any(flag.startswith(_ANSWERED_BY_HYDRA) for flag in flags):
-                self.answer(job, flags)
-                return
+            composed = self.compose(job)
             _require_lasting_folder(composed)
             HydraConfig.instance().set_config(composed)  # the run's folder is named by what is chosen
             with flag_override(composed, ["struct", "readonly"], False):
                 del composed["hydra"]
-        self.call(job, composed)
-
-    def answer(self, job: Job, flags: Sequence[str]) -> None:
-        """Lets Hydra read the command line, and answer it: the flags that show a configuration are its own."""
-        sys.argv = [sys.argv[0], *job.overrides, *job.added, *flags]
-        hydra.main(version_base="1.3", config_path=str(CONF), config_name=self.name)(partial(self.call, job))()
-
-    def call(self, job: Job, composed: DictConfig) -> None:
-        """Calls `main` for a job with what was composed for it."""
-        with complaints_as_sentences():
             plain = cast(dict[str, Any], OmegaConf.to_container(composed, resolve=True))
         parse(plain, _ENTRIES[self.name])
         if "folder" in plain:
             plain["folder"] = str(folder_of(job, Path(plain["folder"])))
         with within_memory():
-            typed = [one for one in HydraConfig.get().overrides.task if one not in job.added]
+            typed = [line for line in job.overrides if not re.match(r"[~+]*hydra[./]", line)]
             self.main(plain, typed, job.presets.lines)
-
-
-def _is_of_hydra(override: Override) -> bool:
-    return override.key_or_group.startswith(("hydra/", "hydra."))
 
 
 def _require_lasting_folder(composed: DictConfig) -> None:

@@ -5,7 +5,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from mt.common.about import VERSION
 from mt.errors import UserError, nearest, reported, shown, use_utf8, with_own_commands
@@ -19,28 +19,19 @@ _RENAMED = {
     "--int8": "--precision int8",
 }
 """Options that had another name in some command."""
-_KINDS = {"int": "a whole number", "float": "a number"}
 
 
 class Parser(argparse.ArgumentParser):
     """`argparse` with sentences in place of its usage. Positional arguments may stand between and after options, and an
     option is given once."""
 
-    def __init__(self, doc: str | None, *, prog: str | None = None, parents: Sequence[argparse.ArgumentParser] = ()):
-        """parents: whose options it has; --help is one of theirs where there are any."""
-        super().__init__(
-            prog=prog or _started_as(),
-            description=doc,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-            parents=list(parents),
-            add_help=not parents,
-        )
-        release = f"mt {VERSION}"
-        if "--version" in self._option_string_actions:  # Hydra has one, which tells its own
-            vars(self._option_string_actions["--version"])["version"] = release
-        else:
-            self.add_argument("--version", action="version", version=release, help="show the version of mt")
+    def __init__(self, doc: str | None, *, prog: str | None = None, add_help: bool = True):
+        formatter = argparse.RawDescriptionHelpFormatter
+        super().__init__(prog or _started_as(), description=doc, formatter_class=formatter, add_help=add_help)
+        self.add_argument("--version", action="version", version=f"mt {VERSION}", help="show the version of mt")
         self.register("type", Path, _path)
+        self.register("type", int, _number_of(int, "a whole number"))
+        self.register("type", float, _number_of(float, "a number"))
         self.flags_of_options: dict[str, str] = {}  # `search.beam_size`: `--beam`, for `search.beam_size=3`
         use_utf8()  # for what --help prints, too
 
@@ -73,24 +64,18 @@ class Parser(argparse.ArgumentParser):
                 rest[option] = value
         return flagged, rest
 
-    def error(self, message: str) -> NoReturn:
-        """Ends the process. message: argparse's, or a sentence already."""
-        with reported():
-            raise UserError(f"{self._sentence(message)}; see --help")
-        raise AssertionError("`reported` ends the process")
-
     def _check(self, words: Sequence[str]) -> None:
         """Refuses an option that does not exist, that may be several, or that is given twice: the last one would win in
         silence."""
+        known = self._option_string_actions
         seen: set[argparse.Action] = set()
         for name in _names(words):
-            known = self._option_string_actions
             fitting = [name] if name in known else [one for one in known if name[:2] == "--" and one.startswith(name)]
             actions = {known[one] for one in fitting}
             if not actions and name[:2] != "--" and name[:2] in known:  # -cjob
                 continue
             new = _RENAMED.get(name, "")
-            if not actions and new.split()[:1] and new.split()[0] in known:
+            if not actions and new.partition(" ")[0] in known:
                 self.error(f"{name} is called {new} now: write that")
             if not actions:
                 self.error(f"unknown option {shown(name)}: {nearest(name, (one for one in known if one[:2] == '--'))}")
@@ -100,38 +85,40 @@ class Parser(argparse.ArgumentParser):
                 self.error(f"{fitting[0]} is given more than once: give it once")
             seen |= actions
 
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Says which choices there are, where `argparse` repeats them all."""
+        if action.choices is not None and value not in action.choices:
+            wrong = _value(str(value))
+            raise argparse.ArgumentError(
+                action, f"{wrong} is an invalid choice: {nearest(str(value), map(str, action.choices))}"
+            )
+
     def format_help(self) -> str:
         """Returns the help of `argparse`, with commands spelt as this process was started."""
         return with_own_commands(super().format_help())
 
-    def _sentence(self, message: str) -> str:
-        """Returns a complaint of argparse in our words; one that is not known here, in its own."""
-        # An argument that is missing is named together with a whole command that has it.
-        if match := re.fullmatch(r"the following arguments are required: (.*)", message):
-            return f"{' and '.join(match[1].split(', '))} missing: write {self._needed()}"
-        # Other complaints begin with the argument they are about, and the rest says what is wrong.
-        match = re.fullmatch(r"argument (\S+): (.*)", message, re.DOTALL)
-        if match is None:
-            return shown(message, 1000)
-        name = match[1].split("/")[0]
-        complaint = match[2]
-        action = next((one for one in self._actions if name in (*one.option_strings, one.metavar, one.dest)), None)
-        # Each kind of complaint has its sentence, which says what to write in place of what was typed.
-        if re.match(r"expected .*argument", complaint) and action is not None:
-            return f"{name} has no value: write {_written(action)}{f' ({action.help})' if action.help else ''}"
-        if value := re.fullmatch(r"invalid choice: (.*) \(choose from .*\)", complaint, re.DOTALL):
-            known = map(str, (action and action.choices) or ())
-            return f"{name} {shown(_unquoted(value[1])) or repr('')} is an invalid choice: {nearest(value[1], known)}"
-        if value := re.fullmatch(r"invalid (\w+) value: (.*)", complaint, re.DOTALL):
-            kind = _KINDS.get(value[1], f"a {value[1]}")
-            return f"{name} {shown(_unquoted(value[2])) or repr('')} is not possible: give {kind}"
-        if value := re.fullmatch(r"ignored explicit argument (.*)", complaint, re.DOTALL):
-            return f"{name} takes no value, and {shown(value[1])} is one: write {name} alone"
-        return f"{name}: {shown(complaint, 1000)}"
+    def error(self, message: str) -> NoReturn:
+        """Ends the process. message: argparse's, or a sentence already."""
+        with reported():
+            raise UserError(f"{self._sentence(message)}; see --help")
+        raise AssertionError("`reported` ends the process")
 
-    def _needed(self) -> str:
-        """Returns the shortest command line that is complete."""
-        return " ".join([self.prog, *(_written(action) for action in self._actions if action.required)])
+    def _sentence(self, message: str) -> str:
+        """Returns a complaint of `argparse` in our words: it begins with the argument that it is about."""
+        about, _, complaint = message.partition(": ")
+        if about.endswith("arguments are required"):
+            needed = " ".join([self.prog, *(_written(action) for action in self._actions if action.required)])
+            return f"{' and '.join(complaint.split(', '))} missing: write {needed}"
+        name = about.removeprefix("argument ").split("/")[0]
+        action = next((one for one in self._actions if name in (*one.option_strings, one.metavar, one.dest)), None)
+        if not about.startswith("argument ") or action is None:
+            return shown(message, 1000)
+        if complaint.startswith("expected "):
+            return f"{name} has no value: write {_written(action)}{f' ({action.help})' if action.help else ''}"
+        if complaint.startswith(ignored := "ignored explicit argument "):
+            value = shown(complaint.removeprefix(ignored))
+            return f"{name} takes no value, and {value} is one: write {name} alone"
+        return f"{name} {shown(complaint, 1000)}"
 
 
 def typed_flags(options: argparse.Namespace, names: Iterable[str]) -> list[str]:
@@ -144,12 +131,34 @@ def whole_number(lowest: int, highest: int) -> Callable[[str], int]:
 
     def convert(text: str) -> int:
         if not re.fullmatch(r"[+-]?\d{1,30}", text, re.ASCII) or not lowest <= int(text) <= highest:
-            raise argparse.ArgumentTypeError(
-                f"{shown(text) or repr('')} is not a whole number from {lowest} to {highest}"
-            )
+            raise argparse.ArgumentTypeError(f"{_value(text)} is not a whole number from {lowest} to {highest}")
         return int(text)
 
     return convert
+
+
+def _number_of(kind: Callable[[str], float], words: str) -> Callable[[str], float]:
+    """Returns a type of argument: a number of a kind, which words name."""
+
+    def convert(text: str) -> float:
+        try:
+            return kind(text)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"{_value(text)} is not possible: give {words}") from None
+
+    return convert
+
+
+def _path(text: str) -> Path:
+    """Returns a path. Raises ArgumentTypeError for what names none."""
+    # Path("") is the folder that one stands in, which nobody means by an empty variable of a shell.
+    if not text or "\0" in text:
+        raise argparse.ArgumentTypeError(f"{_value(text)} names no file and no folder: give a path")
+    return Path(text)
+
+
+def _value(text: str) -> str:
+    return shown(text) or repr("")
 
 
 def _started_as() -> str:
@@ -158,14 +167,6 @@ def _started_as() -> str:
     if Path(program).name in ("mt", "__main__.py") and len(sys.argv) > 1:
         return f"{'mt' if Path(program).name == 'mt' else 'python -m mt'} {sys.argv[1]}"
     return f"python {program}" if program.endswith(".py") else Path(program).name
-
-
-def _path(text: str) -> Path:
-    """Returns a path. Raises ArgumentTypeError for what names none."""
-    # Path("") is the folder that one stands in, which nobody means by an empty variable of a shell.
-    if not text or "\0" in text:
-        raise argparse.ArgumentTypeError(f"{shown(text) or repr('')} names no file and no folder: give a path")
-    return Path(text)
 
 
 def _names(words: Sequence[str]) -> Iterator[str]:
@@ -182,8 +183,3 @@ def _written(action: argparse.Action) -> str:
     value = action.metavar or ("|".join(map(str, action.choices)) if action.choices else action.dest.upper())
     several = " ..." if action.nargs in ("+", "*") else ""
     return " ".join([*action.option_strings[:1], f"{value}{several}"])
-
-
-def _unquoted(text: str) -> str:
-    """Returns a text without the quotes that Python shows it in."""
-    return text[1:-1] if text[:1] in "'\"" else text

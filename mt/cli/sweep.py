@@ -1,4 +1,5 @@
-"""Makes the jobs of a sweep of one command line, each in a folder that is named by what differs, and runs them."""
+"""Makes the jobs of a sweep of one command line, each in a folder that is named by what differs, and runs them: here,
+or elsewhere by one of Hydra's launchers, such as submitit's on a cluster."""
 
 import itertools
 import math
@@ -9,13 +10,23 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
+from typing import Any
 
+from hydra import initialize_config_dir
+from hydra._internal.callbacks import Callbacks  # each launcher is handed them, and nothing public makes them
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.types import Override
+from hydra.core.plugins import Plugins
+from hydra.types import HydraContext
+from omegaconf import DictConfig
 
-from mt.cli.choices import Preset
+from mt.cli.choices import CONF, Preset
+from mt.common.about import install
 from mt.common.terminal import say
-from mt.errors import UserError, sentence, shown, visible
+from mt.errors import UserError, first_line, reported, sentence, shown, visible
 
 MAX_JOBS = 10_000
 _LONGEST_NAME = 120
@@ -111,34 +122,27 @@ def run_all(jobs: Sequence[Job], run: Callable[[Job], None]) -> bool:
         for number, job in enumerate(jobs, start=1):
             say(f"\njob {number} of {len(jobs)}: {visible(job.title)}", sys.stderr)
             job.outcome = "interrupted"
-            job.outcome = outcome(failure_of(partial(run, job)))
+            job.outcome = _outcome(partial(run, job))
     finally:
-        succeeded = print_outcomes(jobs)
+        succeeded = _print_outcomes(jobs)
     return succeeded
 
 
-def failure_of(call: Callable[[], None]) -> Exception | None:
-    """Calls, and prints what it raises: a sentence where a user can mend it, else the trace. Returns what it raised."""
+def _outcome(call: Callable[[], None]) -> str:
+    """Calls, and prints what it raises: a sentence where a user can mend it, else the trace. Returns the outcome."""
     try:
         call()
     except (UserError, OSError) as error:
-        print(f"error: {shown(sentence(error), limit=1000)}", file=sys.stderr, flush=True)
-        return error
+        told = shown(sentence(error), limit=1000)
+        print(f"error: {told}", file=sys.stderr, flush=True)
+        return f"failed: {told}"
     except Exception as error:
         traceback.print_exc()
-        return error
-    return None
+        return f"failed: {type(error).__name__}: {shown(sentence(error), limit=1000)}"
+    return "done"
 
 
-def outcome(failure: Exception | None) -> str:
-    """Returns the outcome of a job that ended by this error, or by none."""
-    if failure is None:
-        return "done"
-    kind = "" if isinstance(failure, (UserError, OSError)) else f"{type(failure).__name__}: "
-    return f"failed: {kind}{shown(sentence(failure), limit=1000)}"
-
-
-def print_outcomes(jobs: Sequence[Job]) -> bool:
+def _print_outcomes(jobs: Sequence[Job]) -> bool:
     """Prints what became of each job; returns whether all succeeded."""
     undone = sum(job.outcome != "done" for job in jobs)
     say(f"\n{len(jobs)} jobs, {undone} of them not done" if undone else f"\n{len(jobs)} jobs, all done")
@@ -146,3 +150,53 @@ def print_outcomes(jobs: Sequence[Job]) -> bool:
     for number, job in enumerate(jobs, start=1):
         say(f"  {number:>{len(str(len(jobs)))}}  {visible(job.title):<{width}}  {job.outcome}")
     return not undone
+
+
+# Jobs that run elsewhere.
+
+_PLUGIN = "hydra-submitit-launcher"
+
+
+def require_launcher(options: Sequence[Override]) -> None:
+    """Raises UserError where options of Hydra ask for what is not installed, or cannot be obeyed."""
+    for option in options:
+        if option.key_or_group.startswith(("hydra/sweeper", "hydra.sweeper")):
+            line = shown(option.input_line or "")
+            raise UserError(f"{line} cannot be obeyed, as -m makes the jobs itself: leave it out, or write KEY=A,B")
+        if option.key_or_group == "hydra/launcher" and str(option.value()).startswith("submitit"):
+            try:
+                distribution(_PLUGIN)
+            except PackageNotFoundError:
+                raise UserError(
+                    f"hydra/launcher=submitit_... needs {_PLUGIN}, which is not installed: {install('slurm')}, or pip "
+                    "install -e '.[slurm]' in a clone"
+                ) from None
+
+
+def launch(composed: DictConfig, jobs: Sequence[Job], run: Callable[[Job], None]) -> bool:
+    """Hands all jobs to the launcher, and prints at the end what became of each, as `run_all` does.
+
+    composed: a configuration with Hydra's part, which chooses the launcher. Returns whether all jobs succeeded. Raises
+    UserError where the launcher cannot run the jobs.
+    """
+    with initialize_config_dir(str(CONF), job_name="mt", version_base="1.3"):
+        context = HydraContext(GlobalHydra.instance().config_loader(), Callbacks())
+    launcher = Plugins.instance().instantiate_launcher(context, partial(_run_launched, jobs, run), composed)
+    try:
+        # Each job composes its configuration where it runs, so the launcher has nothing to compose.
+        returns = launcher.launch([[] for _ in jobs], 0)
+    except Exception as error:
+        raise UserError(
+            f"the launcher could not run all jobs ({shown(first_line(error), limit=300)}): what they wrote is in "
+            f"{composed.hydra.sweep.dir}/.submitit where it is submitit's; jobs that run already go on"
+        ) from error
+    for job, returned in zip(jobs, returns, strict=True):
+        job.outcome = returned.return_value
+    return _print_outcomes(jobs)
+
+
+def _run_launched(jobs: Sequence[Job], run: Callable[[Job], None], _: Any) -> str:
+    """Does one of the jobs, where the launcher runs it; returns what became of it."""
+    with reported():  # an interrupt, which is no result: whoever puts the job into the queue again needs the status
+        return _outcome(partial(run, jobs[HydraConfig.get().job.num]))
+    raise AssertionError("`reported` ends the process")

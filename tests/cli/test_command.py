@@ -302,6 +302,18 @@ def test_a_file_is_the_command_line_that_it_stands_for(run: Run, tmp_path: Path,
         assert capfd.readouterr().err.startswith(f"error: {path} cannot be read as YAML ({reason}")
 
 
+def test_a_configuration_is_shown_and_nothing_runs(run: Run, capfd):
+    assert run("--cfg", "job", "attention=mocha", "seed=7") == []
+    shown = OmegaConf.create(capfd.readouterr().out)
+    assert (shown.attention.name, shown.seed, "hydra" in shown) == ("mocha", 7, False)
+    assert run("--cfg", "job", "-p", "training", "training.epochs=9") == []
+    assert OmegaConf.create(capfd.readouterr().out).epochs == 9
+    assert run("-c", "hydra", "-p", "hydra.launcher", "hydra/launcher=basic") == []
+    assert "BasicLauncher" in capfd.readouterr().out
+    assert run("--cfg", "job", "--resolve", "-p", "folder") == []
+    assert capfd.readouterr().out.startswith("outputs/phrasebook/general/2")
+
+
 @pytest.mark.parametrize(
     ("words", "answer"),
     [

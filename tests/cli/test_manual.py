@@ -4,11 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from mt.cli.choices import CONF, choices, groups
+from mt.cli.choices import CONF, choices, compose as composed_of, groups
 from mt.cli.command import compose
 from mt.cli.manual import comments, manual
 
 from .conftest import Call
+
+
+def page(name: str, *typed: str, whole: bool = False) -> str:
+    return manual(name, composed_of(name, typed, [CONF]), typed, [CONF], whole=whole)
 
 
 def test_it_says_what_the_command_does_with_examples(call: Call, capfd: pytest.CaptureFixture[str]):
@@ -20,7 +24,7 @@ def test_it_says_what_the_command_does_with_examples(call: Call, capfd: pytest.C
 
 
 def test_it_lists_every_choice_with_the_head_of_its_file():
-    text = manual("config", [], [CONF], whole=True)
+    text = page("config", whole=True)
     for group in groups([CONF]):
         assert f"\n  {group}\n" in text or group == "attention/energy"  # which attention=general has not
     for choice in choices("attention", [CONF]):
@@ -31,7 +35,7 @@ def test_it_lists_every_choice_with_the_head_of_its_file():
 
 def test_it_lists_every_option_with_its_value_and_comment(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("COLUMNS", "200")
-    text = manual("config", ["attention=mocha", "attention.chunk_size=7", "optimizer=sgd"], [CONF], whole=True)
+    text = page("config", "attention=mocha", "attention.chunk_size=7", "optimizer=sgd", whole=True)
     notes = comments(CONF / "attention" / "mocha.yaml")
     for option, note in (
         ("attention.chunk_size=7", notes["chunk_size"]),
@@ -49,7 +53,7 @@ def test_it_lists_every_option_with_its_value_and_comment(monkeypatch: pytest.Mo
 @pytest.mark.parametrize("name", ["config", "data_prep"])
 def test_it_begins_with_two_screens(name: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("COLUMNS", "80")
-    text = manual(name, [], [CONF])
+    text = page(name)
     assert len(text.splitlines()) <= 90
     assert "\n  dataset=phrasebook          audio, bulletin, " in text
     assert "dataset.cleaning.max_ratio" not in text

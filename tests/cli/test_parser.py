@@ -1,6 +1,5 @@
 """A mistake on any command line ends as one sentence on standard error, with status 2, and nothing is done."""
 
-import argparse
 from pathlib import Path
 
 import pytest
@@ -38,7 +37,7 @@ def parser() -> Parser:
         ("run --beam=", "--beam '' is not possible: give a whole number; see --help"),
         (f"run --beam {'9' * 9999}", f"--beam {'9' * 77}... is not possible: give a whole number; see --help"),
         ("run --penalty 1,5", "--penalty 1,5 is not possible: give a number; see --help"),
-        ("run --size 10", "--size: 10 is not a whole number from 1 to 9; see --help"),
+        ("run --size 10", "--size 10 is not a whole number from 1 to 9; see --help"),
         (
             "run --search beem",
             "--search beem is an invalid choice: did you mean beam? choices: beam, greedy; see --help",
@@ -48,7 +47,7 @@ def parser() -> Parser:
         ("run --be 3 --beam=5", "--beam is given more than once: give it once; see --help"),
         ("--show run --show", "--show is given more than once: give it once; see --help"),
         ("run --p 3", "--p may be --penalty or --plots: write it out; see --help"),
-        ("run --plots=", "--plots: '' names no file and no folder: give a path; see --help"),
+        ("run --plots=", "--plots '' names no file and no folder: give a path; see --help"),
         ("--show", "RUN missing: write do.py RUN ...; see --help"),
     ],
 )
@@ -86,10 +85,9 @@ def test_a_negative_number_is_a_value(parser: Parser):
     assert parser.parse_args(["run", "--penalty", "-1", "--beam=-3"]).penalty == -1
 
 
-def test_options_of_another_parser():
-    other = argparse.ArgumentParser(add_help=False)
-    other.add_argument("--cfg", "-c", choices=("job", "all"))
-    parser = Parser(None, parents=[other])
+def test_a_short_option_has_its_value_beside_it():
+    parser = Parser(None)
+    parser.add_argument("--cfg", "-c", choices=("job", "all"))
     assert parser.parse_args(["-cjob"]).cfg == parser.parse_args(["-c", "job"]).cfg == "job"
     with pytest.raises(SystemExit):
         parser.parse_args(["-c", "job", "--cfg", "all"])

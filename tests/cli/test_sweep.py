@@ -1,5 +1,6 @@
 """Several jobs of one command line: all of them run, and their folders are named by what differs."""
 
+import itertools
 import re
 import signal
 from importlib.metadata import PackageNotFoundError
@@ -8,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from mt.cli import launch
+from mt.cli import sweep
 from mt.cli.choices import CONF
 from mt.cli.overrides import parse_overrides
 from mt.cli.sweep import Job, expand, folder_of
@@ -174,8 +175,11 @@ def test_jobs_get_their_folders(call: Call):
     assert [folder.name.split("_")[0] for folder in folders] == ["seed-1", "seed-2"] * 2
 
 
-def test_jobs_of_a_launcher_are_those_of_a_sweep(call: Call, capfd: pytest.CaptureFixture[str]):
-    """Named by what differs, with what presets imply; and they go on when they are started again."""
+def test_jobs_of_a_launcher_are_those_of_a_sweep(call: Call, capfd: pytest.CaptureFixture[str], monkeypatch):
+    """Named by what differs, with what presets imply; and they go on when they are started again, in folders that have
+    the time of the submission in their names."""
+    clock = itertools.count()
+    monkeypatch.setattr("mt.cli.command.time.strftime", lambda pattern, *_: str(next(clock)))
     given = ["hydra/launcher=basic", "dataset=morse", "online=true", "attention=mocha,general", "seed=1,2"]
     jobs = call("-m", *given)
     assert [(plain["encoder"]["name"], plain["search"]["name"], plain["resume"]) for plain, _ in jobs] == [
@@ -184,7 +188,9 @@ def test_jobs_of_a_launcher_are_those_of_a_sweep(call: Call, capfd: pytest.Captu
     assert [Path(plain["folder"]).parts[1:-1] for plain, _ in jobs] == [("morse", "mocha")] * 2 + [
         ("morse", "general")
     ] * 2
-    assert [Path(plain["folder"]).name.split("_")[0] for plain, _ in jobs] == ["seed-1", "seed-2"] * 2
+    names = [Path(plain["folder"]).name.split("_") for plain, _ in jobs]
+    assert [seed for seed, _ in names] == ["seed-1", "seed-2"] * 2
+    assert len({time for _, time in names}) == 1
     assert jobs[0][1] == ["dataset=morse", 'online="true"', "attention=mocha", "seed=1"]
     assert "\n4 jobs, all done\n  1  attention=mocha seed=1    done\n" in capfd.readouterr().out
     ((plain, overrides),) = call("-m", "hydra/launcher=basic", "seed=1", "resume=RUN")
@@ -222,7 +228,7 @@ def test_a_launcher_that_is_not_installed(call: Call, capfd: pytest.CaptureFixtu
     def nowhere(name: str) -> None:
         raise PackageNotFoundError(name)
 
-    monkeypatch.setattr(launch, "distribution", nowhere)
+    monkeypatch.setattr(sweep, "distribution", nowhere)
     for launcher in ("submitit_slurm", "submitit_local"):
         with pytest.raises(SystemExit) as end:
             call("-m", f"hydra/launcher={launcher}", "seed=1,2")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from mt.cli.typed import quote_text
+from mt.cli.overrides import quote_text
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.data.tokenizer import Tokenizer, TokenizerConfig, Tokenizers, train
