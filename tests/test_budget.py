@@ -11,13 +11,13 @@ BUDGET = {
     "mt/common": 500,
     "mt/comparison": 1100,
     "mt/config": 450,
-    "mt/data": 3910,
+    "mt/data": 4075,
     "mt/decoding": 2950,
     "mt/evaluation": 1350,
     "mt/explorer": 80,
     "mt/export": 550,
     "mt/kernels": 2900,
-    "mt/metrics": 2250,
+    "mt/metrics": 2370,
     "mt/models": 4500,
     "mt/onnx": 250,
     "mt/ops": 1110,
@@ -26,7 +26,7 @@ BUDGET = {
     "mt/serve": 1500,
     "mt/training": 3050,
 }
-FILES = 231
+FILES = 233
 
 
 def test_every_folder_keeps_its_budget_of_lines() -> None:
@@ -35,7 +35,7 @@ def test_every_folder_keeps_its_budget_of_lines() -> None:
         inside = path.relative_to(ROOT)
         lines["/".join(inside.parts[:2]) if len(inside.parts) > 2 else "mt"] += len(path.read_text().splitlines())
     assert {folder: count for folder, count in lines.items() if count > BUDGET[folder]} == {}
-    assert sum(BUDGET.values()) <= 33120
+    assert sum(BUDGET.values()) <= 33405
 
 
 def test_the_house_has_no_more_files_than_chapters() -> None:

@@ -3,14 +3,16 @@ ignored."""
 
 import argparse
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import get_args
 
 from mt.cli.parser import Parser, typed_flags
 from mt.common.terminal import say
+from mt.data.glossary import glossaries_of
 from mt.data.tokenizer import load_tokenizer
+from mt.data.words import words
 from mt.errors import UserError, reported
 from mt.metrics import DEFAULTS, METRICS, require_known
 from mt.metrics.base import PLAIN, ROUGE_PROTOCOLS, Score, Settings
@@ -19,15 +21,18 @@ from mt.metrics.files import score_files, score_log
 from mt.metrics.languages import require_language
 from mt.metrics.latency import LatencyUnit
 from mt.metrics.rouge import require_rouge_tokenizer
-from mt.text_io import read_parallel
+from mt.metrics.terms import score_terms
+from mt.text_io import composed, read_parallel
 
 SCORE = """Score plain text files: BLEU and chrF for translation, ROUGE for summarization, or any --metrics; a log of
-simultaneous translation, by its latency too; or pairs of lines, by the probability that a run gives them.
+simultaneous translation, by its latency too; terms, by a glossary; or pairs of lines, by the probability that a run
+gives them.
 
     python scripts/score.py [--task translation] hypotheses.txt references.txt [more-references.txt ...]
     python scripts/score.py --metrics bleu,chrf,ter,wer,cer,accuracy hypotheses.txt references.txt
     python scripts/score.py --task summarization --lead 10 sources.txt references.txt
     python scripts/score.py --task simultaneous [--latency-unit char] --log instances.log
+    python scripts/score.py --task terms --glossary glossary.tsv --source sources.txt hypotheses.txt references.txt
     python scripts/score.py --task likelihood --run RUN [RUN ...] --source sources.txt --target targets.txt
 
 Line n of each file belongs to line n of the others; /dev/stdin is standard input. A blank line of one of several files
@@ -36,6 +41,9 @@ stands between blanks, or --rouge-tokenizer's. Under --rouge-protocol duc whole 
 
 A log is an instances.log of RUN/hypotheses or of SimulEval, with the references in it. Its latency is that of SimulEval
 1.1.4 (AP, AL, LAAL, DAL) and OmniSTEval 0.1.10 (YAAL, and SWF and EFSW, whose difference shows a degenerate policy).
+
+Terms are those of the glossary in the sources (`mt.data.glossary`): term_exact is the share of them that hypotheses
+meet as words, term_inside also inside words; term_window2 and 3 are WMT21's window overlap with the references.
 
 The likelihood of a pair is a line `score ||| log-probability ||| pieces ||| log-probability of each piece`, natural
 logarithms, EOS included; with --json an object. The score is the log-probability over ((5 + pieces) / 6)^a, what a beam
@@ -49,7 +57,7 @@ def score(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--task",
         default="translation",
-        choices=(*DEFAULTS, LIKELIHOOD),
+        choices=(*DEFAULTS, TERMS, LIKELIHOOD),
         help="chooses the metrics where none are named",
     )
     add_metric_options(parser)
@@ -132,6 +140,7 @@ def settings_of(options: argparse.Namespace, language: str | None) -> Settings:
 
 SIMULTANEOUS = "simultaneous"
 LIKELIHOOD = "likelihood"
+TERMS = "terms"
 OF_LOGS = ("log", "latency_unit", "spm_model", "no_use_ref_len")
 OF_RUNS = ("run", "source", "target", "length_penalty", "checkpoint", "device")
 
@@ -146,8 +155,9 @@ def add_task_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--spm-model", type=Path, metavar="FILE", help=help_text)
     parser.add_argument("--no-use-ref-len", action="store_true", help="AP, AL and LAAL by the hypothesis's length")
     parser.add_argument("--run", type=Path, nargs="+", metavar="RUN", help="whose probability pairs are scored by")
-    parser.add_argument("--source", type=Path, metavar="FILE", help="of the pairs")
+    parser.add_argument("--source", type=Path, metavar="FILE", help="of the pairs, or of the hypotheses")
     parser.add_argument("--target", type=Path, metavar="FILE", help="of the pairs")
+    parser.add_argument("--glossary", type=Path, metavar="FILE", help="whose terms are counted")
     parser.add_argument("--length-penalty", type=float, metavar="A", help="of likelihoods; else the run's own")
     parser.add_argument("--checkpoint", help="of a run: best, where none is named, last, average or ema")
     parser.add_argument("--device", help="of a run: auto, cpu, cuda, cuda:1, mps")
@@ -158,14 +168,42 @@ def run_task(options: argparse.Namespace) -> None:
     if options.task == LIKELIHOOD:
         _likelihoods(options)
         return
-    scores = _of_log(options) if options.task == SIMULTANEOUS else _of_files(options)
+    tasks = {SIMULTANEOUS: _of_log, TERMS: _of_terms}
+    scores = tasks.get(options.task, _of_files)(options)
     if options.json:
         say(json.dumps({name: asdict(score) for name, score in scores.items()}, indent=2))
     else:
         say("\n".join(f"{name:<9} {score.score:6.2f}  {score.signature}" for name, score in scores.items()))
 
 
+def _of_terms(options: argparse.Namespace) -> dict[str, Score]:
+    # Options of other tasks are refused, since they would have no effect.
+    _refuse(options, OF_LOGS, SIMULTANEOUS)
+    _refuse(options, (name for name in OF_RUNS if name != "source"), LIKELIHOOD)
+    for flag in typed_flags(options, (*OF_TEXTS, "lead")):
+        raise UserError(
+            f"{flag} is not for --task {TERMS}, which counts terms as the glossary writes them: leave it out"
+        )
+    if len(options.texts) != 2 or None in (options.glossary, options.source):
+        raise UserError(
+            f"--task {TERMS} takes a glossary and three texts: write --glossary FILE --source FILE HYPOTHESES "
+            "REFERENCES"
+        )
+    # Terms are found in the sources, and looked for in the hypotheses and their references.
+    paths = [options.source, *options.texts]
+    _refuse_pipes([*paths, options.glossary])
+    sources, *texts = read_parallel(paths, "example")
+    glossaries = glossaries_of(options.glossary, len(sources))
+    terms = [
+        [[words(target) for target in term.entry.targets] for term in glossary.terms(words(composed(source)))[0]]
+        for glossary, source in zip(glossaries, sources, strict=True)
+    ]
+    hypotheses, references = ([words(composed(text)) for text in column] for column in texts)
+    return score_terms(hypotheses, references, terms)
+
+
 def _of_files(options: argparse.Namespace) -> dict[str, Score]:
+    _refuse(options, ("glossary",), TERMS)
     _refuse(options, OF_LOGS, SIMULTANEOUS)
     _refuse(options, OF_RUNS, LIKELIHOOD)
     if len(options.texts) < 2:
@@ -183,6 +221,7 @@ def _of_files(options: argparse.Namespace) -> dict[str, Score]:
 
 def _of_log(options: argparse.Namespace) -> dict[str, Score]:
     # Options of other tasks are refused, and so are files beside the log, which holds all texts.
+    _refuse(options, ("glossary",), TERMS)
     _refuse(options, OF_RUNS, LIKELIHOOD)
     if options.texts or options.lead is not None or options.log is None:
         log = options.log or (options.texts or ["FILE"])[0]
@@ -215,6 +254,7 @@ def _likelihoods(options: argparse.Namespace) -> None:
     from mt.evaluation.likelihood import likelihoods_of_lines, print_likelihoods
 
     # Options of other tasks are refused, since they would have no effect.
+    _refuse(options, ("glossary",), TERMS)
     _refuse(options, OF_LOGS, SIMULTANEOUS)
     for flag in typed_flags(options, (*OF_TEXTS, "lead")):
         raise UserError(f"{flag} is about texts that are compared, which --task {LIKELIHOOD} does not: leave it out")
@@ -236,7 +276,7 @@ def _likelihoods(options: argparse.Namespace) -> None:
     print_likelihoods(likelihoods, as_json=options.json)
 
 
-def _refuse(options: argparse.Namespace, names: Sequence[str], task: str) -> None:
+def _refuse(options: argparse.Namespace, names: Iterable[str], task: str) -> None:
     """Raises UserError where one of the options, which are those of another task, is on the command line."""
     for flag in typed_flags(options, names):
         raise UserError(f"{flag} is an option of --task {task}: leave it out, or add that")

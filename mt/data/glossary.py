@@ -1,0 +1,159 @@
+"""Glossaries: the terms of a source text, and how each is to be translated.
+
+A file has a line `source<TAB>target[|target...]` for each entry; in a `.jsonl` file line n is an object of the entries
+for text n alone, `{"source": "target" or ["target", ...]}`. Terms are found over words (`mt.data.words`) from left to
+right, the longest first. An entry with a capital letter matches as it is written, others whatever the case.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from mt.data.words import words
+from mt.errors import UserError, shown
+from mt.text_io import composed, file_lines, is_blank
+
+_FORM = "write source, TAB, target, with further targets after |"
+_JSON_FORM = 'write {"source": "target", "source": ["target", "target"]}'
+
+
+class Entry(NamedTuple):
+    """How a term is translated."""
+
+    targets: tuple[str, ...]
+    """Each will do, such as inflected forms."""
+    name: str
+    """What to call the entry in errors: its line."""
+
+
+class Term(NamedTuple):
+    """A term at its place in a text."""
+
+    begin: int
+    """Its first word."""
+    end: int
+    """The word behind its last one."""
+    entry: Entry
+
+
+class Glossary:
+    """Terms, by the words of their sources."""
+
+    def __init__(self, entries: Iterable[tuple[str, Sequence[str], str]] = ()) -> None:
+        """entries: source, targets and name of each; of entries with one source, each target will do. Raises UserError
+        where a source or a target is blank."""
+        self._entries: dict[tuple[str, ...], Entry] = {}
+        self._begins: set[tuple[str, ...]] = set()
+        """What sources of several words begin with."""
+        for source, targets, name in entries:
+            key = tuple(words(_cased(composed(source))))
+            if not key or not targets or any(is_blank(target) for target in targets):
+                raise UserError(f"{name} has a blank source or target: {_FORM}, or leave the entry out")
+            before = self._entries.get(key)
+            joined = dict.fromkeys((*(before.targets if before else ()), *map(composed, targets)))
+            self._entries[key] = Entry(tuple(joined), before.name if before else name)
+            self._begins.update(key[:length] for length in range(1, len(key)))
+
+    def __bool__(self) -> bool:
+        return bool(self._entries)
+
+    def terms(self, text_words: Sequence[str], begin: int = 0, *, complete: bool = True) -> tuple[list[Term], int]:
+        """Returns the terms among words from `begin` on, and up to which word they are certain.
+
+        complete: whether no more words come, with which a term at the end might be a longer one.
+        """
+        found = []
+        while begin < len(text_words):
+            term, certain = self._longest(text_words, begin)
+            if not (certain or complete):
+                break
+            if term:
+                found.append(term)
+            begin = term.end if term else begin + 1
+        return found, begin
+
+    def certain_with(self, text_words: Sequence[str]) -> list[int]:
+        """Returns of each word how many words must have come until it is certain to what term it belongs; one more than
+        there are where the text must have ended."""
+        needed: list[int] = []
+        for count in range(1, len(text_words) + 1):
+            _, certain = self.terms(text_words[:count], len(needed), complete=False)
+            needed += [count] * (certain - len(needed))
+        return needed + [len(text_words) + 1] * (len(text_words) - len(needed))
+
+    def _longest(self, text_words: Sequence[str], begin: int) -> tuple[Term | None, bool]:
+        """Returns the longest term that begins at a word, and whether it cannot be longer with more words."""
+        longest = None
+        for end in range(begin + 1, len(text_words) + 1):
+            exact = tuple(text_words[begin:end])
+            lower = tuple(word.lower() for word in exact)
+            entry = self._entries.get(exact) or self._entries.get(lower)
+            if entry:
+                longest = Term(begin, end, entry)
+            if exact not in self._begins and lower not in self._begins:
+                return longest, True
+        return longest, False
+
+
+def _cased(text: str) -> str:
+    """Returns a text as it is compared: with a capital letter as it is written, else in lower case."""
+    lower = text.lower()
+    return text if text != lower else lower
+
+
+def read_glossary(path: Path) -> Glossary | list[Glossary]:
+    """Reads a file: a glossary for all texts, or of a `.jsonl` file one for each. Raises UserError where a line is of
+    another form; names it."""
+    lines = enumerate(file_lines(path, pipes=True), start=1)
+    if ".jsonl" in path.suffixes:
+        return [_of_object(line, f"{path}, line {number}") for number, line in lines]
+    entries = []
+    for number, line in lines:
+        if is_blank(line):
+            continue
+        name = f"{path}, line {number}"
+        source, *targets = line.split("\t")
+        if len(targets) != 1:
+            raise UserError(f"{name} has {len(targets)} TAB characters, and an entry has one: {_FORM}")
+        entries.append((source, targets[0].split("|"), name))
+    return Glossary(entries)
+
+
+def _of_object(line: str, name: str) -> Glossary:
+    """Returns the glossary of a line of JSON; a blank line has no entries."""
+    try:
+        plain = {} if is_blank(line) else json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{name} is no JSON ({shown(str(error), 100)}): {_JSON_FORM}") from None
+    return _of_mapping(plain, name)
+
+
+def _of_mapping(plain: Any, name: str) -> Glossary:
+    entries = []
+    for source, targets in plain.items() if isinstance(plain, Mapping) else [(None, None)]:
+        targets = [targets] if isinstance(targets, str) else targets
+        if not isinstance(source, str) or not isinstance(targets, Sequence) or {*map(type, targets)} - {str}:
+            raise UserError(f"{name} is no glossary: {_JSON_FORM}")
+        entries.append((source, targets, name))
+    return Glossary(entries)
+
+
+def glossaries_of(given: Any, count: int, *, alone: bool = False) -> list[Glossary]:
+    """Returns a glossary for each of some texts. given: a file, a mapping of sources to targets, or a list of a mapping
+    for each text, in which None has no terms. alone: whether there is one text, for which no list is given. Raises
+    UserError for what is none."""
+    if isinstance(given, str | Path):
+        given = read_glossary(Path(given))
+    if isinstance(given, Glossary):
+        return [given] * count
+    if isinstance(given, Mapping) or (alone and not isinstance(given, list)):
+        return [_of_mapping(given, "glossary")] * count
+    if not isinstance(given, Sequence) or len(given) != count:
+        raise UserError(
+            f"a glossary for each of {count} texts is a list with as many entries: give that, or one glossary for all"
+        )
+    return [
+        one if isinstance(one, Glossary) else _of_mapping(one or {}, f"glossary {number}")
+        for number, one in enumerate(given, start=1)
+    ]

@@ -1,0 +1,118 @@
+"""How many terms of the sources are translated as a glossary asks.
+
+`term_exact` counts them as words, `term_inside` also within longer words and whatever the case, as in German compounds.
+`term_window2` and `term_window3` compare the words around them with those around the same terms of the reference:
+window overlap as the evaluator of WMT21's terminology task counts it (Anastasopoulos et al. 2021;
+mahfuzibnalam/terminology_evaluation), here over words in place of what stands between blanks.
+"""
+
+import string
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from mt.errors import UserError
+from mt.metrics.base import Score, require_pairs
+
+Words = Sequence[str]
+Forms = Sequence[Words]
+"""The translations of a term, each of which will do."""
+
+
+class _Place(NamedTuple):
+    """Where a form of a term stands in a text."""
+
+    begin: int
+    form: Words
+
+
+def score_terms(
+    hypotheses: Sequence[Words], references: Sequence[Words], terms: Sequence[Sequence[Forms]]
+) -> dict[str, Score]:
+    """Computes the share of terms that are met, in percent. One place in a hypothesis meets one term.
+
+    hypotheses, references: the words of N texts. terms: the terms of each source. Raises UserError where the counts
+    differ, or there is no term.
+    """
+    require_pairs(hypotheses, references)
+    count = sum(map(len, terms))
+    if not count:
+        raise UserError("no source has a term of the glossary: give the glossary of these texts")
+    exact = sum(len(_places(text, of_text)) for text, of_text in zip(hypotheses, terms, strict=True))
+    inside = sum(_inside(" ".join(text), of_text) for text, of_text in zip(hypotheses, terms, strict=True))
+    signature = f"terms:{count}|case:entry|words:mt|n:{len(hypotheses)}"
+    scores = {"term_exact": Score(100 * exact / count, signature)}
+    scores["term_inside"] = Score(100 * inside / count, signature.replace("case:entry", "case:lc"))
+    for window in (2, 3):
+        overlaps = [
+            _overlap(text, reference, _places(reference, of_text), window)
+            for text, reference, of_text in zip(hypotheses, references, terms, strict=True)
+            if _places(reference, of_text)
+        ]
+        share = 100 * sum(overlaps) / max(len(overlaps), 1)
+        scores[f"term_window{window}"] = Score(share, f"terms:reference|case:entry|words:mt|n:{len(overlaps)}")
+    return scores
+
+
+def _places(text: Words, terms: Sequence[Forms]) -> list[_Place]:
+    """Returns of each term that a text meets its place; no two begin at one word."""
+    places: dict[int, _Place] = {}
+    for forms in terms:
+        free = (_Place(begin, form) for form in forms for begin in _begins(text, form) if begin not in places)
+        place = next(free, None)
+        if place is not None:
+            places[place.begin] = place
+    return [*places.values()]
+
+
+def _begins(text: Words, form: Words) -> Iterator[int]:
+    """Yields where a form begins in a text; one without a capital letter whatever the case."""
+    folds = not any(word != word.lower() for word in form)
+    for begin in range(len(text) - len(form) + 1):
+        place = text[begin : begin + len(form)]
+        if [*form] == [word.lower() if folds else word for word in place]:
+            yield begin
+
+
+def _inside(text: str, terms: Sequence[Forms]) -> int:
+    """Counts the terms that characters of a text meet; no two begin at one character."""
+    text = text.lower()
+    taken = set[int]()
+    count = 0
+    for forms in terms:
+        written = [" ".join(form).lower() for form in forms]
+        places = (i for form in written for i in range(len(text)) if text.startswith(form, i) and i not in taken)
+        place = next(places, None)
+        if place is not None:
+            taken.add(place)
+            count += 1
+    return count
+
+
+def _overlap(text: Words, reference: Words, places: Sequence[_Place], window: int) -> float:
+    """Returns the mean share of the words around terms of the reference that stand around them in the text, too. Of a
+    term that occurs several times, the places that agree most are compared first."""
+    shares = []
+    for form in dict.fromkeys(tuple(place.form) for place in places):
+        around = [_around(reference, place.begin, len(form), window) for place in places if tuple(place.form) == form]
+        written = [_around(text, begin, len(form), window) for begin in _begins(text, form)]
+        pairs = [(_share(one, other), i, j) for i, one in enumerate(around) for j, other in enumerate(written)]
+        matched: tuple[set[int], set[int]] = (set(), set())
+        for share, i, j in sorted(pairs, key=lambda pair: -pair[0]):
+            if i not in matched[0] and j not in matched[1]:
+                matched[0].add(i)
+                matched[1].add(j)
+                shares.append(share)
+    return sum(shares) / len(shares) if shares else 0.0
+
+
+def _around(text: Words, begin: int, length: int, window: int) -> list[str]:
+    """Returns up to `window` words before and as many behind, without punctuation."""
+    before = [word for word in reversed(text[:begin]) if word not in string.punctuation]
+    behind = [word for word in text[begin + length :] if word not in string.punctuation]
+    return before[:window] + behind[:window]
+
+
+def _share(reference: list[str], text: list[str]) -> float:
+    """Returns the share of the words of the reference that the text has, too, each as often."""
+    count = sum(min(reference.count(word), text.count(word)) for word in {*reference})
+    return count / len(reference) if reference else 0.0

@@ -1,0 +1,87 @@
+"""Glossaries: their files, and which words of a text are terms, against a search of every span."""
+
+import random
+import re
+from pathlib import Path
+
+import pytest
+
+from mt.data.glossary import Glossary, glossaries_of, read_glossary
+from mt.data.words import words
+from mt.errors import UserError
+
+
+def found(glossary: Glossary, text: str) -> list[tuple[str, tuple[str, ...]]]:
+    split = words(text)
+    terms, _ = glossary.terms(split)
+    return [(" ".join(split[term.begin : term.end]), term.entry.targets) for term in terms]
+
+
+def test_the_longest_term_is_found_whatever_the_case_but_of_entries_with_capitals(tmp_path: Path):
+    path = tmp_path / "terms.tsv"
+    path.write_text("area\tBereich\narea of responsibility\tZuständigkeit|Bereich\n\nUS\tUSA\narea\tGebiet\n")
+    glossary = read_glossary(path)
+    assert isinstance(glossary, Glossary)
+    assert found(glossary, "Area of responsibility, area of us; the US's areas. AREA") == [
+        ("Area of responsibility", ("Zuständigkeit", "Bereich")),
+        ("area", ("Bereich", "Gebiet")),
+        ("AREA", ("Bereich", "Gebiet")),
+    ]
+    assert found(glossary, "the US") == [("US", ("USA",))]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_equals_a_search_of_every_span_and_is_certain_with_the_words_it_says(seed: int):
+    draw = random.Random(seed)
+    sources = {" ".join(draw.choices("abA", k=draw.randint(1, 4))) for _ in range(6)}
+    glossary = Glossary((source, [source.upper()], "entry") for source in sources)
+    text = draw.choices("abABc", k=12)
+    terms, end = glossary.terms(text)
+    expected, place = [], 0
+    while place < len(text):
+        spans = [
+            (place, stop)
+            for stop in range(place + 1, len(text) + 1)
+            if {" ".join(text[place:stop]), " ".join(text[place:stop]).lower()} & sources
+        ]
+        expected += spans[-1:]
+        place = spans[-1][1] if spans else place + 1
+    assert [(term.begin, term.end) for term in terms] == expected and end == len(text)
+    needed = glossary.certain_with(text)
+    for count in range(len(text)):
+        some, certain = glossary.terms(text[:count], complete=False)
+        assert certain == sum(one <= count for one in needed)
+        assert some == [term for term in terms if term.begin < certain]
+
+
+def test_a_line_of_json_is_the_glossary_of_its_text(tmp_path: Path):
+    path = tmp_path / "terms.jsonl"
+    path.write_text('{"space": "Raum"}\n\n{"space": ["Space", "Spaces"]}\n')
+    of_texts = glossaries_of(path, 3)
+    assert [found(one, "a space") for one in of_texts] == [
+        [("space", ("Raum",))],
+        [],
+        [("space", ("Space", "Spaces"))],
+    ]
+    assert [found(one, "a space") for one in glossaries_of([{"space": "x"}, None], 2)] == [[("space", ("x",))], []]
+    with pytest.raises(UserError, match=re.escape("a glossary for each of 2 texts is a list with as many entries")):
+        glossaries_of(path, 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "sentence"),
+    [
+        ("a.tsv", "a\tb\nspace Raum\n", "a.tsv, line 2 has 0 TAB characters, and an entry has one: write source, TAB"),
+        ("a.tsv", "a\tb\tc\n", "a.tsv, line 1 has 2 TAB characters"),
+        ("a.tsv", "a\tb\n\tc\n", "a.tsv, line 2 has a blank source or target"),
+        ("a.tsv", "a\tb|\n", "a.tsv, line 1 has a blank source or target"),
+        ("a.jsonl", '{"a": "b"}\n{"a"}\n', "a.jsonl, line 2 is no JSON"),
+        ("a.jsonl", '["a"]\n', "a.jsonl, line 1 is no glossary: write {"),
+        ("a.jsonl", '{"a": {"b": "c"}}\n', "a.jsonl, line 1 is no glossary: write {"),
+        ("a.jsonl", '{"a": []}\n', "a.jsonl, line 1 has a blank source or target"),
+    ],
+)
+def test_a_line_of_another_form_is_named(name: str, text: str, sentence: str, tmp_path: Path):
+    (tmp_path / name).write_text(text)
+    with pytest.raises(UserError, match=re.escape(sentence)):
+        read_glossary(tmp_path / name)

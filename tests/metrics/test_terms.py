@@ -1,0 +1,46 @@
+"""Terms that are met: places by hand, and figures that the evaluator of WMT21's terminology task gives."""
+
+import pytest
+
+from mt.errors import UserError
+from mt.metrics.terms import score_terms
+
+
+def scores(hypothesis: str, reference: str, *terms: str) -> dict[str, float]:
+    forms = [[form.split() for form in term.split("|")] for term in terms]
+    result = score_terms([hypothesis.split()], [reference.split()], [forms])
+    return {name.removeprefix("term_"): score.score for name, score in result.items()}
+
+
+def test_a_place_meets_one_term():
+    assert scores("der Speicher", "x", "Speicher", "Speicher")["exact"] == 50
+    assert scores("Speicher , Speicher", "x", "Speicher", "Speicher")["exact"] == 100
+    assert scores("der Speicher", "x", "Ablage|der Speicher", "Speicher")["exact"] == 100
+
+
+def test_a_form_without_a_capital_is_met_whatever_the_case():
+    assert scores("Teilen hilft", "x", "teilen")["exact"] == 100
+    assert scores("SPEICHER und speicher", "x", "Speicher") == pytest.approx(
+        {"exact": 0, "inside": 100, "window2": 0, "window3": 0}
+    )
+
+
+def test_within_a_longer_word_a_term_is_inside():
+    result = scores("Rechenspeicher", "x", "Speicher", "Speicher")
+    assert (result["exact"], result["inside"]) == (0, 50)
+
+
+def test_the_window_compares_the_words_around_without_punctuation():
+    reference = "wir teilen , den großen Speicher ganz neu ein"
+    # Of den, großen, ganz, neu; and of teilen, den, großen, ganz, neu, ein.
+    result = scores("den kleinen Speicher ganz ein", reference, "Speicher")
+    assert (result["window2"], result["window3"]) == pytest.approx((50, 50))
+    # Of two terms the places that agree are compared, whatever their order.
+    assert scores("b Y c a X a X", "a X b X c", "X", "X")["window2"] == pytest.approx(100 * (2 / 3 + 1 / 3) / 2)
+
+
+def test_nothing_to_count_is_refused():
+    with pytest.raises(UserError, match="no source has a term of the glossary"):
+        scores("a", "a")
+    with pytest.raises(UserError, match="there are 1 hypotheses but 0 references"):
+        score_terms([["a"]], [], [[]])
