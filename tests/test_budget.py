@@ -12,7 +12,7 @@ BUDGET = {
     "mt/comparison": 1100,
     "mt/config": 450,
     "mt/data": 4075,
-    "mt/decoding": 2950,
+    "mt/decoding": 3350,
     "mt/evaluation": 1350,
     "mt/explorer": 80,
     "mt/export": 550,
@@ -22,11 +22,11 @@ BUDGET = {
     "mt/onnx": 250,
     "mt/ops": 1110,
     "mt/plots": 830,
-    "mt/search": 1550,
+    "mt/search": 2350,
     "mt/serve": 1500,
     "mt/training": 3050,
 }
-FILES = 233
+FILES = 237
 
 
 def test_every_folder_keeps_its_budget_of_lines() -> None:
@@ -35,7 +35,7 @@ def test_every_folder_keeps_its_budget_of_lines() -> None:
         inside = path.relative_to(ROOT)
         lines["/".join(inside.parts[:2]) if len(inside.parts) > 2 else "mt"] += len(path.read_text().splitlines())
     assert {folder: count for folder, count in lines.items() if count > BUDGET[folder]} == {}
-    assert sum(BUDGET.values()) <= 33405
+    assert sum(BUDGET.values()) <= 34605
 
 
 def test_the_house_has_no_more_files_than_chapters() -> None:

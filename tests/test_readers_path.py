@@ -140,8 +140,8 @@ def path_of(named: Iterable[str]) -> tuple[dict[str, int], dict[str, int]]:
         pytest.param(ATTENTION, (2, 220), (1, 12), id="the verbs of an attention"),
         pytest.param(ONE_MECHANISM, (9, 1920), (23, 460), id="attention, decoder, loss, step"),
         pytest.param(MOCHA, (11, 2070), (25, 470), id="attention=mocha in training"),
-        pytest.param(BEAM, (8, 1100), (19, 420), id="a beam decode"),
-        pytest.param(COMMAND, (12, 1850), (40, 1360), id="from the command on"),
+        pytest.param(BEAM, (8, 1200), (21, 640), id="a beam decode"),
+        pytest.param(COMMAND, (12, 2040), (43, 1730), id="from the command on"),
     ],
 )
 def test_the_readers_path_is_short(named: tuple[str, ...], read: tuple[int, int], called: tuple[int, int]) -> None:

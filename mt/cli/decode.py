@@ -45,6 +45,10 @@ Into a file or a pipe a translation is written as it is; on a terminal, what in 
 --plots draws what each best text attended to, DIR/0000.png for the first line and so on: a heatmap of pieces, or with
 --plot-words of words, with a sound's spectrogram, or for each piece or word a panel of the picture.
 
+With --constraints json a line is {"text": ..., "constraints": [...], "avoid": [...], "prefix": ...}: phrases that must
+appear (or {"any_of": [...]}), phrases that must not, and how the translation begins; all but the text may be left out.
+With --constraints tab a line is a text, and after TAB characters the phrases that must appear. Phrases need a beam.
+
 Where the model reads sound or pictures, each line is a path, or FILE such a file itself; links are then from positions.
 """
 
@@ -60,6 +64,9 @@ def translate(arguments: Sequence[str] | None = None) -> None:
     add_plot_options(parser)
     add_search_options(parser)
     add_unknown_options(parser)
+    parser.add_argument(
+        "--constraints", choices=("json", "tab"), help="lines say what is asked of their translations, in this form"
+    )
     parser.add_argument(
         "--buffer-size", type=whole_number(1, 10**9), default=1000, metavar="N", help="lines read at once (1: each)"
     )
@@ -77,7 +84,9 @@ def translate(arguments: Sequence[str] | None = None) -> None:
         plot_words = bool(options.plot_words)
         files = LineFiles(options.alignments, options.plots, options.plot_format, plot_words=plot_words)
         size = options.buffer_size
-        translate_lines(translator, path, search, files, unknown, lines_at_once=size, numbered=bool(options.n_best))
+        numbered = bool(options.n_best)
+        form = options.constraints
+        translate_lines(translator, path, search, files, unknown, lines_at_once=size, numbered=numbered, form=form)
 
 
 STREAM = """Translate while the source is still arriving: words from a pipe or a keyboard, or sound, to standard output.

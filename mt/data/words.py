@@ -22,6 +22,9 @@ _SYMBOL = rf"(?:{_FLAG}|[^{_BLANK}{_LETTER}]{_EMOJI})"
 _RUN = regex.compile(rf"[{_LETTER}]++|{_SYMBOL}")
 _WORD = regex.compile(rf"[{_LETTER}]+(?:[-'.,:][{_LETTER}]+)*|{_SYMBOL}")
 _UNSPACED = re.compile(rf"[{_CJK}]")
+_JOINED = regex.compile(rf"[{_LETTER}]")
+_ALONE = regex.compile(rf"[{_CJK}\p{{Thai}}\p{{Lao}}\p{{Khmer}}\p{{Myanmar}}]")
+"""Characters of scripts that put no blanks between words."""
 _COUNTED = regex.compile(rf"[{_CJK}][{_MARK}]*+|(?:[^{_BLANK}{_CJK}][{_MARK}]*+){{1,{_LONGEST}}}")
 
 
@@ -41,6 +44,15 @@ def runs(word: str) -> list[str]:
     ['twenty', '-', 'one', ',']
     """
     return _RUN.findall(word)
+
+
+def letters(text: str) -> set[str]:
+    """Returns the characters of a text that form words with those beside them, in scripts that put blanks between.
+
+    >>> sorted(letters("Tee, 茶"))
+    ['T', 'e']
+    """
+    return {character for character in {*text} if _JOINED.match(character) and not _ALONE.match(character)}
 
 
 def count_words(text: str) -> int:

@@ -10,9 +10,9 @@ from mt.data.batches import Batch, batches_of_pairs, collate
 from mt.data.fields import TEXT, Field, Raw, Row, as_list, require_texts
 from mt.data.tokenizer import normalize
 from mt.decoding.modes import DecodableModel, evaluation_mode, reads_hard, require_compatible
+from mt.decoding.network import refuse_long_rows
 from mt.decoding.torch_network import TorchNetwork
 from mt.decoding.translation import Translation
-from mt.decoding.translator import refuse_long_rows
 from mt.device import autocast
 from mt.distributed import ALONE, ProcessGroup
 from mt.errors import UserError

@@ -9,6 +9,7 @@ from typing import TextIO
 
 from mt.common.backdrop import PlotFormat
 from mt.common.terminal import output
+from mt.decoding.lexical import LineForm, parse_line
 from mt.decoding.translation import Translation
 from mt.decoding.translator import Translator, in_words
 from mt.decoding.unknown_words import UnknownWords
@@ -16,6 +17,7 @@ from mt.errors import UserError, unwritten
 from mt.metrics.alignment import to_pharaoh
 from mt.search.config import SearchConfig
 from mt.search.limits import CUT_REMEDY, cut_note
+from mt.search.steering import TokenConstraints
 from mt.text_io import STANDARD_INPUT, input_lines
 
 # Files beside the translations of lines: word links, and drawings of the attention.
@@ -116,13 +118,15 @@ def translate_lines(
     *,
     lines_at_once: int,
     numbered: bool = False,
+    form: LineForm | None = None,
 ) -> None:
     """Writes the translations of each line of a text to standard output, in order, and to standard error how many
     hypotheses were cut, and how many unknown words were replaced.
 
     path: a file or pipe, or a single source that is a file, as a sound; None or `-`: standard input. files: what else
     is written. unknown_words: replaces those of translations. numbered: whether translations are written as
-    `index ||| text ||| score`, where index counts lines from 0. Raises UserError where the text cannot be read, a line
+    `index ||| text ||| score`, where index counts lines from 0. form: how lines say what is asked of their
+    translations; None: they are texts. Raises UserError where the text cannot be read, a line
     is too long, or something cannot be written.
     """
     lines = input_lines(path)
@@ -134,8 +138,8 @@ def translate_lines(
     replaced = 0
     with files.opened(path):
         while chunk := list(islice(lines, lines_at_once)):
-            translator.refuse_long(chunk, f"{path or STANDARD_INPUT}, line", count + 1)
-            translations = translator.n_best(chunk, search=search)
+            chunk, asked = _read(translator, chunk, form, f"{path or STANDARD_INPUT}, line", count + 1)
+            translations = translator.decode(translator.encoded(chunk), search, texts=chunk, asked=asked)
             if unknown_words is not None:
                 pairs = zip(translations, chunk, strict=True)
                 translations = [
@@ -155,3 +159,18 @@ def translate_lines(
         print(f"note: {replaced:,} unknown word{'' if replaced == 1 else 's'} replaced", file=sys.stderr)
     if cut:
         print(f"note: {cut_note(cut, translator.search_for(search).limit, CUT_REMEDY)}", file=sys.stderr)
+
+
+def _read(
+    translator: Translator, lines: list[str], form: LineForm | None, name: str, first_number: int
+) -> tuple[list[str], list[TokenConstraints | None] | None]:
+    """Returns the texts of lines, and what is asked of their translations. name, first_number: see
+    `Translator.refuse_long`. Raises UserError where a line is of another form, or asks for what is impossible."""
+    asked = None
+    texts = lines
+    if form is not None:
+        parsed = [parse_line(line, form, f"{name} {number}") for number, line in enumerate(lines, first_number)]
+        texts = [text for text, _ in parsed]
+        asked = translator.asked([one for _, one in parsed], texts, name, first_number)
+    translator.refuse_long(texts, name, first_number)
+    return texts, asked

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 
 from mt.common.terminal import Bar
-from mt.data.fields import Row
+from mt.data.fields import Field, Row
+from mt.errors import UserError
 from mt.search.config import SearchConfig, decode
 from mt.search.hypothesis import Hypothesis
+from mt.search.steering import TokenConstraints
 from mt.search.stepper import Stepper
 
 if TYPE_CHECKING:
@@ -62,16 +64,34 @@ class Network(Protocol):
         where it is exported."""
 
 
+def refuse_long_rows(network: Network, field: Field, rows: Sequence[Row], indices: Sequence[int]) -> None:
+    """Raises UserError where the model is not defined for so long a source. indices: of the sources among all, from 0,
+    for the sentence."""
+    limit = network.max_source_length
+    if limit is None or not rows:
+        return
+    lengths = network.encoded_lengths([field.length(row) for row in rows])
+    for length, index in zip(lengths, indices, strict=True):
+        if length > limit and field.written:
+            raise UserError(
+                f"text {index + 1} has {length} tokens, and this model reads at most {limit}: split it into sentences, "
+                "one a line"
+            )
+        if length > limit:
+            raise UserError(f"source {index + 1} has {length} positions, and this model reads at most {limit}: cut it")
+
+
 def decode_rows(
     network: Network,
     rows: Sequence[Row],
     search: SearchConfig,
     rank: Callable[[int, Sequence[Hypothesis]], Sequence[Hypothesis]] | None = None,
     *,
+    asked: Sequence[TokenConstraints | None] | None = None,
     progress: bool = False,
 ) -> list[Sequence[Hypothesis]]:
     """Returns for each row its hypotheses, best first. rank: chooses among those of a row, given by its number, and
-    orders them. Raises UserError as `Network.encoded` and `decode`."""
+    orders them. asked: of the hypotheses of each. Raises UserError as `Network.encoded` and `decode`."""
     hypotheses: list[Sequence[Hypothesis]] = [() for _ in rows]
     batches = network.batches(rows, search)
     share: list[BatchHypotheses] = []
@@ -79,7 +99,7 @@ def decode_rows(
         for indices in batches:
             sources = [np.asarray(rows[i]) for i in indices]
             with network.encoded(sources, search) as batch:
-                decoded = decode(search, *batch, sources)
+                decoded = decode(search, *batch, sources, [] if asked is None else [asked[i] for i in indices])
             if rank is not None:
                 decoded = [rank(int(i), found) for i, found in zip(indices, decoded, strict=True)]
             share.append((indices, decoded))

@@ -4,22 +4,32 @@ Limits of sources come first, then the class `Translator`, then word links of a 
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, get_args, overload
 
-from mt.data.fields import Field, Raw, ReadSource, Row, as_list, build_field, require_texts
+from mt.data.fields import Raw, ReadSource, Row, as_list, build_field, require_texts
 from mt.data.split import NumberedPairs, Split
 from mt.data.tokenizer import LinkUnit, Tokenizer, Tokenizers, Unit
 from mt.data.words import count_words
+from mt.decoding.lexical import ConstraintEncoder, LexicalConstraints, of_texts, refuse_unsteerable
 from mt.decoding.minimum_bayes_risk import ranking
-from mt.decoding.network import Network, decode_rows
+from mt.decoding.network import Network, decode_rows, refuse_long_rows
 from mt.decoding.translation import Translation
 from mt.errors import UserError, invalid_choice
-from mt.search.config import SearchConfig, is_online, n_best_search, online_search, require_search, with_default_limits
+from mt.search.config import (
+    SearchConfig,
+    is_online,
+    n_best_search,
+    online_search,
+    require_search,
+    with_default_limits,
+)
 from mt.search.hypothesis import EMPTY, Hypothesis
 from mt.search.online import OnlineHypothesis
 from mt.search.options import MAX_BEAM_SIZE
+from mt.search.steering import TokenConstraints
 
-# Refusals of sources that are too long: texts by their words, encoded rows by the positions that a model reads.
+# Refusals of texts that are too long.
 
 
 def refuse_long_texts(texts: Iterable[str], limit: int, name: str, first_number: int) -> None:
@@ -36,23 +46,6 @@ def refuse_long_texts(texts: Iterable[str], limit: int, name: str, first_number:
             raise UserError(
                 f"{name} {number} has {size}, and at most {limit} are read at once: split it into sentences, one a line"
             )
-
-
-def refuse_long_rows(network: Network, field: Field, rows: Sequence[Row], indices: Sequence[int]) -> None:
-    """Raises UserError where the model is not defined for so long a source. indices: of the sources among all, from 0,
-    for the sentence."""
-    limit = network.max_source_length
-    if limit is None or not rows:
-        return
-    lengths = network.encoded_lengths([field.length(row) for row in rows])
-    for length, index in zip(lengths, indices, strict=True):
-        if length > limit and field.written:
-            raise UserError(
-                f"text {index + 1} has {length} tokens, and this model reads at most {limit}: split it into sentences, "
-                "one a line"
-            )
-        if length > limit:
-            raise UserError(f"source {index + 1} has {length} positions, and this model reads at most {limit}: cut it")
 
 
 # The Python API, and the one path by which anything is decoded: translates, aligns and streams with a loaded run.
@@ -96,35 +89,75 @@ class Translator:
 
     @overload
     def translate(  # type: ignore[overload-overlap]
-        self, texts: Raw, search: SearchConfig | None = None
+        self,
+        texts: Raw,
+        search: SearchConfig | None = None,
+        *,
+        constraints: Sequence[Any] | None = None,
+        avoid: Sequence[str] | None = None,
+        prefix: str | None = None,
     ) -> Translation: ...
 
     @overload
     def translate(
-        self, texts: Iterable[Raw], search: SearchConfig | None = None, *, progress: bool = False
+        self,
+        texts: Iterable[Raw],
+        search: SearchConfig | None = None,
+        *,
+        constraints: Sequence[Sequence[Any] | None] | None = None,
+        avoid: Sequence[Sequence[str] | None] | None = None,
+        prefix: Sequence[str | None] | None = None,
+        progress: bool = False,
     ) -> list[Translation]: ...
 
     def translate(
-        self, texts: Raw | Iterable[Raw], search: SearchConfig | None = None, *, progress: bool = False
+        self,
+        texts: Raw | Iterable[Raw],
+        search: SearchConfig | None = None,
+        *,
+        constraints: Sequence[Any] | None = None,
+        avoid: Sequence[Any] | None = None,
+        prefix: str | Sequence[str | None] | None = None,
+        progress: bool = False,
     ) -> Translation | list[Translation]:
         """Returns the best translation of each text, in order; of one string, its translation. A blank text gives an
         empty one.
 
-        search: how to decode; by default as the run was configured. Raises UserError for what is no text (None, bytes,
-        half of a character), for a text that is too long, and for a file that cannot be read.
+        search: how to decode; by default as the run was configured. constraints: phrases that must appear, each a str
+            or {"any_of": [...]} of several forms, which need a beam. avoid: phrases that must not. prefix: how the
+            translation begins. Of several texts each is a list with an entry for each text, or None; see
+            `LexicalConstraints`. Raises UserError for what is no text (None, bytes, half of a character), for a text
+            that is too long, for a file that cannot be read, and for what is asked and impossible.
         """
         sources, alone = as_list(texts)
-        best = [translations[0] for translations in self.n_best(sources, search=search, progress=progress)]
-        return best[0] if alone else best
+        asked: Any = {"constraints": constraints, "avoid": avoid, "prefix": prefix}
+        given: Any = sources[0] if alone else sources
+        best: Any = self.n_best(given, None, search, **asked, progress=progress)
+        return best[0] if alone else [translations[0] for translations in best]
 
     @overload
     def n_best(  # type: ignore[overload-overlap]
-        self, texts: Raw, n: int | None = None, search: SearchConfig | None = None
+        self,
+        texts: Raw,
+        n: int | None = None,
+        search: SearchConfig | None = None,
+        *,
+        constraints: Sequence[Any] | None = None,
+        avoid: Sequence[str] | None = None,
+        prefix: str | None = None,
     ) -> list[Translation]: ...
 
     @overload
     def n_best(
-        self, texts: Iterable[Raw], n: int | None = None, search: SearchConfig | None = None, *, progress: bool = False
+        self,
+        texts: Iterable[Raw],
+        n: int | None = None,
+        search: SearchConfig | None = None,
+        *,
+        constraints: Sequence[Sequence[Any] | None] | None = None,
+        avoid: Sequence[Sequence[str] | None] | None = None,
+        prefix: Sequence[str | None] | None = None,
+        progress: bool = False,
     ) -> list[list[Translation]]: ...
 
     def n_best(
@@ -133,6 +166,9 @@ class Translator:
         n: int | None = None,
         search: SearchConfig | None = None,
         *,
+        constraints: Sequence[Any] | None = None,
+        avoid: Sequence[Any] | None = None,
+        prefix: str | Sequence[str | None] | None = None,
         progress: bool = False,
     ) -> list[Translation] | list[list[Translation]]:
         """Returns of each text the `n` best translations, best first; fewer where the search finds no more. The rest as
@@ -154,8 +190,27 @@ class Translator:
             if not isinstance(n, int) or not 1 <= n <= MAX_BEAM_SIZE:
                 raise UserError(f"n={n} translations of a text are not possible: ask for 1 to {MAX_BEAM_SIZE}")
             search = n_best_search(search, n)
-        translations = self.decode(self.encoded(sources), search, texts=sources, progress=progress)
+        lexical = of_texts(len(sources), {"constraints": constraints, "avoid": avoid, "prefix": prefix}, alone=alone)
+        rows = self.encoded(sources)
+        asked = None if lexical is None else self.asked(lexical, sources)
+        translations = self.decode(rows, search, texts=sources, asked=asked, progress=progress)
         return translations[0] if alone else translations
+
+    def asked(
+        self, lexical: Sequence[LexicalConstraints], texts: Sequence[Raw], name: str = "text", first_number: int = 1
+    ) -> list[TokenConstraints | None]:
+        """Returns what is asked of the translations of texts as a search takes it. name, first_number: see
+        `refuse_long`. Raises UserError for what is impossible, whatever the search."""
+        asked: list[TokenConstraints | None] = []
+        for number, (one, text) in enumerate(zip(lexical, texts, strict=True), start=first_number):
+            # Where unknown words of a source have ids, the tokens are those of each source.
+            encoder = ConstraintEncoder(self.tokenizers_of(text).target) if self.numbers_words else self._constraints
+            asked.append(encoder.encoded(one, f"{name} {number}"))
+        return asked
+
+    @cached_property
+    def _constraints(self) -> ConstraintEncoder:
+        return ConstraintEncoder(self.tokenizers.target)
 
     def decode(
         self,
@@ -163,13 +218,15 @@ class Translator:
         search: SearchConfig | None = None,
         *,
         texts: Sequence[Raw] | None = None,
+        asked: Sequence[TokenConstraints | None] | None = None,
         progress: bool = False,
     ) -> list[list[Translation]]:
         """Does as `n_best`, of sources that are encoded already: rows of their field, which are of text ids that end in
         EOS; a blank text is EOS alone.
 
         texts: what the rows were made of, for the words of links; by default what ids decode to, where a run of unknown
-        characters is a word of its own.
+        characters is a word of its own. asked: of each translation; see `asked`. Raises UserError where the search is
+        not for that.
         """
         # Blank sources have empty translations; the rest is decoded in batches.
         results = [[Translation("", 0.0, (), (), EMPTY)] for _ in sources]
@@ -177,12 +234,15 @@ class Translator:
         rows = [sources[i] for i in indices]
         refuse_long_rows(self.network, self.field, rows, indices)
         search = self.search_for(search)
+        if asked is not None:
+            refuse_unsteerable(search, asked, [self.field.blank(row) for row in sources])
+            asked = [asked[i] for i in indices]
 
         def target_of(number: int) -> Tokenizer:
             return self.tokenizers_of(None if texts is None else texts[indices[number]]).target
 
         rank = ranking(search, self.tokenizers.target, self.config.dataset, target_of)
-        decoded = decode_rows(self.network, rows, search, rank, progress=progress)
+        decoded = decode_rows(self.network, rows, search, rank, asked=asked, progress=progress)
         # Hypotheses are ids: their texts and words are those of each source's own tokenizers.
         for i, row, hypotheses in zip(indices, rows, decoded, strict=True):
             source = None if texts is None else texts[i]

@@ -17,9 +17,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mt.search.constraints import FREE, Constraints
+from mt.search.constraints import FREE, Constraints, Forbidden
 from mt.search.coverage import Costs, Coverage
 from mt.search.hypothesis import End, History, Hypothesis, penalty
+from mt.search.steering import Steering, shared
 from mt.search.stepper import READ, Step, Stepper
 from mt.step import BOS, EOS
 
@@ -67,12 +68,11 @@ class _Sentence:
         self.ended = sorted(self.ended + ends, key=lambda end: -end.score)[: ranking.n_best]
 
     def over(self, log_probs: list[float], costs: list[float] | None, ranking: _Ranking) -> bool:
-        """Returns whether no open hypothesis can become one of the n best. log_probs: theirs, best first where they
-        pay no costs."""
+        """Returns whether no open hypothesis can become one of the n best. log_probs: theirs."""
         if len(self.ended) < ranking.n_best:
             return False
         if costs is None:
-            return ranking.score(log_probs[0], self.limit) <= self.ended[-1].score
+            return ranking.score(max(log_probs), self.limit) <= self.ended[-1].score
         pairs = zip(log_probs, costs, strict=True)
         return max(ranking.score(log_prob, self.limit) - cost for log_prob, cost in pairs) <= self.ended[-1].score
 
@@ -86,14 +86,16 @@ def search(
     n_best: int = 1,
     constraints: Constraints = FREE,
     coverage: Coverage | None = None,
+    steering: Steering | None = None,
 ) -> list[list[Hypothesis]]:
     """Returns for each sentence its `n_best` hypotheses, best score first; fewer if the beam or the language has no
-    more.
+    more, or none that has all that is asked of it.
 
     limits: of each sentence the most tokens of a hypothesis, at least 1, EOS included. Hypotheses that reach it without
         EOS end there and compete with the others.
     length_penalty: exponent a >= 0; the score is log P(Y) / ((5 + |Y|) / 6)^a, where |Y| counts EOS.
     coverage: before the first step, where hypotheses pay for their attention.
+    steering: what is asked of single sentences, before the first step.
     Raises UserError where the model's scores are not finite.
     """
     ranking = _Ranking(length_penalty, n_best)
@@ -105,26 +107,46 @@ def search(
     prefix = np.zeros((count, 0), np.int64)
     while searched:
         slots = max([sentence.slots for sentence in searched])
-        step = stepper.step(opened.tokens, opened.parents, slots, constraints.forbidden(prefix, len(history)))
+        forbidden = constraints.forbidden(prefix, len(history))
+        step, lacking = _step(stepper, opened, slots, forbidden, steering)
         history.append(opened.tokens, opened.parents, step.attended)
         if coverage is not None and step.attended is not None:
             coverage = coverage.after(opened.parents, step.attended)
         costs = None if coverage is None else coverage.costs()
-        searched, opened = _extended(searched, opened, step, len(history), ranking, costs)
+        searched, opened = _extended(searched, opened, step, len(history), ranking, costs, lacking)
+        if steering is not None:
+            steering.follow(opened.parents, opened.tokens)
         prefix = constraints.extended(prefix, opened.parents, opened.tokens)
     hypotheses = iter(history.backtrack([end for sentence in sentences for end in sentence.ended]))
     return [[next(hypotheses) for _ in sentence.ended] for sentence in sentences]
 
 
+def _step(
+    stepper: Stepper, opened: _Open, slots: int, forbidden: Forbidden | None, steering: Steering | None
+) -> tuple[Step, np.ndarray | None]:
+    """Returns the next step of open hypotheses, and how many tokens each next hypothesis lacks of what is asked."""
+    if steering is None:
+        return stepper.step(opened.tokens, opened.parents, slots, forbidden), None
+    forbidden, wanted = steering.before(forbidden)
+    return steering.choices(stepper.step(opened.tokens, opened.parents, slots, forbidden, wanted))
+
+
 def _extended(
-    searched: list[_Sentence], opened: _Open, step: Step, length: int, ranking: _Ranking, costs: Costs | None
+    searched: list[_Sentence],
+    opened: _Open,
+    step: Step,
+    length: int,
+    ranking: _Ranking,
+    costs: Costs | None,
+    lacking: np.ndarray | None,
 ) -> tuple[list[_Sentence], _Open]:
     """Returns the sentences that go on, and their open hypotheses after one more token.
 
     length: tokens of a hypothesis with the new one. costs: what hypotheses pay for their attention, this step's too.
+    lacking: see `Steering.choices`.
     """
     offsets = None if costs is None else ranking.divisor(length) * np.array(costs.if_open)
-    log_probs_of_sentences, orders = _ranked(opened, step, offsets)
+    log_probs_of_sentences, orders = _ranked(opened, step, offsets, lacking)
     tokens = step.tokens.tolist()
     width = step.tokens.shape[1]
     going: list[_Sentence] = []
@@ -160,9 +182,12 @@ def _extended(
     return going, after
 
 
-def _ranked(opened: _Open, step: Step, offsets: np.ndarray | None) -> tuple[list[list[float]], list[list[int]]]:
+def _ranked(
+    opened: _Open, step: Step, offsets: np.ndarray | None, lacking: np.ndarray | None
+) -> tuple[list[list[float]], list[list[int]]]:
     """Returns for each sentence the log-probabilities of its hypotheses' extensions, at index hypothesis * width +
-    rank, and these indices, best first. The best of a sentence are among the best of each hypothesis.
+    rank, and these indices, best first, or in the order in which they get slots. The best of a sentence are among the
+    best of each hypothesis.
 
     offsets: [N], taken from the log-probabilities of a hypothesis' extensions before they are compared.
     """
@@ -172,6 +197,8 @@ def _ranked(opened: _Open, step: Step, offsets: np.ndarray | None) -> tuple[list
     if log_probs.shape[1] == 1:
         return log_probs.tolist(), [[0]] * len(log_probs)
     compared = log_probs if offsets is None else _by_sentence(values - offsets[:, None], opened.counts)
+    if lacking is not None:
+        return log_probs.tolist(), shared(compared, _by_sentence(lacking.astype(float), opened.counts))
     return log_probs.tolist(), (-compared).argsort(1, kind="stable").tolist()
 
 

@@ -16,7 +16,9 @@ from mt.search.coverage import Coverage
 from mt.search.hypothesis import Hypothesis
 from mt.search.online import OnlineConfig, WaitKConfig, online, wait_k
 from mt.search.options import BeamConfig, GreedyConfig
+from mt.search.phrases import repeats
 from mt.search.sampling import SampleConfig, draw_samples
+from mt.search.steering import Steering, TokenConstraints
 from mt.search.stepper import Stepper
 
 Precision = Literal["fp32", "bf16", "fp16", "int8"]
@@ -60,21 +62,46 @@ def decode(
     read_for: np.ndarray | None = None,
     positions: Sequence[int] | None = None,
     sources: Sequence[np.ndarray] = (),
+    asked: Sequence[TokenConstraints | None] = (),
 ) -> Sequence[Sequence[Hypothesis]]:
     """Returns for each sentence of a batch its hypotheses, best first: `n_best` of several, or where `utility` is to
     choose all; else one.
 
     stepper: where `wait_k_of` has a number, one that hides from each step what has not been read by then.
     source_lengths: in tokens, EOS included. read_for: see `online`. positions: of each source, how many the attention
-    has; None: as many as tokens. sources: the rows of the batch, on which samples depend. Raises UserError as the
-    searches do.
+    has; None: as many as tokens. sources: the rows of the batch, on which samples depend. asked: of each sentence; see
+    `require_steerable`. Raises UserError as the searches do, and where no hypothesis was found that has all that is
+    asked of it.
     """
+    steering = None
+    if any(asked):
+        steering = Steering(asked, [config.longest(length) for length in source_lengths])
+    hypotheses = _searched(config, stepper, source_lengths, read_for, positions, sources, steering)
+    for one, found in zip(asked, hypotheses, strict=False):
+        if one is not None and not found:
+            raise UserError(
+                f"{one.name} has no translation with all that it asks for, which this search could find: ask for less, "
+                "take a wider beam, or raise the limit of length"
+            )
+    return hypotheses
+
+
+def _searched(
+    config: SearchConfig,
+    stepper: Stepper,
+    source_lengths: Sequence[int],
+    read_for: np.ndarray | None,
+    positions: Sequence[int] | None,
+    sources: Sequence[np.ndarray],
+    steering: Steering | None,
+) -> Sequence[Sequence[Hypothesis]]:
+    """Does what `decode` does."""
     if isinstance(config, SampleConfig):
-        return draw_samples(config, stepper, source_lengths, sources)
+        return draw_samples(config, stepper, source_lengths, sources, steering)
     if isinstance(config, GreedyConfig | BeamConfig):
         limits = [config.longest(length) for length in source_lengths]
         if isinstance(config, GreedyConfig):
-            return search(stepper, limits, constraints=config.constraints)
+            return search(stepper, limits, constraints=config.constraints, steering=steering)
         return search(
             stepper,
             limits,
@@ -83,15 +110,33 @@ def decode(
             n_best=config.n_best if config.utility is None else config.beam_size,
             constraints=config.constraints,
             coverage=Coverage.before(config.penalties, positions or source_lengths),
+            steering=steering,
         )
     # By the source tokens that have been read, from none to all of the longest source.
     limits = [config.longest(length) for length in range(max(source_lengths) + 1)]
     options: dict[str, Any] = {"source_lengths": source_lengths, "limits": limits, "constraints": config.constraints}
+    options["steering"] = steering
     if isinstance(config, WaitKConfig):
         hypotheses = wait_k(stepper, config.k, **options)
     else:
         hypotheses = online(stepper, **options, read_for=read_for)
     return [[hypothesis] for hypothesis in hypotheses]
+
+
+def require_steerable(config: SearchConfig, asked: TokenConstraints) -> None:
+    """Raises UserError where a search cannot do what is asked of a sentence."""
+    if asked.phrases is None:
+        return
+    if not isinstance(config, BeamConfig):
+        raise UserError(
+            f"{asked.name} asks for phrases, which need a beam, and search={config.name} has none: choose search=beam, "
+            "or ask for a prefix or phrases to avoid alone"
+        )
+    if config.no_repeat_ngram_size and repeats(asked.phrases, config.no_repeat_ngram_size):
+        raise UserError(
+            f"{asked.name} asks for tokens in a row twice, which search.no_repeat_ngram_size="
+            f"{config.no_repeat_ngram_size} forbids: leave out the one or the other"
+        )
 
 
 # Searches that differ from a configured one in some options.

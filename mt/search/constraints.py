@@ -34,7 +34,7 @@ class Wanted(NamedTuple):
     """Tokens that may follow N hypotheses, however improbable: a step says of each how probable it is."""
 
     rows: np.ndarray
-    """[W] int64: hypotheses, rising."""
+    """[W] int64: hypotheses."""
     tokens: np.ndarray
     """[W] int64: a token after each; none is PAD or BOS."""
 

@@ -22,6 +22,7 @@ from mt.search.constraints import FREE, Constraints
 from mt.search.hypothesis import Hypothesis
 from mt.search.limits import MAX_LENGTH
 from mt.search.options import SearchOptions
+from mt.search.steering import Steering
 from mt.search.stepper import Stepper
 
 
@@ -54,6 +55,7 @@ def online(
     limits: Sequence[int],
     read_for: np.ndarray | None = None,
     constraints: Constraints = FREE,
+    steering: Steering | None = None,
 ) -> list[OnlineHypothesis]:
     """Returns greedy hypotheses that read up to where the attention stops; the whole source where nothing was selected.
 
@@ -61,7 +63,7 @@ def online(
     that must have come before a stop at each position; None: those up to it.
     Raises UserError where the attention does not stop.
     """
-    hypotheses = _greedy(stepper, source_lengths, limits, constraints)
+    hypotheses = _greedy(stepper, source_lengths, limits, constraints, steering)
     if read_for is None:
         read_for = np.broadcast_to(np.arange(1, len(limits)), (len(hypotheses), len(limits) - 1))
     rows = zip(hypotheses, read_for, source_lengths, strict=True)
@@ -69,7 +71,13 @@ def online(
 
 
 def wait_k(
-    stepper: Stepper, k: int, *, source_lengths: Sequence[int], limits: Sequence[int], constraints: Constraints = FREE
+    stepper: Stepper,
+    k: int,
+    *,
+    source_lengths: Sequence[int],
+    limits: Sequence[int],
+    constraints: Constraints = FREE,
+    steering: Steering | None = None,
 ) -> list[OnlineHypothesis]:
     """Returns greedy hypotheses of a stepper that shows in step t, counted from 1, at most k + t - 1 source tokens.
 
@@ -78,7 +86,7 @@ def wait_k(
     return [
         delayed(hypothesis, np.minimum(k + np.arange(len(hypothesis.tokens)), length), limits)
         for hypothesis, length in zip(
-            _greedy(stepper, source_lengths, limits, constraints), source_lengths, strict=True
+            _greedy(stepper, source_lengths, limits, constraints, steering), source_lengths, strict=True
         )
     ]
 
@@ -96,9 +104,14 @@ def delayed(hypothesis: Hypothesis, needed: np.ndarray, limits: Sequence[int]) -
 
 
 def _greedy(
-    stepper: Stepper, source_lengths: Sequence[int], limits: Sequence[int], constraints: Constraints
+    stepper: Stepper,
+    source_lengths: Sequence[int],
+    limits: Sequence[int],
+    constraints: Constraints,
+    steering: Steering | None,
 ) -> list[Hypothesis]:
-    return [best for (best,) in search(stepper, [limits[length] for length in source_lengths], constraints=constraints)]
+    of_sentences = [limits[length] for length in source_lengths]
+    return [best for (best,) in search(stepper, of_sentences, constraints=constraints, steering=steering)]
 
 
 def _needed(hypothesis: Hypothesis, read_for: np.ndarray, source_length: int) -> np.ndarray:

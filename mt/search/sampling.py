@@ -6,7 +6,7 @@ whatever else is decoded with it, and where, a source has the same samples.
 
 import hashlib
 from collections.abc import Sequence
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -16,6 +16,7 @@ from mt.search.constraints import FREE, Constraints
 from mt.search.draws import Draws
 from mt.search.hypothesis import End, History, Hypothesis
 from mt.search.options import MAX_BEAM_SIZE, SearchOptions, Utility
+from mt.search.steering import Steering
 from mt.search.stepper import Stepper
 from mt.step import BOS, EOS
 
@@ -55,16 +56,22 @@ def generators(seed: int, source: np.ndarray, count: int) -> list[np.random.Gene
 
 
 def draw_samples(
-    config: SampleConfig, stepper: Stepper, source_lengths: Sequence[int], sources: Sequence[np.ndarray]
+    config: SampleConfig,
+    stepper: Stepper,
+    source_lengths: Sequence[int],
+    sources: Sequence[np.ndarray],
+    steering: Steering | None = None,
 ) -> list[list[Hypothesis]]:
     """Returns for each sentence of a batch its samples, the most probable first, `n_best` of them; all in the order in
     which they were drawn, where `utility` is to choose.
 
-    source_lengths: in tokens, EOS included. sources: the rows of the batch. Raises UserError as `sample`.
+    source_lengths: in tokens, EOS included. sources: the rows of the batch. steering: see `search`. Raises UserError
+    as `sample`.
     """
     limits = [config.longest(length) for length in source_lengths]
     drawing = [generators(config.seed, source, config.samples) for source in sources]
-    drawn = sample(stepper, limits, drawing, temperature=config.temperature, constraints=config.constraints)
+    options: dict[str, Any] = {"constraints": config.constraints, "steering": steering}
+    drawn = sample(stepper, limits, drawing, temperature=config.temperature, **options)
     if config.utility is not None:
         return drawn
     return [sorted(samples, key=lambda one: -one.score)[: config.n_best] for samples in drawn]
@@ -77,6 +84,7 @@ def sample(
     *,
     temperature: float = 1.0,
     constraints: Constraints = FREE,
+    steering: Steering | None = None,
 ) -> list[list[Hypothesis]]:
     """Returns for each sentence its samples, in the order of their generators, of which each has as many; some may be
     equal. The score of a sample is its log-probability.
@@ -96,7 +104,10 @@ def sample(
     opened = [*range(len(flat))]
     while opened:
         numbers = np.array([flat[index].random() for index in opened]).reshape(len(tokens), -1)
-        step = stepper.step(tokens, parents, Draws(numbers, temperature), constraints.forbidden(prefix, len(history)))
+        forbidden = constraints.forbidden(prefix, len(history))
+        if steering is not None:
+            forbidden, _ = steering.before(forbidden, alone=True)
+        step = stepper.step(tokens, parents, Draws(numbers, temperature), forbidden)
         history.append(tokens, parents, step.attended)
         rows = np.arange(len(tokens)).repeat(numbers.shape[1]).tolist()
         drawn = zip(opened, rows, step.tokens.ravel().tolist(), step.log_probs.ravel().tolist(), strict=True)
@@ -112,5 +123,7 @@ def sample(
                 parents.append(row)
                 opened.append(index)
         prefix = constraints.extended(prefix, parents, tokens)
+        if steering is not None:
+            steering.follow(parents, tokens)
     samples = history.backtrack([ends[index] for index in range(len(flat))])
     return [samples[begin : begin + count] for begin in range(0, len(samples), count)]

@@ -1,0 +1,209 @@
+"""What is asked of the translation of one text, as people write it, and as the search takes it. Needs no torch."""
+
+import functools
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
+from pydantic import Field
+
+from mt.common.options import Options, parse
+from mt.data.tokenizer import BOS, EOS, PAD, UNK, Tokenizer
+from mt.data.words import letters
+from mt.errors import UserError, shown
+from mt.search.config import SearchConfig, require_steerable
+from mt.search.phrases import Form, Phrases
+from mt.search.spelling import Avoided, Prefix, Spelling
+from mt.search.steering import TokenConstraints
+from mt.text_io import composed, is_blank
+
+LineForm = Literal["json", "tab"]
+"""How a line says what is asked of its translation: as an object of JSON, or by phrases after TAB characters."""
+_BYTE = re.compile("<0x[0-9A-F]{2}>")
+"""A piece that is no character, but a byte of one."""
+_OPEN = 30
+"""Characters of the last word of a prefix that may be in other tokens than they are cut into."""
+_FORM = '{"text": "...", "constraints": ["...", {"any_of": ["...", "..."]}], "avoid": ["..."], "prefix": "..."}'
+
+
+class AnyOf(Options):
+    """Surface forms of one term."""
+
+    any_of: tuple[str, ...] = Field(min_length=1)
+
+
+class LexicalConstraints(Options):
+    """What is asked of the translation of one text."""
+
+    constraints: tuple[str | AnyOf, ...] = ()
+    """Phrases that must appear; of several surface forms one. The same phrase twice must appear twice."""
+    avoid: tuple[str, ...] = ()
+    """Phrases that must not appear."""
+    prefix: str = ""
+    """How the translation begins; without a blank at its end it may end inside a word."""
+
+
+class _Line(LexicalConstraints):
+    text: str
+
+
+def parse_line(line: str, form: LineForm, name: str) -> tuple[str, LexicalConstraints]:
+    """Returns the text of a line, and what is asked of its translation. name: what to call the line. Raises UserError
+    where it is not of this form."""
+    if form == "tab":
+        text, *phrases = line.split("\t")
+        return text, LexicalConstraints(constraints=tuple(phrases))
+    if is_blank(line):
+        return "", LexicalConstraints()
+    try:
+        plain = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{name} is no JSON ({shown(str(error), 100)}): write {_FORM}") from None
+    if not isinstance(plain, Mapping):
+        raise UserError(f"{name} is no object of JSON: write {_FORM}")
+    asked = parse(plain, _Line, name)
+    return asked.text, LexicalConstraints(constraints=asked.constraints, avoid=asked.avoid, prefix=asked.prefix)
+
+
+def of_texts(count: int, asked: Mapping[str, Any], *, alone: bool) -> list[LexicalConstraints] | None:
+    """Returns what is asked of the translations of some texts; None where nothing is.
+
+    count: of texts. asked: `constraints`, `avoid` and `prefix`, each a list with an entry for each text; None: nothing.
+    alone: whether there is a single text, of which they are themselves. Raises UserError for what is no such thing.
+    """
+    given = {key: value for key, value in asked.items() if value is not None}
+    if not given:
+        return None
+    if alone:
+        given = {key: [value] for key, value in given.items()}
+    for key, value in given.items():
+        if isinstance(value, str | Mapping) or not isinstance(value, Sequence) or len(value) != count:
+            raise UserError(
+                f"{key} is asked of {count} texts: give a list with an entry for each, where None asks for nothing"
+            )
+    return [
+        parse(
+            {key: value[i] for key, value in given.items() if value[i] is not None}, LexicalConstraints, f"text {i + 1}"
+        )
+        for i in range(count)
+    ]
+
+
+def spelling_of(tokenizer: Tokenizer) -> Spelling:
+    """Returns what the tokens of a tokenizer write."""
+    pieces = tokenizer.pieces(range(len(tokenizer) + len(tokenizer.words or ())))
+    surfaces = [" ⁇ " if _BYTE.fullmatch(piece) else piece.replace("▁", " ") for piece in pieces]
+    surfaces[UNK] = " ⁇ "
+    for token in (PAD, BOS, EOS):
+        surfaces[token] = ""
+    return Spelling(surfaces, letters("".join(surfaces)))
+
+
+def _encoded_inside(tokenizer: Tokenizer, text: str, spelling: Spelling) -> list[int]:
+    """Returns the ids of a text that follows a mark of punctuation without a blank; none where there are none."""
+    for mark in ".,。-(":
+        ids = tokenizer.encode([mark + text])[0][:-1]
+        surfaces = [spelling.surfaces[token] for token in ids]
+        begin = next((i for i in range(1, len(ids)) if "".join(surfaces[:i]).strip() == mark), None)
+        if begin is not None and UNK not in ids:
+            return ids[begin:]
+    return []
+
+
+def refuse_unsteerable(search: SearchConfig, asked: Sequence[TokenConstraints | None], blank: Sequence[bool]) -> None:
+    """Raises UserError where a search cannot do what is asked of a text, or a blank text is to have a translation."""
+    for one, empty in zip(asked, blank, strict=True):
+        if one is None:
+            continue
+        require_steerable(search, one)
+        if empty and one.fewest:
+            raise UserError(
+                f"{one.name} is blank, so that its translation is empty, and asks for words: leave out what it asks for"
+            )
+
+
+class ConstraintEncoder:
+    """Makes of what is asked of translations what a search takes, for one tokenizer of targets."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+        self._spelling = spelling_of(tokenizer)
+        # Often all lines avoid the same.
+        self._avoided: Callable[[tuple[str, ...]], Avoided | None] = functools.lru_cache(256)(self._avoiding)
+
+    def encoded(self, asked: LexicalConstraints, name: str) -> TokenConstraints | None:
+        """Returns what is asked in tokens; None where that is nothing. name: what to call the text. Raises UserError
+        for what is impossible: the vocabulary cannot write it, or it is wanted and forbidden at once."""
+        if not (asked.constraints or asked.avoid or asked.prefix):
+            return None
+        avoided = self._avoided(tuple(self._written(phrase, name, "avoid") for phrase in asked.avoid))
+        phrases: list[list[Form]] = []
+        for phrase in asked.constraints:
+            surface_forms = (phrase,) if isinstance(phrase, str) else phrase.any_of
+            forms = [form for one in surface_forms for form in self._forms(one, name)]
+            allowed = [form for form in forms if avoided is None or avoided.allows(form.tokens)]
+            if not allowed:
+                raise _at_once(name, surface_forms[0])
+            phrases.append(allowed)
+        prefix = self._prefix(asked.prefix, name) if asked.prefix else None
+        if prefix is not None and avoided is not None and not avoided.allows(prefix.tokens):
+            raise _at_once(name, asked.prefix)
+        return TokenConstraints(
+            name,
+            self._spelling,
+            Phrases(phrases, self._spelling.inside) if phrases else None,
+            avoided,
+            prefix,
+        )
+
+    def _avoiding(self, phrases: tuple[str, ...]) -> Avoided | None:
+        """Returns the phrases that the vocabulary can write at all."""
+        possible = [self._tokenizer.decode(ids) for ids in self._tokenizer.encode(phrases) if UNK not in ids]
+        return Avoided(possible, self._spelling) if possible else None
+
+    def _written(self, phrase: str, name: str, key: str) -> str:
+        if is_blank(phrase):
+            raise UserError(f"{name} has a blank phrase in {key}: write some words, or leave it out")
+        return composed(phrase)
+
+    def _forms(self, phrase: str, name: str) -> list[Form]:
+        """Returns the tokens of a phrase where it begins a word, and where it follows what is no letter."""
+        text = self._written(phrase, name, "constraints")
+        forms = [Form(tuple(self._ids(text, name)))]
+        inside = _encoded_inside(self._tokenizer, text, self._spelling)
+        return [*forms, Form(tuple(inside), bare=True)] if inside else forms
+
+    def _ids(self, text: str, name: str) -> list[int]:
+        """Returns the ids of a text, without EOS."""
+        ids = self._tokenizer.encode([text])[0][:-1]
+        if UNK in ids or (text and not ids):
+            parts = [part for word in text.split() for part in self._tokenizer.unknown_parts(word)] or [text]
+            raise UserError(
+                f"{name} asks for {shown(text)}, and the vocabulary of the model cannot write "
+                f"{shown(parts[0].strip('▁'))}: write it otherwise, or leave it out"
+            )
+        return ids
+
+    def _prefix(self, text: str, name: str) -> Prefix:
+        """Returns how a translation begins: with the tokens of whole words, then with the last word in any tokens."""
+        tokenizer = self._tokenizer
+        *words, last = composed(text).split(" ")
+        blank = " " if tokenizer.of_words or tokenizer.marks_beginnings else ""
+        if not last or text[-1].isspace():
+            return Prefix(self._ids(composed(text), name), blank if last else "", self._spelling)
+        ids = self._ids(" ".join(words), name)
+        ids_of_last = tokenizer.encode_word(last)
+        rest = blank + (last if UNK in ids_of_last else tokenizer.decode(ids_of_last))
+        for token in ids_of_last:
+            # A long word, as a sentence without blanks is, ends with some characters in any tokens.
+            if len(rest) <= _OPEN or UNK in ids_of_last:
+                break
+            ids.append(token)
+            rest = rest[len(self._spelling.surfaces[token]) :]
+        prefix = Prefix(ids, rest, self._spelling)
+        return prefix if prefix.possible else Prefix(self._ids(composed(text), name), "", self._spelling)
+
+
+def _at_once(name: str, phrase: str) -> UserError:
+    return UserError(f"{name} asks for {shown(phrase)} and to avoid it at once: leave out the one or the other")

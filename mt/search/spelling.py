@@ -1,0 +1,179 @@
+"""What a hypothesis may write, character by character, in whatever tokens: a prefix, and phrases that it must not hold.
+Needs no torch.
+
+A phrase is avoided where it would stand as whole words: `art` is no part of `start`. The token that would end it is
+forbidden, so that a longer word that begins with the same tokens may be avoided, too.
+"""
+
+from bisect import bisect_left
+from collections.abc import Collection, Iterator, Sequence
+
+import numpy as np
+
+
+class Spelling:
+    """What the tokens of a vocabulary write."""
+
+    def __init__(self, surfaces: Sequence[str], letters: Collection[str]) -> None:
+        """
+        Args:
+            surfaces: of each token, with a blank where a word begins; empty where it writes nothing.
+            letters: the characters that form words with those beside them.
+        """
+        self.surfaces = surfaces
+        self._letters = letters
+        self.inside = np.array([surface[-1:] in letters for surface in surfaces])
+        """[V] bool: whether a letter that follows a token would go on with its word."""
+        self.continues = np.array([surface[:1] in letters for surface in surfaces])
+        """[V] bool: whether a token would go on with a word before it."""
+        self._sorted = sorted((surface, token) for token, surface in enumerate(surfaces) if surface)
+        self._text = "\n".join(surface for surface, _ in self._sorted)
+        self._starts = np.cumsum([0, *(len(surface) + 1 for surface, _ in self._sorted)])
+
+    def whole(self, text: str, begin: int, end: int) -> bool:
+        """Returns whether what stands at these places of a text is no part of longer words."""
+        return not any(
+            0 < place < len(text) and text[place - 1] in self._letters and text[place] in self._letters
+            for place in (begin, end)
+        )
+
+    def exactly(self, text: str) -> list[int]:
+        """Returns the tokens that write this."""
+        first = bisect_left(self._sorted, (text, 0))
+        last = bisect_left(self._sorted, (text, len(self.surfaces)))
+        return [token for _, token in self._sorted[first:last]]
+
+    def beginning(self, text: str) -> list[tuple[str, int]]:
+        """Returns what begins so, and the tokens that write it. text: not empty."""
+        first = bisect_left(self._sorted, (text, 0))
+        last = bisect_left(self._sorted, (text[:-1] + chr(ord(text[-1]) + 1), 0))
+        return self._sorted[first:last]
+
+    def containing(self, text: str) -> Iterator[tuple[str, int, int]]:
+        """Yields what holds a text after its first character, the token that writes it, and where the text begins."""
+        place = self._text.find(text)
+        while place >= 0:
+            number = int(self._starts.searchsorted(place, side="right")) - 1
+            surface, token = self._sorted[number]
+            if begin := place - int(self._starts[number]):
+                yield surface, token, begin
+            place = self._text.find(text, place + 1)
+
+
+class Avoided:
+    """Phrases that must not appear. The state of a hypothesis is the end of its text that may begin one, with the
+    character before it; what is computed of a state is kept."""
+
+    START = " "
+    """The state of a hypothesis without tokens."""
+
+    def __init__(self, phrases: Sequence[str], spelling: Spelling) -> None:
+        """phrases: none is empty, with single blanks."""
+        self.phrases = phrases
+        self._spelling = spelling
+        self._forbidden: dict[str, np.ndarray] = {}
+        self._after: dict[tuple[str, int], str] = {}
+        self._within = {
+            token
+            for phrase in phrases
+            for surface, token, begin in spelling.containing(phrase)
+            if spelling.whole(surface, begin, begin + len(phrase))
+        }
+
+    def after(self, state: str, token: int) -> str:
+        """Returns the state after one more token."""
+        key = state, token
+        if key not in self._after:
+            self._after[key] = self._end(state + self._spelling.surfaces[token])
+        return self._after[key]
+
+    def allows(self, tokens: Sequence[int]) -> bool:
+        """Returns whether no token of a hypothesis that begins so ends one."""
+        state = self.START
+        for token in tokens:
+            if token in self.forbidden(state):
+                return False
+            state = self.after(state, token)
+        return True
+
+    def forbidden(self, state: str) -> np.ndarray:
+        """Returns the tokens that may not follow, [F] int64."""
+        if state not in self._forbidden:
+            tokens = set(self._within)
+            for phrase in self.phrases:
+                tokens.update(self._ending(phrase, state))
+            self._forbidden[state] = np.array(sorted(tokens), np.int64)
+        return self._forbidden[state]
+
+    def _ending(self, phrase: str, state: str) -> Iterator[int]:
+        """Yields the tokens with which a phrase ends that has begun in a state, or begins after it."""
+        for size in range(min(len(phrase), len(state))):
+            if not state.endswith(phrase[:size]):
+                continue
+            # A blank after a blank changes no text.
+            rests = [phrase[size:], *([" " + phrase[size:]] if state.endswith(" ") else [])]
+            for rest in rests:
+                for surface, token in self._spelling.beginning(rest):
+                    text = state + surface
+                    end = len(state) + len(rest)
+                    if self._spelling.whole(text, len(state) - size, end):
+                        yield token
+
+    def _end(self, text: str) -> str:
+        """Returns the state of a text."""
+        while "  " in text:
+            text = text.replace("  ", " ")
+        for begin in range(1, len(text)):
+            rest = text[begin:]
+            begun = any(phrase.startswith(rest) for phrase in self.phrases)
+            if begun and self._spelling.whole(text, begin, len(text)):
+                return text[begin - 1 :]
+        return text[-1:]
+
+
+class Prefix:
+    """How a hypothesis must begin: with some tokens, then with a text, which may end inside of a token. The state of a
+    hypothesis is how many of these tokens and characters it has."""
+
+    def __init__(self, tokens: Sequence[int], rest: str, spelling: Spelling) -> None:
+        self.tokens = tokens
+        self._rest = rest
+        self._spelling = spelling
+        self._options: dict[int, np.ndarray] = {}
+
+    @property
+    def fewest(self) -> int:
+        """A number of tokens that it needs."""
+        return len(self.tokens) + (len(self._rest) > 0)
+
+    @property
+    def possible(self) -> bool:
+        """Whether the vocabulary can write it."""
+        options = self.options(0)
+        return options is None or len(options) > 0
+
+    def options(self, state: int) -> np.ndarray | None:
+        """Returns the tokens of which one must follow, [W] int64, none where the vocabulary cannot write the rest; None
+        where any may follow."""
+        if state < len(self.tokens):
+            return np.array(self.tokens[state : state + 1], np.int64)
+        begin = state - len(self.tokens)
+        if begin >= len(self._rest):
+            return None
+        if state not in self._options:
+            rest = self._rest[begin:]
+            found = [token for _, token in self._spelling.beginning(rest)]
+            for size in range(1, len(rest)):
+                tokens = self._spelling.exactly(rest[:size])
+                options = self.options(state + size) if tokens else None
+                # Only where the rest can be written after it.
+                if options is not None and len(options):
+                    found += tokens
+            self._options[state] = np.array(sorted(found), np.int64)
+        return self._options[state]
+
+    def after(self, state: int, token: int) -> int:
+        """Returns the state after one of its options."""
+        if state < len(self.tokens):
+            return state + 1
+        return state + max(1, len(self._spelling.surfaces[token]))

@@ -1,0 +1,226 @@
+"""What is asked of the hypotheses of single sentences: how they begin, phrases that they must hold, and phrases that
+they must not. Needs no torch and knows no model.
+
+Phrases that must appear compete by dynamic beam allocation (Post & Vilar 2018), vectorised (Hu et al. 2019): beside the
+most probable tokens of each hypothesis are those that go on with a phrase, EOS follows when all are met, and the slots
+of a sentence are shared among hypotheses that lack as many tokens each, those that lack fewest first. So with each step
+the best of these lacks one token less. Which has no steps left for what it lacks is dropped.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from mt.errors import UserError
+from mt.search.constraints import Forbidden, Wanted
+from mt.search.phrases import Phrases, PhraseStates, PhraseTable
+from mt.search.spelling import Avoided, Prefix, Spelling
+from mt.search.stepper import Step
+from mt.step import EOS
+
+
+class TokenConstraints(NamedTuple):
+    """What is asked of the hypotheses of one sentence."""
+
+    name: str
+    """What to call the sentence, such as its line in a file."""
+    spelling: Spelling
+    """What the tokens write that may be in its hypotheses."""
+    phrases: Phrases | None = None
+    avoided: Avoided | None = None
+    prefix: Prefix | None = None
+
+    @property
+    def fewest(self) -> int:
+        """A number of tokens that it needs."""
+        phrases = 0 if self.phrases is None else max(self.phrases.least)
+        return max(phrases, 0 if self.prefix is None else self.prefix.fewest)
+
+
+class Steering:
+    """How far the hypotheses of a batch have come with what is asked of them. A search asks before a step, chooses
+    after it, and says which hypotheses go on."""
+
+    def __init__(self, sentences: Sequence[TokenConstraints | None], limits: Sequence[int]) -> None:
+        """
+        Args:
+            sentences: of each what is asked; None: nothing.
+            limits: of each the most tokens of a hypothesis.
+
+        Raises UserError where more is asked than has room.
+        """
+        for asked, limit in zip(sentences, limits, strict=True):
+            if asked is not None and asked.fewest > limit:
+                raise UserError(
+                    f"{asked.name} asks for {asked.fewest} tokens or more, and at most {limit} are written: ask for "
+                    "less, or raise the limit (search.max_length)"
+                )
+        self._asked = sentences
+        self._limits = np.array(limits)
+        self._sentences = np.arange(len(sentences))
+        """[N]: the sentence of each hypothesis, rising."""
+        self._length = 0
+        self._prefixes = [0] * len(sentences)
+        """[N]: the states of prefixes."""
+        self._ends = [Avoided.START] * len(sentences)
+        """[N]: the states of avoided phrases."""
+        self._table: PhraseTable | None = None
+        self._phrases: PhraseStates
+        spellings = [one.spelling for one in sentences if one is not None and one.phrases is not None]
+        if spellings:
+            inside = spellings[0].inside
+            none = Phrases([], inside)
+            phrases = [none if one is None or one.phrases is None else one.phrases for one in sentences]
+            self._table = PhraseTable(phrases, inside, spellings[0].continues)
+            self._phrases = self._table.begin()
+        self._wanted: Wanted | None = None
+        self._forced: list[tuple[int, int, int]] = []
+        """The hypotheses that are in their prefix, and where what may follow begins and ends in what is wanted."""
+
+    def before(self, forbidden: Forbidden | None, *, alone: bool = False) -> tuple[Forbidden | None, Wanted | None]:
+        """Returns what a step must not answer, and what it is asked for.
+
+        forbidden: what hypotheses may not have for other reasons. alone: whether nothing can be asked for, so that all
+            that does not go on with a prefix is forbidden.
+        """
+        avoided = [self._avoided(row, whole=alone) for row in range(len(self._sentences))]
+        rows = np.arange(len(avoided)).repeat([*map(len, avoided)])
+        pairs = np.stack((rows, np.concatenate(avoided)))
+        early = np.zeros(len(avoided), bool)
+        if self._table is not None:
+            early = self._table.remaining(self._phrases, self._sentences) > 0
+        if forbidden is not None:
+            pairs = np.unique(np.concatenate((pairs, forbidden[:2]), 1), axis=1)
+            early = early | forbidden.early
+        if early.any() or pairs.size:
+            forbidden = Forbidden(pairs[0], pairs[1], early)
+        self._wanted = self._asked_for(avoided, forbidden)
+        return forbidden, self._wanted
+
+    def _avoided(self, row: int, *, whole: bool) -> np.ndarray:
+        """Returns the tokens with which a hypothesis would hold an avoided phrase; whole: or leave its prefix."""
+        asked = self._asked[self._sentences[row]]
+        avoided = np.zeros(0, np.int64)
+        if asked is not None and asked.avoided is not None:
+            avoided = asked.avoided.forbidden(self._ends[row])
+        options = self._options(row) if whole else None
+        if asked is None or options is None:
+            return avoided
+        return np.setdiff1d(np.arange(len(asked.spelling.surfaces)), np.setdiff1d(options, avoided))
+
+    def _options(self, row: int) -> np.ndarray | None:
+        """Returns the tokens that go on with a prefix; None where there is none, or no longer."""
+        asked = self._asked[self._sentences[row]]
+        return None if asked is None or asked.prefix is None else asked.prefix.options(self._prefixes[row])
+
+    def _asked_for(self, avoided: Sequence[np.ndarray], forbidden: Forbidden | None) -> Wanted | None:
+        """Returns the tokens that go on with prefixes, of which only avoided phrases take some, and those that go on
+        with phrases."""
+        rows: list[np.ndarray] = []
+        tokens: list[np.ndarray] = []
+        self._forced = []
+        begin = 0
+        for row in range(len(self._sentences)):
+            options = self._options(row)
+            if options is not None:
+                options = np.setdiff1d(options, avoided[row])
+                rows.append(np.full(len(options), row))
+                tokens.append(options)
+                self._forced.append((row, begin, begin + len(options)))
+                begin += len(options)
+        if self._table is not None:
+            pairs = np.array(self._table.following(self._phrases))
+            # EOS, too: else all tokens that are asked for may go on with the last word of a phrase.
+            met = np.flatnonzero(self._table.remaining(self._phrases, self._sentences) == 0)
+            pairs = np.concatenate((pairs, np.stack((met, np.full(len(met), EOS)))), 1)
+            pairs = pairs[:, ~np.isin(pairs[0], [row for row, _, _ in self._forced])]
+            if forbidden is not None:
+                taken = np.isin(pairs[0] << 32 | pairs[1], forbidden.rows << 32 | forbidden.tokens)
+                pairs = pairs[:, ~(taken | (forbidden.early[pairs[0]] & (pairs[1] == EOS)))]
+            rows.append(pairs[0])
+            tokens.append(pairs[1])
+        return Wanted(np.concatenate(rows), np.concatenate(tokens)) if sum(map(len, rows)) else None
+
+    def choices(self, step: Step) -> tuple[Step, np.ndarray | None]:
+        """Returns a step with what was asked for in place of what it answered, or in columns beside that; and of each
+        of these next tokens how many its hypothesis lacks then, [N, K] int64; None where no sentence has phrases."""
+        log_probs = step.log_probs.copy()
+        tokens = step.tokens.copy()
+        if step.wanted is not None and self._wanted is not None:
+            for row, begin, end in self._forced:
+                best = begin + (-step.wanted[begin:end]).argsort(kind="stable")[: tokens.shape[1]]
+                log_probs[row] = -np.inf
+                log_probs[row, : len(best)] = step.wanted[best]
+                tokens[row, : len(best)] = self._wanted.tokens[best]
+        if self._table is None:
+            return step._replace(log_probs=log_probs, tokens=tokens), None
+        log_probs, tokens = self._with_phrases(log_probs, tokens, step.wanted)
+        columns = tokens.shape[1]
+        rows = np.arange(len(tokens)).repeat(columns)
+        sentences = self._sentences[rows]
+        states = self._table.after(self._phrases.rows(rows), sentences, tokens.ravel())
+        lacking = self._table.remaining(states, sentences).reshape(tokens.shape)
+        fewest = self._table.fewest(states, sentences).reshape(tokens.shape)
+        left = self._limits[self._sentences, None] - self._length - 1
+        log_probs[fewest > np.where(tokens == EOS, 0, left)] = -np.inf
+        return step._replace(log_probs=log_probs, tokens=tokens), lacking
+
+    def _with_phrases(
+        self, log_probs: np.ndarray, tokens: np.ndarray, values: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Returns next tokens with further columns for those that go on with phrases, each once."""
+        begin = self._forced[-1][2] if self._forced else 0
+        if values is None or self._wanted is None or len(values) == begin:
+            return log_probs, tokens
+        rows, wanted = (part[begin:] for part in self._wanted)
+        order = rows.argsort(kind="stable")
+        order = order[~(tokens[rows] == wanted[:, None]).any(1)[order]]  # each token once
+        rows, wanted, values = (part[order] for part in (rows, wanted, values[begin:]))
+        places = np.arange(len(rows)) - rows.searchsorted(rows)
+        shape = len(tokens), places.max(initial=-1) + 1
+        further_log_probs = np.full(shape, -np.inf, np.float32)
+        further_tokens = np.full(shape, EOS)
+        further_log_probs[rows, places] = values
+        further_tokens[rows, places] = wanted
+        return np.concatenate((log_probs, further_log_probs), 1), np.concatenate((tokens, further_tokens), 1)
+
+    def follow(self, parents: list[int], tokens: list[int]) -> None:
+        """Goes on with hypotheses that continue those of `parents` by tokens."""
+        self._length += 1
+        sentences = self._sentences[parents]
+        if self._table is not None:
+            states = self._phrases.rows(np.array(parents, np.int64))
+            self._phrases = self._table.after(states, sentences, np.array(tokens, np.int64))
+        prefixes: list[int] = []
+        ends: list[str] = []
+        for parent, token, sentence in zip(parents, tokens, sentences.tolist(), strict=True):
+            asked = self._asked[sentence]
+            prefix = self._prefixes[parent]
+            end = self._ends[parent]
+            if asked is not None and asked.prefix is not None and asked.prefix.options(prefix) is not None:
+                prefix = asked.prefix.after(prefix, token)
+            if asked is not None and asked.avoided is not None:
+                end = asked.avoided.after(end, token)
+            prefixes.append(prefix)
+            ends.append(end)
+        self._sentences = sentences
+        self._prefixes = prefixes
+        self._ends = ends
+
+
+def shared(scores: np.ndarray, lacking: np.ndarray) -> list[list[int]]:
+    """Returns of each sentence the order in which its next hypotheses get slots: the best of each number of lacking
+    tokens, fewest first, then the second best of each, and so on; impossible ones at last.
+
+    scores: [S, M], -inf of impossible ones. lacking: [S, M].
+    """
+    order = np.lexsort((-scores, lacking))
+    columns = np.arange(scores.shape[1])
+    banks = np.take_along_axis(lacking, order, 1)
+    begins = np.ones(banks.shape, bool)
+    begins[:, 1:] = banks[:, 1:] != banks[:, :-1]
+    ranks = np.empty_like(lacking)
+    np.put_along_axis(ranks, order, columns - np.maximum.accumulate(np.where(begins, columns, 0), 1), 1)
+    ranks[scores == -np.inf] = scores.shape[1]
+    return np.lexsort((lacking, ranks)).tolist()
