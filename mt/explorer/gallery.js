@@ -54,7 +54,8 @@ class Detail {
     const plain = side === "source" && this.alignment.onBackdrop;
     const text = side === "source" ? this.record.source ?? "" : this.record.text;
     if (plain || !parts.length) return labelledLine(side === "source" ? "source" : "translation", text);
-    const line = html("p", {class: `line ${side}`, dir: "auto", role: "toolbar", "aria-label": `words of the ${side === "source" ? "source" : "translation"}`});
+    const direction = runsRightToLeft(parts.map(part => part.label).join(" ")) ? "rtl" : "ltr";
+    const line = html("p", {class: `line ${side}`, dir: direction, role: "toolbar", "aria-label": `words of the ${side === "source" ? "source" : "translation"}`});
     parts.forEach((part, index) => {
       if (part.blank) line.append(" ");
       const word = html("button", {
@@ -67,7 +68,7 @@ class Detail {
       this.words[side].push(word);
       line.append(word);
     });
-    line.addEventListener("keydown", event => rove(event, this.words[side], getComputedStyle(line).direction === "rtl"));
+    line.addEventListener("keydown", event => rove(event, this.words[side], direction === "rtl"));
     return html("div", {class: "side"}, html("span", {class: "label"}, side === "source" ? "source" : "translation"), line);
   }
 
@@ -265,7 +266,7 @@ class List {
     const set = (name, event) => { this.state[name] = event.target.value; this.state.page = "0"; this.show(); this.changed(); };
     const field = (label, name, attributes) => html("label", {}, label, " ",
       html("input", {value: this.state[name], oninput: event => set(name, event), ...attributes}));
-    const choice = html("select", {onchange: event => set("by", event)}, html("option", {value: ""}, "any"),
+    const choice = html("select", {"aria-label": "number", onchange: event => set("by", event)}, html("option", {value: ""}, "any"),
       ...this.columns.map(name => html("option", {value: name, selected: this.state.by === name}, MEANING[name][0])));
     return html("search", {class: "filters"}, field("words", "find", {type: "search"}), html("label", {}, "number ", choice),
       field("from", "min", {type: "number", step: "any"}), field("to", "max", {type: "number", step: "any"}));
@@ -356,8 +357,8 @@ class Gallery {
     const place = Math.max(0, Math.min(this.runs[chosen].records.length, Number(this.state.n) || 1) - 1);
     const shown = [chosen, ...beside.filter(number => number !== chosen)].filter(number => this.runs[number].records[place]);
     this.#choose(place, chosen, this.runs[chosen].records[place]);
-    this.details.replaceChildren(...shown.map(number =>
-      new Detail(this.runs.length > 1 ? this.runs[number].name : "", this.runs[number].records[place], this.state).element));
+    this.details.replaceChildren(...shown.map(number => drawn(this.runs.length > 1 ? this.runs[number].name : "",
+      this.runs[number].records[place], this.state)));
     writeState(this.state);
   }
 
@@ -383,8 +384,17 @@ class Gallery {
   }
 }
 
+// A record of another program may lack what a drawing needs: the rest of the page is shown all the same.
+function drawn(name, record, state) {
+  try {
+    return new Detail(name, record, state).element;
+  } catch (error) {
+    return html("section", {class: "detail"}, html("h2", {}, name), html("p", {class: "none"}, `this record cannot be drawn (${error.message})`));
+  }
+}
+
 function select(label, options, value, changed) {
-  return html("label", {}, label, " ", html("select", {"data-choice": label, onchange: event => changed(event.target.value)},
+  return html("label", {}, label, " ", html("select", {"data-choice": label, "aria-label": label, onchange: event => changed(event.target.value)},
     ...options.map(([key, name]) => html("option", {value: key, selected: key === value}, name))));
 }
 
@@ -398,6 +408,22 @@ function choicesOf(record, state, changed) {
   return choices;
 }
 
+// A table of numbers that stands in the page is sorted by a click on a heading; cells that are not known stay last.
+function makeSortable(table) {
+  const body = table.tBodies[0];
+  const heads = [...table.tHead.rows[0].cells];
+  const key = (row, column) => row.cells[column].dataset.value ?? row.cells[column].textContent;
+  const unknown = value => value === "-" || value === "nan";
+  const compare = (a, b, sign) => unknown(a) - unknown(b) || sign * (Number(a) - Number(b) || 0) || sign * a.localeCompare(b);
+  heads.forEach((head, column) => head.firstElementChild.addEventListener("click", () => {
+    const sign = head.getAttribute("aria-sort") === "descending" ? 1 : -1;
+    heads.forEach(other => other.setAttribute("aria-sort", "none"));
+    head.setAttribute("aria-sort", sign > 0 ? "ascending" : "descending");
+    body.append(...[...body.rows].sort((a, b) => compare(key(a, column), key(b, column), sign)));
+  }));
+}
+
+document.querySelectorAll("table.sortable").forEach(makeSortable);
 const DATA = JSON.parse(document.getElementById("data").textContent);
 if (!DATA.live && DATA.runs.some(run => run.records.length))
   document.getElementById("explorer").replaceChildren(new Gallery(DATA.runs).element);

@@ -1,6 +1,5 @@
 import json
 import re
-from base64 import b64encode
 from html.parser import HTMLParser
 from urllib.parse import unquote
 
@@ -14,7 +13,7 @@ HOSTILE = "<script>alert('x')</script> & more"
 
 
 class Page(HTMLParser):
-    """The texts of a page by the tag that they stand in, and its pictures."""
+    """The texts of a page by the tag that they stand in, its pictures, and the runs that its scripts draw."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -22,11 +21,14 @@ class Page(HTMLParser):
         self.pictures: list[str] = []
         self.links: list[str] = []
         self.outside: list[str] = []
+        self.runs: list[dict] = []
         self._tag = ""
+        self._data = False
 
     def handle_starttag(self, tag, attributes):
         self._tag = tag
         result = dict(attributes)
+        self._data = result.get("id") == "data"
         if tag == "img":
             self.pictures.append(result["src"])
         if tag == "a":
@@ -35,7 +37,10 @@ class Page(HTMLParser):
             self.outside.append(tag)
 
     def handle_data(self, data):
-        if text := data.strip():
+        if self._data:
+            self.runs = json.loads(data)["runs"]
+            self._data = False
+        elif text := data.strip():
             self.texts.append((self._tag, text))
 
 
@@ -45,6 +50,8 @@ def written(make_run, references, tmp_path):
     attention = {"attention": {"name": "mocha"}}
     log = [{"kind": "dev", "update": n, "loss": 5 - n / 100, "bleu": n / 10, "chrf": 3} for n in (50, 100, 150)]
     runs = find([make_run("a: 1 & %", {}, {}, [HOSTILE] * 12, log), make_run("b", attention, {"perplexity": 3.0})])
+    kept = [{"text": HOSTILE, "source": sources[0], "rows": [[0, 1000]]}, {"text": "of an earlier evaluation"}]
+    (runs[0].folder / "alignments/test.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in kept))
     comparison = compare(runs, references)
     write(comparison, sources, references, tmp_path / "new" / "page", sentences=2)
     return comparison, runs, tmp_path / "new" / "page"
@@ -64,22 +71,41 @@ def test_one_file_with_the_table_and_the_same_sentences_under_each_run(written) 
     assert shown[: len(table)] == table
     assert shown[len(table) : len(table) + 3] == ["option", *names]
     assert shown[len(table) + 3 :][:3] == ["attention.name", *(run.attention for run in runs)]
-    titles = ["Learning curves", "Settings that differ", "Test sentence 1", "Test sentence 2"]
+    titles = ["Learning curves", "Settings that differ", "Test sentences"]
     assert [text for tag, text in page.texts if tag == "h2"] == titles
-    drawn = [b64encode((run.folder / "alignments/0000.png").read_bytes()).decode() for run in runs]
-    curves, pictures = page.pictures[:3], page.pictures[3:]  # loss, bleu, chrf
-    assert pictures == [f"data:image/png;base64,{picture}" for picture in drawn]
-    assert len(set(curves)) == 3 and all(curve.startswith("data:image/png;base64,iVBORw") for curve in curves)
+    assert len(set(page.pictures)) == 3  # loss, bleu, chrf
+    assert all(curve.startswith("data:image/png;base64,iVBORw") for curve in page.pictures)
     assert page.outside == []
-    # Only the first sentence was drawn.
-    assert sum(text == "no heatmap was drawn" for _, text in page.texts) == 2
-    assert [text for tag, text in page.texts if tag == "strong"] == names * 2
-    assert ("dd", "this is sentence number 1 of the test") in page.texts
+
+
+def test_the_first_sentences_are_drawn_from_what_evaluations_kept(written, references) -> None:
+    page = Page()
+    page.feed((written[2] / "index.html").read_text(encoding="utf-8"))
+    first, second = page.runs
+    assert [run["name"] for run in page.runs] == [row.name for row in written[0].rows]
+    # Of the second sentence another text was kept, and of the second run nothing.
+    texts = [{"source": source, "references": references[i]} for i, source in enumerate([HOSTILE, "source 1"])]
+    assert first["records"] == [
+        {"text": HOSTILE, "source": HOSTILE, "rows": [[0, 1000]]},
+        {"text": HOSTILE, **texts[1]},
+    ]
+    assert second["records"] == [{"text": written[1][1].hypotheses[i], **texts[i]} for i in range(2)]
+
+
+@pytest.mark.parametrize("content", ["{", "\n", "[1]\n[2]\n", "\x00", "[" * 100_000])
+def test_a_damaged_file_of_alignments_is_as_none(make_run, references, tmp_path, content: str) -> None:
+    runs = find([make_run("a")])
+    (runs[0].folder / "alignments/test.jsonl").write_text(content)
+    write(compare(runs, references), ["source"] * 12, references, tmp_path / "page", sentences=2)
+    page = Page()
+    page.feed((tmp_path / "page/index.html").read_text(encoding="utf-8"))
+    assert [record["text"] for record in page.runs[0]["records"]] == list(runs[0].hypotheses[:2])
 
 
 def test_text_is_text(written) -> None:
     page = (written[2] / "index.html").read_text(encoding="utf-8")
-    assert page.count("<script") == page.count("</script>") == 1 and page.count("&lt;script&gt;alert(") == 3
+    assert page.count("<script") == page.count("</script>") == 3  # the data, and the two scripts
+    assert "<script>alert(" not in page and page.count("\\u003cscript>alert(") == 4
 
 
 def test_no_file_has_a_control_character_of_a_foreign_run(make_run, references, tmp_path) -> None:
@@ -114,24 +140,10 @@ def test_the_best_of_a_column_is_bold(written) -> None:
     assert bold == expected and len(bold) >= 3
 
 
-def test_a_picture_is_enlarged_in_a_modal_dialog_which_escape_closes(written) -> None:
-    page = (written[2] / "index.html").read_text(encoding="utf-8")
-    assert page.count("<dialog") == 1 and "dialog.showModal()" in page
-    assert page.count('<button title="enlarge"><img') == 2
-    assert '<meta name="viewport" content="width=device-width, initial-scale=1">' in page
-
-
-def test_an_attention_that_uses_no_source_has_no_heatmap(make_run, references, tmp_path) -> None:
-    none = make_run("none", {"attention": {"name": "none"}}, {"attention": {}})
-    write(compare(find([none]), references), ["source"] * 12, references, tmp_path / "page", sentences=1)
-    page = (tmp_path / "page/index.html").read_text(encoding="utf-8")
-    assert "data:image" not in page and "uses no source position" in page
-
-
 def test_a_page_of_one_run_without_a_log(make_run, references, tmp_path) -> None:
     write(compare(find([make_run("only")]), references), ["source"] * 12, references, tmp_path / "page", sentences=0)
     page = (tmp_path / "page/index.html").read_text(encoding="utf-8")
-    assert "<h2>" not in page and "<table" in page
+    assert "<h2>" not in page and "<table" in page and "<img" not in page
 
 
 def test_the_table_and_the_numbers_have_files_of_their_own(written) -> None:

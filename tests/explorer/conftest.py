@@ -1,0 +1,99 @@
+"""A headless Chromium, and records to draw in it."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mt.explorer import page
+
+PROGRAM = shutil.which("chromium") or shutil.which("google-chrome")
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install '.[test]'")
+    if PROGRAM is None:
+        pytest.skip("no chromium is installed, as Debian's package `chromium` has it")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=PROGRAM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def tab(chromium: Any) -> Iterator[Any]:
+    """An empty tab. A page that throws, or asks for what its policy forbids, fails its test."""
+    context = chromium.new_context(viewport={"width": 1300, "height": 900}, accept_downloads=True)
+    tab = context.new_page()
+    tab.expected = []  # parts of messages that a test provokes
+    faults: list[str] = []
+    asked: list[str] = []
+    tab.on("pageerror", lambda error: faults.append(str(error)))
+    tab.on("console", lambda message: faults.append(message.text) if message.type in ("error", "warning") else None)
+    tab.on("request", lambda request: asked.append(request.url))
+    tab.set_default_timeout(5000)
+    yield tab
+    context.close()
+    assert [fault for fault in faults if not any(part in fault for part in tab.expected)] == []
+    assert [url for url in asked if not url.startswith(("file:", "data:", "blob:", "http://127.0.0.1", "about:"))] == []
+
+
+@pytest.fixture
+def opened(tab: Any, tmp_path: Path) -> Callable[..., Any]:
+    """Opens the page of some runs from a file."""
+
+    def open_page(*runs: list[dict[str, Any]], address: str = "", title: str = "Alignments") -> Any:
+        named = [{"name": f"run {number}", "records": records} for number, records in enumerate(runs)]
+        path = tmp_path / "index.html"
+        path.write_text(page(title, named), encoding="utf-8")
+        tab.goto(f"{path.as_uri()}{address}")
+        return tab
+
+    return open_page
+
+
+def a_record(source: str, target: str, weights: list[list[float]], **more: Any) -> dict[str, Any]:
+    """A record of texts whose words are pieces each. weights: a row for each target word, the end of the sentence
+    included."""
+    sides = [[f"▁{word}" for word in text.split()] + ["</s>"] for text in (source, target)]
+    thousandths = [[0, *(round(1000 * weight) for weight in row)] for row in weights]
+    best = [(row.index(max(row)), j) for j, row in enumerate(weights)]
+    columns, rows = (len(side) - 1 for side in sides)
+    return {
+        "text": target,
+        "source": source,
+        "score": -0.5,
+        "tokens": sides[1],
+        "ids": list(range(10, 11 + rows)),
+        "source_tokens": sides[0],
+        "target_units": [*range(rows), None],
+        "source_units": [*range(columns), None],
+        "rows": thousandths,
+        "links": " ".join(f"{i}-{j}" for i, j in sorted(best) if i < columns and j < rows),
+        **more,
+    }
+
+
+HOUSE = a_record(
+    "the old house",
+    "das alte Haus",
+    [[0.9, 0.1, 0, 0], [0.05, 0.8, 0.15, 0], [0, 0.3, 0.6, 0.1], [0, 0, 0, 1]],
+    references=["das alte Gebäude"],
+    probabilities=[0.9, 0.5, 0.8, 0.99],
+    top=[
+        [["▁das", 0.9, 10], ["▁ein", 0.05, 20]],
+        [["▁alte", 0.5, 11], ["▁neue", 0.4, 21]],
+        [["▁Haus", 0.8, 12], ["▁Gebäude", 0.004, 22]],
+        [["</s>", 0.99, 3]],
+    ],
+    scores={"chrf": 70.0},
+)
+
+
+def simple(number: int) -> dict[str, Any]:
+    """A short record like many others."""
+    words = f"s{number} x"
+    return a_record(words, f"t{number} y", [[1, 0, 0], [0, 1, 0], [0, 0, 1]], scores={"chrf": float(number)})
