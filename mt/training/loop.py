@@ -7,6 +7,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from typing import Annotated
 
@@ -24,8 +25,9 @@ from mt.distributed import ALONE, ProcessGroup, synchronized
 from mt.errors import UserError
 from mt.metrics.base import without_mode
 from mt.models.seq2seq import Seq2Seq
-from mt.training.batches import epoch_groups, prefetched
+from mt.training.batches import SeededBatch, epoch_groups, prefetched
 from mt.training.optimizer import learning_rate, set_learning_rate, train_mode
+from mt.training.recorded import RecordedPasses
 
 # What a loss in float16 is multiplied by, so that its gradients are numbers that float16 has.
 
@@ -290,10 +292,10 @@ def updates(
 
     An update does not depend on how many processes share its batches: its gradient is that of the sum of the losses
     over all of them, divided once by all their tokens (or sentences). objective: makes what computes the loss of a
-    batch. total: of updates, where known. Raises UserError before an update whose loss or gradient is not finite."""
+    batch. total: of updates, if known. Raises UserError before one whose loss or gradient is not finite."""
     options = config.training
     scale = progress.loss_scale = progress.loss_scale or first_loss_scale(config.precision)
-    batch_loss = processes.data_parallel(objective(model, config))
+    backward = backward_pass(processes.data_parallel(objective(model, config)), config, processes)
     while progress.epoch <= options.epochs:
         groups = epoch_groups(training, config, progress.epoch)
         # A run that goes on leaves out the updates that it has made in this epoch.
@@ -301,12 +303,11 @@ def updates(
             if progress.update >= (options.max_updates or math.inf):
                 return
             train_mode(model, options.freeze)
-            optimizer.zero_grad()
+            optimizer.zero_grad(set_to_none=not isinstance(backward, RecordedPasses))
             divisor = group.tokens if options.normalization == "token" else group.sentences
             sums = []  # of each batch, which adds its share to the gradient of the mean loss
-            for batch, seed, is_last in group.batches(config, progress.update + 1):
-                with synchronized(batch_loss, when=is_last):  # all-reduce of gradients, in the last backward pass
-                    sums.append(_backward(batch_loss, batch, seed, divisor / scale_before_backward(scale, processes)))
+            for seeded_batch in group.batches(config, progress.update + 1):
+                sums.append(backward(seeded_batch, divisor / scale_before_backward(scale, processes)))
             # The report, of all processes together; what has diverged ends here, before it changes a weight.
             unscale_gradients(model, scale, processes)
             losses = _mean_losses(sums, group.tokens, processes)
@@ -328,11 +329,24 @@ def updates(
         progress.next_epoch()
 
 
-def _backward(batch_loss: nn.Module, batch: Batch | None, seed: int | None, divisor: float) -> Tensor:
-    """Adds the gradients of a batch's loss over `divisor` to those of the parameters, and returns the sums of
-    `BatchLoss`. What the functions of its graph hold ends with this call, before the next batch needs as much."""
-    loss, sums = batch_loss(batch, seed)
-    (loss / divisor).backward()
+def backward_pass(batch_loss: nn.Module, config: Config, processes: ProcessGroup) -> Callable[..., Tensor]:
+    """Returns a function of a `SeededBatch` and a divisor. It adds the gradients of the batch's loss over the divisor
+    to those of the parameters, and returns the sums of `BatchLoss`."""
+    device = next(batch_loss.parameters()).device
+    # Numbers that are drawn on the host, as sound is augmented by, would be the same in every replay.
+    options = config.training
+    draws = options.wait_k is not None or options.objective == "minimum_risk" or config.frontend.name == "logmel"
+    if device.type == "cuda" and processes.size == 1 and not draws:
+        return RecordedPasses(batch_loss, device)
+    return partial(_backward, batch_loss)
+
+
+def _backward(batch_loss: nn.Module, seeded_batch: SeededBatch, divisor: float) -> Tensor:
+    """What the functions of the batch's graph hold ends with this call, before the next batch needs as much."""
+    batch, seed, is_last = seeded_batch
+    with synchronized(batch_loss, when=is_last):  # all-reduce of gradients, in the last backward pass
+        loss, sums = batch_loss(batch, seed)
+        (loss / divisor).backward()
     return sums
 
 

@@ -29,7 +29,13 @@ DECODERS: dict[str, dict[str, Any]] = {
 
 
 def configure(
-    decoder: str, precision: str, size: int, *, device: str = "cpu", max_updates: int | None = None
+    decoder: str,
+    precision: str,
+    size: int,
+    *,
+    device: str = "cpu",
+    max_updates: int | None = None,
+    batch_tokens: int | None = None,
 ) -> Config:
     """Returns the configuration of a model with general attention. decoder: a key of DECODERS. size: of its layers; of
     SSRU, whose blocks are several, of the feed-forward networks and the readout, and half of it of all else."""
@@ -39,9 +45,11 @@ def configure(
         encoder = {"name": "bissru", "hidden_size": size // 2, "feed_forward_size": size}
         # The output layer, half of the work, is of one size in all models.
         layers |= {"hidden_size": size // 2, "feed_forward_size": size}
-    training: dict[str, Any] = {"label_smoothing": 0.0}
+    training: dict[str, Any] = {"label_smoothing": 0.0, "epochs": 10_000}
     if max_updates is not None:
         training["max_updates"] = max_updates
+    if batch_tokens is not None:
+        training["batch_tokens"] = batch_tokens
     plain = {
         "embedding": {"embedding_dim": 256, "dropout": 0.2, "tie_output": False},
         "encoder": {**encoder, "dropout": 0.2},

@@ -1,14 +1,18 @@
 """Training beside a plain PyTorch loop of the same model, in float32 with input feeding, on the same batches.
 
-    python scripts/benchmark.py train [--corpus FOLDER] [--gnmt] [--ssru] [--device cuda] [--json]
+    python scripts/benchmark.py train [--corpus FOLDER] [--gnmt] [--ssru] [--device cuda] [--batch-tokens N]
+        [--json]
 
 `ratio` is how many times as fast as the plain loop in the same round, the median of rounds in which all take turns;
 `tokens_per_second` counts real target tokens, EOS included, in the median round; `peak_mb` is what a process of its own
 that only trains holds at the most, as the kernel counts (on a GPU: what is allocated there), in MiB. All rows are
 compared with the plain loop with input feeding: `bf16` and `fp32` are the model without. `gnmt` rows are
 decoder=gnmt with two layers, `ssru` rows encoder=bissru with decoder=ssru. OMP_NUM_THREADS sets the threads.
+
+On a GPU all contenders first train for two epochs, after which `mt` has recorded the shapes of its batches.
 """
 
+import itertools
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -47,8 +51,8 @@ SETTINGS: dict[str, Setting] = {
 }
 PRECISIONS = ("bf16", "fp32")
 PLAIN = "plain"
-UPDATES = 3
-"""Updates of a contender in a round."""
+UPDATES = {"cpu": 3, "cuda": 30}
+"""Updates of a contender in a round, by the kind of device."""
 PEAK_SECONDS = 40.0
 PEAK_UPDATES = 60
 """Memory has reached its peak after so many seconds or updates."""
@@ -64,7 +68,7 @@ def train_by_mt(config: Config, corpus: Corpus) -> Train:
 
 def train_plainly(model: Plain, batches: Sequence[Batch]) -> Train:
     optimizer = torch.optim.Adam(model.parameters(), 1e-3)
-    remaining = iter(batches)
+    remaining = itertools.cycle(batches)
 
     def train(count: int) -> int:
         tokens = 0
@@ -81,19 +85,19 @@ def train_plainly(model: Plain, batches: Sequence[Batch]) -> Train:
     return train
 
 
-def first_batches(config: Config, corpus: Corpus, count: int) -> list[Batch]:
-    """Returns the first batches of the first epoch of `mt`, on its device."""
+def first_batches(config: Config, corpus: Corpus, count: int | None) -> list[Batch]:
+    """Returns the first batches of the first epoch of `mt`, on its device. count: None: all of them."""
     split = corpus.split("train")
     tokens = config.training.batch_tokens
     order = batch_order(*split.lengths(), max_tokens=tokens, seed=config.seed, epoch=1)
-    if len(order) < count:
+    if count is not None and len(order) < count:
         raise UserError(f"{count} batches are needed, and an epoch of this corpus has {len(order)}: lower --rounds")
     return [collate(split.ids(indices)).to(choose(config.device)) for indices in order[:count]]
 
 
-def peak(setting: Setting, size: int, device: str, folder: Path) -> float:
+def peak(setting: Setting, size: int, device: str, folder: Path, batch_tokens: int | None) -> float:
     """Trains, and returns the MiB that this process, which must be new, held at the most."""
-    config = configure(*setting, size, device=device, max_updates=PEAK_UPDATES)
+    config = configure(*setting, size, device=device, max_updates=PEAK_UPDATES, batch_tokens=batch_tokens)
     train = train_by_mt(config, Corpus.open(folder))
     start = time.perf_counter()
     for _ in range(PEAK_UPDATES):
@@ -103,27 +107,35 @@ def peak(setting: Setting, size: int, device: str, folder: Path) -> float:
     return peak_memory(torch.device(device)) / 2**20
 
 
-def peak_of_new_process(setting: Setting, size: int, device: str, folder: Path) -> float:
+def peak_of_new_process(setting: Setting, size: int, device: str, folder: Path, batch_tokens: int | None) -> float:
     with ProcessPoolExecutor(1, get_context("spawn")) as process:
-        return process.submit(peak, setting, size, device, folder).result()
+        return process.submit(peak, setting, size, device, folder, batch_tokens).result()
 
 
 def tokens_per_second(train: Train, device: str) -> float:
-    seconds, tokens = timed(lambda: train(UPDATES), device)
+    seconds, tokens = timed(lambda: train(UPDATES[torch.device(device).type]), device)
     return tokens / seconds
 
 
 def measure(
-    folder: Path, settings: Mapping[str, Setting], size: int, device: str, rounds: int
+    folder: Path, settings: Mapping[str, Setting], size: int, device: str, rounds: int, batch_tokens: int | None
 ) -> dict[str, dict[str, float]]:
     """Returns what is printed: a row for each setting, and before them one for the plain loop."""
-    peaks = {name: peak_of_new_process(setting, size, device, folder) for name, setting in settings.items()}
+    peaks = {
+        name: peak_of_new_process(setting, size, device, folder, batch_tokens) for name, setting in settings.items()
+    }
     corpus = Corpus.open(folder)
-    configs = {name: configure(*setting, size, device=device) for name, setting in settings.items()}
+    configs = {
+        name: configure(*setting, size, device=device, batch_tokens=batch_tokens) for name, setting in settings.items()
+    }
     first = configs["input_feeding_fp32"]
     plain = plain_of(build(first, corpus)).to(choose(device))
-    contenders = {PLAIN: train_plainly(plain, first_batches(first, corpus, UPDATES * (rounds + 1)))}
+    on_gpu = torch.device(device).type == "cuda"
+    batches = first_batches(first, corpus, None if on_gpu else UPDATES["cpu"] * (rounds + 1))
+    contenders = {PLAIN: train_plainly(plain, batches)}
     contenders |= {name: train_by_mt(config, corpus) for name, config in configs.items()}
+    for train in contenders.values() if on_gpu else ():
+        train(2 * len(batches))
     speeds = in_turn({name: partial(tokens_per_second, train, device) for name, train in contenders.items()}, rounds)
     ratios = speedups(speeds, PLAIN)
     rows = {name: {"ratio": ratios[name], "tokens_per_second": speed} for name, speed in medians(speeds).items()}
@@ -137,13 +149,14 @@ def main(arguments: Sequence[str]) -> None:
     add_corpus(parser)
     add_device_and_size(parser)
     add_rounds(parser, 7)
+    parser.add_argument("--batch-tokens", type=int, help="tokens of a batch; default: those of a run")
     for name in ("gnmt", "ssru"):
         parser.add_argument(f"--{name}", action="store_true", help=f"add the rows of decoder={name}")
     options = parser.parse_args(arguments)
     added = [name for name, wanted in (("gnmt", options.gnmt), ("ssru", options.ssru)) if wanted]
     settings = SETTINGS | {f"{name}_{precision}": (name, precision) for name in added for precision in PRECISIONS}
     with prepared_corpus(options.corpus) as folder:
-        rows = measure(folder, settings, options.size, options.device, options.rounds)
+        rows = measure(folder, settings, options.size, options.device, options.rounds, options.batch_tokens)
     if options.json:
         del rows[PLAIN]
-    print_rows(rows, as_json=options.json, rounds=f"{options.rounds} rounds of {UPDATES} updates")
+    print_rows(rows, as_json=options.json, rounds=f"{options.rounds} rounds")

@@ -1,0 +1,79 @@
+"""Passes of training on a GPU, recorded as CUDA graphs.
+
+A forward and backward pass is a thousand small computations and more, and to start them one by one takes longer than
+they do. Batches of one shape come in every epoch: the second one is recorded, and from then on a pass of this shape is
+started in one call. It computes to the bit what a pass that is not recorded computes.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from mt.data.batches import Batch
+from mt.kernels.cuda_graph import recorded
+from mt.training.batches import SeededBatch
+
+MOST = 1000
+"""Shapes of batches that are recorded; those that come later are computed as they are."""
+Record = Callable[[Callable[[], Any], torch.device], Callable[[], Any]]
+"""`mt.kernels.cuda_graph.recorded`, or what stands in its place."""
+
+
+class _Recording(NamedTuple):
+    batch: Batch
+    """The tensors that the recorded pass reads."""
+    replay: Callable[[], Tensor]
+
+
+class RecordedPasses:
+    """Adds the gradients of batches to those of the parameters, which must keep their memory from one update to the
+    next: they are set to zero, never to None."""
+
+    def __init__(self, batch_loss: nn.Module, device: torch.device, record: Record = recorded) -> None:
+        """batch_loss: see `mt.training.loop.BatchLoss`. It asks nothing of the host that a pass may not repeat."""
+        self._batch_loss = batch_loss
+        self._device = device
+        self._record = record
+        self._divisor = torch.ones((), device=device)
+        self._seen: set[tuple[Any, ...]] = set()
+        self._recordings: dict[tuple[Any, ...], _Recording] = {}
+        self._possible = True
+
+    def __call__(self, seeded_batch: SeededBatch, divisor: float) -> Tensor:
+        """See `mt.training.loop.backward_pass`."""
+        batch = seeded_batch.batch
+        assert batch is not None  # as of several processes alone
+        if seeded_batch.seed is not None:  # outside the recording, which goes on from where the generators are
+            torch.manual_seed(seeded_batch.seed)
+        self._divisor.fill_(divisor)
+        shape = tuple((name, part.shape) for name, part in batch._asdict().items() if isinstance(part, Tensor))
+        recording = self._recordings.get(shape)
+        if recording is None and shape in self._seen and self._possible and len(self._recordings) < MOST:
+            recording = self._recorded(shape, batch.to(self._device))
+        self._seen.add(shape)
+        if recording is None:
+            return self._pass(batch)
+        for kept, new in zip(recording.batch, batch, strict=True):
+            if isinstance(kept, Tensor) and isinstance(new, Tensor):
+                kept.copy_(new, non_blocking=True)
+        return recording.replay().clone()  # the next replay writes to the same place
+
+    def _pass(self, batch: Batch) -> Tensor:
+        loss, sums = self._batch_loss(batch, None)
+        (loss / self._divisor).backward()
+        return sums
+
+    def _recorded(self, shape: tuple[Any, ...], batch: Batch) -> _Recording | None:
+        """Records the pass of a batch; None where it waits for the GPU, as some encoders do, and cannot be."""
+
+        def body() -> Tensor:
+            return self._pass(batch)
+
+        replay = self._record(body, self._device)
+        self._possible = replay is not body
+        if not self._possible:
+            return None
+        recording = self._recordings[shape] = _Recording(batch, replay)
+        return recording

@@ -1,0 +1,97 @@
+"""Recorded passes train as passes that are not recorded. On a CPU a call of the pass stands in place of the replay."""
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+from mt.config import Config
+from mt.data.corpus import Corpus
+from mt.models.seq2seq import Seq2Seq
+from mt.training import loop
+from mt.training.loop import BatchLoss, Progress, updates
+from mt.training.objective import objective_of
+from mt.training.optimizer import build_optimizer
+from mt.training.recorded import RecordedPasses
+
+SETTINGS: dict[str, dict[str, Any]] = {
+    "soft": {},
+    "accumulated": {"training": {"gradient_accumulation": 2}},
+    "r_drop": {"training": {"r_drop": 1.0}},
+    "input_feeding": {"decoder": {"input_feeding": True}},
+    "mocha": {"attention": {"name": "mocha"}},
+    "stochastic": {"attention": {"name": "stochastic"}},
+    "waiting": {"encoder": {"name": "lstm"}},  # which asks whether there is padding
+    "wait_k": {"encoder": {"name": "lstm"}, "decoder": {"init_hidden": "zeros"}, "training": {"wait_k": [1, 2]}},
+}
+
+
+def weights_after(
+    configure: Callable[..., Config], corpus: Corpus, changes: dict[str, Any], device: str, count: int = 24
+) -> dict[str, torch.Tensor]:
+    """Returns the weights after some updates: three epochs or so, so that shapes come again."""
+    dropout = {part: {"dropout": 0.2, **changes.get(part, {})} for part in ("embedding", "encoder", "decoder")}
+    config = configure({**changes, **dropout, "optimizer": {"name": "adam", "lr": 1e-2}, "device": device})
+    torch.manual_seed(0)
+    model = Seq2Seq(config, *(len(side) for side in corpus.tokenizers)).to(device)
+    optimizer = build_optimizer(config.optimizer, model)
+    objective = objective_of(config, corpus.tokenizers.target)
+    made = updates(model, optimizer, corpus.training, config, Progress(), objective=objective)
+    assert len([*itertools.islice(made, count)]) == count
+    return {name: tensor.cpu() for name, tensor in model.state_dict().items()}
+
+
+def plainly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop, "backward_pass", lambda batch_loss, *_: lambda *batch: loop._backward(batch_loss, *batch))
+
+
+@pytest.mark.parametrize("name", ["soft", "accumulated", "r_drop", "stochastic"])
+def test_weights(name: str, configure: Callable[..., Config], corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[RecordedPasses] = []
+
+    def passes(batch_loss: BatchLoss, *_: Any) -> RecordedPasses:
+        made.append(RecordedPasses(batch_loss, torch.device("cpu"), lambda body, _: lambda: body()))
+        return made[-1]
+
+    monkeypatch.setattr(loop, "backward_pass", passes)
+    found = weights_after(configure, corpus, SETTINGS[name], "cpu")
+    assert made[0]._recordings
+    plainly(monkeypatch)
+    expected = weights_after(configure, corpus, SETTINGS[name], "cpu")
+    for part, tensor in expected.items():
+        torch.testing.assert_close(found[part], tensor, rtol=1e-4, atol=1e-5, msg=part)
+
+
+def test_a_pass_that_cannot_be_recorded_is_computed(
+    configure: Callable[..., Config], corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[RecordedPasses] = []
+
+    def passes(batch_loss: BatchLoss, *_: Any) -> RecordedPasses:
+        made.append(RecordedPasses(batch_loss, torch.device("cpu"), lambda body, _: body))
+        return made[-1]
+
+    monkeypatch.setattr(loop, "backward_pass", passes)
+    found = weights_after(configure, corpus, {}, "cpu")
+    assert not made[0]._recordings
+    plainly(monkeypatch)
+    expected = weights_after(configure, corpus, {}, "cpu")
+    for part, tensor in expected.items():
+        torch.testing.assert_close(found[part], tensor, rtol=1e-4, atol=1e-5, msg=part)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU is here")
+@pytest.mark.parametrize("precision", ["fp32", "bf16", "fp16"])
+@pytest.mark.parametrize("name", sorted(SETTINGS))
+def test_weights_on_a_gpu(
+    name: str, precision: str, configure: Callable[..., Config], corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changes = SETTINGS[name] | {"precision": precision}
+    found = weights_after(configure, corpus, changes, "cuda")
+    # Passes of the same operations, none of them recorded.
+    monkeypatch.setattr("mt.training.recorded.MOST", 0)
+    expected = weights_after(configure, corpus, changes, "cuda")
+    for part, tensor in expected.items():
+        assert torch.equal(found[part], tensor), part
