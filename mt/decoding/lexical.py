@@ -66,11 +66,12 @@ def parse_line(line: str, form: LineForm, name: str) -> tuple[str, LexicalConstr
     return asked.text, LexicalConstraints(constraints=asked.constraints, avoid=asked.avoid, prefix=asked.prefix)
 
 
-def of_texts(count: int, asked: Mapping[str, Any], *, alone: bool) -> list[LexicalConstraints] | None:
+def of_texts(names: Sequence[str], asked: Mapping[str, Any], *, alone: bool) -> list[LexicalConstraints] | None:
     """Returns what is asked of the translations of some texts; None where nothing is.
 
-    count: of texts. asked: `constraints`, `avoid` and `prefix`, each a list with an entry for each text; None: nothing.
-    alone: whether there is a single text, of which they are themselves. Raises UserError for what is no such thing.
+    names: what to call the texts. asked: `constraints`, `avoid` and `prefix`, each a list with an entry for each text,
+        or None. alone: whether there is a single text, of which they are themselves. Raises UserError for what is no
+        such thing.
     """
     given = {key: value for key, value in asked.items() if value is not None}
     if not given:
@@ -78,15 +79,13 @@ def of_texts(count: int, asked: Mapping[str, Any], *, alone: bool) -> list[Lexic
     if alone:
         given = {key: [value] for key, value in given.items()}
     for key, value in given.items():
-        if isinstance(value, str | Mapping) or not isinstance(value, Sequence) or len(value) != count:
+        if isinstance(value, str | Mapping) or not isinstance(value, Sequence) or len(value) != len(names):
             raise UserError(
-                f"{key} is asked of {count} texts: give a list with an entry for each, where None asks for nothing"
+                f"{key} is asked of {len(names)} texts: give a list with an entry for each, where None asks for nothing"
             )
     return [
-        parse(
-            {key: value[i] for key, value in given.items() if value[i] is not None}, LexicalConstraints, f"text {i + 1}"
-        )
-        for i in range(count)
+        parse({key: value[i] for key, value in given.items() if value[i] is not None}, LexicalConstraints, name)
+        for i, name in enumerate(names)
     ]
 
 

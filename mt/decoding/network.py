@@ -1,6 +1,6 @@
 """The interface of networks that decode, in torch or exported, and the one loop over batches. Needs no torch."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from mt.common.terminal import Bar
 from mt.data.fields import Field, Row
+from mt.data.words import count_words
 from mt.errors import UserError
 from mt.search.config import SearchConfig, decode
 from mt.search.hypothesis import Hypothesis
@@ -64,6 +65,25 @@ class Network(Protocol):
         where it is exported."""
 
 
+# Refusals of sources that are too long: texts by their words, encoded rows by the positions that a model reads.
+
+
+def refuse_long_texts(texts: Iterable[str], limit: int, name: str, first_number: int) -> None:
+    """Raises UserError where a text has more than `limit` words. name, first_number: what to call the texts, and the
+    number of the first."""
+    for number, text in enumerate(texts, start=first_number):
+        # A text of few characters cannot have many words; most need no counting.
+        if len(text) > limit and (words := count_words(text)) > limit:
+            between_blanks = len(text.split())
+            size = f"{words} words"
+            if between_blanks <= limit:  # few blanks: long runs count as several, and so do ideographs
+                runs = "one word" if between_blanks == 1 else f"{between_blanks} words"
+                size = f"{runs} of {len(text)} characters in all, as long as {words} words"
+            raise UserError(
+                f"{name} {number} has {size}, and at most {limit} are read at once: split it into sentences, one a line"
+            )
+
+
 def refuse_long_rows(network: Network, field: Field, rows: Sequence[Row], indices: Sequence[int]) -> None:
     """Raises UserError where the model is not defined for so long a source. indices: of the sources among all, from 0,
     for the sentence."""
@@ -79,6 +99,9 @@ def refuse_long_rows(network: Network, field: Field, rows: Sequence[Row], indice
             )
         if length > limit:
             raise UserError(f"source {index + 1} has {length} positions, and this model reads at most {limit}: cut it")
+
+
+# The one loop over batches.
 
 
 def decode_rows(

@@ -1,6 +1,6 @@
 """The Python API, and the one path by which anything is decoded: translates, aligns and streams with a loaded run.
 
-Limits of sources come first, then the class `Translator`, then word links of a translation. Needs no torch."""
+The class `Translator` comes first, then word links of a translation. Needs no torch."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, get_args, overload
 from mt.data.fields import Raw, ReadSource, Row, as_list, build_field, require_texts
 from mt.data.split import NumberedPairs, Split
 from mt.data.tokenizer import LinkUnit, Tokenizer, Tokenizers, Unit
-from mt.data.words import count_words
 from mt.decoding.lexical import ConstraintEncoder, LexicalConstraints, of_texts, refuse_unsteerable
 from mt.decoding.minimum_bayes_risk import ranking
-from mt.decoding.network import Network, decode_rows, refuse_long_rows
+from mt.decoding.network import Network, decode_rows, refuse_long_rows, refuse_long_texts
 from mt.decoding.translation import Translation
 from mt.errors import UserError, invalid_choice
 from mt.search.config import (
@@ -28,27 +27,6 @@ from mt.search.hypothesis import EMPTY, Hypothesis
 from mt.search.online import OnlineHypothesis
 from mt.search.options import MAX_BEAM_SIZE
 from mt.search.steering import TokenConstraints
-
-# Refusals of texts that are too long.
-
-
-def refuse_long_texts(texts: Iterable[str], limit: int, name: str, first_number: int) -> None:
-    """Raises UserError where a text has more than `limit` words. name, first_number: what to call the texts, and the
-    number of the first."""
-    for number, text in enumerate(texts, start=first_number):
-        # A text of few characters cannot have many words; most need no counting.
-        if len(text) > limit and (words := count_words(text)) > limit:
-            between_blanks = len(text.split())
-            size = f"{words} words"
-            if between_blanks <= limit:  # few blanks: long runs count as several, and so do ideographs
-                runs = "one word" if between_blanks == 1 else f"{between_blanks} words"
-                size = f"{runs} of {len(text)} characters in all, as long as {words} words"
-            raise UserError(
-                f"{name} {number} has {size}, and at most {limit} are read at once: split it into sentences, one a line"
-            )
-
-
-# The Python API, and the one path by which anything is decoded: translates, aligns and streams with a loaded run.
 
 if TYPE_CHECKING:
     from mt.config import Config
@@ -190,7 +168,8 @@ class Translator:
             if not isinstance(n, int) or not 1 <= n <= MAX_BEAM_SIZE:
                 raise UserError(f"n={n} translations of a text are not possible: ask for 1 to {MAX_BEAM_SIZE}")
             search = n_best_search(search, n)
-        lexical = of_texts(len(sources), {"constraints": constraints, "avoid": avoid, "prefix": prefix}, alone=alone)
+        names = [f"text {number}" for number in range(1, len(sources) + 1)]
+        lexical = of_texts(names, {"constraints": constraints, "avoid": avoid, "prefix": prefix}, alone=alone)
         rows = self.encoded(sources)
         asked = None if lexical is None else self.asked(lexical, sources)
         translations = self.decode(rows, search, texts=sources, asked=asked, progress=progress)
@@ -279,12 +258,20 @@ class Translator:
 
         return aligned(self, sources, targets, hard=hard)
 
-    def stream(self, search: SearchConfig | None = None, unit: Unit | None = None) -> "Session":
+    def stream(
+        self,
+        search: SearchConfig | None = None,
+        unit: Unit | None = None,
+        *,
+        constraints: Sequence[Any] | None = None,
+        avoid: Sequence[str] | None = None,
+        prefix: str | None = None,
+    ) -> "Session":
         """Begins the translation of a source that is still arriving, word by word, or sample by sample; see `Session`.
 
         search: online or wait_k; by default the run's own, made online. unit: what is read and written; by default
-        characters where both sides are cut into characters, else words. Raises UserError where the model must know the
-        whole source before it writes.
+        characters where both sides are cut into characters, else words. avoid, prefix: as in `translate`; constraints
+        are refused. Raises UserError where the model must know the whole source before it writes.
         """
         from mt.decoding.streaming import open_session  # Not above: it needs torch.
 
@@ -293,7 +280,9 @@ class Translator:
         search = self.search_for(search)
         if unit not in (None, *get_args(Unit)):
             raise UserError(invalid_choice("unit", str(unit), get_args(Unit)))
-        return open_session(self.model, self.tokenizers, search, unit or self.unit, self.field)
+        lexical = of_texts(["the stream"], {"constraints": constraints, "avoid": avoid, "prefix": prefix}, alone=True)
+        tokens = None if lexical is None else self._constraints.encoded(lexical[0], "the stream")
+        return open_session(self.model, self.tokenizers, search, unit or self.unit, self.field, tokens)
 
     def search_for(self, search: SearchConfig | None) -> SearchConfig:
         """Returns the search to decode by: that of the run where `search` is None, and with the limits of length of the

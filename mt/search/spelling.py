@@ -84,7 +84,8 @@ class Avoided:
         """Returns the state after one more token."""
         key = state, token
         if key not in self._after:
-            self._after[key] = self._end(state + self._spelling.surfaces[token])
+            surfaces = self._spelling.surfaces
+            self._after[key] = self._end(state + (surfaces[token] if token < len(surfaces) else " ⁇ "))
         return self._after[key]
 
     def allows(self, tokens: Sequence[int]) -> bool:

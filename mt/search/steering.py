@@ -147,10 +147,10 @@ class Steering:
         of these next tokens how many its hypothesis lacks then, [N, K] int64; None where no sentence has phrases."""
         log_probs = step.log_probs.copy()
         tokens = step.tokens.copy()
-        if step.wanted is not None and self._wanted is not None:
-            for row, begin, end in self._forced:
+        for row, begin, end in self._forced:
+            log_probs[row] = -np.inf
+            if step.wanted is not None and self._wanted is not None:
                 best = begin + (-step.wanted[begin:end]).argsort(kind="stable")[: tokens.shape[1]]
-                log_probs[row] = -np.inf
                 log_probs[row, : len(best)] = step.wanted[best]
                 tokens[row, : len(best)] = self._wanted.tokens[best]
         if self._table is None:

@@ -8,6 +8,7 @@ from mt.decoding.network import decode_rows
 from mt.decoding.torch_network import TorchNetwork
 from mt.search.config import Precision, SearchConfig
 from mt.search.hypothesis import Hypothesis
+from mt.search.steering import TokenConstraints
 
 
 def decode_ids(
@@ -18,5 +19,7 @@ def decode_ids(
     vocab_size: int,
     precision: Precision,
     field: Field = TEXT,
+    asked: Sequence[TokenConstraints | None] | None = None,
 ) -> list[Sequence[Hypothesis]]:
-    return decode_rows(TorchNetwork(model, field, vocab_size=vocab_size, precision=precision), rows, search)
+    network = TorchNetwork(model, field, vocab_size=vocab_size, precision=precision)
+    return decode_rows(network, rows, search, asked=asked)

@@ -2,14 +2,23 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
 import torch
 
+from mt.errors import UserError
+from mt.search.beam import search
+from mt.search.constraints import Constraints
+from mt.search.coverage import Coverage, Penalties
+from mt.search.graph_stepper import GraphStepper
 from mt.search.phrases import Form, Phrases
 from mt.search.spelling import Avoided, Prefix, Spelling
 from mt.search.steering import Steering, TokenConstraints
+from mt.step import EOS
 from tests.marks import combined
 from tests.search.searches import beam
+from tests.search.test_graph_stepper import Recorder
+from tests.search.test_without_torch import Arrays, same
 
 SURFACES = ["", " ⁇ ", "", "", " a", " b", "a", "ab", "c"]
 """Of the tokens 0 to 8: two begin a word, three go on with one."""
@@ -104,3 +113,202 @@ def test_a_wide_beam_finds_the_best_of_all_sentences_that_hold_the_phrases(make_
         assert expected
         assert [h.tokens for h in hypotheses] == [tokens for _, tokens in expected]
         assert [h.score for h in hypotheses] == pytest.approx([score for score, _ in expected], abs=1e-4)
+
+
+LONGEST = 4
+
+
+def whole_words(text: str, phrase: str) -> bool:
+    """Whether a phrase stands in a text as whole words of the letters a, b and c."""
+    places = [i for i in range(len(text)) if text.startswith(phrase, i)]
+    letters = "abc"
+    return any(
+        (i == 0 or text[i - 1] not in letters or phrase[0] not in letters)
+        and (i + len(phrase) == len(text) or text[i + len(phrase)] not in letters or phrase[-1] not in letters)
+        for i in places
+    )
+
+
+def ends_avoided(tokens: Sequence[int], avoid: Sequence[str]) -> bool:
+    """Whether an avoided phrase stands in what is written after some of the tokens."""
+    return any(whole_words(text_of(tokens[:n]), phrase) for n in range(1, len(tokens) + 1) for phrase in avoid)
+
+
+def searched(toy, sentence: TokenConstraints, *, beam_size: int = 4000, n_best: int = 10, **options):
+    """The hypotheses of both sentences of a toy language of which the same is asked."""
+    limits = [LONGEST] * 2
+    steering = Steering([sentence] * 2, limits)
+    lengths = torch.tensor(limits)
+    return beam(
+        toy, toy.memory(), 2, beam_size=beam_size, max_lengths=lengths, n_best=n_best, steering=steering, **options
+    )
+
+
+def require_best(toy, result, allowed) -> None:
+    for b, hypotheses in enumerate(result):
+        expected = best(toy, b, LONGEST, 0.0, allowed)[:10]
+        assert expected
+        assert [h.tokens for h in hypotheses] == [tokens for _, tokens in expected]
+        assert [h.score for h in hypotheses] == pytest.approx([score for score, _ in expected], abs=1e-4)
+
+
+@pytest.mark.parametrize("avoid", [["a"], ["ab"], ["a b"], ["a b", "cc"], ["b a", "aab"], ["aa"]], ids=str)
+def test_avoided_phrases_stand_nowhere_in_any_tokens(make_toy, avoid):
+    """`ab` is ` a` with what goes on with it, in no vocabulary a token: all ways to write a phrase are avoided."""
+    toy = make_toy(2, 9, seed=1)
+    result = searched(toy, asked(avoid=avoid))
+    require_best(toy, result, lambda tokens: not ends_avoided(tokens, avoid))
+
+
+@pytest.mark.parametrize(
+    ("tokens", "rest"),
+    [((4, 5), ""), ((4,), " b"), ((), " aa"), ((5,), " "), ((), " aab"), ((5,), " bc")],
+    ids=str,
+)
+def test_a_prefix_is_forced_and_goes_on_also_inside_a_word(make_toy, tokens, rest):
+    toy = make_toy(2, 9, seed=2)
+    result = searched(toy, asked(prefix=(tokens, rest)))
+    beginning = "".join(SURFACES[token] for token in tokens) + rest
+    count = len(tokens)
+
+    def allowed(hypothesis):
+        text = "".join(SURFACES[token] for token in hypothesis)
+        return hypothesis[:count] == tokens and text.startswith(beginning)
+
+    require_best(toy, result, allowed)
+
+
+@pytest.mark.parametrize(
+    "sentence", [asked(prefix=((), " ab")), asked(avoid=["a"], prefix=((), " a")), asked([[[5]]], ["b"])], ids=str
+)
+def test_what_is_impossible_gives_no_hypothesis(make_toy, sentence):
+    toy = make_toy(2, 9, seed=2)
+    assert searched(toy, sentence) == [[], []]
+
+
+def test_a_token_that_goes_on_with_the_word_takes_a_phrase_back(make_toy):
+    toy = make_toy(2, 9, seed=3)
+    phrases = [[[4]], [[5, 6]]]
+    result = searched(toy, asked(phrases))
+    require_best(toy, result, lambda tokens: holds(tokens, phrases, SPELLING))
+
+
+def test_a_bare_form_stands_where_no_word_goes_on(make_toy):
+    """`ab` (7) may be written after what is no letter; after ` a` it would go on with the word."""
+    spelling = Spelling(["", " ⁇ ", "", "", " a", "-", "ab", " c"], {"a", "b", "c"})
+    toy = make_toy(2, 8, seed=0)
+    forms = [Form((6,), bare=True)]
+    steering = Steering([TokenConstraints("text 1", spelling, Phrases([forms], spelling.inside))] * 2, [LONGEST] * 2)
+    result = beam(toy, toy.memory(), 2, beam_size=4000, max_lengths=torch.full((2,), 4), n_best=10, steering=steering)
+
+    def allowed(tokens):
+        text = "".join(spelling.surfaces[token] for token in tokens)
+        return any(
+            tokens[i] == 6
+            and (i == 0 or not spelling.inside[tokens[i - 1]])
+            and (i + 1 == len(tokens) or not spelling.continues[tokens[i + 1]])
+            for i in range(len(tokens))
+        ) and bool(text)
+
+    require_best(toy, result, allowed)
+
+
+@pytest.mark.parametrize("constraints", [Constraints(3, 0), Constraints(0, 1), Constraints(2, 2)], ids=str)
+def test_everything_at_once(make_toy, constraints):
+    toy = make_toy(2, 9, seed=4)
+    phrases = [[[4], [5, 6]]]
+    result = searched(toy, asked(phrases, ["cb", "a a"], ((), " b")), constraints=constraints)
+
+    def allowed(tokens):
+        n = constraints.no_repeat_ngram_size
+        ngrams = [tokens[i : i + n] for i in range(len(tokens) - n + 1)] if n else []
+        return (
+            holds(tokens, phrases, SPELLING)
+            and not ends_avoided(tokens, ["cb", "a a"])
+            and "".join(SURFACES[token] for token in tokens).startswith(" b")
+            and len(set(ngrams)) == len(ngrams)
+            and (tokens[-1] != EOS or len(tokens) > constraints.min_length)
+        )
+
+    require_best(toy, result, allowed)
+
+
+def test_costs_of_attention_rank_what_holds_the_phrases(make_toy):
+    toy = make_toy(2, 7, seed=5)
+    phrases = [[[5]], [[6]]]
+    spelling = SEPARATE
+    limits = [LONGEST] * 2
+    coverage = Coverage.before(Penalties(0.2, 0.5), [3, 3])
+    options = {"beam_size": 1500, "n_best": 400, "coverage": coverage}
+    lengths = torch.tensor(limits)
+    free = beam(toy, toy.memory(), 2, max_lengths=lengths, **options)
+    steering = Steering([asked(phrases, spelling=spelling)] * 2, limits)
+    held = beam(toy, toy.memory(), 2, max_lengths=lengths, steering=steering, **options)
+    for every, some in zip(free, held, strict=True):
+        expected = [h for h in every if holds(h.tokens, phrases, spelling)]
+        assert [h.tokens for h in some[: len(expected)]] == [h.tokens for h in expected]
+        assert [h.score for h in some[: len(expected)]] == pytest.approx([h.score for h in expected], abs=1e-4)
+
+
+@pytest.mark.parametrize("beam_size", [1, 2, 5])
+def test_a_thousand_random_phrases_are_met(make_toy, beam_size):
+    """Phrases of one to three tokens, up to four a sentence, as tight as their tokens in a row allow."""
+    draw = np.random.default_rng(beam_size)
+    count = 200
+    toy = make_toy(count, 40, seed=beam_size, ending=1.0)
+    surfaces = ["", " ⁇ ", "", "", *(f" {chr(97 + i)}" for i in range(36))]
+    spelling = Spelling(surfaces, set("".join(surfaces)) - {" "})
+    wanted = [
+        [[tuple(draw.integers(4, 40, draw.integers(1, 4)).tolist())] for _ in range(draw.integers(1, 5))]
+        for _ in range(count)
+    ]
+    limits = [sum(len(form) for (form,) in phrases) + int(draw.integers(0, 6)) for phrases in wanted]
+    steering = Steering([asked(phrases, spelling=spelling) for phrases in wanted], limits)
+    n_best = min(beam_size, 3)
+    result = beam(
+        toy,
+        toy.memory(),
+        count,
+        beam_size=beam_size,
+        max_lengths=torch.tensor(limits),
+        length_penalty=0.6,
+        n_best=n_best,
+        steering=steering,
+    )
+    for hypotheses, phrases in zip(result, wanted, strict=True):
+        assert hypotheses
+        assert all(holds(h.tokens, phrases, spelling) for h in hypotheses)
+
+
+def test_what_nothing_is_asked_of_stays_as_it_is(make_toy):
+    toy = make_toy(6, 9, seed=6)
+    lengths = torch.tensor([9, 1, 4, 9, 12, 7])
+    options = {"max_lengths": lengths, "beam_size": 3, "n_best": 2, "length_penalty": 0.6}
+    free = beam(toy, toy.memory(), 6, **options)
+    some = [None, None, asked([[[4]]], ["b"]), None, asked(prefix=((4,), " b")), None]
+    beside = beam(toy, toy.memory(), 6, steering=Steering(some, lengths.tolist()), **options)
+    for one, hypotheses, others in zip(some, free, beside, strict=True):
+        assert (hypotheses == others) == (one is None)
+
+
+def test_more_than_the_limit_is_refused(make_toy):
+    with pytest.raises(UserError, match=r"^text 1 asks for 3 tokens or more, and at most 2 are written: ask for less"):
+        Steering([asked([[[4, 5, 6]]])], [2])
+    with pytest.raises(UserError, match=r"^text 1 asks for 2 tokens or more, and at most 1 are written"):
+        Steering([asked(prefix=((4,), " b"))], [1])
+
+
+def test_steps_in_numpy_and_recorded_steps_find_the_same(make_toy):
+    toy = make_toy(1, 9, seed=7)
+    sentence = asked([[[4, 5]], [[5, 6]]], ["a a"], ((), " b"))
+    options = {"beam_size": 4, "n_best": 3}
+    ((expected),) = beam(
+        toy, toy.memory(), 1, max_lengths=torch.tensor([9]), steering=Steering([sentence], [9]), **options
+    )
+    (arrays,) = search(Arrays(toy, 0), [9], steering=Steering([sentence], [9]), **options)
+    start = (toy.step, toy.memory(), toy.init_state(toy.memory()), 1, torch.device("cpu"))
+    recorded = GraphStepper(*start, width=4, record=Recorder())
+    (of_graph,) = search(recorded, [9], steering=Steering([sentence], [9]), **options)
+    assert len(expected) == 3
+    for one, *others in zip(expected, arrays, of_graph, strict=True):
+        assert all(same(one, other) for other in others)

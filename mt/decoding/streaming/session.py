@@ -19,7 +19,9 @@ from mt.decoding.modes import DecodableModel, online_model, require_compatible, 
 from mt.decoding.streaming.stepper import StreamState, advance_streams
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
-from mt.search.config import SearchConfig, is_online, wait_k_of
+from mt.search.config import SearchConfig, is_online, require_steerable, wait_k_of
+from mt.search.limits import MAX_LENGTH
+from mt.search.steering import Steering, TokenConstraints
 
 # What was written never changes, and depends on nothing that had not been read. Sessions know nothing of one another:
 # many may be open at once, and `read` and `finish` take several in one batch, with the same result. Of a sound,
@@ -44,7 +46,7 @@ class StreamingModel(NamedTuple):
 class Session:
     """The translation of one source; `Translator.stream` makes it. With a model of characters, words are characters."""
 
-    def __init__(self, streaming: StreamingModel) -> None:
+    def __init__(self, streaming: StreamingModel, asked: TokenConstraints | None = None) -> None:
         self.words: list[str] = []
         """What was written so far; a character has the blank before it, if there is one."""
         self.delays: list[int] = []
@@ -54,6 +56,8 @@ class Session:
         self._streaming = streaming
         # How far source and hypothesis have come, in tokens; then what turns words to positions, and tokens to words.
         self._state = StreamState(streaming.model, streaming.search, streaming.field)
+        if asked is not None:
+            self._state.steering = Steering([asked], [MAX_LENGTH])
         needed = streaming.model.frontend.needed
         source, target, *_ = streaming.tokenizers
         if streaming.model.copies and target.of_words:
@@ -156,12 +160,20 @@ class Session:
 
 
 def open_session(
-    model: DecodableModel, tokenizers: Tokenizers, search: SearchConfig, unit: Unit, field: Field
+    model: DecodableModel,
+    tokenizers: Tokenizers,
+    search: SearchConfig,
+    unit: Unit,
+    field: Field,
+    asked: TokenConstraints | None = None,
 ) -> Session:
-    """Begins a session. Raises UserError where the search, or the model, needs the whole source before it writes."""
+    """Begins a session. asked: of its translation. Raises UserError where the search, or the model, needs the whole
+    source before it writes, and where the search cannot do what is asked."""
     refuse_offline(model, search)
     require_compatible(search, model)  # raises where they do not go together
-    return Session(StreamingModel(online_model(model), tokenizers, search, unit, field))
+    if asked is not None:
+        require_steerable(search, asked)
+    return Session(StreamingModel(online_model(model), tokenizers, search, unit, field), asked)
 
 
 def refuse_offline(model: DecodableModel, search: SearchConfig) -> None:

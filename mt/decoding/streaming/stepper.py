@@ -14,11 +14,12 @@ from mt.models.attention import AttentionStep, arriving
 from mt.models.decoders import DecoderMemory, DecoderQuery
 from mt.models.seq2seq import Seq2Seq
 from mt.search.beam import search
-from mt.search.best_tokens import top_k
+from mt.search.best_tokens import top_k, values_of
 from mt.search.config import SearchConfig, wait_k_of
 from mt.search.constraints import Forbidden, Wanted
 from mt.search.draws import Draws
 from mt.search.limits import MAX_LENGTH
+from mt.search.steering import Steering
 from mt.search.stepper import READ, Step
 from mt.step import BOS, EOS, NEEDS_MORE_SOURCE
 from mt.trees import concatenate_rows, select_some, stored_numbers
@@ -51,6 +52,8 @@ class StreamState:
         self.model = model
         self.search = search
         self.field = field
+        self.steering: Steering | None = None
+        """How far the hypothesis has come with what is asked of it; None: nothing is."""
         self.wait = wait_k_of(search)
         """k of wait-k; None where a hard attention decides when to write."""
         self.complete = False
@@ -82,6 +85,8 @@ class StreamState:
     def take(self, token: int) -> None:
         """Adds the next token to the hypothesis."""
         self.tokens.append(token)
+        if self.steering is not None:
+            self.steering.follow([0], [token])
         if token == EOS:
             self.end()
 
@@ -219,7 +224,15 @@ class StreamStepper:
             prediction = self._model.decoder.read_out(self._query, attention, self._memory)
             self._state = prediction.state
             predicted = prediction.log_probs()
-            best, chosen = top_k(predicted, 1, self._forbidden(predicted.shape[1]))
+            excluded, asked = self._asked(predicted.shape[1])
+            values = values_of(predicted, asked)
+            best, chosen = top_k(predicted, 1, excluded)
+            for row, stream in enumerate(self._streams):
+                if stream.steering is not None:
+                    own = None if values is None or asked is None else values[asked.rows == row]
+                    step, _ = stream.steering.choices(Step(best[[row]], chosen[[row]], None, own))
+                    best[row] = step.log_probs
+                    chosen[row] = step.tokens
             log_probs[self._hypotheses] = best
             next_tokens[self._hypotheses] = chosen
         return Step(log_probs, next_tokens, None)
@@ -265,17 +278,27 @@ class StreamStepper:
         self._hypotheses = [self._hypotheses[row] for row in rows]
         return rows
 
-    def _forbidden(self, vocabulary: int) -> tuple[np.ndarray, np.ndarray] | None:
-        """Returns rows and the tokens that may not follow them; see `Constraints.forbidden`."""
+    def _asked(self, vocabulary: int) -> tuple[tuple[np.ndarray, np.ndarray] | None, Wanted | None]:
+        """Returns rows and the tokens that may not follow them; see `Constraints.forbidden`; and those that are wanted
+        after them."""
         constraints = self._streams[0].search.constraints
-        rows: list[np.ndarray] = []
-        tokens: list[np.ndarray] = []
+        excluded: list[np.ndarray] = []
+        asked: list[np.ndarray] = []
         for row, stream in enumerate(self._streams):
             forbidden = constraints.forbidden(constraints.prefix(stream.tokens), len(stream.tokens))
+            wanted = None
+            if stream.steering is not None:
+                forbidden, wanted = stream.steering.before(forbidden)
             if forbidden is not None:
-                tokens.append(forbidden.pairs(vocabulary)[1])
-                rows.append(np.full(len(tokens[-1]), row))
-        return (np.concatenate(rows), np.concatenate(tokens)) if rows else None
+                _, tokens = forbidden.pairs(vocabulary)
+                excluded.append(np.stack((np.full(len(tokens), row), tokens)))
+            if wanted is not None:
+                asked.append(np.stack((np.full(len(wanted.tokens), row), wanted.tokens)))
+        pairs, wanted_pairs = (np.concatenate(parts, 1) if parts else None for parts in (excluded, asked))
+        return (
+            None if pairs is None else (pairs[0], pairs[1]),
+            None if wanted_pairs is None else Wanted(wanted_pairs[0], wanted_pairs[1]),
+        )
 
 
 def _memory_row(memory: DecoderMemory, index: int) -> DecoderMemory:

@@ -137,10 +137,12 @@ def sentences() -> Callable[..., Sources]:
 def offline() -> Callable[..., list[Hypothesis]]:
     """offline(setting, sources, search): the hypotheses of whole sources, decoded in one batch."""
 
-    def decoded(setting: StreamingModel, sources: Sources, search: SearchConfig | None = None) -> list[Hypothesis]:
+    def decoded(
+        setting: StreamingModel, sources: Sources, search: SearchConfig | None = None, **options: Any
+    ) -> list[Hypothesis]:
         ids = setting.tokenizers.source.encode([" ".join(source) for source in sources])
         size = len(setting.tokenizers.target)
-        result = decode_ids(setting.model, ids, search or setting.search, vocab_size=size, precision="fp32")
+        result = decode_ids(setting.model, ids, search or setting.search, vocab_size=size, precision="fp32", **options)
         return [hypotheses[0] for hypotheses in result]
 
     return decoded

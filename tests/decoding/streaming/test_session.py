@@ -11,6 +11,7 @@ import torch
 from mt.data.fields import ReadSource
 from mt.data.tokenizer import EOS
 from mt.decoding.delays import delays
+from mt.decoding.lexical import ConstraintEncoder, LexicalConstraints
 from mt.decoding.streaming import Session, finish, read, refuse_offline
 from mt.errors import UserError
 from mt.search.config import GreedyConfig, OnlineConfig, WaitKConfig
@@ -275,3 +276,35 @@ def test_a_source_longer_than_the_model_can_read(setting) -> None:
     )
     session.finish()
     assert sum(kind == "read" for kind, _ in session.events) == 8
+
+
+@pytest.mark.parametrize("name", ["monotonic", "wait"])
+def test_prefixes_and_avoided_phrases_are_those_of_offline_decoding(name, setting, sentences, offline) -> None:
+    """Of each source something else is asked, or nothing; avoided are the words that it would write."""
+    search = OnlineConfig(max_ratio=2.0, max_length=12)
+    if name == "wait":
+        search = WaitKConfig(k=2, max_ratio=2.0, max_length=12)
+    ours, sources = setting({"name": "general" if name == "wait" else name}, search=search), sentences(12, least=3)
+    target = ours.tokenizers.target
+    free = [target.decode(hypothesis.tokens) for hypothesis in offline(ours, sources)]
+    encoder = ConstraintEncoder(target)
+    asked = [
+        [
+            None,
+            encoder.encoded(LexicalConstraints(avoid=tuple(text.split()[:2])), "text"),
+            encoder.encoded(LexicalConstraints(prefix="er nah", avoid=tuple(text.split()[-1:])), "text"),
+        ][i % 3]
+        for i, text in enumerate(free)
+    ]
+    hypotheses = offline(ours, sources, asked=asked)
+    sessions = [Session(ours, one) for one in asked]
+    for words in zip_longest(*sources):
+        now = [i for i, word in enumerate(words) if word is not None]
+        read([sessions[i] for i in now], [words[i] for i in now])
+    finish(sessions)
+    assert [session.tokens for session in sessions] == [hypothesis.tokens for hypothesis in hypotheses]
+    for i, (session, text) in enumerate(zip(sessions, free, strict=True)):
+        written = session.text.split()
+        assert i % 3 != 0 or session.text == text
+        assert i % 3 != 1 or not {*text.split()[:2]} & {*written}
+        assert i % 3 != 2 or (session.text.startswith("er nah") and text.split()[-1] not in written)
