@@ -18,7 +18,7 @@ BUDGET = {
     "mt/export": 550,
     "mt/kernels": 2900,
     "mt/metrics": 2370,
-    "mt/models": 4500,
+    "mt/models": 4575,
     "mt/onnx": 250,
     "mt/ops": 1110,
     "mt/plots": 830,
@@ -35,7 +35,7 @@ def test_every_folder_keeps_its_budget_of_lines() -> None:
         inside = path.relative_to(ROOT)
         lines["/".join(inside.parts[:2]) if len(inside.parts) > 2 else "mt"] += len(path.read_text().splitlines())
     assert {folder: count for folder, count in lines.items() if count > BUDGET[folder]} == {}
-    assert sum(BUDGET.values()) <= 36500
+    assert sum(BUDGET.values()) <= 36575
 
 
 def test_the_house_has_no_more_files_than_chapters() -> None:

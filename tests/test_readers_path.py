@@ -138,8 +138,8 @@ def path_of(named: Iterable[str]) -> tuple[dict[str, int], dict[str, int]]:
     ("named", "read", "called"),
     [
         pytest.param(ATTENTION, (2, 220), (1, 12), id="the verbs of an attention"),
-        pytest.param(ONE_MECHANISM, (9, 1920), (23, 460), id="attention, decoder, loss, step"),
-        pytest.param(MOCHA, (11, 2070), (25, 470), id="attention=mocha in training"),
+        pytest.param(ONE_MECHANISM, (9, 1945), (25, 490), id="attention, decoder, loss, step"),
+        pytest.param(MOCHA, (11, 2097), (27, 500), id="attention=mocha in training"),
         pytest.param(BEAM, (8, 1200), (21, 640), id="a beam decode"),
         pytest.param(COMMAND, (12, 2040), (43, 1730), id="from the command on"),
     ],

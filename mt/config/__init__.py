@@ -247,7 +247,7 @@ class Config(ModelConfig):
         if self.dataset.links is None:
             return self
         guided = f"training.guided_alignment={self.dataset.links} teaches the attention which words are linked"
-        if not ATTENTIONS[self.attention.name].learns_weights:
+        if not (self.aligner_size or ATTENTIONS[self.attention.name].learns_weights):
             raise UserError(f"{guided}, and attention={self.attention.name} learns nothing: choose another")
         if ENCODERS[self.encoder.name].output_lengths is not Encoder.output_lengths:
             raise UserError(f"{guided}, and encoder={self.encoder.name} leaves no value for each: choose another")

@@ -126,7 +126,8 @@ def _aligned(
     ):
         # In float64: a sum over a long target would be rounded by more than its tokens are.
         scores = (-loss.token_losses.double().sum(1)).tolist()
-        for i, weights, score in zip(indices, loss.attention.weights.cpu(), scores, strict=True):
+        aligned = loss.attention.weights if loss.aligned is None else loss.aligned
+        for i, weights, score in zip(indices, aligned.cpu(), scores, strict=True):
             # As a hypothesis, each target has its own steps alone, not those of the padding: [T, S].
             windows = Windows.whole(weights[: len(ids[i])].clone().numpy())
             forced = Hypothesis(tuple(ids[i]), score, score, windows)

@@ -6,7 +6,7 @@ from jaxtyping import Bool, Float
 from pydantic import Field, model_validator
 from torch import Tensor
 
-from mt.common.options import Options
+from mt.common.options import MAX_SIZE, Options
 from mt.errors import UserError
 from mt.models.attention import ATTENTIONS, AttentionConfig
 from mt.models.attention.global_ import GeneralAttentionConfig
@@ -60,6 +60,10 @@ class ModelConfig(Options):
     """lambda: nats that training pays for attention to positions that have been attended to before, so that outputs
     repeat themselves less (See et al. 2017, equations 12 and 13: 1, in the last 3,000 of 233,000 updates)."""
 
+    aligner_size: int = Field(default=0, ge=0, le=MAX_SIZE)
+    """Above 0, there is an `Aligner` with layers of this size, which learns the links of `training.guided_alignment` in
+    place of the attention, and whose weights forced alignments are made of."""
+
     @model_validator(mode="after")
     def _attention_suits_the_rest(self) -> "ModelConfig":
         chosen = self.attention.name
@@ -75,6 +79,16 @@ class ModelConfig(Options):
                     f"{option}={value:g} prices the weights of an attention, and attention={chosen} has none that can "
                     "be trained: choose another attention, or set the weight to 0"
                 )
+        return self
+
+    @model_validator(mode="after")
+    def _aligns_words(self) -> "ModelConfig":
+        whole = ENCODERS[self.encoder.name].output_lengths is Encoder.output_lengths
+        if self.aligner_size and (self.frontend.name != "embedding" or not whole):
+            raise UserError(
+                f"aligner_size={self.aligner_size} aligns each word of a text, and frontend={self.frontend.name} with "
+                f"encoder={self.encoder.name} leaves no value for each: choose others, or set aligner_size=0"
+            )
         return self
 
     @model_validator(mode="after")
@@ -97,6 +111,9 @@ class ModelConfig(Options):
 
 
 def require_one_table(config: ModelConfig, source_vocab_size: int, target_vocab_size: int) -> None:
+    """Raises UserError where `embedding.share` asks for one table of two vocabularies, or of no text."""
+    if not config.embedding.share:
+        return
     if config.frontend.name != "embedding":
         raise UserError(
             f"embedding.share is of text on both sides, and frontend={config.frontend.name} has no table of words: set "

@@ -16,6 +16,7 @@ from mt.device import autocast
 from mt.errors import UserError
 from mt.kernels.cross_entropy import token_losses
 from mt.kernels.padding import append
+from mt.models.aligner import build_aligner
 from mt.models.attention import AttentionOutput, build_attention
 from mt.models.config import ModelConfig, WeightPenalties, require_one_table
 from mt.models.decoders import DECODERS, DecoderMemory, DecoderParts
@@ -41,6 +42,8 @@ class Loss(NamedTuple):
     source_mask: Tensor
     """[B, S] bool: the real positions that are attended to, S those that the encoder gives."""
     attention: AttentionOutput
+    aligned: Tensor | None = None
+    """[B, T, S] float32: the weights of the `Aligner`; None in a model without."""
     links: Tensor | None = None
     """The cross entropy of `Batch.linked` in nats, summed; float32, differentiable; None where nothing is linked."""
 
@@ -95,8 +98,7 @@ class Seq2Seq(nn.Module):
         """transcript_vocab_size: where transcripts, and not targets, are what the CTC loss is of."""
         super().__init__()
         share = config.embedding.share
-        if share:
-            require_one_table(config, source_vocab_size, target_vocab_size)
+        require_one_table(config, source_vocab_size, target_vocab_size)
         # The parts, in the order of the source's way through them, each with the sizes that the one before gives.
         embedding = Embedding(config.embedding, target_vocab_size)
         self.frontend = build_frontend(
@@ -104,8 +106,8 @@ class Seq2Seq(nn.Module):
         )
         self.encoder = ENCODERS[config.encoder.name](config.encoder, self.frontend.output_size)
         value_size = self.encoder.value_size
-        final_state_size = self.encoder.final_state_size
         attention = build_attention(config.attention, config.decoder.hidden_size, value_size)
+        final_state_size = self.encoder.final_state_size
         parts = DecoderParts(embedding, attention, value_size, final_state_size, config.embedding.tie_output)
         self.decoder = DECODERS[config.decoder.name](config.decoder, parts)
         if not (attention.uses_source or self.decoder.needs_full_source):
@@ -117,6 +119,7 @@ class Seq2Seq(nn.Module):
         self.ctc_weight = config.ctc_weight
         self.penalties = WeightPenalties(config.doubly_stochastic_weight, config.coverage_weight)
         self.ctc = CTC(value_size, target_vocab_size, transcript_vocab_size) if config.ctc_weight else None
+        self.aligner = build_aligner(config, embedding.output_size, value_size + self.frontend.output_size)
         # What searches and streams ask of a model follows from all of its parts.
         self.supports_hard = attention.supports_hard
         """Whether `hard=True` is defined; see `Attention`."""
@@ -253,12 +256,15 @@ class Seq2Seq(nn.Module):
                 auxiliary = auxiliary + self.penalties.loss(weights, source_mask, mask)
             if self.ctc is not None:
                 auxiliary = auxiliary + self.ctc_weight * self.ctc.loss(encoded, batch)
-            links = None
+            # What is to be linked: the aligner's, or of a mechanism of one position the probability of selecting each.
+            aligned = links = None
+            if self.aligner is not None and batch.source_of_target is None:
+                sources, _ = self.frontend(batch.source, batch.source_mask)
+                aligned = self.aligner(readouts, self.decoder.embedding(target), encoded, sources)
             if batch.linked is not None:
-                # Of a mechanism of one position, the probability that it selects each.
-                selected = attended.weights if attended.alpha is None else attended.alpha
-                links = guided_alignment_loss(selected, batch.linked).sum()
-        return Loss(total, auxiliary, mask.sum(), each, source_mask, attended, links)
+                attending = attended.weights if attended.alpha is None else attended.alpha
+                links = guided_alignment_loss(attending if aligned is None else aligned, batch.linked).sum()
+        return Loss(total, auxiliary, mask.sum(), each, source_mask, attended, aligned, links)
 
     def after_update(self, loss: float) -> None:
         """See `Attention.after_update`."""

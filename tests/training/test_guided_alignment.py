@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch.nn.functional import pad
 
 from data_prep.prepare import prepare
 from data_prep.stream import open_corpus
@@ -16,6 +17,7 @@ from mt import load
 from mt.common.options import parse
 from mt.config import Config
 from mt.data.corpus import Corpus
+from mt.data.tokenizer import Tokenizers
 from mt.errors import UserError
 from mt.models.attention import ATTENTIONS
 from mt.models.seq2seq import Seq2Seq
@@ -276,3 +278,54 @@ def test_the_corpus_is_another_with_other_links(
     Path(moved).write_text("\n" + links.read_text().partition("\n")[2])
     Path(moved).write_text(Path(moved).read_text().replace("0-0", "", 1))
     assert prepare(config.dataset, corpora, progress=False) != folder
+
+
+FROZEN = ["frontend", "encoder", "decoder"]
+
+
+def test_an_aligner_learns_the_links_and_leaves_every_translation_as_it_was(
+    guided: Guided, trained: Path, texts: Path, tmp_path: Path
+) -> None:
+    # Links that no attention would have: of each word to the last but one.
+    counts = [len(line.split()) for line in (texts / "train.en").read_text().splitlines()]
+    path = tmp_path / "odd.pharaoh"
+    path.write_text("".join(" ".join(f"{count - 2}-{j}" for j in range(count)) + "\n" for count in counts))
+    options = {"guided_alignment": str(path), "freeze": FROZEN, "epochs": 3, "validate_every": 1000}
+    dataset = {"name": "tiny", "cleaning": {"drop_duplicates": False}}
+    config, _ = guided("word", dataset, options, init_from=str(trained), aligner_size=24)
+    corpus = open_corpus(config.dataset, tmp_path, Tokenizers.load(trained / "checkpoints/best"))
+    run = begin(config, corpus, tmp_path / "run")
+    train(run)
+    run.close()
+    before = load(trained, device="cpu")
+    after = load(run.folder, device="cpu")
+    sources, targets = zip(*corpus.split("dev").texts(range(12)), strict=True)
+    assert after.translate(sources) == before.translate(sources)
+    weights = before.network.in_torch().model.state_dict()
+    assert all(torch.equal(after.network.in_torch().model.state_dict()[name], each) for name, each in weights.items())
+    found = [pair.links for pair in after.align(sources, targets)]
+    counts = [len(text.split()) for text in sources]
+    right = sum(len({(count - 2, j) for j in range(count)} & pair) for count, pair in zip(counts, found, strict=True))
+    assert right > 0.9 * sum(counts)
+
+
+def test_an_aligner_asks_with_the_word_that_it_looks_for(guided: Guided) -> None:
+    """Its weights depend on the word itself and what the decoder says before and after, and not on padding."""
+    config, corpus = guided(aligner_size=24)
+    torch.manual_seed(0)
+    model = Seq2Seq(config, *corpus.tokenizers.sizes).eval()
+    batch = batches(config, corpus)[0].read()
+    whole = model(batch).aligned
+    torch.testing.assert_close(whole.sum(-1), torch.ones_like(whole[..., 0]))
+    one = type(batch)(**{name: part[:1] for name, part in batch._asdict().items() if isinstance(part, torch.Tensor)})
+    longer = one._replace(source=pad(one.source, (0, 3)), source_mask=pad(one.source_mask, (0, 3)), linked=None)
+    torch.testing.assert_close(model(longer).aligned[..., :-3], whole[:1], atol=1e-5, rtol=1e-4)
+    other = one.target_out.clone()
+    other[0, 2] = other[0, 2] % 20 + 5
+    changed = model(one._replace(target_out=other)).aligned
+    assert not torch.equal(changed[:, 2], whole[:1, 2]) and torch.equal(changed[:, 4], model(one).aligned[:, 4])
+
+
+def test_an_aligner_is_of_texts(plain: dict[str, Any]) -> None:
+    with pytest.raises(UserError, match=r"aligner_size=8 aligns each word of a text, and .* encoder=pyramid"):
+        parse(plain | {"aligner_size": 8, "encoder": {"name": "pyramid"}}, Config)

@@ -1,0 +1,52 @@
+"""A small attention that aligns: unlike that of the decoder, it knows the word whose source it looks for.
+
+    q_t = f(r_t, r_{t+1}, y_t);  k_j = g(h_j, x_j);  weights of step t = softmax over j of q_t . k_j / sqrt(d)
+
+r_t is the decoder's readout that predicts y_t, and r_{t+1} the one of the step that has read it (Chen et al. 2020,
+"Accurate word alignment induction from neural machine translation", Shift-AET); y_t itself joins them (Peter et al.
+2017, "Generating alignments using target foresight in attention-based neural machine translation"). h_j is the
+encoder's value and x_j the word vector. f and g have one hidden layer each.
+
+It learns links of words (`training.guided_alignment`), of a model that is frozen, and has no part in translations.
+"""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn.functional import pad
+
+from mt.kernels.linear import Linear
+from mt.models.config import ModelConfig
+from mt.models.encoders import Encoded
+from mt.ops import masked_softmax
+
+
+class Aligner(nn.Module):
+    def __init__(self, size: int, query_size: int, key_size: int) -> None:
+        """size: of its layers. query_size, key_size: of what f and g take."""
+        super().__init__()
+        self.queries = nn.Sequential(Linear(query_size, size), nn.Tanh(), Linear(size, size))
+        self.keys = nn.Sequential(Linear(key_size, size), nn.Tanh(), Linear(size, size))
+        self.scale = size**-0.5
+
+    def forward(
+        self,
+        readouts: Float[Tensor, "B T F"],
+        targets: Float[Tensor, "B T E"],
+        encoded: Encoded,
+        sources: Float[Tensor, "B S D"],
+    ) -> Float[Tensor, "B T S"]:
+        """Returns the weights of the source positions for each target position, float32.
+
+        readouts: of the steps that predict the targets. targets, sources: vectors of the words.
+        """
+        later = pad(readouts[:, 1:], (0, 0, 0, 1))
+        queries = self.queries(torch.cat((readouts, later, targets), -1).float())
+        keys = self.keys(torch.cat((encoded.values, sources), -1).float())
+        return masked_softmax(self.scale * queries @ keys.transpose(1, 2), encoded.mask[:, None])
+
+
+def build_aligner(config: ModelConfig, target_size: int, key_size: int) -> Aligner | None:
+    """Returns the aligner that the options ask for. target_size, key_size: of target vectors, and of what g takes."""
+    query_size = 2 * config.decoder.readout_size + target_size
+    return Aligner(config.aligner_size, query_size, key_size) if config.aligner_size else None
