@@ -147,10 +147,8 @@ def _shown_part(composed: DictConfig, flags: argparse.Namespace) -> str:
     if flags.package is not None:
         part = OmegaConf.select(part, flags.package)
     if part is None:
-        package = shown(flags.package)
-        raise UserError(
-            f"--package {package} is no part of the configuration: give a group or an option, such as dataset"
-        )
+        part = shown(flags.package)
+        raise UserError(f"--package {part} is no part of the configuration: give a group or an option, such as dataset")
     return OmegaConf.to_yaml(part, resolve=flags.resolve).rstrip() if OmegaConf.is_config(part) else str(part)
 
 
@@ -221,7 +219,7 @@ class _Command:
 
 
 def _require_lasting_folder(composed: DictConfig) -> None:
-    raw = cast(dict[str, Any], OmegaConf.to_container(composed, resolve=False))
+    raw, _ = plain_of(composed)
     if raw.get("resume") == "auto" and "${now:" in str(raw["folder"]):
         raise UserError(
             "resume=auto goes on in the folder that it is given, and this one has the time in its name: add "

@@ -103,9 +103,8 @@ def require_once(overrides: Sequence[Override]) -> None:
 def several_values_sentence(override: Override) -> str:
     """Returns the sentence for values of a sweep where there is none."""
     line = override.input_line or ""
-    sentence = f"{shown(line)} has several values: for a run of each, add -m"
-    is_path = _is_path(override.key_or_group)
-    return f"{sentence}; for one path with commas, type {_shell_argument(line)}" if is_path else sentence
+    path = f"; for one path with commas, type {_shell_argument(line)}" if _is_path(override.key_or_group) else ""
+    return f"{shown(line)} has several values: for a run of each, add -m{path}"
 
 
 def _read(line: str) -> Override | None:

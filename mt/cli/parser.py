@@ -17,8 +17,12 @@ _RENAMED = {
     "--tokenizer": "--bleu-tokenizer",
     "--dtype": "--precision",
     "--int8": "--precision int8",
+    "--push": "`hf upload OWNER/NAME DIR` puts what is exported on the Hugging Face hub",
+    "--show": "`python scripts/staircase.py RUN` draws what is read and written",
+    "--info": "--cfg job shows what a command would run",
+    "--config-name": "a YAML file of options stands by itself, and --config-dir DIR adds choices",
 }
-"""Options that had another name in some command."""
+"""Options that had another name in some command, or are gone, and what to do without them."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -75,8 +79,10 @@ class Parser(argparse.ArgumentParser):
             if not actions and name[:2] != "--" and name[:2] in known:  # -cjob
                 continue
             new = _RENAMED.get(name, "")
-            if not actions and new.partition(" ")[0] in known:
-                self.error(f"{name} is called {new} now: write that")
+            if not actions and (new.partition(" ")[0] in known or new.count(" ") > 1):
+                self.error(
+                    f"{name} is gone: {new}" if new.count(" ") > 1 else f"{name} is called {new} now: write that"
+                )
             if not actions:
                 self.error(f"unknown option {shown(name)}: {nearest(name, (one for one in known if one[:2] == '--'))}")
             if len(actions) > 1:

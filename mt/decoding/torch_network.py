@@ -109,8 +109,8 @@ class TorchNetwork:
             # On a GPU a step is recorded once, where its operations do not depend on what it computes.
             state = model.init_state(memory, hard=hard)
             recorded = self.device.type == "cuda" and not hard and isinstance(search, GreedyConfig | BeamConfig)
-            make = partial(GraphStepper, width=width(search)) if recorded else TorchStepper
-            stepper = make(partial(model.step, hard=hard), memory, state, len(rows), self.device)
+            single = TorchStepper(partial(model.step, hard=hard), memory, state, len(rows), self.device)
+            stepper = GraphStepper(single, width(search)) if recorded else single
             yield EncodedBatch(stepper, output_lengths.tolist(), read_for, model.encoded_lengths(lengths).tolist())
 
     def _unknown(self, rows: Sequence[Row]) -> int:

@@ -28,29 +28,24 @@ MANY = 256
 """Rows from which on a step takes longer to compute than to start: fewer are recorded where most are of no use."""
 
 
-class GraphStepper(TorchStepper):
-    """A `TorchStepper` of a soft attention whose steps are recorded; it draws nothing."""
+class GraphStepper:
+    """The steps of a `TorchStepper` of a soft attention, recorded; it draws nothing."""
 
-    def __init__(
-        self,
-        predict: Predict,
-        memory: Any,
-        state: Any,
-        sentences: int,
-        device: torch.device,
-        *,
-        width: int,
-        record: Record = recorded,
-    ) -> None:
+    def __init__(self, stepper: TorchStepper, width: int, record: Record = recorded) -> None:
         """
         Args:
-            predict, memory, state, sentences, device: as of `TorchStepper`.
+            stepper: before its first step; its memory and state are taken over.
             width: the most hypotheses of a sentence, and the most next tokens that are asked for.
         """
-        super().__init__(predict, memory, state, sentences, device)
+        self._predict = stepper.predict
+        self._device = stepper.device
+        # All three are of the open rows until the first step makes the fixed ones.
+        self._memory = stepper.memory
+        self._state = stepper.state
+        self._sentences = stepper.sentences
         self._width = width
         self._record = record
-        self._rows = np.arange(sentences)
+        self._rows = self._sentences
         """[N]: the row of each hypothesis of the last step."""
         self._present = self._sentences
         """The sentences that have rows, rising."""

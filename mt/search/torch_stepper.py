@@ -37,11 +37,11 @@ class TorchStepper:
             memory, state: of B = sentences >= 1 rows, on the device, before the first step; trees of batch-first
                 tensors, see `mt.trees`.
         """
-        self._predict = predict
-        self._memory = memory
-        self._state = state
-        self._device = device
-        self._sentences = np.arange(sentences)
+        self.predict = predict
+        self.memory = memory
+        self.state = state
+        self.device = device
+        self.sentences = np.arange(sentences)
         """[N]: the sentence of each hypothesis of the last step, rising."""
 
     @torch.no_grad()
@@ -54,8 +54,8 @@ class TorchStepper:
         wanted: Wanted | None = None,
     ) -> Step:
         self._continue(parents)
-        prediction = self._predict(torch.tensor(tokens, device=self._device), self._memory, self._state)
-        self._state = prediction.state
+        prediction = self.predict(torch.tensor(tokens, device=self.device), self.memory, self.state)
+        self.state = prediction.state
         predicted = prediction.log_probs()
         asked = values_of(predicted, wanted)  # before anything is forbidden
         if isinstance(count, Draws):
@@ -67,14 +67,14 @@ class TorchStepper:
 
     def _continue(self, parents: list[int]) -> None:
         """Selects the states, and where sentences have ended or have more hypotheses the memories, of the parents."""
-        if parents == list(range(len(self._sentences))):  # each continues itself, as in most steps of greedy search
+        if parents == list(range(len(self.sentences))):  # each continues itself, as in most steps of greedy search
             return
-        rows = torch.tensor(parents, device=self._device)
-        self._state = select_rows(self._state, rows)
-        sentences = self._sentences[parents]
-        if not np.array_equal(sentences, self._sentences):
-            self._memory = select_rows(self._memory, rows)
-            self._sentences = sentences
+        rows = torch.tensor(parents, device=self.device)
+        self.state = select_rows(self.state, rows)
+        sentences = self.sentences[parents]
+        if not np.array_equal(sentences, self.sentences):
+            self.memory = select_rows(self.memory, rows)
+            self.sentences = sentences
 
 
 def _on_host(attended: Attended) -> Attended:

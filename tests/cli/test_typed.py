@@ -99,6 +99,8 @@ def test_an_option_is_given_once(composed, capfd, arguments: tuple[str, ...]):
         (["-p", "training"], "--package is about what --cfg shows: add --cfg job, "),
         (["--cfg", "job", "-m"], "--cfg and --multirun do not go together: "),
         (["-m", "hydra/sweeper=x", "seed=1"], "hydra/sweeper=x cannot be obeyed, as -m makes the jobs itself: "),
+        (["--info"], "--info is gone: --cfg job shows what a command would run"),
+        (["--config-name", "x"], "--config-name is gone: a YAML file of options stands by itself"),
         (["--shell-completion"], "unknown option --shell-completion: choices: --cfg, "),
         (["--cfg", "job", "-p", "nope"], "--package nope is no part of the configuration: give a group or an option, "),
         (["--config-dir", "/nope"], "--config-dir /nope is no folder: give one of configuration files"),

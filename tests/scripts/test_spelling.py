@@ -7,7 +7,7 @@ import pytest
 from mt.__main__ import VERBS, main
 from mt.cli.parser import _RENAMED, Parser
 
-SCRIPTS = sorted({*VERBS} - {"train", "prepare"})
+SCRIPTS = sorted({*VERBS} - {"train", "prepare", "serve"})
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
@@ -28,6 +28,8 @@ def test_an_old_name_is_answered_by_the_new_one(call, trained: Path) -> None:
         (["score", "--tokenizer", "13a"], "--tokenizer is called --bleu-tokenizer now: write that"),
         (["export", trained, "--dtype", "bf16"], "--dtype is called --precision now: write that"),
         (["stream", trained, "--dtype", "bf16"], "unknown option --dtype: "),
+        (["stream", trained, "--show"], "--show is gone: `python scripts/staircase.py RUN` draws what is read and"),
+        (["export", trained, "--push", "A/B"], "--push is gone: `hf upload OWNER/NAME DIR` puts what is exported on"),
     ):
         done = call(*words)
         assert (done.status, done.out) == (2, "") and done.err.startswith(f"error: {sentence}")

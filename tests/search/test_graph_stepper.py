@@ -76,7 +76,7 @@ def test_equal_to_steps_of_open_hypotheses(
     options: dict[str, Any] = {"beam_size": width, "n_best": min(width, 3), "length_penalty": 0.6}
     recorder = Recorder()
     start = (toy.step, toy.memory(), toy.init_state(toy.memory()), 8, CPU)
-    actual = search(GraphStepper(*start, width=width, record=recorder), limits, **options)
+    actual = search(GraphStepper(TorchStepper(*start), width, recorder), limits, **options)
     require_equal(actual, search(TorchStepper(*start), limits, **options))
     assert (1 if width < 40 else 0) < recorder.recorded < recorder.replayed
 
@@ -89,7 +89,7 @@ def test_constraints_and_penalties(make_toy: Any, width: int) -> None:
     options: dict[str, Any] = {"beam_size": width, "constraints": Constraints(min_length=4, no_repeat_ngram_size=2)}
     if width > 1:
         options["coverage"] = Coverage.before(Penalties(0.2, 0.1), [3] * 5)
-    actual = search(GraphStepper(*start, width=width, record=Recorder()), limits, **options)
+    actual = search(GraphStepper(TorchStepper(*start), width, Recorder()), limits, **options)
     require_equal(actual, search(TorchStepper(*start), limits, **options))
 
 
@@ -98,7 +98,7 @@ def test_scores_that_are_not_finite(make_toy: Any) -> None:
     toy.tables[1] = torch.nan
     start = (toy.step, toy.memory(), toy.init_state(toy.memory()), 3, CPU)
     with pytest.raises(UserError, match="not finite numbers"):
-        search(GraphStepper(*start, width=2, record=Recorder()), [4, 4, 4], beam_size=2)
+        search(GraphStepper(TorchStepper(*start), 2, Recorder()), [4, 4, 4], beam_size=2)
 
 
 def models(decoder: str, attention: str, configure: Callable[..., Config], count: int) -> list[Seq2Seq]:
@@ -125,7 +125,7 @@ def both(
     with torch.no_grad():
         memory = model.to(device).encode(source, mask)
         start = (model.step, memory, model.init_state(memory), len(LENGTHS), device)
-        steppers = (GraphStepper(*start, width=width, **record), TorchStepper(*start))
+        steppers = (GraphStepper(TorchStepper(*start), width, **record), TorchStepper(*start))
         return [search(stepper, LIMITS, beam_size=width, constraints=LONG) for stepper in steppers]
 
 

@@ -35,6 +35,11 @@ def test_the_line_lies_half_as_high_again_above_few_pairs() -> None:
     assert (allowed(sources, targets, longer) >= 9 * longer + 8).all()  # longer than any that was seen
 
 
+def test_what_is_added_is_rounded_up() -> None:
+    # r is 15 / (10 + 10), so that 1.5 * r * 10 = 11.25 tokens are added.
+    assert fit_length_limits(np.full(4, 10), np.full(4, 15)) == (2.25, 12)
+
+
 def test_of_many_pairs_one_in_a_thousand_may_be_longer() -> None:
     sources = np.full(20_000, 10)
     targets = np.full(20_000, 12)

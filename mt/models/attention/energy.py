@@ -79,8 +79,8 @@ class Dot(Energy):
         if query_size != value_size:
             raise UserError(
                 f"dot attention compares decoder states of size {query_size} with encoder states of size {value_size}, "
-                "which must be equal: set decoder.hidden_size to encoder.hidden_size, or choose another energy "
-                "(attention=general)"
+                f"which must be equal: set encoder.hidden_size={query_size} or decoder.hidden_size={value_size}, or "
+                "choose another energy (attention=general)"
             )
         self.size = query_size
 
