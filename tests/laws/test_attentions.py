@@ -136,3 +136,27 @@ def test_half_precision_values_give_half_precision_contexts(attention, case, bat
         looped(attention, memory, batch.queries, case.hard),
     ):
         assert (output.contexts.dtype, output.weights.dtype) == (torch.bfloat16, torch.float32)
+
+
+def test_a_step_that_is_forced_to_what_it_does_anyway_is_the_same(attention, case, batch):
+    """Its state, too, so that later steps go on from there; a position that is forced is all that is attended to."""
+    memory = attention.init_memory(batch.encoded)
+    state = attention.init_state(memory, hard=case.hard)
+    width = memory.mask.shape[1]
+    for query in batch.queries.unbind(1):
+        step = attention.step(query, memory, state, hard=case.hard)
+        weights = AttentionOutput.stack([step], width).weights[:, 0]
+        forced = attention.forced(step, weights, memory, state)
+        close(forced.context, step.context)
+        if step.attended.stops is not None:
+            assert forced.attended.stops.tolist() == step.attended.stops.tolist()
+        # A soft attention over chunks goes on from where it may have stopped, of which the weights do not tell.
+        if case.hard or step.alpha is None or step.alpha.equal(weights):
+            for ours, theirs in zip(forced.state, step.state, strict=True):
+                close(ours.float(), theirs.float())
+        state = step.state
+    first = torch.zeros_like(weights)
+    first[:, 0] = 1.0
+    forced = attention.forced(step, first, memory, state)
+    close(forced.context, batch.values[:, 0])
+    assert AttentionOutput.stack([forced], width).weights[:, 0].equal(first)

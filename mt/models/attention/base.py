@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from mt.models.encoders.base import Encoded
 from mt.models.opt_in import OptIn
-from mt.step import Attended
+from mt.step import SELECTED_NONE, Attended
 
 State = tuple[Tensor, ...]
 """What the next step needs to know of the steps before: batch-first tensors, so that a search can reorder them."""
@@ -43,6 +43,8 @@ class Memory(NamedTuple):
     unknown: Tensor | None = None
     """[B, E], of which E alone has a meaning: how many ids after those of the vocabulary a batch has for words of its
     sources that the vocabulary lacks; None: none."""
+    forced: Tensor | None = None
+    """[B, S] float32: the weights with which a step attends, whatever its query asks for; None: its own."""
 
     def visible(self, steps: Int[Tensor, "B T"]) -> Bool[Tensor, "B _ S"]:
         """Returns the real positions that each of these target steps, counted from 0, may attend to."""
@@ -154,6 +156,24 @@ class Attention(OptIn, nn.Module, ABC):
     @abstractmethod
     def step(self, query: Float[Tensor, "B Q"], memory: Memory, state: State, *, hard: bool = False) -> AttentionStep:
         """Takes one target step. `hard` is legal where `supports_hard`."""
+
+    def forced(self, step: AttentionStep, weights: Float[Tensor, "B S"], memory: Memory, state: State) -> AttentionStep:
+        """Returns a step that attends with these weights in place of its own, as Seq2Seq-Vis lets its users try out
+        (Strobelt et al. 2019); a hard one stops at the last position that has any.
+
+        step: what it would have been. state: before it. Of a memory from which nothing was dropped.
+        """
+        context = memory.contexts(weights[:, None])[:, 0]
+        stops, first, looked_at = (None if part is None else torch.zeros_like(part) for part in step.attended[1:])
+        if stops is not None:
+            positions = torch.arange(weights.shape[1], device=weights.device)
+            stops = torch.where(weights > 0, positions, SELECTED_NONE).amax(1)
+        after = self._state_after(step.state, state, weights)
+        return AttentionStep(context, Attended(weights, stops, first, looked_at), after)
+
+    def _state_after(self, own: State, before: State, weights: Float[Tensor, "B S"]) -> State:
+        """Returns the state after a step that attended with these weights. own: after its own; before: before it."""
+        return own
 
     def forward(self, queries: Float[Tensor, "B T Q"], memory: Memory, *, hard: bool = False) -> AttentionOutput:
         """Takes all target steps. This default is the law itself; an override is only faster."""

@@ -58,3 +58,6 @@ class LocationAware(Attention):
         energy = additive_energy(self.project_query(query)[:, None], memory.keys[0] + located, self.direction)
         weights = masked_softmax(energy, memory.mask[:, None])
         return AttentionStep(memory.contexts(weights)[:, 0], Attended(weights[:, 0]), (weights[:, 0],))
+
+    def _state_after(self, own: State, before: State, weights: Float[Tensor, "B S"]) -> State:
+        return (weights,)

@@ -218,7 +218,10 @@ class Decoder(OptIn, nn.Module, ABC):
 
     def attend(self, query: DecoderQuery, memory: DecoderMemory, *, hard: bool = False) -> AttentionStep:
         """Returns the attention of one step."""
-        step = self.attention.step(query.vector, memory.attention, query.attention_state, hard=hard)
+        state = query.attention_state
+        step = self.attention.step(query.vector, memory.attention, state, hard=hard)
+        if memory.attention.forced is not None:
+            step = self.attention.forced(step, memory.attention.forced, memory.attention, state)
         return self._gated(query, step)
 
     def _gated(self, query: DecoderQuery, step: AttentionStep) -> AttentionStep:
