@@ -77,6 +77,12 @@ def language(name: str | None) -> str:
     return _CODE_OF.get(code[1], code[1])
 
 
+def english_name(code: str) -> str:
+    """Returns what a language is called in English; its code where that is not known here."""
+    names = sorted(_NAMES.get(language(code), "").split(), key=lambda name: len(name) < 5)
+    return next((name.capitalize() for name in names if len(name) > 3), code)
+
+
 def require_language(name: str | None, where: str) -> None:
     """Raises UserError where a name is neither a code nor a known name of a language. where: the option that has it.
 

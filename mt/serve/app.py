@@ -10,7 +10,7 @@ from fastapi.responses import HTMLResponse, JSONResponse, Response
 from mt.common.about import VERSION
 from mt.decoding.translator import Translator
 from mt.errors import UserError
-from mt.serve import own
+from mt.serve import inference, libretranslate, opennmt, own
 from mt.serve.bodies import Key
 from mt.serve.guard import Application, Guard
 from mt.serve.limits import Limits, RequestError
@@ -48,6 +48,9 @@ def build(
     )
     checked = Key(key)
     app.include_router(own.router(runs, checked, limits))
+    app.include_router(libretranslate.router(runs, checked, limits))
+    app.include_router(opennmt.router(runs, checked))
+    app.include_router(inference.router(runs, checked))
 
     _add_pages(app, checked, metrics)
     _answer_errors(app)

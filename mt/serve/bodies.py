@@ -1,22 +1,40 @@
 """The bodies of requests: their types, and one sentence of what is wrong with one."""
 
 import hmac
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from fastapi import Request
-from pydantic import BaseModel
+from pydantic import BaseModel, RootModel
 
-from mt.common.options import Options, parse_json
+from mt.common.options import Options, parse, parse_json
 from mt.errors import UserError
 from mt.serve.limits import RequestError
 
 Model = TypeVar("Model", bound=BaseModel)
+Item = TypeVar("Item")
 
 
-async def parsed(request: Request, model: type[Model]) -> Model:
+class Foreign(BaseModel, frozen=True):
+    """A body of somebody else's protocol, in which fields that are not known here are passed over."""
+
+
+class Many(RootModel[list[Item]], frozen=True):
+    """A list of such bodies."""
+
+
+def parsed_json(body: bytes, model: type[Model]) -> Model:
     """Returns the body of a request, which is to be JSON. Raises RequestError where it is not what a model says."""
     try:
-        return parse_json(await request.body(), model, "the request")
+        return parse_json(body, model, "the request")
+    except UserError as error:
+        raise RequestError(400, str(error)) from None
+
+
+def parsed_plain(plain: Mapping[str, Any], model: type[Model]) -> Model:
+    """Returns the fields of a form, as `parsed_json` does those of JSON."""
+    try:
+        return parse(plain, model, "the request")
     except UserError as error:
         raise RequestError(400, str(error)) from None
 

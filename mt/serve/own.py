@@ -5,7 +5,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 
 from mt.common.about import VERSION
-from mt.serve.bodies import Key, Translate, body_of, parsed
+from mt.serve.bodies import Key, Translate, body_of, parsed_json
 from mt.serve.limits import Limits
 from mt.serve.runs import Runs
 
@@ -25,7 +25,7 @@ def router(runs: Runs, key: Key, limits: Limits) -> APIRouter:
     async def translate(request: Request) -> dict[str, Any]:
         """Translates a text, and says what the attention did."""
         key.check(request)
-        asked = await parsed(request, Translate)
+        asked = parsed_json(await request.body(), Translate)
         run = runs.named(asked.run)
         search = run.search(asked.search, asked.n_best)
         (translations,) = await run.translate([run.require_text(asked.text)], search)
