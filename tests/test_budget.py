@@ -23,7 +23,7 @@ BUDGET = {
     "mt/ops": 1110,
     "mt/plots": 830,
     "mt/search": 2350,
-    "mt/serve": 1500,
+    "mt/serve": 1750,
     "mt/training": 3200,
 }
 FILES = 240
@@ -35,7 +35,7 @@ def test_every_folder_keeps_its_budget_of_lines() -> None:
         inside = path.relative_to(ROOT)
         lines["/".join(inside.parts[:2]) if len(inside.parts) > 2 else "mt"] += len(path.read_text().splitlines())
     assert {folder: count for folder, count in lines.items() if count > BUDGET[folder]} == {}
-    assert sum(BUDGET.values()) <= 36575
+    assert sum(BUDGET.values()) <= 36855
 
 
 def test_the_house_has_no_more_files_than_chapters() -> None:

@@ -1,7 +1,10 @@
 """The ASGI application: routes of several protocols behind one guard."""
 
+import json
+import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from html import escape
 
 from fastapi import FastAPI, HTTPException, Request
 from fastapi.middleware.cors import CORSMiddleware
@@ -10,7 +13,8 @@ from fastapi.responses import HTMLResponse, JSONResponse, Response
 from mt.common.about import VERSION
 from mt.decoding.translator import Translator
 from mt.errors import UserError
-from mt.serve import inference, libretranslate, opennmt, own
+from mt.explorer import page
+from mt.serve import inference, libretranslate, opennmt, own, streams
 from mt.serve.bodies import Key
 from mt.serve.guard import Application, Guard
 from mt.serve.limits import Limits, RequestError
@@ -35,6 +39,7 @@ def build(
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        await runs.warm_up()
         yield
         runs.close()
 
@@ -48,6 +53,7 @@ def build(
     )
     checked = Key(key)
     app.include_router(own.router(runs, checked, limits))
+    app.include_router(streams.router(runs, checked, limits))
     app.include_router(libretranslate.router(runs, checked, limits))
     app.include_router(opennmt.router(runs, checked))
     app.include_router(inference.router(runs, checked))
@@ -66,10 +72,18 @@ def build(
 
 def _add_pages(app: FastAPI, key: Key, metrics: Metrics) -> None:
     """Adds what is neither of one protocol nor of another."""
+    explorer = page("mt", [])
+    # The page says itself which scripts are its own; to stand in no other page is for a header to say.
+    policy = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', explorer)
+    headers = {"content-security-policy": "; ".join([*policy, "frame-ancestors 'none'"])}
 
     @app.get("/", include_in_schema=False)
-    async def page() -> HTMLResponse:
-        return HTMLResponse("<!doctype html><title>mt</title><p>The page comes soon.")
+    async def explore() -> HTMLResponse:
+        return HTMLResponse(explorer, headers=headers)
+
+    @app.get("/docs", include_in_schema=False)
+    async def documentation() -> HTMLResponse:
+        return HTMLResponse(_documentation(app))
 
     @app.get("/health", tags=["LibreTranslate"])
     async def health() -> dict[str, str]:
@@ -81,6 +95,20 @@ def _add_pages(app: FastAPI, key: Key, metrics: Metrics) -> None:
         """Gives the counters for Prometheus."""
         key.check(request)
         return Response(metrics.text(), media_type="text/plain; version=0.0.4")
+
+
+def _documentation(app: FastAPI) -> str:
+    """Returns a page of all routes, which asks for nothing elsewhere, in place of FastAPI's."""
+    parts = []
+    for address, methods in app.openapi()["paths"].items():
+        for method, route in methods.items():
+            parts.append(f"<h2><code>{method.upper()} {escape(address)}</code></h2><p>{escape(route['description'])}")
+            if "requestBody" in route:
+                schema = route["requestBody"]["content"]["application/json"]["schema"]
+                parts.append(f"<pre>{escape(json.dumps(schema, indent=2, ensure_ascii=False))}</pre>")
+    more = 'For programs: <a href="openapi.json">openapi.json</a>. Streams: WebSocket at <code>/api/stream</code>.'
+    head = '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>mt: routes</title></head>'
+    return f"{head}<body><h1>Routes</h1><p>{more}</p>{''.join(parts)}</body></html>"
 
 
 def _answer_errors(app: FastAPI) -> None:

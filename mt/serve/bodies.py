@@ -64,8 +64,10 @@ class Key:
         if self._key is None:
             return
         scheme, _, token = (request.headers.get("authorization", "") if request else "").partition(" ")
-        shown = stated if stated is not None else token if scheme.lower() == "bearer" else ""
-        if not hmac.compare_digest(shown.encode("utf-8", "surrogatepass"), self._key):
+        shown = token.encode("latin-1") if scheme.lower() == "bearer" else b""  # the bytes of the header
+        if stated is not None:
+            shown = stated.encode("utf-8", "surrogatepass")
+        if not hmac.compare_digest(shown, self._key):
             raise RequestError(
                 status,
                 "this server asks for a key: send it as Authorization: Bearer KEY",

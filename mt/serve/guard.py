@@ -33,6 +33,10 @@ _HEADERS = {
 """The headers of answers that do not have them themselves."""
 
 
+_PASSED_OVER = 16
+"""How many times as much as is allowed is read of a body, and thrown away, before it is refused."""
+
+
 class Guard:
     """An application behind its bounds."""
 
@@ -58,7 +62,12 @@ class Guard:
             await receive()
             await send({"type": "websocket.close", "code": 1008, "reason": str(refusal)[:120]})
         else:
-            await self._app(scope, receive, send)
+            try:
+                await self._app(scope, receive, send)
+            except Exception as error:
+                if scope["type"] == "lifespan":
+                    raise
+                log_fault(error)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         begin = time.monotonic()
@@ -81,7 +90,8 @@ class Guard:
         seconds = time.monotonic() - begin
         route = getattr(scope.get("route"), "path", "none")
         self._metrics.seconds.labels(route, str(answer.status)).observe(seconds)
-        LOG.info("%s %s %d %.0f ms", scope["method"] if route != "none" else "-", route, answer.status, 1000 * seconds)
+        method = scope["method"] if scope["method"] in ("GET", "HEAD", "POST", "OPTIONS") else "-"
+        LOG.info("%s %s %d %.0f ms", method, route, answer.status, 1000 * seconds)
 
     def _refused(self, scope: Scope) -> RequestError | None:
         """Returns why a request is refused before it is read; None where it is not."""
@@ -95,27 +105,25 @@ class Guard:
         return RequestError(403, "pages of other origins may not ask this server: start it with --origin for yours")
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes:
-        """Returns the body of a request. Raises RequestError where it is too large."""
+        """Returns the body of a request. Raises RequestError where it is too large, which a client reads when it has
+        sent all; it may send some times too much."""
         most = self._limits.body
-        too_large = RequestError(
-            413, f"the request has more than the {most} bytes that this server takes", {"Connection": "close"}
-        )
-        declared = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
-        if int(declared) > most:
-            raise too_large
+        declared = next((int(value) for name, value in scope["headers"] if name == b"content-length"), 0)
         parts = []
         size = 0
-        while True:
+        more = declared <= _PASSED_OVER * most
+        while more and size <= _PASSED_OVER * most:
             message = await receive()
             if message["type"] == "http.disconnect":
                 raise _GoneError
-            part = message.get("body", b"")
-            size += len(part)
-            if size > most:
-                raise too_large
-            parts.append(part)
-            if not message.get("more_body"):
-                return b"".join(parts)
+            size += len(message.get("body", b""))
+            if max(size, declared) <= most:
+                parts.append(message.get("body", b""))
+            more = message.get("more_body", False)
+        if max(size, declared) > most:
+            sentence = f"the request has more than the {most} bytes that this server takes: send less at once"
+            raise RequestError(413, sentence, {"Connection": "close"})
+        return b"".join(parts)
 
 
 class _GoneError(Exception):

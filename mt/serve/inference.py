@@ -12,10 +12,11 @@ from fastapi import APIRouter, Request
 from pydantic import Field
 
 from mt.common.about import VERSION
+from mt.errors import shown
 from mt.metrics.alignment import to_pharaoh
 from mt.serve.bodies import Foreign, Key, body_of, parsed_json
 from mt.serve.limits import RequestError
-from mt.serve.runs import Runs
+from mt.serve.runs import Runs, ServedRun
 
 OUTPUTS = {"translation": "BYTES", "score": "FP32", "alignment": "BYTES"}
 _MOST = 1 << 40
@@ -83,22 +84,27 @@ def router(runs: Runs, key: Key) -> APIRouter:
         key.check(request)
         run = runs.named(name)
         asked = parsed_json(await request.body(), InferenceRequest)
-        texts = [run.require_text(text) for text in _texts(asked)]
-        wanted = list(OUTPUTS) if asked.outputs is None else [output.name for output in asked.outputs]
-        if unknown := [one for one in wanted if one not in OUTPUTS]:
-            raise RequestError(400, f"there is no output {unknown[0][:80]}: choose of {', '.join(OUTPUTS)}")
-        best = [hypotheses[0] for hypotheses in await run.translate(texts, run.search())]
-        data = {
-            "translation": [one.text for one in best],
-            "score": [one.score for one in best],
-            "alignment": [to_pharaoh(one.links) for one in best],
-        }
-        shape = asked.inputs[0].shape
-        outputs = [{"name": one, "shape": shape, "datatype": OUTPUTS[one], "data": data[one]} for one in wanted]
-        answer = {"model_name": run.name, "outputs": outputs}
-        return answer if asked.id is None else answer | {"id": asked.id}
+        return await _inferred(run, asked)
 
     return routes
+
+
+async def _inferred(run: ServedRun, asked: InferenceRequest) -> dict[str, Any]:
+    """Returns the answer to a request. Raises RequestError where it asks for what there is not."""
+    texts = [run.require_text(text) for text in _texts(asked)]
+    wanted = list(OUTPUTS) if asked.outputs is None else [output.name for output in asked.outputs]
+    if unknown := [one for one in wanted if one not in OUTPUTS]:
+        raise RequestError(400, f"there is no output {shown(unknown[0])}: choose of {', '.join(OUTPUTS)}")
+    best = [hypotheses[0] for hypotheses in await run.translate(texts, run.search())]
+    data = {
+        "translation": [one.text for one in best],
+        "score": [one.score for one in best],
+        "alignment": [to_pharaoh(one.links) for one in best],
+    }
+    shape = asked.inputs[0].shape
+    outputs = [{"name": one, "shape": shape, "datatype": OUTPUTS[one], "data": data[one]} for one in wanted]
+    answer = {"model_name": run.name, "outputs": outputs}
+    return answer if asked.id is None else answer | {"id": asked.id}
 
 
 def _texts(asked: InferenceRequest) -> list[str]:

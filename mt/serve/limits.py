@@ -27,6 +27,8 @@ class Limits(Options):
     """Most texts of a request."""
     beam_size: int = Field(50, ge=1, le=1000)
     """Widest beam, and most samples, that a request may ask for."""
+    streams: int = Field(64, ge=1, le=1 << 16)
+    """Most streams of a run at once."""
     connections: int = Field(512, ge=1, le=1 << 16)
     """Most connections at once, those that do nothing counted."""
     patience: float = Field(10.0, gt=0, le=3600)

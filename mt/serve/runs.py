@@ -1,6 +1,7 @@
 """The runs that are served: each with its translator, its thread, and the work that requests ask of it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,7 +11,7 @@ from mt.decoding.translation import Translation
 from mt.decoding.translator import Translator
 from mt.errors import UserError, shown
 from mt.search.config import SearchConfig, n_best_search, online_search, revised_search, width
-from mt.serve.limits import Limits, RequestError
+from mt.serve.limits import Limits, RequestError, full
 from mt.serve.metrics import Metrics
 from mt.serve.worker import Worker
 
@@ -41,6 +42,8 @@ class ServedRun:
         self.limits = limits
         self.worker = Worker(name, limits, metrics.batch_size.labels(name))
         self._metrics = metrics
+        self._streams = 0
+        metrics.streams.labels(name).set_function(lambda: self._streams)
         metrics.waiting.labels(name).set_function(lambda: self.worker.waiting)
 
     @property
@@ -81,6 +84,10 @@ class ServedRun:
                 422,
                 f"the run {self.name} reads {self.kind}, and no texts: send the bytes of a file, or name another run",
             )
+        return self.require_target(text)
+
+    def require_target(self, text: str) -> str:
+        """Returns a text. Raises RequestError where it is too long."""
         if len(text) > self.limits.characters:
             raise RequestError(
                 422,
@@ -103,9 +110,25 @@ class ServedRun:
                 "once: send several requests",
             )
         translations: list[list[Translation]] = await self.worker.do(Translating(self.translator, search), *sources)
-        self._metrics.source_tokens.labels(self.name).inc(sum(len(best[0].source_tokens) for best in translations))
-        self._metrics.target_tokens.labels(self.name).inc(sum(len(best[0].tokens) for best in translations))
+        for best, *_ in translations:
+            self.count(len(best.source_tokens), len(best.tokens))
         return translations
+
+    def count(self, source_tokens: int, target_tokens: int) -> None:
+        """Counts what was translated."""
+        self._metrics.source_tokens.labels(self.name).inc(source_tokens)
+        self._metrics.target_tokens.labels(self.name).inc(target_tokens)
+
+    @contextmanager
+    def stream_open(self) -> Iterator[None]:
+        """Counts a stream while a context lasts. Raises RequestError where there are too many."""
+        if self._streams >= self.limits.streams:
+            raise full(f"{self._streams} streams of this run are open")
+        self._streams += 1
+        try:
+            yield
+        finally:
+            self._streams -= 1
 
     def description(self) -> dict[str, Any]:
         """Returns what a client may want to know of the run, in plain JSON."""
@@ -140,6 +163,12 @@ class Runs:
         if name not in self._by_name:
             raise RequestError(404, f"there is no run {shown(name)} here: choose of {', '.join(self._by_name)}")
         return self._by_name[name]
+
+    async def warm_up(self) -> None:
+        """Translates a word with each run, since a first translation compiles and allocates."""
+        for run in self.all:
+            if run.translator.field.written:
+                await run.translate(["a"], run.search())
 
     def close(self) -> None:
         """Ends the threads when they have done what waits."""

@@ -22,12 +22,16 @@ HEAD = 1 << 14
 FRAME = 1 << 16
 """Most bytes of a message of a stream."""
 
+_LINGER = 0.5
+"""Seconds that a client has to read that it is refused."""
+
 
 class Punctual(H11Protocol):
     """A connection that answers what is no HTTP, what is late, and what is too much with a sentence, and closes."""
 
     limits: ClassVar[Limits] = Limits()
     _timer: asyncio.TimerHandle | None = None
+    _refused: bool = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -37,8 +41,9 @@ class Punctual(H11Protocol):
             self._watch()
 
     def data_received(self, data: bytes) -> None:
-        super().data_received(data)
-        self._watch()
+        if not self._refused:
+            super().data_received(data)
+            self._watch()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._unwatch()
@@ -61,15 +66,20 @@ class Punctual(H11Protocol):
             self._timer = None
 
     def _refuse(self, status: int, sentence: str, *headers: tuple[bytes, bytes]) -> None:
-        if self.transport.is_closing():
+        if self._refused or self.transport.is_closing():
             return
+        self._refused = True
+        self._unwatch()
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             body = json.dumps({"error": sentence}).encode()
             length = (b"content-length", str(len(body)).encode())
             head = [(b"content-type", b"application/json"), length, (b"connection", b"close"), *headers]
             for event in (h11.Response(status_code=status, headers=head), h11.Data(data=body), h11.EndOfMessage()):
                 self.transport.write(self.conn.send(event) or b"")
-        self.transport.close()
+            if self.transport.can_write_eof():
+                self.transport.write_eof()
+        # Closed at once, what the client is still sending would end the connection before it has read the answer.
+        self.loop.call_later(_LINGER, self.transport.close)
 
 
 def listen(host: str, port: int) -> socket.socket:

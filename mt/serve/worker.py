@@ -23,7 +23,8 @@ class Work(Protocol):
         done."""
 
     def do(self, items: Sequence[Any]) -> Sequence[Any]:
-        """Returns the result of each item. Raises UserError where one of them cannot be done."""
+        """Returns the result of each item, or the error that is its result. Raises UserError where one of them cannot
+        be done: then they are done again in halves."""
 
 
 @dataclass(eq=False)
@@ -154,7 +155,10 @@ def _finish(jobs: Sequence[_Job]) -> None:
         _finish(jobs[half:])
         return
     for job, result in zip(jobs, results, strict=True):
-        job.result.set_result(result)
+        if isinstance(result, Exception):
+            job.result.set_exception(result)
+        else:
+            job.result.set_result(result)
 
 
 def _late(limits: Limits) -> RequestError:

@@ -1,9 +1,48 @@
 """Our own routes."""
 
+import base64
 import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+import torch
 
 from mt import Translator
+from mt.common.options import parse
+from mt.config import Config
+from mt.decoding.runs import torch_translator
+from mt.metrics.alignment import to_pharaoh
+from mt.models.seq2seq import Seq2Seq
 from tests.serve.clients import Client
+
+SOUND = {
+    "dataset": {
+        "name": "sounds",
+        "source": "sound",
+        "target": "de",
+        "folder": ".",
+        "field": {"name": "audio", "rate": 8000},
+    },
+    "frontend": {"name": "logmel", "bands": 12, "channels": 4, "causal": True},
+    "embedding": {"embedding_dim": 8},
+    "encoder": {"name": "lstm", "hidden_size": 8},
+    "decoder": {"name": "luong", "hidden_size": 8, "readout_size": 8, "init_hidden": "zeros"},
+    "attention": {"name": "mocha", "chunk_size": 2},
+    "search": {"name": "online", "max_length": 5},
+    "device": "cpu",
+}
+
+
+@pytest.fixture(scope="module")
+def sounds(translator: Translator) -> Translator:
+    """A model of sound that has learnt nothing."""
+    torch.manual_seed(1)
+    config = parse(SOUND, Config)
+    tokenizers = translator.tokenizers
+    model = Seq2Seq(config, len(tokenizers.source), len(tokenizers.target))
+    return torch_translator(model.eval(), tokenizers, config)
 
 
 def test_a_translation_is_that_of_the_translator(client: Client, translator: Translator):
@@ -23,7 +62,7 @@ def test_the_runs_say_what_they_are(client: Client):
 def test_what_is_wrong_with_a_request_is_one_sentence(client: Client):
     cases = {
         b'{"text": 1}': (400, "the request: text=1 is not possible: input should be a valid string"),
-        b'{"txet": "a"}': (400, "the request: text is missing: give it a value"),
+        b'{"txet": "a"}': (400, "the request: unknown option txet: did you mean text?"),
         b'{"text": "a", "n_bets": 1}': (400, "the request: unknown option n_bets: did you mean n_best?"),
         b'{"text": "a", "search": {"beam": 2}}': (422, "unknown option search.beam: did you mean beam_size?"),
         b'{"text": "a", "search": {"beam_size": 51}}': (422, "51 hypotheses of a text are more than this server's 50"),
@@ -37,3 +76,45 @@ def test_what_is_wrong_with_a_request_is_one_sentence(client: Client):
         answer = client.ask("POST", "/api/translate", body)
         assert answer.status == status, body[:80]
         assert answer.json["error"].startswith(sentence), answer.json
+
+
+def test_a_record_says_what_the_attention_did(client: Client, translator: Translator):
+    answer = client.post("/api/translate", {"text": "two big cats", "top": 4, "n_best": 2}).json
+    best, second = answer["translations"]
+    expected, _ = translator.n_best("two big cats", 2)
+    assert best["ids"] == list(expected.ids)
+    assert best["links"] == to_pharaoh(expected.links)
+    assert [len(step) for step in best["top"]] == [4] * len(expected.tokens)
+    # The first of the search's own tokens are the most probable ones here, each with its number.
+    assert [step[0][2] for step in best["top"]] == best["ids"]
+    assert "top" not in second
+
+
+def test_links_of_a_given_translation_are_scored_against_gold(client: Client, translator: Translator):
+    target = translator.translate("two big cats").text
+    body = {"text": "two big cats", "target": target, "gold": "0-0 1-1 2-2"}
+    answer = client.post("/api/align", body)
+    aligned = translator.align("two big cats", target)
+    assert answer.json["translation"]["links"] == to_pharaoh(aligned.links)
+    assert answer.json["aer"] == (0.0 if aligned.links == {(0, 0), (1, 1), (2, 2)} else answer.json["aer"])
+    assert client.post("/api/align", body | {"gold": "0-"}).status == 422
+
+
+def test_no_file_of_the_machine_is_read_for_a_client(serving, sounds: Translator, tmp_path: Path):
+    """A path is a source of the Python API, and is none here; a file comes as its bytes."""
+    path = tmp_path / "sound.wav"
+    soundfile.write(path, np.zeros(16_000, np.int16), sounds.config.dataset.field.rate)
+    with serving({"sounds": sounds}) as client:
+        for route, body in (
+            ("/api/translate", {"text": str(path)}),
+            ("/translate", {"q": str(path), "source": "x", "target": sounds.config.dataset.target}),
+            ("/translator/translate", [{"src": str(path)}]),
+        ):
+            assert client.post(route, body).status in (400, 422), route
+        audio = base64.b64encode(path.read_bytes()).decode()
+        answer = client.post("/api/translate", {"audio": audio})
+        assert answer.status == 200, answer.body
+        assert answer.json["translations"][0]["text"] == sounds.translate(path).text
+        assert client.post("/api/translate", {"image": audio}).status == 422
+        assert client.post("/api/translate", {"audio": "?"}).status == 400
+        assert client.post("/api/translate", {"audio": base64.b64encode(b"RIFF").decode()}).status == 422

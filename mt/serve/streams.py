@@ -1,0 +1,223 @@
+"""Streams over WebSocket: words or samples in, and each word of the translation as soon as it is certain.
+
+Beside it the same by re-translation: each time anything arrives, all that has come is translated anew, and what had
+been shown may change. Its erasure says how much did (Arivazhagan et al. 2020, "Re-translation versus streaming for
+simultaneous translation", section 3.3).
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import Any
+
+import numpy as np
+from fastapi import APIRouter, WebSocket, WebSocketDisconnect
+
+from mt.common.options import Options
+from mt.data.fields import AudioField
+from mt.decoding.streaming import Session, finish, read
+from mt.errors import UserError
+from mt.search.config import SearchConfig, online_search, revised_search
+from mt.serve.bodies import Key, parsed_json
+from mt.serve.guard import log_fault
+from mt.serve.limits import Limits, RequestError
+from mt.serve.runs import Runs, ServedRun, Translating
+
+
+class Hello(Options):
+    """The first message of a client."""
+
+    run: str | None = None
+    key: str | None = None
+    search: dict[str, Any] | None = None
+    retranslate: bool = False
+    words: str | None = None
+    """What has come already."""
+
+
+class Part(Options):
+    """A further message."""
+
+    words: str = ""
+    end: bool = False
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Sessions of one search read what has come, or end."""
+
+    search: SearchConfig
+    ends: bool
+
+    def size(self, item: tuple[Session, Any]) -> int:
+        """Returns how many parts there are to read."""
+        return len(item[1])
+
+    def do(self, items: Sequence[tuple[Session, Any]]) -> Sequence[list[str] | Exception]:
+        """Returns the words that are certain. A session that fails is not read again, and fails those beside it."""
+        try:
+            if self.ends:
+                return finish([session for session, _ in items])
+            return read([session for session, _ in items], [part for _, part in items])
+        except Exception as error:
+            return [error for _ in items]
+
+
+class Stream:
+    """A source that arrives, translated so that nothing that was written changes."""
+
+    def __init__(self, run: ServedRun, changes: dict[str, Any] | None) -> None:
+        usual = online_search(run.translator.config.search)
+        self._run = run
+        self._search = revised_search(usual, changes) if changes else usual
+        self._session = run.translator.stream(self._search)
+
+    async def read(self, part: str | np.ndarray) -> dict[str, Any]:
+        """Reads what has come."""
+        return self._answer(await self._do(part, ends=False))
+
+    async def end(self) -> dict[str, Any]:
+        """Ends the source; the next part begins another."""
+        answer = self._answer(await self._do("", ends=True))
+        answer |= {"done": True, "text": self._session.text} | ({"cut": True} if self._session.cut else {})
+        self._session = self._run.translator.stream(self._search)
+        return answer
+
+    async def _do(self, part: str | np.ndarray, *, ends: bool) -> list[str]:
+        (written,) = await self._run.worker.do(Reading(self._search, ends), (self._session, part))
+        return written
+
+    def _answer(self, written: list[str]) -> dict[str, Any]:
+        session = self._session
+        state = {"words": session.words, "delays": session.delays, "changed": 0}
+        return {"read": session.source_read, "written": written, **state}
+
+
+class Retranslation:
+    """A text that arrives, of which all that has come is translated anew each time."""
+
+    def __init__(self, run: ServedRun, changes: dict[str, Any] | None) -> None:
+        self._run = run
+        self._work = Translating(run.translator, run.search(changes))
+        self._source: list[str] = []
+        self._shown: list[str] = []
+        self._erased = 0
+
+    async def read(self, part: str | np.ndarray) -> dict[str, Any]:
+        """Reads what has come. Raises RequestError where it is no text."""
+        if not isinstance(part, str):
+            raise RequestError(422, "re-translation is of words that arrive: leave retranslate out for a sound")
+        self._source += part.split()
+        ((best, *_),) = await self._run.worker.do(self._work, self._run.require_text(" ".join(self._source)))
+        words = best.text.split()
+        same = takewhile(lambda pair: pair[0] == pair[1], zip(self._shown, words, strict=False))
+        self._erased += len(self._shown) - len([*same])
+        self._shown = words
+        return {
+            "read": len(self._source),
+            "text": best.text,
+            "words": [*words],
+            "changed": self._erased,
+            "erasure": self._erased / max(len(words), 1),
+        }
+
+    async def end(self) -> dict[str, Any]:
+        """Ends the text; the next words begin another."""
+        answer = await self.read("")
+        self._source.clear()
+        self._shown.clear()
+        self._erased = 0
+        return answer | {"done": True}
+
+
+def router(runs: Runs, key: Key, limits: Limits) -> APIRouter:
+    """Returns the route /api/stream."""
+    routes = APIRouter(prefix="/api")
+
+    @routes.websocket("/stream")
+    async def stream(socket: WebSocket) -> None:
+        await socket.accept()
+        try:
+            await _converse(socket, runs, key, limits)
+        except _LeftError:
+            return
+        except UserError as error:
+            status = error.status if isinstance(error, RequestError) else 422
+            await _close(socket, {413: 1009, 503: 1013}.get(status, 1008), str(error))
+        except TimeoutError:
+            await _close(socket, 1008, "nothing came for too long: begin again")
+        except Exception as error:
+            log_fault(error)
+            await _close(socket, 1011, "the server failed at this stream, which is a fault of its own")
+
+    return routes
+
+
+class _LeftError(Exception):
+    """The client has closed the stream."""
+
+
+async def _send(socket: WebSocket, plain: Mapping[str, Any], seconds: float) -> None:
+    """Sends a message. Raises _LeftError where the client is gone, or does not take it in time."""
+    try:
+        async with asyncio.timeout(seconds):
+            await socket.send_json(plain)
+    except (RuntimeError, OSError, WebSocketDisconnect):
+        raise _LeftError from None
+
+
+async def _close(socket: WebSocket, code: int, sentence: str) -> None:
+    with contextlib.suppress(_LeftError, RuntimeError):
+        await _send(socket, {"error": sentence}, 1.0)
+        await socket.close(code)
+
+
+async def _converse(socket: WebSocket, runs: Runs, key: Key, limits: Limits) -> None:
+    """Answers a client's messages until it leaves."""
+    first = await _received(socket, limits.patience)
+    if not isinstance(first, str):
+        raise RequestError(400, 'the first message is to say what is asked, as {"run": "NAME"}')
+    hello = parsed_json(first.encode(), Hello)
+    key.check(None, hello.key or "")
+    run = runs.named(hello.run)
+    with run.stream_open():
+        source = (Retranslation if hello.retranslate else Stream)(run, hello.search)
+        size = 0
+        message: str | bytes = Part(words=hello.words or "").model_dump_json()
+        while True:
+            part, ends = _part(message, run)
+            size = 0 if ends else size + len(part)
+            if isinstance(part, str) and size > limits.characters:
+                raise RequestError(413, f"a source has more than {limits.characters} characters: end it before")
+            if len(part):
+                await _send(socket, await source.read(part), limits.patience)
+            if ends:
+                await _send(socket, await source.end(), limits.patience)
+            message = await _received(socket, limits.idle)
+
+
+async def _received(socket: WebSocket, seconds: float) -> str | bytes:
+    async with asyncio.timeout(seconds):
+        message = await socket.receive()
+    if message["type"] == "websocket.disconnect":
+        raise _LeftError
+    text = message.get("text")
+    return message.get("bytes") or b"" if text is None else text
+
+
+def _part(message: str | bytes, run: ServedRun) -> tuple[str | np.ndarray, bool]:
+    """Returns what has come of a source, and whether that ends. Raises RequestError where a run reads something
+    else."""
+    field = run.translator.field
+    if isinstance(message, bytes):
+        if not isinstance(field, AudioField):
+            raise RequestError(422, f"the run {run.name} reads {run.kind}, and no samples: send words")
+        if len(message) % 2:
+            raise RequestError(400, "a message has half a sample: send whole ones, of 16 bits each")
+        return np.frombuffer(message, "<i2").astype(np.int16), False
+    part = parsed_json(message.encode("utf-8", "surrogatepass"), Part)
+    if part.words and not field.written:
+        raise RequestError(422, f"the run {run.name} reads {run.kind}, and no words: send samples")
+    return part.words, part.end

@@ -1,0 +1,157 @@
+"""What all routes have in common: pages, the key, origins and hosts, bounds, headers, counters, the log."""
+
+import base64
+import json
+import logging
+import re
+import socket
+import time
+
+import pytest
+
+from mt import Translator
+from mt.serve.limits import Limits
+from tests.serve.clients import Client
+
+
+def test_every_answer_has_the_headers_that_keep_a_browser_safe(client: Client):
+    for path in ("/", "/docs", "/health", "/api/runs", "/nowhere", "/metrics"):
+        headers = client.get(path).headers
+        assert headers["x-content-type-options"] == "nosniff", path
+        assert headers["cache-control"] == "no-store"
+        assert "default-src 'none'" in headers["content-security-policy"]
+        assert "frame-ancestors 'none'" in headers["content-security-policy"]
+        assert "access-control-allow-origin" not in headers
+        assert "server" not in headers
+
+
+def test_pages_ask_for_nothing_elsewhere(client: Client):
+    for path in ("/", "/docs"):
+        answer = client.get(path)
+        assert answer.status == 200
+        assert answer.headers["content-type"] == "text/html; charset=utf-8"
+        assert re.findall(rb"(?:src|href)=[\"']?(?:https?:)?//", answer.body) == []
+
+
+def test_the_documentation_names_every_route(client: Client):
+    paths = client.get("/openapi.json").json["paths"]
+    assert {"/translate", "/translator/translate", "/v2/models/{name}/infer", "/api/translate", "/metrics"} <= set(
+        paths
+    )
+    page = client.get("/docs").body.decode()
+    for path in paths:
+        assert f" {path}</code>" in page
+
+
+def test_an_address_and_a_method_that_there_are_not(client: Client):
+    for answer, status in ((client.get("/nowhere"), 404), (client.get("/translate"), 405)):
+        assert answer.status == status
+        assert answer.json["error"].endswith(": see /docs")
+
+
+def test_a_body_is_bounded_whether_it_says_its_length_or_not(serving, translator: Translator):
+    with serving({"tiny": translator}, Limits(body=2048)) as client:
+        body = json.dumps({"text": "a" * 3000}).encode()
+        assert client.ask("POST", "/api/translate", body).status == 413
+        chunked = b"POST /translate HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+        assert client.ask("POST", "/translate", 20_000 * b"a").status == 413
+        assert b" 413 " in raw(
+            client, chunked + b"800\r\n" + b"a" * 2048 + b"\r\n800\r\n" + b"a" * 2048 + b"\r\n0\r\n\r\n"
+        )
+        assert client.post("/api/translate", {"text": "two"}).status == 200
+
+
+def raw(client: Client, data: bytes, seconds: float = 10.0) -> bytes:
+    """Sends bytes, and returns what comes until the server closes."""
+    with socket.create_connection(("127.0.0.1", client.port), timeout=seconds) as connection:
+        connection.sendall(data)
+        answer = b""
+        while part := connection.recv(1 << 16):
+            answer += part
+        return answer
+
+
+def test_what_is_slow_or_no_http_is_answered_and_closed(serving, translator: Translator):
+    with serving({"tiny": translator}, Limits(patience=0.3)) as client:
+        assert b" 408 " in raw(client, b"GET /health HTTP/1.1\r\nHost: local")
+        assert b" 408 " in raw(client, b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{")
+        assert b" 408 " in raw(client, b"")
+        for strange in (b"\x16\x03\x01\x02\x00\x01", b"GET / HTTP/9\r\n\r\n", b"x" * 100_000):
+            answer = raw(client, strange)
+            assert b" 400 " in answer
+            assert json.loads(answer.partition(b"\r\n\r\n")[2])["error"].startswith("this is no request")
+
+
+def test_too_many_connections_are_told_so(serving, translator: Translator):
+    with serving({"tiny": translator}, Limits(connections=2)) as client:
+        with socket.create_connection(("127.0.0.1", client.port)), socket.create_connection(("127.0.0.1", client.port)):
+            time.sleep(0.1)
+            answer = raw(client, b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert b" 503 " in answer
+        assert b"retry-after: 1" in answer
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status"),
+    [
+        ("/api/translate", {"text": "two"}, 401),
+        ("/translator/translate", [{"src": "two"}], 401),
+        ("/v2/models/tiny/infer", {"inputs": []}, 401),
+        ("/translate", {"q": "two", "source": "en", "target": "de"}, 403),
+    ],
+)
+def test_a_key_is_asked_for(serving, translator: Translator, path: str, body, status: int):
+    with serving({"tiny": translator}, key="sésame") as client:
+        key = {"authorization": "Bearer sésame".encode()}
+        assert client.post(path, body).status == status
+        assert client.post(path, body, {"authorization": "Bearer other"}).status == status
+        assert client.post(path, body, key).status in (200, 400)  # type: ignore[arg-type]
+        assert client.get("/metrics").status == 401
+        assert client.get("/health").status == 200
+        if path == "/translate":
+            assert client.post(path, body | {"api_key": "sésame"}).status == 200
+            assert client.post(path, body | {"api_key": "sesame"}).status == 403
+
+
+def test_pages_of_other_origins_are_refused_unless_named(serving, translator: Translator):
+    with serving({"tiny": translator}, origins=["https://friend.example"]) as client:
+        for origin, status in (
+            ("https://evil.example", 403),
+            ("null", 403),
+            (f"http://localhost:{client.port}", 200),
+            ("https://friend.example", 200),
+        ):
+            answer = client.post("/api/translate", {"text": "two"}, {"origin": origin})
+            assert answer.status == status, origin
+            allowed = answer.headers.get("access-control-allow-origin")
+            assert allowed == ("https://friend.example" if "friend" in origin else None)
+
+
+def test_a_server_of_this_machine_answers_to_its_names_alone(client: Client):
+    """A page elsewhere, whose name was made to point here, is of its own origin."""
+    assert client.get("/health", {"host": f"evil.example:{client.port}"}).status == 403
+    for host in (f"localhost:{client.port}", "127.0.0.1", "[::1]:80"):
+        assert client.get("/health", {"host": host}).status == 200
+
+
+def test_no_text_is_logged_or_counted(client: Client, caplog: pytest.LogCaptureFixture):
+    secret = "sEcReT"
+    with caplog.at_level(logging.DEBUG, logger="mt.serve"):
+        client.post("/api/translate", {"text": secret, "search": {secret: 1}})
+        client.post("/translate", {"q": secret, "source": secret, "target": "de"})
+        client.post("/translate", {"q": secret, "source": "en", "target": "de"})
+        client.post("/v2/models/tiny/infer", {"inputs": [{"name": secret}]})
+        client.get(f"/{secret}?q={secret}")
+        client.ask("POST", f"/v2/models/{secret}/infer", base64.b64encode(secret.encode()))
+        client.ask(secret.upper(), "/translate")
+        until = time.monotonic() + 5
+        while len(caplog.records) < 7 and time.monotonic() < until:  # a line comes after its answer
+            time.sleep(0.01)
+    lines = [record.getMessage() for record in caplog.records]
+    assert len(lines) == 7
+    assert secret.lower() not in " ".join(lines).lower()
+    assert any(re.fullmatch(r"POST /v2/models/\{name\}/infer 404 \d+ ms", line) for line in lines)
+    metrics = client.get("/metrics").body.decode()
+    assert secret.lower() not in metrics.lower()
+    assert re.search(r'mt_request_seconds_count\{route="/translate",status="200"\} [1-9]', metrics)
+    assert re.search(r'mt_target_tokens_total\{run="tiny"\} [1-9]', metrics)

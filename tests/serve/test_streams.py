@@ -1,0 +1,126 @@
+"""Streams over WebSocket, by another implementation's client."""
+
+import contextlib
+import json
+from collections.abc import Iterator
+
+import pytest
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import ClientConnection, connect
+
+from mt import Translator
+from mt.serve.limits import Limits
+from tests.serve.clients import Client
+
+TEXT = "the big cats find two streets"
+
+
+@pytest.fixture(scope="module")
+def streaming(serving, hard: Translator, translator: Translator) -> Iterator[Client]:
+    with serving({"hard": hard, "soft": translator}, Limits(streams=3, characters=200)) as client:
+        yield client
+
+
+@contextlib.contextmanager
+def opened(client: Client, hello: object = {}) -> Iterator[ClientConnection]:
+    with connect(f"ws://127.0.0.1:{client.port}/api/stream") as connection:
+        connection.send(json.dumps(hello))
+        yield connection
+
+
+def asked(connection: ClientConnection, message: object) -> dict:
+    connection.send(json.dumps(message))
+    return json.loads(connection.recv(timeout=20))
+
+
+def test_words_are_those_of_a_session_and_never_change(streaming: Client, hard: Translator):
+    session = hard.stream()
+    with opened(streaming) as connection:
+        shown: list[str] = []
+        for word in TEXT.split():
+            answer = asked(connection, {"words": word})
+            assert answer["written"] == session.read(word)
+            assert answer["words"][: len(shown)] == shown
+            shown = answer["words"]
+            assert (answer["read"], answer["changed"]) == (session.source_read, 0)
+        session.finish()
+        answer = asked(connection, {"end": True})
+        assert answer["done"]
+        assert (answer["text"], answer["delays"]) == (session.text, session.delays)
+        # The next words begin another source, several at once.
+        assert asked(connection, {"words": "two cats"})["read"] == 2
+
+
+def test_several_streams_at_once_do_not_know_of_one_another(streaming: Client, hard: Translator):
+    sources = [TEXT, "two dogs leave houses", "three green birds see bridges"]
+    with contextlib.ExitStack() as stack:
+        connections = [stack.enter_context(opened(streaming)) for _ in sources]
+        for connection, text in zip(connections, sources, strict=True):
+            connection.send(json.dumps({"words": text, "end": True}))
+        for connection, text in zip(connections, sources, strict=True):
+            session = hard.stream()
+            session.read(text)
+            session.finish()
+            connection.recv(timeout=20)
+            assert json.loads(connection.recv(timeout=20))["text"] == session.text
+
+
+def test_re_translation_says_how_much_it_took_back(streaming: Client, translator: Translator):
+    shown: list[str] = []
+    erased = 0
+    with opened(streaming, {"run": "soft", "retranslate": True}) as connection:
+        words = TEXT.split()
+        for count in range(1, len(words) + 1):
+            answer = asked(connection, {"words": words[count - 1]})
+            now = translator.translate(" ".join(words[:count])).text.split()
+            kept = max(length for length in range(len(shown) + 1) if shown[:length] == now[:length])
+            erased += len(shown) - kept
+            shown = now
+            assert (answer["words"], answer["changed"]) == (shown, erased)
+        answer = asked(connection, {"end": True})
+        assert answer["done"]
+        assert answer["erasure"] == erased / len(shown)
+
+
+@pytest.mark.parametrize(
+    ("hello", "message", "code", "sentence"),
+    [
+        ({"run": "other"}, {}, 1008, "there is no run other here: choose of hard, soft"),
+        ({"run": "soft"}, {}, 1008, "search=online cannot stream with this model"),
+        ({"rnu": "soft"}, {}, 1008, "the request: unknown option rnu: did you mean run?"),
+        ({"search": {"name": "beam"}}, {}, 1008, "search=beam reads the whole source before it writes"),
+        ({}, {"word": "a"}, 1008, "the request: unknown option word: did you mean words?"),
+        ({}, {"words": 201 * "a"}, 1009, "a source has more than 200 characters"),
+        ([], {}, 1008, "the request: "),
+    ],
+)
+def test_what_is_wrong_closes_with_a_sentence(streaming: Client, hello, message, code, sentence):
+    with opened(streaming, hello) as connection:
+        connection.send(json.dumps(message))
+        assert json.loads(connection.recv(timeout=20))["error"].startswith(sentence)
+        with pytest.raises(ConnectionClosed) as closed:
+            connection.recv(timeout=20)
+        assert closed.value.rcvd is not None
+        assert closed.value.rcvd.code == code
+
+
+def test_samples_are_not_for_a_run_of_texts(streaming: Client):
+    with opened(streaming) as connection:
+        connection.send(b"\0\0")
+        assert "and no samples: send words" in json.loads(connection.recv(timeout=20))["error"]
+
+
+def test_there_are_as_many_streams_as_the_server_takes(streaming: Client):
+    with contextlib.ExitStack() as stack:
+        for _ in range(3):
+            asked(stack.enter_context(opened(streaming)), {"words": "two"})
+        with opened(streaming) as connection:
+            sentence = json.loads(connection.recv(timeout=20))["error"]
+    assert sentence.startswith("3 streams of this run are open: try again")
+
+
+def test_a_page_of_another_origin_opens_none(streaming: Client):
+    url = f"ws://127.0.0.1:{streaming.port}/api/stream"
+    with pytest.raises(InvalidStatus) as refused, connect(url, origin="http://evil.example"):  # type: ignore[arg-type]
+        raise AssertionError("it was opened")
+    assert refused.value.response.status_code == 403
