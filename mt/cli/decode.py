@@ -1,7 +1,6 @@
-"""The commands that decode: translate, stream, evaluate, align. Each has its manual, which `--help` prints, then its
+"""The commands that decode: translate, stream, evaluate. Each has its manual, which `--help` prints, then its
 function, which reads the command line and hands over to `mt.decoding` and `mt.evaluation`."""
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
@@ -18,12 +17,10 @@ from mt.cli.arguments import (
     load_translator,
 )
 from mt.cli.parser import Parser, whole_number
-from mt.common.terminal import say
 from mt.decoding.load import repository_of
 from mt.errors import UserError, reported
 from mt.metrics.latency import LatencyUnit
-from mt.search.config import is_online, revised_search
-from mt.text_io import read_parallel
+from mt.search.config import is_online
 
 if TYPE_CHECKING:
     from mt.decoding.streaming.live import Writer
@@ -179,68 +176,3 @@ def evaluate(arguments: Sequence[str] | None = None) -> None:
         evaluation = RunEvaluation(options.run, checkpoint, options.split, search, options.precision, unit, unknown)
         plots = PlotOptions(options.plot_words, options.plot_format)
         evaluation.write(translator, split, options.out or home / "evaluations" / evaluation.name(config.search), plots)
-
-
-ALIGN = """Forced alignment: which source word has most of the attention as a model is given each word of a translation.
-
-    python scripts/align.py RUN --source corpus.en --target corpus.de [--gold corpus.links] > corpus.pharaoh
-
-Prints a line of word links (Pharaoh: source-target, from 0) for each pair of lines. Words are those of
-`mt.data.words.words`, where punctuation marks are words, or characters where the model reads and writes characters;
-with --words blanks they are what stands between blanks, as in gold links of text that is tokenised already. --gold, in
-the same format and of the same words, with ipj for possible links, adds the alignment error rate on standard error;
-with --one-based it counts from 1. A gold link to a word that is not there is refused; one
-to a word for which the model has no piece of its own is left out, and counted.
-"""
-
-
-def align(arguments: Sequence[str] | None = None) -> None:
-    parser = Parser(ALIGN)
-    add_run_options(parser)
-    parser.add_argument("--source", type=Path, required=True, metavar="FILE")
-    parser.add_argument("--target", type=Path, required=True, metavar="FILE")
-    parser.add_argument("--gold", type=Path, metavar="FILE")
-    parser.add_argument(
-        "--words",
-        choices=("marks", "blanks"),
-        help="marks: punctuation marks are words, too; blanks: as blanks part them",
-    )
-    parser.add_argument("--one-based", action="store_true", help="the gold links count words from 1")
-    add_search_options(parser, ["mode"])
-    options = parser.parse_args(arguments)
-    with reported(), in_flags():
-        from mt.decoding.modes import reads_hard, require_compatible
-        from mt.evaluation.drawings import WORDS, read_gold
-        from mt.metrics.alignment import alignment_error_rate, to_pharaoh
-
-        paths = [path for path in (options.source, options.target, options.gold) if path]
-        sources, targets, *gold = read_parallel(paths, "pair")
-        # Gold links are checked before the model is loaded, so that a mistake in them shows at once.
-        gold_links = []
-        if gold:
-            name = str(options.gold)
-            gold_links = read_gold(gold[0], sources, targets, options.words, name=name, one_based=options.one_based)
-        translator = load_translator(options)
-        translator.refuse_long(sources, f"{options.source}, line")
-        translator.refuse_long(targets, f"{options.target}, line")
-        if gold or options.words:
-            translator.link_unit = WORDS[options.words or "marks"]
-        hard = None
-        if options.mode:
-            search = revised_search(translator.config.search, {"name": "greedy", "mode": options.mode})
-            require_compatible(search, translator.model)
-            hard = reads_hard(search, translator.model)
-        pairs = translator.align(sources, targets, hard=hard)
-        # The links go to standard output alone, so that a file of them can be made; the score goes beside it.
-        links = [pair.links for pair in pairs]
-        print("\n".join(map(to_pharaoh, links)), flush=True)
-        if gold:
-            linkable = [({*pair.source_units}, {*pair.target_units}) for pair in pairs]
-            score = alignment_error_rate(links, gold_links, linkable)
-            say(f"aer {score.score:.2f}  {score.signature}", sys.stderr)
-            if score.unlinkable:
-                say(
-                    f"note: {score.unlinkable} gold links are left out, since they join words that share a piece of "
-                    "the model with a neighbour, and no link to them can be made",
-                    sys.stderr,
-                )

@@ -1,7 +1,10 @@
 """Teacher forcing: loss, attention and alignment of a model that reads the targets as they are."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, cast
+from copy import copy
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, cast, get_args
 
 import numpy as np
 import torch
@@ -12,10 +15,11 @@ from mt.data.tokenizer import normalize
 from mt.decoding.modes import DecodableModel, evaluation_mode, reads_hard, require_compatible
 from mt.decoding.network import refuse_long_rows
 from mt.decoding.torch_network import TorchNetwork
-from mt.decoding.translation import Translation
+from mt.decoding.translation import Extraction, Translation
 from mt.device import autocast
 from mt.distributed import ALONE, ProcessGroup
-from mt.errors import UserError
+from mt.errors import UserError, invalid_choice
+from mt.metrics.alignment import Symmetrisation, symmetrised
 from mt.models.seq2seq import Loss
 from mt.search.config import revised_search, wait_k_of
 from mt.search.hypothesis import Hypothesis, Windows
@@ -89,20 +93,88 @@ def forced_rows(
 if TYPE_CHECKING:
     from mt.decoding.translator import Translator
 
+_READS_AFTER = {"bahdanau": 2}
+"""How many steps after the one that writes a token the attention asks with a state that has read it, by decoder; of
+others 1."""
+
 
 def aligned(
-    translator: "Translator", sources: Raw | Iterable[Raw], targets: str | Iterable[str], *, hard: bool | None
+    translator: "Translator",
+    pairs: tuple[Raw | Iterable[Raw], str | Iterable[str]],
+    other: "Translator | None",
+    method: Symmetrisation,
+    *,
+    hard: bool | None,
+    extract: Extraction,
+    shift: bool,
 ) -> Translation | list[Translation]:
-    """Returns the alignment of a pair, or of each pair of two lists; see `Translator.align`."""
-    source_list, alone = as_list(sources)
-    target_list, target_alone = as_list(targets)
+    """Returns the alignment of a pair, or of each pair of two lists; see `Translator.align`. pairs: the sources and the
+    targets. other, method: whose links are joined to this model's, and how."""
+    source_list, alone = as_list(pairs[0])
+    target_list, target_alone = as_list(pairs[1])
     if alone != target_alone:
         raise UserError("align takes two texts or two lists of texts, not one of each")
     if len(source_list) != len(target_list):
         counts = f"{len(source_list)} sources and {len(target_list)} targets"
         raise UserError(f"align takes a target for each source: {counts}")
-    translations = _aligned(translator, source_list, cast(list[str], target_list), hard=hard)
+    links = partial(_linked, hard=hard, extract=extract, shift=shift)
+    if other is None:
+        translations = links(translator, source_list, cast(list[str], target_list))
+    else:
+        _require_opposite(translator, other, method)
+        forward = links(translator, source_list, cast(list[str], target_list))
+        # What links join is the first model's to say.
+        other = copy(other)
+        other.link_unit = translator.link_unit
+        reverse = links(other, cast(list[str], target_list), cast(list[str], source_list))
+        translations = [
+            replace(one, symmetrised=frozenset(symmetrised(one.links, {(i, j) for j, i in back.links}, method)))
+            for one, back in zip(forward, reverse, strict=True)
+        ]
     return translations[0] if alone else translations
+
+
+def _require_opposite(translator: "Translator", other: "Translator", method: Symmetrisation) -> None:
+    """Raises UserError where there is no such method, or two models are not of opposite directions."""
+    if method not in get_args(Symmetrisation):
+        raise UserError(invalid_choice("symmetrise", str(method), get_args(Symmetrisation)))
+    if not (translator.field.written and other.field.written):
+        raise UserError("symmetrisation takes two models that read texts, and one of these reads sounds or pictures")
+    own, others = ((one.config.dataset.source, one.config.dataset.target) for one in (translator, other))
+    if own == others and own[0] != own[1]:
+        raise UserError(
+            f"both models translate {own[0]} to {own[1]}, and symmetrisation takes the links of both directions: give "
+            f"as the second one a run with dataset.source={own[1]} and dataset.target={own[0]}"
+        )
+
+
+def _linked(
+    translator: "Translator",
+    sources: Sequence[Raw],
+    targets: Sequence[str],
+    *,
+    hard: bool | None,
+    extract: Extraction,
+    shift: bool,
+) -> list[Translation]:
+    """Returns the alignments of pairs, with their links made as the options say."""
+    translator.network.in_torch()  # What is exported is refused before its options are looked at.
+    if isinstance(extract, float) and not 0 < extract <= 1:
+        raise UserError(f"extract={extract:g} is no weight: give a number above 0, and at most 1")
+    if not isinstance(extract, float) and extract not in ("argmax", "stops"):
+        raise UserError(f"extract={extract} is an invalid choice: give argmax, stops, or a weight between 0 and 1")
+    if shift and translator.config.aligner_size:
+        raise UserError("a shift is of the attention, and the links of this run are its aligner's: leave the shift out")
+    steps = _READS_AFTER.get(translator.config.decoder.name, 1) if shift else 0
+    translations = [
+        replace(one, extract=extract, shift=steps) for one in _aligned(translator, sources, targets, hard=hard)
+    ]
+    if extract == "stops" and any(one.stops is None for one in translations):
+        raise UserError(
+            "extract=stops is of an attention that chooses one position, and this one is read soft: choose argmax, or "
+            "hard=True where the attention can"
+        )
+    return translations
 
 
 def _aligned(
@@ -126,13 +198,27 @@ def _aligned(
     ):
         # In float64: a sum over a long target would be rounded by more than its tokens are.
         scores = (-loss.token_losses.double().sum(1)).tolist()
-        aligned = loss.attention.weights if loss.aligned is None else loss.aligned
-        for i, weights, score in zip(indices, aligned.cpu(), scores, strict=True):
+        stops = _stops(loss.attention.alpha) if hard and loss.aligned is None else None
+        for row, (i, weights, score) in enumerate(zip(indices, link_weights(loss).cpu(), scores, strict=True)):
             # As a hypothesis, each target has its own steps alone, not those of the padding: [T, S].
             windows = Windows.whole(weights[: len(ids[i])].clone().numpy())
+            if stops is not None:
+                windows = windows._replace(stops=stops[row, : len(ids[i])])
             forced = Hypothesis(tuple(ids[i]), score, score, windows)
             read = translator.read_source(encoded_sources[i], sources[i])
             target_units = target.unit_ids(targets[i], translator.link_unit)
             own = translator.tokenizers_of(sources[i]).target
             results[i] = translator.translation(normalize(targets[i]), read, forced, target_units, own)
     return [results[i] for i in range(len(ids))]
+
+
+def link_weights(loss: Loss) -> torch.Tensor:
+    """Returns the weights [B, T, S] that links are made of: of the aligner where the model has one."""
+    return loss.attention.weights if loss.aligned is None else loss.aligned
+
+
+def _stops(alpha: torch.Tensor | None) -> np.ndarray | None:
+    """Returns where hard steps stopped, [B, T] int64, -1 for nowhere. alpha: [B, T, S], one-hot or zero."""
+    if alpha is None:
+        return None
+    return torch.where(alpha.any(-1), alpha.argmax(-1), -1).cpu().numpy()

@@ -10,8 +10,8 @@ from typing import TextIO
 from mt.common.backdrop import PlotFormat
 from mt.common.terminal import output
 from mt.decoding.lexical import LineForm, parse_line
-from mt.decoding.translation import Translation
-from mt.decoding.translator import Translator, in_words
+from mt.decoding.translation import Translation, in_words
+from mt.decoding.translator import Translator
 from mt.decoding.unknown_words import UnknownWords
 from mt.errors import UserError, unwritten
 from mt.metrics.alignment import to_pharaoh

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -18,7 +18,37 @@ from mt.metrics.alignment import Link, positions_of_words, project, weights_betw
 from mt.search.hypothesis import Windows, same_values
 
 if TYPE_CHECKING:
+    from mt.data.fields import Raw
+    from mt.decoding.translator import Translator
     from mt.plots import Figure
+
+# Links out of attention weights: the only place that makes them.
+
+Extraction = Literal["argmax", "stops"] | float
+"""How links are made of weights; see `links_between_pieces`."""
+
+
+def links_between_pieces(windows: Windows, extract: Extraction = "argmax", shift: int = 0) -> set[Link]:
+    """Returns the links (source position, target position) that weights stand for.
+
+    extract: argmax: the position with the largest weight (`Windows.peaks`); stops: the one where a hard attention
+        stopped; a number: all positions with at least that weight.
+    shift: how many steps later than it is written a token's weights are taken; at the end, those of the last step.
+
+    Raises ValueError for the stops of a soft attention.
+    """
+    if isinstance(extract, float):
+        chosen = [np.flatnonzero(row >= extract).tolist() for row in windows.dense()]
+    elif extract == "stops" and windows.stops is None:
+        raise ValueError("a soft attention has no stops")
+    else:
+        positions = windows.peaks() if extract == "argmax" or windows.stops is None else windows.stops.tolist()
+        chosen = [[position] if position >= 0 else [] for position in positions]
+    last = len(chosen) - 1
+    return {(position, step) for step in range(last + 1) for position in chosen[min(step + shift, last)]}
+
+
+# A decoded text.
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -58,6 +88,12 @@ class Translation:
     """For unknown target tokens what was written in their place, with the blanks around it."""
     replaced_unknown: int = 0
     """How many of its unknown words were replaced; see `mt.decoding.unknown_words`."""
+    extract: Extraction = "argmax"
+    """How links are made of the weights; see `links_between_pieces`."""
+    shift: int = 0
+    """How many steps later than a token is written its weights are taken."""
+    symmetrised: frozenset[Link] | None = None
+    """The links that were made of this model's and those of one of the other direction; None: they were not."""
     backdrop: Callable[[], Backdrop | None] | None = None
     """What the alignment is drawn on where the source is no text, made when it is drawn."""
 
@@ -89,15 +125,16 @@ class Translation:
 
     @property
     def links(self) -> set[Link]:
-        """The (source word, target word) pairs, counted from 0: each target token links its word to that of the source
-        token with the largest weight. `mt.metrics.alignment.to_pharaoh` writes them as text."""
-        peaks = self.windows.peaks()
-        links = ((position, step) for step, position in enumerate(peaks) if position >= 0)
+        """The (source word, target word) pairs, counted from 0, of `links_between_pieces`, or as two models agree on
+        them. `mt.metrics.alignment.to_pharaoh` writes them as text."""
+        if self.symmetrised is not None:
+            return {*self.symmetrised}
+        links = links_between_pieces(self.windows, self.extract, self.shift)
         further = {
             (source, unit)
-            for step, numbers in self.further_units.items()
-            if peaks[step] >= 0 and (source := self.source_units[peaks[step]]) is not None
-            for unit in numbers
+            for position, step in links
+            if (source := self.source_units[position]) is not None
+            for unit in self.further_units.get(step, ())
         }
         return project(links, self.source_units, self.target_units) | further
 
@@ -186,3 +223,21 @@ def _joined(tokens: Sequence[str], indices: Sequence[int]) -> str:
     """Returns a word out of its pieces, without the marks of where words begin."""
     pieces = "".join(tokens[index] for index in indices)
     return pieces.replace("▁", "") or pieces
+
+
+# Links between words of models that read or write characters.
+
+
+def in_words(translator: Translator, translation: Translation, source: Raw) -> Translation:
+    """Returns a translation of a source with links between words, also where the model writes characters."""
+    if translator.link_unit == "word" or not translation.tokens:
+        return translation
+    length = len(translation.source_tokens)
+    target = translator.tokenizers.target
+    return replace(
+        translation,
+        symmetrised=None,
+        source_units=tuple(translator.field.units(length, translator.tokenizers.source, "word", source)),
+        target_units=tuple(target.decoded_unit_ids(translation.ids, "word", translation.replacements)),
+        further_units=target.further_unit_ids(translation.ids, "word", translation.replacements),
+    )

@@ -1,9 +1,7 @@
 """The Python API, and the one path by which anything is decoded: translates, aligns and streams with a loaded run.
-
-The class `Translator` comes first, then word links of a translation. Needs no torch."""
+Needs no torch."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, get_args, overload
 
@@ -13,8 +11,9 @@ from mt.data.tokenizer import LinkUnit, Tokenizer, Tokenizers, Unit
 from mt.decoding.lexical import ConstraintEncoder, LexicalConstraints, of_texts, refuse_unsteerable
 from mt.decoding.minimum_bayes_risk import ranking
 from mt.decoding.network import Network, decode_rows, refuse_long_rows, refuse_long_texts
-from mt.decoding.translation import Translation
+from mt.decoding.translation import Extraction, Translation
 from mt.errors import UserError, invalid_choice
+from mt.metrics.alignment import Symmetrisation
 from mt.search.config import (
     SearchConfig,
     is_online,
@@ -237,26 +236,55 @@ class Translator:
 
     @overload
     def align(  # type: ignore[overload-overlap]
-        self, sources: Raw, targets: str, *, hard: bool | None = None
+        self,
+        sources: Raw,
+        targets: str,
+        *,
+        hard: bool | None = None,
+        extract: Extraction = "argmax",
+        shift: bool = False,
+        symmetrise_with: "Translator | None" = None,
+        symmetrise: Symmetrisation = "grow-diag",
     ) -> Translation: ...
 
     @overload
     def align(
-        self, sources: Iterable[Raw], targets: Iterable[str], *, hard: bool | None = None
+        self,
+        sources: Iterable[Raw],
+        targets: Iterable[str],
+        *,
+        hard: bool | None = None,
+        extract: Extraction = "argmax",
+        shift: bool = False,
+        symmetrise_with: "Translator | None" = None,
+        symmetrise: Symmetrisation = "grow-diag",
     ) -> list[Translation]: ...
 
     def align(
-        self, sources: Raw | Iterable[Raw], targets: str | Iterable[str], *, hard: bool | None = None
+        self,
+        sources: Raw | Iterable[Raw],
+        targets: str | Iterable[str],
+        *,
+        hard: bool | None = None,
+        extract: Extraction = "argmax",
+        shift: bool = False,
+        symmetrise_with: "Translator | None" = None,
+        symmetrise: Symmetrisation = "grow-diag",
     ) -> Translation | list[Translation]:
-        """Returns the attention while the model is given the targets, token by token (forced alignment).
+        """Returns the attention while the model is given the targets, token by token (forced alignment). The score of
+        each is the log-probability of its target.
 
-        hard: whether the attention chooses one position; by default as the run decodes. The score of each is the
-        log-probability of its target. Raises UserError for a text that is too long, and for `hard` where the attention
-        cannot choose.
+        hard: whether the attention chooses one position; by default as the run decodes. extract: see
+        `links_between_pieces`. shift: whether a token's links are of the step that has read it, in place of the one
+        that predicts it; see docs/alignments.md. symmetrise_with: a model of the other direction, whose links and this
+        one's are joined by `symmetrise`; see `mt.metrics.alignment.symmetrised`.
+
+        Raises UserError for a text that is too long, for `hard` where the attention cannot choose, for options that do
+        not fit, and for two models of one direction.
         """
         from mt.decoding.forced import aligned  # Not above: it needs torch.
 
-        return aligned(self, sources, targets, hard=hard)
+        return aligned(self, (sources, targets), symmetrise_with, symmetrise, hard=hard, extract=extract, shift=shift)
 
     def stream(
         self,
@@ -367,20 +395,3 @@ class Translator:
         """Raises UserError where a text is too long. name, first_number: what to call the texts, and the number of the
         first."""
         refuse_long_texts(texts, self.config.dataset.cleaning.max_evaluation_length, name, first_number)
-
-
-# Links between words of models that read or write characters. Needs no torch.
-
-
-def in_words(translator: Translator, translation: Translation, source: Raw) -> Translation:
-    """Returns a translation of a source with links between words, also where the model writes characters."""
-    if translator.link_unit == "word" or not translation.tokens:
-        return translation
-    length = len(translation.source_tokens)
-    target = translator.tokenizers.target
-    return replace(
-        translation,
-        source_units=tuple(translator.field.units(length, translator.tokenizers.source, "word", source)),
-        target_units=tuple(target.decoded_unit_ids(translation.ids, "word", translation.replacements)),
-        further_units=target.further_unit_ids(translation.ids, "word", translation.replacements),
-    )

@@ -11,8 +11,8 @@ from mt.common.terminal import say
 from mt.data.split import Split
 from mt.data.tokenizer import LinkUnit, units
 from mt.decoding.record import record, runners_up
-from mt.decoding.translation import Translation
-from mt.decoding.translator import Translator, in_words
+from mt.decoding.translation import Translation, in_words
+from mt.decoding.translator import Translator
 from mt.errors import UserError
 from mt.evaluation.timing import boundaries
 from mt.metrics.alignment import (
@@ -21,11 +21,8 @@ from mt.metrics.alignment import (
     Linkable,
     Links,
     alignment_error_rate,
-    links_from_weights,
     parse_pharaoh,
-    project,
     require_inside,
-    to_pharaoh,
 )
 from mt.metrics.sentence import SentenceChrf
 from mt.search.config import SearchConfig
@@ -34,12 +31,6 @@ from mt.search.config import SearchConfig
 
 WORDS: dict[str, LinkUnit] = {"marks": "word", "blanks": "spaced"}
 """What the words of gold links are, by `--words` of `scripts/align.py`."""
-
-
-def pharaoh(weights: np.ndarray, source: Sequence[int | None], target: Sequence[int | None]) -> str:
-    """Returns a line of Pharaoh format out of attention weights [T, S] between pieces: each target piece links its unit
-    to that of the source piece with its largest weight. source: [S], target: [T], what `Tokenizer.unit_ids` gives."""
-    return to_pharaoh(project(links_from_weights(weights), source, target))
 
 
 def alignment_error(

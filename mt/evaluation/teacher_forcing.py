@@ -12,11 +12,12 @@ import torch
 from torch import Tensor
 
 from mt.data.split import Split
-from mt.decoding.forced import forced_batches
+from mt.decoding.forced import forced_batches, link_weights
+from mt.decoding.translation import links_between_pieces
 from mt.decoding.translator import Translator
-from mt.evaluation.drawings import pharaoh
-from mt.metrics.alignment import Linkable
+from mt.metrics.alignment import Linkable, project, to_pharaoh
 from mt.models.attention import AttentionOutput
+from mt.search.hypothesis import Windows
 
 # Statistics of attention, and a warning in words where they show a failure that is known.
 #
@@ -165,10 +166,11 @@ def teacher_forced_pass(
         if not links:
             continue
         lengths = loss.source_mask.sum(1).tolist()
-        for i, weights, length in zip(indices, loss.attention.weights.float().cpu().numpy(), lengths, strict=True):
+        for i, weights, length in zip(indices, link_weights(loss).float().cpu().numpy(), lengths, strict=True):
             target = translator.tokenizers.target.unit_ids(targets[i], unit)
             source = translator.field.units(length, translator.tokenizers.source, unit, sources[i])
-            result.links[i] = pharaoh(weights[: len(target), : len(source)], source, target)
+            windows = Windows.whole(weights[: len(target), : len(source)])
+            result.links[i] = to_pharaoh(project(links_between_pieces(windows), source, target))
             result.linkable[i] = {*source}, {*target}
     return _merge(network.processes.merged(share))
 

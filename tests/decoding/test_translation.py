@@ -2,11 +2,14 @@ import errno
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from mt.decoding.translation import links_between_pieces as links
 from mt.decoding.translator import Translator
 from mt.errors import UserError, unwritten
 from mt.search.config import GreedyConfig, OnlineConfig
+from mt.search.hypothesis import EMPTY, Windows
 
 
 def test_links_join_words_of_the_text(translator: Translator) -> None:
@@ -54,3 +57,24 @@ def test_a_translation_draws_itself(translator: Translator, hard: Translator, tm
     with pytest.raises(UserError, match=r"^one\.png cannot be written \(No space left on device\): free disk space$"):
         raise UserError(unwritten("one.png", OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), "give another"))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["one.png", "two.png"]
+
+
+THREE = Windows(np.array([0.25, 0.75, 1.0, 0.5, 0.5], np.float32), np.array([2, 0, 0, 1]), np.array([2, 1, 0, 2]))
+
+
+def test_links_are_where_most_weight_is_or_enough_of_it_or_a_stop():
+    assert links(THREE) == {(3, 0), (0, 1), (1, 3)}
+    assert links(THREE, 0.5) == {(3, 0), (0, 1), (1, 3), (2, 3)}
+    assert links(THREE, 0.8) == {(0, 1)}
+    stops = THREE._replace(stops=np.array([2, 0, -1, 2]))
+    assert links(stops, "stops") == {(2, 0), (0, 1), (2, 3)} and links(stops) == links(THREE)
+    with pytest.raises(ValueError, match="a soft attention has no stops"):
+        links(THREE, "stops")
+    assert links(EMPTY) == links(EMPTY, 0.5) == set()
+
+
+def test_shifted_links_are_those_of_a_later_step():
+    """Beyond the last step the weights of that are taken."""
+    rows = Windows.whole(np.eye(4, 5, k=1, dtype=np.float32))
+    assert links(rows, shift=1) == {(2, 0), (3, 1), (4, 2), (4, 3)} == links(rows, 0.5, shift=1)
+    assert links(rows, shift=2) == {(3, 0), (4, 1), (4, 2), (4, 3)}

@@ -11,13 +11,15 @@ from mt.data.corpus import Corpus
 from mt.data.split import Split
 from mt.decoding.load import load
 from mt.decoding.runs import torch_translator
+from mt.decoding.translation import links_between_pieces
 from mt.errors import UserError
-from mt.evaluation.drawings import alignment_error, pharaoh
+from mt.evaluation.drawings import alignment_error
 from mt.evaluation.score import dev_scores, evaluate
 from mt.evaluation.teacher_forcing import teacher_forced_pass
-from mt.metrics.alignment import to_pharaoh
+from mt.metrics.alignment import project, to_pharaoh
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig
+from mt.search.hypothesis import Windows
 
 ONLINE = {"search": OnlineConfig()}
 
@@ -167,7 +169,7 @@ def test_pharaoh_links_the_units_of_pieces() -> None:
     for row, column in enumerate([0, 1, 2, 4, 3, 4]):
         weights[row, column] = 1
     # The end of the source has the attention of a piece of `Katzen`, which brings no link.
-    assert pharaoh(weights, source, target) == "0-0 1-1 2-2"
+    assert to_pharaoh(project(links_between_pieces(Windows.whole(weights)), source, target)) == "0-0 1-1 2-2"
 
 
 @pytest.mark.parametrize("hard", [False, True])

@@ -1,16 +1,15 @@
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from mt.errors import UserError
 from mt.metrics.alignment import (
     Links,
     alignment_error_rate,
-    links_from_weights,
     parse_pharaoh,
     project,
     require_inside,
+    symmetrised,
     to_pharaoh,
 )
 
@@ -40,14 +39,6 @@ def test_to_pharaoh_is_sorted_by_number_and_read_back():
     assert to_pharaoh(links) == "2-0 2-1 10-0"
     assert parse_pharaoh([to_pharaoh(links)], "x")[0].sure == links
     assert to_pharaoh([]) == ""
-
-
-def test_links_from_weights():
-    weights = [[0.1, 0.9, 0.0], [0.4, 0.2, 0.4], [0.0, 0.0, 0.0], [0.0, 0.0, 0.01]]
-    expected = {(1, 0), (0, 1), (2, 3)}  # a tie takes the first; where nothing was selected there is no link
-    assert links_from_weights(weights) == expected
-    assert links_from_weights(np.array(weights, dtype=np.float32)) == expected
-    assert to_pharaoh(links_from_weights(np.array(weights))) == "0-1 1-0 2-3"
 
 
 def test_pieces_to_words():
@@ -140,3 +131,47 @@ def test_published_error_rates(system, published):
     score = alignment_error_rate(hypotheses, read("test.gold"))
     assert round(score.score, 1) == published
     assert score.signature == "n:447|sure:4038|possible:17438|average:corpus"
+
+
+FORWARD = {(0, 0), (1, 1), (1, 2), (3, 3), (5, 0), (6, 6)}
+REVERSE = {(0, 0), (1, 1), (2, 0), (2, 2), (4, 5)}
+
+
+@pytest.mark.parametrize(
+    ("method", "expected"),
+    [
+        ("intersection", {(0, 0), (1, 1)}),
+        ("union", FORWARD | REVERSE),
+        # (2, 2) touches (1, 1) at a corner, (3, 3) that; (1, 2) and (2, 0) have a word that is linked, (4, 5) no corner
+        ("grow-diag", {(0, 0), (1, 1), (2, 2), (3, 3)}),
+        ("grow-diag-final", {(0, 0), (1, 1), (2, 2), (3, 3), (6, 6), (4, 5)}),
+        # (1, 2) is beside (1, 1) and its target word is free; then (2, 0) is beside it and its source word is free.
+        ("grow-diag-final-and", {(0, 0), (1, 1), (1, 2), (2, 0), (3, 3), (6, 6), (4, 5)}),
+    ],
+)
+def test_two_directions_make_one_alignment(method, expected):
+    before = ({*FORWARD}, {*REVERSE})
+    assert symmetrised(FORWARD, REVERSE, method) == expected
+    assert before == (FORWARD, REVERSE)
+    assert symmetrised(set(), set(), method) == set()
+    assert symmetrised(FORWARD, FORWARD, method) == FORWARD
+
+
+@pytest.mark.parametrize("method", ["grow-diag", "grow-diag-final", "grow-diag-final-and"])
+def test_what_was_added_first_keeps_others_out(method):
+    """Of two links that want one word, the one above and to the right comes first."""
+    union = {(2, 2), (1, 3), (3, 3)}
+    assert symmetrised({(2, 2), (3, 3)}, {(2, 2), (1, 3)}, method) >= {(2, 2), (1, 3)}
+    links = symmetrised({(2, 2)}, union, method)
+    assert ((3, 3) in links) == (method == "grow-diag-final-and"), "which asks for one free word only"
+
+
+@pytest.mark.skipif(not HANSARDS.is_dir(), reason="needs ../shared/data/align-en-fr (WPT 2003)")
+@pytest.mark.parametrize("system", ["fastalign", "giza"])
+@pytest.mark.parametrize("method", ["intersection", "union", "grow-diag", "grow-diag-final"])
+def test_symmetrised_files_come_out_link_for_link(system, method):
+    forward, reverse, both = (
+        [links.possible for links in read(f"hyp.{system}.{name}.pharaoh")]
+        for name in ("forward", "reverse", method.replace("diag", "diagonal"))
+    )
+    assert [symmetrised(one, other, method) for one, other in zip(forward, reverse, strict=True)] == both

@@ -3,7 +3,13 @@ from pathlib import Path
 import pytest
 
 import mt
-from mt.metrics.alignment import to_pharaoh
+from data_prep.prepare import prepare
+from mt.data.corpus import Corpus
+from mt.errors import UserError
+from mt.metrics.alignment import symmetrised, to_pharaoh
+from mt.training.start import begin
+from mt.training.train import train_and_test
+from tests.conftest import Configure
 
 SOURCE = "two cats see houses\n\nthe green birds find streets\n"
 TARGET = "zwei Katzen sehen Häuser\n\ndie grünen 鳥 finden Straßen\n"
@@ -17,6 +23,19 @@ def write(tmp_path: Path):
         return path
 
     return written
+
+
+@pytest.fixture(scope="module")
+def reverse(configure: Configure, corpora: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of the other direction."""
+    config = configure({"dataset": {"source": "de", "target": "en"}, "training": {"epochs": 5, "plots": 0}})
+    run = begin(
+        config,
+        Corpus.open(prepare(config.dataset, corpora, progress=False)),
+        tmp_path_factory.mktemp("reverse") / "run",
+    )
+    train_and_test(run)
+    return run.folder
 
 
 def test_links_and_their_error(call, write, trained: Path) -> None:
@@ -71,3 +90,67 @@ def test_mode(call, write, trained_hard: Path, trained: Path) -> None:
     refused = call("align", trained, *files, "--mode", "hard")
     assert refused.status == 2
     assert refused.err.startswith("error: --mode hard needs an attention that can choose one position")
+
+
+def test_extraction_and_shift(call, write, trained: Path, trained_hard: Path) -> None:
+    files = ["--source", write("en", SOURCE), "--target", write("de", TARGET)]
+    sources, targets = (text.split("\n")[:3] for text in (SOURCE, TARGET))
+    translator = mt.load(trained, device="cpu")
+    for flags, options in (
+        (["--shift"], {"shift": True}),
+        (["--extract", "0.001"], {"extract": 0.001}),
+        (["--extract", "0.001", "--shift"], {"extract": 0.001, "shift": True}),
+    ):
+        done = call("align", trained, *files, *flags)
+        expected = translator.align(sources, targets, **options)
+        assert (
+            done.out
+            == "".join(f"{to_pharaoh(pair.links)}\n" for pair in expected)
+            != call("align", trained, *files).out
+        )
+    shifted = translator.align(sources[0], targets[0], shift=True)
+    assert shifted.shift == 1
+    stops = mt.load(trained_hard, device="cpu").align(sources, targets, extract="stops")
+    assert call("align", trained_hard, *files, "--extract", "stops").out == "".join(
+        f"{to_pharaoh(pair.links)}\n" for pair in stops
+    )
+    for pair in stops:  # The stop is where the chunk of two ends, and EOS is no word.
+        assert pair.links == {
+            (i, j) for j, i in enumerate(pair.stops[:-1].tolist()) if 0 <= i < len(pair.source_tokens) - 1
+        }
+    for value, problem in (
+        ("stops", "extract=stops is of an attention"),
+        ("0", "extract=0 is no weight: give a number"),
+    ):
+        refused = call("align", trained, *files, "--extract", value)
+        assert refused.status == 2 and refused.err.startswith(f"error: {problem}")
+    assert "--extract" in call("align", trained, *files, "--extract", "most").err
+
+
+def test_symmetrised_links_are_those_of_two_runs(call, write, trained: Path, reverse: Path) -> None:
+    files = ["--source", write("en", SOURCE), "--target", write("de", TARGET)]
+    sources, targets = (text.split("\n")[:3] for text in (SOURCE, TARGET))
+    forward, backward = (mt.load(run, device="cpu") for run in (trained, reverse))
+    one_way = [pair.links for pair in forward.align(sources, targets)]
+    other = [{(i, j) for j, i in pair.links} for pair in backward.align(targets, sources)]
+    for method in ("intersection", "union", "grow-diag"):
+        expected = [symmetrised(*pair, method) for pair in zip(one_way, other, strict=True)]
+        pairs = forward.align(sources, iter(targets), symmetrise_with=backward, symmetrise=method)
+        assert [pair.links for pair in pairs] == expected
+        out = call("align", trained, reverse, "--symmetrise", method, *files).out
+        assert out == "".join(f"{to_pharaoh(links)}\n" for links in expected)
+    alone = forward.align(sources[0], targets[0], symmetrise_with=backward)
+    assert alone.links == symmetrised(one_way[0], other[0], "grow-diag") and len(alone.links) >= 3
+
+
+def test_two_runs_and_symmetrisation_go_together(call, write, trained: Path) -> None:
+    files = ["--source", write("en", SOURCE), "--target", write("de", TARGET)]
+    for runs in ([trained, trained], [trained, "--symmetrise", "union"]):
+        refused = call("align", *runs, *files)
+        assert refused.status == 2
+        assert refused.err.startswith("error: two runs of opposite directions and --symmetrise go together, and there")
+    refused = call("align", trained, trained, "--symmetrise", "union", *files)
+    assert refused.err.startswith("error: both models translate en to de, and symmetrisation takes the links of both")
+    translator = mt.load(trained, device="cpu")
+    with pytest.raises(UserError, match="symmetrise=grow is an invalid choice: "):
+        translator.align("a", "b", symmetrise_with=translator, symmetrise="grow")

@@ -19,6 +19,8 @@ from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.data.tokenizer import Tokenizers
 from mt.errors import UserError
+from mt.evaluation.teacher_forcing import teacher_forced_pass
+from mt.metrics.alignment import to_pharaoh
 from mt.models.attention import ATTENTIONS
 from mt.models.seq2seq import Seq2Seq
 from mt.training.batches import epoch_groups, with_sampled_pieces
@@ -304,6 +306,9 @@ def test_an_aligner_learns_the_links_and_leaves_every_translation_as_it_was(
     weights = before.network.in_torch().model.state_dict()
     assert all(torch.equal(after.network.in_torch().model.state_dict()[name], each) for name, each in weights.items())
     found = [pair.links for pair in after.align(sources, targets)]
+    assert teacher_forced_pass(after, corpus.split("dev"), links=True).links == [*map(to_pharaoh, found)]
+    with pytest.raises(UserError, match="a shift is of the attention, and the links of this run are its aligner's"):
+        after.align(sources, targets, shift=True)
     counts = [len(text.split()) for text in sources]
     right = sum(len({(count - 2, j) for j in range(count)} & pair) for count, pair in zip(counts, found, strict=True))
     assert right > 0.9 * sum(counts)

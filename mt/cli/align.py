@@ -1,0 +1,126 @@
+"""The command align: its manual, which `--help` prints, and the function that reads the command line."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, get_args
+
+from mt.cli.arguments import add_run_options, add_search_options, in_flags, load_translator
+from mt.cli.parser import Parser
+from mt.common.terminal import say
+from mt.errors import UserError, reported
+from mt.metrics.alignment import Links, Symmetrisation, alignment_error_rate, to_pharaoh
+from mt.search.config import revised_search
+from mt.text_io import read_parallel
+
+if TYPE_CHECKING:
+    from mt.decoding.translation import Translation
+    from mt.decoding.translator import Translator
+
+ALIGN = """Forced alignment: which source word has most of the attention as a model is given each word of a translation.
+
+    python scripts/align.py RUN --source corpus.en --target corpus.de [--gold corpus.links] > corpus.pharaoh
+
+Prints a line of word links (Pharaoh: source-target, from 0) for each pair of lines. Words are those of
+`mt.data.words.words`, where punctuation marks are words, or characters where the model reads and writes characters;
+with --words blanks they are what stands between blanks, as in gold links of text that is tokenised already. --gold, in
+the same format and of the same words, with ipj for possible links, adds the alignment error rate on standard error;
+with --one-based it counts from 1. A gold link to a word that is not there is refused; one
+to a word for which the model has no piece of its own is left out, and counted.
+
+    python scripts/align.py RUN REVERSE --symmetrise grow-diag --source corpus.en --target corpus.de
+
+REVERSE is a run of the other direction, and the links are those of both. --extract says how links are made of the
+attention, and --shift takes that of the step that has read a word: see docs/alignments.md.
+"""
+
+
+def align(arguments: Sequence[str] | None = None) -> None:
+    parser = Parser(ALIGN)
+    add_run_options(parser, several="with --symmetrise, a second one of the other direction")
+    parser.add_argument("--source", type=Path, required=True, metavar="FILE")
+    parser.add_argument("--target", type=Path, required=True, metavar="FILE")
+    parser.add_argument("--gold", type=Path, metavar="FILE")
+    help_text = "marks: punctuation marks are words, too; blanks: as blanks part them"
+    parser.add_argument("--words", choices=("marks", "blanks"), help=help_text)
+    parser.add_argument("--one-based", action="store_true", help="the gold links count words from 1")
+    help_text = "a word's links: to where most of its attention is, where a hard one stops, or where it is at least P"
+    parser.add_argument("--extract", type=_extraction, default="argmax", metavar="argmax|stops|P", help=help_text)
+    parser.add_argument("--shift", action="store_true", help="a word's attention is that of the step that has read it")
+    parser.add_argument("--symmetrise", choices=get_args(Symmetrisation), help="one alignment of two directions")
+    add_search_options(parser, ["mode"])
+    options = parser.parse_args(arguments)
+    with reported(), in_flags():
+        _require_two_runs(options)
+        from mt.evaluation.drawings import WORDS, read_gold
+
+        paths = [path for path in (options.source, options.target, options.gold) if path]
+        sources, targets, *gold = read_parallel(paths, "pair")
+        # Gold links are checked before the model is loaded, so that a mistake in them shows at once.
+        gold_links = []
+        if gold:
+            name = str(options.gold)
+            gold_links = read_gold(gold[0], sources, targets, options.words, name=name, one_based=options.one_based)
+        translator, reverse = _translators(options)
+        translator.refuse_long(sources, f"{options.source}, line")
+        translator.refuse_long(targets, f"{options.target}, line")
+        if gold or options.words:
+            translator.link_unit = WORDS[options.words or "marks"]
+        pairs = translator.align(
+            sources,
+            targets,
+            hard=_hard(translator, options.mode),
+            extract=options.extract,
+            shift=options.shift,
+            symmetrise_with=reverse,
+            symmetrise=options.symmetrise or "grow-diag",
+        )
+        # The links go to standard output alone, so that a file of them can be made; the score goes beside it.
+        print("\n".join(to_pharaoh(pair.links) for pair in pairs), flush=True)
+        if gold:
+            _print_error(pairs, gold_links)
+
+
+def _extraction(text: str) -> str | float:
+    """Returns the value of --extract: a weight as a number."""
+    return text if text in ("argmax", "stops") else float(text)
+
+
+def _require_two_runs(options: argparse.Namespace) -> None:
+    """Raises UserError where --symmetrise and the number of runs do not fit."""
+    if len(options.run) != (2 if options.symmetrise else 1):
+        raise UserError(
+            f"two runs of opposite directions and --symmetrise go together, and there are {len(options.run)} runs: "
+            "write RUN REVERSE --symmetrise grow-diag, or a single RUN"
+        )
+
+
+def _translators(options: argparse.Namespace) -> tuple["Translator", "Translator | None"]:
+    """Loads the run, and the one of the other direction where there are two."""
+    first, *second = (load_translator(argparse.Namespace(**vars(options) | {"run": [run]})) for run in options.run)
+    return first, second[0] if second else None
+
+
+def _hard(translator: "Translator", mode: str | None) -> bool | None:
+    """Returns whether the attention chooses one position; None: as the run decodes. Raises UserError if it cannot."""
+    from mt.decoding.modes import reads_hard, require_compatible
+
+    if mode is None:
+        return None
+    search = revised_search(translator.config.search, {"name": "greedy", "mode": mode})
+    require_compatible(search, translator.model)
+    return reads_hard(search, translator.model)
+
+
+def _print_error(pairs: Sequence["Translation"], gold: Sequence[Links]) -> None:
+    """Prints the alignment error rate to standard error."""
+    linkable = [({*pair.source_units}, {*pair.target_units}) for pair in pairs]
+    score = alignment_error_rate([pair.links for pair in pairs], gold, linkable)
+    say(f"aer {score.score:.2f}  {score.signature}", sys.stderr)
+    if score.unlinkable:
+        say(
+            f"note: {score.unlinkable} gold links are left out, since they join words that share a piece of the model "
+            "with a neighbour, and no link to them can be made",
+            sys.stderr,
+        )
