@@ -26,7 +26,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("mt.ops",),
     ("mt.data", "mt.models", "mt.search", "mt.metrics", "mt.plots", "mt.explorer"),
     ("mt.config",),
-    ("mt.checkpoint", "mt.onnx"),
+    ("mt.checkpoint", "mt.markup", "mt.onnx"),
     ("mt.decoding",),
     ("mt.evaluation", "mt"),
     ("mt.training", "mt.comparison", "mt.export", "mt.serve"),

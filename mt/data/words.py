@@ -2,8 +2,12 @@
 
 import itertools
 import re
+import unicodedata
+from typing import Literal
 
 import regex
+
+from mt.text_io import normalize
 
 _CJK = "぀-ヿ㐀-䶿一-鿿豈-﫿"
 _LONGEST = 20  # characters: such a run is a word too, so that no text without blanks is unboundedly long
@@ -23,8 +27,10 @@ _RUN = regex.compile(rf"[{_LETTER}]++|{_SYMBOL}")
 _WORD = regex.compile(rf"[{_LETTER}]+(?:[-'.,:][{_LETTER}]+)*|{_SYMBOL}")
 _UNSPACED = re.compile(rf"[{_CJK}]")
 _JOINED = regex.compile(rf"[{_LETTER}]")
-_ALONE = regex.compile(rf"[{_CJK}\p{{Thai}}\p{{Lao}}\p{{Khmer}}\p{{Myanmar}}]")
+_BLANKLESS = rf"{_CJK}\p{{Thai}}\p{{Lao}}\p{{Khmer}}\p{{Myanmar}}"
+_ALONE = regex.compile(rf"[{_BLANKLESS}]")
 """Characters of scripts that put no blanks between words."""
+_PART = regex.compile(rf"[{_BLANKLESS}][{_MARK}]*+|(?:[^{_BLANKLESS}][{_MARK}]*+)++")
 _COUNTED = regex.compile(rf"[{_CJK}][{_MARK}]*+|(?:[^{_BLANK}{_CJK}][{_MARK}]*+){{1,{_LONGEST}}}")
 
 
@@ -35,6 +41,15 @@ def words(text: str) -> list[str]:
     ['At', '15:40', ',', 'twenty-one', "o'clock", '.']
     """
     return _WORD.findall(text)
+
+
+def word_spans(text: str) -> list[tuple[int, int]]:
+    """Returns where words begin and end, in characters; of scripts without blanks each letter with its marks is one.
+
+    >>> word_spans("At 15:40 東京")
+    [(0, 2), (3, 8), (9, 10), (10, 11)]
+    """
+    return [part.span() for word in _WORD.finditer(text) for part in _PART.finditer(text, *word.span())]
 
 
 def runs(word: str) -> list[str]:
@@ -81,3 +96,40 @@ def first_words(text: str, limit: int | None) -> str:
         return text
     last = next(itertools.islice(_COUNTED.finditer(text), limit, None), None)
     return text if last is None else text[: last.start()].rstrip()
+
+
+# What alignments link.
+
+Unit = Literal["word", "char"]
+"""What a stream reads and writes, and alignments link."""
+LinkUnit = Literal["word", "char", "spaced"]
+"""What alignments link: words and punctuation marks (`words`), characters, or what stands between
+blanks."""
+
+
+def units(text: str, unit: LinkUnit) -> list[str]:
+    """Returns what alignments link in a text."""
+    return [part for word in normalize(text).split() for part in _cut(word, unit)]
+
+
+def units_of_characters(text: str, unit: LinkUnit) -> list[int]:
+    """Returns for each character of the text, blanks apart, the number of its unit among `units(text, unit)`."""
+    numbers: list[int] = []
+    number = 0
+    for word in text.split():
+        composed = unicodedata.normalize("NFC", word)
+        parts = _cut(composed, unit)
+        owners = [number + i for i, part in enumerate(parts) for _ in part]
+        number += len(parts)
+        if composed != word:
+            # A character is where the text up to it, composed, ends.
+            ends = (len(unicodedata.normalize("NFC", word[: i + 1])) for i in range(len(word)))
+            owners = [owners[min(end, len(owners)) - 1] for end in ends]
+        numbers += owners
+    return numbers
+
+
+def _cut(word: str, unit: LinkUnit) -> list[str]:
+    if unit == "spaced":
+        return [word]
+    return words(word) if unit == "word" else [*word]

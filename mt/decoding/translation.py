@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -15,10 +15,12 @@ from mt.common.backdrop import Backdrop, Sound
 from mt.common.input_files import require_regular
 from mt.errors import UserError, unwritten
 from mt.metrics.alignment import Link, positions_of_words, project, weights_between_words
-from mt.search.hypothesis import Windows, same_values
+from mt.search.hypothesis import Hypothesis, Windows, same_values
+from mt.search.online import OnlineHypothesis
 
 if TYPE_CHECKING:
-    from mt.data.fields import Raw
+    from mt.data.fields import Raw, ReadSource
+    from mt.data.tokenizer import LinkUnit, Tokenizer
     from mt.decoding.translator import Translator
     from mt.plots import Figure
 
@@ -232,12 +234,44 @@ def in_words(translator: Translator, translation: Translation, source: Raw) -> T
     """Returns a translation of a source with links between words, also where the model writes characters."""
     if translator.link_unit == "word" or not translation.tokens:
         return translation
+    return in_units(translator, translation, source, "word")
+
+
+def in_units(translator: Translator, translation: Translation, source: Raw, unit: LinkUnit) -> Translation:
+    """Returns a translation of a source with links between units of this kind."""
     length = len(translation.source_tokens)
     target = translator.tokenizers.target
     return replace(
         translation,
         symmetrised=None,
-        source_units=tuple(translator.field.units(length, translator.tokenizers.source, "word", source)),
-        target_units=tuple(target.decoded_unit_ids(translation.ids, "word", translation.replacements)),
-        further_units=target.further_unit_ids(translation.ids, "word", translation.replacements),
+        source_units=tuple(translator.field.units(length, translator.tokenizers.source, unit, source)),
+        target_units=tuple(target.decoded_unit_ids(translation.ids, unit, translation.replacements)),
+        further_units=target.further_unit_ids(translation.ids, unit, translation.replacements),
     )
+
+
+# Translations out of hypotheses.
+
+
+def decoded(
+    translator: Translator, best: Hypothesis, read: ReadSource, target: Tokenizer, source: Raw | None
+) -> Translation:
+    """Returns a hypothesis with its text, in which symbols are the placeholders of the source. target: the tokenizer
+    for this source."""
+    tokens = best.tokens
+    placeholders = target.restored(tokens, str(source)) if target.placeholders and source is not None else {}
+    units = target.decoded_unit_ids(tokens, translator.link_unit, placeholders)
+    translation = translator.translation(target.decode(tokens, placeholders), read, best, units, target)
+    if not placeholders:
+        return translation
+    further = target.further_unit_ids(tokens, translator.link_unit, placeholders)
+    return replace(translation, replacements=placeholders, further_units=further)
+
+
+def delays_of(translator: Translator, source: ReadSource, hypothesis: Hypothesis) -> dict[str, Any]:
+    """Returns the fields of a translation that say when it was written; none where it was not online."""
+    if not isinstance(hypothesis, OnlineHypothesis):
+        return {}
+    from mt.decoding.delays import delays  # Not above: it needs torch.
+
+    return delays(translator.tokenizers.target, source, hypothesis, translator.model.frontend)

@@ -11,7 +11,7 @@ from mt.data.tokenizer import LinkUnit, Tokenizer, Tokenizers, Unit
 from mt.decoding.lexical import ConstraintEncoder, LexicalConstraints, of_texts, refuse_unsteerable
 from mt.decoding.minimum_bayes_risk import ranking
 from mt.decoding.network import Network, decode_rows, refuse_long_rows, refuse_long_texts
-from mt.decoding.translation import Extraction, Translation
+from mt.decoding.translation import Extraction, Translation, decoded, delays_of
 from mt.errors import UserError, invalid_choice
 from mt.metrics.alignment import Symmetrisation
 from mt.search.config import (
@@ -23,12 +23,12 @@ from mt.search.config import (
     with_default_limits,
 )
 from mt.search.hypothesis import EMPTY, Hypothesis
-from mt.search.online import OnlineHypothesis
 from mt.search.options import MAX_BEAM_SIZE
 from mt.search.steering import TokenConstraints
 
 if TYPE_CHECKING:
     from mt.config import Config
+    from mt.decoding.documents import Document
     from mt.decoding.modes import DecodableModel
     from mt.decoding.streaming import Session
     from mt.onnx import ExportedConfig
@@ -87,6 +87,16 @@ class Translator:
         progress: bool = False,
     ) -> list[Translation]: ...
 
+    @overload
+    def translate(  # type: ignore[overload-overlap]
+        self, texts: str, search: SearchConfig | None = None, *, format: str, progress: bool = False
+    ) -> "Document": ...
+
+    @overload
+    def translate(
+        self, texts: Iterable[str], search: SearchConfig | None = None, *, format: str, progress: bool = False
+    ) -> "list[Document]": ...
+
     def translate(
         self,
         texts: Raw | Iterable[Raw],
@@ -95,21 +105,26 @@ class Translator:
         constraints: Sequence[Any] | None = None,
         avoid: Sequence[Any] | None = None,
         prefix: str | Sequence[str | None] | None = None,
+        format: str | None = None,
         progress: bool = False,
-    ) -> Translation | list[Translation]:
+    ) -> "Translation | list[Translation] | Document | list[Document]":
         """Returns the best translation of each text, in order; of one string, its translation. A blank text gives an
         empty one.
 
         search: how to decode; by default as the run was configured. constraints: phrases that must appear, each a str
             or {"any_of": [...]} of several forms, which need a beam. avoid: phrases that must not. prefix: how the
             translation begins. Of several texts each is a list with an entry for each text, or None; see
-            `LexicalConstraints`. Raises UserError for what is no text (None, bytes, half of a character), for a text
-            that is too long, for a file that cannot be read, and for what is asked and impossible.
+            `LexicalConstraints`. format: html, markdown, xliff or text, in which texts are documents; see `Document`.
+            Raises UserError for what is no text (None, bytes, half of a character), for a text that is too long, for a
+            file that cannot be read, and for what is asked and impossible.
         """
-        sources, alone = as_list(texts)
         asked: Any = {"constraints": constraints, "avoid": avoid, "prefix": prefix}
-        given: Any = sources[0] if alone else sources
-        best: Any = self.n_best(given, None, search, **asked, progress=progress)
+        if format is not None:
+            from mt.decoding.documents import translate_documents  # Not above: most texts have no tags.
+
+            return translate_documents(self, texts, format, search, asked, progress=progress)
+        sources, alone = as_list(texts)
+        best: Any = self.n_best(sources[0] if alone else sources, None, search, **asked, progress=progress)
         return best[0] if alone else [translations[0] for translations in best]
 
     @overload
@@ -220,18 +235,13 @@ class Translator:
             return self.tokenizers_of(None if texts is None else texts[indices[number]]).target
 
         rank = ranking(search, self.tokenizers.target, self.config.dataset, target_of)
-        decoded = decode_rows(self.network, rows, search, rank, asked=asked, progress=progress)
+        found = decode_rows(self.network, rows, search, rank, asked=asked, progress=progress)
         # Hypotheses are ids: their texts and words are those of each source's own tokenizers.
-        for i, row, hypotheses in zip(indices, rows, decoded, strict=True):
+        for i, row, hypotheses in zip(indices, rows, found, strict=True):
             source = None if texts is None else texts[i]
             read = self.read_source(row, source)
             target = self.tokenizers_of(source).target
-            results[i] = [
-                self.translation(
-                    target.decode(best.tokens), read, best, target.decoded_unit_ids(best.tokens, self.link_unit), target
-                )
-                for best in hypotheses
-            ]
+            results[i] = [decoded(self, best, read, target, source) for best in hypotheses]
         return results
 
     @overload
@@ -365,7 +375,7 @@ class Translator:
             cut=hypothesis.cut,
             backdrop=source.backdrop,
             ids=tuple(hypothesis.tokens),
-            **self._delays(source, hypothesis),
+            **delays_of(self, source, hypothesis),
         )
 
     def encoded(self, sources: Sequence[Raw]) -> Sequence[Row]:
@@ -383,13 +393,6 @@ class Translator:
             pairs = zip(targets, sources, strict=True)
             return [self.tokenizers_of(source).target.encode([target])[0] for target, source in pairs]
         return self.tokenizers.target.encode(targets)
-
-    def _delays(self, source: ReadSource, hypothesis: Hypothesis) -> dict[str, Any]:
-        if not isinstance(hypothesis, OnlineHypothesis):
-            return {}
-        from mt.decoding.delays import delays  # Not above: it needs torch.
-
-        return delays(self.tokenizers.target, source, hypothesis, self.model.frontend)
 
     def refuse_long(self, texts: Iterable[str], name: str = "text", first_number: int = 1) -> None:
         """Raises UserError where a text is too long. name, first_number: what to call the texts, and the number of the

@@ -93,7 +93,7 @@ def _arrivals(text: str, tokenizer: Tokenizer) -> list[int]:
     """Counts the ids that come with each word of a text: with words that show nothing none, until one shows something;
     see `ArrivingText.row`."""
     arriving = ArrivingText(tokenizer, "word")
-    return [len(arriving.row(word)) for word in text.split()]
+    return [len(arriving.row(word)) for word in tokenizer.masked(text).split()]
 
 
 def _rows(chunk: pa.ListArray) -> Iterator[np.ndarray]:

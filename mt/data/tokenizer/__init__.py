@@ -1,8 +1,9 @@
 """Tokenizers: the one door to SentencePiece."""
 
-from mt.data.tokenizer.processor import LinkUnit, Tokenizer, Unit, units
+from mt.data.tokenizer.processor import Tokenizer
 from mt.data.tokenizer.sides import Tokenizers, extend, extend_sides, load_tokenizer
 from mt.data.tokenizer.training import SideConfig, TokenizerConfig, Unwritten, train, unwritten
+from mt.data.words import LinkUnit, Unit, units
 from mt.step import BOS, EOS, PAD, UNK
 from mt.text_io import normalize
 

@@ -8,10 +8,9 @@ import copy
 import functools
 import itertools
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from string import ascii_lowercase, ascii_uppercase
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +19,8 @@ import sentencepiece
 from sentencepiece import sentencepiece_model_pb2, sentencepiece_pb2
 
 from mt.data.arrow import numbers
-from mt.data.words import runs, words
+from mt.data.placeholders import PLACEHOLDER, SYMBOLS, masked
+from mt.data.words import LinkUnit, runs, units_of_characters
 from mt.step import BOS, EOS, PAD, UNK
 from mt.text_io import composed, normalize
 
@@ -76,37 +76,10 @@ def offsets_of_characters(text: str, *, of_words: bool) -> list[int]:
     return [i for i, character in enumerate(restored(text)) if not (character.isspace() or i in joiners)]
 
 
-# What alignments link, and the unit that each piece of a text belongs to.
+# The unit that each piece of a text belongs to.
 
-Unit = Literal["word", "char"]
-"""What a stream reads and writes, and alignments link."""
-LinkUnit = Literal["word", "char", "spaced"]
-"""What alignments link: words and punctuation marks (`mt.data.words.words`), characters, or what stands between
-blanks."""
 Span = tuple[int, int]
 """Where a piece begins and ends in the text that it was cut from, or decoded to, in bytes of UTF-8."""
-
-
-def units(text: str, unit: LinkUnit) -> list[str]:
-    """Returns what alignments link in a text."""
-    return [part for word in normalize(text).split() for part in _cut(word, unit)]
-
-
-def units_of_characters(text: str, unit: LinkUnit) -> list[int]:
-    """Returns for each character of the text, blanks apart, the number of its unit among `units(text, unit)`."""
-    numbers: list[int] = []
-    number = 0
-    for word in text.split():
-        composed = unicodedata.normalize("NFC", word)
-        parts = _cut(composed, unit)
-        owners = [number + i for i, part in enumerate(parts) for _ in part]
-        number += len(parts)
-        if composed != word:
-            # A character is where the text up to it, composed, ends.
-            ends = (len(unicodedata.normalize("NFC", word[: i + 1])) for i in range(len(word)))
-            owners = [owners[min(end, len(owners)) - 1] for end in ends]
-        numbers += owners
-    return numbers
 
 
 def units_of_pieces(
@@ -133,12 +106,6 @@ def covered_units(
     for span in spans:
         begin, end = (bisect.bisect_left(characters, bisect.bisect_left(starts, byte)) for byte in span)
         yield character_units[begin:end] or character_units[begin : begin + 1] or character_units[-1:]
-
-
-def _cut(word: str, unit: LinkUnit) -> list[str]:
-    if unit == "spaced":
-        return [word]
-    return words(word) if unit == "word" else [*word]
 
 
 # The processor.
@@ -184,6 +151,9 @@ class Tokenizer:
         self.words: list[str] | None = None
         """See `numbering`; None: all unknown words are UNK."""
         self._grows = False
+        mark = SPACE if self.of_words else ""
+        self.placeholders = sum(processor.piece_to_id(mark + symbol) != UNK for symbol in SYMBOLS)
+        """Symbols of the vocabulary for placeholders: see `mt.data.placeholders`."""
         self.marks_beginnings = not (self.of_words or self._with_suffixes)
         """Whether a piece that begins a word starts with `▁`, and any other goes on with the word before."""
 
@@ -205,7 +175,7 @@ class Tokenizer:
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """Returns the ids of each text: those of its words one after another, and EOS; of a blank text EOS alone."""
         # Without Arrow, which would load pandas at its first array: a fifth of the time that one line takes in all.
-        lines = [normalize(text).split() for text in texts]
+        lines = [self.masked(text).split() for text in texts]
         words = [*dict.fromkeys(itertools.chain.from_iterable(lines))]
         ids = dict(zip(words, self._encoded([self._prepared(word) for word in words]), strict=True))
         return [[*itertools.chain.from_iterable(ids[word] for word in line), EOS] for line in lines]
@@ -237,7 +207,7 @@ class Tokenizer:
 
     def encode_column(self, texts: Sequence[str]) -> pa.ListArray:
         """Returns the ids of `encode` as an Arrow column. A word is cut once, however often it occurs in the texts."""
-        split = pc.split_pattern(pa.array(map(normalize, texts), pa.large_string()), " ")
+        split = pc.split_pattern(pa.array(map(self.masked, texts), pa.large_string()), " ")
         words = split.flatten().dictionary_encode()
         ids = self._processor.encode([self._prepared(word) for word in words.dictionary.to_pylist()], out_type=int)
         # EOS is one word more, and stands at the end of each text.
@@ -273,7 +243,7 @@ class Tokenizer:
 
         A piece that starts a word starts with `▁`.
         """
-        words = [self._prepared(word) for word in normalize(text).split()]
+        words = [self._prepared(word) for word in self.masked(text).split()]
         pieces = itertools.chain.from_iterable(self._processor.encode(words, out_type=str))
         return self._readable([*pieces, self._processor.id_to_piece(EOS)])
 
@@ -301,17 +271,40 @@ class Tokenizer:
 
         What the model's own normalisation makes longer or shorter moves no later piece.
         """
-        words = normalize(text).split()
+        words = self.masked(text).split()
         texts = [self._prepared(word) for word in words]
         units: list[int | None] = []
-        first_of_word = 0
+        owners = self._units_of_masked(text, unit)
         for word, prepared_word, cut in zip(words, texts, self._cut(texts), strict=True):
-            character_units = units_of_characters(word, unit)
+            character_units = [next(owners) for _ in word]
             spans = ((piece.begin, piece.end) for piece in cut.pieces)
-            for number in units_of_pieces(prepared_word, spans, character_units, of_words=self.of_words):
-                units.append(None if number is None else first_of_word + number)
-            first_of_word += character_units[-1] + 1
+            units += units_of_pieces(prepared_word, spans, character_units, of_words=self.of_words)
         return [*units, None]
+
+    def _units_of_masked(self, text: str, unit: LinkUnit) -> Iterator[int]:
+        """Yields for each character of the masked text, blanks apart, its unit in the text; of a symbol the first of
+        what it stands for."""
+        text = normalize(text)
+        owners = iter(units_of_characters(text, unit))
+        symbols = masked(text, self.placeholders)[1].values()
+        end = 0
+        for match in PLACEHOLDER.finditer(text) if symbols else ():
+            if match[0] in symbols:
+                yield from itertools.islice(owners, len(text[end : match.start()].replace(" ", "")))
+                yield next(owners)
+                end = match.end()
+                next(itertools.islice(owners, *[len(match[0].replace(" ", "")) - 1] * 2), None)
+        yield from owners
+
+    def masked(self, text: str) -> str:
+        """Returns a text as it is cut: normalised, with the vocabulary's symbols for placeholders."""
+        return masked(normalize(text), self.placeholders)[0]
+
+    def restored(self, ids: Sequence[int], source: str) -> dict[int, str]:
+        """Returns for ids that are symbols of placeholders, by their places, the placeholders of a source."""
+        symbols = masked(normalize(source), self.placeholders)[1]
+        pieces = {place: self._piece(int(i)).lstrip(SPACE + JOINER) for place, i in enumerate(ids) if symbols}
+        return {place: symbols[piece] for place, piece in pieces.items() if piece in symbols}
 
     def decoded_unit_ids(
         self, ids: Sequence[int], unit: LinkUnit = "word", replaced: Mapping[int, str] = {}

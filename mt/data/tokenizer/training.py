@@ -5,7 +5,7 @@ import itertools
 import re
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self
 
@@ -19,15 +19,18 @@ from sentencepiece import sentencepiece_model_pb2
 from mt.common.input_files import read_bytes
 from mt.common.options import MAX_COUNT, MAX_SIZE, Options
 from mt.data.arrow import numbers
+from mt.data.placeholders import MOST, SYMBOLS, masked
 from mt.data.tokenizer.processor import (
     ESCAPED_SPACE,
     ESCAPES,
     ESCAPES_OF_WORDS,
+    JOINER,
     RESERVED,
     SPACE,
     Tokenizer,
     prepared,
 )
+from mt.data.words import runs
 from mt.errors import UserError
 from mt.step import BOS, EOS, PAD, UNK
 from mt.text_io import comparable, normalize
@@ -62,6 +65,11 @@ class TokenizerConfig(Options):
     """Whether text is lower-cased before it is cut. What is decoded is lower-case then, too."""
     model_file: str | None = None
     """A trained SentencePiece model to use; null learns one from the training pairs."""
+    user_symbols: tuple[str, ...] = ()
+    """Texts that are one token each wherever they stand, from the beginning; SentencePiece's user_defined_symbols."""
+    placeholders: int = Field(default=0, ge=0, le=MOST)
+    """Symbols that stand for placeholders as `{name}` and `%s`, one token each; see `mt.data.placeholders`. 0: they
+    are text."""
     sample: int = Field(default=500_000, ge=1, le=MAX_COUNT)
     """Most training pairs that the vocabulary is learnt from, sampled at random."""
     source: SideConfig = SideConfig()
@@ -81,7 +89,23 @@ class TokenizerConfig(Options):
                 "dataset.tokenizer.source and .target make the sides differ, but the vocabulary is joint: set "
                 "dataset.tokenizer.joint=false"
             )
+        for symbol in self.user_symbols:
+            if normalize(symbol) != symbol or not symbol or " " in symbol:
+                raise UserError(
+                    f"dataset.tokenizer.user_symbols has {symbol!r}, and a symbol is composed (NFC), without blanks: "
+                    "leave it out"
+                )
+            if self.model_type == "word" and len(runs(symbol)) > 1:
+                raise UserError(
+                    f"dataset.tokenizer.user_symbols has {symbol!r}, which a vocabulary of words cuts into "
+                    f"{len(runs(symbol))}: leave it out, or choose another dataset.tokenizer.model_type"
+                )
         for name in ("source", "target"):
+            if self.side(name).model_file and (self.user_symbols or self.placeholders):
+                raise UserError(
+                    f"the {name}'s tokenizer has a model_file, whose pieces are what they are: leave out "
+                    "dataset.tokenizer.user_symbols and dataset.tokenizer.placeholders"
+                )
             if self.side(name).model_file and self.side(name).lowercase:
                 raise UserError(
                     f"the {name}'s tokenizer has a model_file, which normalises text in its own way: set "
@@ -116,6 +140,8 @@ def train(config: TokenizerConfig, texts: Iterable[str]) -> Tokenizer:
     if config.model_file:
         return _adopted(Path(config.model_file))
     model = io.BytesIO()
+    symbols = [*_symbols(config)]
+    of_words = config.model_type == "word"
     with tempfile.TemporaryDirectory() as folder:
         normalization: dict[str, Any] = {"normalization_rule_name": "identity"}
         if config.lowercase:
@@ -124,10 +150,10 @@ def train(config: TokenizerConfig, texts: Iterable[str]) -> Tokenizer:
             normalization = {"normalization_rule_tsv": str(rules)}
         try:
             sentencepiece.SentencePieceTrainer.train(
-                sentence_iterator=_lines(texts, of_words=config.model_type == "word"),
+                sentence_iterator=_lines(texts, config),
                 model_writer=model,
                 model_type=config.model_type,
-                vocab_size=config.vocab_size,
+                vocab_size=max(4, config.vocab_size - len(symbols) * of_words),
                 hard_vocab_limit=False,
                 character_coverage=config.character_coverage,
                 max_sentence_length=_LONGEST_LINE,
@@ -141,11 +167,15 @@ def train(config: TokenizerConfig, texts: Iterable[str]) -> Tokenizer:
                 unk_piece=RESERVED + _SPECIAL[UNK],
                 bos_piece=RESERVED + _SPECIAL[BOS],
                 eos_piece=RESERVED + _SPECIAL[EOS],
+                # Between words, SentencePiece would take them for a part of those.
+                user_defined_symbols=[] if of_words else symbols,
                 **normalization,
             )
         except RuntimeError as error:
             raise UserError(_training_fault(config, str(error))) from error
     proto = _with_usual_names(proto_of(model.getvalue()))
+    if of_words:
+        _insert(proto, symbols)
     # As before sizes were upper bounds, so that the same text gives the same model to the byte.
     proto.trainer_spec.hard_vocab_limit = config.model_type == "bpe" and len(proto.pieces) == config.vocab_size
     # The path of the temporary file, with which the same text would give another model each time.
@@ -153,18 +183,36 @@ def train(config: TokenizerConfig, texts: Iterable[str]) -> Tokenizer:
     return Tokenizer(proto.SerializeToString())
 
 
+def _insert(proto: Any, symbols: Sequence[str]) -> None:
+    """Puts user-defined pieces behind the special ones."""
+    learnt = [piece for piece in proto.pieces[EOS + 1 :] if piece.piece not in symbols]
+    del proto.pieces[EOS + 1 :]
+    proto.pieces.extend(_ModelProto.SentencePiece(piece=piece, score=0.0, type=_USER_DEFINED) for piece in symbols)
+    proto.pieces.extend(learnt)
+    proto.trainer_spec.vocab_size = len(proto.pieces)
+
+
 def proto_of(model: bytes) -> Any:
     """Parses a serialized SentencePiece model."""
     return _ModelProto.FromString(model)
 
 
-def _lines(texts: Iterable[str], *, of_words: bool) -> Iterator[str]:
+def _symbols(config: TokenizerConfig) -> Iterator[str]:
+    """Yields the pieces that are there from the beginning, of a vocabulary of words where a word begins and within."""
+    of_words = config.model_type == "word"
+    for symbol in (*SYMBOLS[: config.placeholders], *config.user_symbols):
+        piece = prepared(symbol, ESCAPES_OF_WORDS if of_words else ESCAPES, of_words=of_words)
+        yield from (SPACE + piece, SPACE + JOINER + piece) if of_words else (piece,)
+
+
+def _lines(texts: Iterable[str], config: TokenizerConfig) -> Iterator[str]:
     """Yields the texts in lines of which SentencePiece skips nothing."""
+    of_words = config.model_type == "word"
     escapes = ESCAPES_OF_WORDS if of_words else ESCAPES
     for text in texts:
         words = [
             prepared(word[start : start + _LONGEST_WORD], escapes, of_words=of_words)
-            for word in normalize(text).split()
+            for word in masked(normalize(text), config.placeholders)[0].split()
             for start in range(0, len(word), _LONGEST_WORD)
         ]
         for start in range(0, len(words), _WORDS_OF_A_LINE):

@@ -1,0 +1,83 @@
+"""Translation of marked-up documents: sentences by the one path by which anything is decoded, tags by its links."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mt import markup
+from mt.data.fields import Raw, as_list, require_texts
+from mt.decoding.translation import Translation, in_units, links_between_pieces
+from mt.errors import UserError
+from mt.markup.placing import Linked
+from mt.search.config import SearchConfig
+
+if TYPE_CHECKING:
+    from mt.decoding.translator import Translator
+
+
+@dataclass(frozen=True)
+class Document:
+    """A translated document, or a line: the tags stand where the word links of its sentences say."""
+
+    text: str
+    sentences: tuple[Translation, ...]
+    """The translations of its sentences, without tags, in order."""
+
+
+def translate_documents(
+    translator: "Translator",
+    texts: Raw | Iterable[Raw],
+    format: str,
+    search: SearchConfig | None,
+    asked: Mapping[str, object],
+    *,
+    progress: bool,
+) -> Document | list[Document]:
+    """Returns the translation of each text of a format; see `Translator.translate`."""
+    markup.require_format(format)
+    for name in (name for name, value in asked.items() if value is not None):
+        raise UserError(f"{name} is asked of a sentence, and a document has several: leave it out, or leave out format")
+    if not translator.field.written:
+        raise UserError(f"format={format} is of text, and this model reads {translator.config.dataset.field.name}")
+    documents, alone = as_list(texts)
+    require_texts(documents)
+    symbols = min(side.placeholders for side in translator.tokenizers)
+    read = [markup.read(str(text), format, symbols) for text in documents]
+    sentences = [part.text for parts in read for part in parts if isinstance(part, markup.Segment)]
+    waiting = iter(translator.translate(sentences, search, progress=progress))
+    results = []
+    for parts in read:
+        translations = tuple(next(waiting) for part in parts if isinstance(part, markup.Segment))
+        texts_of = (part.text for part in parts if isinstance(part, markup.Segment))
+        links = [
+            linked(in_units(translator, translation, text, "char"), text)
+            for translation, text in zip(translations, texts_of, strict=True)
+        ]
+        results.append(Document(markup.write(parts, links, format), translations))
+    return results[0] if alone else results
+
+
+def linked(translation: Translation, source: str) -> Linked:
+    """Returns a translation with the links of its characters: each piece to the one that it attended to most.
+
+    translation: with links between characters.
+    """
+    if not translation.tokens:
+        return Linked(translation.text, ())
+    sides = [
+        [place for place, character in enumerate(text) if not character.isspace()]
+        for text in (source, translation.text)
+    ]
+    # A piece reaches to where the next one begins.
+    ends = []
+    end = len(sides[1])
+    for first in reversed(translation.target_units):
+        ends.append(end)
+        end = end if first is None else first
+    links = []
+    for position, step in links_between_pieces(translation.windows, translation.extract, translation.shift):
+        origin = translation.source_units[position]
+        first = translation.target_units[step]
+        if origin is not None and first is not None:
+            links += [(sides[0][origin], sides[1][place]) for place in range(first, ends[-1 - step])]
+    return Linked(translation.text, links)

@@ -1,0 +1,46 @@
+"""Translation of marked-up text: tags are taken out, the text is translated, and tags are put where word links say.
+
+`segments` has the records, `html` and its neighbours the formats, `placing` the places of tags in a translation."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from mt.errors import UserError, invalid_choice
+from mt.markup import html
+from mt.markup.placing import Escaped, Linked, written
+from mt.markup.segments import Event, Segment, Spelled, parts
+
+
+class Format(NamedTuple):
+    """How a format is read and written."""
+
+    events: Callable[[str], Iterator[Event]]
+    spelled: Spelled
+    escaped: Escaped
+
+
+FORMATS: Mapping[str, Format] = {
+    "html": Format(html.events, html.spelled, html.escaped),
+    "text": Format(lambda text: iter([Event("text", text)]), html.composed_characters, lambda text, spellings: [*text]),
+}
+
+
+def read(text: str, format: str, symbols: int = 0) -> list[str | Segment]:
+    """Returns the sentences of a text, and what between them is written as it stands. symbols: those that a vocabulary
+    has for placeholders."""
+    chosen = require_format(format)
+    return [*parts(chosen.events(text), chosen.spelled, symbols)]
+
+
+def write(document: Iterable[str | Segment], translations: Iterable[Linked], format: str) -> str:
+    """Returns a text with translations in the place of its sentences, in order."""
+    of_sentences = iter(translations)
+    escaped = require_format(format).escaped
+    return "".join(part if isinstance(part, str) else written(part, next(of_sentences), escaped) for part in document)
+
+
+def require_format(format: str) -> Format:
+    """Returns the format of a name. Raises UserError where there is none."""
+    if format not in FORMATS:
+        raise UserError(invalid_choice("format", str(format), FORMATS))
+    return FORMATS[format]

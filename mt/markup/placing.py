@@ -1,0 +1,378 @@
+"""Where tags go in a translation: by the words that its words are linked to.
+
+First the words of both sides and their links; then a range of target words for each tag; then the text with its tags.
+Ranges are nested as the tags of the source are: each is sought within that of the pair around it, and keeps out of its
+neighbours'. Time grows with the length of the sentence and the number of tags, not with their product."""
+
+from bisect import bisect_left, bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from typing import Literal, NamedTuple
+
+from mt.data.placeholders import SYMBOLS
+from mt.data.words import word_spans
+from mt.markup.segments import Segment, Tag
+
+Span = tuple[int, int]
+_DEEPEST = 64
+"""Pairs deeper than this go around all words of the pair that holds them."""
+_NEAR = 6
+"""Words on each side of a gap whose links say where it goes."""
+
+
+class Linked(NamedTuple):
+    """A translation with the links of its characters."""
+
+    text: str
+    links: Sequence[Span]
+    """(source character, target character) pairs, of the texts."""
+
+
+@dataclass(frozen=True)
+class Words:
+    """The words of a sentence and of its translation, with what links say."""
+
+    source: Sequence[Span]
+    """Where each begins and ends in the text."""
+    target: Sequence[Span]
+    origins: Sequence[int]
+    """The source word that each target word is linked to most, -1 for none."""
+
+    @classmethod
+    def of(cls, source: str, linked: Linked) -> "Words":
+        """Returns the words of a text and of its translation."""
+        source_words = word_spans(source)
+        target_words = word_spans(linked.text)
+        source_of = _numbers(source_words, len(source))
+        target_of = _numbers(target_words, len(linked.text))
+        counts: dict[int, Counter[int]] = defaultdict(Counter)
+        for i, j in linked.links:
+            if 0 <= i < len(source) and 0 <= j < len(linked.text) and source_of[i] >= 0 <= target_of[j]:
+                counts[target_of[j]][source_of[i]] += 1
+        origins = [counts[j].most_common(1)[0][0] if j in counts else -1 for j in range(len(target_words))]
+        # A symbol is linked to itself, each time it comes.
+        places: dict[str, list[int]] = defaultdict(list)
+        for number, (begin, _) in enumerate(source_words):
+            if source[begin] in SYMBOLS:
+                places[source[begin]].append(number)
+        for number, (begin, _) in enumerate(target_words):
+            if places.get(linked.text[begin]):
+                origins[number] = places[linked.text[begin]].pop(0)
+        return cls(source_words, target_words, origins)
+
+
+def _numbers(words: Sequence[Span], length: int) -> list[int]:
+    """Returns for each character of a text the number of its word, -1 for blanks."""
+    numbers = [-1] * length
+    for number, (begin, end) in enumerate(words):
+        numbers[begin:end] = [number] * (end - begin)
+    return numbers
+
+
+# Ranges of target words.
+
+
+class _Placing:
+    """Seeks the ranges of target words of tags, those of a pair before those within it."""
+
+    def __init__(self, source: str, target: str, words: Words, tags: Sequence[Tag]) -> None:
+        self.tags = tags
+        self._texts = (source, target)
+        self._words = words
+        self._begins = [begin for begin, _ in words.source]
+        self._ends = [end for _, end in words.source]
+        self._targets: dict[int, list[int]] = defaultdict(list)
+        for j, i in enumerate(words.origins):
+            self._targets[i].append(j)
+        self.children: dict[int, list[int]] = defaultdict(list)
+        for number, tag in enumerate(tags):
+            self.children[tag.parent].append(number)
+        self.ranges: list[list[Span]] = [[] for _ in tags]
+        """The target words of each tag, mostly of one range; an empty one is a gap."""
+
+    def run(self) -> None:
+        whole = (0, len(self._words.target))
+        waiting: list[tuple[int, Span, int]] = [(-1, whole, 0)]
+        while waiting:
+            parent, (low, high), depth = waiting.pop()
+            children = self.children[parent]
+            pairs = [number for number in children if self.tags[number].kind == "pair"]
+            if depth < _DEEPEST:
+                self._place_pairs(parent, pairs, low, high)
+            else:
+                for number in pairs:
+                    self.ranges[number] = [(low, high) if number == pairs[0] else (high, high)]
+            taken = sorted(span for number in pairs for span in self.ranges[number])
+            for number in children:
+                if self.tags[number].kind != "pair":
+                    self.ranges[number] = [(self._free_gap(number, taken, low, high),) * 2]
+            waiting += [(number, self.ranges[number][0], depth + 1) for number in pairs if self.children[number]]
+
+    def _covered(self, tag: Tag) -> Span:
+        """Returns the source words that a pair stands around, at least in part."""
+        return bisect_right(self._ends, tag.begin), bisect_left(self._begins, tag.end)
+
+    def _place_pairs(self, parent: int, pairs: Sequence[int], low: int, high: int) -> None:
+        """Finds the ranges of the pairs within a pair, which has those target words from low to high."""
+        around = (0, len(self._words.source)) if parent < 0 else self._covered(self.tags[parent])
+        # The pair that each target word belongs to; -1: none of these, -2: it is linked to nothing.
+        owners = {}
+        for number in pairs:
+            owners.update(dict.fromkeys(range(*self._covered(self.tags[number])), number))
+        belongs = [-2 if i < 0 else owners.get(i, -1) for i in self._words.origins[low:high]]
+        costs = [0, *accumulate(owner == -1 for owner in belongs)]
+        owned: dict[int, list[int]] = defaultdict(list)
+        runs: dict[int, list[Span]] = defaultdict(list)
+        last = -1
+        for place, owner in enumerate(belongs):
+            if owner >= 0:
+                # A range does not reach over words of a neighbour.
+                if owner == last:
+                    runs[owner][-1] = (runs[owner][-1][0], len(owned[owner]) + 1)
+                else:
+                    runs[owner].append((len(owned[owner]), len(owned[owner]) + 1))
+                owned[owner].append(place)
+                last = owner
+        for number in pairs:
+            if self._covered(self.tags[number]) == around and len(pairs) == 1:
+                self.ranges[number] = [(low, high)]
+                continue
+            best = _heaviest(owned[number], runs[number], costs)
+            if best is not None:
+                self.ranges[number] = [self._edged(number, (best[0] + low, best[1] + low), belongs, low)]
+                if self.tags[number].splits and not self.children[number]:
+                    self._split(number, [place + low for place in owned[number]])
+        taken = sorted(span for number in pairs for span in self.ranges[number])
+        for number in pairs:
+            if not self.ranges[number]:
+                # Linked to nothing: where its neighbours leave a place.
+                begin = self._free_gap(number, taken, low, high)
+                end = min(self._gap(self.tags[number].end), high)
+                nearest = (
+                    taken[bisect_left(taken, (begin, begin))][0] if taken and taken[-1] >= (begin, begin) else high
+                )
+                self.ranges[number] = [(begin, max(begin, min(end, nearest)))]
+                taken = sorted([*taken, *self.ranges[number]])
+
+    def _edged(self, number: int, span: Span, belongs: Sequence[int], low: int) -> Span:
+        """Returns a range that begins and ends with a punctuation mark where the pair of the source does."""
+        begin, end = span
+        first, last = self._covered(self.tags[number])
+        target = self._words.target
+        last_is_mark = self.is_mark(0, last - 1)
+        while end - begin > 1 and not last_is_mark and self.is_mark(1, end - 1):
+            end -= 1
+        if last_is_mark and not self.is_mark(1, end - 1) and end < len(target) and self.is_mark(1, end):
+            end += end - low < len(belongs) and belongs[end - low] < 0
+        first_is_mark = self.is_mark(0, first)
+        while end - begin > 1 and not first_is_mark and self.is_mark(1, begin):
+            begin += 1
+        return begin, end
+
+    def is_mark(self, side: int, word: int) -> bool:
+        begin, end = (self._words.source, self._words.target)[side][word]
+        text = self._texts[side][begin:end]
+        return not any(letter.isalnum() for letter in text) and text not in SYMBOLS
+
+    def _split(self, number: int, owned: Sequence[int]) -> None:
+        """Adds ranges of the words that a tag stands around and whose translations its range has none of."""
+        (begin, end) = self.ranges[number][0]
+        origins = self._words.origins
+        inside = {origins[j] for j in range(begin, end)}
+        for j in owned:
+            if not begin <= j < end and origins[j] not in inside and not self.is_mark(1, j):
+                if self.ranges[number][-1][1] == j and self.ranges[number][-1] != (begin, end):
+                    self.ranges[number][-1] = (self.ranges[number][-1][0], j + 1)
+                else:
+                    self.ranges[number].append((j, j + 1))
+
+    # Gaps.
+
+    def _free_gap(self, number: int, taken: Sequence[Span], low: int, high: int) -> int:
+        """Returns the gap of a tag, from low to high, and not within a neighbour."""
+        gap = min(max(self._gap(self.tags[number].begin), low), high)
+        around = bisect_left(taken, (gap, 0)) - 1
+        if around >= 0 and taken[around][0] < gap < taken[around][1]:
+            begin, end = taken[around]
+            return begin if gap - begin < end - gap else end
+        return gap
+
+    def _gap(self, place: int) -> int:
+        """Returns the gap that links of words before and after a character agree on most."""
+        gap = bisect_left(self._begins, place)
+        total = len(self._words.source)
+        if gap in (0, total):
+            return 0 if gap == 0 else len(self._words.target)
+        # Words before want it behind what they are linked to, and words after before that: the nearer, the more.
+        votes: list[tuple[int, float, bool]] = []
+        for away in range(_NEAR):
+            weight = 0.5**away
+            votes += [(j + 1, weight, True) for j in self._targets.get(gap - 1 - away, ())]
+            votes += [(j, weight, False) for j in self._targets.get(gap + away, ())]
+        if not votes:
+            return round(gap / total * len(self._words.target))
+        votes.sort(key=lambda vote: (vote[0], not vote[2]))
+        agreement = sum(weight for _, weight, before in votes if not before)
+        best = (agreement - 1e-9, votes[0][0])
+        for place, weight, before in votes:
+            agreement += weight if before else 0
+            if agreement > best[0] + 1e-9:
+                best = (agreement, place)
+            agreement -= 0 if before else weight
+        return best[1]
+
+
+def _heaviest(owned: Sequence[int], runs: Iterable[Span], costs: Sequence[int]) -> Span | None:
+    """Returns the range that has most of the owned words less the words between that belong to nobody.
+
+    runs: those of `owned` between which no word of a neighbour stands.
+    """
+    best: tuple[int, Span] | None = None
+    for first, last in runs:
+        begin = first
+        score = 0
+        for place in range(first, last):
+            between = costs[owned[place]] - costs[owned[place - 1]] if place > begin else 0
+            if score < between:
+                begin = place
+                score = 0
+                between = 0
+            score += 1 - between
+            if best is None or score >= best[0]:
+                best = (score, (owned[begin], owned[place] + 1))
+    return best and best[1]
+
+
+# The text with its tags.
+
+
+class _Token(NamedTuple):
+    """A word or tag of the translation, in the order in which they are written."""
+
+    kind: Literal["open", "close", "empty", "word"]
+    number: int
+
+
+def _tokens(placing: _Placing, words: int) -> Iterator[_Token]:
+    """Yields words and tags in order, nested."""
+    # Each yields what is left of a range: words, tags, and pairs, of which what is in them comes next.
+    waiting = [_inside(placing, -1, (0, words))]
+    while waiting:
+        step = next(waiting[-1], None)
+        if step is None:
+            waiting.pop()
+        elif isinstance(step, _Token):
+            yield step
+        else:
+            waiting.append(_inside(placing, *step))
+
+
+def _inside(placing: _Placing, number: int, span: Span) -> Iterator[_Token | tuple[int, Span]]:
+    children = placing.children[number] if number < 0 or placing.ranges[number][0] == span else []
+    if number >= 0:
+        yield _Token("open", number)
+    place = span[0]
+    for inner, child in sorted((inner, number) for number in children for inner in placing.ranges[number]):
+        yield from (_Token("word", j) for j in range(place, inner[0]))
+        place = inner[1]
+        yield (child, inner) if placing.tags[child].kind == "pair" else _Token("empty", child)
+    yield from (_Token("word", j) for j in range(place, span[1]))
+    if number >= 0:
+        yield _Token("close", number)
+
+
+Escaped = Callable[[str, Mapping[str, str]], Sequence[str]]
+"""Returns how each character of a text is written, by the spellings of the source."""
+
+
+def written(segment: Segment, linked: Linked, escaped: Escaped) -> str:
+    """Returns a translation with the tags of its source, and all that stands around it."""
+    segment, linked = with_its_symbols(segment, linked)
+    words = Words.of(segment.text, linked)
+    placing = _Placing(segment.text, linked.text, words, segment.tags)
+    placing.run()
+    characters = escaped(linked.text, segment.spellings)
+    raws = {symbol: iter(of_symbol) for symbol, of_symbol in segment.symbols.items()}
+    out = [segment.lead]
+    between: list[_Token] = []
+    end = 0
+    for token in _tokens(placing, len(words.target)):
+        if token.kind != "word":
+            between.append(token)
+            continue
+        begin, new_end = words.target[token.number]
+        blank = "".join(characters[end:begin])
+        out.append(_between(between, segment.tags, blank, end > 0, not placing.is_mark(1, token.number)))
+        first = linked.text[begin]
+        out.append(next(raws[first]) if first in raws else "".join(characters[begin:new_end]))
+        between = []
+        end = new_end
+    out.append(_between(between, segment.tags, "", end > 0, None))
+    return "".join([*out, segment.trail])
+
+
+def _between(
+    tokens: Sequence[_Token], tags: Sequence[Tag], blank: str, after_word: bool, before_word: bool | None
+) -> str:
+    """Returns the tags between two words, with the blank where the source has one.
+
+    blank: between the words. before_word: whether a word, and no mark, follows; None at the end.
+    """
+    empty = [tags[token.number] for token in tokens if token.kind == "empty"]
+    if any(tag.breaks and tag.blanks == (False, False) for tag in empty):
+        blank = ""  # it has taken its place
+    out = []
+    due = blank
+    parted = not after_word  # whether nothing, or a blank, stands before
+    for kind, number in tokens:
+        tag = tags[number]
+        if kind == "close":
+            out.append(tag.closing)
+            continue
+        before = due if kind == "open" or tag.kind == "word" or tag.blanks[0] else ""
+        if kind == "empty" and tag.blanks[0] and not parted:
+            before = before or " "
+        out += [before, tag.opening]
+        due = "" if before else due
+        parted = kind == "open" and (parted or bool(before))
+        follows = tag.blanks[1] or (tag.kind == "word" and bool(blank))
+        if kind == "empty" and follows and before_word is not None and (before_word or tag.kind == "empty"):
+            out.append(" ")
+            due = ""
+            parted = True
+    return "".join([*out, due])
+
+
+def with_its_symbols(segment: Segment, linked: Linked) -> tuple[Segment, Linked]:
+    """Returns both so that each symbol of the source stands in the translation once: what the translation has too often
+    is left out, and what it lacks becomes an empty tag."""
+    if not segment.symbols and not any(symbol in linked.text for symbol in SYMBOLS):
+        return segment, linked
+    # The translation without what is too much, and where its characters come to stand.
+    left = Counter({symbol: len(raws) for symbol, raws in segment.symbols.items()})
+    kept: list[str] = []
+    places: dict[int, int] = {}
+    for place, character in enumerate(linked.text):
+        surplus = character in SYMBOLS and not left[character]
+        doubled = character == " " and (not kept or kept[-1] == " ")
+        if not surplus and not doubled:
+            left[character] -= character in SYMBOLS
+            places[place] = len(kept)
+            kept.append(character)
+    links = [(i, places[j]) for i, j in linked.links if j in places]
+    # What it lacks, the last ones of several.
+    tags = [*segment.tags]
+    for symbol, raws in segment.symbols.items():
+        found = [place for place, character in enumerate(segment.text) if character == symbol]
+        for number in range(len(raws) - left[symbol], len(raws)):
+            tags.append(_as_tag(segment, found[number], raws[number]))
+    return replace(segment, tags=tuple(tags)), Linked("".join(kept).rstrip(), links)
+
+
+def _as_tag(segment: Segment, place: int, raw: str) -> Tag:
+    """Returns an empty tag in the place of a symbol of a text."""
+    around = [number for number, tag in enumerate(segment.tags) if tag.kind == "pair" and tag.begin <= place < tag.end]
+    blanks = (segment.text[:place].endswith(" "), segment.text[place + 1 :].startswith(" "))
+    return Tag(place, place, raw, parent=around[-1] if around else -1, kind="word", blanks=blanks)

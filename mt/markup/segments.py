@@ -1,0 +1,306 @@
+"""Marked-up text as one small record: sentences without tags, and their tags with the characters they stand around.
+
+A parser of each format yields `Event`s, whose raw texts joined are the document. `parts` makes of them sentences
+(`Segment`) and what is written as it stands. All of it takes time in proportion to the length of the document."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from typing import Literal, NamedTuple
+
+from mt.data.placeholders import FIRST, PLACEHOLDER, numbers
+
+# Records.
+
+
+class Event(NamedTuple):
+    """A piece of a document, as a parser finds it."""
+
+    kind: Literal["text", "start", "end", "empty"]
+    raw: str
+    """As the document has it."""
+    name: str = ""
+    """What a start and its end have in common."""
+    role: Literal["inline", "block", "kept", "kept block"] = "inline"
+    """block: ends a sentence. kept: of a start, that all up to its end is left as it is, and read as a word."""
+    splits: bool = False
+    """Whether the element may be written several times, around a part of its words each."""
+    breaks: bool = False
+    """Whether it stands in the place of a blank, as `<br>` does."""
+
+
+@dataclass(frozen=True)
+class Tag:
+    """A pair of tags around characters of a text, or something without words of its own at a gap between them."""
+
+    begin: int
+    end: int
+    opening: str
+    """What is written at `begin`; of an empty tag all."""
+    closing: str = ""
+    parent: int = -1
+    """The number of the pair around it, -1 for none. A pair comes before what is in it."""
+    kind: Literal["pair", "empty", "word"] = "empty"
+    """word: what is read as a word, and has no words of its own: a placeholder, or code."""
+    splits: bool = False
+    breaks: bool = False
+    blanks: tuple[bool, bool] = (False, False)
+    """Whether white space stands before and after an empty one."""
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A sentence, or another text between block elements, without its tags."""
+
+    text: str
+    """Composed, with one blank between words, and symbols for placeholders where there are symbols."""
+    tags: tuple[Tag, ...]
+    lead: str
+    """What stands before the first word, and is written as it is."""
+    trail: str
+    """What stands after the last word."""
+    spellings: Mapping[str, str]
+    """How the document writes characters that it could write otherwise, as `&` and `&amp;`."""
+    symbols: Mapping[str, tuple[str, ...]]
+    """What each symbol of the text stands for, in order."""
+
+
+Spelled = Callable[[str], Iterator[tuple[str, str]]]
+"""Yields the characters of a raw text, each with the way in which it is written."""
+
+# From events to segments.
+
+
+def parts(events: Iterable[Event], spelled: Spelled, symbols: int = 0) -> Iterator[str | Segment]:
+    """Yields the sentences of a document, and what between them is written as it stands. symbols: how many there are
+    for placeholders."""
+    inline: list[Event] = []
+    waiting = iter(events)
+    for event in waiting:
+        fixed = event.raw if event.role == "block" else ""
+        if event.kind == "start" and event.role in ("kept", "kept block"):
+            raw, fixed = _kept(event, waiting)
+            if event.role == "kept":
+                inline.append(Event("empty", raw, "word"))
+            else:
+                fixed = raw + fixed
+        elif event.role != "block":
+            inline.append(event)
+        if fixed:
+            yield from _sentence(inline, spelled, symbols)
+            yield fixed
+            inline = []
+    yield from _sentence(inline, spelled, symbols)
+
+
+def _kept(start: Event, waiting: Iterator[Event]) -> tuple[str, str]:
+    """Returns what an element holds, from its start to its end, and the block that ends it where its end is missing."""
+    raws = [start.raw]
+    depth = 1
+    for event in waiting:
+        if event.role == "block" and start.role == "kept":
+            return "".join(raws), event.raw
+        raws.append(event.raw)
+        depth += (event.name == start.name) * {"start": 1, "end": -1}.get(event.kind, 0)
+        if not depth:
+            break
+    return "".join(raws), ""
+
+
+class _Atom(NamedTuple):
+    """A character of a sentence, or a tag."""
+
+    kind: Literal["text", "start", "end", "empty", "word"]
+    raw: str
+    text: str = ""
+    event: Event | None = None
+
+    @property
+    def key(self) -> str:
+        """What makes two placeholders one."""
+        return self.text or self.raw
+
+    @property
+    def says(self) -> bool:
+        """Whether it is a character of a word."""
+        return self.kind == "text" and not self.text.isspace()
+
+
+def _sentence(events: Sequence[Event], spelled: Spelled, symbols: int) -> Iterator[str | Segment]:
+    """Yields a segment of these events, or what they are where they hold no word."""
+    atoms = _with_placeholders([*_atoms(events, spelled)])
+    words = [0, *accumulate(atom.kind == "word" or atom.says for atom in atoms)]
+    if words[-1]:
+        yield _segment(atoms, words, symbols)
+    elif atoms:
+        yield "".join(atom.raw for atom in atoms)
+
+
+def _atoms(events: Iterable[Event], spelled: Spelled) -> Iterator[_Atom]:
+    for event in events:
+        if event.name == "word":
+            yield _Atom("word", event.raw)
+        elif event.kind != "text":
+            yield _Atom(event.kind, event.raw, "", event)
+        else:
+            for text, raw in spelled(event.raw):
+                # Blanks that no line is broken at are lost in translation, and kept as tags are.
+                glue = text in "\u00a0\u2007\u202f"
+                yield _Atom("empty", raw, "", Event("empty", raw, breaks=True)) if glue else _Atom("text", raw, text)
+
+
+def _with_placeholders(atoms: list[_Atom]) -> list[_Atom]:
+    """Joins the atoms of each placeholder, tags in it too, to one that is a word."""
+    places = [place for place, atom in enumerate(atoms) if atom.kind == "text"]
+    text = "".join(atoms[place].text for place in places)
+    joined: list[_Atom] = []
+    done = 0
+    for match in PLACEHOLDER.finditer(text):
+        first = places[match.start()]
+        last = places[match.end() - 1] + 1
+        joined += atoms[done:first]
+        joined.append(_Atom("word", "".join(atom.raw for atom in atoms[first:last]), match[0]))
+        done = last
+    return joined + atoms[done:]
+
+
+def _segment(atoms: list[_Atom], words: Sequence[int], symbols: int) -> Segment:
+    partners = _partners(atoms)
+    first, last = _ends(atoms, partners, words)
+    numbered = numbers((atom.key for atom in atoms if atom.kind == "word"), symbols)
+    sentence = _Sentence(numbered)
+    # What the text will have: a pair around tags and words that it lacks goes as one.
+    seen = [0, *accumulate(atom.key in numbered if atom.kind == "word" else atom.says for atom in atoms)]
+    place = first
+    while place < last:
+        atom = atoms[place]
+        partner = partners.get(place)
+        if atom.kind == "text":
+            sentence.add_text(atom)
+        elif atom.kind == "word":
+            sentence.add_word(atom)
+        elif partner is None:
+            sentence.add_empty(atom.raw, breaks=bool(atom.event and atom.event.breaks))
+        elif partner > place and seen[place] == seen[partner]:
+            raw = "".join(inner.raw for inner in atoms[place : partner + 1])
+            sentence.add_empty(raw, kind="empty" if words[place] == words[partner] else "word")
+            place = partner
+        elif partner > place:
+            sentence.begin(atom, atoms[partner])
+        else:
+            sentence.end()
+        place += 1
+    raws = [atom.raw for atom in atoms]
+    return sentence.segment("".join(raws[:first]), "".join(raws[last:]))
+
+
+def _partners(atoms: Sequence[_Atom]) -> dict[int, int]:
+    """Returns for each start the place of its end, and the other way round. What is not closed, or not opened, or
+    closed after what is around it, has none."""
+    partners: dict[int, int] = {}
+    stack: list[tuple[str, int]] = []
+    open_names = Counter[str]()
+    for place, atom in enumerate(atoms):
+        name = atom.event.name if atom.event else ""
+        if atom.kind == "start":
+            stack.append((name, place))
+            open_names[name] += 1
+        elif atom.kind == "end" and open_names[name]:
+            found, start = stack.pop()
+            open_names[found] -= 1
+            while found != name:
+                found, start = stack.pop()
+                open_names[found] -= 1
+            partners |= {start: place, place: start}
+    return partners
+
+
+def _ends(atoms: Sequence[_Atom], partners: Mapping[int, int], words: Sequence[int]) -> tuple[int, int]:
+    """Returns where a sentence begins and ends without the tags and blanks around all of its words."""
+    first = 0
+    last = len(atoms)
+    loose = [atom.text.isspace() if atom.kind == "text" else atom.kind != "word" for atom in atoms]
+    while True:
+        after = partners.get(first)
+        before = partners.get(last - 1)
+        if after == last - 1:
+            first += 1
+            last -= 1
+        elif loose[first] and (after is None or words[after] == words[first]):
+            first = first + 1 if after is None else after + 1
+        elif loose[last - 1] and (before is None or words[before] == words[last]):
+            last = last - 1 if before is None else before
+        else:
+            return first, last
+
+
+class _Sentence:
+    """Collects the text of a segment with its tags."""
+
+    def __init__(self, numbered: Mapping[str, int]) -> None:
+        self._numbered = numbered
+        self._text: list[str] = []
+        self._tags: list[Tag] = []
+        self._open: list[int] = []
+        self._spellings: dict[str, str] = {}
+        self._symbols: dict[str, list[str]] = {}
+        self._blank = False  # whether white space came last
+        self._waiting: list[int] = []  # the empty tags after the last character
+
+    def add_text(self, atom: _Atom) -> None:
+        self._follow(blank=atom.text.isspace())
+        if atom.text.isspace():
+            self._separate()
+            return
+        self._text.append(atom.text)
+        if atom.raw and not atom.text.isalnum():
+            self._spellings.setdefault(atom.text, atom.raw)
+
+    def add_word(self, atom: _Atom) -> None:
+        number = self._numbered.get(atom.key)
+        if number is None:
+            self.add_empty(atom.raw, kind="word")
+            return
+        self._follow(blank=False)
+        symbol = chr(FIRST + number)
+        self._text.append(symbol)
+        self._symbols.setdefault(symbol, []).append(atom.raw)
+
+    def add_empty(self, raw: str, *, breaks: bool = False, kind: Literal["empty", "word"] = "empty") -> None:
+        if breaks:
+            self._separate()
+        place = len(self._text)
+        self._waiting.append(len(self._tags))
+        self._tags.append(Tag(place, place, raw, "", self._parent, kind, breaks=breaks, blanks=(self._blank, False)))
+        # What stands for a word is one to its neighbours.
+        self._blank = self._blank and kind != "word"
+
+    def begin(self, start: _Atom, end: _Atom) -> None:
+        splits = bool(start.event and start.event.splits)
+        self._tags.append(Tag(len(self._text), 0, start.raw, end.raw, self._parent, "pair", splits))
+        self._open.append(len(self._tags) - 1)
+
+    def end(self) -> None:
+        number = self._open.pop()
+        self._tags[number] = replace(self._tags[number], end=len(self._text))
+
+    def segment(self, lead: str, trail: str) -> Segment:
+        text = "".join(self._text).rstrip()
+        symbols = {symbol: tuple(raws) for symbol, raws in self._symbols.items()}
+        return Segment(text, tuple(self._tags), lead, trail, self._spellings, symbols)
+
+    @property
+    def _parent(self) -> int:
+        return self._open[-1] if self._open else -1
+
+    def _separate(self) -> None:
+        if self._text and self._text[-1] != " ":
+            self._text.append(" ")
+
+    def _follow(self, *, blank: bool) -> None:
+        """Notes what stands after the empty tags that came last."""
+        for number in self._waiting if blank else ():
+            self._tags[number] = replace(self._tags[number], blanks=(self._tags[number].blanks[0], True))
+        self._waiting.clear()
+        self._blank = blank

@@ -1,0 +1,238 @@
+import html
+import re
+import time
+from collections import Counter
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given as cases, settings, strategies as st
+
+from mt import markup
+from mt.data.placeholders import FIRST
+from mt.data.words import word_spans
+from mt.errors import UserError
+from mt.markup.placing import Linked
+from mt.markup.segments import Segment
+from tests.markup.linked import Translate, given, identity, reverse, translated
+
+GERMAN = {
+    # A pair goes around the words that its words link to.
+    "Click <b>the button</b> now": ("Klick jetzt den Knopf", "0-0 1-2 2-3 3-1", "Klick jetzt <b>den Knopf</b>"),
+    # What is written twice in one language keeps together; attributes stay.
+    'I <a href="u?a=1&amp;b" CLASS=x>get up</a> early': (
+        "ich stehe früh auf",
+        "0-0 1-1 2-3 3-2",
+        'ich <a href="u?a=1&amp;b" CLASS=x>stehe früh auf</a>',
+    ),
+    # What may be split is.
+    "I <em>get up</em> very early": (
+        "ich stehe sehr früh auf",
+        "0-0 1-1 2-4 3-2 4-3",
+        "ich <em>stehe</em> sehr früh <em>auf</em>",
+    ),
+    # An empty tag stands at the gap that the words around it agree on.
+    "old red <br> wine": ("Wein alt rot", "0-1 1-2 2-0", "Wein alt rot <br>"),
+    "see <img src=a> the house": ("sieh das Haus", "0-0 1-1 2-2", "sieh <img src=a> das Haus"),
+    # Nested pairs stay nested, though links cross.
+    "<b>a <i>b</i> c</b> d": ("C D B A", "0-3 1-2 2-0 3-1", "<b>C D <i>B</i> A</b>"),
+    # Punctuation follows the source.
+    "<b>Stop</b>.": ("Halt .", "0-0 0-1", "<b>Halt</b> ."),
+    # Code, and what says so, is left, and stands at its place.
+    "Run <code>ls -l <b></code> now .": (
+        "Führe jetzt aus .",
+        "0-0 0-2 1-1 2-3",
+        "Führe <code>ls -l <b></code> jetzt aus .",
+    ),
+    'Ask <span translate="no">Big <i>Co</i></span>, please': (
+        "Fragen Sie , bitte",
+        "0-0 1-2 2-3",
+        'Fragen Sie <span translate="no">Big <i>Co</i></span>, bitte',
+    ),
+    # Blanks and entities stay as they are written.
+    "  <p>a&nbsp;b &amp; c &lt; d</p>\n": (
+        "A B & C < D",
+        "0-0 1-1 2-2 3-3 4-4 5-5",
+        "  <p>A&nbsp;B &amp; C &lt; D</p>\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("source", GERMAN)
+def test_tags_go_where_links_say(source: str) -> None:
+    target, links, expected = GERMAN[source]
+    assert translated(source, given(target, links)) == expected
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "One <b>two</b> three",
+        "<ul>\n  <li>One</li>\n  <li>Two <i>three</i></li>\n</ul>",
+        '<script>if (a < b) { x("<p>") }</script><p>One</p><style>p { color: red }</style>',
+        '<p translate="no">Left <b>as</b> it is</p> and not',
+        "<!DOCTYPE html><html lang=en><body><!-- a --><p>One<br/>two &copy; 2024, R&D & more</p></body></html>",
+        "A &amp; B &lt;b&gt; &#8217; &euro;5",
+        "unclosed <b>one and <i>two</b>",
+        "a <a { $howto }>b</a> c",
+        "Settings > Get Help < here",
+        "one <wbr>two<img alt='x > y'> three",
+        "",
+        "<p></p>",
+        "<",
+        "a <b",
+        "<![CDATA[x]]> y <?php z ?> w",
+        "東京<b>タワー</b>です。",
+    ],
+)
+def test_a_translation_into_itself_is_the_document(source: str) -> None:
+    assert translated(source) == source
+    assert translated(source, symbols=16) == source
+
+
+def test_a_tag_in_a_word_goes_around_it_and_text_is_composed() -> None:
+    assert translated("<p>un<b>happy</b> ends</p>") == "<p><b>unhappy</b> ends</p>"
+    assert translated("Cafe\u0301 <b>au</b>  lait") == "Caf\u00e9 <b>au</b> lait"
+
+
+def test_block_elements_end_sentences() -> None:
+    document = markup.read("<h1>One</h1>Two <b>three</b><p>Four.<td>Five<br>six", "html")
+    assert [part.text for part in document if isinstance(part, Segment)] == ["One", "Two three", "Four.", "Five six"]
+
+
+def test_an_unknown_format_is_refused() -> None:
+    with pytest.raises(UserError, match="format=htm is an invalid choice: did you mean html"):
+        markup.read("x", "htm")
+
+
+# Any tags, and any links.
+
+WORDS = st.lists(st.sampled_from(["the", "cat", "sat", ".", "mat", "東京", "{x}"]), min_size=0, max_size=7)
+
+
+@st.composite
+def nested(draw: st.DrawFn, depth: int = 3) -> str:
+    """A text with tags that are closed in order."""
+    parts = []
+    for _ in range(draw(st.integers(0, 4))):
+        kind = draw(st.sampled_from(["words", "pair", "empty"])) if depth else "words"
+        if kind == "words":
+            parts.append(" ".join(draw(WORDS)))
+        elif kind == "empty":
+            parts.append(draw(st.sampled_from(["<br>", "<img src=1>", "<x/>", "&nbsp;", "<code>ls</code>"])))
+        else:
+            name = draw(st.sampled_from(["a href=u", "b", "i", "span"]))
+            parts.append(f"<{name}>{draw(nested(depth - 1))}</{name.split()[0]}>")
+    return draw(st.sampled_from(["", " "])).join(parts)
+
+
+Case = tuple[str, int, list[str], list[tuple[int, int]]]
+
+
+@st.composite
+def translations(draw: st.DrawFn) -> Case:
+    text = draw(nested())
+    symbols = draw(st.sampled_from([0, 8]))
+    words = draw(st.lists(st.sampled_from(["die", "Katze", "sitzt", "auf", "!", "猫", chr(FIRST)]), max_size=8))
+    links = draw(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), max_size=12))
+    return text, symbols, words, links
+
+
+TAG = re.compile(r"<[^>]*>")
+SPLIT = ("<b>", "</b>", "<i>", "</i>")
+
+
+class Balance(HTMLParser):
+    """Refuses what is not closed in order."""
+
+    stack: list[str]
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.stack += [] if tag in ("br", "img") else [tag]
+
+    def handle_startendtag(self, tag: str, attrs: object) -> None: ...
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.stack.pop() == tag
+
+
+def balanced(text: str) -> bool:
+    parser = Balance()
+    parser.stack = []
+    parser.feed(text)
+    parser.close()
+    return not parser.stack
+
+
+@settings(max_examples=200, deadline=None)
+@cases(translations())
+def test_any_nesting_over_any_links_is_well_formed_and_complete(case: Case) -> None:
+    source, symbols, words, links = case
+    result = translated(source, lambda text: Linked(" ".join(words), links), symbols=symbols)
+    assert balanced(result)
+    before, after = Counter(TAG.findall(source)), Counter(TAG.findall(result))
+    assert {tag: n for tag, n in after.items() if tag not in SPLIT} == {
+        tag: n for tag, n in before.items() if tag not in SPLIT
+    }
+    assert all(after[tag] >= before[tag] for tag in SPLIT)
+    assert (after["<b>"], after["<i>"]) == (after["</b>"], after["</i>"])
+    assert result.count("{x}") == source.count("{x}")
+    assert result.count("&nbsp;") == source.count("&nbsp;")
+    # Without its tags it is the translation of each sentence, which is the same for all.
+    text = TAG.sub("", result.replace("{x}", "").replace("&nbsp;", " ").replace("<code>ls</code>", ""))
+    sentences = sum(isinstance(part, Segment) for part in markup.read(source, "html", symbols))
+    assert "".join(text.split()) == "".join(words).replace(chr(FIRST), "") * sentences
+
+
+@settings(max_examples=200, deadline=None)
+@cases(st.text(alphabet="<>/ab pi=\"'&;!-{}%s\n é", max_size=40))
+def test_nothing_is_lost_of_any_text(source: str) -> None:
+    """Wrong markup has all of its characters in any translation."""
+    for translate in (identity, reverse):
+        result = translated(source, translate)
+        assert sorted("".join(html.unescape(result).split())) == sorted("".join(html.unescape(source).split()))
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "<b>x</b> " * 5_000,
+        "<b>" * 10_000 + "x" + "</b>" * 10_000,
+        "<b>x " * 5_000,
+        "<b>w " * 4_000 + "</b>" * 4_000,
+        "x</b></i> " * 5_000,
+        "<b><i>x</b></i> " * 5_000,
+        "w<br>" * 5_000,
+        "<a " * 60_000,
+        '<a b="' * 30_000,
+        "&" * 10_000 + "<" * 10_000,
+        "{" * 20_000,
+        "{a" * 5_000 + "}" * 5_000,
+        "<!--" * 50_000,
+        "<code>" * 30_000,
+        "%" * 20_000,
+        "a&nbsp;" * 6_000,
+        "<p><b>" * 30_000,
+    ],
+    ids=range(17),
+)
+@pytest.mark.parametrize("translate", [identity, reverse])
+def test_hostile_markup_is_kept_in_linear_time(source: str, translate: Translate) -> None:
+    begun = time.process_time()
+    result = translated(source, translate)
+    assert time.process_time() - begun < 10
+    assert sorted(html.unescape(result).replace(" ", "")) == sorted(html.unescape(source).replace(" ", ""))
+
+
+def test_time_grows_with_length_and_not_with_its_square() -> None:
+    def seconds(source: str) -> float:
+        begun = time.process_time()
+        translated(source, reverse)
+        return time.process_time() - begun
+
+    for unit in ("<b>x</b> ", "x <i>y <b>z</b></i><br>"):
+        assert seconds(unit * 6_000) < 8 * max(seconds(unit * 1_500), 0.05)
+
+
+def test_words_of_scripts_without_blanks_are_letters() -> None:
+    assert word_spans("Firefox用です") == [(0, 7), (7, 8), (8, 9), (9, 10)]
+    assert word_spans("ไทย!") == [(0, 1), (1, 2), (2, 3), (3, 4)]
