@@ -138,6 +138,7 @@ def read_curves(path: Path, names: Collection[str]) -> dict[str, Curve]:
     Without the file there are none. Raises UserError where a line is no record of a run.
     """
     curves: dict[str, Curve] = {}
+    # Validations alone are on the curves; each line is checked, as the file may be of anybody.
     for number, line in enumerate(_lines(path), start=1):
         try:
             record = _RECORD.validate_json(line)

@@ -11,7 +11,7 @@ from mt.errors import UserError, invalid_choice, message_of, shown
 from mt.onnx import MANIFEST
 from mt.search.config import PRECISIONS, Precision
 
-# The one door to the Hugging Face hub, where an exported folder is a repository of the name OWNER/NAME.
+# Repositories of the Hugging Face hub, whose one door this is; each holds an exported folder.
 
 FILES = ("*.json", "*.safetensors", "*.onnx", "tokenizer*")
 """The files of a repository that decoding may need."""
@@ -79,7 +79,7 @@ def _reason(error: Exception) -> str:
     return shown(message_of(error), 300).rstrip(".")
 
 
-# What computes a model that is loaded: torch, or ONNX Runtime where no torch needs to be installed.
+# What computes a model.
 
 if TYPE_CHECKING:
     from mt.decoding.translator import Translator

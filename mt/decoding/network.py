@@ -127,6 +127,7 @@ def decode_rows(
                 decoded = [rank(int(i), found) for i, found in zip(indices, decoded, strict=True)]
             share.append((indices, decoded))
             bar.update(len(indices))
+    # Each process has decoded a share of the batches; all get all of them.
     for indices, batch_hypotheses in network.merged(share):
         for i, best in zip(indices, batch_hypotheses, strict=True):
             hypotheses[i] = best

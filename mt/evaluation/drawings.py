@@ -73,9 +73,11 @@ def read_gold(
     gold = parse_pharaoh(lines, name, first=first)
     advice = "" if one_based else ", give --one-based if they count from 1"
     advice += "" if words == "blanks" else ", and --words blanks if their words are what stands between blanks"
+    # A link to a word that is not there shows that words or counting differ.
     pairs = list(zip(sources, targets, strict=True))
     lengths = [(len(units(source, unit)), len(units(target, unit))) for source, target in pairs]
     require_inside(gold, lengths, name, first=first, advice=advice)
+    # Where blanks part other words, and nobody says which are meant, a note asks.
     between_blanks = [(len(source.split()), len(target.split())) for source, target in pairs]
     different = sum(one != other for one, other in zip(lengths, between_blanks, strict=True))
     if different and words is None:

@@ -68,8 +68,7 @@ def report(
     unknown_words: replaces those of the hypotheses.
     """
     model = translator.model
-    search = translator.search_for(search)
-    require_compatible(search, model)
+    require_compatible(search := translator.search_for(search), model)
     hard = reads_hard(search, model)
     evaluation = evaluate(translator, split, search, unit=unit, unknown_words=unknown_words, progress=progress)
     forced = teacher_forced_pass(translator, split, hard=hard, wait_k=wait_k_of(search), links=model.uses_source)
@@ -88,6 +87,7 @@ def report(
     results |= {metric: asdict(score) for metric, score in (timing_scores(*decoded) | pointing_score(*decoded)).items()}
     if model.uses_source and any(split.links()):
         results["aer"] = asdict(alignment_error(forced.links, split.links(), linkable=forced.linkable))
+    # One process writes texts, alignments and heatmaps.
     kept = [*records(*decoded, search, forced.links, forced.linkable)] if model.uses_source else []
     if translator.network.in_torch().processes.is_first:
         _write_hypotheses(subfolder(folder, "hypotheses"), name, evaluation, results["scored_on"])

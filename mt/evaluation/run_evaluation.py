@@ -60,9 +60,11 @@ class RunEvaluation:
         Raises UserError where heatmaps are asked for of an exported model.
         """
         results = self._results(translator, split, folder, plots)
+        # Written over a run's own results, what its training measured stays.
         again = [folder.resolve()] == [run.resolve() for run in self.runs]
         kept = _earlier_results(folder) if again else {}
         write_json(folder / "results.json", results | {key: kept[key] for key in OF_TRAINING if key in kept})
+        # Earlier scores of the run may be of a split that has changed since.
         digests = results["scored_on"]
         for run in self.runs:
             earlier = _earlier_results(run)

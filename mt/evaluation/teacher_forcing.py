@@ -38,12 +38,14 @@ class AttentionStats:
 
     def add(self, output: AttentionOutput, source_mask: Tensor, target_mask: Tensor) -> None:
         """Adds a batch. source_mask: [B, S]; target_mask: [B, T], bool."""
+        # How even attention is: its entropy, and the share of the largest that there could be.
         lengths = source_mask.sum(1)
         weights = output.weights
         entropy = -torch.special.xlogy(weights, weights).sum(-1)
         longer = target_mask & (lengths > 1)[:, None]
         self._mean("entropy", entropy[target_mask])
         self._mean("normalized_entropy", (entropy / lengths[:, None].log())[longer])
+        # Where it is: at an end of the source, and how far it jumps.
         chosen = weights if output.alpha is None else output.alpha
         positions = torch.where(chosen.any(-1), chosen.argmax(-1), -1)
         self._positions.append(positions[target_mask].cpu())
@@ -52,6 +54,7 @@ class AttentionStats:
         selected = positions >= 0
         moves = target_mask[:, 1:] & selected[:, 1:] & selected[:, :-1]
         self._mean("jump", positions.diff(dim=1).abs()[moves])
+        # Of a monotonic attention: what left the sentence, and how decided it is.
         if output.p_choose is not None and output.alpha is not None:
             self._mean("lost_mass", (1 - output.alpha.sum(-1))[target_mask])
             p_choose = output.p_choose[target_mask[..., None] & source_mask[:, None]]

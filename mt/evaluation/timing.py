@@ -49,6 +49,7 @@ def timing_scores(translator: Translator, translations: Sequence[Translation], s
     targets = split.column("target")
     spans = [parse_spans(lines[i], f"times of example {i + 1}") for i in numbers]
     unit = _unit([targets[i] for i in numbers], [len(each) for each in spans])
+    # Attention is at positions, which last so many milliseconds.
     positions = _LONG / int(translator.model.encoded_lengths(torch.tensor([_LONG])))
     duration = positions * (translator.field.milliseconds or 1)
     target = translator.tokenizers.target

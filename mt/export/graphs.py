@@ -30,7 +30,7 @@ from mt.search.config import revised_search
 from mt.storage import write_json
 from mt.trees import tensors_of, with_tensors
 
-# Decides which models can be written as graphs (`mt.export.graphs`).
+# Which models can be written.
 
 LENGTHS = (5, 7)
 """The lengths of two example sources. Dimensions in which their tensors differ are as long as the source."""
@@ -81,10 +81,7 @@ def _without_loops(table: Mapping[str, type[Attention] | type[Encoder]]) -> str:
     return ", ".join(name for name, part in table.items() if not part.data_dependent_loop)
 
 
-# The one door to the writing of ONNX: writes a model's encoder and one step of its decoder as graphs for ONNX Runtime.
-#
-# Exported are models that read text and whose step is a fixed number of operations, whatever the source: those that
-# `require_exportable` lets pass. `mt.onnx` says what goes in and comes out.
+# Writing them; `mt.onnx` says what goes in and comes out.
 
 ROWS = 3
 """Hypotheses of an example step; the exporter would take sizes of 0 and 1 for constants."""

@@ -132,6 +132,7 @@ def _call_step(
         0 if first is None else first.data_ptr(),
     )
     terms = *_terms(energies, source, rule), state_terms
+    # The loop says how wide the weights would have to be; it is called again until they are.
     widest = min(WINDOW, rule[0] + 1)
     room = 0
     while room < widest:

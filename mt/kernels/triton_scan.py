@@ -93,6 +93,7 @@ def _backward(
     edge = row * hidden + unit
     begin = tl.load(start + edge, mask=inside, other=0.0).to(tl.float64)
     carried = tl.zeros([UNITS], tl.float64)
+    # From the last step to the first: the gradient of a state is its own and what later ones carry.
     for left in tl.range(steps, 0, -1, num_stages=4, loop_unroll_factor=2):
         more = left > 1
         grad = tl.load(grad_states + cell, mask=inside, other=0.0).to(tl.float64) + carried

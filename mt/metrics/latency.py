@@ -17,8 +17,8 @@ from mt.metrics.base import Score
 from mt.storage import write_text
 from mt.text_io import file_lines
 
-# Latency of simultaneous translation: AP, AL, LAAL, DAL and YAAL, with the definitions and lengths of the scorers that
-# the field uses: SimulEval 1.1.4 (facebookresearch/SimulEval, latency_scorer.py) and OmniSTEval 0.1.10 (scoring.py).
+# Definitions and lengths are of the scorers that the field uses: SimulEval 1.1.4 (facebookresearch/SimulEval,
+# latency_scorer.py) and OmniSTEval 0.1.10 (scoring.py).
 #
 # All take the delays of one sentence: delays[i], g(i+1) in the papers, is how much of the source had been read when
 # target word i was written. Sources count words, or milliseconds of speech; no end of sentence is counted on either
@@ -179,8 +179,8 @@ def _require_delays(delays: Sequence[float], source_length: float) -> None:
         )
 
 
-# The log of simultaneous decoding that the field's tools exchange: `instances.log` of SimulEval 1.1.4, a JSON object
-# for each sentence, with `config.yaml` beside it. `simuleval --score-only` and OmniSTEval read what is written here.
+# The log is `instances.log` of SimulEval 1.1.4, a JSON object for each sentence, with `config.yaml` beside it.
+# `simuleval --score-only` and OmniSTEval read what is written here.
 
 LOG = "instances.log"
 

@@ -39,11 +39,8 @@ def longest_common_subsequence(one: Sequence[str], other: Sequence[str]) -> int:
     return len(one) - unmatched.bit_count()
 
 
-# Scores of single sentences, of every hypothesis against every reference alone: what is expected or minimised where
-# sentences are compared with one another, as in minimum Bayes risk decoding and minimum risk training.
-#
-# They are those of sacreBLEU and rouge-score to the last digits, for a thousand pairs in a few milliseconds: n-grams
-# are counted once for each text, and the matches of all pairs are products of matrices.
+# The scores are those of sacreBLEU and rouge-score to the last digits, for a thousand pairs in a few milliseconds:
+# n-grams are counted once for each text, and the matches of all pairs are products of matrices.
 
 CHRF_ORDER = 6
 """Most characters of an n-gram of chrF."""

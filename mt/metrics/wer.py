@@ -12,8 +12,6 @@ from mt.errors import UserError
 from mt.metrics.advice import is_unspaced, nearly_all
 from mt.metrics.base import RatioMetric, References, Score
 
-# Word and character error rate, as jiwer counts them. The one door to jiwer.
-
 
 def process_words(references: list[str], hypotheses: list[str]) -> Any:
     import jiwer  # here, as below, since most commands count no errors
@@ -128,7 +126,7 @@ def _errors(process: Callable[..., Any], hypotheses: Sequence[str], references: 
     return np.array([best[i][1:] for i in range(len(references))])
 
 
-# Compares when the units of a target were written, and where attention was, with when they were spoken.
+# When units were written, and where attention was, against when they were spoken.
 #
 # Units are words or characters of which it is known when they begin and end in the source. A hypothesis is aligned with
 # its reference by edit distance, and only units that are equal count: a unit that was not spoken has no end.

@@ -303,9 +303,6 @@ def _standardised(features: Tensor, mask: Tensor, mean: Tensor, std: Tensor) -> 
     return ((features - mean) / std).to(features.dtype).masked_fill(~mask[..., None], 0.0)
 
 
-# SpecAugment (Park et al. 2019): bands and stretches of time are hidden from a model in training.
-
-
 def spec_augment(
     features: Float[Tensor, "B S D"],
     lengths: Int[Tensor, " B"],

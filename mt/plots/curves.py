@@ -26,6 +26,7 @@ def speedup(
     """
     figure, row = chart(len(panels))
     for axes, (title, lines) in zip(row, panels.items(), strict=True):
+        # Both axes are logarithmic, with a line where nothing is gained or lost.
         axes.set_xscale("log")
         axes.set_yscale("log")
         axes.axhline(1, color=AXIS, linewidth=1, linestyle="--")
@@ -35,6 +36,7 @@ def speedup(
             axis.set_minor_locator(NullLocator())
         axes.set_title(title, loc="left", fontsize=LABEL_POINTS + 1, color=INK)
         name_axes(axes, x_name, y_name)
+        # Colours and marks tell the lines apart.
         for number, (name, ratios) in enumerate(lines.items()):
             [line] = axes.plot(lengths, ratios, label=name, linewidth=1.6, markersize=5.5, markeredgecolor="white")
             line.set_color(colour(number))
@@ -78,6 +80,7 @@ def tradeoff(lines: Sequence[Line], delays: Sequence[str], quality: str) -> Figu
         name_axes(axes, name, quality)
         for index, line in enumerate(lines):
             _draw(axes, line, number, index)
+    # The legend has as many columns as its names leave room for, and the figure grows with its rows.
     names = [shortened(line.name, _NAME_CHARACTERS) for line in lines]
     columns = max(1, min(3, _LEGEND_CHARACTERS * len(delays) // max(len(name) + 8 for name in names)))
     rows = -(-len(names) // columns)

@@ -48,6 +48,7 @@ def draw_spectrogram(axes: Axes, sound: Sound, positions: int, size: tuple[float
     size: the width and height of the axes in inches.
     """
     width, height = size
+    # The energies stand below, in columns of the same width.
     below = axes.inset_axes((0, -(_HEIGHT + _GAP) / height, 1, _HEIGHT / height))
     low, high = shades(sound)
     edges = (-0.5, positions - 0.5)
@@ -64,11 +65,13 @@ def draw_spectrogram(axes: Axes, sound: Sound, positions: int, size: tuple[float
     below.set_xlim(edges)
     below.set_yticks([])
     below.spines[:].set_color(GRID)
+    # Seconds are marked as densely as labels have room.
     step = next((step for step in _STEPS if width * step >= _APART * sound.seconds), _STEPS[-1])
     times = np.arange(0, sound.seconds + step / 100, step)
     below.set_xticks(times / sound.seconds * positions - 0.5, [f"{time:g}" for time in times.round(2)])
     below.tick_params(length=2, color=AXIS, labelcolor=AXIS, labelsize=LABEL_POINTS)
     below.set_xlabel("seconds", fontsize=LABEL_POINTS, color=AXIS, labelpad=2)
+    # What was spoken ends here, in both.
     for boundary in np.asarray(sound.boundaries) / sound.seconds * positions - 0.5:
         for part in (axes, below):
             part.axvline(boundary, color=AXIS, linewidth=0.5, alpha=0.6)

@@ -60,6 +60,7 @@ def over_picture(
         )
     if stops is not None and not (len(stops) == len(target) and all(-1 <= stop < rows * columns for stop in stops)):
         raise ValueError(f"stops must be {len(target)} places within -1..{rows * columns - 1}")
+    # The first panel is the picture; each further one has the light of a token.
     if len(target) > _MOST_PANELS:
         title = f"{title} (the first {_MOST_PANELS} of {len(target)} tokens)"
     names = [shortened(token.removeprefix(_SPACE) or token, LABEL_CHARACTERS) for token in target[:_MOST_PANELS]]
@@ -82,6 +83,7 @@ def _page(count: int, ratio: float, title: str) -> tuple[Figure, list[Axes]]:
     rows = -(-count // columns)
     panel_width = _PANEL * min(1.0, 1 / ratio)
     panel_height = _PANEL * min(1.0, ratio)
+    # The page is as wide as a row of panels, and as high as the title and all rows.
     width = 2 * _MARGIN + columns * (panel_width + _GAP) - _GAP
     heading = wrapped(title, width)
     lines = heading.count("\n") + 1 if heading else 0
@@ -91,6 +93,7 @@ def _page(count: int, ratio: float, title: str) -> tuple[Figure, list[Axes]]:
     FigureCanvasAgg(figure)
     face = font(LABEL_POINTS + 2, [heading])
     figure.text(_MARGIN / width, 1 - _MARGIN / height, heading, va="top", font=face, color=INK, parse_math=False)
+    # Panels are placed from the top, in shares of the page.
     panels = []
     for number in range(count):
         row, column = divmod(number, columns)

@@ -199,6 +199,7 @@ def draw_gold_links(axes: Axes, gold: Collection[tuple[int, int]] | None, shape:
     steps, length = shape
     if not all(0 <= source < length and 0 <= target < steps for source, target in gold):
         raise ValueError(f"gold links must lie within {length} source and {steps} target tokens")
+    # Hollow circles leave the weights below them visible.
     circles = Line2D(
         [source for source, _ in gold],
         [target for _, target in gold],

@@ -32,7 +32,7 @@ from mt.storage import is_at, open_to_append, subfolder, write_text
 from mt.text_io import byte_lines
 from mt.training.loop import Progress
 
-# What people see: a bar on a terminal; a line every so often in a log file or a pipe.
+# On the console a bar is drawn; a log file or a pipe gets a line every so often.
 
 _LABEL = 8
 """Columns of the names at the start."""
@@ -170,7 +170,7 @@ def _line(progress: Progress, means: Mapping[str, float], total: int | None) -> 
     )
 
 
-# What stays: lines of metrics.jsonl, and TensorBoard.
+# In the run's folder metrics.jsonl gets lines, and TensorBoard its events.
 
 if TYPE_CHECKING:  # matplotlib takes long to load, and a training draws late
     from mt.plots import Figure

@@ -15,8 +15,6 @@ from mt.errors import UserError
 from mt.step import UNK
 from mt.text_io import normalize
 
-# The tokenizers of the two sides of a corpus, on disk and in memory.
-
 _TRANSCRIPT = "tokenizer.transcript.model"
 _CHARACTERS = TokenizerConfig(model_type="char", vocab_size=8000)
 
