@@ -4,35 +4,50 @@
 >>> load("outputs/phrasebook/general/...").translate("The train leaves at half past seven.").text
 """
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mt.decoding.load import load
+    from mt.decoding.streaming.session import Session
     from mt.decoding.translation import Translation
     from mt.decoding.translator import Translator
+    from mt.errors import UserError
+    from mt.evaluation.likelihood import Likelihood, likelihoods
+    from mt.search.online import OnlineConfig, WaitKConfig
+    from mt.search.options import BeamConfig, GreedyConfig
+    from mt.search.sampling import SampleConfig
 
     __version__: str
 
-__all__ = ["Translation", "Translator", "__version__", "load"]
+__all__ = [
+    "BeamConfig", "GreedyConfig", "Likelihood", "OnlineConfig", "SampleConfig", "Session", "Translation", "Translator",
+    "UserError", "WaitKConfig", "__version__", "likelihoods", "load",
+]  # fmt: skip
+
+_PLACES = {
+    "BeamConfig": "mt.search.options",
+    "GreedyConfig": "mt.search.options",
+    "Likelihood": "mt.evaluation.likelihood",
+    "OnlineConfig": "mt.search.online",
+    "SampleConfig": "mt.search.sampling",
+    "Session": "mt.decoding.streaming.session",
+    "Translation": "mt.decoding.translation",
+    "Translator": "mt.decoding.translator",
+    "UserError": "mt.errors",
+    "WaitKConfig": "mt.search.online",
+    "likelihoods": "mt.evaluation.likelihood",
+    "load": "mt.decoding.load",
+}
 
 
 def __getattr__(name: str) -> Any:
     # Imported when asked for, so that neither the processes that prepare text nor those that decode without torch load
     # it.
-    if name == "load":
-        from mt.decoding.load import load
-
-        return load
-    if name == "Translator":
-        from mt.decoding.translator import Translator
-
-        return Translator
-    if name == "Translation":
-        from mt.decoding.translation import Translation
-
-        return Translation
     if name == "__version__":
         from mt.common.about import VERSION
 
         return VERSION
+    if name in _PLACES:
+        return getattr(importlib.import_module(_PLACES[name]), name)
     raise AttributeError(f"module mt has no attribute {name}")
