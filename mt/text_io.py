@@ -227,10 +227,15 @@ def read_parallel(paths: Sequence[Path], what: str) -> list[list[str]]:
     Raises UserError as `read_lines`, or where counts differ.
     """
     texts = [read_lines(path, pipes=True) for path in paths]
+    require_parallel(paths, texts, what)
+    return texts
+
+
+def require_parallel(paths: Sequence[Path], texts: Sequence[Sequence[str]], what: str) -> None:
+    """Raises UserError where files have unequal counts of lines, of which line n belongs to the same `what`."""
     for path, lines in zip(paths, texts, strict=True):
         if len(lines) != len(texts[0]):
             raise UserError(
                 f"{paths[0]} has {len(texts[0])} lines but {path} has {len(lines)}: "
                 f"line n of each must belong to the same {what}"
             )
-    return texts

@@ -7,7 +7,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 BUDGET = {
     "mt": 1650,
-    "mt/cli": 2675,
+    "mt/cli": 2725,
     "mt/common": 500,
     "mt/comparison": 1100,
     "mt/config": 450,
@@ -18,7 +18,7 @@ BUDGET = {
     "mt/export": 550,
     "mt/kernels": 2900,
     "mt/markup": 1200,
-    "mt/metrics": 2425,
+    "mt/metrics": 2475,
     "mt/models": 4630,
     "mt/onnx": 250,
     "mt/ops": 1110,
@@ -36,7 +36,7 @@ def test_every_folder_keeps_its_budget_of_lines() -> None:
         inside = path.relative_to(ROOT)
         lines["/".join(inside.parts[:2]) if len(inside.parts) > 2 else "mt"] += len(path.read_text().splitlines())
     assert {folder: count for folder, count in lines.items() if count > BUDGET[folder]} == {}
-    assert sum(BUDGET.values()) <= 38800
+    assert sum(BUDGET.values()) <= 38900
 
 
 def test_the_house_has_no_more_files_than_chapters() -> None:

@@ -10,9 +10,9 @@ from mt.cli.arguments import add_run_options, add_search_options, in_flags, load
 from mt.cli.parser import Parser
 from mt.common.terminal import say
 from mt.errors import UserError, reported
-from mt.metrics.alignment import Links, Symmetrisation, alignment_error_rate, to_pharaoh
+from mt.metrics.alignment import Links, Symmetrisation, alignment_error_rate, is_naacl, to_pharaoh
 from mt.search.config import revised_search
-from mt.text_io import read_parallel
+from mt.text_io import read_lines, read_parallel, require_parallel
 
 if TYPE_CHECKING:
     from mt.decoding.translation import Translation
@@ -26,8 +26,8 @@ Prints a line of word links (Pharaoh: source-target, from 0) for each pair of li
 `mt.data.words.words`, where punctuation marks are words, or characters where the model reads and writes characters;
 with --words blanks they are what stands between blanks, as in gold links of text that is tokenised already. --gold, in
 the same format and of the same words, with ipj for possible links, adds the alignment error rate on standard error;
-with --one-based it counts from 1. A gold link to a word that is not there is refused; one
-to a word for which the model has no piece of its own is left out, and counted.
+with --one-based it counts from 1. It may be of the NAACL format, too. A gold link to a word that is not there is
+refused; one to a word for which the model has no piece of its own is left out, and counted.
 
     python scripts/align.py RUN REVERSE --symmetrise grow-diag --source corpus.en --target corpus.de
 
@@ -55,13 +55,15 @@ def align(arguments: Sequence[str] | None = None) -> None:
         _require_two_runs(options)
         from mt.evaluation.drawings import WORDS, read_gold
 
-        paths = [path for path in (options.source, options.target, options.gold) if path]
-        sources, targets, *gold = read_parallel(paths, "pair")
+        sources, targets = read_parallel([options.source, options.target], "pair")
         # Gold links are checked before the model is loaded, so that a mistake in them shows at once.
-        gold_links = []
-        if gold:
+        gold = []
+        if options.gold:
+            lines = read_lines(options.gold, pipes=True)
+            if not is_naacl(lines):
+                require_parallel([options.source, options.gold], [sources, lines], "pair")
             name = str(options.gold)
-            gold_links = read_gold(gold[0], sources, targets, options.words, name=name, one_based=options.one_based)
+            gold = read_gold(lines, sources, targets, options.words, name=name, one_based=options.one_based)
         translator, reverse = _translators(options)
         translator.refuse_long(sources, f"{options.source}, line")
         translator.refuse_long(targets, f"{options.target}, line")
@@ -79,7 +81,7 @@ def align(arguments: Sequence[str] | None = None) -> None:
         # The links go to standard output alone, so that a file of them can be made; the score goes beside it.
         print("\n".join(to_pharaoh(pair.links) for pair in pairs), flush=True)
         if gold:
-            _print_error(pairs, gold_links)
+            _print_error(pairs, gold)
 
 
 def _extraction(text: str) -> str | float:

@@ -3,7 +3,7 @@ ignored."""
 
 import argparse
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import get_args
@@ -15,6 +15,15 @@ from mt.data.tokenizer import load_tokenizer
 from mt.data.words import words
 from mt.errors import UserError, reported
 from mt.metrics import DEFAULTS, METRICS, require_known
+from mt.metrics.alignment import (
+    Link,
+    Symmetrisation,
+    alignment_error_rate,
+    is_naacl,
+    parse_naacl,
+    parse_pharaoh,
+    symmetrised,
+)
 from mt.metrics.base import PLAIN, ROUGE_PROTOCOLS, Score, Settings
 from mt.metrics.bleu import TOKENIZERS, require_tokenizer
 from mt.metrics.files import score_files, score_log
@@ -22,22 +31,26 @@ from mt.metrics.languages import require_language
 from mt.metrics.latency import LatencyUnit
 from mt.metrics.rouge import require_rouge_tokenizer
 from mt.metrics.terms import score_terms
-from mt.text_io import composed, read_parallel
+from mt.text_io import composed, read_lines, read_parallel, require_parallel
 
 SCORE = """Score plain text files: BLEU and chrF for translation, ROUGE for summarization, or any --metrics; a log of
-simultaneous translation, by its latency too; terms, by a glossary; or pairs of lines, by the probability that a run
-gives them.
+simultaneous translation, by its latency too; terms, by a glossary; word links; or pairs of lines, by the probability
+that a run gives them.
 
     python scripts/score.py [--task translation] hypotheses.txt references.txt [more-references.txt ...]
     python scripts/score.py --metrics bleu,chrf,ter,wer,cer,accuracy hypotheses.txt references.txt
     python scripts/score.py --task summarization --lead 10 sources.txt references.txt
     python scripts/score.py --task simultaneous [--latency-unit char] --log instances.log
     python scripts/score.py --task terms --glossary glossary.tsv --source sources.txt hypotheses.txt references.txt
+    python scripts/score.py --task alignment [--symmetrise grow-diag] links.pharaoh [reverse.pharaoh] gold.links
     python scripts/score.py --task likelihood --run RUN [RUN ...] --source sources.txt --target targets.txt
 
 Line n of each file belongs to line n of the others; /dev/stdin is standard input. A blank line of one of several files
 of references is none. --lead N scores the first N words of each line, the baseline of summarization; words are what
 stands between blanks, or --rouge-tokenizer's. Under --rouge-protocol duc whole sources are one too: 75 bytes count.
+
+Links are in Pharaoh format, source-target and counted from 0; gold ones with ipj for possible links, or of the NAACL
+format. docs/alignments.md has the methods of --symmetrise.
 
 A log is an instances.log of RUN/hypotheses or of SimulEval, with the references in it. Its latency is that of SimulEval
 1.1.4 (AP, AL, LAAL, DAL) and OmniSTEval 0.1.10 (YAAL, and SWF and EFSW, whose difference shows a degenerate policy).
@@ -57,7 +70,7 @@ def score(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--task",
         default="translation",
-        choices=(*DEFAULTS, TERMS, LIKELIHOOD),
+        choices=(*DEFAULTS, TERMS, ALIGNMENT, LIKELIHOOD),
         help="chooses the metrics where none are named",
     )
     add_metric_options(parser)
@@ -141,6 +154,8 @@ def settings_of(options: argparse.Namespace, language: str | None) -> Settings:
 SIMULTANEOUS = "simultaneous"
 LIKELIHOOD = "likelihood"
 TERMS = "terms"
+ALIGNMENT = "alignment"
+OF_ALIGNMENTS = ("symmetrise", "second_reversed", "one_based")
 OF_LOGS = ("log", "latency_unit", "spm_model", "no_use_ref_len")
 OF_RUNS = ("run", "source", "target", "length_penalty", "checkpoint", "device")
 
@@ -158,6 +173,10 @@ def add_task_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--source", type=Path, metavar="FILE", help="of the pairs, or of the hypotheses")
     parser.add_argument("--target", type=Path, metavar="FILE", help="of the pairs")
     parser.add_argument("--glossary", type=Path, metavar="FILE", help="whose terms are counted")
+    help_text = "two files of links, the second one of the other direction, make one"
+    parser.add_argument("--symmetrise", choices=get_args(Symmetrisation), help=help_text)
+    parser.add_argument("--second-reversed", action="store_true", help="its links are target-source")
+    parser.add_argument("--one-based", action="store_true", help="the gold links count words from 1")
     parser.add_argument("--length-penalty", type=float, metavar="A", help="of likelihoods; else the run's own")
     parser.add_argument("--checkpoint", help="of a run: best, where none is named, last, average or ema")
     parser.add_argument("--device", help="of a run: auto, cpu, cuda, cuda:1, mps")
@@ -165,15 +184,52 @@ def add_task_options(parser: argparse.ArgumentParser) -> None:
 
 def run_task(options: argparse.Namespace) -> None:
     """Prints what the task is to print. Raises UserError for options that do not fit, and as the functions it calls."""
+    if options.task != ALIGNMENT:
+        _refuse(options, OF_ALIGNMENTS, ALIGNMENT)
     if options.task == LIKELIHOOD:
         _likelihoods(options)
         return
-    tasks = {SIMULTANEOUS: _of_log, TERMS: _of_terms}
+    tasks = {SIMULTANEOUS: _of_log, TERMS: _of_terms, ALIGNMENT: _of_alignments}
     scores = tasks.get(options.task, _of_files)(options)
     if options.json:
         say(json.dumps({name: asdict(score) for name, score in scores.items()}, indent=2))
     else:
         say("\n".join(f"{name:<9} {score.score:6.2f}  {score.signature}" for name, score in scores.items()))
+
+
+def _of_alignments(options: argparse.Namespace) -> dict[str, Score]:
+    # Options of other tasks are refused, since they would have no effect.
+    _refuse(options, ("glossary",), TERMS)
+    _refuse(options, OF_LOGS, SIMULTANEOUS)
+    _refuse(options, OF_RUNS, LIKELIHOOD)
+    for flag in typed_flags(options, (*OF_TEXTS, "lead")):
+        raise UserError(f"{flag} is about texts that are compared, which --task {ALIGNMENT} does not: leave it out")
+    if len(options.texts) != (3 if options.symmetrise else 2) or (options.second_reversed and not options.symmetrise):
+        raise UserError(
+            f"--task {ALIGNMENT} takes a file of links and one of gold links, and with --symmetrise two of links: give "
+            "LINKS GOLD, or --symmetrise grow-diag LINKS REVERSE GOLD"
+        )
+    # Links are read as they are written, a line for each pair; gold ones may be of the NAACL format.
+    *paths, gold_path = options.texts
+    _refuse_pipes(options.texts)
+    files = read_parallel(paths, "pair")
+    links = [
+        [pair.possible for pair in parse_pharaoh(lines, str(path))] for lines, path in zip(files, paths, strict=True)
+    ]
+    gold_lines = read_lines(gold_path, pipes=True)
+    if is_naacl(gold_lines):
+        gold = parse_naacl(gold_lines, str(gold_path), len(links[0]))
+    else:
+        require_parallel([paths[0], gold_path], [files[0], gold_lines], "pair")
+        gold = parse_pharaoh(gold_lines, str(gold_path), first=int(options.one_based))
+    hypotheses: Sequence[Set[Link]] = links[0]
+    if options.symmetrise:
+        turn = slice(None, None, -1 if options.second_reversed else 1)
+        pairs = zip(*links, strict=True)
+        hypotheses = [symmetrised(one, {link[turn] for link in other}, options.symmetrise) for one, other in pairs]
+    score = alignment_error_rate(hypotheses, gold)
+    parts = {name: Score(getattr(score, name), score.signature) for name in ("precision", "recall")}
+    return {"aer": score, **parts}
 
 
 def _of_terms(options: argparse.Namespace) -> dict[str, Score]:

@@ -21,6 +21,8 @@ from mt.metrics.alignment import (
     Linkable,
     Links,
     alignment_error_rate,
+    is_naacl,
+    parse_naacl,
     parse_pharaoh,
     require_inside,
 )
@@ -64,19 +66,20 @@ def read_gold(
 ) -> list[Links]:
     """Returns the gold links of pairs of texts, and prints a note where it matters what words are and nobody says it.
 
-    lines: in Pharaoh format, a line for each pair. words: a key of WORDS; None: marks. name: what to call the lines.
-    one_based: whether words are counted from 1. Raises UserError where a line is wrong, or links words that the pair
-    does not have.
+    lines: in Pharaoh format, a line for each pair, or in the NAACL format. words: a key of WORDS; None: marks. name:
+    what to call the lines. one_based: whether words are counted from 1, as in the NAACL format anyway. Raises UserError
+    where a line is wrong, or links words that the pair does not have.
     """
-    first = int(one_based)
     unit = WORDS[words or "marks"]
-    gold = parse_pharaoh(lines, name, first=first)
-    advice = "" if one_based else ", give --one-based if they count from 1"
+    naacl = is_naacl(lines)
+    first = int(one_based or naacl)
+    gold = parse_naacl(lines, name, len(sources)) if naacl else parse_pharaoh(lines, name, first=first)
+    advice = "" if first else ", give --one-based if they count from 1"
     advice += "" if words == "blanks" else ", and --words blanks if their words are what stands between blanks"
     # A link to a word that is not there shows that words or counting differ.
     pairs = list(zip(sources, targets, strict=True))
     lengths = [(len(units(source, unit)), len(units(target, unit))) for source, target in pairs]
-    require_inside(gold, lengths, name, first=first, advice=advice)
+    require_inside(gold, lengths, name, first=first, advice=advice, place="sentence" if naacl else "line")
     # Where blanks part other words, and nobody says which are meant, a note asks.
     between_blanks = [(len(source.split()), len(target.split())) for source, target in pairs]
     different = sum(one != other for one, other in zip(lengths, between_blanks, strict=True))

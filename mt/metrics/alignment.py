@@ -18,7 +18,8 @@ Link = tuple[int, int]
 Linkable = tuple[Set[int | None], Set[int | None]]
 """The words of a source and of a target that a link can join, since a piece of the model stands for them."""
 
-_TOKEN = re.compile(r"([0-9]+)([-p])([0-9]+)")
+_TOKEN = re.compile(r"([0-9]+)([-p:])([0-9]+)(/[01])?")
+_NAACL = re.compile(r"\s*([0-9]+)\s+([0-9]+)\s+([0-9]+)(?:\s+([SP]))?(?:\s+[0-9.]+)?\s*")
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,8 @@ class AlignmentScore(Score):
 
 
 def parse_pharaoh(lines: Iterable[str], name: str, *, first: int = 0) -> list[Links]:
-    """Reads one sentence pair per line: `i-j` is a sure link, `ipj` a possible one. An empty line has no links.
+    """Reads one sentence pair per line: `i-j` is a sure link, `ipj` a possible one; TsinghuaAligner's `i:j/1` and
+    `i:j/0` are the same two. An empty line has no links.
 
     Args:
         lines: the lines, with or without their newlines.
@@ -57,7 +59,7 @@ def parse_pharaoh(lines: Iterable[str], name: str, *, first: int = 0) -> list[Li
         possible = set()
         for token in line.split():
             match = _TOKEN.fullmatch(token)
-            if match is None:
+            if match is None or (match[2] == ":") != (match[4] is not None):
                 raise UserError(
                     f"{name}, line {number}: {token!r} is not a link; write i-j (sure) or ipj (possible), "
                     f"where i is a source position and j a target position, both counted from {first}"
@@ -66,14 +68,53 @@ def parse_pharaoh(lines: Iterable[str], name: str, *, first: int = 0) -> list[Li
             if min(link) < 0:
                 raise UserError(f"{name}, line {number}: the link {token} names word 0, and words count from {first}")
             possible.add(link)
-            if match[2] == "-":
+            if match[2] == "-" or match[4] == "/1":
                 sure.add(link)
         parsed.append(Links(frozenset(sure), frozenset(possible)))
     return parsed
 
 
+def is_naacl(lines: Iterable[str]) -> bool:
+    """Returns whether the first line that is not blank is of the format of `parse_naacl`."""
+    first = next((line for line in lines if line.strip()), "")
+    return _NAACL.fullmatch(first) is not None
+
+
+def parse_naacl(lines: Iterable[str], name: str, count: int) -> list[Links]:
+    """Reads a link per line, `sentence source target [S|P] [confidence]`, all counted from 1 (Mihalcea & Pedersen 2003,
+    the shared task of NAACL). Without a letter it is a sure link; one to word 0 says that a word has none.
+
+    count: the sentence pairs. Raises UserError, with the line, for what is no link, and for another sentence.
+    """
+    sure: list[set[Link]] = [set() for _ in range(count)]
+    possible: list[set[Link]] = [set() for _ in range(count)]
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        match = _NAACL.fullmatch(line)
+        if match is None:
+            raise UserError(
+                f"{name}, line {number}: {line.strip()!r} is no link of the NAACL format, as the first line is; write "
+                "SENTENCE SOURCE TARGET S (sure) or P (possible), all counted from 1"
+            )
+        sentence, i, j = (int(match[group]) for group in (1, 2, 3))
+        if not 1 <= sentence <= count:
+            raise UserError(f"{name}, line {number}: there is no sentence {sentence}, since there are {count} pairs")
+        if i and j:
+            possible[sentence - 1].add((i - 1, j - 1))
+            if match[4] != "P":
+                sure[sentence - 1].add((i - 1, j - 1))
+    return [Links(frozenset(one), frozenset(other)) for one, other in zip(sure, possible, strict=True)]
+
+
 def require_inside(
-    golds: Sequence[Links], lengths: Sequence[tuple[int, int]], name: str, *, first: int = 0, advice: str = ""
+    golds: Sequence[Links],
+    lengths: Sequence[tuple[int, int]],
+    name: str,
+    *,
+    first: int = 0,
+    advice: str = "",
+    place: str = "line",
 ) -> None:
     """Raises UserError, with the line, where a link joins a word that is not there.
 
@@ -82,12 +123,13 @@ def require_inside(
         lengths: the source and target words of each.
         name, first: as of `parse_pharaoh`.
         advice: what else to do, for the end of the sentence.
+        place: what a pair is called in the file: a line, or of the NAACL format a sentence.
     """
     for number, (gold, (source, target)) in enumerate(zip(golds, lengths, strict=True), start=1):
         for i, j in sorted(gold.possible):
             if i >= source or j >= target:
                 raise UserError(
-                    f"{name}, line {number}: the link {i + first}-{j + first} joins a word that is not there, since "
+                    f"{name}, {place} {number}: the link {i + first}-{j + first} joins a word that is not there, since "
                     f"the pair has {source} source and {target} target words, which count from {first}: check that "
                     f"the links belong to these texts{advice}"
                 )

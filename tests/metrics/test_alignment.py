@@ -6,6 +6,8 @@ from mt.errors import UserError
 from mt.metrics.alignment import (
     Links,
     alignment_error_rate,
+    is_naacl,
+    parse_naacl,
     parse_pharaoh,
     project,
     require_inside,
@@ -95,6 +97,41 @@ def test_a_link_to_a_word_that_is_not_there_is_refused_with_its_line(link, first
     number = rf"{link.replace('p', '-')} joins a word that is not there, since the pair has 2 source and 3 target words"
     with pytest.raises(UserError, match=f"^gold, line 2: the link {number}, which count from {first}: check that"):
         require_inside(golds, [(5, 5), (2, 3)], "gold", first=first)
+
+
+def test_links_of_tsinghua_aligner():
+    (links,) = parse_pharaoh(["1:1/1 2:3/0"], "gold", first=1)
+    assert links == Links(frozenset({(0, 0)}), frozenset({(0, 0), (1, 2)}))
+    for token in ("1:1", "1-1/1", "1p1/0", "1:1/2"):
+        with pytest.raises(UserError, match=f"^gold, line 1: '{token}' is not a link"):
+            parse_pharaoh([token], "gold")
+
+
+NAACL = ["0001 1 1 S", "1 2 1 P 0.7", "", "3 2 2", "3 0 1 S", "3 3 0"]
+
+
+def test_the_naacl_format_has_a_link_a_line():
+    """A line without a letter is sure; a link to word 0 is none."""
+    assert is_naacl(["", *NAACL]) and not is_naacl(["0-0 1p1"]) and not is_naacl(["", ""]) and not is_naacl(["1 2"])
+    first, second, third = parse_naacl(NAACL, "gold", 3)
+    assert first == Links(frozenset({(0, 0)}), frozenset({(0, 0), (1, 0)}))
+    assert second == Links(frozenset(), frozenset())
+    assert third == Links(frozenset({(1, 1)}), frozenset({(1, 1)}))
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("4 1 1 S", "there is no sentence 4, since there are 3 pairs"),
+        ("0 1 1 S", "there is no sentence 0, since there are 3 pairs"),
+        ("1 1 1 X", "'1 1 1 X' is no link of the NAACL format, as the first line is; write SENTENCE SOURCE TARGET S"),
+        ("0-0 1-1", "'0-0 1-1' is no link of the NAACL format"),
+    ],
+)
+def test_a_bad_line_of_the_naacl_format_is_refused(line, problem):
+    with pytest.raises(UserError) as caught:
+        parse_naacl([*NAACL, line], "test.wa", 3)
+    assert str(caught.value).startswith(f"test.wa, line 7: {problem}")
 
 
 def test_error_rate_at_its_ends():

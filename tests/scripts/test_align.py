@@ -154,3 +154,22 @@ def test_two_runs_and_symmetrisation_go_together(call, write, trained: Path) -> 
     translator = mt.load(trained, device="cpu")
     with pytest.raises(UserError, match="symmetrise=grow is an invalid choice: "):
         translator.align("a", "b", symmetrise_with=translator, symmetrise="grow")
+
+
+def test_gold_links_of_the_naacl_format(call, write, trained: Path) -> None:
+    files = ["--source", write("en", SOURCE), "--target", write("de", TARGET)]
+    lines = call("align", trained, *files).out.splitlines()
+    links = [(n, *map(int, link.split("-"))) for n, line in enumerate(lines, 1) for link in line.split()]
+    gold = "".join(f"{n:04d} {i + 1} {j + 1} S\n" for n, i, j in links)
+    assert call("align", trained, *files, "--gold", write("gold", gold)).err.startswith("aer 0.00  n:3|")
+    refused = call("align", trained, *files, "--gold", write("gold", f"{gold}3 9 1 S\n"))
+    assert "gold, sentence 3: the link 9-1 joins a word that is not there" in refused.err
+    assert (
+        "gold, line 10: there is no sentence 4"
+        in call("align", trained, *files, "--gold", write("gold", f"{gold}4 1 1\n")).err
+    )
+    refused = call("align", trained, *files, "--gold", write("gold", "0-0\n"))
+    assert (
+        "en has 3 lines but " in refused.err
+        and "gold has 1: line n of each must belong to the same pair" in refused.err
+    )
