@@ -1,7 +1,7 @@
 """Decoding with a model in torch: batches of sources of similar length, their memories, and their steppers."""
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -20,7 +20,7 @@ from mt.kernels.int8 import int8_copy
 from mt.search.config import Precision, SearchConfig, is_online, wait_k_of, width
 from mt.search.graph_stepper import GraphStepper
 from mt.search.options import BeamConfig, GreedyConfig
-from mt.search.torch_stepper import TorchStepper
+from mt.search.torch_stepper import Predict, TorchStepper, forced
 from mt.trees import map_tensors
 
 MAX_LOGITS = 1 << 27
@@ -87,8 +87,17 @@ class TorchNetwork:
     def in_torch(self) -> "TorchNetwork":
         return self
 
+    @property
+    def forces(self) -> bool:
+        """Whether steps can be forced to attend somewhere: it is one model, whose attention is learnt."""
+        single_model = self.model.as_online_model
+        return single_model is not None and single_model.decoder.attention.learns_weights
+
     @contextlib.contextmanager
-    def encoded(self, rows: Sequence[Row], search: SearchConfig) -> Iterator[EncodedBatch]:
+    def encoded(
+        self, rows: Sequence[Row], search: SearchConfig, places: Mapping[int, Sequence[int]] | None = None
+    ) -> Iterator[EncodedBatch]:
+        """As `Network.encoded`. places: where steps are forced to attend, of a single row; see `forced`."""
         # What a search says of precision and attention.
         model = self._search_model
         online = is_online(search)
@@ -109,7 +118,11 @@ class TorchNetwork:
             # On a GPU a step is recorded once, where its operations do not depend on what it computes.
             state = model.init_state(memory, hard=hard)
             recorded = self.device.type == "cuda" and not hard and isinstance(search, GreedyConfig | BeamConfig)
-            single = TorchStepper(partial(model.step, hard=hard), memory, state, len(rows), self.device)
+            step: Predict = partial(model.step, hard=hard)
+            if places:
+                step = forced(step, places)
+                recorded = False
+            single = TorchStepper(step, memory, state, len(rows), self.device)
             stepper = GraphStepper(single, width(search)) if recorded else single
             yield EncodedBatch(stepper, output_lengths.tolist(), read_for, model.encoded_lengths(lengths).tolist())
 

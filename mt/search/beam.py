@@ -22,6 +22,7 @@ from mt.search.coverage import Costs, Coverage
 from mt.search.hypothesis import End, History, Hypothesis, penalty
 from mt.search.steering import Steering, shared
 from mt.search.stepper import READ, Step, Stepper
+from mt.search.tree import Observer
 from mt.step import BOS, EOS
 
 
@@ -54,7 +55,8 @@ class _Open(NamedTuple):
 class _Sentence:
     """A sentence whose hypotheses are searched."""
 
-    def __init__(self, limit: int, slots: int) -> None:
+    def __init__(self, limit: int, slots: int, observer: Observer | None = None) -> None:
+        self._observer = observer
         self.limit = limit
         """Most tokens of a hypothesis."""
         self.slots = slots
@@ -64,6 +66,8 @@ class _Sentence:
 
     def add(self, ends: list[End], ranking: _Ranking) -> None:
         self.slots -= len(ends)
+        if self._observer is not None:
+            self._observer.end(ends)
         # A sort keeps the order of equals.
         self.ended = sorted(self.ended + ends, key=lambda end: -end.score)[: ranking.n_best]
 
@@ -87,6 +91,7 @@ def search(
     constraints: Constraints = FREE,
     coverage: Coverage | None = None,
     steering: Steering | None = None,
+    observer: Observer | None = None,
 ) -> list[list[Hypothesis]]:
     """Returns for each sentence its `n_best` hypotheses, best score first; fewer if the beam or the language has no
     more, or none that has all that is asked of it.
@@ -96,10 +101,11 @@ def search(
     length_penalty: exponent a >= 0; the score is log P(Y) / ((5 + |Y|) / 6)^a, where |Y| counts EOS.
     coverage: before the first step, where hypotheses pay for their attention.
     steering: what is asked of single sentences, before the first step.
+    observer: is told how a single sentence is searched.
     Raises UserError where the model's scores are not finite.
     """
     ranking = _Ranking(length_penalty, n_best)
-    sentences = [_Sentence(limit, beam_size) for limit in limits]
+    sentences = [_Sentence(limit, beam_size, observer) for limit in limits]
     searched = sentences
     history = History()
     count = len(sentences)
@@ -110,6 +116,8 @@ def search(
         forbidden = constraints.forbidden(prefix, len(history))
         step, lacking = _step(stepper, opened, slots, forbidden, steering)
         history.append(opened.tokens, opened.parents, step.attended)
+        if observer is not None:
+            observer.before(opened.tokens, opened.parents, opened.log_probs, step)
         if coverage is not None and step.attended is not None:
             coverage = coverage.after(opened.parents, step.attended)
         costs = None if coverage is None else coverage.costs()

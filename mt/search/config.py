@@ -20,6 +20,7 @@ from mt.search.phrases import repeats
 from mt.search.sampling import SampleConfig, draw_samples
 from mt.search.steering import Steering, TokenConstraints
 from mt.search.stepper import Stepper
+from mt.search.tree import Observer
 
 Precision = Literal["fp32", "bf16", "fp16", "int8"]
 """The number format of products. int8: in the steps of a search that is not online; sources are read in bfloat16 then
@@ -63,6 +64,7 @@ def decode(
     positions: Sequence[int] | None = None,
     sources: Sequence[np.ndarray] = (),
     asked: Sequence[TokenConstraints | None] = (),
+    observer: Observer | None = None,
 ) -> Sequence[Sequence[Hypothesis]]:
     """Returns for each sentence of a batch its hypotheses, best first: `n_best` of several, or where `utility` is to
     choose all; else one.
@@ -70,13 +72,13 @@ def decode(
     stepper: where `wait_k_of` has a number, one that hides from each step what has not been read by then.
     source_lengths: in tokens, EOS included. read_for: see `online`. positions: of each source, how many the attention
     has; None: as many as tokens. sources: the rows of the batch, on which samples depend. asked: of each sentence; see
-    `require_steerable`. Raises UserError as the searches do, and where no hypothesis was found that has all that is
-    asked of it.
+    `require_steerable`. observer: see `search`; of greedy and beam search. Raises UserError as the searches do, and
+    where no hypothesis was found that has all that is asked of it.
     """
     steering = None
     if any(asked):
         steering = Steering(asked, [config.longest(length) for length in source_lengths])
-    hypotheses = _searched(config, stepper, source_lengths, read_for, positions, sources, steering)
+    hypotheses = _searched(config, stepper, source_lengths, read_for, positions, sources, steering, observer)
     for one, found in zip(asked, hypotheses, strict=False):
         if one is not None and not found:
             raise UserError(
@@ -94,6 +96,7 @@ def _searched(
     positions: Sequence[int] | None,
     sources: Sequence[np.ndarray],
     steering: Steering | None,
+    observer: Observer | None,
 ) -> Sequence[Sequence[Hypothesis]]:
     """Does what `decode` does."""
     if isinstance(config, SampleConfig):
@@ -101,7 +104,7 @@ def _searched(
     if isinstance(config, GreedyConfig | BeamConfig):
         limits = [config.longest(length) for length in source_lengths]
         if isinstance(config, GreedyConfig):
-            return search(stepper, limits, constraints=config.constraints, steering=steering)
+            return search(stepper, limits, constraints=config.constraints, steering=steering, observer=observer)
         return search(
             stepper,
             limits,
@@ -111,6 +114,7 @@ def _searched(
             constraints=config.constraints,
             coverage=Coverage.before(config.penalties, positions or source_lengths),
             steering=steering,
+            observer=observer,
         )
     # By the source tokens that have been read, from none to all of the longest source.
     limits = [config.longest(length) for length in range(max(source_lengths) + 1)]

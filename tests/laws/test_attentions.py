@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from mt.models.attention import Attention, AttentionOutput, Memory, build_attention
+from mt.models.attention.forced import forced_step
 from mt.models.encoders import Encoded
 from mt.step import SELECTED_NONE
 
@@ -146,7 +147,7 @@ def test_a_step_that_is_forced_to_what_it_does_anyway_is_the_same(attention, cas
     for query in batch.queries.unbind(1):
         step = attention.step(query, memory, state, hard=case.hard)
         weights = AttentionOutput.stack([step], width).weights[:, 0]
-        forced = attention.forced(step, weights, memory, state)
+        forced = forced_step(attention, step, memory._replace(forced=weights), state)
         close(forced.context, step.context)
         if step.attended.stops is not None:
             assert forced.attended.stops.tolist() == step.attended.stops.tolist()
@@ -157,6 +158,6 @@ def test_a_step_that_is_forced_to_what_it_does_anyway_is_the_same(attention, cas
         state = step.state
     first = torch.zeros_like(weights)
     first[:, 0] = 1.0
-    forced = attention.forced(step, first, memory, state)
+    forced = forced_step(attention, step, memory._replace(forced=first), state)
     close(forced.context, batch.values[:, 0])
     assert AttentionOutput.stack([forced], width).weights[:, 0].equal(first)

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from mt.models.encoders.base import Encoded
 from mt.models.opt_in import OptIn
-from mt.step import SELECTED_NONE, Attended
+from mt.step import Attended
 
 State = tuple[Tensor, ...]
 """What the next step needs to know of the steps before: batch-first tensors, so that a search can reorder them."""
@@ -157,22 +157,9 @@ class Attention(OptIn, nn.Module, ABC):
     def step(self, query: Float[Tensor, "B Q"], memory: Memory, state: State, *, hard: bool = False) -> AttentionStep:
         """Takes one target step. `hard` is legal where `supports_hard`."""
 
-    def forced(self, step: AttentionStep, weights: Float[Tensor, "B S"], memory: Memory, state: State) -> AttentionStep:
-        """Returns a step that attends with these weights in place of its own, as Seq2Seq-Vis lets its users try out
-        (Strobelt et al. 2019); a hard one stops at the last position that has any.
-
-        step: what it would have been. state: before it. Of a memory from which nothing was dropped.
-        """
-        context = memory.contexts(weights[:, None])[:, 0]
-        stops, first, looked_at = (None if part is None else torch.zeros_like(part) for part in step.attended[1:])
-        if stops is not None:
-            positions = torch.arange(weights.shape[1], device=weights.device)
-            stops = torch.where(weights > 0, positions, SELECTED_NONE).amax(1)
-        after = self._state_after(step.state, state, weights)
-        return AttentionStep(context, Attended(weights, stops, first, looked_at), after)
-
-    def _state_after(self, own: State, before: State, weights: Float[Tensor, "B S"]) -> State:
-        """Returns the state after a step that attended with these weights. own: after its own; before: before it."""
+    def state_after(self, own: State, before: State, weights: Float[Tensor, "B S"]) -> State:
+        """Returns the state after a step that was forced to attend with these weights. own, before: after it, had it
+        attended with its own, and before it."""
         return own
 
     def forward(self, queries: Float[Tensor, "B T Q"], memory: Memory, *, hard: bool = False) -> AttentionOutput:

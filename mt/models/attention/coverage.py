@@ -47,5 +47,5 @@ class Coverage(Attention):
         weights = masked_softmax(self.energy(query[:, None], keys), memory.mask[:, None])
         return AttentionStep(memory.contexts(weights)[:, 0], Attended(weights[:, 0]), (coverage + weights[:, 0],))
 
-    def _state_after(self, own: State, before: State, weights: Float[Tensor, "B S"]) -> State:
+    def state_after(self, own: State, before: State, weights: Float[Tensor, "B S"]) -> State:
         return (before[0] + weights,)

@@ -59,5 +59,5 @@ class LocationAware(Attention):
         weights = masked_softmax(energy, memory.mask[:, None])
         return AttentionStep(memory.contexts(weights)[:, 0], Attended(weights[:, 0]), (weights[:, 0],))
 
-    def _state_after(self, own: State, before: State, weights: Float[Tensor, "B S"]) -> State:
+    def state_after(self, own: State, before: State, weights: Float[Tensor, "B S"]) -> State:
         return (weights,)

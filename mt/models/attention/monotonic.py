@@ -200,7 +200,7 @@ class Monotonic(Attention):
             output.contexts[:, 0], Attended(output.weights[:, 0], stops, memory.first, looked_at), after
         )
 
-    def _state_after(self, own: State, before: State, weights: Float[Tensor, "B S"]) -> State:
+    def state_after(self, own: State, before: State, weights: Float[Tensor, "B S"]) -> State:
         if len(own) == 1:  # soft: alpha
             return (weights,)
         stopped = weights.any(1)

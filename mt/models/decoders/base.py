@@ -19,6 +19,7 @@ from mt.kernels.linear import Linear
 from mt.kernels.lstm import GRU, LSTM
 from mt.models.attention import arriving
 from mt.models.attention.base import Attention, AttentionOutput, AttentionStep, Memory, State
+from mt.models.attention.forced import forced_step
 from mt.models.decoders.output import Copying, OutputLayer
 from mt.models.encoders.base import Encoded
 from mt.models.frontends.embedding import Embedding
@@ -220,9 +221,7 @@ class Decoder(OptIn, nn.Module, ABC):
         """Returns the attention of one step."""
         state = query.attention_state
         step = self.attention.step(query.vector, memory.attention, state, hard=hard)
-        if memory.attention.forced is not None:
-            step = self.attention.forced(step, memory.attention.forced, memory.attention, state)
-        return self._gated(query, step)
+        return self._gated(query, forced_step(self.attention, step, memory.attention, state))
 
     def _gated(self, query: DecoderQuery, step: AttentionStep) -> AttentionStep:
         """Returns the attention with as much of its context as the decoder lets in: here, all."""

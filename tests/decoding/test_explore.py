@@ -1,0 +1,106 @@
+"""What one tries out on a translation: a prefix of tokens, attention that is forced, and the tree of the search."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+import torch
+
+from mt import Translator
+from mt.decoding.explore import explore
+from mt.decoding.lexical import LexicalConstraints
+from mt.decoding.runs import torch_translator
+from mt.errors import UserError
+from mt.models.ensemble import Ensemble
+from mt.models.seq2seq import Seq2Seq
+from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig, SampleConfig
+
+TEXT = "two big cats find birds"
+BEAM = BeamConfig(beam_size=4, n_best=3)
+
+
+@pytest.mark.parametrize("search", [GreedyConfig(), BEAM, BeamConfig(utility="chrf"), SampleConfig(seed=3)])
+def test_without_anything_it_is_a_translation(translator: Translator, search):
+    explored = explore(translator, TEXT, search)
+    assert explored.translations == translator.n_best(TEXT, search=search)
+    assert (explored.tree is None) == isinstance(search, SampleConfig)
+    assert explore(translator, " ", search) == ([*translator.n_best(" ", search=search)], None)
+
+
+def test_a_runner_up_is_taken_and_the_rest_is_decoded_again(translator: Translator):
+    best = explore(translator, TEXT, BEAM)
+    assert best.tree is not None
+    ids = best.translations[0].ids
+    second = sorted(node.log_prob for node in best.tree.nodes if node.parent == 0)[-2]
+    (other,) = [node.token for node in best.tree.nodes if node.parent == 0 and node.log_prob == second]
+    for prefix in ([other], [ids[0], ids[1], other]):
+        again = explore(translator, TEXT, BEAM, prefix=prefix).translations
+        assert all(list(one.ids[: len(prefix)]) == prefix for one in again)
+    same = explore(translator, TEXT, BEAM, prefix=ids[:-1]).translations[0]
+    assert (same.ids, same.score) == (ids, pytest.approx(best.translations[0].score))
+
+
+def test_what_else_is_asked_holds_beside_a_prefix(translator: Translator):
+    ids = translator.translate(TEXT).ids
+    asked = LexicalConstraints(avoid=("Katzen",), constraints=("Hunde",))
+    (best, *_) = explore(translator, TEXT, BEAM, asked=asked, prefix=ids[:1]).translations
+    assert "Hunde" in best.text
+    assert "Katzen" not in best.text
+    assert best.ids[0] == ids[0]
+
+
+def test_forced_attention_is_that_of_the_equations(translator: Translator):
+    """Greedy search again by hand, with the context of one step replaced by an encoder's value."""
+    model = translator.network.in_torch().model
+    assert isinstance(model, Seq2Seq)
+    row = torch.tensor([translator.encoded([TEXT])[0]])
+    for step, place in product((0, 2), (0, 4)):
+        forced = explore(translator, TEXT, GreedyConfig(), places={step: [place]}).translations[0]
+        with torch.no_grad():
+            memory = model.encode(row, torch.ones_like(row, dtype=torch.bool))
+            state = model.init_state(memory)
+            token, tokens = 2, []
+            for number in range(len(forced.ids)):
+                query = model.decoder.make_query(torch.tensor([token]), state)
+                attended = model.decoder.attend(query, memory)
+                if number == step:
+                    attended = attended._replace(context=memory.attention.values[:, place])
+                prediction = model.decoder.read_out(query, attended, memory)
+                log_probs = prediction.log_probs()[0]
+                log_probs[[0, 2]] = -torch.inf
+                state, token = prediction.state, int(log_probs.argmax())
+                tokens.append(token)
+        assert list(forced.ids) == tokens
+        assert np.flatnonzero(forced.alignment[step]).tolist() == [place]
+
+
+def test_positions_share_a_step_and_a_hard_attention_goes_on_from_there(translator: Translator, hard: Translator):
+    shared = explore(translator, TEXT, BEAM, places={1: [0, 3]}).translations[0]
+    assert shared.alignment[1].tolist() == [0.5, 0, 0, 0.5, 0, 0]
+    for search in (GreedyConfig(), OnlineConfig()):
+        forced = explore(hard, TEXT, search, places={0: [3]}).translations[0]
+        assert forced.stops is not None
+        assert forced.stops[0] == 3
+        assert min(forced.stops[1:]) >= 3, "a monotonic attention does not go back"
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"places": {0: [6]}}, "the source has 6 positions, from 0, and none of number 6"),
+        ({"places": {0: [-1]}}, "none of number -1"),
+        ({"prefix": [100_000]}, "the prefix has the token 100000"),
+        ({"prefix": [5] * 1000}, "asks for 1000 tokens or more, and at most"),
+    ],
+)
+def test_what_is_impossible_is_refused(translator: Translator, options, sentence):
+    with pytest.raises(UserError, match=sentence):
+        explore(translator, TEXT, BEAM, **options)
+
+
+def test_an_ensemble_is_not_forced(translator: Translator):
+    model = translator.network.in_torch().model
+    assert isinstance(model, Seq2Seq)
+    both = torch_translator(Ensemble([model, model]).eval(), translator.tokenizers, translator.config)
+    with pytest.raises(UserError, match="or is an ensemble: name another run"):
+        explore(both, TEXT, BEAM, places={0: [0]})
