@@ -3,7 +3,9 @@ search has looked at (Seq2Seq-Vis; Strobelt et al. 2019)."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import NamedTuple
+from functools import partial
+from itertools import count
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +21,10 @@ from mt.search.options import BeamConfig, GreedyConfig
 from mt.search.spelling import Prefix
 from mt.search.steering import TokenConstraints
 from mt.search.tree import Tree
+from mt.step import Prediction
+
+if TYPE_CHECKING:
+    from mt.search.torch_stepper import Predict
 
 Places = Mapping[int, Sequence[int]]
 """For some target steps, counted from 0, the source positions that they attend to, all alike."""
@@ -98,4 +104,19 @@ def _encoded(
         )
     if wrong := [place for of_step in places.values() for place in of_step if not 0 <= place < length]:
         raise UserError(f"the source has {length} positions, from 0, and none of number {wrong[0]}: force another")
-    return network.encoded([row], search, places)
+    return network.encoded([row], search, partial(_forced, places))
+
+
+def _forced(places: Places, predict: "Predict") -> "Predict":
+    """Returns the steps of a model of which some attend where they are told; of one search, whose steps are counted."""
+    numbers = count()
+
+    def step(tokens: Any, memory: Any, state: Any) -> Prediction:
+        chosen = places.get(next(numbers))
+        if chosen:
+            weights = memory.attention.mask.float() * 0
+            weights[:, [*chosen]] = 1 / len(chosen)
+            memory = memory._replace(attention=memory.attention._replace(forced=weights))
+        return predict(tokens, memory, state)
+
+    return step

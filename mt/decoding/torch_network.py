@@ -1,7 +1,7 @@
 """Decoding with a model in torch: batches of sources of similar length, their memories, and their steppers."""
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -20,7 +20,7 @@ from mt.kernels.int8 import int8_copy
 from mt.search.config import Precision, SearchConfig, is_online, wait_k_of, width
 from mt.search.graph_stepper import GraphStepper
 from mt.search.options import BeamConfig, GreedyConfig
-from mt.search.torch_stepper import Predict, TorchStepper, forced
+from mt.search.torch_stepper import Predict, TorchStepper
 from mt.trees import map_tensors
 
 MAX_LOGITS = 1 << 27
@@ -95,9 +95,9 @@ class TorchNetwork:
 
     @contextlib.contextmanager
     def encoded(
-        self, rows: Sequence[Row], search: SearchConfig, places: Mapping[int, Sequence[int]] | None = None
+        self, rows: Sequence[Row], search: SearchConfig, changed: Callable[[Predict], Predict] | None = None
     ) -> Iterator[EncodedBatch]:
-        """As `Network.encoded`. places: where steps are forced to attend, of a single row; see `forced`."""
+        """As `Network.encoded`. changed: returns steps that are taken in place of the model's own."""
         # What a search says of precision and attention.
         model = self._search_model
         online = is_online(search)
@@ -119,8 +119,8 @@ class TorchNetwork:
             state = model.init_state(memory, hard=hard)
             recorded = self.device.type == "cuda" and not hard and isinstance(search, GreedyConfig | BeamConfig)
             step: Predict = partial(model.step, hard=hard)
-            if places:
-                step = forced(step, places)
+            if changed is not None:
+                step = changed(step)
                 recorded = False
             single = TorchStepper(step, memory, state, len(rows), self.device)
             stepper = GraphStepper(single, width(search)) if recorded else single

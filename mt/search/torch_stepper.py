@@ -1,7 +1,6 @@
 """The steps of a model in torch, as a search asks for them."""
 
-from collections.abc import Callable, Mapping, Sequence
-from itertools import count
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,22 +16,6 @@ from mt.trees import select_rows
 
 Predict = Callable[[Tensor, Any, Any], Prediction]
 """A target step of a model, from the previous token of each hypothesis ([N] int64, BOS at first), memory and state."""
-
-
-def forced(predict: Predict, places: Mapping[int, Sequence[int]]) -> Predict:
-    """Returns the steps of a model of which some attend where they are told. places: of such a step, counted from 0,
-    the source positions that share its attention. For one search alone, whose steps are counted."""
-    numbers = count()
-
-    def step(tokens: Tensor, memory: Any, state: Any) -> Prediction:
-        if chosen := places.get(next(numbers)):
-            mask = memory.attention.mask
-            weights = torch.zeros(mask.shape, dtype=torch.float32, device=mask.device)
-            weights[:, [*chosen]] = 1 / len(chosen)
-            memory = memory._replace(attention=memory.attention._replace(forced=weights))
-        return predict(tokens, memory, state)
-
-    return step
 
 
 class TorchStepper:
