@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from data_prep.eflomal import add_links
 from data_prep.encode import Encoder, checked, require_readable
 from data_prep.guards import patiently
 from data_prep.ingest import RawShard, ingest, raw_shards
@@ -21,7 +22,7 @@ from data_prep.sources import Source, open_reader, open_source, origin
 from mt.common.input_files import sha256
 from mt.data import corpus
 from mt.data.corpus import Example
-from mt.data.dataset import DatasetConfig
+from mt.data.dataset import EFLOMAL, DatasetConfig
 from mt.data.fields import SourceError
 from mt.data.tokenizer import TokenizerConfig, Tokenizers
 from mt.errors import UserError, nearest
@@ -73,6 +74,9 @@ class Preparation:
         def make(draft: Path) -> None:
             with patiently(f"reading train of {self.config.name}", self.progress):
                 ingest(self.source, self.config, draft)
+            if self.config.links == EFLOMAL:
+                with patiently(f"linking the words of {self.config.name} with {EFLOMAL}", self.progress):
+                    add_links(raw_shards(draft))
             self.require_unchanged()
 
         made_once(work / _RAW, make)

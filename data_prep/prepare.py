@@ -19,11 +19,12 @@ from data_prep.guards import SETTINGS, exclusive, guarded, patiently, waiting, w
 from data_prep.ingest import RawShard
 from data_prep.parallel import MERGE, WHOLE, Merge, Part, Runner
 from data_prep.preparation import TOKENIZERS, Preparation, made_once, origin_named, read_evaluation, settings_of
+from data_prep.sources import base
 from data_prep.summary import Counts, Summary, report, require_pairs, unwritten_of
 from mt.common.terminal import Bar, say
 from mt.data import corpus, writer
 from mt.data.corpus import Corpus, Example
-from mt.data.dataset import DatasetConfig
+from mt.data.dataset import EFLOMAL, DatasetConfig
 from mt.data.tokenizer import Tokenizers
 from mt.errors import UserError, visible
 from mt.storage import locked, replaced_by_any
@@ -162,7 +163,10 @@ def _merge(preparation: Preparation, work: Path, evaluation: dict[str, list[Exam
         for line in (*preparation.source.notes(), *report(config, summary)):
             say(visible(line))
     # The finished corpus takes its place as a whole, and only then is the work folder removed.
-    writer.finish(made, preparation.folder, tokenizers, _meta(preparation, summary), digests)
+    meta = _meta(preparation, summary)
+    if config.links == EFLOMAL:  # which draws at random: a corpus that is made again is another
+        meta["fingerprint"] = base.digest((preparation.fingerprint, raw.path) for raw in raw_shards)
+    writer.finish(made, preparation.folder, tokenizers, meta, digests)
     shutil.rmtree(work)
 
 

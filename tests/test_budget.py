@@ -11,14 +11,14 @@ BUDGET = {
     "mt/common": 500,
     "mt/comparison": 1100,
     "mt/config": 450,
-    "mt/data": 4220,
+    "mt/data": 4280,
     "mt/decoding": 3710,
     "mt/evaluation": 1460,
     "mt/explorer": 80,
     "mt/export": 550,
     "mt/kernels": 2900,
     "mt/markup": 1200,
-    "mt/metrics": 2475,
+    "mt/metrics": 2393,
     "mt/models": 4630,
     "mt/onnx": 250,
     "mt/ops": 1110,
@@ -36,7 +36,7 @@ def test_every_folder_keeps_its_budget_of_lines() -> None:
         inside = path.relative_to(ROOT)
         lines["/".join(inside.parts[:2]) if len(inside.parts) > 2 else "mt"] += len(path.read_text().splitlines())
     assert {folder: count for folder, count in lines.items() if count > BUDGET[folder]} == {}
-    assert sum(BUDGET.values()) <= 39100
+    assert sum(BUDGET.values()) <= 39138
 
 
 def test_the_house_has_no_more_files_than_chapters() -> None:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, get_args
 from mt.cli.arguments import add_run_options, add_search_options, in_flags, load_translator
 from mt.cli.parser import Parser
 from mt.common.terminal import say
+from mt.data.links import Symmetrisation
 from mt.errors import UserError, reported
-from mt.metrics.alignment import Links, Symmetrisation, alignment_error_rate, is_naacl, to_pharaoh
+from mt.metrics.alignment import Links, alignment_error_rate, is_naacl, to_pharaoh
 from mt.search.config import revised_search
 from mt.text_io import read_lines, read_parallel, require_parallel
 

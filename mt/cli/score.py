@@ -11,18 +11,17 @@ from typing import get_args
 from mt.cli.parser import Parser, typed_flags
 from mt.common.terminal import say
 from mt.data.glossary import glossaries_of
+from mt.data.links import Symmetrisation, symmetrised
 from mt.data.tokenizer import load_tokenizer
 from mt.data.words import words
 from mt.errors import UserError, reported
 from mt.metrics import DEFAULTS, METRICS, require_known
 from mt.metrics.alignment import (
     Link,
-    Symmetrisation,
     alignment_error_rate,
     is_naacl,
     parse_naacl,
     parse_pharaoh,
-    symmetrised,
 )
 from mt.metrics.base import PLAIN, ROUGE_PROTOCOLS, Score, Settings
 from mt.metrics.bleu import TOKENIZERS, require_tokenizer

@@ -11,6 +11,7 @@ import torch
 
 from mt.data.batches import Batch, batches_of_pairs, collate
 from mt.data.fields import TEXT, Field, Raw, Row, as_list, require_texts
+from mt.data.links import Symmetrisation, symmetrised
 from mt.data.tokenizer import normalize
 from mt.decoding.modes import DecodableModel, evaluation_mode, reads_hard, require_compatible
 from mt.decoding.network import refuse_long_rows
@@ -19,7 +20,6 @@ from mt.decoding.translation import Extraction, Translation
 from mt.device import autocast
 from mt.distributed import ALONE, ProcessGroup
 from mt.errors import UserError, invalid_choice
-from mt.metrics.alignment import Symmetrisation, symmetrised
 from mt.models.seq2seq import Loss
 from mt.search.config import revised_search, wait_k_of
 from mt.search.hypothesis import Hypothesis, Windows

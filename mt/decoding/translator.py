@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, get_args, overload
 
 from mt.data.fields import Raw, ReadSource, Row, as_list, build_field, require_texts
+from mt.data.links import Symmetrisation
 from mt.data.split import NumberedPairs, Split
 from mt.data.tokenizer import LinkUnit, Tokenizer, Tokenizers, Unit
 from mt.decoding.lexical import ConstraintEncoder, LexicalConstraints, of_texts, refuse_unsteerable
@@ -13,7 +14,6 @@ from mt.decoding.minimum_bayes_risk import ranking
 from mt.decoding.network import Network, decode_rows, refuse_long_rows, refuse_long_texts
 from mt.decoding.translation import Extraction, Translation, decoded, delays_of
 from mt.errors import UserError, invalid_choice
-from mt.metrics.alignment import Symmetrisation
 from mt.search.config import (
     SearchConfig,
     is_online,

@@ -1,4 +1,4 @@
-"""Word alignments: Pharaoh format, links between words, symmetrisation of two directions, alignment error rate.
+"""Word alignments: Pharaoh format, links between words, alignment error rate.
 
 A link (i, j) joins source position i and target position j, both counted from 0. `mt.decoding.translation`
 makes links of attention weights.
@@ -7,7 +7,6 @@ makes links of attention weights.
 import re
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
@@ -179,68 +178,6 @@ def weights_between_words(
     columns = [weights[:, pieces].sum(1) for pieces in positions_of_words(source)]
     summed = np.stack(columns, axis=1)
     return np.stack([summed[pieces].mean(0) for pieces in positions_of_words(target)])
-
-
-# Symmetrisation: one alignment out of those of the two directions.
-
-Symmetrisation = Literal["intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and"]
-"""The ways to make one alignment of two."""
-_DIAGONALS = ((-1, 1), (-1, -1), (1, -1), (1, 1))
-_NEIGHBOURS = ((-1, 0), (0, -1), (1, 0), (0, 1), *_DIAGONALS)
-
-
-def symmetrised(forward: Set[Link], reverse: Set[Link], method: Symmetrisation) -> set[Link]:
-    """Returns the symmetrisation of two alignments of a sentence pair (Och & Ney 2003, section 5; Koehn et al. 2003).
-
-    `grow-diag` adds to the intersection those links of the union that touch a link at a corner, and neither word of
-    which has a link yet. `grow-diag-final` then adds links of the forward alignment, and after them of the reverse one,
-    between words without a link. Both are those of the published FastAlign and Giza results (lilt's
-    alignment-scripts), in their order. `grow-diag-final-and` is that of Moses and fast_align's `atools`: a link grows
-    from any of its eight neighbours, also where one of its words has a link; its last step is that of
-    `grow-diag-final`.
-
-    Args:
-        forward: the links of the model that reads the source.
-        reverse: the links of the model that reads the target, each (source, target) all the same.
-    """
-    union = {*forward, *reverse}
-    links = {*forward} & {*reverse}
-    if method == "intersection":
-        return links
-    if method == "union":
-        return union
-    _grow(links, union, either=method == "grow-diag-final-and")
-    if method != "grow-diag":
-        for one in (forward, reverse):
-            for link in sorted(one):
-                if not any(_taken(links, link)):
-                    links.add(link)
-    return links
-
-
-def _grow(links: set[Link], union: Set[Link], *, either: bool) -> None:
-    """Adds links of the union beside those that there are, until there are none. either: whether one word without a
-    link is enough. What is added first keeps others out, so the order of both loops is that of the implementations."""
-    before = -1
-    while before != len(links):
-        before = len(links)
-        if either:  # Each candidate looks for a neighbour.
-            for i, j in sorted(union - links):
-                if not all(_taken(links, (i, j))) and any((i + di, j + dj) in links for di, dj in _NEIGHBOURS):
-                    links.add((i, j))
-            continue
-        for i, j in sorted(union):  # Each link looks for candidates, the links of this round among them.
-            for link in ((i + di, j + dj) for di, dj in _DIAGONALS if (i, j) in links):
-                if link in union and not any(_taken(links, link)):
-                    links.add(link)
-
-
-def _taken(links: Set[Link], link: Link) -> tuple[bool, bool]:
-    """Returns whether its source word and its target word have a link."""
-    return any(i == link[0] for i, _ in links), any(j == link[1] for _, j in links)
-
-
-# Alignment error rate.
 
 
 def alignment_error_rate(

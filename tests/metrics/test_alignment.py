@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from mt.data.links import symmetrised
 from mt.errors import UserError
 from mt.metrics.alignment import (
     Links,
@@ -11,7 +12,6 @@ from mt.metrics.alignment import (
     parse_pharaoh,
     project,
     require_inside,
-    symmetrised,
     to_pharaoh,
 )
 
