@@ -9,6 +9,7 @@ import pytest
 
 from data_prep.sources import open_source
 from data_prep.sources.files import LocalFiles
+from data_prep.sources.opus import MosesArchive
 from mt.data.corpus import SPLITS, Example
 from mt.data.dataset import DatasetConfig
 from mt.errors import UserError
@@ -238,9 +239,9 @@ def test_rows_are_found_in_any_kind_of_file(tmp_path: Path, kind: str) -> None:
     assert [*open_source(_config(tmp_path)).splits["train"].read()] == [Example(*pair) for pair in _MANY]
 
 
-def test_a_row_that_cannot_be_read_has_its_number(tmp_path: Path) -> None:
-    for split in SPLITS:
-        (tmp_path / f"{split}.en").write_bytes(b"a\n" * 50 + b"\xff\n" + b"a\n" * 50)
-        (tmp_path / f"{split}.de").write_bytes(b"b\n" * 101)
-    with pytest.raises(UserError, match=r"train\.en, line 51 is not UTF-8"):
-        list(open_source(_config(tmp_path)).splits["train"].read())
+@pytest.mark.parametrize("litter", ["__MACOSX/._Books.en", ".DS_Store", "en.en/"])
+def test_an_archive_of_litter_alone_says_what_is_missing(tmp_path: Path, litter: str) -> None:
+    with zipfile.ZipFile(tmp_path / "train.zip", "w") as archive:
+        archive.writestr(litter, b"")
+    with pytest.raises(UserError, match=r"train\.zip holds no text: expected two files, that end in \.en and \.de$"):
+        len(list(MosesArchive(tmp_path / "train.zip", ("en", "de")).read()))

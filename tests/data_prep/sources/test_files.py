@@ -116,17 +116,9 @@ WHOLE = gzip.compress(b"one sentence\n" * 1000, mtime=0)
     [
         ("train.de", b"ein Haus\n", r"train\.en has 3 lines and .*train\.de has 1: line N of one must belong to"),
         ("dev.en", b"", r"dev\.en is empty: expected one sentence a line"),
-        ("test.de", b"ein V\xf6gel\n", r"test\.de, line 1 is not UTF-8 \(byte 6 of the line\): convert"),
         ("train.en", b"a\nb\nc\xff\n", r"train\.en, line 3 is not UTF-8 \(byte 2 of the line\): convert"),
-        ("train.en", "a\nb\nc\n".encode("utf-16"), r"train\.en, line 1 is not UTF-8 \(byte 1 of the line\): convert"),
-        ("train.en", b"a\nb\0\nc\n", r"train\.en, line 2 holds a NUL character: remove it"),
         ("train.en.gz", WHOLE[:-30], r"train\.en\.gz is cut short: copy it again, or compress it again"),
         ("train.en.gz", b"", r"train\.en\.gz is empty: expected one sentence a line"),
-        (
-            "train.en.gz",
-            b"a\nb\nc\n",
-            r"train\.en\.gz is not a sound gzip file \(Not a gzipped file .*\): copy it again",
-        ),
         ("train.en.gz", WHOLE[:20] + b"xxxx" + WHOLE[24:], r"train\.en\.gz is (not a sound gzip file|cut short)"),
     ],
 )

@@ -1,14 +1,10 @@
 """Several references of dev and test: texts beside the target's, columns, and lists in place of the target."""
 
-import csv
 import gzip
 import json
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from data_prep.preparation import fingerprint
@@ -18,8 +14,7 @@ from data_prep.sources import open_source
 from mt.data.corpus import SPLITS, Corpus, Example
 from mt.data.dataset import DatasetConfig
 from mt.errors import UserError
-
-Rows = Sequence[dict[str, Any]]
+from tests.data_prep.sources.forms import Rows, write
 
 
 def _config(folder: Path, *references: str, **settings) -> DatasetConfig:
@@ -119,43 +114,22 @@ def test_a_cut_leaves_references_whole(texts: Path) -> None:
     assert {*source.splits["dev"].columns()} == {"en", "de", "de2"}
 
 
-def _tsv(path: Path, rows: Rows) -> None:
-    lines = [rows[0], *(row.values() for row in rows)]
-    path.write_text("".join("\t".join(line) + "\n" for line in lines), encoding="utf-8")
+def _write(path: Path, rows: Rows, layout: str = "") -> None:
+    write(path, [{"id": 7, "translation": row} for row in rows] if "nested" in layout else rows)
 
 
-def _csv(path: Path, rows: Rows) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file).writerows([rows[0], *(row.values() for row in rows)])
+LISTS = (".jsonl", "nested.jsonl", ".parquet")
 
 
-def _jsonl(path: Path, rows: Rows) -> None:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-
-
-def _nested(path: Path, rows: Rows) -> None:
-    _jsonl(path, [{"id": 7, "translation": row} for row in rows])
-
-
-def _parquet(path: Path, rows: Rows) -> None:
-    pq.write_table(pa.Table.from_pylist([*rows]), path)
-
-
-FIELDS: dict[str, tuple[str, Callable[[Path, Rows], None]]] = {"tsv": (".tsv", _tsv), "csv": (".csv", _csv)}
-LISTS: dict[str, tuple[str, Callable[[Path, Rows], None]]] = {
-    "jsonl": (".jsonl", _jsonl),
-    "nested jsonl": (".jsonl", _nested),
-    "parquet": (".parquet", _parquet),
-}
-
-
-@pytest.mark.parametrize("layout", [*FIELDS, *LISTS])
+@pytest.mark.parametrize("layout", [".tsv", ".csv", *LISTS])
 def test_columns(tmp_path: Path, layout: str) -> None:
-    ending, write = (FIELDS | LISTS)[layout]
+    ending = Path(f"x{layout}").suffix
     pair = {"en": "a bird", "de": "ein Vogel"}
-    write(tmp_path / f"train{ending}", [pair])
-    write(tmp_path / f"dev{ending}", [pair])
-    write(tmp_path / f"test{ending}", [{"ref2": "c"} | pair | {"ref1": "b"}, {"ref2": ""} | pair | {"ref1": "d"}])
+    _write(tmp_path / f"train{ending}", [pair], layout)
+    _write(tmp_path / f"dev{ending}", [pair], layout)
+    _write(
+        tmp_path / f"test{ending}", [{"ref2": "c"} | pair | {"ref1": "b"}, {"ref2": ""} | pair | {"ref1": "d"}], layout
+    )
     source = open_source(_config(tmp_path, "ref1", "ref2"))
     assert [*source.splits["train"].read()] == [Example("a bird", "ein Vogel")]
     [dev] = source.splits["dev"].read()
@@ -179,17 +153,17 @@ def test_columns_without_names(tmp_path: Path) -> None:
 
 def test_a_key_that_only_some_lines_have(tmp_path: Path) -> None:
     for split in SPLITS:
-        _jsonl(tmp_path / f"{split}.jsonl", [{"en": "a", "de": "b"}, {"en": "a", "de": "b", "ref1": "c"}])
+        write(tmp_path / f"{split}.jsonl", [{"en": "a", "de": "b"}, {"en": "a", "de": "b", "ref1": "c"}])
     made = Corpus.open(prepare(_config(tmp_path, "ref1"), tmp_path / "corpora", progress=False))
     assert made.split("test").column("references") == [["b"], ["b", "c"]]
 
 
 @pytest.mark.parametrize("layout", LISTS)
 def test_a_list_in_place_of_the_target(tmp_path: Path, layout: str) -> None:
-    ending, write = LISTS[layout]
+    ending = Path(f"x{layout}").suffix
     rows = [{"en": "a", "de": ["b", "c", ""], "more": ["d"]}, {"en": "e", "de": ["f"], "more": []}]
     for split in SPLITS:
-        write(tmp_path / f"{split}{ending}", rows)
+        _write(tmp_path / f"{split}{ending}", rows, layout)
     made = Corpus.open(prepare(_config(tmp_path, "more"), tmp_path / "corpora", progress=False))
     assert made.split("train").column("target") == made.split("test").column("target") == ["b", "f"]
     assert made.split("train").column("references") == [["b"], ["f"]]
@@ -209,7 +183,7 @@ def test_a_list_in_place_of_the_target(tmp_path: Path, layout: str) -> None:
 )
 def test_bad_lists_are_refused(tmp_path: Path, target: Any, sentence: str) -> None:
     for split in SPLITS:
-        _jsonl(tmp_path / f"{split}.jsonl", [{"en": "a", "de": ["b"]}, {"en": "a", "de": target}])
+        write(tmp_path / f"{split}.jsonl", [{"en": "a", "de": ["b"]}, {"en": "a", "de": target}])
     with pytest.raises(UserError, match=rf"train\.jsonl, line 2, column de {sentence}$"):
         len(list(open_source(_config(tmp_path)).splits["train"].read()))
     with pytest.raises(UserError, match=r"train\.jsonl, line 1, column de holds list, not text: set dataset\.source"):
@@ -218,14 +192,14 @@ def test_bad_lists_are_refused(tmp_path: Path, target: Any, sentence: str) -> No
 
 def test_an_empty_list_in_parquet_is_refused_by_its_row(tmp_path: Path) -> None:
     for split in SPLITS:
-        _parquet(tmp_path / f"{split}.parquet", [{"en": "a", "de": ["b"]}, {"en": "a", "de": []}])
+        write(tmp_path / f"{split}.parquet", [{"en": "a", "de": ["b"]}, {"en": "a", "de": []}])
     with pytest.raises(UserError, match=r"test\.parquet, row 2, column de holds an empty list: expected the target"):
         len(list(open_source(_config(tmp_path)).splits["test"].read()))
 
 
 def test_a_target_that_is_empty_is_refused_though_it_has_references(tmp_path: Path) -> None:
     for split in SPLITS:
-        _jsonl(tmp_path / f"{split}.jsonl", [{"en": "a", "de": ["b"]}, {"en": "a", "de": ["", "c"]}])
+        write(tmp_path / f"{split}.jsonl", [{"en": "a", "de": ["b"]}, {"en": "a", "de": ["", "c"]}])
     with pytest.raises(UserError, match=r"dev\.jsonl, column de, row 2 is empty, and dev and test are scored"):
         prepare(_config(tmp_path), tmp_path / "corpora", progress=False)
 
@@ -235,7 +209,7 @@ def test_tables_of_the_hub(tmp_path: Path, streaming: bool) -> None:
     copy = tmp_path / "copy"
     copy.mkdir()
     for split in ("train", "validation", "test"):
-        _jsonl(copy / f"{split}.jsonl", [{"en": "a", "de": ["b", "c"], "r": "d"}, {"en": "e", "de": ["f"], "r": ""}])
+        write(copy / f"{split}.jsonl", [{"en": "a", "de": ["b", "c"], "r": "d"}, {"en": "e", "de": ["f"], "r": ""}])
     config = _config(copy, "r", hub={"id": "somebody/captions"}, streaming=streaming)
     made = Corpus.open(prepare(config, tmp_path / "corpora", progress=False))
     assert made.split("train").column("references") == [["b"], ["f"]]

@@ -1,7 +1,5 @@
-import csv
 import gzip
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,44 +11,8 @@ from data_prep.sources.tables import JsonLinesFile
 from mt.data.corpus import Example
 from mt.data.dataset import DatasetConfig
 from mt.errors import UserError
+from tests.data_prep.sources.forms import write
 from tests.marks import combined
-
-Rows = list[tuple[str, str]]
-
-
-def _tsv(path: Path, rows: Rows) -> None:
-    path.write_text("".join(f"{line}\n" for line in ["id\tde\ten", *(f"7\t{de}\t{en}" for en, de in rows)]), "utf-8")
-
-
-def _csv(path: Path, rows: Rows) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file).writerows([("de", "id", "en"), *((de, 7, en) for en, de in rows)])
-
-
-def _jsonl(path: Path, rows: Rows) -> None:
-    path.write_text("".join(json.dumps({"id": 7, "en": en, "de": de}) + "\n" for en, de in rows), "utf-8")
-
-
-def _nested_jsonl(path: Path, rows: Rows) -> None:
-    path.write_text("".join(json.dumps({"translation": {"en": en, "de": de}}) + "\n" for en, de in rows), "utf-8")
-
-
-def _parquet(path: Path, rows: Rows) -> None:
-    pq.write_table(pa.table({"id": [7] * len(rows), "en": [en for en, _ in rows], "de": [de for _, de in rows]}), path)
-
-
-def _nested_parquet(path: Path, rows: Rows) -> None:
-    pq.write_table(pa.table({"translation": [{"en": en, "de": de} for en, de in rows]}), path)
-
-
-WRITERS: dict[str, tuple[str, Callable[[Path, Rows], None]]] = {
-    "tsv": (".tsv", _tsv),
-    "csv": (".csv", _csv),
-    "jsonl": (".jsonl", _jsonl),
-    "nested jsonl": (".jsonl", _nested_jsonl),
-    "parquet": (".parquet", _parquet),
-    "nested parquet": (".parquet", _nested_parquet),
-}
 
 
 def _config(folder: Path, source: str = "en", target: str = "de") -> DatasetConfig:
@@ -60,20 +22,22 @@ def _config(folder: Path, source: str = "en", target: str = "de") -> DatasetConf
 def _folder(folder: Path, name: str, content: bytes) -> DatasetConfig:
     """One bad file as train, beside sound splits."""
     for split in ("dev", "test"):
-        _jsonl(folder / f"{split}.jsonl", [("a", "b")])
+        write(folder / f"{split}.jsonl", [{"en": "a", "de": "b"}])
     (folder / name).write_bytes(content)
     return _config(folder)
 
 
 @pytest.mark.parametrize("compressed", [False, True], ids=["plain", "gz"])
-@pytest.mark.parametrize("layout", WRITERS)
+@pytest.mark.parametrize("layout", [".tsv", ".csv", ".jsonl", "nested.jsonl", ".parquet", "nested.parquet"])
 def test_every_format(tmp_path: Path, read, pairs, layout: str, compressed: bool) -> None:
-    ending, write = WRITERS[layout]
+    ending = Path(f"x{layout}").suffix
     if compressed and ending == ".parquet":
         pytest.skip("parquet is compressed inside")
     for split, rows in pairs.items():
         path = tmp_path / f"{split}{ending}"
-        write(path, rows)
+        sides = [{"en": en, "de": de} for en, de in rows]
+        nested = layout.startswith("nested")
+        write(path, [{"id": "7"} | ({"translation": row} if nested else row) for row in sides])
         if compressed:
             path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes()))
             path.unlink()
@@ -148,81 +112,30 @@ def test_an_empty_cell_is_an_empty_text(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "sentence"),
     [
-        (
-            "train.tsv",
-            b"en\tfr\na\tb\n",
-            r"train\.tsv, line 1 has no column de: .*en, fr; set dataset\.source",
-        ),
-        (
-            "train.tsv",
-            b"en\tde\na\tb\nc\n",
-            r"train\.tsv, line 3 is cut into 1 and line 1 into 2 fields: every line must",
-        ),
+        ("train.tsv", b"en\tfr\na\tb\n", r"train\.tsv, line 1 has no column de: .*en, fr; set dataset\.source"),
+        ("train.tsv", b"en\tde\na\tb\nc\n", r"train\.tsv, line 3 is cut into 1 and line 1 into 2 fields"),
         ("train.tsv", b"en\tde\na\tb\xff\n", r"train\.tsv, line 2 is not UTF-8 \(byte 4 of the line\): convert"),
-        (
-            "train.tsv",
-            b"\n\nen\tde\n\nc\n",
-            r"train\.tsv, line 5 is cut into 1 and line 3 into 2 fields: every line must",
-        ),
+        ("train.tsv", b"\n\nen\tde\n\nc\n", r"train\.tsv, line 5 is cut into 1 and line 3 into 2 fields"),
         ("train.tsv", b"\nen\tfr\na\tb\n", r"train\.tsv, line 2 has no column de: .*en, fr; set dataset"),
         ("train.tsv", b"\n \n", r"train\.tsv has no rows: expected one for each pair"),
         ("train.tsv", b"en\tde\n", r"train\.tsv has no rows: expected one for each pair"),
         ("train.tsv", b"", r"train\.tsv has no rows: expected one for each pair"),
         ("train.csv", b"en,fr\na,b\n", r"train\.csv, line 1 has no column de: .*en, fr; .*numbers, from 1"),
         ("train.tsv", b"en\tde\tde\na\tb\tc\n", r"train\.tsv, line 1 has 2 columns de: give each a name of its own$"),
-        (
-            "train.csv",
-            b"en,de\ra,b\rc,d\r",
-            r"train\.csv has carriage returns and no newline, and would be read as one",
-        ),
         ("train.csv", b"en,de\na,b,c\n", r"train\.csv, line 2 is cut into 3 and line 1 into 2 fields: every line must"),
-        (
-            "train.csv",
-            b'en,de\n"a\nb",c\nd\n',
-            r"train\.csv, line 4 is cut into 1 and line 1 into 2 fields: every line must",
-        ),
+        ("train.csv", b'en,de\n"a\nb",c\nd\n', r"train\.csv, line 4 is cut into 1 and line 1 into 2 fields"),
         ("train.csv", b'en,de\na,"b" c\n', r"train\.csv, line 2 is not CSV \(.*\): mend its quotation marks"),
-        (
-            "train.csv",
-            b'en,de\na,"b\nc,d\n',
-            r"train\.csv, line 3 is not CSV \(unexpected end of data\): mend its quot",
-        ),
-        (
-            "train.jsonl",
-            b'{"en": "a", "de": "b"}\n{"en": \n',
-            r"train\.jsonl, line 2 is not JSON \(.*\): expected an obj",
-        ),
-        (
-            "train.jsonl",
-            b'\n{"en": "a", "de": "b"}\n \n{"en": "a"}\n',
-            r"train\.jsonl, line 4 has no column de: .*en; set dataset\.source",
-        ),
+        ("train.csv", b'en,de\na,"b\nc,d\n', r"train\.csv, line 3 is not CSV \(unexpected end of data\): mend"),
+        ("train.jsonl", b'{"en": "a", "de": "b"}\n{"en": \n', r"train\.jsonl, line 2 is not JSON \(.*\): expected an"),
+        ("train.jsonl", b'\n{"en": "a", "de": "b"}\n \n{"en": "a"}\n', r"line 4 has no column de: .*en; set dataset"),
         ("train.csv", b"\nen,de\na,b\n\n\nc\n", r"train\.csv, line 6 is cut into 1 and line 2 into 2 fields: every"),
         ("train.jsonl", b"[" * 200_000, r"train\.jsonl, line 1 is not JSON \(.*\): expected an object on each line"),
         ("train.jsonl", b'["a", "b"]\n', r"train\.jsonl, line 1 holds list: expected a JSON object on each line"),
-        (
-            "train.jsonl",
-            b'{"en": "a"}\n',
-            r"train\.jsonl, line 1 has no column de: .*en; set dataset\.source",
-        ),
-        (
-            "train.jsonl",
-            b'{"translation": {"en": "a", "fr": "b"}}\n',
-            r"train\.jsonl, line 1 has no column de: .*en, fr; set dataset\.source",
-        ),
+        ("train.jsonl", b'{"translation": {"en": "a", "fr": "b"}}\n', r"line 1 has no column de: .*en, fr; set"),
         ("train.jsonl", b'{"en": "a", "de": 3}\n', r"train\.jsonl, line 1, column de holds int, not text: set dataset"),
         ("train.jsonl", b'{"en": "a", "de": "\\u0000"}\n', r"line 1, column de holds a NUL character: remove it"),
-        (
-            "train.jsonl",
-            b'{"en": "\\ud800", "de": "b"}\n',
-            r"line 1, column en holds half of a surrogate pair.*: remove it",
-        ),
+        ("train.jsonl", b'{"en": "\\ud800", "de": "b"}\n', r"line 1, column en holds half of a surrogate pair"),
         ("train.jsonl.gz", gzip.compress(b"{}" * 999, mtime=0)[:-9], r"train\.jsonl\.gz is cut short: copy it again"),
-        (
-            "train.csv.gz",
-            b"en,de\na,b\n",
-            r"train\.csv\.gz is not a sound gzip file \(Not a gzipped file .*\): copy it",
-        ),
         ("train.parquet", b"no parquet", r"train\.parquet cannot be read as parquet \(.*\): copy it again, or make it"),
         ("train.parquet", b"", r"train\.parquet cannot be read as parquet \(.*\): copy it again, or make it again"),
     ],
@@ -261,3 +174,55 @@ def test_a_table_beside_the_texts_that_are_read_is_named(tmp_path: Path) -> None
     (tmp_path / "train.csv").write_text("en,de\na,b\n")
     expected = "train.tsv are train, and train.csv beside them is not read"
     assert [note.partition(": ")[2] for note in open_source(folder).notes()] == [expected]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("train.tsv", "\ufeffen\t\ufeffde\na\tb\n\ufeffc\t\ufeffd\n"),
+        ("train.csv", "\ufeffen,\ufeffde\na,b\n\ufeffc,\ufeffd\n"),
+        ("train.jsonl", '\ufeff{"en": "a", "de": "\ufeffb"}\n\ufeff{"en": "\ufeffc", "de": "d"}\n'),
+    ],
+)
+def test_no_cell_begins_with_a_byte_order_mark(tmp_path: Path, name: str, content: str) -> None:
+    config = _folder(tmp_path, name, content.encode())
+    assert [pair[:2] for pair in open_source(config).splits["train"].read()] == [("a", "b"), ("c", "d")]
+
+
+# Parquet that is damaged, or is no table of pairs.
+
+
+def _write_parquet(path: Path, count: int) -> None:
+    columns = {"id": [7] * count, **{side: [f"{side} words {i}" for i in range(count)] for side in ("en", "de")}}
+    pq.write_table(pa.table(columns), path)
+
+
+def test_bad_parquet_is_refused(tmp_path: Path) -> None:
+    for split in ("train", "dev", "test"):
+        _write_parquet(tmp_path / f"{split}.parquet", 2000)
+    sound = (tmp_path / "train.parquet").read_bytes()
+    (tmp_path / "dev.parquet").write_bytes(sound[:-50])
+    (tmp_path / "test.parquet").write_bytes(sound[:100] + b"\xff" * 4000 + sound[4100:])
+    source = open_source(_config(tmp_path))
+    for split in ("dev", "test"):
+        with pytest.raises(UserError, match=rf"{split}\.parquet cannot be read as parquet \(.*\): copy it again"):
+            len(list(source.splits[split].read()))
+    with pytest.raises(UserError, match=r"train\.parquet has no column fr: .*de, en, id; set dataset\.source"):
+        len(list(open_source(_config(tmp_path, "en", "fr")).splits["train"].read()))
+    with pytest.raises(UserError, match=r"train\.parquet, row 1, column id holds int, not text: set dataset\.source"):
+        len(list(open_source(_config(tmp_path, "en", "id")).splits["train"].read()))
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_column_that_is_there_twice_is_refused(tmp_path: Path, nested: bool) -> None:
+    texts = [pa.array([text]) for text in ("a", "b", "c", "d")]
+    names = ["en", "de", "x", "de"]
+    table = pa.table(texts, names)
+    if nested:
+        table = pa.table({"translation": pa.StructArray.from_arrays(texts, names)})
+    for split in ("dev", "test"):
+        _write_parquet(tmp_path / f"{split}.parquet", 1)
+    pq.write_table(table, tmp_path / "train.parquet")
+    with pytest.raises(UserError, match=r"train\.parquet has 2 columns de: give each a name of its own$"):
+        len(list(open_source(_config(tmp_path)).splits["train"].read()))
+    assert len(list(open_source(_config(tmp_path, "en", "x")).splits["train"].read())) == 1

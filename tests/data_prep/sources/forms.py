@@ -1,0 +1,37 @@
+"""Tables of every form."""
+
+import csv
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+Rows = Sequence[Mapping[str, Any]]
+FORMS = (".csv", ".tsv", ".jsonl", ".json", ".arrow", "file.arrow", ".parquet")
+"""Endings, and Arrow data as a file where they are else a stream."""
+
+
+def write(path: Path, rows: Rows, form: str = "") -> None:
+    """Writes a table in the form of the path's ending, or in another."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    form = form or path.suffix
+    fields = [[*map(str, row)] for row in (rows[0], *(row.values() for row in rows))]
+    if form == ".csv":
+        with path.open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows(fields)
+    elif form == ".tsv":
+        path.write_text("".join("\t".join(row) + "\n" for row in fields), "utf-8")
+    elif form == ".jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    elif form == ".json":
+        path.write_text(json.dumps(rows, indent=1), "utf-8")
+    elif form == ".parquet":
+        pq.write_table(pa.Table.from_pylist([*rows]), path)
+    else:
+        table = pa.Table.from_pylist([*rows])
+        begin = pa.ipc.new_file if form == "file.arrow" else pa.ipc.new_stream
+        with pa.OSFile(str(path), "wb") as file, begin(file, table.schema) as writer:
+            writer.write_table(table)
