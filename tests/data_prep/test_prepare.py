@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from data_prep.generated import phrasebook
 from data_prep.prepare import prepare
 from data_prep.preview import preview
+from data_prep.sources import open_source
 from mt.data.corpus import SPLITS, Corpus
 from mt.data.dataset import DatasetConfig
 from mt.data.tokenizer import EOS, UNK
@@ -221,3 +223,14 @@ def test_a_small_text_has_the_vocabulary_that_it_gives(folder: Path, capsys: pyt
         one, other = sizes["source"], sizes["target"]
         sides = f"{one} of at most 8,000 (source) and {other} of at most 8,000 (target)"
         assert line == (f"vocabulary: bpe, {one} of at most 8,000, joint" if joint else f"vocabulary: bpe, {sides}")
+
+
+def test_the_phrasebook_keeps_its_links(monkeypatch: pytest.MonkeyPatch) -> None:
+    generated = phrasebook.generate(sizes={"train": 30, "dev": 10, "test": 10})
+    monkeypatch.setattr(phrasebook, "generate", lambda: generated)
+    source = open_source(DatasetConfig(name="phrasebook", generator="phrasebook"))
+    assert [len(list(source.splits[split].read())) for split in SPLITS] == [30, 10, 10]
+    assert [tuple(example[:3]) for example in source.splits["dev"].read()] == [tuple(row) for row in generated["dev"]]
+    assert all(example.links for example in source.splits["train"].read())
+    assert source.splits["dev"].sides == ("phrasebook, dev, source", "phrasebook, dev, target")
+    assert source.notes() == []

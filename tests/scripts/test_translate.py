@@ -1,4 +1,5 @@
 import gzip
+import json
 import os
 import subprocess
 import sys
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import mt
-from mt.search.config import BeamConfig, GreedyConfig
+from mt.search.config import BeamConfig, GreedyConfig, SampleConfig
 from tests.marks import exhaustive
 
 ROOT = Path(__file__).parents[2]
@@ -155,3 +156,48 @@ def test_each_line_is_drawn_where_plots_are_asked_for(call, trained: Path, tmp_p
     lonely = call("translate", trained, "--plot-words", stdin="two\n")
     assert lonely.status == 2 and "--plot-words are about --plots DIR: add that, or leave them out" in lonely.err
     assert "--plots /dev/null cannot be" in call("translate", trained, "--plots", "/dev/null", stdin="two\n").err
+
+
+# Scripts that replace unknown words.
+
+
+def test_unknown_words_are_replaced(call, trained: Path, tmp_path: Path) -> None:
+    done = call("translate", "--replace-unknown", trained, stdin="two cats\n")
+    plain = call("translate", trained, stdin="two cats\n")
+    assert (done.out, done.err) == (plain.out, "note: 0 unknown words replaced\n")
+    (tmp_path / "words").write_text("one\n")
+    broken = call("translate", trained, "--unknown-dictionary", tmp_path / "words", stdin="two cats\n")
+    assert broken.status == 2 and f"{tmp_path}/words, line 1 is no entry" in broken.err
+
+
+def test_replaced_unknown_words_are_counted(call, run: Path, corpora: Path) -> None:
+    assert call("evaluate", run, "--corpora", corpora, "--replace-unknown").status == 0
+    results = json.loads((run / "evaluations/test-best-beam-replace_unknown/results.json").read_text())
+    assert results["replaced_unknown"] == 0
+
+
+# Samples, and hypotheses chosen by their expected utility, on the command line.
+
+
+SOURCES = ["the big cats see two green houses", "two dogs find bridges", "zzz cats", ""]
+OPTIONS = ("--search", "sample", "--samples", 12, "--utility", "chrf")
+
+
+def test_translate(call: Callable, trained: Path) -> None:
+    lines = "".join(f"{source}\n" for source in SOURCES)
+    options = (*OPTIONS, "--n-best", 3)
+    done = call("translate", trained, *options, stdin=lines)
+    search = SampleConfig(samples=12, utility="chrf", n_best=3)
+    expected = mt.load(trained, device="cpu").n_best(SOURCES, search=search)
+    rows = [(number, one) for number, of_source in enumerate(expected) for one in of_source]
+    assert done.out == "".join(f"{number} ||| {one.text} ||| {one.score:.4f}\n" for number, one in rows)
+    assert call("translate", trained, *options, "--buffer-size", 1, stdin=lines).out == done.out
+    assert call("translate", trained, *options, "--seed", 2, "--temperature", 2, stdin=lines).out != done.out
+
+
+def test_evaluate(call: Callable, trained: Path, corpora: Path, tmp_path: Path) -> None:
+    done = call("evaluate", trained, *OPTIONS, "--corpora", corpora, "--out", tmp_path)
+    assert (done.status, done.err) == (0, "")
+    assert done.out.startswith("test: sample search, samples 12, utility chrf, soft attention, average of ")
+    results = json.loads((tmp_path / "results.json").read_text())
+    assert (results["search"]["name"], results["search"]["utility"]) == ("sample", "chrf")
