@@ -116,13 +116,17 @@ def is_seen(mutant: Mutant, copy: Path) -> bool:
     """Plants a fault in the copy, and returns whether a test fails."""
     path = copy / mutant.path.relative_to(ROOT)
     before = path.read_text(encoding="utf-8")
-    inner = path.relative_to(copy / path.relative_to(copy).parts[0])
+    inner = path.relative_to(copy)
+    inner = inner.relative_to("mt") if inner.parts[0] == "mt" else inner
     mirror = copy / "tests" / inner.with_name(f"test_{inner.name}")
-    folder = copy / "tests" / inner.parts[0]
+    # Beside a module at the top of `mt` there are all tests, of which its own file is enough.
+    folders = [copy / "tests" / "refusals", *([copy / "tests" / inner.parent] if len(inner.parts) > 1 else [])]
+    if not all(folder.is_dir() for folder in folders):
+        raise FileNotFoundError(f"{path} has no folder of tests")
     path.write_text(mutant.text, encoding="utf-8")
     try:
         runs = [[mirror]] if mirror.exists() else []
-        return any(fails(copy, tests) for tests in [*runs, [folder, copy / "tests" / "refusals"]])
+        return any(fails(copy, tests) for tests in [*runs, folders])
     finally:
         path.write_text(before, encoding="utf-8")
 
