@@ -64,6 +64,7 @@ DOORS = {
     "starlette": ("mt.serve",),
     "uvicorn": ("mt.serve.server",),
     "prometheus_client": ("mt.serve",),
+    "markdown_it": ("mt.markup.markdown",),
     "onnx": ("mt.export.graphs",),
     "onnxscript": ("mt.export.graphs",),
     "onnxruntime": ("mt.onnx", "mt.export.graphs"),

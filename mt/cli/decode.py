@@ -16,9 +16,10 @@ from mt.cli.arguments import (
     in_flags,
     load_translator,
 )
-from mt.cli.parser import Parser, whole_number
+from mt.cli.parser import Parser, typed_flags, whole_number
 from mt.decoding.load import repository_of
 from mt.errors import UserError, reported
+from mt.markup import FORMATS
 from mt.metrics.latency import LatencyUnit
 from mt.search.config import is_online
 
@@ -46,6 +47,9 @@ With --constraints json a line is {"text": ..., "constraints": [...], "avoid": [
 appear (or {"any_of": [...]}), phrases that must not, and how the translation begins; all but the text may be left out.
 With --constraints tab a line is a text, and after TAB characters the phrases that must appear. Phrases need a beam.
 
+--format html, markdown or xliff translates a document, or with --each-line each line: its tags stand where the word
+links say, and placeholders as {name} and %s are kept; see docs/markup.md. text has placeholders alone.
+
 Where the model reads sound or pictures, each line is a path, or FILE such a file itself; links are then from positions.
 """
 
@@ -67,20 +71,31 @@ def translate(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--buffer-size", type=whole_number(1, 10**9), default=1000, metavar="N", help="lines read at once (1: each)"
     )
+    parser.add_argument("--format", choices=tuple(FORMATS), help="the text is a document, whose tags are kept")
+    parser.add_argument("--each-line", action="store_true", help="with --format: each line is a document")
     options = parser.parse_args(arguments)
+    of_lines = ("n_best", "alignments", "plots", "replace_unknown", "unknown_dictionary", "constraints")
+    if options.format and (flags := typed_flags(options, of_lines)):
+        parser.error(f"{flags[0]} is about lines without tags: leave it out, or leave out --format")
+    if options.each_line and not options.format:
+        parser.error("--each-line is about --format: add that, or leave it out")
     if (options.plot_format, options.plot_words) != (None, None) and options.plots is None:
         parser.error("--plot-format and --plot-words are about --plots DIR: add that, or leave them out")
     # What is no folder at the end is the text.
     path = options.run.pop() if len(options.run) > 1 and not options.run[-1].is_dir() else None
     with reported(), in_flags():
+        from mt.decoding.documents import translate_file
         from mt.decoding.lines import LineFiles, translate_lines
 
         translator = load_translator(options)
         search = chosen_search(options, translator.config.search)
+        size = options.buffer_size
+        if options.format:
+            translate_file(translator, path, search, options.format, lines_at_once=size if options.each_line else None)
+            return
         unknown = chosen_unknown_words(options, translator)
         plot_words = bool(options.plot_words)
         files = LineFiles(options.alignments, options.plots, options.plot_format, plot_words=plot_words)
-        size = options.buffer_size
         numbered = bool(options.n_best)
         form = options.constraints
         translate_lines(translator, path, search, files, unknown, lines_at_once=size, numbered=numbered, form=form)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 from mt.cli.parser import Parser, typed_flags
 from mt.common.terminal import say
@@ -32,6 +32,9 @@ from mt.metrics.rouge import require_rouge_tokenizer
 from mt.metrics.terms import score_terms
 from mt.text_io import composed, read_lines, read_parallel, require_parallel
 
+if TYPE_CHECKING:
+    from mt.decoding.translator import Translator
+
 SCORE = """Score plain text files: BLEU and chrF for translation, ROUGE for summarization, or any --metrics; a log of
 simultaneous translation, by its latency too; terms, by a glossary; word links; or pairs of lines, by the probability
 that a run gives them.
@@ -43,6 +46,7 @@ that a run gives them.
     python scripts/score.py --task terms --glossary glossary.tsv --source sources.txt hypotheses.txt references.txt
     python scripts/score.py --task alignment [--symmetrise grow-diag] links.pharaoh [reverse.pharaoh] gold.links
     python scripts/score.py --task likelihood --run RUN [RUN ...] --source sources.txt --target targets.txt
+    python scripts/score.py --task markup --run RUN --source sources.html --target targets.html
 
 Line n of each file belongs to line n of the others; /dev/stdin is standard input. A blank line of one of several files
 of references is none. --lead N scores the first N words of each line, the baseline of summarization; words are what
@@ -61,6 +65,9 @@ The likelihood of a pair is a line `score ||| log-probability ||| pieces ||| log
 logarithms, EOS included; with --json an object. The score is the log-probability over ((5 + pieces) / 6)^a, what a beam
 ranks by; a is --length-penalty, else the run's own. The mean over all pieces, and the perplexity, go to standard error.
 Several runs are an ensemble.
+
+Of markup, lines of HTML: tags and placeholders are shares of those that links put at the gap of the target, which the
+model reads without them; by_length puts them in proportion to length. complete: translations that have all of them.
 """
 
 
@@ -69,7 +76,7 @@ def score(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--task",
         default="translation",
-        choices=(*DEFAULTS, TERMS, ALIGNMENT, LIKELIHOOD),
+        choices=(*DEFAULTS, TERMS, ALIGNMENT, LIKELIHOOD, MARKUP),
         help="chooses the metrics where none are named",
     )
     add_metric_options(parser)
@@ -152,6 +159,7 @@ def settings_of(options: argparse.Namespace, language: str | None) -> Settings:
 
 SIMULTANEOUS = "simultaneous"
 LIKELIHOOD = "likelihood"
+MARKUP = "markup"
 TERMS = "terms"
 ALIGNMENT = "alignment"
 OF_ALIGNMENTS = ("symmetrise", "second_reversed", "one_based")
@@ -177,6 +185,7 @@ def add_task_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--second-reversed", action="store_true", help="its links are target-source")
     parser.add_argument("--one-based", action="store_true", help="the gold links count words from 1")
     parser.add_argument("--length-penalty", type=float, metavar="A", help="of likelihoods; else the run's own")
+    parser.add_argument("--shift", action="store_true", help="of markup: links are of the step that has read a word")
     parser.add_argument("--checkpoint", help="of a run: best, where none is named, last, average or ema")
     parser.add_argument("--device", help="of a run: auto, cpu, cuda, cuda:1, mps")
 
@@ -188,12 +197,13 @@ def run_task(options: argparse.Namespace) -> None:
     if options.task == LIKELIHOOD:
         _likelihoods(options)
         return
-    tasks = {SIMULTANEOUS: _of_log, TERMS: _of_terms, ALIGNMENT: _of_alignments}
+    tasks = {SIMULTANEOUS: _of_log, TERMS: _of_terms, ALIGNMENT: _of_alignments, MARKUP: _of_markup}
     scores = tasks.get(options.task, _of_files)(options)
     if options.json:
         say(json.dumps({name: asdict(score) for name, score in scores.items()}, indent=2))
     else:
-        say("\n".join(f"{name:<9} {score.score:6.2f}  {score.signature}" for name, score in scores.items()))
+        width = max(9, *map(len, scores))
+        say("\n".join(f"{name:<{width}} {score.score:6.2f}  {score.signature}" for name, score in scores.items()))
 
 
 def _of_alignments(options: argparse.Namespace) -> dict[str, Score]:
@@ -305,30 +315,44 @@ def _of_log(options: argparse.Namespace) -> dict[str, Score]:
 
 def _likelihoods(options: argparse.Namespace) -> None:
     # Not above: the other tasks need no torch.
-    from mt.decoding.load import load
     from mt.evaluation.likelihood import likelihoods_of_lines, print_likelihoods
+
+    if options.length_penalty is not None and not 0 <= options.length_penalty <= 100:
+        raise UserError(f"--length-penalty {options.length_penalty} is not possible: give a number from 0 to 100")
+    translator, paths, texts = _run_and_texts(options)
+    likelihoods = likelihoods_of_lines(translator, paths, texts, length_penalty=options.length_penalty)
+    print_likelihoods(likelihoods, as_json=options.json)
+
+
+def _of_markup(options: argparse.Namespace) -> dict[str, Score]:
+    from mt.evaluation.markup import markup_scores
+
+    _refuse(options, ("length_penalty",), LIKELIHOOD)
+    translator, _, (sources, targets) = _run_and_texts(options)
+    return markup_scores(translator, sources, targets, shift=options.shift)
+
+
+def _run_and_texts(options: argparse.Namespace) -> tuple["Translator", Sequence[Path], Sequence[list[str]]]:
+    """Loads the run, or the ensemble, and reads the pairs of a task that takes these."""
+    from mt.decoding.load import load
 
     # Options of other tasks are refused, since they would have no effect.
     _refuse(options, ("glossary",), TERMS)
     _refuse(options, OF_LOGS, SIMULTANEOUS)
     for flag in typed_flags(options, (*OF_TEXTS, "lead")):
-        raise UserError(f"{flag} is about texts that are compared, which --task {LIKELIHOOD} does not: leave it out")
+        raise UserError(f"{flag} is about texts that are compared, which --task {options.task} does not: leave it out")
     # Files without their flags are answered by the command as it should be written.
     if options.texts or None in (options.run, options.source, options.target):
         *runs, source, target = map(str, options.texts if len(options.texts) > 2 else ("RUN", "FILE", "FILE"))
         raise UserError(
-            f"--task {LIKELIHOOD} takes a run, or several, and two files: write --run {' '.join(runs)} --source "
+            f"--task {options.task} takes a run, or several, and two files: write --run {' '.join(runs)} --source "
             f"{source} --target {target}"
         )
-    if options.length_penalty is not None and not 0 <= options.length_penalty <= 100:
-        raise UserError(f"--length-penalty {options.length_penalty} is not possible: give a number from 0 to 100")
     # Texts are read before the model is loaded, so that a mistake in them shows at once.
     paths = (options.source, options.target)
     _refuse_pipes(paths)
     texts = read_parallel(paths, "pair")
-    translator = load(options.run, checkpoint=options.checkpoint or "best", device=options.device or "auto")
-    likelihoods = likelihoods_of_lines(translator, paths, texts, length_penalty=options.length_penalty)
-    print_likelihoods(likelihoods, as_json=options.json)
+    return load(options.run, checkpoint=options.checkpoint or "best", device=options.device or "auto"), paths, texts
 
 
 def _refuse(options: argparse.Namespace, names: Iterable[str], task: str) -> None:

@@ -1,15 +1,20 @@
 """Translation of marked-up documents: sentences by the one path by which anything is decoded, tags by its links."""
 
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mt import markup
+from mt.common.terminal import output
 from mt.data.fields import Raw, as_list, require_texts
 from mt.decoding.translation import Translation, in_units, links_between_pieces
 from mt.errors import UserError
 from mt.markup.placing import Linked
 from mt.search.config import SearchConfig
+from mt.text_io import input_lines
 
 if TYPE_CHECKING:
     from mt.decoding.translator import Translator
@@ -81,3 +86,22 @@ def linked(translation: Translation, source: str) -> Linked:
         if origin is not None and first is not None:
             links += [(sides[0][origin], sides[1][place]) for place in range(first, ends[-1 - step])]
     return Linked(translation.text, links)
+
+
+def translate_file(
+    translator: "Translator", path: Path | None, search: SearchConfig, format: str, *, lines_at_once: int | None
+) -> None:
+    """Writes the translation of a document to standard output.
+
+    path: None or `-`: standard input. lines_at_once: how many lines are read at once where each is a document of its
+    own; None: all is one. Raises UserError where the text cannot be read, or is not of the format.
+    """
+    lines = input_lines(path)
+    if lines_at_once is None:
+        document = "".join(f"{line}\n" for line in lines)
+        print(output(translator.translate(document, search, format=format).text), end="", flush=True)
+        return
+    while chunk := list(islice(lines, lines_at_once)):
+        for translated in translator.translate(chunk, search, format=format):
+            print(output(translated.text))
+        sys.stdout.flush()

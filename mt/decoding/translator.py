@@ -1,5 +1,4 @@
-"""The Python API, and the one path by which anything is decoded: translates, aligns and streams with a loaded run.
-Needs no torch."""
+"""The Python API, and the one path by which anything is decoded, with a loaded run. Needs no torch."""
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
@@ -124,7 +123,8 @@ class Translator:
 
             return translate_documents(self, texts, format, search, asked, progress=progress)
         sources, alone = as_list(texts)
-        best: Any = self.n_best(sources[0] if alone else sources, None, search, **asked, progress=progress)
+        given: Any = sources[0] if alone else sources
+        best: Any = self.n_best(given, None, search, **asked, progress=progress)
         return best[0] if alone else [translations[0] for translations in best]
 
     @overload

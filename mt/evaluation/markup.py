@@ -1,63 +1,81 @@
 """How well tags are placed by the links of a model that reads a reference, beside the reference's own tags."""
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from mt import markup
 from mt.data.placeholders import PLACEHOLDER
 from mt.decoding.documents import linked
 from mt.decoding.translator import Translator
+from mt.markup import html
 from mt.markup.placing import Linked
 from mt.markup.segments import Segment
+from mt.metrics.base import Score
 
 Places = dict[tuple[str, int, str], int]
-"""For each tag, by its text, how often that came before, and which of a pair it is, the characters before it."""
+"""For each tag, by its text, how often that came before, and its kind, the characters before it."""
 
 
-@dataclass(frozen=True)
-class Placed:
-    """Shares of tags and placeholders, in percent, that stand at the gap of the reference."""
+def markup_scores(
+    translator: Translator, sources: Sequence[str], targets: Sequence[str], *, shift: bool = False
+) -> dict[str, Score]:
+    """Returns shares in percent, by name, of texts in HTML.
 
-    tags: float
-    placeholders: float
-    counted: tuple[int, int]
-    """Tags (an opening and a closing one are two), and placeholders."""
+    tags, placeholders: those that links place at the gap of the reference, which the model reads without its tags; an
+    opening tag and a closing one are two. tags_by_length, placeholders_by_length: likewise, placed in proportion to
+    length. complete: the translations of the sources that have each tag and placeholder as often as the source, and
+    close tags in order.
 
-
-def placed(translator: Translator, sources: Sequence[str], targets: Sequence[str], format: str) -> dict[str, Placed]:
-    """Returns how well tags are placed by links, and in proportion to length, the baseline.
-
-    Pairs count whose sides have the same tags and placeholders, and as many sentences. The model reads the reference
-    without its tags, and placeholders that it has no symbols for are placed as tags are.
+    Pairs count whose sides have the same tags and placeholders, and as many sentences. shift: whether links are of the
+    step that has read a word; see `Translator.align`.
     """
+    pairs = [*zip(sources, targets, strict=True)]
+    alike = [pair for pair in pairs if _alike(translator, *pair)]
+    read = [_read(translator, source) for source, _ in alike]
+    texts = [text for document in read for text in _sentences(document)]
+    references = [text for _, target in alike for text in _sentences(_read(translator, target))]
+    unit = translator.link_unit
     translator.link_unit = "char"
-    symbols = min(side.placeholders for side in translator.tokenizers)
-    pairs = []
-    texts: list[str] = []
-    references: list[str] = []
-    for source, target in zip(sources, targets, strict=True):
-        read = markup.read(source, format, symbols)
-        sides = [_sentences(read), _sentences(markup.read(target, format, symbols))]
-        if places(source, format).keys() == places(target, format).keys() and len(sides[0]) == len(sides[1]):
-            pairs.append((target, read, len(sides[0])))
-            texts += sides[0]
-            references += sides[1]
-    aligned = translator.align(texts, references)
-    by_links = [linked(one, text) for one, text in zip(aligned, texts, strict=True)]
-    in_proportion = [proportional(*pair) for pair in zip(texts, references, strict=True)]
-    results = {}
-    for name, links in (("links", by_links), ("length", in_proportion)):
-        waiting = iter(links)
-        written = [
-            (target, markup.write(read, [next(waiting) for _ in range(count)], format)) for target, read, count in pairs
-        ]
-        results[name] = _shares(written, format)
-    return results
+    aligned = translator.align(texts, references, shift=shift)
+    translator.link_unit = unit
+    links = {
+        "": [linked(one, text) for one, text in zip(aligned, texts, strict=True)],
+        "_by_length": [proportional(*pair) for pair in zip(texts, references, strict=True)],
+    }
+    signature = f"format:html|pairs:{len(alike)}/{len(pairs)}|shift:{'yes' if shift else 'no'}"
+    scores = {}
+    for name, of_texts in links.items():
+        waiting = iter(of_texts)
+        written = [_written(document, waiting) for document in read]
+        for kind, is_kind in KINDS.items():
+            share, count = _share(written, [target for _, target in alike], is_kind)
+            scores[kind + name] = Score(share, f"{signature}|{kind}:{count}")
+    whole = [document.text for document in translator.translate(sources, format="html")]
+    complete = sum(places(source).keys() == places(text).keys() for source, text in zip(sources, whole, strict=True))
+    return {**scores, "complete": Score(100 * complete / max(len(sources), 1), f"format:html|texts:{len(sources)}")}
 
 
-def _sentences(read: Sequence[str | Segment]) -> list[str]:
-    return [part.text for part in read if isinstance(part, Segment)]
+KINDS: dict[str, Callable[[str], bool]] = {
+    "tags": lambda kind: kind != "placeholder",
+    "placeholders": lambda kind: kind == "placeholder",
+}
+
+
+def _read(translator: Translator, text: str) -> list[str | Segment]:
+    return markup.read(text, "html", min(side.placeholders for side in translator.tokenizers))
+
+
+def _sentences(document: Iterable[str | Segment]) -> list[str]:
+    return [part.text for part in document if isinstance(part, Segment)]
+
+
+def _alike(translator: Translator, source: str, target: str) -> bool:
+    counts = {len(_sentences(_read(translator, side))) for side in (source, target)}
+    return len(counts) == 1 and places(source).keys() == places(target).keys()
+
+
+def _written(document: Sequence[str | Segment], links: Iterator[Linked]) -> str:
+    return markup.write(document, [next(links) for _ in _sentences(document)], "html")
 
 
 def proportional(source: str, target: str) -> Linked:
@@ -66,43 +84,40 @@ def proportional(source: str, target: str) -> Linked:
     return Linked(target, [(place * len(source) // count, place) for place in range(len(target))])
 
 
-def _shares(written: Sequence[tuple[str, str]], format: str) -> Placed:
-    right = Counter[bool]()
-    total = Counter[bool]()
-    for target, result in written:
-        gold = places(target, format)
-        found = places(result, format)
-        for key, place in gold.items():
-            total[key[2] == "placeholder"] += 1
-            right[key[2] == "placeholder"] += found.get(key) == place
-    shares = [100 * right[kind] / max(total[kind], 1) for kind in (False, True)]
-    return Placed(shares[0], shares[1], (total[False], total[True]))
+def _share(written: Iterable[str], targets: Iterable[str], is_kind: Callable[[str], bool]) -> tuple[float, int]:
+    """Returns the share of tags of a kind that stand where those of the references do, and how many there are."""
+    right = []
+    for result, target in zip(written, targets, strict=True):
+        found = places(result)
+        right += [found.get(key) == place for key, place in places(target).items() if is_kind(key[2])]
+    return 100 * sum(right) / max(len(right), 1), len(right)
 
 
-def places(text: str, format: str) -> Places:
-    """Returns where the tags and placeholders of a text stand, by the characters before them, blanks and placeholders
-    apart."""
+def places(document: str) -> Places:
+    """Returns where the tags and placeholders of a text in HTML stand, by the characters before them, blanks and
+    placeholders apart. A tag that is closed out of order is of the kind `crossed`."""
     found: Places = {}
     seen = Counter[str]()
-    opened: dict[str, list[tuple[str, int]]] = {}
+    opened: list[tuple[str, tuple[str, int]]] = []
     length = 0
-    chosen = markup.require_format(format)
-    for event in chosen.events(text):
+    for event in html.events(document):
         if event.kind == "text":
+            text = "".join(character for character, _ in html.spelled(event.raw))
             end = 0
-            for match in PLACEHOLDER.finditer(event.raw):
-                length += len("".join(event.raw[end : match.start()].split()))
+            for match in PLACEHOLDER.finditer(text):
+                length += len("".join(text[end : match.start()].split()))
                 found[match[0], seen[match[0]], "placeholder"] = length
                 seen[match[0]] += 1
                 end = match.end()
-            length += len("".join(event.raw[end:].split()))
-            continue
-        key = (event.raw, seen[event.raw])
-        if event.kind == "end" and opened.get(event.name):
-            key = opened[event.name].pop()
+            length += len("".join(text[end:].split()))
+        elif event.kind == "end":
+            crossed = not opened or opened[-1][0] != event.name
+            key = (event.raw, seen[event.raw]) if crossed else opened.pop()[1]
+            seen[event.raw] += crossed
+            found[*key, "crossed" if crossed else "end"] = length
         else:
+            found[event.raw, seen[event.raw], event.kind] = length
+            if event.kind == "start":
+                opened.append((event.name, (event.raw, seen[event.raw])))
             seen[event.raw] += 1
-        if event.kind == "start":
-            opened.setdefault(event.name, []).append(key)
-        found[*key, event.kind] = length
     return found

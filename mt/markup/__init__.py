@@ -6,30 +6,36 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from mt.errors import UserError, invalid_choice
-from mt.markup import html
+from mt.markup import html, markdown, xliff
 from mt.markup.placing import Escaped, Linked, written
-from mt.markup.segments import Event, Segment, Spelled, parts
+from mt.markup.segments import Event, Segment, parts
 
 
 class Format(NamedTuple):
     """How a format is read and written."""
 
-    events: Callable[[str], Iterator[Event]]
-    spelled: Spelled
+    read: Callable[[str, int], Iterator[str | Segment]]
+    """Yields the sentences of a text, and what between them is written as it stands, from the text and the symbols that
+    a vocabulary has for placeholders."""
     escaped: Escaped
 
 
+def _text(text: str, symbols: int) -> Iterator[str | Segment]:
+    return parts([Event("text", text)], html.composed_characters, symbols)
+
+
 FORMATS: Mapping[str, Format] = {
-    "html": Format(html.events, html.spelled, html.escaped),
-    "text": Format(lambda text: iter([Event("text", text)]), html.composed_characters, lambda text, spellings: [*text]),
+    "html": Format(html.read, html.escaped),
+    "markdown": Format(markdown.read, markdown.escaped),
+    "xliff": Format(xliff.read, html.escaped),
+    "text": Format(_text, lambda text, spellings: [*text]),
 }
 
 
 def read(text: str, format: str, symbols: int = 0) -> list[str | Segment]:
     """Returns the sentences of a text, and what between them is written as it stands. symbols: those that a vocabulary
     has for placeholders."""
-    chosen = require_format(format)
-    return [*parts(chosen.events(text), chosen.spelled, symbols)]
+    return [part for part in require_format(format).read(text, symbols) if part]
 
 
 def write(document: Iterable[str | Segment], translations: Iterable[Linked], format: str) -> str:

@@ -11,7 +11,7 @@ from html.parser import HTMLParser
 
 import regex
 
-from mt.markup.segments import Event
+from mt.markup.segments import Event, Segment, parts
 
 _AT_ONCE = 1 << 16
 """Characters that the parser sees more of at a time: it looks to the end for the rest of what is not complete."""
@@ -87,6 +87,11 @@ def events(text: str) -> Iterator[Event]:
     if rest:
         begins = rest.startswith("<") or parser.cdata_elem
         yield Event("empty", rest, role="block") if begins else Event("text", rest)
+
+
+def read(text: str, symbols: int = 0) -> Iterator[str | Segment]:
+    """Yields the sentences of a document, and what is between them."""
+    yield from parts(events(text), spelled, symbols)
 
 
 _REFERENCE = re.compile(r"(&(?:#[0-9]+|#[xX][0-9a-fA-F]+|[a-zA-Z][a-zA-Z0-9]*);?)")

@@ -18,6 +18,8 @@ from mt.markup.segments import Segment, Tag
 Span = tuple[int, int]
 _DEEPEST = 64
 """Pairs deeper than this go around all words of the pair that holds them."""
+_CLOSING = frozenset(".,;:!?)]}»”…、。，！？：；）")
+"""Marks that no blank is put before."""
 _NEAR = 6
 """Words on each side of a gap whose links say where it goes."""
 
@@ -304,7 +306,7 @@ def written(segment: Segment, linked: Linked, escaped: Escaped) -> str:
             continue
         begin, new_end = words.target[token.number]
         blank = "".join(characters[end:begin])
-        out.append(_between(between, segment.tags, blank, end > 0, not placing.is_mark(1, token.number)))
+        out.append(_between(between, segment.tags, blank, end > 0, linked.text[begin] not in _CLOSING))
         first = linked.text[begin]
         out.append(next(raws[first]) if first in raws else "".join(characters[begin:new_end]))
         between = []
@@ -318,7 +320,7 @@ def _between(
 ) -> str:
     """Returns the tags between two words, with the blank where the source has one.
 
-    blank: between the words. before_word: whether a word, and no mark, follows; None at the end.
+    blank: between the words. before_word: whether what follows is no closing mark; None at the end.
     """
     empty = [tags[token.number] for token in tokens if token.kind == "empty"]
     if any(tag.breaks and tag.blanks == (False, False) for tag in empty):

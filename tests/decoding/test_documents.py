@@ -1,0 +1,57 @@
+from pathlib import Path
+
+import pytest
+
+import mt
+from mt.cli.decode import translate
+from mt.decoding.translator import Translator
+from mt.errors import UserError
+
+
+def test_a_document_has_the_translations_of_its_sentences(translator: Translator) -> None:
+    source = "<h1>the cats</h1>\n<p>see <b>two</b> {n} streets &amp; <code>x</code></p>"
+    document = translator.translate(source, format="html")
+    texts = ["the cats", "see two streets &"]
+    assert [sentence.text for sentence in document.sentences] == [one.text for one in translator.translate(texts)]
+    for kept in ("<h1>", "</h1>\n<p>", "<b>", "</b>", "{n}", "<code>x</code>", "</p>"):
+        assert document.text.count(kept) == 1
+    assert translator.translate([source, "the cats"], format="html")[0].text == document.text
+
+
+@pytest.mark.parametrize("format", ["markdown", "xliff", "text"])
+def test_blank_documents_stay_as_they_are(format: str, translator: Translator) -> None:
+    text = "<xliff>\n</xliff>" if format == "xliff" else " \n"
+    assert translator.translate(text, format=format).text == text
+
+
+def test_what_is_asked_of_sentences_is_refused(translator: Translator) -> None:
+    with pytest.raises(UserError, match="prefix is asked of a sentence, and a document has several"):
+        translator.translate("the cats", format="html", prefix="die")  # type: ignore[call-overload]
+
+
+def test_a_file_is_a_document_or_each_line_is(
+    trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "text.html"
+    file.write_text("<p>the cats\nsee <b>streets</b></p>\n\n<i>two</i> dogs\n")
+    translator = mt.load(trained)
+    translate([str(trained), str(file), "--format", "html"])
+    assert capsys.readouterr().out == translator.translate(file.read_text(), format="html").text
+    translate([str(trained), str(file), "--format", "html", "--each-line"])
+    lines = translator.translate(file.read_text().splitlines(), format="html")
+    assert capsys.readouterr().out == "".join(f"{line.text}\n" for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--format", "html", "--n-best", "2"], "--n-best is about lines without tags"),
+        (["--each-line"], "--each-line is about --format: add that"),
+    ],
+)
+def test_options_that_have_no_effect_are_refused(
+    arguments: list[str], message: str, trained: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        translate([str(trained), *arguments])
+    assert message in capsys.readouterr().err
