@@ -22,7 +22,7 @@ BUDGET = {
     "mt/models": 4630,
     "mt/onnx": 250,
     "mt/ops": 1110,
-    "mt/plots": 830,
+    "mt/plots": 850,
     "mt/search": 2425,
     "mt/serve": 1750,
     "mt/training": 3200,
@@ -36,7 +36,7 @@ def test_every_folder_keeps_its_budget_of_lines() -> None:
         inside = path.relative_to(ROOT)
         lines["/".join(inside.parts[:2]) if len(inside.parts) > 2 else "mt"] += len(path.read_text().splitlines())
     assert {folder: count for folder, count in lines.items() if count > BUDGET[folder]} == {}
-    assert sum(BUDGET.values()) <= 39500
+    assert sum(BUDGET.values()) <= 39520
 
 
 def test_the_house_has_no_more_files_than_chapters() -> None:

@@ -301,11 +301,17 @@ def test_another_ending_is_refused(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_gold_links_are_circles_on_their_cells():
-    figure = heatmap(uniform(3, 2), ["a", "b"], ["c", "d", "e"], gold={(1, 0), (0, 2)})
-    (line,) = [line for line in figure.axes[0].get_lines() if line.get_marker() == "o"]
-    assert {tuple(map(int, point)) for point in line.get_xydata()} == {(1, 0), (0, 2)}
-    assert [text.get_text() for text in figure.axes[0].get_legend().get_texts()] == ["gold link"]
+def test_gold_links_are_outlined_and_hits_misses_and_false_links_told_apart():
+    figure = heatmap(uniform(3, 2), ["a", "b"], ["c", "d", "e"], gold={(1, 0), (0, 2)}, found={(1, 0), (0, 1), (1, 1)})
+    axes = figure.axes[0]
+    boxes = [path.get_extents() for path in axes.collections[0].get_paths()]
+    assert {(round(box.x0 + 0.42), round(box.y0 + 0.42)) for box in boxes} == {(1, 0), (0, 2)}
+    marks = {line.get_marker(): {tuple(map(int, point)) for point in line.get_xydata()} for line in axes.get_lines()}
+    assert marks == {"o": {(1, 0)}, "X": {(0, 2)}, "^": {(0, 1), (1, 1)}}
+    assert len({line.get_markerfacecolor() for line in axes.get_lines()}) == 3
+    names = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert names == ["gold link", "hit", "miss", "false link"]
+    assert heatmap(uniform(3, 2), ["a", "b"], ["c", "d", "e"], found={(1, 0)}).axes[0].get_legend() is None
 
 
 def test_a_gold_link_outside_of_the_tokens_is_an_error():

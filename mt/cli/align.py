@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
-from mt.cli.arguments import add_run_options, add_search_options, in_flags, load_translator
+from mt.cli.arguments import add_plot_options, add_run_options, add_search_options, in_flags, load_translator
 from mt.cli.parser import Parser
 from mt.common.terminal import say
 from mt.data.links import Symmetrisation
@@ -42,18 +42,13 @@ def align(arguments: Sequence[str] | None = None) -> None:
     add_run_options(parser, several="with --symmetrise, a second one of the other direction")
     parser.add_argument("--source", type=Path, required=True, metavar="FILE")
     parser.add_argument("--target", type=Path, required=True, metavar="FILE")
-    parser.add_argument("--gold", type=Path, metavar="FILE")
-    help_text = "marks: punctuation marks are words, too; blanks: as blanks part them"
-    parser.add_argument("--words", choices=("marks", "blanks"), help=help_text)
-    parser.add_argument("--one-based", action="store_true", help="the gold links count words from 1")
-    help_text = "a word's links: to where most of its attention is, where a hard one stops, or where it is at least P"
-    parser.add_argument("--extract", type=_extraction, default="argmax", metavar="argmax|stops|P", help=help_text)
-    parser.add_argument("--shift", action="store_true", help="a word's attention is that of the step that has read it")
-    parser.add_argument("--symmetrise", choices=get_args(Symmetrisation), help="one alignment of two directions")
-    add_search_options(parser, ["mode"])
+    _add_link_options(parser)
     options = parser.parse_args(arguments)
+    if options.plot_format and options.plots is None:
+        parser.error("--plot-format is about --plots DIR: add that, or leave it out")
     with reported(), in_flags():
         _require_two_runs(options)
+        from mt.decoding.lines import LineFiles
         from mt.evaluation.drawings import WORDS, read_gold
 
         sources, targets = read_parallel([options.source, options.target], "pair")
@@ -81,8 +76,26 @@ def align(arguments: Sequence[str] | None = None) -> None:
         )
         # The links go to standard output alone, so that a file of them can be made; the score goes beside it.
         print("\n".join(to_pharaoh(pair.links) for pair in pairs), flush=True)
+        LineFiles(None, options.plots, options.plot_format, plot_words=True).draw(pairs, gold=gold)
         if gold:
             _print_error(pairs, gold)
+
+
+def _add_link_options(parser: Parser) -> None:
+    """Adds what links are compared with, how they are made, and where they are drawn."""
+    parser.add_argument("--gold", type=Path, metavar="FILE")
+    help_text = "marks: punctuation marks are words, too; blanks: as blanks part them"
+    parser.add_argument("--words", choices=("marks", "blanks"), help=help_text)
+    parser.add_argument("--one-based", action="store_true", help="the gold links count words from 1")
+    help_text = "a word's links: to where most of its attention is, where a hard one stops, or where it is at least P"
+    parser.add_argument("--extract", type=_extraction, default="argmax", metavar="argmax|stops|P", help=help_text)
+    parser.add_argument("--shift", action="store_true", help="a word's attention is that of the step that has read it")
+    parser.add_argument("--symmetrise", choices=get_args(Symmetrisation), help="one alignment of two directions")
+    parser.add_argument(
+        "--plots", type=Path, metavar="DIR", help="where to draw the pairs, with hits and misses of gold"
+    )
+    add_plot_options(parser, words=False)
+    add_search_options(parser, ["mode"])
 
 
 def _extraction(text: str) -> str | float:

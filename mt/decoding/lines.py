@@ -14,7 +14,7 @@ from mt.decoding.translation import Translation, in_words
 from mt.decoding.translator import Translator
 from mt.decoding.unknown_words import UnknownWords
 from mt.errors import UserError, unwritten
-from mt.metrics.alignment import to_pharaoh
+from mt.metrics.alignment import Links, to_pharaoh
 from mt.search.config import SearchConfig
 from mt.search.limits import CUT_REMEDY, cut_note
 from mt.search.steering import TokenConstraints
@@ -80,7 +80,7 @@ class LineFiles:
         first line, counted from 0. Raises UserError where something cannot be written."""
         if self._plots:
             best = [in_words(translator, one[0], text) for one, text in zip(translations, texts, strict=True)]
-            self._draw(best, first_index, self._plots)
+            self.draw(best, first_index)
         if self._links:
             with _naming(f"--alignments {self._alignments}"):
                 self._links.writelines(
@@ -88,13 +88,18 @@ class LineFiles:
                 )
                 self._links.flush()
 
-    def _draw(self, translations: Sequence[Translation], first_index: int, folder: Path) -> None:
-        """Draws the translations that attended to something; those of blank lines did not."""
+    def draw(self, translations: Sequence[Translation], first_index: int = 0, gold: Sequence[Links] = ()) -> None:
+        """Draws the translations that attended to something; those of blank lines did not. gold: the links of each, to
+        be compared with."""
+        folder = self._plots
+        if folder is None:
+            return
         with _naming(f"--plots {folder}"):
             folder.mkdir(parents=True, exist_ok=True)
-        for index, one in enumerate(translations, start=first_index):
+        for number, one in enumerate(translations):
             if one.alignment.any():
-                one.plot(folder / f"{index:04d}.{self._plot_format}", words=self._plot_words)
+                path = folder / f"{first_index + number:04d}.{self._plot_format}"
+                one.plot(path, words=self._plot_words, gold=gold[number].possible if gold else None)
 
 
 @contextlib.contextmanager

@@ -147,32 +147,38 @@ class Translation:
         *,
         words: bool = False,
         gold: Collection[Link] | None = None,
+        known: Collection[int] | None = None,
     ) -> Figure:
         """Draws the alignment, of at least one token a side: over a picture a panel for each token, else a heatmap,
         with the path of reads and writes where it was decoded online, and a sound below.
 
         title: by default the text. boundaries: seconds to mark in a sound, as where words are known to end. words: a
         row or panel for each word in place of each token, see `weights_between_words`, without stops, reads and writes,
-        which are those of tokens. gold: (source word, target word) links that are known to be right, to be marked.
+        which are those of tokens. gold: (source word, target word) links that are known to be right, with which `links`
+        are compared. known: the target words whose gold links are known; None: all.
         """
         from mt.plots import draw  # Not above: most who translate draw nothing, and matplotlib takes a second.
 
         backdrop = self.backdrop() if self.backdrop else None
         if isinstance(backdrop, Sound):
             backdrop = replace(backdrop, boundaries=boundaries)
+        # A column for each source token and a row for each target token, or for each word.
+        columns = positions_of_words(self.source_units) if words else [[i] for i in range(len(self.source_tokens))]
+        rows = positions_of_words(self.target_units) if words else [[i] for i in range(len(self.tokens))]
+        found = {link for link in self.links if known is None or link[1] in known}
+        marks: dict[str, Any] = {}
+        if gold is not None:
+            marks = {"gold": self._cells(gold, columns, rows), "found": self._cells(found, columns, rows)}
         title = self.text if title is None else title
         if words:
-            columns = positions_of_words(self.source_units)
-            rows = positions_of_words(self.target_units)
             return draw(
                 weights_between_words(self.alignment, self.source_units, self.target_units),
                 [_joined(self.source_tokens, pieces) for pieces in columns],
                 [_joined(self.tokens, pieces) for pieces in rows],
-                gold=None if gold is None else self._cells(gold, columns, rows),
                 title=title,
                 backdrop=backdrop,
+                **marks,
             )
-        pieces = [[[index] for index in range(len(side))] for side in (self.source_tokens, self.tokens)]
         return draw(
             self.alignment,
             self.source_tokens,
@@ -180,9 +186,9 @@ class Translation:
             stops=None if self.stops is None else self.stops.tolist(),
             chunk_size=None if self.stops is None else self.chunk_size,
             delays=None if self.delays is None else self.delays.tolist(),
-            gold=None if gold is None else self._cells(gold, *pieces),
             title=title,
             backdrop=backdrop,
+            **marks,
         )
 
     def _cells(
@@ -196,7 +202,7 @@ class Translation:
             if (self.source_units[source[0]], self.target_units[target[0]]) in gold
         ]
 
-    def plot(self, path: str | Path, *, words: bool = False) -> None:
+    def plot(self, path: str | Path, *, words: bool = False, gold: Collection[Link] | None = None) -> None:
         """Writes `figure` to a file whose name ends in .png, .pdf or .svg. Raises UserError where there is nothing to
         draw, or no file can be."""
         from mt.plots import save
@@ -210,7 +216,7 @@ class Translation:
         try:
             if os.path.lexists(path):
                 require_regular(Path(path))  # a device is no file to replace
-            save(self.figure(words=words), Path(path))
+            save(self.figure(words=words, gold=gold), Path(path))
         except OSError as error:
             raise UserError(unwritten(path, error, "give a file in an existing folder")) from None
 

@@ -118,20 +118,22 @@ def drawings(
     ):
         if translation.tokens:
             linked = in_words(translator, translation, source)
-            yield number, translation, linked.figure(boundaries=seconds, words=by_word, gold=gold)
+            of_shared, shared = gold or (None, None)
+            figure = linked.figure(boundaries=seconds, words=by_word, gold=of_shared, known=shared)
+            yield number, translation, figure
 
 
-def gold_links(split: Split, hypotheses: Sequence[str]) -> list[Collection[Link] | None]:
+def gold_links(split: Split, hypotheses: Sequence[str]) -> list[tuple[set[Link], Collection[int]] | None]:
     """Returns for each of the first examples the gold links that hold for its hypothesis too, between words of the
-    source and of the hypothesis: those of the words that hypothesis and target have in common, in the same order. None
-    for an example without links."""
+    source and of the hypothesis: those of the words that hypothesis and target have in common, in the same order; and
+    these words of the hypothesis. None for an example without links."""
     lines = split.links()[: len(hypotheses)]
     golds = parse_pharaoh(lines, "the gold alignments")
     targets = split.column("target")[: len(hypotheses)]
-    links: list[Collection[Link] | None] = []
+    links: list[tuple[set[Link], Collection[int]] | None] = []
     for line, gold, target, hypothesis in zip(lines, golds, targets, hypotheses, strict=True):
         positions = _shared_words(target, hypothesis)
-        links.append(_moved(gold.possible, positions) if line else None)
+        links.append((_moved(gold.possible, positions), positions.values()) if line else None)
     return links
 
 

@@ -20,6 +20,7 @@ def draw(
     chunk_size: int | None = None,
     delays: Sequence[int] | None = None,
     gold: Collection[tuple[int, int]] | None = None,
+    found: Collection[tuple[int, int]] = (),
     title: str = "",
     backdrop: Backdrop | None = None,
 ) -> Figure:
@@ -34,6 +35,7 @@ def draw(
         chunk_size=chunk_size,
         delays=delays,
         gold=gold,
+        found=found,
         title=title,
         sound=backdrop,
     )

@@ -106,14 +106,14 @@ def heatmap(
     chunk_size: int | None = None,
     delays: Sequence[int] | None = None,
     gold: Collection[tuple[int, int]] | None = None,
+    found: Collection[tuple[int, int]] = (),
     title: str = "",
     sound: Sound | None = None,
 ) -> Figure:
     """Draws the attention of each target token (rows, downwards) to each source token (columns).
 
-    Tokens are drawn literally, in the bundled fonts (Latin, Greek, Cyrillic, Arabic, Hebrew, Japanese) and else in the
-    installed ones; a character that no font has becomes a white square, and a warning on standard error names its
-    script once. A token of more than 24 characters is cut.
+    Tokens are drawn literally, in the bundled fonts and else in the installed ones, cut after 24 characters; what no
+    font has becomes a white square, and a warning on standard error names its script once.
 
     Args:
         weights: [T, S], 0 to 1.
@@ -123,13 +123,13 @@ def heatmap(
         chunk_size: MoChA's chunk size w: the chunk [stop - w + 1, stop] is outlined, cut at the left edge.
         delays: [T], how many source tokens were read before each target token was written. The path of reads (to the
             right) and writes (downwards) is drawn as a staircase, and what is not read yet is shaded.
-        gold: (source, target) links that are known to be right, counted from 0. Each is a green circle.
+        gold: (source, target) links that are known to be right, counted from 0. Each is outlined.
+        found: links to compare with gold ones: hits are green circles, misses orange crosses, others purple triangles.
         title: drawn literally, above, in at most four lines.
         sound: the sound that the source tokens are equal parts of. It is drawn below, in place of the tokens above.
 
-    Raises:
-        ValueError: shapes do not fit, a stop lies outside -1..S-1, a chunk size without stops or below 1, delays that
-            fall or lie outside 0..S, or a link outside of the tokens.
+    Raises ValueError for shapes that do not fit, a stop outside -1..S-1, a chunk size without stops or below 1, delays
+    that fall or lie outside 0..S, or a link outside of the tokens.
     """
     grid = np.asarray(weights, dtype=float)
     if grid.shape != (len(target), len(source)) or grid.size == 0:
@@ -143,7 +143,8 @@ def heatmap(
     if sound:
         draw_spectrogram(axes, sound, len(source), (width, height))
     _draw_title(axes, wrapped(title, width))
-    marks = [*draw_positions(axes, stops, chunk_size, delays, grid.shape), *draw_gold_links(axes, gold, grid.shape)]
+    marks = draw_positions(axes, stops, chunk_size, delays, grid.shape)
+    marks += draw_gold_links(axes, gold, found, grid.shape)
     draw_legend(axes, marks, SPECTROGRAM_HEIGHT / height if sound else 0.0)
     _fit_page(figure, axes, width, height)
     return figure

@@ -171,7 +171,9 @@ def _script(character: str) -> str | None:
 
 MARK = "#e6550d"
 _UNREAD = "#1f293312"
-_GOLD = "#2ca02c"
+_GOLD = "#e69f00"
+_KINDS = {"hit": ("o", "#009e73"), "miss": ("X", "#d55e00"), "false link": ("^", "#cc79a7")}
+"""The shapes and colours of links, the latter of Okabe & Ito."""
 
 
 def draw_positions(
@@ -192,27 +194,41 @@ def draw_positions(
     return marks
 
 
-def draw_gold_links(axes: Axes, gold: Collection[tuple[int, int]] | None, shape: tuple[int, int]) -> list[Artist]:
-    """Draws a circle on each (source, target) link that is known to be right; returns the entry of a legend."""
-    if not gold:
+def draw_gold_links(
+    axes: Axes,
+    gold: Collection[tuple[int, int]] | None,
+    found: Collection[tuple[int, int]],
+    shape: tuple[int, int],
+) -> list[Artist]:
+    """Outlines each (source, target) link that is known to be right, and marks hits, misses and false links among those
+    found; returns the entries of a legend."""
+    if gold is None:
         return []
     steps, length = shape
-    if not all(0 <= source < length and 0 <= target < steps for source, target in gold):
+    if not all(0 <= source < length and 0 <= target < steps for source, target in [*gold, *found]):
         raise ValueError(f"gold links must lie within {length} source and {steps} target tokens")
-    # Hollow circles leave the weights below them visible.
-    circles = Line2D(
-        [source for source, _ in gold],
-        [target for _, target in gold],
-        linestyle="none",
-        marker="o",
-        markersize=7,
-        markerfacecolor="none",
-        color=_GOLD,
-        zorder=5,
-        label="gold link",
-    )
-    axes.add_line(circles)
-    return [circles]
+    # Within their cells, so that the boxes of stops are seen, too.
+    boxes = [Rectangle((source - 0.42, target - 0.42), 0.84, 0.84) for source, target in gold]
+    axes.add_collection(PatchCollection(boxes, facecolor="none", edgecolor=_GOLD, linewidth=1.2, zorder=4))
+    entries: list[Artist] = [Patch(facecolor="none", edgecolor=_GOLD, linewidth=1.2, label="gold link")]
+    kinds = {"hit": {*gold} & {*found}, "miss": {*gold} - {*found}, "false link": {*found} - {*gold}}
+    for name, links in kinds.items():
+        mark, filling = _KINDS[name]
+        points = Line2D(
+            [source for source, _ in links],
+            [target for _, target in links],
+            linestyle="none",
+            marker=mark,
+            markersize=7,
+            markerfacecolor=filling,
+            markeredgecolor="white",
+            markeredgewidth=0.7,
+            zorder=5,
+            label=name,
+        )
+        axes.add_line(points)
+        entries.append(points)
+    return entries
 
 
 def draw_legend(axes: Axes, marks: Sequence[Artist], below: float) -> None:

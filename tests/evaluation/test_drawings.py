@@ -36,7 +36,8 @@ class Examples:
 )
 def test_links_are_of_the_words_that_hypothesis_and_target_share(hypothesis: str, expected: set) -> None:
     split = cast(Split, Examples(["Wir sehen die Hunde.", "x"], ["0-0 2-1 1p2 1-3", ""]))
-    assert gold_links(split, [hypothesis, "x"]) == [expected, None]
+    (links, words), unknown = gold_links(split, [hypothesis, "x"])
+    assert links == expected and unknown is None and {j for _, j in links} <= {*words}
 
 
 def test_weights_between_words_are_sums_over_the_source_and_means_over_the_target() -> None:

@@ -174,3 +174,14 @@ def test_gold_links_of_the_naacl_format(call, write, trained: Path) -> None:
         "en has 3 lines but " in refused.err
         and "gold has 1: line n of each must belong to the same pair" in refused.err
     )
+
+
+def test_pairs_are_drawn_with_their_gold_links(call, write, trained: Path, tmp_path: Path) -> None:
+    files = ["--source", write("en", SOURCE), "--target", write("de", TARGET)]
+    gold = write("gold", "0-0\n\n0-0 4-1\n")
+    done = call("align", trained, *files, "--gold", gold, "--plots", tmp_path / "plots", "--plot-format", "svg")
+    assert done.status == 0
+    assert sorted(path.name for path in (tmp_path / "plots").iterdir()) == ["0000.svg", "0001.svg", "0002.svg"]
+    drawn = (tmp_path / "plots/0002.svg").read_text()
+    assert "gold link" in drawn and "miss" in drawn and "Straßen" in drawn
+    assert "--plot-format is about --plots DIR" in call("align", trained, *files, "--plot-format", "svg").err
