@@ -128,8 +128,7 @@ def heatmap(
         title: drawn literally, above, in at most four lines.
         sound: the sound that the source tokens are equal parts of. It is drawn below, in place of the tokens above.
 
-    Raises ValueError for shapes that do not fit, a stop outside -1..S-1, a chunk size without stops or below 1, delays
-    that fall or lie outside 0..S, or a link outside of the tokens.
+    Raises ValueError for shapes, stops, delays or links that do not fit, and a chunk size without stops or below 1.
     """
     grid = np.asarray(weights, dtype=float)
     if grid.shape != (len(target), len(source)) or grid.size == 0:
