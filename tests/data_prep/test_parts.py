@@ -58,6 +58,27 @@ def _files(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
+def test_links_come_with_their_pairs_in_parts(folder: Path) -> None:
+    """Also where a duplicate, with links of its own, goes: each pair is linked by its number."""
+    numbers = [line.split()[1] for line in (folder / "train.en").read_text().splitlines()]
+    (folder / "links").write_text("".join(f"{int(number) % 3}-{int(number) % 2}\n" for number in numbers))
+    settings = {"links": str(folder / "links")}
+    one = prepare(_config(folder, **settings), folder / "one", progress=False)
+    for number in (2, 1):
+        _part(folder, f"{number}/2", **settings)
+    merged = _merge(folder, **settings)
+    assert _files(merged) == _files(one)
+    train = Corpus.open(merged).split("train")
+    kept = [int(text.split()[1]) for text in train.column("source")]
+    assert len(kept) == len({*numbers}) < 300
+    assert train.links() == [f"{number % 3}-{number % 2}" for number in kept]
+    # A character is a piece, and so is the blank before a word: the words have these lengths.
+    found = train.piece_links(range(len(kept)), train.ids(range(len(kept))))
+    for number, links in zip(kept, found, strict=True):
+        widths = len(["cat", str(number), "train"][number % 3]), len(["Kater", str(number)][number % 2])
+        assert len(links) in {widths[0] * widths[1], (widths[0] + 1) * (widths[1] + 1)}
+
+
 @pytest.mark.parametrize("drop", [True, False])
 @pytest.mark.parametrize("of", [1, 2, 5, 50])
 def test_parts_make_the_corpus_of_one_machine(folder: Path, of: int, drop: bool) -> None:
