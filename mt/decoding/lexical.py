@@ -99,17 +99,6 @@ def spelling_of(tokenizer: Tokenizer) -> Spelling:
     return Spelling(surfaces, letters("".join(surfaces)))
 
 
-def _encoded_inside(tokenizer: Tokenizer, text: str, spelling: Spelling) -> list[int]:
-    """Returns the ids of a text that follows a mark of punctuation without a blank; none where there are none."""
-    for mark in ".,。-(":
-        ids = tokenizer.encode([mark + text])[0][:-1]
-        surfaces = [spelling.surfaces[token] for token in ids]
-        begin = next((i for i in range(1, len(ids)) if "".join(surfaces[:i]).strip() == mark), None)
-        if begin is not None and UNK not in ids:
-            return ids[begin:]
-    return []
-
-
 def refuse_unsteerable(search: SearchConfig, asked: Sequence[TokenConstraints | None], blank: Sequence[bool]) -> None:
     """Raises UserError where a search cannot do what is asked of a text, or a blank text is to have a translation."""
     for one, empty in zip(asked, blank, strict=True):
@@ -168,19 +157,22 @@ class ConstraintEncoder:
 
     def _forms(self, phrase: str, name: str) -> list[Form]:
         """Returns the tokens of a phrase where it begins a word, and where it follows what is no letter."""
-        text = self._written(phrase, name, "constraints")
-        forms = [Form(tuple(self._ids(text, name)))]
-        inside = _encoded_inside(self._tokenizer, text, self._spelling)
-        return [*forms, Form(tuple(inside), bare=True)] if inside else forms
+        first, *others = self._ids(self._written(phrase, name, "constraints"), name)
+        forms = [Form((first, *others))]
+        surface = self._spelling.surfaces[first]
+        bare = self._spelling.exactly(surface.lstrip())[:1]
+        if surface.startswith(" ") and (bare or surface == " "):
+            forms.append(Form((*bare, *others), bare=True))
+        return forms
 
     def _ids(self, text: str, name: str) -> list[int]:
         """Returns the ids of a text, without EOS."""
         ids = self._tokenizer.encode([text])[0][:-1]
         if UNK in ids or (text and not ids):
-            parts = [part for word in text.split() for part in self._tokenizer.unknown_parts(word)] or [text]
+            unknown = [character for character in text if UNK in self._tokenizer.encode_word(character)]
             raise UserError(
-                f"{name} asks for {shown(text)}, and the vocabulary of the model cannot write "
-                f"{shown(parts[0].strip('▁'))}: write it otherwise, or leave it out"
+                f'{name} asks for "{shown(text)}", and the vocabulary of the model cannot write '
+                f"{shown((unknown or [text])[0])}: write it otherwise, or leave it out"
             )
         return ids
 
@@ -205,4 +197,4 @@ class ConstraintEncoder:
 
 
 def _at_once(name: str, phrase: str) -> UserError:
-    return UserError(f"{name} asks for {shown(phrase)} and to avoid it at once: leave out the one or the other")
+    return UserError(f'{name} asks for "{shown(phrase)}" and to avoid it at once: leave out the one or the other')

@@ -154,7 +154,8 @@ def _extended(
     lacking: see `Steering.choices`.
     """
     offsets = None if costs is None else ranking.divisor(length) * np.array(costs.if_open)
-    log_probs_of_sentences, orders = _ranked(opened, step, offsets, lacking)
+    most = max(sentence.slots for sentence in searched)
+    log_probs_of_sentences, orders = _ranked(opened, step, offsets, lacking, most)
     tokens = step.tokens.tolist()
     width = step.tokens.shape[1]
     going: list[_Sentence] = []
@@ -191,13 +192,14 @@ def _extended(
 
 
 def _ranked(
-    opened: _Open, step: Step, offsets: np.ndarray | None, lacking: np.ndarray | None
+    opened: _Open, step: Step, offsets: np.ndarray | None, lacking: np.ndarray | None, slots: int
 ) -> tuple[list[list[float]], list[list[int]]]:
     """Returns for each sentence the log-probabilities of its hypotheses' extensions, at index hypothesis * width +
-    rank, and these indices, best first, or in the order in which they get slots. The best of a sentence are among the
-    best of each hypothesis.
+    rank, and these indices, in the order in which they get slots: best first, or where some lack what is asked of them,
+    see `shared`. The best of a sentence are among the best of each hypothesis.
 
-    offsets: [N], taken from the log-probabilities of a hypothesis' extensions before they are compared.
+    offsets: [N], taken from the log-probabilities of a hypothesis' extensions before they are compared. slots: the most
+        of a sentence.
     """
     # In float64: the sum over a long hypothesis would lose in float32 what its last tokens differ by.
     values = np.array(opened.log_probs)[:, None] + step.log_probs
@@ -205,13 +207,13 @@ def _ranked(
     if log_probs.shape[1] == 1:
         return log_probs.tolist(), [[0]] * len(log_probs)
     compared = log_probs if offsets is None else _by_sentence(values - offsets[:, None], opened.counts)
-    if lacking is not None:
-        return log_probs.tolist(), shared(compared, _by_sentence(lacking.astype(float), opened.counts))
-    return log_probs.tolist(), (-compared).argsort(1, kind="stable").tolist()
+    if lacking is None:
+        return log_probs.tolist(), (-compared).argsort(1, kind="stable").tolist()
+    return log_probs.tolist(), shared(compared, _by_sentence(lacking, opened.counts))[:, :slots].tolist()
 
 
 def _by_sentence(values: np.ndarray, counts: list[int]) -> np.ndarray:
-    """Returns values [N, K] of hypotheses, float64, as one row for each sentence, filled up with -inf."""
+    """Returns values [N, K] of hypotheses, in float64, as one row for each sentence, filled up with -inf."""
     widest = max(counts)
     if widest * len(counts) > len(values):
         grid = np.full((len(counts), widest, values.shape[1]), -np.inf)

@@ -236,9 +236,8 @@ class PhraseTable:
         rows = np.arange(len(counts)).repeat(counts)
         offsets = np.arange(len(rows)) - (np.cumsum(counts) - counts)[rows]
         tokens, phrases = self._following[self._firsts[states.nodes][rows] + offsets].T
-        pairs = np.stack((rows, tokens))[:, states.missing[rows, phrases] > 0]
-        rows, tokens = np.unique(pairs, axis=1)
-        return rows, tokens
+        keys = np.unique((rows * _STRIDE + tokens)[states.missing[rows, phrases] > 0])
+        return keys // _STRIDE, keys % _STRIDE
 
 
 def _widened(part: np.ndarray, columns: int) -> np.ndarray:

@@ -91,7 +91,8 @@ class Steering:
         if self._table is not None:
             early = self._table.remaining(self._phrases, self._sentences) > 0
         if forbidden is not None:
-            pairs = np.unique(np.concatenate((pairs, forbidden[:2]), 1), axis=1)
+            if pairs.size or forbidden.rows.size:
+                pairs = np.unique(np.concatenate((pairs, forbidden[:2]), 1), axis=1)
             early = early | forbidden.early
         if early.any() or pairs.size:
             forbidden = Forbidden(pairs[0], pairs[1], early)
@@ -209,7 +210,7 @@ class Steering:
         self._ends = ends
 
 
-def shared(scores: np.ndarray, lacking: np.ndarray) -> list[list[int]]:
+def shared(scores: np.ndarray, lacking: np.ndarray) -> np.ndarray:
     """Returns of each sentence the order in which its next hypotheses get slots: the best of each number of lacking
     tokens, fewest first, then the second best of each, and so on; impossible ones at last.
 
@@ -220,7 +221,7 @@ def shared(scores: np.ndarray, lacking: np.ndarray) -> list[list[int]]:
     banks = np.take_along_axis(lacking, order, 1)
     begins = np.ones(banks.shape, bool)
     begins[:, 1:] = banks[:, 1:] != banks[:, :-1]
-    ranks = np.empty_like(lacking)
+    ranks = np.empty(lacking.shape, np.int64)
     np.put_along_axis(ranks, order, columns - np.maximum.accumulate(np.where(begins, columns, 0), 1), 1)
     ranks[scores == -np.inf] = scores.shape[1]
-    return np.lexsort((lacking, ranks)).tolist()
+    return np.lexsort((lacking, ranks))

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -68,6 +69,19 @@ def require_same(
 
 def test_it_translates_as_the_run(trained: Path, exported: Path, lines: list[str]) -> None:
     require_same(mt.load(trained, device="cpu"), mt.load(exported, engine="onnx"), lines)
+
+
+def test_what_is_asked_of_translations_is_that_of_the_run(trained: Path, exported: Path, lines: list[str]) -> None:
+    asked: dict[str, Any] = {
+        "constraints": [["Häuser", "zwei"] if line and i % 2 else None for i, line in enumerate(lines)],
+        "avoid": [["Katzen", "die"]] * len(lines),
+        "prefix": ["gro" if line and i % 3 == 0 else None for i, line in enumerate(lines)],
+    }
+    run, graphs = mt.load(trained, device="cpu"), mt.load(exported, engine="onnx")
+    beam = BeamConfig(beam_size=4)
+    pairs = zip(*(translator.n_best(lines, 2, beam, **asked) for translator in (run, graphs)), strict=True)
+    for of_run, of_graphs in pairs:
+        assert [one.text for one in of_run] == [one.text for one in of_graphs]
 
 
 USUAL = min(2, os.cpu_count() or 1)

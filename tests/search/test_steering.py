@@ -14,6 +14,7 @@ from mt.search.graph_stepper import GraphStepper
 from mt.search.phrases import Form, Phrases
 from mt.search.spelling import Avoided, Prefix, Spelling
 from mt.search.steering import Steering, TokenConstraints
+from mt.search.torch_stepper import TorchStepper
 from mt.step import EOS
 from tests.marks import combined
 from tests.search.searches import beam
@@ -307,7 +308,7 @@ def test_steps_in_numpy_and_recorded_steps_find_the_same(make_toy):
     )
     (arrays,) = search(Arrays(toy, 0), [9], steering=Steering([sentence], [9]), **options)
     start = (toy.step, toy.memory(), toy.init_state(toy.memory()), 1, torch.device("cpu"))
-    recorded = GraphStepper(*start, width=4, record=Recorder())
+    recorded = GraphStepper(TorchStepper(*start), 4, Recorder())
     (of_graph,) = search(recorded, [9], steering=Steering([sentence], [9]), **options)
     assert len(expected) == 3
     for one, *others in zip(expected, arrays, of_graph, strict=True):

@@ -1,0 +1,259 @@
+"""Phrases, phrases to avoid and prefixes as people write them: forced in raw text, refused with their line."""
+
+import json
+import random
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from mt.config import Config
+from mt.data.tokenizer import EOS, TokenizerConfig, Tokenizers
+from mt.decoding.lexical import ConstraintEncoder, LexicalConstraints, parse_line, spelling_of
+from mt.decoding.lines import LineFiles, translate_lines
+from mt.decoding.runs import torch_translator
+from mt.decoding.translator import Translator
+from mt.errors import UserError
+from mt.models.ensemble import Ensemble
+from mt.models.seq2seq import Seq2Seq
+from mt.search.config import BeamConfig, GreedyConfig, SampleConfig, SearchConfig
+from tests.marks import combined
+
+BEAM = BeamConfig(beam_size=4, max_ratio=3.0, max_extra=10)
+TYPES = {"bpe": 60, "unigram": 60, "char": 60, "word": 100}
+
+
+@pytest.fixture(scope="module")
+def sides(texts: Path) -> list[tuple[str, str]]:
+    return [*zip(*((texts / f"train.{side}").read_text().splitlines() for side in ("en", "de")), strict=True)]
+
+
+@pytest.fixture(scope="module")
+def tokenizers(sides: list[tuple[str, str]]) -> dict[str, Tokenizers]:
+    return {
+        kind: Tokenizers.train(TokenizerConfig(model_type=kind, vocab_size=size), sides) for kind, size in TYPES.items()
+    }
+
+
+def random_model(config: Config, tokenizers: Tokenizers, seed: int) -> Seq2Seq:
+    torch.manual_seed(seed)
+    model = Seq2Seq(config, *tokenizers.sizes).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter *= 3  # a model that has learnt nothing has next tokens of like probability
+        model.decoder.output.bias[EOS] += 2
+    return model
+
+
+@pytest.fixture(scope="module")
+def made(configure: Callable[..., Config], tokenizers: dict[str, Tokenizers]) -> Callable[..., Translator]:
+    """made(kind, models=1, precision=): a translator of random models that write these pieces."""
+
+    def make(kind: str, models: int = 1, **options: str) -> Translator:
+        sizes = {"hidden_size": 16, "readout_size": 16}
+        changes = {"encoder": {"name": "bilstm", "hidden_size": 16}, "decoder": {"name": "luong"} | sizes}
+        changes["dataset"] = {"tokenizer": {"model_type": kind, "vocab_size": TYPES[kind]}}
+        config = configure({**changes, "embedding": {"embedding_dim": 16}})
+        several = [random_model(config, tokenizers[kind], seed) for seed in range(models)]
+        model = several[0] if models == 1 else Ensemble(several)
+        return torch_translator(model, tokenizers[kind], config, **options)
+
+    return make
+
+
+def holds(text: str, phrase: str) -> bool:
+    """Whether a phrase stands in a text as whole words; 鳥 is one, whatever stands beside it."""
+    begin, end = ("" if phrase[i] == "鳥" else edge for i, edge in ((0, r"(?<![^\W鳥])"), (-1, r"(?![^\W鳥])")))
+    return re.search(begin + re.escape(phrase) + end, text) is not None
+
+
+@combined(kind=[*TYPES], search=[BEAM, BEAM.model_copy(update={"beam_size": 1}), BEAM.model_copy(update={"n_best": 3})])
+def test_random_phrases_of_the_language_are_met(made, sides, kind: str, search: SearchConfig) -> None:
+    draw = random.Random(kind)
+    translator = made(kind)
+    sources = [source for source, _ in sides[:40]]
+    constraints = []
+    for _ in sources:
+        words = draw.choice(sides)[1].split()
+        begins = [draw.randrange(len(words)) for _ in range(draw.randint(0, 3))]
+        constraints.append([" ".join(words[begin : begin + draw.randint(1, 2)]) for begin in begins])
+    for of_text, phrases in zip(
+        translator.n_best(sources, None, search, constraints=constraints), constraints, strict=True
+    ):
+        assert len(of_text) == search.n_best
+        for translation in of_text:
+            missing = [phrase for phrase in phrases if not holds(translation.text, phrase)]
+            assert missing == [], translation.text
+            assert all(translation.text.count(phrase) >= phrases.count(phrase) for phrase in phrases)
+
+
+@combined(kind=[*TYPES], search=[BEAM, GreedyConfig(), SampleConfig(samples=3)])
+def test_avoided_phrases_and_prefixes(made, sides, kind: str, search: SearchConfig) -> None:
+    translator = made(kind)
+    sources = [source for source, _ in sides[:12]]
+    free = [translation.text for translation in translator.translate(sources, search)]
+    avoid = [[*text.split()[1:3], *([text] if text else [])] for text in free]
+    prefix = [["die gr", None, "zwei "][i % 3] for i in range(len(free))]
+    changed = translator.translate(sources, search, avoid=avoid, prefix=prefix)
+    for before, after, phrases, beginning in zip(free, changed, avoid, prefix, strict=True):
+        assert not any(holds(after.text, phrase) for phrase in phrases)
+        assert f"{after.text} ".startswith(beginning or "")
+        assert not phrases or after.text != before
+
+
+def test_a_prefix_inside_a_word_is_written_in_other_pieces(made, tokenizers) -> None:
+    """`grün` of `grünen` is cut otherwise than the word that it becomes."""
+    translator = made("bpe")
+    target = tokenizers["bpe"].target
+    word = next(piece[1:] for piece in target.pieces(range(len(target))) if len(piece) > 4 and piece.startswith("▁"))
+    results = {
+        one.tokens[0] for n in range(1, len(word)) for one in translator.n_best("two cats", 8, BEAM, prefix=word[:n])
+    }
+    assert f"▁{word}" in results
+
+
+@pytest.mark.parametrize("options", [{"models": 2}, {"precision": "int8"}], ids=["ensemble", "int8"])
+def test_ensembles_and_int8(made, options) -> None:
+    translator = made("bpe", **options)
+    result = translator.translate("two cats see", BEAM, constraints=["grüne Häuser"], avoid=["Katzen"], prefix="die ")
+    assert holds(result.text, "grüne Häuser") and not holds(result.text, "Katzen") and result.text.startswith("die ")
+
+
+def test_any_of_several_forms(made) -> None:
+    translator = made("bpe")
+    forms = ["Katzen", "Häuser", "grüne"]
+    each = {form: translator.translate("two cats", BEAM, constraints=[form]) for form in forms}
+    result = translator.translate("two cats", BEAM, constraints=[{"any_of": forms}])
+    assert any(holds(result.text, form) for form in forms)
+    assert result.score >= max(one.score for one in each.values()) - 0.5
+
+
+def test_where_nothing_is_asked_nothing_changes(made, sides) -> None:
+    translator = made("unigram")
+    sources = ["", *(source for source, _ in sides[:10])]
+    free = translator.n_best(sources, 3, BEAM)
+    nothing = [None] * len(sources)
+    assert translator.n_best(sources, 3, BEAM, constraints=nothing, avoid=nothing, prefix=nothing) == free
+    assert translator.n_best(sources, 3, BEAM, avoid=[[]] * len(sources)) == free
+
+
+def test_what_tokens_write_is_what_decoding_gives(tokenizers, sides) -> None:
+    for pair in tokenizers.values():
+        spelling = spelling_of(pair.target)
+        for _, text in sides[:20]:
+            ids = pair.target.encode([text])[0]
+            assert " ".join("".join(spelling.surfaces[token] for token in ids).split()) == pair.target.decode(ids)
+
+
+def test_scripts_without_blanks() -> None:
+    """A phrase may stand within what stands between blanks, and is avoided there."""
+    draw = random.Random(1)
+    lines = ["".join(draw.choices("私東京都大学行食見何時", k=8)) for _ in range(300)]
+    target = Tokenizers.train(TokenizerConfig(vocab_size=60), [*zip(lines, lines, strict=True)]).target
+    asked = ConstraintEncoder(target).encoded(LexicalConstraints(constraints=("東京",), avoid=("大学",)), "line 1")
+    (forms,) = asked.phrases.forms
+    assert {target.decode(form.tokens) for form in forms} == {"東京"}
+    assert {target.pieces(form.tokens)[0].startswith("▁") for form in forms} == {True, False}
+    assert not asked.avoided.allows(target.encode(["東京大学"])[0])
+    assert asked.avoided.allows(target.encode(["東京大食"])[0])
+
+
+REFUSED = {
+    "a character that the vocabulary lacks": (
+        {"constraints": ["Häuser ☃"]},
+        r'^text 1 asks for "Häuser ☃", and the vocabulary of the model cannot write ☃: write it otherwise',
+    ),
+    "of a prefix": ({"prefix": "die ☃ "}, r"^text 1 asks for .*, and the vocabulary of the model cannot write ☃"),
+    "wanted and forbidden": (
+        {"constraints": ["zwei Katzen"], "avoid": ["Katzen"]},
+        r'^text 1 asks for "zwei Katzen" and to avoid it at once: leave out the one or the other$',
+    ),
+    "a prefix that is forbidden": (
+        {"prefix": "zwei Katzen ", "avoid": ["Katzen"]},
+        r"^text 1 asks for .* and to avoid it at once",
+    ),
+    "longer than the limit": (
+        {"constraints": ["zwei grüne Häuser"], "search": BeamConfig(max_length=2)},
+        r"^text 1 asks for \d+ tokens or more, and at most 2 are written: ask for less, or raise the limit",
+    ),
+    "a phrase of a greedy search": (
+        {"constraints": ["Katzen"], "search": GreedyConfig()},
+        r"^text 1 asks for phrases, which need a beam, and search=greedy has none: choose search=beam",
+    ),
+    "of samples": ({"constraints": ["Katzen"], "search": SampleConfig()}, r"and search=sample has none"),
+    "a repetition": (
+        {"constraints": ["Katzen", "Katzen"], "search": BeamConfig(no_repeat_ngram_size=1)},
+        r"^text 1 asks for tokens in a row twice, which search.no_repeat_ngram_size=1 forbids",
+    ),
+    "a blank phrase": ({"constraints": [" "]}, r"^text 1 has a blank phrase in constraints: write some words"),
+    "a number": ({"constraints": [3]}, r"^text 1: constraints"),
+    "forms that are none": ({"constraints": [{"any_of": []}]}, r"^text 1: constraints"),
+    "a word in place of a list": ({"avoid": "Katzen"}, r"^text 1: avoid"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_impossible_is_refused(made, case: str) -> None:
+    asked, sentence = REFUSED[case]
+    with pytest.raises(UserError, match=sentence):
+        made("bpe").translate("two cats", **({"search": BEAM} | asked))
+
+
+def test_of_several_texts_the_one_is_named(made) -> None:
+    translator = made("bpe")
+    with pytest.raises(UserError, match=r"^text 2 asks for"):
+        translator.translate(["two", "cats"], BEAM, constraints=[None, ["☃"]])
+    with pytest.raises(UserError, match=r"^text 2 is blank, so that its translation is empty, and asks for words"):
+        translator.translate(["two", " "], BEAM, prefix=[None, "die"])
+    for wrong in (["die"], "die", {"text": "die"}):
+        with pytest.raises(UserError, match=r"^prefix is asked of 2 texts: give a list with an entry for each"):
+            translator.translate(["two", "cats"], BEAM, prefix=wrong)
+
+
+LINES = [
+    {"text": "two cats", "constraints": ["Häuser", {"any_of": ["grün", "grüne"]}]},
+    {"text": ""},
+    {"text": "the big cats see", "avoid": ["Katzen", "die"], "prefix": "zwei "},
+    {"text": "two green houses"},
+]
+
+
+def test_lines_of_json(made, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    translator = made("bpe")
+    path = tmp_path / "lines.jsonl"
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in LINES) + "\n")
+    translate_lines(translator, path, BEAM, LineFiles(), None, lines_at_once=3, form="json")
+    first, empty, third, free, *last = capsys.readouterr().out.split("\n")
+    assert holds(first, "Häuser") and (holds(first, "grün") or holds(first, "grüne"))
+    assert (empty, last) == ("", ["", ""])
+    assert third.startswith("zwei ") and not holds(third, "Katzen") and not holds(third, "die")
+    assert free == translator.translate("two green houses", BEAM).text
+
+
+def test_lines_of_tabs(made, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "lines.tsv"
+    path.write_text("two cats\tHäuser\tgrüne Katzen\n\nthe cats\n")
+    translate_lines(made("bpe"), path, BEAM, LineFiles(), None, lines_at_once=2, form="tab")
+    first, blank, _, _ = capsys.readouterr().out.split("\n")
+    assert holds(first, "Häuser") and holds(first, "grüne Katzen") and blank == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "form", "sentence"),
+    [
+        ("two cats", "json", r"line 5 is no JSON \(.*\): write \{\"text\""),
+        ('["two"]', "json", r"line 5 is no object of JSON: write"),
+        ('{"constraints": ["a"]}', "json", r"line 5: text is missing: give it a value"),
+        ('{"text": "two", "constrains": ["a"]}', "json", r"line 5: unknown option constrains"),
+        ('{"text": "two", "prefix": 3}', "json", r"line 5: prefix=3 is not possible"),
+        ("two cats\tHäuser\t", "tab", r"line 5 has a blank phrase in constraints"),
+    ],
+)
+def test_lines_that_are_refused(made, line: str, form, sentence: str, tmp_path: Path) -> None:
+    path = tmp_path / "lines"
+    path.write_text("\n" * 4 + line + "\n")
+    with pytest.raises(UserError, match=sentence):
+        translate_lines(made("bpe"), path, BEAM, LineFiles(), None, lines_at_once=3, form=form)
+    assert parse_line("two cats", "tab", "line 1") == ("two cats", LexicalConstraints())
