@@ -24,7 +24,7 @@ BUDGET = {
     "mt/ops": 1110,
     "mt/plots": 850,
     "mt/search": 2425,
-    "mt/serve": 1750,
+    "mt/serve": 1850,
     "mt/training": 3200,
 }
 FILES = 258

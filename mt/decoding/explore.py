@@ -13,6 +13,7 @@ from mt.data.fields import Raw, Row
 from mt.decoding.lexical import LexicalConstraints, spelling_of
 from mt.decoding.minimum_bayes_risk import ranking
 from mt.decoding.network import EncodedBatch, refuse_long_rows
+from mt.decoding.record import NOTHING, Replay, runners_up
 from mt.decoding.translation import Translation, decoded
 from mt.decoding.translator import Translator
 from mt.errors import UserError
@@ -34,8 +35,10 @@ class Explored(NamedTuple):
     """The hypotheses of a source, best first, and how they were found."""
 
     translations: list[Translation]
-    tree: Tree | None
+    tree: Tree | None = None
     """None of a search that is neither greedy nor a beam, and of a blank source."""
+    replay: Replay = NOTHING
+    """The probabilities of the steps of the best, with what is forced."""
 
 
 def explore(
@@ -46,15 +49,17 @@ def explore(
     asked: LexicalConstraints | None = None,
     prefix: Sequence[int] = (),
     places: Places | None = None,
+    top: int = 0,
 ) -> Explored:
     """Translates a source as `Translator.n_best` does.
 
     asked: see there. prefix: tokens that the translation begins with, in place of a prefix of `asked`. places: where
-    steps are forced to attend. Raises UserError as there, and where a token, a position or the model is not for that.
+    steps are forced to attend. top: how many of the most probable tokens of each step the replay has; 0: it has none.
+    Raises UserError as there, and where a token, a position or the model is not for that.
     """
     (row,) = translator.encoded([source])
     if translator.field.blank(row):
-        return Explored(translator.decode([row], search, texts=[source])[0], None)
+        return Explored(translator.decode([row], search, texts=[source])[0])
     refuse_long_rows(translator.network, translator.field, [row], [0])
     search = translator.search_for(search)
     (constraints,) = translator.asked([asked or LexicalConstraints()], [source])
@@ -64,8 +69,10 @@ def explore(
     if isinstance(search, GreedyConfig | BeamConfig):
         tree = Tree(getattr(search, "length_penalty", 0.0))
     translator.network.batches([row], search)  # refuses what is not for the model
-    with _encoded(translator, row, search, places) as batch:
+    encoded = partial(_encoded, translator, row, places)
+    with encoded(search) as batch:
         (hypotheses,) = decode(search, *batch, [np.asarray(row)], [constraints] if constraints else [], tree)
+    replay = NOTHING
     target = translator.tokenizers_of(source).target
     rank = ranking(search, target, translator.config.dataset, lambda _: target)
     if rank is not None:
@@ -73,7 +80,10 @@ def explore(
     if tree is not None:
         tree.close(hypotheses[0].tokens)
     read = translator.read_source(row, source)
-    return Explored([decoded(translator, one, read, target, source) for one in hypotheses], tree)
+    if top:
+        best = [hypotheses[0].tokens]
+        (replay,) = runners_up(translator, [row], best, search, top, lambda _, search: encoded(search))
+    return Explored([decoded(translator, one, read, target, source) for one in hypotheses], tree, replay)
 
 
 def _with_prefix(
@@ -90,7 +100,7 @@ def _with_prefix(
 
 
 def _encoded(
-    translator: Translator, row: Row, search: SearchConfig, places: Places | None
+    translator: Translator, row: Row, places: Places | None, search: SearchConfig
 ) -> AbstractContextManager[EncodedBatch]:
     """Encodes a source. Raises UserError where its steps cannot be forced to attend where they are told."""
     if not places:

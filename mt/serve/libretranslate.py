@@ -126,9 +126,12 @@ def run_for(runs: Runs, source: str, target: str) -> ServedRun:
 
 async def _translated(run: ServedRun, texts: Sequence[str], asked: TranslateBody) -> tuple[list[str], list[list[str]]]:
     """Returns the translation of each text, and alternatives to it, which differ from it and from one another."""
+    search = run.search(n_best=asked.alternatives + 1 if asked.alternatives else None)
+    if asked.format == "html":
+        return [await run.document(text, search, asked.format) for text in texts], [[] for _ in texts]
     lines = [text.splitlines() or [""] for text in map(run.require_text, texts)]
     flat = [line for of_text in lines for line in of_text]
-    translations = await run.translate(flat, run.search(n_best=asked.alternatives + 1 if asked.alternatives else None))
+    translations = await run.translate(flat, search)
     begin = 0
     best: list[str] = []
     others: list[list[str]] = []

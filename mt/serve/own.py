@@ -2,9 +2,7 @@
 
 import base64
 import binascii
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from fastapi import APIRouter, Request
 from pydantic import Field, model_validator
@@ -12,14 +10,13 @@ from pydantic import Field, model_validator
 from mt.common.about import VERSION
 from mt.common.options import Options
 from mt.data.fields import Raw
-from mt.decoding.record import NOTHING, record, runners_up
-from mt.decoding.translation import Translation
-from mt.decoding.translator import Translator
+from mt.decoding.lexical import LexicalConstraints
 from mt.errors import UserError
 from mt.metrics.alignment import alignment_error_rate, parse_pharaoh
 from mt.serve.bodies import Key, body_of, parsed_json
 from mt.serve.limits import Limits, RequestError
-from mt.serve.runs import Runs, ServedRun, Translating
+from mt.serve.runs import Runs, ServedRun
+from mt.serve.work import Aligning, Recording
 
 
 class SourceBody(Options):
@@ -51,14 +48,33 @@ class SourceBody(Options):
             raise RequestError(400, f"the request: {kind} is no base64: encode the bytes of the file so") from None
 
 
-class TranslateBody(SourceBody):
+class TranslateBody(SourceBody, LexicalConstraints):
     """A source to translate, and how."""
 
     search: dict[str, Any] | None = None
     """Options of search that differ from the run's own."""
     n_best: int | None = Field(None, ge=1)
+    format: Literal["text", "html"] = "text"
+    """html: the text is a document, whose tags stand where links say."""
+    prefix_ids: tuple[int, ...] = Field((), max_length=1000)
+    """Tokens that the translation begins with."""
+    force: tuple[tuple[int, int], ...] = Field((), max_length=1000)
+    """Pairs of a target step and a source position that it attends to, from 0."""
     top: int = Field(0, ge=0, le=20)
     """How many of the most probable tokens of each step are told."""
+    tree: bool = False
+    """Whether the hypotheses that the search has looked at are told."""
+
+    def document(self) -> str:
+        """Returns the document. Raises RequestError where more is asked than it has."""
+        others = {"text", "run", "search", "format"}
+        if more := [name for name in self.model_fields_set if name not in others]:
+            raise RequestError(422, f"{more[0]} is asked of a sentence, and a document has several: leave it out")
+        return self.text or ""
+
+    @property
+    def asked(self) -> LexicalConstraints:
+        return LexicalConstraints(constraints=self.constraints, avoid=self.avoid, prefix=self.prefix)
 
 
 class AlignBody(SourceBody):
@@ -68,48 +84,6 @@ class AlignBody(SourceBody):
     hard: bool | None = None
     gold: str | None = None
     """Known links, in Pharaoh's format."""
-
-
-@dataclass(frozen=True)
-class Recording(Translating):
-    """Translates sources, and makes the records that the page draws."""
-
-    top: int
-
-    def do(self, sources: Sequence[Raw]) -> list[list[dict[str, Any]]]:  # type: ignore[override]
-        """Returns the records of the hypotheses of each source."""
-        translations = super().do(sources)
-        replays = [NOTHING for _ in sources]
-        if self.top:
-            best = [hypotheses[0].ids for hypotheses in translations]
-            replays = runners_up(self.translator, self.translator.encoded(sources), best, self.search, self.top)
-        return [
-            [
-                record(self.translator, one, source, replay=NOTHING if rank else replay)
-                for rank, one in enumerate(hypotheses)
-            ]
-            for source, hypotheses, replay in zip(sources, translations, replays, strict=True)
-        ]
-
-
-@dataclass(frozen=True)
-class Aligning:
-    """Aligns sources with their given translations."""
-
-    translator: Translator
-    hard: bool | None
-
-    def size(self, pair: tuple[Raw, str]) -> int:
-        """Returns the tokens of both sides."""
-        source, target = pair
-        (row,) = self.translator.encoded([source])
-        return self.translator.field.length(row) + len(self.translator.target_ids([target], [source])[0])
-
-    def do(self, pairs: Sequence[tuple[Raw, str]]) -> list[tuple[Translation, dict[str, Any]]]:
-        """Returns each alignment with its record."""
-        sources = [source for source, _ in pairs]
-        aligned = self.translator.align(sources, [target for _, target in pairs], hard=self.hard)
-        return [(one, record(self.translator, one, source)) for one, source in zip(aligned, sources, strict=True)]
 
 
 def router(runs: Runs, key: Key, limits: Limits) -> APIRouter:
@@ -130,9 +104,12 @@ def router(runs: Runs, key: Key, limits: Limits) -> APIRouter:
         asked = parsed_json(await request.body(), TranslateBody)
         run = runs.named(asked.run)
         search = run.search(asked.search, asked.n_best)
-        (records,) = await run.worker.do(Recording(run.translator, search, asked.top), asked.source(run))
-        run.count(len(records[0]["source_tokens"]), len(records[0]["tokens"]))
-        return {"run": run.name, "translations": records, "tree": None}
+        if asked.format != "text":
+            text = await run.document(asked.document(), search, asked.format)
+            return {"run": run.name, "translations": [{"text": text}], "tree": None}
+        (answer,) = await run.worker.do(Recording(run.translator, search, asked.top), (asked.source(run), asked))
+        run.count(*(len(answer["translations"][0][side]) for side in ("source_tokens", "tokens")))
+        return {"run": run.name, **answer}
 
     @routes.post("/align", openapi_extra=body_of(AlignBody))
     async def align(request: Request) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -13,24 +12,8 @@ from mt.errors import UserError, shown
 from mt.search.config import SearchConfig, n_best_search, online_search, revised_search, width
 from mt.serve.limits import Limits, RequestError, full
 from mt.serve.metrics import Metrics
+from mt.serve.work import Documenting, Translating
 from mt.serve.worker import Worker
-
-
-@dataclass(frozen=True)
-class Translating:
-    """Translates sources with one search: those of several requests in one batch."""
-
-    translator: Translator
-    search: SearchConfig
-
-    def size(self, source: Raw) -> int:
-        """Returns the positions of a source, times the hypotheses that are extended side by side."""
-        (row,) = self.translator.encoded([source])
-        return self.translator.field.length(row) * width(self.search)
-
-    def do(self, sources: Sequence[Raw]) -> list[list[Translation]]:
-        """Returns the hypotheses of each source."""
-        return self.translator.n_best(sources, search=self.search)
 
 
 class ServedRun:
@@ -114,6 +97,11 @@ class ServedRun:
             self.count(len(best.source_tokens), len(best.tokens))
         return translations
 
+    async def document(self, text: str, search: SearchConfig, format: str) -> str:
+        """Returns the translation of a document, whose tags stand where links say."""
+        (translated,) = await self.worker.do(Documenting(self.translator, search, format), self.require_text(text))
+        return str(translated)
+
     def count(self, source_tokens: int, target_tokens: int) -> None:
         """Counts what was translated."""
         self._metrics.source_tokens.labels(self.name).inc(source_tokens)
@@ -130,6 +118,15 @@ class ServedRun:
         finally:
             self._streams -= 1
 
+    def _abilities(self) -> dict[str, Any]:
+        """Returns what the model can do, which of an exported one is to translate."""
+        try:
+            network = self.translator.network.in_torch()
+        except UserError:
+            return {"hard": False, "forces": False, "parameters": None}
+        count = sum(parameter.numel() for parameter in network.model.parameters())
+        return {"hard": network.model.supports_hard, "forces": network.forces, "parameters": count}
+
     def description(self) -> dict[str, Any]:
         """Returns what a client may want to know of the run, in plain JSON."""
         config = self.translator.config
@@ -144,6 +141,7 @@ class ServedRun:
             "streams": self.streams,
             "rate": config.dataset.field.rate if isinstance(field, AudioField) else None,
             "chunk": self.translator.network.chunk_size,
+            **self._abilities(),
             "search": config.search.model_dump(mode="json"),
             **{name: getattr(config, name).name for name in names if hasattr(config, name)},
         }

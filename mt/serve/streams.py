@@ -23,7 +23,8 @@ from mt.search.config import SearchConfig, online_search, revised_search
 from mt.serve.bodies import Key, parsed_json
 from mt.serve.guard import log_fault
 from mt.serve.limits import Limits, RequestError
-from mt.serve.runs import Runs, ServedRun, Translating
+from mt.serve.runs import Runs, ServedRun
+from mt.serve.work import Translating
 
 
 class Hello(Options):

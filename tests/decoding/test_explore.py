@@ -24,7 +24,7 @@ def test_without_anything_it_is_a_translation(translator: Translator, search):
     explored = explore(translator, TEXT, search)
     assert explored.translations == translator.n_best(TEXT, search=search)
     assert (explored.tree is None) == isinstance(search, SampleConfig)
-    assert explore(translator, " ", search) == ([*translator.n_best(" ", search=search)], None)
+    assert explore(translator, " ", search).translations == translator.n_best(" ", search=search)
 
 
 def test_a_runner_up_is_taken_and_the_rest_is_decoded_again(translator: Translator):
@@ -55,11 +55,11 @@ def test_forced_attention_is_that_of_the_equations(translator: Translator):
     assert isinstance(model, Seq2Seq)
     row = torch.tensor([translator.encoded([TEXT])[0]])
     for step, place in product((0, 2), (0, 4)):
-        forced = explore(translator, TEXT, GreedyConfig(), places={step: [place]}).translations[0]
+        (forced,), _, replay = explore(translator, TEXT, GreedyConfig(), places={step: [place]}, top=3)
         with torch.no_grad():
             memory = model.encode(row, torch.ones_like(row, dtype=torch.bool))
             state = model.init_state(memory)
-            token, tokens = 2, []
+            token, tokens, probabilities = 2, [], []
             for number in range(len(forced.ids)):
                 query = model.decoder.make_query(torch.tensor([token]), state)
                 attended = model.decoder.attend(query, memory)
@@ -70,7 +70,10 @@ def test_forced_attention_is_that_of_the_equations(translator: Translator):
                 log_probs[[0, 2]] = -torch.inf
                 state, token = prediction.state, int(log_probs.argmax())
                 tokens.append(token)
+                probabilities.append(float(log_probs[token].exp()))
         assert list(forced.ids) == tokens
+        assert replay.own == pytest.approx(probabilities, abs=1e-5)
+        assert [best[0][0] for best in replay.best] == tokens
         assert np.flatnonzero(forced.alignment[step]).tolist() == [place]
 
 

@@ -90,6 +90,49 @@ def test_a_record_says_what_the_attention_did(client: Client, translator: Transl
     assert "top" not in second
 
 
+def test_what_is_asked_of_a_translation(client: Client, translator: Translator):
+    asked = {"constraints": ["Hunde", {"any_of": ["Häuser", "Brücken"]}], "avoid": ["zwei"], "prefix": "drei "}
+    answer = client.post("/api/translate", {"text": "two cats see streets", "search": {"beam_size": 8}} | asked)
+    assert answer.status == 200, answer.body
+    text = answer.json["translations"][0]["text"]
+    assert text.startswith("drei ")
+    assert "Hunde" in text
+    assert "Häuser" in text or "Brücken" in text
+    assert "zwei" not in text
+    impossible = client.post("/api/translate", {"text": "two cats", "constraints": ["鱼"]})
+    assert (impossible.status, impossible.json["error"][:19]) == (422, "text 1 asks for 鱼, ")
+
+
+def test_a_translation_is_tried_out(client: Client, translator: Translator):
+    """A runner-up is taken, attention is forced, and the tree shows the rest."""
+    text = "two big cats find birds"
+    first = client.post("/api/translate", {"text": text, "top": 3, "tree": True}).json
+    (best,) = first["translations"]
+    nodes = first["tree"]["nodes"]
+    assert nodes[0][:2] == [-1, ""]
+    assert [node[1] for node in nodes if node[4] == "best"] == ["", *best["tokens"]]
+    assert {node[4] for node in nodes} == {"open", "ended", "dropped", "best"}
+    (_, _, other), chosen = best["top"][1][1], best["ids"][:1]
+    body = {"text": text, "prefix_ids": [*chosen, other], "force": [[0, 0], [0, 2]], "top": 1}
+    (again,) = client.post("/api/translate", body).json["translations"]
+    assert again["ids"][:2] == [*chosen, other]
+    assert again["rows"][0] == [0, 500, 0, 500]
+    wrong = client.post("/api/translate", {"text": text, "force": [[0, 99]]})
+    assert (wrong.status, wrong.json["error"][:27]) == (422, "the source has 6 positions,")
+
+
+def test_a_document_is_translated_with_its_tags(client: Client, translator: Translator):
+    document = "<p>two <b>big</b> cats</p>"
+    expected = translator.translate(document, format="html").text
+    assert "<b>" in expected
+    answer = client.post("/api/translate", {"text": document, "format": "html"})
+    assert answer.json["translations"] == [{"text": expected}]
+    body = {"q": [document], "source": "en", "target": "de", "format": "html", "alternatives": 2}
+    assert client.post("/translate", body).json == {"translatedText": [expected], "alternatives": [[]]}
+    refused = client.post("/api/translate", {"text": document, "format": "html", "avoid": ["a"]})
+    assert (refused.status, refused.json["error"][:8]) == (422, "avoid is")
+
+
 def test_links_of_a_given_translation_are_scored_against_gold(client: Client, translator: Translator):
     target = translator.translate("two big cats").text
     body = {"text": "two big cats", "target": target, "gold": "0-0 1-1 2-2"}

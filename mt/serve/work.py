@@ -1,0 +1,135 @@
+"""The kinds of work that a run does for requests, each for several of them at once."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from mt.data.fields import Raw
+from mt.decoding.explore import Explored, explore
+from mt.decoding.lexical import LexicalConstraints
+from mt.decoding.record import NOTHING, record, runners_up
+from mt.decoding.translation import Translation
+from mt.decoding.translator import Translator
+from mt.search.config import SearchConfig, width
+
+
+class Wish(Protocol):
+    """What is wished of a translation, beside its search."""
+
+    prefix_ids: tuple[int, ...]
+    force: tuple[tuple[int, int], ...]
+    tree: bool
+
+    @property
+    def asked(self) -> LexicalConstraints: ...
+
+
+@dataclass(frozen=True)
+class Translating:
+    """Translates sources with one search: those of several requests in one batch."""
+
+    translator: Translator
+    search: SearchConfig
+
+    def size(self, source: Raw) -> int:
+        """Returns the positions of a source, times the hypotheses that are extended side by side."""
+        return _size(self.translator, source) * width(self.search)
+
+    def do(self, sources: Sequence[Raw]) -> list[list[Translation]]:
+        """Returns the hypotheses of each source."""
+        return self.translator.n_best(sources, search=self.search)
+
+
+@dataclass(frozen=True)
+class Recording:
+    """Translates sources, and makes the records that the page draws."""
+
+    translator: Translator
+    search: SearchConfig
+    top: int
+
+    def size(self, item: tuple[Raw, Wish]) -> int:
+        """As that of `Translating`."""
+        return _size(self.translator, item[0]) * width(self.search)
+
+    def do(self, items: Sequence[tuple[Raw, Wish]]) -> list[dict[str, Any]]:
+        """Returns the answer to each request. What is tried out is done alone, the rest together."""
+        alone = [body.tree or body.prefix_ids or body.force for _, body in items]
+        together = [item for item, is_alone in zip(items, alone, strict=True) if not is_alone]
+        rest = iter(self._translated(together) if together else ())
+        return [self._explored(*item) if is_alone else next(rest) for item, is_alone in zip(items, alone, strict=True)]
+
+    def _translated(self, items: Sequence[tuple[Raw, Wish]]) -> list[dict[str, Any]]:
+        sources = [source for source, _ in items]
+        rows = self.translator.encoded(sources)
+        asked = self.translator.asked([body.asked for _, body in items], sources)
+        translations = self.translator.decode(rows, self.search, texts=sources, asked=asked if any(asked) else None)
+        replays = [NOTHING for _ in sources]
+        if self.top:
+            best = [hypotheses[0].ids for hypotheses in translations]
+            replays = runners_up(self.translator, rows, best, self.search, self.top)
+        explored = zip(sources, translations, replays, strict=True)
+        return [self._answer(source, Explored(found, None, replay)) for source, found, replay in explored]
+
+    def _explored(self, source: Raw, body: Wish) -> dict[str, Any]:
+        places: dict[int, list[int]] = {}
+        for step, position in body.force:
+            places.setdefault(step, []).append(position)
+        options: Any = {"prefix": body.prefix_ids, "places": places, "top": self.top}
+        return self._answer(source, explore(self.translator, source, self.search, asked=body.asked, **options))
+
+    def _answer(self, source: Raw, explored: Explored) -> dict[str, Any]:
+        """Returns records, and the tree where there is one, whose nodes have the pieces of tokens."""
+        translations, tree, replay = explored
+        replays = [replay, *[NOTHING for _ in translations[1:]]]
+        records = [
+            record(self.translator, one, source, replay=of_one)
+            for one, of_one in zip(translations, replays, strict=True)
+        ]
+        if tree is None:
+            return {"translations": records, "tree": None}
+        pieces = self.translator.tokenizers_of(source).target.pieces([max(node.token, 0) for node in tree.nodes])
+        pairs = zip(tree.nodes, ["", *pieces[1:]], strict=True)
+        nodes = [[node.parent, piece, node.log_prob, node.score, node.state, node.token] for node, piece in pairs]
+        return {"translations": records, "tree": {"nodes": nodes}}
+
+
+@dataclass(frozen=True)
+class Documenting:
+    """Translates documents with tags."""
+
+    translator: Translator
+    search: SearchConfig
+    format: str
+
+    def size(self, text: str) -> int:
+        """Returns a number of tokens that it may have, without its tags read."""
+        return len(text) // 4 * width(self.search)
+
+    def do(self, texts: Sequence[str]) -> list[str]:
+        return [document.text for document in self.translator.translate(texts, self.search, format=self.format)]
+
+
+@dataclass(frozen=True)
+class Aligning:
+    """Aligns sources with their given translations."""
+
+    translator: Translator
+    hard: bool | None
+
+    def size(self, pair: tuple[Raw, str]) -> int:
+        """Returns the tokens of both sides."""
+        source, target = pair
+        return _size(self.translator, source) + len(self.translator.target_ids([target], [source])[0])
+
+    def do(self, pairs: Sequence[tuple[Raw, str]]) -> list[tuple[Translation, dict[str, Any]]]:
+        """Returns each alignment with its record."""
+        sources = [source for source, _ in pairs]
+        aligned = self.translator.align(sources, [target for _, target in pairs], hard=self.hard)
+        return [(one, record(self.translator, one, source)) for one, source in zip(aligned, sources, strict=True)]
+
+
+def _size(translator: Translator, source: Raw) -> int:
+    """Returns the positions of a source. Raises UserError where it cannot be read."""
+    (row,) = translator.encoded([source])
+    return translator.field.length(row)
