@@ -124,10 +124,7 @@ def test_no_folder_is_left_behind(run: Run, tmp_path: Path):
     assert list(tmp_path.iterdir()) == []
 
 
-TOP = (
-    "attention, attention/energy, corpora, coverage_weight, ctc_weight, dataset, decoder, device, "
-    "doubly_stochastic_weight, embedding, encoder, experiment, folder, frontend, init, init_from, init_range, "
-)
+TOP = "attention, attention/energy, corpora, "
 
 
 @pytest.mark.parametrize(
@@ -238,7 +235,7 @@ def test_a_command_that_goes_on_by_itself_may_change_what_resuming_may():
         continued_config(other, Config(seed=5), Path("run"))
 
 
-@pytest.mark.parametrize("override", ["attention=mocha", "optimizer.lr=0.1", "seed=2", "training.batch_tokens=9"])
+@pytest.mark.parametrize("override", ["attention=mocha", "optimizer.lr=0.1", "seed=2", "dataset.folder=x"])
 def test_a_resumed_run_stays_the_run_that_it_is(override: str):
     key = override.partition("=")[0]
     with pytest.raises(UserError, match=rf"^{re.escape(key)} cannot change when a run is resumed, since it would be"):
