@@ -152,6 +152,11 @@ class Config(ModelConfig):
     def _links_come_with_the_corpus(self) -> Self:
         """Sets `dataset.links` as `training.guided_alignment` says."""
         links = self.training.guided_alignment
+        if links is None and self.dataset.links is None and self.dataset.link_words != "blanks":
+            raise UserError(
+                f"dataset.link_words={self.dataset.link_words} is of links, and there are none: set "
+                "training.guided_alignment, or leave it out"
+            )
         if links in (None, self.dataset.links):
             return self
         if self.dataset.links is not None:

@@ -309,11 +309,6 @@ class DatasetConfig(Options):
 
     @model_validator(mode="after")
     def _links_words(self) -> Self:
-        if self.links is None and self.link_words != "blanks":
-            raise UserError(
-                f"dataset.link_words={self.link_words} is of links, and {self.name} has none: set dataset.links, or "
-                "leave it out"
-            )
         if self.links is not None and not FIELDS[self.field.name].written:
             raise UserError(
                 f"dataset.links joins words of two texts, and the sources of {self.name} are {self.field.name}: leave "

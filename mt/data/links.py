@@ -6,14 +6,14 @@ epoch they follow (`moved`). `symmetrised` joins the links of two directions.
 
 import itertools
 import re
+from collections import defaultdict
 from collections.abc import Sequence, Set
 from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 
-from mt.data.tokenizer import LinkUnit, Tokenizer, Tokenizers, units
-from mt.text_io import normalize
+from mt.data.tokenizer import LinkUnit, Tokenizer, Tokenizers
 
 Link = tuple[int, int]
 _LINK = re.compile(r"([0-9]+)[-p]([0-9]+)")
@@ -36,36 +36,25 @@ def links_of_pieces(
 ) -> pa.ListArray:
     """Returns for each pair the links between its pieces, each piece of a word with each of the word that it is linked
     to: a list [2K] of source and target positions in turn. lines: the links of their words. unit: what these are."""
-    sides = [_Positions(tokenizer, unit) for tokenizer in (tokenizers.source, tokenizers.target)]
+    sides = tokenizers.source, tokenizers.target
     rows = []
     for line, *texts in zip(lines, sources, targets, strict=True):
         words = links_of(line)
-        source, target = (side.of(text) if words else [] for side, text in zip(sides, texts, strict=True))
-        pairs = {pair for i, j in words for pair in itertools.product(source[i], target[j])}
+        pairs: set[Link] = set()
+        if words:
+            source, target = (_positions(one, text, unit) for one, text in zip(sides, texts, strict=True))
+            pairs = {pair for i, j in words for pair in itertools.product(source[i], target[j])}
         rows.append([*itertools.chain.from_iterable(sorted(pairs))])
     return pa.array(rows, pa.list_(pa.int32()))
 
 
-class _Positions:
-    """Where the pieces of the words of texts are. What stands between blanks is cut once, however often it occurs."""
-
-    def __init__(self, tokenizer: Tokenizer, unit: LinkUnit) -> None:
-        self._tokenizer = tokenizer
-        self._unit = unit
-        self._known: dict[str, tuple[list[int | None], int]] = {}
-
-    def of(self, text: str) -> list[list[int]]:
-        """Returns the positions of the pieces of each word; none of one that shares its piece with another."""
-        positions: list[list[int]] = []
-        begin = 0
-        for word in normalize(text).split():
-            if word not in self._known:
-                self._known[word] = self._tokenizer.unit_ids(word, self._unit)[:-1], len(units(word, self._unit))
-            numbers, count = self._known[word]
-            for number in range(count):
-                positions.append([begin + place for place, owner in enumerate(numbers) if owner == number])
-            begin += len(numbers)
-        return positions
+def _positions(tokenizer: Tokenizer, text: str, unit: LinkUnit) -> dict[int, list[int]]:
+    """Returns the positions of the pieces of each word of a text; none of a word that shares its piece with another."""
+    positions: dict[int, list[int]] = defaultdict(list)
+    for place, number in enumerate(tokenizer.unit_ids(text, unit)):
+        if number is not None:
+            positions[number].append(place)
+    return positions
 
 
 def moved(

@@ -17,7 +17,7 @@ from mt import load
 from mt.common.options import parse
 from mt.config import Config
 from mt.data.corpus import Corpus
-from mt.data.tokenizer import Tokenizers
+from mt.data.tokenizer import Tokenizers, units
 from mt.errors import UserError
 from mt.evaluation.teacher_forcing import teacher_forced_pass
 from mt.metrics.alignment import to_pharaoh
@@ -113,6 +113,37 @@ def test_cleaning_drops_links_with_their_pairs(guided: Guided, links: Path, text
     assert train_split.texts([0, 1]) == [("a b", "x y"), ("c d", "z w")] and len(train_split) == 2
     found = train_split.piece_links([1, 0], train_split.ids([1, 0]))
     assert [pairs.tolist() for pairs in found] == [[[1, 1]], [[0, 1]]]
+
+
+@pytest.mark.parametrize("kind", ["word", "bpe", "char"])
+@pytest.mark.parametrize("words", ["blanks", "marks"])
+def test_words_that_show_nothing_or_share_a_piece_take_no_place_of_another(
+    kind: str, words: str, guided: Guided, texts: Path, tmp_path: Path
+) -> None:
+    """A soft hyphen alone is a word between blanks that shows nothing; marks in a word may share a piece."""
+    folder = tmp_path / "texts"
+    shutil.copytree(texts, folder)
+    pairs = [
+        ("sink \u00ad cats", "die \u00ad Katzen"),
+        ("\u00ad", "die"),
+        ("e\u0301 cats", "é Katzen"),
+        ("a.. b", "a\u200d b"),
+    ]
+    for name, column in (("en", 0), ("de", 1)):
+        (folder / f"train.{name}").write_text("".join(f"{pair[column]}\n" for pair in pairs * 20))
+    path = tmp_path / "some.pharaoh"
+    unit = "spaced" if words == "blanks" else "word"
+    counts = [[len(units(text, unit)) for text in pair] for pair in pairs]
+    path.write_text("".join(" ".join(f"{i}-{j}" for i in range(a) for j in range(b)) + "\n" for a, b in counts * 20))
+    _, corpus = guided(kind, {"folder": str(folder), "link_words": words}, {"guided_alignment": str(path)})
+    split = corpus.split("train")
+    rows = range(len(split))
+    for found, (source, target) in zip(split.piece_links(rows, split.ids(rows)), split.ids(rows), strict=True):
+        # All words are linked to all, so that all pieces are but EOS.
+        assert not len(found) or found.tolist() == [
+            [i, j] for i in range(len(source) - 1) for j in range(len(target) - 1)
+        ]
+    assert len(split.piece_links([0], split.ids([0]))[0]) >= 4
 
 
 def test_links_of_mixed_corpora_follow_one_another(guided: Guided, links: Path, texts: Path, tmp_path: Path) -> None:
@@ -250,7 +281,7 @@ def test_links_join_texts_and_are_of_a_file(plain: dict[str, Any]) -> None:
     audio = dataset | {"field": {"name": "audio"}, "links": "a"}
     with pytest.raises(UserError, match="joins words of two texts, and the sources of tiny are audio"):
         parse(plain | {"dataset": audio, "frontend": {"name": "logmel"}}, Config)
-    with pytest.raises(UserError, match=r"dataset\.link_words=marks is of links, and tiny has none"):
+    with pytest.raises(UserError, match=r"dataset\.link_words=marks is of links, and there are none"):
         parse(plain | {"dataset": dataset | {"link_words": "marks"}}, Config)
     with pytest.raises(UserError, match=r"a stream is never whole: set dataset\.streaming=false"):
         parse(plain | {"dataset": dataset | {"links": "eflomal", "streaming": True}}, Config)
