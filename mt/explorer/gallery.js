@@ -21,7 +21,7 @@ function writeState(state) {
 // One translation: its words, its drawing, what is said of a word, and its files.
 
 class Detail {
-  // actions: what a live page does with words: {choose(j, piece), force(i, j)}; of a gallery there are none.
+  // actions: what a live page does with words: {choose(alignment, j, piece, id), force(alignment, i, j)}; of a gallery there are none.
   constructor(name, record, state, actions = {}) {
     this.record = record;
     this.actions = actions;
@@ -129,15 +129,15 @@ class Detail {
     if (column !== null) sentences.unshift(`weight ${alignment.weights[word.index][column].toFixed(3)} on ${alignment.nameOf("source", column)}`);
     const others = word.side === "target" ? alignment.runnersUp(word.index) : [];
     const list = others.length ? html("ol", {class: "runners", "aria-label": "what could have stood here"},
-      ...others.map(([piece, probability]) => this.#runner(word.index, piece, probability))) : null;
+      ...others.map(runner => this.#runner(word.index, ...runner))) : null;
     this.said.replaceChildren(html("p", {}, html("bdi", {}, sentences.join("; "))), ...(list ? [list] : []));
   }
 
-  #runner(j, piece, probability) {
+  #runner(j, piece, probability, id) {
     const shown = [html("bdi", {}, piece), html("span", {class: "share"}, ` ${percent(probability)}`)];
     const bar = html("meter", {value: probability, min: 0, max: 1, "aria-hidden": "true"});
     if (!this.actions.choose) return html("li", {}, ...shown, bar);
-    return html("li", {}, html("button", {type: "button", onclick: () => this.actions.choose(this.alignment, j, piece)}, ...shown), bar);
+    return html("li", {}, html("button", {type: "button", onclick: () => this.actions.choose(this.alignment, j, piece, id)}, ...shown), bar);
   }
 
   #facts() {
@@ -385,9 +385,9 @@ class Gallery {
 }
 
 // A record of another program may lack what a drawing needs: the rest of the page is shown all the same.
-function drawn(name, record, state) {
+function drawn(name, record, state, actions) {
   try {
-    return new Detail(name, record, state).element;
+    return new Detail(name, record, state, actions).element;
   } catch (error) {
     return html("section", {class: "detail"}, html("h2", {}, name), html("p", {class: "none"}, `this record cannot be drawn (${error.message})`));
   }

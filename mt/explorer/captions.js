@@ -1,0 +1,231 @@
+"use strict";
+// Live captions: words arrive, and the translation grows below. What a stream has written is never changed; translating
+// again from the beginning beside it may change what it has shown, and both are counted here, from what is shown.
+
+// What was shown of one translation while it grew, word by word.
+class Shown {
+  constructor(label) {
+    this.changed = 0;
+    this.written = 0;
+    this.delays = [];
+    this.read = 0;
+    this.words = [];
+    this.line = null;
+    this.log = html("div", {class: "log", role: "log", "aria-label": label, tabindex: 0});
+    this.numbers = html("dl", {class: "facts"});
+    this.element = html("section", {class: "detail caption", "aria-label": label}, html("h2", {}, label), this.numbers, this.log);
+    this.tell();
+  }
+
+  // Shows all words so far; the ones that differ from what stood there are counted, and marked.
+  show(words, read, joint) {
+    this.line ??= this.#newLine();
+    const kept = words.findIndex((word, place) => this.words[place] !== undefined && word !== this.words[place]);
+    const first = kept < 0 ? Math.min(words.length, this.words.length) : kept;
+    const erased = this.words.length - first;
+    this.changed += Math.max(0, erased);
+    while (this.line.childElementCount > first) this.line.lastElementChild.remove();
+    words.slice(first).forEach((word, place) => {
+      const before = first + place ? joint : "";
+      this.line.append(html("span", {class: erased > 0 && place < erased ? "changed" : null}, before, word));
+    });
+    for (let place = this.words.length; place < words.length; place++) this.delays.push(read);
+    this.delays.length = Math.min(this.delays.length, words.length);
+    this.words = [...words];
+    this.read = read;
+    this.log.scrollTop = this.log.scrollHeight;
+    this.tell();
+  }
+
+  #newLine() {
+    const line = html("p", {class: "line", dir: "auto"});
+    this.log.append(line);
+    while (this.log.childElementCount > 200) this.log.firstElementChild.remove(); // ten minutes, and no more than one can read
+    return line;
+  }
+
+  // The sentence has ended; the next one begins below.
+  end() {
+    this.written += this.words.length;
+    this.words = [];
+    this.delays = [];
+    this.read = 0;
+    this.line = null;
+    this.tell();
+  }
+
+  // Average lagging (Ma et al. 2019) of the sentence so far, and what was erased for each word that stands.
+  tell() {
+    const count = this.written + this.words.length;
+    const pace = this.words.length ? this.read / this.words.length : 0;
+    const lags = this.delays.map((delay, place) => delay - place * pace);
+    const lagging = lags.length ? lags.reduce((sum, lag) => sum + lag, 0) / lags.length : null;
+    const facts = {"words shown": count, "words ever changed": this.changed, "normalised erasure": count ? (this.changed / count).toFixed(2) : "0.00",
+      "average lagging": lagging === null ? "-" : lagging.toFixed(1)};
+    this.numbers.replaceChildren(...Object.entries(facts).flatMap(([name, value]) => [html("dt", {}, name), html("dd", {}, `${value}`)]));
+  }
+}
+
+// The panel: where words come from, the source so far, and one or two translations of it.
+class Captions {
+  constructor(runs, state) {
+    this.runs = runs.filter(run => run.streams);
+    this.state = state;
+    this.texts = this.runs.filter(run => run.field === "text");
+    this.sounds = this.runs.filter(run => run.field === "audio");
+    this.said = html("p", {role: "status"});
+    this.source = html("div", {class: "log", role: "log", "aria-label": "source", tabindex: 0});
+    this.input = html("div", {class: "input"});
+    this.outputs = html("div", {class: "details"});
+    this.element = html("section", {class: "captions", "aria-label": "live captions"}, this.#options(), this.input, this.said, this.source, this.outputs);
+    this.#inputs();
+  }
+
+  get run() {
+    return this.runs.find(run => run.name === this.state.run) ?? this.runs[0];
+  }
+
+  #options() {
+    if (!this.runs.length) return html("p", {class: "none"}, "No run of this server can translate while it reads: train one with online=true.");
+    const changed = (name, value) => { this.state[name] = value; writeState(this.state); this.stop(); this.#inputs(); };
+    const names = this.runs.map(run => [run.name, run.name]);
+    const again = html("input", {type: "checkbox", checked: this.state.again !== "no", onchange: event => changed("again", event.target.checked ? "" : "no")});
+    const recognisers = this.sounds.length && this.texts.length ? [select("recogniser", [["", "none"], ...this.sounds.map(run => [run.name, run.name])], this.state.recogniser ?? "", value => changed("recogniser", value))] : [];
+    return html("div", {class: "choices"}, select("run", names, this.run.name, value => changed("run", value)), ...recognisers, html("label", {}, again, " translated again beside it"));
+  }
+
+  #inputs() {
+    if (!this.runs.length) return;
+    const heard = this.run.field === "audio" ? this.run : this.sounds.find(run => run.name === this.state.recogniser);
+    if (heard) { this.input.replaceChildren(this.#microphone(heard)); return; }
+    const typed = html("input", {type: "text", dir: "auto", "aria-label": "words", placeholder: "type words; Enter ends the sentence", class: "typed"});
+    typed.addEventListener("input", () => {
+      const complete = typed.value.slice(0, typed.value.search(/\S*$/));
+      if (complete.trim()) { this.words(complete.trim()); typed.value = typed.value.slice(complete.length); }
+    });
+    typed.addEventListener("keydown", event => {
+      if (event.key !== "Enter") return;
+      if (typed.value.trim()) this.words(typed.value.trim());
+      typed.value = "";
+      this.end();
+    });
+    const pasted = html("textarea", {rows: 3, dir: "auto", "aria-label": "text to read at a pace", placeholder: "or paste a text"});
+    const pace = html("input", {type: "number", min: 20, max: 1000, value: this.state.pace ?? 150, "aria-label": "words a minute", onchange: event => { this.state.pace = event.target.value; writeState(this.state); }});
+    this.button = html("button", {type: "button", onclick: () => this.playing ? this.stop() : this.#play(pasted.value, Number(pace.value) || 150)}, "read it");
+    this.input.replaceChildren(typed, pasted, html("div", {class: "choices"}, html("label", {}, pace, " words a minute "), this.button));
+  }
+
+  // Words of a text one by one; a sentence ends with its last mark, or with its line.
+  #play(text, pace) {
+    const words = text.split(/\n+/).flatMap(line => line.trim().split(/\s+/).filter(Boolean).map((word, place, all) => [word, place === all.length - 1 || /[.!?。！？]["”»)]*$/.test(word)]));
+    if (!words.length) return;
+    this.button.textContent = "stop";
+    const next = () => {
+      const [word, last] = words.shift();
+      this.words(word);
+      if (last) this.end();
+      if (!words.length) this.stop();
+    };
+    this.playing = setInterval(next, 60000 / pace);
+    next();
+  }
+
+  #microphone(run) {
+    let stop = null;
+    const button = html("button", {type: "button"}, "listen");
+    button.addEventListener("click", async () => {
+      if (stop) { stop(); stop = null; button.textContent = "listen"; (this.recogniser ?? this.streams[0]).send({end: true}); return; }
+      this.#connect();
+      if (run !== this.run) this.recogniser = socketTo("/api/stream", {run: run.name}, {
+        message: ({written, done}) => { if (written?.length) this.words(written.join(run.unit === "char" ? "" : " ").trim()); if (done) this.end(); },
+        failed: error => this.#tell(error),
+      });
+      try {
+        stop = await listen(run.rate, samples => this.recogniser ? this.recogniser.send(samples.buffer) : this.streams.forEach(stream => stream.send(samples.buffer.slice())));
+        button.textContent = "stop listening";
+      } catch (error) { this.#tell(`the microphone cannot be used (${error.message})`); }
+    });
+    return button;
+  }
+
+  #connect() {
+    if (this.streams) return;
+    const joint = this.run.unit === "char" ? "" : " ";
+    const kinds = [["stream: nothing is taken back", {}], ...(this.state.again === "no" || this.run.field !== "text" ? [] : [["translated again from the beginning", {retranslate: true}]])];
+    this.#tell("");
+    this.streams = kinds.map(([label, options], place) => {
+      const shown = new Shown(label);
+      if (!place) this.outputs.replaceChildren();
+      this.outputs.append(shown.element);
+      return socketTo("/api/stream", {run: this.run.name, ...options}, {
+        message: ({words, text, read, done}) => {
+          const now = words ?? (text ?? "").split(/\s+/).filter(Boolean);
+          shown.show(now, read ?? shown.read, joint);
+          if (done) shown.end();
+        },
+        failed: error => { this.#tell(error); this.stop(); this.close(); },
+      });
+    });
+  }
+
+  words(words) {
+    this.#connect();
+    if (!this.line) { this.line = html("p", {class: "line", dir: "auto"}); this.source.append(this.line); }
+    this.line.append(html("span", {}, this.line.childElementCount ? " " : "", words));
+    this.source.scrollTop = this.source.scrollHeight;
+    while (this.source.childElementCount > 200) this.source.firstElementChild.remove();
+    if (this.run.field === "text") this.streams.forEach(stream => stream.send({words}));
+  }
+
+  end() {
+    this.streams?.forEach(stream => stream.send({end: true}));
+    this.line = null;
+  }
+
+  stop() {
+    clearInterval(this.playing);
+    this.playing = null;
+    if (this.button) this.button.textContent = "read it";
+  }
+
+  close() {
+    this.streams?.forEach(stream => stream.close());
+    this.recogniser?.close();
+    this.streams = null;
+    this.recogniser = null;
+  }
+
+  #tell(text) {
+    this.said.textContent = text;
+  }
+}
+
+// The live page: two panels, one of which is shown.
+
+class Live {
+  constructor(runs) {
+    this.state = readState();
+    const kinds = {translate: new Translating(runs, this.state), captions: new Captions(runs, this.state)};
+    const tabs = Object.keys(kinds).map(name => html("button", {type: "button", role: "tab", id: `tab-${name}`, "aria-controls": `panel-${name}`, onclick: () => show(name)}, TABS[name]));
+    const panels = Object.entries(kinds).map(([name, {element}]) => html("div", {role: "tabpanel", id: `panel-${name}`, "aria-labelledby": `tab-${name}`}, element));
+    const show = chosen => {
+      Object.keys(kinds).forEach((name, place) => {
+        tabs[place].setAttribute("aria-selected", `${name === chosen}`);
+        tabs[place].tabIndex = name === chosen ? 0 : -1;
+        panels[place].hidden = name !== chosen;
+      });
+      this.state.tab = chosen === "translate" ? "" : chosen;
+      writeState(this.state);
+    };
+    const list = html("div", {role: "tablist", "aria-label": "what to do", class: "tabs"}, ...tabs);
+    list.addEventListener("keydown", event => rove(event, tabs));
+    const key = html("input", {type: "password", autocomplete: "off", onchange: event => { KEY = event.target.value; kinds.translate.now(); }});
+    this.element = html("div", {}, html("label", {class: "key", hidden: true}, "key of this server ", key), list, ...panels);
+    show(kinds[this.state.tab] ? this.state.tab : "translate");
+    kinds.translate.now();
+  }
+}
+
+const TABS = {translate: "Translate", captions: "Live captions"};
+
+if (DATA.live) document.getElementById("explorer").replaceChildren(new Live(DATA.runs).element);

@@ -1,0 +1,340 @@
+"""The live page in a real browser, against a server that answers as ours does and notes what it was asked."""
+
+import json
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from mt.explorer import page
+from tests.explorer.conftest import HOUSE, a_record
+
+pytestmark = pytest.mark.slow
+
+HOST = "127.0.0.1:9"
+TEXT = {
+    "name": "en-de",
+    "source": "en",
+    "target": "de",
+    "field": "text",
+    "unit": "word",
+    "streams": True,
+    "forces": True,
+}
+OFFLINE = {**TEXT, "name": "slow", "streams": False, "forces": False}
+SOUND = {**TEXT, "name": "spoken", "field": "audio", "rate": 8000}
+PICTURE = {**OFFLINE, "name": "seen", "field": "image"}
+TREE = [
+    [-1, "", 0, 0, "open"],
+    [0, "▁das", -0.1, -0.1, "best"],
+    [0, "▁ein", -2.0, -2.0, "dropped"],
+    [1, "▁alte", -0.5, -0.4, "best"],
+    [1, "▁neue", -0.6, -0.5, "dropped"],
+    [2, "▁Haus", -3.0, -2.5, "dropped"],
+    [3, "</s>", -0.6, -0.4, "best"],
+]
+
+A_TONE = """navigator.mediaDevices.getUserMedia = async () => {  // in place of a microphone
+    const context = new AudioContext();
+    const tone = context.createOscillator();
+    const end = context.createMediaStreamDestination();
+    tone.connect(end);
+    tone.start();
+    return end.stream;
+}"""
+
+
+class Server:
+    """Answers the requests of a tab, and words over a WebSocket by the same words in capitals."""
+
+    def __init__(self, tab: Any, *runs: dict[str, Any], key: str | None = None) -> None:
+        self.asked: list[dict[str, Any]] = []
+        self.received: list[Any] = []
+        self.status = 200
+        self.key = key
+        self._page = page("mt", runs, live=True)
+        tab.route(f"http://{HOST}/**", self._answer)
+        tab.route_web_socket(f"ws://{HOST}/api/stream", self._stream)
+
+    def _answer(self, route: Any) -> None:
+        request = route.request
+        if request.method == "GET":
+            route.fulfill(body=self._page, content_type="text/html; charset=utf-8")
+            return
+        if self.key is not None and request.headers.get("authorization") != f"Bearer {self.key}":
+            route.fulfill(status=401, json={"error": "this server asks for a key"})
+            return
+        body = request.post_data_json
+        self.asked.append({"path": request.url.split(HOST)[1], **body})
+        record = {**HOUSE, "source": body.get("text", "")}
+        if self.status != 200:
+            route.fulfill(status=self.status, json={"error": "the text is too long"})
+        elif request.url.endswith("/api/align"):
+            route.fulfill(json={"run": body["run"], "translation": record, "aer": 25.0})
+        else:
+            tree = {"nodes": TREE} if body.get("tree") else None
+            route.fulfill(json={"run": body["run"], "translations": [record], "tree": tree})
+
+    def _stream(self, socket: Any) -> None:
+        words: list[str] = []
+        first: dict[str, Any] = {}
+
+        def hear(message: Any) -> None:
+            content = message if isinstance(message, bytes) else json.loads(message)
+            self.received.append(content)
+            if isinstance(content, bytes):
+                words.append(f"w{len(words)}")
+                socket.send(json.dumps({"read": 100 * len(words), "written": words[-1:], "words": words, "changed": 0}))
+            elif not first:
+                first.update(content)
+            elif "words" in content:
+                new = [word.upper() for word in content["words"].split()]
+                words.extend(new)
+                if first.get("retranslate"):  # the last word but one becomes another
+                    shown = [*words[:-2], *(word.lower() for word in words[-2:-1]), words[-1]]
+                    answer = {"text": " ".join(shown), "words": shown}
+                else:
+                    answer = {"written": new, "words": words}
+                socket.send(json.dumps({"read": len(words), "changed": 0, **answer}))
+            else:
+                socket.send(
+                    json.dumps(
+                        {"read": len(words), "words": words, "written": [], "text": " ".join(words), "done": True}
+                    )
+                )
+                words.clear()
+
+        socket.on_message(hear)
+
+
+@pytest.fixture
+def serve(tab: Any):
+    def opened(*runs: dict[str, Any], address: str = "", key: str | None = None) -> Server:
+        server = Server(tab, *runs, key=key)
+        tab.goto(f"http://{HOST}/{address}")
+        return server
+
+    return opened
+
+
+def shown(tab: Any) -> None:
+    tab.locator(".detail .target .word").first.wait_for()
+
+
+def test_a_translation_follows_each_key(serve, tab) -> None:
+    server = serve(OFFLINE)
+    tab.get_by_role("textbox", name="source").press_sequentially("the old house", delay=60)
+    shown(tab)
+    tab.wait_for_timeout(150)
+    texts = [asked["text"] for asked in server.asked]
+    assert texts[-1] == "the old house" and len(texts) >= 8
+    assert all("the old house".startswith(text) for text in texts)
+    assert tab.locator(".target .word").all_inner_texts() == ["das", "alte", "Haus", "⏎"]
+    assert tab.locator(".said-of").inner_text().endswith(" ms")
+
+
+def test_a_streamed_model_writes_word_by_word_and_takes_nothing_back(serve, tab) -> None:
+    server = serve(TEXT)
+    seen: list[str] = []
+    for key in "the old house ":
+        tab.get_by_role("textbox", name="source").press_sequentially(key)
+        tab.wait_for_timeout(30)
+        seen.append(tab.locator(".growing").inner_text())
+    assert seen[-1] == "THE OLD HOUSE" and all(b.startswith(a) for a, b in pairwise(seen))
+    assert server.received == [{"run": "en-de"}, {"words": "the"}, {"words": "old"}, {"words": "house"}]
+    shown(tab)  # after a pause, with what it looked at
+    tab.get_by_role("textbox", name="source").fill("another ")  # another source is another stream
+    tab.wait_for_timeout(50)
+    assert tab.locator(".growing").inner_text() == "ANOTHER"
+
+
+def test_an_alternative_is_taken_by_a_click_or_by_keys(serve, tab) -> None:
+    server = serve(OFFLINE, address="#text=the+old+house")
+    shown(tab)
+    tab.get_by_role("button", name="alte").click()
+    tab.get_by_role("button", name="neue").click()
+    tab.get_by_text("word 2 begins with “▁neue”").wait_for()
+    assert server.asked[-1]["prefix_ids"] == [10, 21]
+    tab.get_by_role("button", name="as the model has it").click()
+    tab.wait_for_timeout(100)
+    assert "prefix_ids" not in server.asked[-1]
+    tab.locator(".target .word").first.focus()
+    tab.keyboard.press("Enter")
+    tab.keyboard.press("Tab")  # the rest of the line is one stop, the runners-up follow
+    while "▁ein" not in tab.evaluate("document.activeElement.textContent"):
+        tab.keyboard.press("Tab")
+    tab.keyboard.press("Enter")
+    tab.get_by_text("word 1 begins with “▁ein”").wait_for()
+    assert server.asked[-1]["prefix_ids"] == [20]
+
+
+def test_a_source_word_is_dragged_onto_a_target_word(serve, tab) -> None:
+    server = serve(TEXT, address="#text=the+old+house")
+    shown(tab)
+    source = tab.locator(".source .word").filter(has_text="house")
+    source.drag_to(tab.locator(".target .word").filter(has_text="alte"))
+    tab.get_by_text("word 2 looks at “house”").wait_for()
+    assert (server.asked[-1]["prefix_ids"], server.asked[-1]["force"]) == ([10], [[1, 2]])
+    # The same by keys: Enter on the source word, then on the target word.
+    tab.locator(".source .word").first.focus()
+    tab.keyboard.press("Enter")
+    tab.locator(".target .word").first.focus()
+    tab.keyboard.press("End")
+    tab.keyboard.press("ArrowLeft")
+    tab.keyboard.press("Enter")
+    tab.get_by_text("word 3 looks at “the”").wait_for()
+    assert server.asked[-1]["force"] == [[1, 2], [2, 0]]
+
+
+def test_the_beam_is_a_tree(serve, tab) -> None:
+    server = serve(OFFLINE, address="#text=the+old+house")
+    shown(tab)
+    tab.get_by_label("beam").fill("4")
+    tab.get_by_label("as a tree").check()
+    tab.locator("svg.tree").wait_for()
+    assert server.asked[-1]["search"] == {"name": "beam", "beam_size": 4} and server.asked[-1]["tree"] is True
+    names = [text.strip() for text in tab.locator("svg.tree text.name").all_text_contents()]
+    assert len(names) == 5  # an extension that got no place at once is hidden
+    assert tab.locator("svg.tree path.branch.best").count() == 3
+    assert tab.locator("svg.tree path.dropped:not(.branch)").count() == 1
+    tab.get_by_label("extensions that got no place as well").check()
+    assert tab.locator("svg.tree text.name").count() == 7
+    title = tab.locator("svg.tree text.name title").last.text_content()
+    assert title == "</s>: on the way to the translation; log-probability -0.60, score -0.40"
+    tab.get_by_text("as a list").click()
+    assert "▁neue -0.50, dropped" in tab.locator(".beam ul").first.inner_text()
+
+
+def test_terms_and_a_glossary_are_asked_for(serve, tab) -> None:
+    server = serve(OFFLINE, address="#text=the+old+house&must=Haus%0Aalt&avoid=Gebäude&glossary=house+%3D+Haus")
+    shown(tab)
+    asked = server.asked[-1]
+    assert asked["constraints"] == ["Haus", "alt"] and asked["avoid"] == ["Gebäude"]
+    assert asked["glossary"] == [{"source": "house", "target": "Haus"}]
+    tab.get_by_label("must not appear").fill("")
+    tab.wait_for_timeout(150)
+    assert "avoid" not in server.asked[-1]
+
+
+def test_a_target_with_gold_links_is_aligned(serve, tab) -> None:
+    server = serve(OFFLINE, address="#text=the+old+house&target=das+alte+Haus&gold=0-0+1-2")
+    shown(tab)
+    asked = server.asked[-1]
+    assert (asked["path"], asked["target"], asked["gold"]) == ("/api/align", "das alte Haus", "0-0 1-2")
+    assert "AER\n25" in tab.locator(".facts").inner_text()
+    counts = {kind: tab.locator(f".canvas .{kind}").count() for kind in ("hit", "miss", "false")}
+    assert counts == {"hit": 1, "miss": 1, "false": 2}
+
+
+def test_two_runs_translate_side_by_side(serve, tab) -> None:
+    server = serve(OFFLINE, TEXT, address="#text=the+old+house&beside=en-de")
+    tab.locator(".detail").nth(1).wait_for()
+    assert tab.locator(".detail h2").all_inner_texts() == ["slow", "en-de"]
+    assert {asked["run"] for asked in server.asked} == {"slow", "en-de"}
+
+
+@pytest.mark.parametrize(("run", "kind", "label"), [(SOUND, "audio", "sound file"), (PICTURE, "image", "picture")])
+def test_a_sound_or_a_picture_is_sent(serve, tab, run: dict, kind: str, label: str) -> None:
+    server = serve(run)
+    tab.get_by_label(label).set_input_files({"name": "x", "mimeType": f"{kind}/x", "buffer": b"abc"})
+    shown(tab)
+    assert server.asked[-1][kind] == "YWJj"
+    assert tab.locator("audio").count() == (kind == "audio")
+
+
+def test_the_microphone_is_recorded_as_a_wav_file(serve, tab) -> None:
+    server = serve(SOUND)
+    tab.expected.append("ScriptProcessorNode is deprecated")
+    tab.evaluate(A_TONE)
+    tab.get_by_role("button", name="record").click()
+    tab.get_by_role("button", name="stop").wait_for()
+    tab.wait_for_timeout(500)
+    tab.get_by_role("button", name="stop").click()
+    shown(tab)
+    from base64 import b64decode
+    from io import BytesIO
+
+    import soundfile
+
+    samples, rate = soundfile.read(BytesIO(b64decode(server.asked[-1]["audio"])), dtype="int16")
+    assert rate == 8000 and len(samples) >= 1024 and abs(samples).max() > 1000
+
+
+def test_captions_grow_and_count_what_changed(serve, tab) -> None:
+    server = serve(TEXT, address="#tab=captions")
+    tab.get_by_label("words", exact=True).press_sequentially("the old house ")
+    stream, again = tab.locator(".caption").all()
+    tab.get_by_text("THE OLD HOUSE", exact=True).wait_for()
+    assert stream.locator(".log").inner_text() == "THE OLD HOUSE"
+    assert "words ever changed\n0" in stream.inner_text() and "average lagging\n1.0" in stream.inner_text()
+    # Shown again: THE; the OLD; THE old HOUSE: two words, then two more were taken back.
+    assert again.locator(".log").inner_text() == "THE old HOUSE"
+    assert "words ever changed\n3" in again.inner_text() and "normalised erasure\n1.00" in again.inner_text()
+    assert again.locator(".changed").count() >= 1 and stream.locator(".changed").count() == 0
+    tab.get_by_label("words", exact=True).press("Enter")
+    tab.get_by_label("words", exact=True).press_sequentially("next ")
+    stream.locator(".line").nth(1).wait_for()
+    assert stream.locator(".line").all_inner_texts() == ["THE OLD HOUSE", "NEXT"]
+    assert {"end": True} in server.received and {"run": "en-de", "retranslate": True} in server.received
+    assert tab.get_by_role("log", name="source").inner_text().split("\n\n")[0] == "the old house"
+
+
+def test_a_pasted_text_is_read_at_a_pace(serve, tab) -> None:
+    serve(TEXT, address="#tab=captions&pace=600&again=no")
+    tab.get_by_label("text to read at a pace").fill("one two. three\nfour")
+    began = tab.evaluate("performance.now()")
+    tab.get_by_role("button", name="read it").click()
+    tab.locator(".caption .line").nth(2).wait_for()
+    assert 250 < tab.evaluate("performance.now()") - began < 1500  # 100 ms a word
+    assert tab.locator(".caption .line").all_inner_texts() == ["ONE TWO.", "THREE", "FOUR"]
+    assert tab.locator(".caption").count() == 1
+
+
+def test_captions_of_a_recogniser(serve, tab) -> None:
+    server = serve(TEXT, SOUND, address="#tab=captions&recogniser=spoken&again=no")
+    tab.expected.append("ScriptProcessorNode is deprecated")
+    tab.evaluate(A_TONE)
+    tab.get_by_role("button", name="listen").click()
+    tab.locator(".caption .line", has_text="W0 W1").wait_for()
+    tab.get_by_role("button", name="stop listening").click()
+    assert any(isinstance(part, bytes) and len(part) == 2048 for part in server.received)
+    assert {"words": "w0"} in server.received
+
+
+def test_refusals_are_told_and_a_key_is_asked_for(serve, tab) -> None:
+    tab.expected.append("status of 4")  # what the browser itself writes of such answers
+    server = serve(OFFLINE, address="#text=x", key="secret")
+    tab.get_by_text("this server asks for a key").wait_for()
+    tab.get_by_label("key of this server").fill("secret")
+    tab.keyboard.press("Tab")
+    shown(tab)
+    server.status = 413
+    tab.get_by_role("textbox", name="source").fill("x y")
+    tab.get_by_text("the text is too long").wait_for()
+
+
+def test_texts_of_answers_are_texts(serve, tab) -> None:
+    hostile = "</script><img src=x onerror=alert(1)>"
+    server = serve({**OFFLINE, "name": hostile}, address="#text=x")
+    shown(tab)
+    assert server.asked[-1]["run"] == hostile
+    assert tab.evaluate("document.querySelectorAll('main img').length") == 0
+
+
+def test_both_panels_have_names_for_a_screen_reader(serve, tab) -> None:
+    serve(TEXT, OFFLINE)
+    tree = tab.locator("body").aria_snapshot()
+    for part in ('tab "Translate" [selected]', 'tabpanel "Translate"', 'textbox "source"', 'combobox "run"', "status"):
+        assert part in tree, part
+    tab.get_by_role("tab", name="Translate").focus()
+    tab.keyboard.press("ArrowRight")
+    tab.keyboard.press("Enter")
+    tree = tab.locator("body").aria_snapshot()
+    for part in ('tab "Live captions" [selected]', 'textbox "words"', 'log "source"', 'button "read it"'):
+        assert part in tree, part
+
+
+def test_a_run_that_cannot_stream_says_so(serve, tab) -> None:
+    serve(OFFLINE, address="#tab=captions")
+    assert tab.get_by_text("No run of this server can translate while it reads").is_visible()
+    assert a_record("a", "b", [[1, 0], [0, 1]])["links"] == "0-0"
