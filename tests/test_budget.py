@@ -41,3 +41,12 @@ def test_every_folder_keeps_its_budget_of_lines() -> None:
 
 def test_the_house_has_no_more_files_than_chapters() -> None:
     assert len([*(ROOT / "mt").rglob("*.py")]) <= FILES
+
+
+def test_the_page_in_the_browser_stays_small_and_is_written_in_lines() -> None:
+    lines = [
+        line
+        for path in (ROOT / "mt" / "explorer").glob("*.*s")  # .js and .css
+        for line in path.read_text(encoding="utf-8").splitlines()
+    ]
+    assert 1000 < len(lines) <= 1500 and max(map(len, lines)) <= 140

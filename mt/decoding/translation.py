@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -219,6 +220,19 @@ class Translation:
             save(self.figure(words=words, gold=gold), Path(path))
         except OSError as error:
             raise UserError(unwritten(path, error, "give a file in an existing folder")) from None
+
+    def _repr_html_(self) -> str:
+        """Returns the page of this translation in a frame, which notebooks show: what of it is pointed at shows its
+        links. Its scripts and styles stay within the frame."""
+        from mt.decoding.record import plain_record  # Not above: it knows this class.
+        from mt.explorer import page
+
+        text = page("Alignment", [{"name": "", "records": [plain_record(self)]}])
+        height = 530 + 30 * len(self.tokens)  # pixels: what stands around the drawing, and its rows
+        return (
+            f'<iframe title="alignment" sandbox="allow-scripts allow-downloads" srcdoc="{escape(text)}" '
+            f'width="100%" height="{height}" frameborder="0"></iframe>'
+        )
 
     def __repr__(self) -> str:
         tokens, source = (

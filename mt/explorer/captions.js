@@ -2,11 +2,14 @@
 // Live captions: words arrive, and the translation grows below. What a stream has written is never changed; translating
 // again from the beginning beside it may change what it has shown, and both are counted here, from what is shown.
 
+const LINES = 200; // sentences that stay: those of ten minutes
+
 // What was shown of one translation while it grew, word by word.
 class Shown {
   constructor(label) {
     this.changed = 0;
-    this.written = 0;
+    this.written = 0; // words and their lags, of sentences that have ended
+    this.lagged = 0;
     this.delays = [];
     this.read = 0;
     this.words = [];
@@ -19,7 +22,8 @@ class Shown {
 
   // Shows all words so far; the ones that differ from what stood there are counted, and marked.
   show(words, read, joint) {
-    this.line ??= this.#newLine();
+    if (!this.line) this.log.append(this.line = html("p", {class: "line", dir: "auto"}));
+    while (this.log.childElementCount > LINES) this.log.firstElementChild.remove();
     const kept = words.findIndex((word, place) => this.words[place] !== undefined && word !== this.words[place]);
     const first = kept < 0 ? Math.min(words.length, this.words.length) : kept;
     const erased = this.words.length - first;
@@ -37,16 +41,10 @@ class Shown {
     this.tell();
   }
 
-  #newLine() {
-    const line = html("p", {class: "line", dir: "auto"});
-    this.log.append(line);
-    while (this.log.childElementCount > 200) this.log.firstElementChild.remove(); // ten minutes, and no more than one can read
-    return line;
-  }
-
   // The sentence has ended; the next one begins below.
   end() {
     this.written += this.words.length;
+    this.lagged += this.lag;
     this.words = [];
     this.delays = [];
     this.read = 0;
@@ -54,15 +52,18 @@ class Shown {
     this.tell();
   }
 
-  // Average lagging (Ma et al. 2019) of the sentence so far, and what was erased for each word that stands.
+  // How far words came behind an even pace, summed over the sentence so far.
+  get lag() {
+    const pace = this.words.length ? this.read / this.words.length : 0;
+    return this.delays.reduce((sum, delay, place) => sum + delay - place * pace, 0);
+  }
+
+  // The mean lag is average lagging (Ma et al. 2019) over all words; erasure is what was erased for each word that stands.
   tell() {
     const count = this.written + this.words.length;
-    const pace = this.words.length ? this.read / this.words.length : 0;
-    const lags = this.delays.map((delay, place) => delay - place * pace);
-    const lagging = lags.length ? lags.reduce((sum, lag) => sum + lag, 0) / lags.length : null;
-    const facts = {"words shown": count, "words ever changed": this.changed, "normalised erasure": count ? (this.changed / count).toFixed(2) : "0.00",
-      "average lagging": lagging === null ? "-" : lagging.toFixed(1)};
-    this.numbers.replaceChildren(...Object.entries(facts).flatMap(([name, value]) => [html("dt", {}, name), html("dd", {}, `${value}`)]));
+    const mean = total => count ? (total / count).toFixed(2) : "-";
+    this.numbers.replaceChildren(...definitions(Object.entries({"words shown": count, "words ever changed": this.changed,
+      "normalised erasure": mean(this.changed), "mean lag": mean(this.lagged + this.lag)})));
   }
 }
 
@@ -77,28 +78,37 @@ class Captions {
     this.source = html("div", {class: "log", role: "log", "aria-label": "source", tabindex: 0});
     this.input = html("div", {class: "input"});
     this.outputs = html("div", {class: "details"});
-    this.element = html("section", {class: "captions", "aria-label": "live captions"}, this.#options(), this.input, this.said, this.source, this.outputs);
+    this.element = html("section", {class: "captions", "aria-label": "live captions"}, this.#options(), this.input, this.said,
+      this.source, this.outputs);
     this.#inputs();
   }
 
-  get run() {
-    return this.runs.find(run => run.name === this.state.run) ?? this.runs[0];
-  }
+  get run() { return this.runs.find(run => run.name === this.state.run) ?? this.runs[0]; }
 
   #options() {
-    if (!this.runs.length) return html("p", {class: "none"}, "No run of this server can translate while it reads: train one with online=true.");
-    const changed = (name, value) => { this.state[name] = value; writeState(this.state); this.stop(); this.#inputs(); };
+    if (!this.runs.length) return html("p", {class: "none"},
+      "No run of this server can translate while it reads: train one with online=true.");
+    const changed = (name, value) => {
+      this.state[name] = value;
+      writeState(this.state);
+      this.close();
+      this.#inputs();
+    };
     const names = this.runs.map(run => [run.name, run.name]);
-    const again = html("input", {type: "checkbox", checked: this.state.again !== "no", onchange: event => changed("again", event.target.checked ? "" : "no")});
-    const recognisers = this.sounds.length && this.texts.length ? [select("recogniser", [["", "none"], ...this.sounds.map(run => [run.name, run.name])], this.state.recogniser ?? "", value => changed("recogniser", value))] : [];
-    return html("div", {class: "choices"}, select("run", names, this.run.name, value => changed("run", value)), ...recognisers, html("label", {}, again, " translated again beside it"));
+    const again = checkbox(this.state.again !== "no", checked => changed("again", checked ? "" : "no"));
+    const heard = [["", "none"], ...this.sounds.map(run => [run.name, run.name])];
+    const recognisers = this.sounds.length && this.texts.length
+      ? [select("recogniser", heard, this.state.recogniser ?? "", value => changed("recogniser", value))] : [];
+    return html("div", {class: "choices"}, select("run", names, this.run.name, value => changed("run", value)), ...recognisers,
+      html("label", {}, again, " translated again beside it"));
   }
 
   #inputs() {
     if (!this.runs.length) return;
     const heard = this.run.field === "audio" ? this.run : this.sounds.find(run => run.name === this.state.recogniser);
     if (heard) { this.input.replaceChildren(this.#microphone(heard)); return; }
-    const typed = html("input", {type: "text", dir: "auto", "aria-label": "words", placeholder: "type words; Enter ends the sentence", class: "typed"});
+    const typed = html("input", {type: "text", dir: "auto", "aria-label": "words",
+      placeholder: "type words; Enter ends the sentence", class: "typed"});
     typed.addEventListener("input", () => {
       const complete = typed.value.slice(0, typed.value.search(/\S*$/));
       if (complete.trim()) { this.words(complete.trim()); typed.value = typed.value.slice(complete.length); }
@@ -110,14 +120,16 @@ class Captions {
       this.end();
     });
     const pasted = html("textarea", {rows: 3, dir: "auto", "aria-label": "text to read at a pace", placeholder: "or paste a text"});
-    const pace = html("input", {type: "number", min: 20, max: 1000, value: this.state.pace ?? 150, "aria-label": "words a minute", onchange: event => { this.state.pace = event.target.value; writeState(this.state); }});
-    this.button = html("button", {type: "button", onclick: () => this.playing ? this.stop() : this.#play(pasted.value, Number(pace.value) || 150)}, "read it");
+    const pace = html("input", {type: "number", min: 20, max: 1000, value: this.state.pace ?? 150, "aria-label": "words a minute",
+      onchange: event => { this.state.pace = event.target.value; writeState(this.state); }});
+    this.button = button("read it", () => this.playing ? this.stop() : this.#play(pasted.value, Number(pace.value) || 150));
     this.input.replaceChildren(typed, pasted, html("div", {class: "choices"}, html("label", {}, pace, " words a minute "), this.button));
   }
 
   // Words of a text one by one; a sentence ends with its last mark, or with its line.
   #play(text, pace) {
-    const words = text.split(/\n+/).flatMap(line => line.trim().split(/\s+/).filter(Boolean).map((word, place, all) => [word, place === all.length - 1 || /[.!?。！？]["”»)]*$/.test(word)]));
+    const words = text.split(/\n+/).flatMap(line => line.trim().split(/\s+/).filter(Boolean)
+      .map((word, place, all) => [word, place === all.length - 1 || /[.!?。！？]["”»)]*$/.test(word)]));
     if (!words.length) return;
     this.button.textContent = "stop";
     const next = () => {
@@ -130,29 +142,30 @@ class Captions {
     next();
   }
 
+  // Samples go to the run itself, or to a recogniser, whose words go on to the run.
   #microphone(run) {
-    let stop = null;
-    const button = html("button", {type: "button"}, "listen");
-    button.addEventListener("click", async () => {
-      if (stop) { stop(); stop = null; button.textContent = "listen"; (this.recogniser ?? this.streams[0]).send({end: true}); return; }
-      this.#connect();
-      if (run !== this.run) this.recogniser = socketTo("/api/stream", {run: run.name}, {
-        message: ({written, done}) => { if (written?.length) this.words(written.join(run.unit === "char" ? "" : " ").trim()); if (done) this.end(); },
-        failed: error => this.#tell(error),
-      });
-      try {
-        stop = await listen(run.rate, samples => this.recogniser ? this.recogniser.send(samples.buffer) : this.streams.forEach(stream => stream.send(samples.buffer.slice())));
-        button.textContent = "stop listening";
-      } catch (error) { this.#tell(`the microphone cannot be used (${error.message})`); }
+    const failed = text => { this.said.textContent = text; };
+    const message = ({written, done}) => {
+      if (written?.length) this.words(written.join(run.unit === "char" ? "" : " ").trim());
+      if (done) this.end();
+    };
+    return listener(["listen", "stop listening"], run.rate, {
+      begun: () => {
+        this.#connect();
+        if (run !== this.run) this.recogniser ??= socketTo("/api/stream", {run: run.name}, {message, failed});
+      },
+      heard: samples => (this.recogniser ? [this.recogniser] : this.streams ?? []).forEach(hearer => hearer.send(samples.buffer)),
+      ended: () => this.recogniser ? this.recogniser.send({end: true}) : this.end(),
+      refused: failed,
     });
-    return button;
   }
 
   #connect() {
     if (this.streams) return;
     const joint = this.run.unit === "char" ? "" : " ";
-    const kinds = [["stream: nothing is taken back", {}], ...(this.state.again === "no" || this.run.field !== "text" ? [] : [["translated again from the beginning", {retranslate: true}]])];
-    this.#tell("");
+    const kinds = [["stream: nothing is taken back", {}], ["translated again from the beginning", {retranslate: true}]];
+    if (this.state.again === "no" || this.run.field !== "text") kinds.pop();
+    this.said.textContent = "";
     this.streams = kinds.map(([label, options], place) => {
       const shown = new Shown(label);
       if (!place) this.outputs.replaceChildren();
@@ -163,17 +176,17 @@ class Captions {
           shown.show(now, read ?? shown.read, joint);
           if (done) shown.end();
         },
-        failed: error => { this.#tell(error); this.stop(); this.close(); },
+        failed: error => { this.said.textContent = error; this.close(); },
       });
     });
   }
 
   words(words) {
     this.#connect();
-    if (!this.line) { this.line = html("p", {class: "line", dir: "auto"}); this.source.append(this.line); }
+    if (!this.line) this.source.append(this.line = html("p", {class: "line", dir: "auto"}));
     this.line.append(html("span", {}, this.line.childElementCount ? " " : "", words));
     this.source.scrollTop = this.source.scrollHeight;
-    while (this.source.childElementCount > 200) this.source.firstElementChild.remove();
+    while (this.source.childElementCount > LINES) this.source.firstElementChild.remove();
     if (this.run.field === "text") this.streams.forEach(stream => stream.send({words}));
   }
 
@@ -189,14 +202,11 @@ class Captions {
   }
 
   close() {
+    this.stop();
     this.streams?.forEach(stream => stream.close());
     this.recogniser?.close();
     this.streams = null;
     this.recogniser = null;
-  }
-
-  #tell(text) {
-    this.said.textContent = text;
   }
 }
 
@@ -206,8 +216,10 @@ class Live {
   constructor(runs) {
     this.state = readState();
     const kinds = {translate: new Translating(runs, this.state), captions: new Captions(runs, this.state)};
-    const tabs = Object.keys(kinds).map(name => html("button", {type: "button", role: "tab", id: `tab-${name}`, "aria-controls": `panel-${name}`, onclick: () => show(name)}, TABS[name]));
-    const panels = Object.entries(kinds).map(([name, {element}]) => html("div", {role: "tabpanel", id: `panel-${name}`, "aria-labelledby": `tab-${name}`}, element));
+    const tabs = Object.keys(kinds).map(name => button(TABS[name], () => show(name),
+      {role: "tab", id: `tab-${name}`, "aria-controls": `panel-${name}`}));
+    const panels = Object.entries(kinds).map(([name, {element}]) =>
+      html("div", {role: "tabpanel", id: `panel-${name}`, "aria-labelledby": `tab-${name}`}, element));
     const show = chosen => {
       Object.keys(kinds).forEach((name, place) => {
         tabs[place].setAttribute("aria-selected", `${name === chosen}`);
@@ -219,7 +231,8 @@ class Live {
     };
     const list = html("div", {role: "tablist", "aria-label": "what to do", class: "tabs"}, ...tabs);
     list.addEventListener("keydown", event => rove(event, tabs));
-    const key = html("input", {type: "password", autocomplete: "off", onchange: event => { KEY = event.target.value; kinds.translate.now(); }});
+    const key = html("input", {type: "password", autocomplete: "off",
+      onchange: event => { KEY = event.target.value; kinds.translate.now(); }});
     this.element = html("div", {}, html("label", {class: "key", hidden: true}, "key of this server ", key), list, ...panels);
     show(kinds[this.state.tab] ? this.state.tab : "translate");
     kinds.translate.now();

@@ -18,6 +18,10 @@ function fill(node, attributes, children) {
 
 const html = (tag, attributes = {}, ...children) => fill(document.createElement(tag), attributes, children);
 const svg = (tag, attributes = {}, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
+const checkbox = (checked, changed) =>
+  html("input", {type: "checkbox", checked: Boolean(checked), onchange: event => changed(event.target.checked ? "1" : "")});
+const button = (text, clicked, attributes = {}) => html("button", {type: "button", onclick: clicked, ...attributes}, text);
+const definitions = pairs => pairs.flatMap(([name, value]) => [html("dt", {}, name), html("dd", {}, `${value}`)]);
 const percent = share => share === null || share === undefined ? "?" : share > 0 && share < 0.01 ? "under 1\u00a0%"
   : `${Math.round(100 * share)}\u00a0%`;
 
@@ -59,23 +63,16 @@ class Alignment {
   constructor(record, byWord) {
     this.record = record;
     this.byWord = byWord;
+    this.onBackdrop = record.backdrop ?? null;
+    this.timed = this.onBackdrop?.kind === "sound";
     this.source = partsOf(record.source_tokens ?? [], record.source_units ?? [], byWord);
     this.target = partsOf(record.tokens ?? [], record.target_units ?? [], byWord);
     this.weights = this.target.map(part => this.#row(part.tokens));
-    this.stops = this.target.map(part => part.tokens.map(token => this.columnOf(record.stops?.[token] ?? -1))
-      .filter(column => column >= 0));
+    const columnOf = position => this.source.findIndex(part => part.tokens.includes(position));
+    this.stops = this.target.map(part =>
+      part.tokens.map(token => columnOf(record.stops?.[token])).filter(column => column >= 0));
     this.delays = record.delays ? this.target.map(part => this.#readBefore(part.tokens)) : null;
-    this.links = this.weights.map(row => row.some(weight => weight > 0) ? row.indexOf(Math.max(...row)) : -1);
     this.gold = this.#judged();
-  }
-
-  columnOf(position) {
-    return this.source.findIndex(part => part.tokens.includes(position));
-  }
-
-  // The pieces of a word that was read as a sound or a picture are places, which no word joins.
-  get onBackdrop() {
-    return this.record.backdrop ?? null;
   }
 
   #row(tokens) {
@@ -110,7 +107,7 @@ class Alignment {
     return verdicts.filter(({verdict}) => verdict);
   }
 
-  // What one step could have written instead: [[piece, probability], ...], of the first piece of a word.
+  // What one step could have written instead: [[piece, probability, number], ...], of the first piece of a word.
   runnersUp(j) {
     return this.record.top?.[this.target[j].tokens[0]] ?? [];
   }
@@ -119,11 +116,6 @@ class Alignment {
   probability(j) {
     const known = this.target[j].tokens.map(token => this.record.probabilities?.[token] ?? null);
     return known.includes(null) ? null : known.reduce((product, one) => product * one, 1);
-  }
-
-  confidence(j) {
-    const {unit} = this.target[j];
-    return unit === null ? null : this.record.word_confidence?.[unit] ?? null;
   }
 
   // A sentence on one word: what it looks at or is looked at by, and what else could have stood there.
@@ -138,16 +130,13 @@ class Alignment {
       `; ${side === "target" ? "mass" : "mass over all words"} ${mass.toFixed(2)}`];
     if (side === "source") return said;
     if (this.probability(index) !== null) said.push(`probability ${percent(this.probability(index))}`);
-    if (this.confidence(index) !== null) said.push(`confidence ${percent(this.confidence(index))}`);
+    const confidence = this.record.word_confidence?.[this.target[index].unit];
+    if (confidence !== undefined) said.push(`confidence ${percent(confidence)}`);
     const stops = this.stops[index].map(stop => this.nameOf("source", stop));
     if (stops.length) said.push(`stopped at ${stops.join(", ")}`);
     const delay = this.record.words_read?.[this.target[index].tokens.at(-1)];
     if (delay !== undefined) said.push(`written after ${delay} ${this.timed ? "ms" : "source words"}`);
     return said;
-  }
-
-  get timed() {
-    return this.onBackdrop?.kind === "sound";
   }
 
   // What a word is called in a sentence: a place of a sound by its second, of a picture by its row and column.
@@ -171,14 +160,13 @@ function frame(width, height, label) {
   });
 }
 
-function labelled(alignment) {
-  const words = alignment.target.filter(part => !part.end).length;
-  const source = alignment.onBackdrop ? `a ${alignment.onBackdrop.kind}` : `${alignment.source.length} source words`;
-  return `attention of ${words} target words to ${source}; the table below says the same`;
+function labelled({target, source, onBackdrop}) {
+  const read = onBackdrop ? `a ${onBackdrop.kind}` : `${source.length} source words`;
+  return `attention of ${target.filter(part => !part.end).length} target words to ${read}; the table below says the same`;
 }
 
 // A cell for each pair of words; of a sound the spectrogram stands below, in place of words above.
-function matrix(alignment, step = Infinity) {
+function matrix(alignment) {
   const {source, target, weights, delays} = alignment;
   const sound = alignment.timed ? alignment.onBackdrop : null;
   const rightToLeft = !sound && runsRightToLeft(source.map(part => part.label).join(" "));
@@ -196,19 +184,15 @@ function matrix(alignment, step = Infinity) {
   drawing.append(svg("rect", {x: left, y: top, width: right - left, height: bottom - top, class: "ground"}));
   target.forEach((part, j) => {
     const y = top + j * height;
-    const late = j >= step ? " unread" : "";
-    drawing.append(svg("text", {x: left - GAP, y: y + height / 2 + 5, "text-anchor": "end", class: `name${late}`, "data-j": j},
+    drawing.append(svg("text", {x: left - GAP, y: y + height / 2 + 5, "text-anchor": "end", class: "name", "data-j": j},
       shortened(part.label, 24)));
     weights[j].forEach((weight, i) => {
-      if (sound ? weight < 0.005 : false) return;
-      const cell = svg("rect", {
-        x: column(i), y, width, height, class: `cell${late}`, "fill-opacity": Math.min(1, weight / most).toFixed(3),
-        "data-i": i, "data-j": j,
-      });
-      drawing.append(cell);
+      if (sound && weight < 0.005) return;
+      const shade = Math.min(1, weight / most).toFixed(3);
+      drawing.append(svg("rect", {x: column(i), y, width, height, class: "cell", "fill-opacity": shade, "data-i": i, "data-j": j}));
     });
     for (const stop of alignment.stops[j])
-      drawing.append(svg("rect", {x: column(stop) + 1, y: y + 1, width: width - 2, height: height - 2, class: `stop${late}`}));
+      drawing.append(svg("rect", {x: column(stop) + 1, y: y + 1, width: width - 2, height: height - 2, class: "stop"}));
     const {chunk} = alignment.record;
     if (chunk > 1 && !alignment.byWord && alignment.stops[j].length) {
       const first = Math.max(0, alignment.stops[j][0] - chunk + 1);
@@ -279,14 +263,14 @@ function links(alignment) {
   const drawing = frame(left + between + right + 2 * GAP, Math.max(source.length, target.length) * height + GAP, labelled(alignment));
   const middle = index => (index + 0.5) * height;
   const verdicts = new Map((alignment.gold ?? []).map(({i, j, verdict}) => [`${i}-${j}`, verdict]));
-  const curve = (i, j, attributes) => svg("path", {
-    d: `M${left + GAP} ${middle(i)}C${left + between / 2} ${middle(i)} ${left + between / 2} ${middle(j)} ${left + between} ${middle(j)}`,
-    "data-i": i, "data-j": j, ...attributes,
-  });
+  const half = left + between / 2;
+  const pathOf = (i, j) => `M${left + GAP} ${middle(i)}C${half} ${middle(i)} ${half} ${middle(j)} ${left + between} ${middle(j)}`;
+  const curve = (i, j, attributes) => svg("path", {d: pathOf(i, j), "data-i": i, "data-j": j, ...attributes});
   weights.forEach((row, j) => row.forEach((weight, i) => {
     const verdict = verdicts.get(`${i}-${j}`);
     if (weight >= 0.04 || verdict && verdict !== "miss")
-      drawing.append(curve(i, j, {class: `link ${verdict ?? ""}`, "stroke-opacity": Math.max(0.08, weight).toFixed(3), "stroke-width": (1 + 3 * weight).toFixed(2)}));
+      drawing.append(curve(i, j, {class: `link ${verdict ?? ""}`, "stroke-opacity": Math.max(0.08, weight).toFixed(3),
+        "stroke-width": (1 + 3 * weight).toFixed(2)}));
     if (verdict === "miss") drawing.append(curve(i, j, {class: "link missed"}));
     if (verdict) drawing.append(verdictMark(verdict, left + between * 0.88, middle(j) + 0.07 * (middle(i) - middle(j))));
   }));
@@ -314,8 +298,10 @@ function panels(alignment) {
     const full = Math.max(...row, 3 / row.length);
     drawing.append(svg("text", {x, y: y - GAP, class: "name", "data-j": j}, shortened(part.label, 18)));
     row.forEach((weight, i) => {
-      const place = {x: x + (i % columns) * side / columns, y: y + Math.floor(i / columns) * side / rows, width: side / columns, height: side / rows};
-      drawing.append(svg("rect", {...place, class: "shadow", "fill-opacity": (0.85 * (1 - Math.min(1, weight / full))).toFixed(3), "data-i": i, "data-j": j}));
+      const place = {x: x + (i % columns) * side / columns, y: y + Math.floor(i / columns) * side / rows, width: side / columns,
+        height: side / rows};
+      drawing.append(svg("rect", {...place, class: "shadow", "fill-opacity": (0.85 * (1 - Math.min(1, weight / full))).toFixed(3),
+        "data-i": i, "data-j": j}));
       if (alignment.stops[j].includes(i)) drawing.append(svg("rect", {...place, class: "stop"}));
     });
   });
@@ -346,7 +332,8 @@ function tableOf(alignment) {
 
 // Export.
 
-const PAINT = ["fill", "fill-opacity", "stroke", "stroke-opacity", "stroke-width", "stroke-dasharray", "opacity", "font-family", "font-size"];
+const PAINT = ["fill", "fill-opacity", "stroke", "stroke-opacity", "stroke-width", "stroke-dasharray", "opacity", "font-family",
+  "font-size"];
 
 // An SVG that needs no style of this page: each element has the paint that it is shown in.
 function standalone(drawing) {
@@ -357,8 +344,7 @@ function standalone(drawing) {
     for (const name of PAINT) node.setAttribute(name, style.getPropertyValue(name));
     node.removeAttribute("class");
   });
-  const {background} = getComputedStyle(document.body);
-  copy.prepend(svg("rect", {width: "100%", height: "100%", fill: getComputedStyle(document.body).backgroundColor || background}));
+  copy.prepend(svg("rect", {width: "100%", height: "100%", fill: getComputedStyle(document.body).backgroundColor}));
   return `<?xml version="1.0" encoding="UTF-8"?>\n${new XMLSerializer().serializeToString(copy)}\n`;
 }
 

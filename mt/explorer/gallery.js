@@ -21,7 +21,7 @@ function writeState(state) {
 // One translation: its words, its drawing, what is said of a word, and its files.
 
 class Detail {
-  // actions: what a live page does with words: {choose(alignment, j, piece, id), force(alignment, i, j)}; of a gallery there are none.
+  // actions: what a live page does with words, {choose(alignment, j, piece, id), force(alignment, i, j)}; else nothing.
   constructor(name, record, state, actions = {}) {
     this.record = record;
     this.actions = actions;
@@ -37,9 +37,11 @@ class Detail {
       name ? html("h2", {}, html("bdi", {}, name)) : null,
       this.#side("source"), this.#side("target"),
       ...(record.references ?? []).map(text => labelledLine("reference", text)),
-      this.#facts(), this.said, this.#player(),
+      html("dl", {class: "facts"}, ...definitions(Object.entries(factsOf(record))
+        .map(([fact, value]) => [MEANING[fact][0], shownNumber(value)]))),
+      this.said, this.#player(),
       this.drawing ? html("div", {class: "wide canvas"}, this.drawing)
-        : html("p", {class: "none"}, record.text ? "no alignment: the model attended to nothing here, or it was not kept" : "an empty translation"),
+        : html("p", {class: "none"}, record.text ? "no alignment: nothing was attended to, or it was not kept" : "an empty translation"),
       this.drawing && this.alignment.gold ? legend() : null,
       this.drawing ? html("details", {class: "table"}, html("summary", {}, "as a table"), tableOf(this.alignment)) : null,
       this.drawing ? this.#exports(file) : null);
@@ -55,7 +57,8 @@ class Detail {
     const text = side === "source" ? this.record.source ?? "" : this.record.text;
     if (plain || !parts.length) return labelledLine(side === "source" ? "source" : "translation", text);
     const direction = runsRightToLeft(parts.map(part => part.label).join(" ")) ? "rtl" : "ltr";
-    const line = html("p", {class: `line ${side}`, dir: direction, role: "toolbar", "aria-label": `words of the ${side === "source" ? "source" : "translation"}`});
+    const line = html("p", {class: `line ${side}`, dir: direction, role: "toolbar",
+      "aria-label": `words of the ${side === "source" ? "source" : "translation"}`});
     parts.forEach((part, index) => {
       if (part.blank) line.append(" ");
       const word = html("button", {
@@ -74,12 +77,10 @@ class Detail {
 
   // A source word that is dropped on a target word is where that step has to look. By keys: Enter on both.
   #draggable(word, side, index) {
-    if (side === "source") {
-      word.addEventListener("dragstart", event => { this.carried = index; event.dataTransfer.setData("text/plain", `${index}`); });
-      return;
-    }
-    word.addEventListener("dragover", event => event.preventDefault());
-    word.addEventListener("drop", event => { event.preventDefault(); this.actions.force(this.alignment, this.carried, index); });
+    const carry = event => { this.carried = index; event.dataTransfer.setData("text/plain", `${index}`); };
+    const drop = event => { event.preventDefault(); this.actions.force(this.alignment, this.carried, index); };
+    word.addEventListener(side === "source" ? "dragstart" : "drop", side === "source" ? carry : drop);
+    if (side === "target") word.addEventListener("dragover", event => event.preventDefault());
   }
 
   #pin(side, index) {
@@ -126,7 +127,8 @@ class Detail {
     }
     const {alignment} = this;
     const sentences = alignment.sentence(word.side, word.index);
-    if (column !== null) sentences.unshift(`weight ${alignment.weights[word.index][column].toFixed(3)} on ${alignment.nameOf("source", column)}`);
+    const weight = column === null ? null : alignment.weights[word.index][column].toFixed(3);
+    if (weight !== null) sentences.unshift(`weight ${weight} on ${alignment.nameOf("source", column)}`);
     const others = word.side === "target" ? alignment.runnersUp(word.index) : [];
     const list = others.length ? html("ol", {class: "runners", "aria-label": "what could have stood here"},
       ...others.map(runner => this.#runner(word.index, ...runner))) : null;
@@ -137,12 +139,8 @@ class Detail {
     const shown = [html("bdi", {}, piece), html("span", {class: "share"}, ` ${percent(probability)}`)];
     const bar = html("meter", {value: probability, min: 0, max: 1, "aria-hidden": "true"});
     if (!this.actions.choose) return html("li", {}, ...shown, bar);
-    return html("li", {}, html("button", {type: "button", onclick: () => this.actions.choose(this.alignment, j, piece, id)}, ...shown), bar);
-  }
-
-  #facts() {
-    const facts = Object.entries(factsOf(this.record)).filter(([name]) => name !== "n");
-    return html("dl", {class: "facts"}, ...facts.flatMap(([name, value]) => [html("dt", {}, MEANING[name]?.[0] ?? name), html("dd", {}, shownNumber(value))]));
+    const taken = html("span", {}, ...shown);
+    return html("li", {}, button(taken, () => this.actions.choose(this.alignment, j, piece, id)), bar);
   }
 
   // Plays reads and writes at the pace of reading; the slider does the same by hand.
@@ -151,23 +149,23 @@ class Detail {
     if (!alignment.delays || !this.drawing) return null;
     const sound = alignment.timed;
     const end = sound ? Math.ceil(1000 * alignment.onBackdrop.seconds) : alignment.source.length;
-    const slider = html("input", {type: "range", min: 0, max: end, value: end, "aria-label": sound ? "milliseconds read" : "source words read"});
-    const button = html("button", {type: "button", "aria-label": "play reads and writes"}, "▶ play");
+    const slider = html("input", {type: "range", min: 0, max: end, value: end,
+      "aria-label": sound ? "milliseconds read" : "source words read"});
+    const play = button("▶ play", () => this.timer ? pause() : begin(), {"aria-label": "play reads and writes"});
     const show = () => this.#readUpTo(Number(slider.value));
-    const pause = () => { clearInterval(this.timer); this.timer = null; button.textContent = "▶ play"; };
+    const pause = () => { clearInterval(this.timer); this.timer = null; play.textContent = "▶ play"; };
     slider.addEventListener("input", show);
-    button.addEventListener("click", () => {
-      if (this.timer) { pause(); return; }
+    const begin = () => {
       if (Number(slider.value) >= end) slider.value = 0;
-      button.textContent = "⏸ pause";
+      play.textContent = "⏸ pause";
       show();
       this.timer = setInterval(() => {
         slider.value = Number(slider.value) + (sound ? 50 : 1);
         show();
         if (Number(slider.value) >= end || !this.element.isConnected) pause();
       }, sound ? 50 : READING_PACE);
-    });
-    return html("div", {class: "player"}, button, slider);
+    };
+    return html("div", {class: "player"}, play, slider);
   }
 
   #readUpTo(read) {
@@ -181,7 +179,6 @@ class Detail {
   }
 
   #exports(file) {
-    const button = (name, run) => html("button", {type: "button", onclick: run}, name);
     return html("div", {class: "exports", role: "group", "aria-label": "save as"}, html("span", {class: "label"}, "save as"),
       button("PNG", async () => save(await asPng(this.drawing), `${file}.png`)),
       button("SVG", () => save(standalone(this.drawing), `${file}.svg`, "image/svg+xml")),
@@ -210,8 +207,8 @@ function labelledLine(label, text) {
 
 function legend() {
   const mark = verdict => svg("svg", {width: 16, height: 16, "aria-hidden": "true"}, verdictMark(verdict, 8, 8));
-  return html("ul", {class: "legend"}, html("li", {}, mark("hit"), "gold link, found"), html("li", {}, mark("miss"), "gold link, missed"),
-    html("li", {}, mark("false"), "link that is not gold"));
+  const meanings = {hit: "gold link, found", miss: "gold link, missed", false: "link that is not gold"};
+  return html("ul", {class: "legend"}, ...Object.entries(meanings).map(([verdict, text]) => html("li", {}, mark(verdict), text)));
 }
 
 // What the list tells of a sentence: a number each, under a heading with its meaning.
@@ -232,13 +229,14 @@ function factsOf(record, place) {
   facts.chrf = record.scores?.chrf;
   facts.aer = record.aer;
   const known = (record.probabilities ?? []).filter(one => one !== null && one > 0);
-  facts.confidence = record.confidence ?? (known.length ? Math.exp(known.reduce((sum, one) => sum + Math.log(one), 0) / known.length) : undefined);
+  facts.confidence = record.confidence
+    ?? (known.length ? Math.exp(known.reduce((sum, one) => sum + Math.log(one), 0) / known.length) : undefined);
   facts.score = record.score;
   if (record.words_read?.length) facts.dal = record.words_read.reduce((sum, one) => sum + one, 0) / record.words_read.length;
   return Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== undefined && value !== null));
 }
 
-const shownNumber = value => Number.isInteger(value) ? `${value}` : Math.abs(value) < 10 ? value.toFixed(2) : value.toFixed(1);
+const shownNumber = value => Number.isInteger(value) ? `${value}` : value?.toFixed(Math.abs(value) < 10 ? 2 : 1) ?? "";
 
 // The list: sorted, filtered, a page at a time.
 
@@ -256,14 +254,15 @@ class List {
     this.count = html("p", {role: "status", class: "count"});
     this.body = html("tbody");
     this.heads = this.columns.map(name => html("th", {scope: "col", title: MEANING[name][1]},
-      html("button", {type: "button", onclick: () => this.#sort(name)}, MEANING[name][0])));
+      button(MEANING[name][0], () => this.#sort(name))));
     const head = html("tr", {}, ...this.heads, html("th", {scope: "col"}, "source and translation"));
-    this.element.append(this.#filters(), this.count, html("div", {class: "wide"}, html("table", {}, html("thead", {}, head), this.body)), this.#pages());
+    this.element.append(this.#filters(), this.count, html("div", {class: "wide"},
+      html("table", {}, html("thead", {}, head), this.body)), this.#pages());
     this.show();
   }
 
   #filters() {
-    const set = (name, event) => { this.state[name] = event.target.value; this.state.page = "0"; this.show(); this.changed(); };
+    const set = (name, event) => this.#set({[name]: event.target.value, page: "0"});
     const field = (label, name, attributes) => html("label", {}, label, " ",
       html("input", {value: this.state[name], oninput: event => set(name, event), ...attributes}));
     const choice = html("select", {"aria-label": "number", onchange: event => set("by", event)}, html("option", {value: ""}, "any"),
@@ -273,16 +272,20 @@ class List {
   }
 
   #pages() {
-    const turn = by => { this.state.page = `${Number(this.state.page) + by}`; this.show(); this.changed(); };
-    this.before = html("button", {type: "button", onclick: () => turn(-1)}, "previous page");
-    this.after = html("button", {type: "button", onclick: () => turn(1)}, "next page");
+    const turn = by => this.#set({page: `${Number(this.state.page) + by}`});
+    this.before = button("previous page", () => turn(-1));
+    this.after = button("next page", () => turn(1));
     return html("nav", {class: "pages", "aria-label": "pages of the list"}, this.before, this.after);
   }
 
   // A click sorts, the next one the other way round; what is not known comes last.
   #sort(name) {
-    this.state.sort = this.state.sort === `-${name}` ? name : this.state.sort === name ? `-${name}` : name === "n" ? name : `-${name}`;
-    this.state.page = "0";
+    const falling = this.state.sort === name || name !== "n" && this.state.sort !== `-${name}`;
+    this.#set({sort: falling ? `-${name}` : name, page: "0"});
+  }
+
+  #set(changes) {
+    Object.assign(this.state, changes);
     this.show();
     this.changed();
   }
@@ -316,12 +319,14 @@ class List {
 
   #row(place) {
     const record = this.records[place];
-    const open = () => { this.state.n = `${place + 1}`; this.show(); this.changed(); };
-    const cells = this.columns.map(name => name === "n"
-      ? html("td", {}, html("button", {type: "button", class: "open", "aria-label": `sentence ${place + 1}`, onclick: open}, `${place + 1}`))
-      : html("td", {}, this.facts[place][name] === undefined ? "" : shownNumber(this.facts[place][name])));
-    const texts = html("td", {class: "texts"}, html("div", {dir: "auto"}, shortened(record.source ?? "", 120)), html("div", {dir: "auto"}, shortened(record.text, 120)));
-    return html("tr", {"aria-current": this.state.n === `${place + 1}` ? "true" : null, onclick: event => event.target.closest("button") || open()}, ...cells, texts);
+    const number = `${place + 1}`;
+    const open = () => this.#set({n: number});
+    const opener = button(number, open, {class: "open", "aria-label": `sentence ${number}`});
+    const cells = this.columns.map(name => html("td", {}, name === "n" ? opener : shownNumber(this.facts[place][name])));
+    const texts = [record.source ?? "", record.text].map(text => html("div", {dir: "auto"}, shortened(text, 120)));
+    const current = this.state.n === number ? "true" : null;
+    return html("tr", {"aria-current": current, onclick: event => event.target.closest("button") || open()},
+      ...cells, html("td", {class: "texts"}, ...texts));
   }
 }
 
@@ -345,7 +350,8 @@ class Gallery {
   build() {
     const run = this.runs[Number(this.state.run)] ?? this.runs[0];
     this.list = run.records.length > 1 ? new List(run.records, this.state, () => this.show()) : null;
-    this.element.replaceChildren(...(this.list ? [this.list.element] : []), html("div", {class: "chosen"}, this.choices, this.details, this.notes));
+    this.element.replaceChildren(...(this.list ? [this.list.element] : []),
+      html("div", {class: "chosen"}, this.choices, this.details, this.notes));
     this.notes.replaceChildren(...(run.notes ?? []).map(note => html("p", {}, note)));
     this.show();
   }
@@ -368,7 +374,8 @@ class Gallery {
     if (this.runs.length > 1) {
       const named = this.runs.map((run, number) => [`${number}`, run.name]);
       choices.unshift(select("run", named, `${chosen}`, value => { this.state.run = value; this.build(); }),
-        select("beside it", [["", "nothing"], ["all", "all others"], ...named], this.state.beside, value => { this.state.beside = value; this.show(); }));
+        select("beside it", [["", "nothing"], ["all", "all others"], ...named], this.state.beside,
+          value => { this.state.beside = value; this.show(); }));
     }
     if (this.list) choices.unshift(...this.#neighbours(place));
     this.choices.replaceChildren(...choices);
@@ -378,32 +385,37 @@ class Gallery {
   #neighbours(place) {
     const places = this.list.places();
     const here = places.indexOf(place);
-    const go = there => { this.state.n = `${places[there] + 1}`; this.state.page = `${Math.floor(there / PER_PAGE)}`; this.list.show(); this.show(); };
-    const button = (name, there) => html("button", {type: "button", "data-choice": name, disabled: places[there] === undefined, onclick: () => go(there)}, name);
-    return [html("strong", {}, `sentence ${place + 1}`), button("previous", here - 1), button("next", here + 1)];
+    const go = there => {
+      Object.assign(this.state, {n: `${places[there] + 1}`, page: `${Math.floor(there / PER_PAGE)}`});
+      this.list.show();
+      this.show();
+    };
+    const step = (name, there) => button(name, () => go(there), {"data-choice": name, disabled: places[there] === undefined});
+    return [html("strong", {}, `sentence ${place + 1}`), step("previous", here - 1), step("next", here + 1)];
   }
 }
 
 // A record of another program may lack what a drawing needs: the rest of the page is shown all the same.
-function drawn(name, record, state, actions) {
-  try {
-    return new Detail(name, record, state, actions).element;
-  } catch (error) {
-    return html("section", {class: "detail"}, html("h2", {}, name), html("p", {class: "none"}, `this record cannot be drawn (${error.message})`));
-  }
+function attempt(run, otherwise) {
+  try { return run(); } catch (error) { return otherwise(error); }
 }
 
+const drawn = (...given) => attempt(() => new Detail(...given).element, error => html("section", {class: "detail"},
+  html("h2", {}, given[0]), html("p", {class: "none"}, `this record cannot be drawn (${error.message})`)));
+
 function select(label, options, value, changed) {
-  return html("label", {}, label, " ", html("select", {"data-choice": label, "aria-label": label, onchange: event => changed(event.target.value)},
+  return html("label", {}, label, " ",
+    html("select", {"data-choice": label, "aria-label": label, onchange: event => changed(event.target.value)},
     ...options.map(([key, name]) => html("option", {value: key, selected: key === value}, name))));
 }
 
 // What is drawn of a record, and in which parts.
 function choicesOf(record, state, changed) {
-  const drawings = Object.keys(drawingsOf(new Alignment(record, true)));
+  const drawings = attempt(() => Object.keys(drawingsOf(new Alignment(record, true))), () => []);
   const set = (name, value) => { state[name] = value; changed(); };
   const choices = [];
-  if (drawings.length > 1) choices.push(select("drawn as", drawings.map(name => [name, name]), drawings.includes(state.view) ? state.view : drawings[0], value => set("view", value)));
+  if (drawings.length > 1) choices.push(select("drawn as", drawings.map(name => [name, name]),
+    drawings.includes(state.view) ? state.view : drawings[0], value => set("view", value)));
   if (drawings.length) choices.push(select("of", [["words", "words"], ["pieces", "pieces"]], state.parts, value => set("parts", value)));
   return choices;
 }

@@ -17,24 +17,17 @@ async function ask(path, body, signal) {
 
 function socketTo(path, first, {message, failed}) {
   const socket = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}${path}`);
-  socket.addEventListener("open", () => socket.send(JSON.stringify(KEY ? {...first, key: KEY} : first)));
+  const opened = new Promise(done => socket.addEventListener("open", done));
+  const send = content => opened.then(() => socket.send(content instanceof ArrayBuffer ? content : JSON.stringify(content)));
   socket.addEventListener("message", event => {
     const content = JSON.parse(event.data);
     socket.meant = Boolean(content.error); // after which the server closes
     if (content.error) failed(content.error);
     else message(content);
   });
-  socket.addEventListener("close", event => { if (!socket.meant && event.code !== 1000) failed("the connection was closed"); });
-  const waiting = [];
-  socket.addEventListener("open", () => waiting.splice(0).forEach(content => socket.send(content)));
-  return {
-    send(content) {
-      const ready = content instanceof ArrayBuffer ? content : JSON.stringify(content);
-      if (socket.readyState === WebSocket.CONNECTING) waiting.push(ready);
-      else if (socket.readyState === WebSocket.OPEN) socket.send(ready);
-    },
-    close() { socket.meant = true; socket.close(); },
-  };
+  socket.addEventListener("close", () => { if (!socket.meant) failed("the connection was closed"); });
+  send(KEY ? {...first, key: KEY} : first);
+  return {send, close() { socket.meant = true; socket.close(); }};
 }
 
 const base64 = blob => new Promise((done, failed) => {
@@ -56,12 +49,33 @@ async function listen(rate, heard) {
   return () => { stream.getTracks().forEach(track => track.stop()); context.close(); };
 }
 
+// A button that begins to listen, and ends it. begun: before the first samples; refused: with a sentence.
+function listener(names, rate, {begun, heard, ended, refused}) {
+  let stop = null;
+  const own = button(names[0], async () => {
+    if (stop) {
+      stop = stop();
+      own.textContent = names[0];
+      ended();
+      return;
+    }
+    try {
+      begun?.();
+      stop = await listen(rate, heard);
+      own.textContent = names[1];
+    } catch (error) { refused(`the microphone cannot be used (${error.message})`); }
+  });
+  return own;
+}
+
 // A WAV file of int16 samples.
 function wavOf(samples, rate) {
   const head = new DataView(new ArrayBuffer(44));
   const bytes = samples.reduce((sum, part) => sum + part.byteLength, 0);
-  [..."RIFF____WAVEfmt ____".replaceAll("_", "\0"), ..."\x01\0\x01\0"].forEach((letter, place) => head.setUint8(place, letter.charCodeAt(0)));
-  [[4, 36 + bytes], [16, 16], [24, rate], [28, 2 * rate], [40, bytes]].forEach(([place, value]) => head.setUint32(place, value, true));
+  [..."RIFF____WAVEfmt ____".replaceAll("_", "\0"), ..."\x01\0\x01\0"]
+    .forEach((letter, place) => head.setUint8(place, letter.charCodeAt(0)));
+  [[4, 36 + bytes], [16, 16], [24, rate], [28, 2 * rate], [40, bytes]]
+    .forEach(([place, value]) => head.setUint32(place, value, true));
   [[20, 1], [22, 1], [32, 2], [34, 16]].forEach(([place, value]) => head.setUint16(place, value, true));
   [..."data"].forEach((letter, place) => head.setUint8(36 + place, letter.charCodeAt(0)));
   return new Blob([head.buffer, ...samples], {type: "audio/wav"});
@@ -84,13 +98,15 @@ function treeOf(nodes, everything) {
   visit(0, 0);
   const depth = Math.max(...places.filter(Boolean).map(place => place.depth));
   const [across, down] = [92, 24];
-  const drawing = frame((depth + 2) * across, rows * down + 2 * GAP, `the beam: ${nodes.length - 1} extensions; the list below says the same`);
+  const drawing = frame((depth + 2) * across, rows * down + 2 * GAP,
+    `the beam: ${nodes.length - 1} extensions; the list below says the same`);
   drawing.classList.add("tree");
   const at = place => [GAP + places[place].depth * across, GAP + (places[place].row + 0.5) * down];
   nodes.forEach(([parent, token, logProb, score, state], place) => {
     if (!places[place]) return;
     const [x, y] = at(place);
-    const title = svg("title", {}, `${token || "the beginning"}: ${STATES[state]}; log-probability ${logProb.toFixed(2)}, score ${score.toFixed(2)}`);
+    const title = svg("title", {},
+      `${token || "the beginning"}: ${STATES[state]}; log-probability ${logProb.toFixed(2)}, score ${score.toFixed(2)}`);
     if (parent >= 0) {
       const [left, above] = at(parent);
       const from = left + Math.min(across - 24, widthOf(shortened(nodes[parent][1], 9)) + 4);
@@ -99,7 +115,8 @@ function treeOf(nodes, everything) {
     drawing.append(svg("text", {x, y: y + 5, class: `name ${state}`}, shortened(token, 9), title));
     const end = x + widthOf(shortened(token, 9)) + 6;
     if (state === "dropped") drawing.append(svg("path", {d: `M${end} ${y - 4}l8 8M${end + 8} ${y - 4}l-8 8`, class: "dropped"}));
-    if (!children[place].filter(shown).length) drawing.append(svg("text", {x: end + 12, y: y + 5, class: "tick"}, score.toFixed(2)));
+    if (!children[place].filter(shown).length) drawing
+      .append(svg("text", {x: end + 12, y: y + 5, class: "tick"}, score.toFixed(2)));
   });
   return drawing;
 }
@@ -131,53 +148,55 @@ class Translating {
     this.choices = html("div", {class: "choices"});
     this.tree = html("div", {class: "beam"});
     this.input = html("div", {class: "input"});
-    this.element = html("section", {class: "translating", "aria-label": "translate"}, this.#options(), this.input, this.said, this.choices, this.details, this.tree);
+    this.element = html("section", {class: "translating", "aria-label": "translate"}, this.#options(), this.input, this.said,
+      this.choices, this.details, this.tree);
     this.#inputs();
   }
 
-  get run() {
-    return this.runs.find(run => run.name === this.state.run) ?? this.runs[0];
-  }
+  get run() { return this.runs.find(run => run.name === this.state.run) ?? this.runs[0]; }
 
   // What is kept in the address, beside the terms.
   #options() {
-    const names = this.runs.map(run => [run.name, `${run.name}${run.source && run.target ? ` (${run.source} to ${run.target})` : ""}`]);
+    const names = this.runs.map(run =>
+      [run.name, `${run.name}${run.source && run.target ? ` (${run.source} to ${run.target})` : ""}`]);
     const changed = name => value => { this.state[name] = value; this.#inputs(); this.now(); };
     const area = (label, name, hint) => html("label", {class: "area"}, label,
-      html("textarea", {rows: 2, placeholder: hint, oninput: event => { this.state[name] = event.target.value; this.soon(); }}, this.state[name] ?? ""));
-    const number = html("input", {type: "number", min: 1, max: 20, value: this.state.beam ?? "", "aria-label": "beam", onchange: event => changed("beam")(event.target.value)});
-    const tree = html("input", {type: "checkbox", checked: Boolean(this.state.tree), onchange: event => changed("tree")(event.target.checked ? "1" : "")});
-    return html("div", {class: "options-of"}, html("div", {class: "choices"}, select("run", names, this.run.name, changed("run")),
-      select("beside it", [["", "nothing"], ...names], this.state.beside, changed("beside")), html("label", {}, "beam ", number), html("label", {}, tree, " as a tree")),
-    html("details", {open: ["must", "avoid", "glossary", "target"].some(name => this.state[name])}, html("summary", {}, "terms, and a target of your own"),
-      html("div", {class: "areas"}, area("must appear", "must", "a phrase a line"), area("must not appear", "avoid", "a phrase a line"),
-        area("glossary", "glossary", "source = target"), area("align with this target", "target", "instead of a translation"), area("gold links", "gold", "0-0 1-2"))));
+      html("textarea", {rows: 2, placeholder: hint, oninput: event => { this.state[name] = event.target.value; this.soon(); }},
+        this.state[name] ?? ""));
+    const number = html("input", {type: "number", min: 1, max: 20, value: this.state.beam ?? "", "aria-label": "beam",
+      onchange: event => changed("beam")(event.target.value)});
+    const areas = [area("must appear", "must", "a phrase a line"), area("must not appear", "avoid", "a phrase a line"),
+      area("glossary", "glossary", "source = target"), area("align with this target", "target", "instead of a translation"),
+      area("gold links", "gold", "0-0 1-2")];
+    const used = ["must", "avoid", "glossary", "target"].some(name => this.state[name]);
+    return html("div", {}, html("div", {class: "choices"}, select("run", names, this.run.name, changed("run")),
+        select("beside it", [["", "nothing"], ...names], this.state.beside, changed("beside")),
+        html("label", {}, "beam ", number), html("label", {}, checkbox(this.state.tree, changed("tree")), " as a tree")),
+      html("details", {open: used}, html("summary", {}, "terms, and a target of your own"), html("div", {class: "areas"}, ...areas)));
   }
 
   #inputs() {
     const {field, rate} = this.run;
     if (field === "text") {
-      this.box = html("textarea", {rows: 3, dir: "auto", "aria-label": "source", placeholder: "type a text", oninput: () => this.#typed()}, this.state.text ?? "");
+      this.box = html("textarea", {rows: 3, dir: "auto", "aria-label": "source", placeholder: "type a text",
+        oninput: () => this.#typed()}, this.state.text ?? "");
       this.input.replaceChildren(this.box, ...(this.run.streams ? [this.growing] : []));
       return;
     }
     const kind = field === "audio" ? "audio" : "image";
-    const file = html("input", {type: "file", accept: `${kind}/*`, "aria-label": kind === "audio" ? "sound file" : "picture", onchange: event => this.#took(kind, event.target.files[0])});
-    this.input.replaceChildren(html("label", {}, kind === "audio" ? "a sound " : "a picture ", file), ...(kind === "audio" ? [this.#recorder(rate)] : []));
+    const file = html("input", {type: "file", accept: `${kind}/*`, "aria-label": kind === "audio" ? "sound file" : "picture",
+      onchange: event => this.#took(kind, event.target.files[0])});
+    this.input.replaceChildren(html("label", {}, kind === "audio" ? "a sound " : "a picture ", file),
+      ...(kind === "audio" ? [this.#recorder(rate)] : []));
   }
 
   #recorder(rate) {
     const samples = [];
-    let stop = null;
-    const button = html("button", {type: "button"}, "record");
-    button.addEventListener("click", async () => {
-      if (stop) { stop(); stop = null; button.textContent = "record"; this.#took("audio", wavOf(samples.splice(0), rate)); return; }
-      try {
-        stop = await listen(rate, part => samples.push(part));
-        button.textContent = "stop";
-      } catch (error) { this.#tell(`the microphone cannot be used (${error.message})`); }
+    return listener(["record", "stop"], rate, {
+      heard: part => samples.push(part),
+      ended: () => this.#took("audio", wavOf(samples.splice(0), rate)),
+      refused: text => { this.said.textContent = text; },
     });
-    return button;
   }
 
   async #took(kind, blob) {
@@ -208,8 +227,9 @@ class Translating {
     this.growing.replaceChildren();
     const joint = this.run.unit === "char" ? "" : " ";
     this.stream = socketTo("/api/stream", {run: this.run.name}, {
-      message: ({written}) => written?.forEach(word => this.growing.append(html("span", {}, this.growing.childElementCount ? joint : "", word))),
-      failed: error => { this.#tell(error); this.stream = null; },
+      message: ({written}) => written?.forEach(word => this.growing
+        .append(html("span", {}, this.growing.childElementCount ? joint : "", word))),
+      failed: error => { this.said.textContent = error; this.stream = null; },
     });
   }
 
@@ -228,7 +248,8 @@ class Translating {
       run: run.name, ...source, top: 6,
       ...(beam ? {search: beam > 1 ? {name: "beam", beam_size: beam} : {name: "greedy"}} : {}),
       ...(lines("must").length ? {constraints: lines("must")} : {}), ...(lines("avoid").length ? {avoid: lines("avoid")} : {}),
-      ...(glossary.length ? {glossary} : {}), ...(this.state.tree ? {tree: true} : {}), ...(run === this.run ? this.steering ?? {} : {}),
+      ...(glossary.length ? {glossary} : {}), ...(this.state.tree ? {tree: true} : {}),
+        ...(run === this.run ? this.steering?.asked : {}),
     };
   }
 
@@ -238,21 +259,26 @@ class Translating {
     this.asking?.abort();
     const asking = this.asking = new AbortController();
     const began = performance.now();
-    if (!(this.run.field === "text" ? this.state.text?.trim() : this.media)) { this.details.replaceChildren(); this.tree.replaceChildren(); this.#tell(""); return; }
+    if (!(this.run.field === "text" ? this.state.text?.trim() : this.media)) {
+      [this.details, this.tree, this.said, this.choices].forEach(part => part.replaceChildren());
+      return;
+    }
     const chosen = [this.run, ...this.runs.filter(run => run.name === this.state.beside && run !== this.run)];
     try {
-      const answers = await Promise.all(chosen.map(run => this.state.target?.trim() ? this.#align(run, asking.signal) : ask("/api/translate", this.#asked(run), asking.signal)));
+      const answers = await Promise.all(chosen.map(run => this.state.target?.trim() ? this.#align(run, asking.signal)
+        : ask("/api/translate", this.#asked(run), asking.signal)));
       if (asking.signal.aborted) return;
       this.answers = chosen.map((run, place) => ({run, record: answers[place].translations[0], tree: answers[place].tree}));
       this.show();
-      this.#tell(`${Math.round(performance.now() - began)} ms`);
-    } catch (error) { if (!asking.signal.aborted) this.#tell(error.message); }
+      this.said.textContent = `${Math.round(performance.now() - began)} ms`;
+    } catch (error) { if (!asking.signal.aborted) this.said.textContent = error.message; }
   }
 
   async #align(run, signal) {
     const {text, audio, image} = this.#asked(run);
     const gold = this.state.gold?.trim();
-    const {translation, aer} = await ask("/api/align", {run: run.name, text, audio, image, target: this.state.target.trim(), ...(gold ? {gold} : {})}, signal);
+    const {translation, aer} = await ask("/api/align", {run: run.name, text, audio, image, target: this.state.target.trim(),
+      ...(gold ? {gold} : {})}, signal);
     const words = [...new Set(translation.target_units.filter(unit => unit !== null))];
     return {translations: [{...translation, ...(gold ? {aer, gold: {links: gold, words}} : {})}], tree: null};
   }
@@ -260,34 +286,32 @@ class Translating {
   show() {
     const [{record, tree}] = this.answers;
     this.choices.replaceChildren(...choicesOf(record, this.state, () => { writeState(this.state); this.show(); }),
-      ...(this.steering ? [html("span", {class: "steering"}, this.steering.said), html("button", {type: "button", onclick: () => { this.steering = null; this.now(); }}, "as the model has it")] : []));
-    this.details.replaceChildren(...this.answers.map(({run, record: own}, place) => drawn(this.answers.length > 1 ? run.name : "", own, this.state, place ? {} : this.#actions(run))));
+      ...(this.steering ? [html("span", {class: "steering"}, this.steering.said),
+        button("as the model has it", () => { this.steering = null; this.now(); })] : []));
+    this.details.replaceChildren(...this.answers.map(({run, record: own}, place) =>
+      drawn(this.answers.length > 1 ? run.name : "", own, this.state, place ? {} : this.#actions(run))));
     this.tree.replaceChildren(...(tree ? this.#drawnTree(tree.nodes) : []));
   }
 
   #drawnTree(nodes) {
-    const all = html("input", {type: "checkbox", checked: Boolean(this.state.dropped), onchange: event => { this.state.dropped = event.target.checked ? "1" : ""; writeState(this.state); this.show(); }});
+    const all = checkbox(this.state.dropped, checked => { this.state.dropped = checked; writeState(this.state); this.show(); });
     return [html("h2", {}, "the beam"), html("label", {}, all, " extensions that got no place as well"),
       html("div", {class: "wide canvas"}, treeOf(nodes, Boolean(this.state.dropped))), listOf(nodes)];
   }
 
   // What a word of the drawing can be asked to do.
   #actions(run) {
-    const steer = (changes, said) => { this.steering = {...changes, said}; this.now(); };
+    const steer = (asked, said) => { this.steering = {asked, said}; this.now(); };
     const choose = (alignment, j, piece, id) => {
       const place = alignment.target[j].tokens[0];
       steer({prefix_ids: [...alignment.record.ids.slice(0, place), id]}, `word ${j + 1} begins with “${piece}”`);
     };
-    const force = (alignment, i, j) => {
+    const forceOn = (alignment, i, j) => {
       const place = alignment.target[j].tokens[0];
-      const earlier = (this.steering?.force ?? []).filter(([step]) => step < place);
-      steer({prefix_ids: alignment.record.ids.slice(0, place), force: [...earlier, ...alignment.source[i].tokens.map(position => [place, position])]},
-        `word ${j + 1} looks at ${alignment.nameOf("source", i)}`);
+      const earlier = (this.steering?.asked.force ?? []).filter(([step]) => step < place);
+      const force = [...earlier, ...alignment.source[i].tokens.map(position => [place, position])];
+      steer({prefix_ids: alignment.record.ids.slice(0, place), force}, `word ${j + 1} looks at ${alignment.nameOf("source", i)}`);
     };
-    return {choose, ...(run.forces ? {force} : {})};
-  }
-
-  #tell(text) {
-    this.said.textContent = text;
+    return {choose, ...(run.forces ? {force: forceOn} : {})};
   }
 }

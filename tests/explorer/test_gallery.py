@@ -4,8 +4,11 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from mt.decoding.translation import Translation
+from mt.search.hypothesis import Windows
 from tests.explorer.conftest import HOUSE, a_record, simple
 
 pytestmark = pytest.mark.slow
@@ -344,4 +347,34 @@ def test_an_empty_translation_and_one_without_alignment_say_so(opened) -> None:
     tab = opened([empty, {**HOUSE, "rows": [[0]] * 4}])
     assert tab.locator(".none").inner_text() == "an empty translation"
     tab.get_by_role("button", name="next", exact=True).click()
-    assert tab.locator(".none").inner_text().startswith("no alignment: the model attended to nothing here")
+    assert tab.locator(".none").inner_text().startswith("no alignment: nothing was attended to")
+
+
+def test_a_damaged_record_is_told_and_the_others_are_shown(opened) -> None:
+    tab = opened([{"text": "x", "tokens": 3, "source": "x"}, HOUSE])
+    assert tab.locator(".detail .none").inner_text().startswith("this record cannot be drawn (")
+    tab.get_by_role("button", name="next", exact=True).click()
+    assert tab.locator(".target .word").count() == 4
+
+
+def test_a_notebook_shows_a_translation_in_a_frame(tab, tmp_path: Path) -> None:
+    eye = np.eye(3, dtype=np.float32)
+    translation = Translation(
+        text="das Haus",
+        score=-0.5,
+        tokens=("▁das", "▁Haus", "</s>"),
+        source_tokens=("▁the", "▁house", "</s>"),
+        windows=Windows.whole(eye),
+        source_units=(0, 1, None),
+        target_units=(0, 1, None),
+    )
+    (tmp_path / "cell.html").write_text(f"<!doctype html><p>cell</p>{translation._repr_html_()}", encoding="utf-8")
+    tab.goto((tmp_path / "cell.html").as_uri())
+    frame = tab.frame_locator("iframe")
+    assert frame.locator(".cell").count() == 9
+    frame.get_by_role("button", name="Haus").hover()
+    assert "“Haus” looks at “house” 100\xa0%" in frame.locator(".said").inner_text()
+    frame.get_by_label("drawn as").select_option("links")
+    assert frame.locator("path.link").count() == 3
+    height = "document.querySelector('iframe').height - 0"
+    assert frame.locator("html").evaluate("node => node.scrollHeight") <= tab.evaluate(height)
