@@ -124,9 +124,6 @@ def test_no_folder_is_left_behind(run: Run, tmp_path: Path):
     assert list(tmp_path.iterdir()) == []
 
 
-TOP = "attention, attention/energy, corpora, "
-
-
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
@@ -164,8 +161,8 @@ TOP = "attention, attention/energy, corpora, "
         (["-m", "attention=dot,mocah"], "attention=mocah is an invalid choice: did you mean mocha? "),
         (["training.epoch=3"], "unknown option training.epoch: did you mean epochs? choices: average_checkpoints, "),
         (["+training.epoch=3"], "unknown option training.epoch: did you mean epochs? choices: average_checkpoints, "),
-        (["trainin.epochs=3"], f"unknown option trainin: did you mean training? choices: {TOP}"),
-        (["atention=mocha"], f"unknown option atention: did you mean attention? choices: {TOP}"),
+        (["trainin.epochs=3"], "unknown option trainin: did you mean training? choices: "),
+        (["atention=mocha"], "unknown option atention: did you mean attention? choices: "),
         (["optimizer/schedul=decay"], "unknown option optimizer/schedul: did you mean optimizer/schedule? choices: "),
         (
             ["attention.chunk_siz=3", "attention=mocha"],
