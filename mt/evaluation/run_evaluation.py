@@ -92,6 +92,7 @@ class RunEvaluation:
         """Evaluates the split, writes what `report` writes, and returns the results with whose they are."""
         progress = sys.stderr.isatty()
         network = translator.network
+        # An exported model is decoded and scored alone, since it shows no attention to training.
         if isinstance(network, OnnxNetwork):
             if plots != PlotOptions():
                 raise UserError(

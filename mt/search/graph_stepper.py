@@ -68,6 +68,7 @@ class GraphStepper:
         hypotheses = len(tokens)
         before = self._rows[parents]
         self._sentences = self._sentences[parents]
+        # Where most of the rows are of no use, fewer are recorded; else the last step is played again.
         rows = self._inputs.shape[1]
         if rows == 0 or MANY <= rows >= 4 * hypotheses:
             self._make_rows(before)
@@ -76,6 +77,7 @@ class GraphStepper:
         else:
             self._fill(tokens, before)
             outputs = self._replay()
+        # One transfer brings weights and best tokens; what is forbidden or wanted needs all scores.
         numbers = outputs.numbers[:hypotheses].to("cpu", copy=True).numpy()
         best = numbers[:, outputs.positions :]
         asked = None

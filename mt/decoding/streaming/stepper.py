@@ -284,6 +284,7 @@ class StreamStepper:
         constraints = self._streams[0].search.constraints
         excluded: list[np.ndarray] = []
         asked: list[np.ndarray] = []
+        # Each hypothesis has tokens of its own that may not, or are to, follow.
         for row, stream in enumerate(self._streams):
             forbidden = constraints.forbidden(constraints.prefix(stream.tokens), len(stream.tokens))
             wanted = None
@@ -294,6 +295,7 @@ class StreamStepper:
                 excluded.append(np.stack((np.full(len(tokens), row), tokens)))
             if wanted is not None:
                 asked.append(np.stack((np.full(len(wanted.tokens), row), wanted.tokens)))
+        # All rows are asked about at once.
         pairs, wanted_pairs = (np.concatenate(parts, 1) if parts else None for parts in (excluded, asked))
         return (
             None if pairs is None else (pairs[0], pairs[1]),
