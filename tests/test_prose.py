@@ -1,0 +1,62 @@
+"""Sentences of the pages have at most 25 words. Pages that still have longer ones are named, with how many."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+MOST = 25
+LONGER = {
+    "docs/alignments.md": 7,
+    "docs/clusters.md": 8,
+    "docs/data.md": 35,
+    "docs/explorer.md": 1,
+    "docs/fine-tuning.md": 2,
+    "docs/results.md": 23,
+    "docs/sentence-scores.md": 9,
+    "docs/several-processes.md": 11,
+    "docs/small-data.md": 25,
+    "docs/speed.md": 24,
+}
+PAGES = ["README.md", "CONTRIBUTING.md", *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").glob("*.md"))]
+
+
+def paragraphs(text: str) -> Iterator[str]:
+    """Yields the paragraphs, items and cells of a page, without its code."""
+    text = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    lines: list[str] = []
+    for line in [*text.splitlines(), ""]:
+        stripped = line.strip()
+        is_code = line.startswith("    ") and not lines
+        if not stripped or is_code or re.match(r"[#|]|- |\d+\. ", stripped):
+            yield " ".join(lines)
+            lines = []
+        if stripped.startswith("|"):
+            yield from stripped.strip("|").split("|")
+        elif stripped and not is_code:
+            lines.append(re.sub(r"^(#+|-|\d+\.) ", "", stripped))
+
+
+def sentences(page: str) -> Iterator[str]:
+    for paragraph in paragraphs((ROOT / page).read_text(encoding="utf-8")):
+        plain = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", re.sub(r"`[^`]*`", "Code", paragraph)).replace("**", "")
+        yield from re.split(r"(?<=[.!?:;])\s+(?=[A-Z(\"'])", plain)
+
+
+def long_sentences(page: str) -> list[str]:
+    return [sentence for sentence in sentences(page) if len(sentence.split()) > MOST]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_sentences_are_short(page: str) -> None:
+    found = long_sentences(page)
+    assert len(found) <= LONGER.get(page, 0), found
+
+
+def test_what_is_counted() -> None:
+    text = "# Head\n\nOne `a b c` two.\nThree: Four.\n\n    code here\n\n- An item\n  goes on.\n\n| a cell | b |\n"
+    assert [part for part in paragraphs(text) if part] == [
+        "Head", "One `a b c` two. Three: Four.", "An item goes on.", " a cell ", " b ",
+    ]  # fmt: skip
