@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from benchmarks import decode, growth, online, operations, prepare, stream, train
+from benchmarks import decode, growth, online, operations, prepare, steering, stream, train
 
 BENCHMARKS: dict[str, Callable[[Sequence[str]], None]] = {
     "ops": operations.compare_alignments,
@@ -12,5 +12,6 @@ BENCHMARKS: dict[str, Callable[[Sequence[str]], None]] = {
     "growth": growth.main,
     "online": online.main,
     "stream": stream.main,
+    "steering": steering.main,
     "prepare": prepare.main,
 }

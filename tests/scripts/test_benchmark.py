@@ -40,6 +40,13 @@ def test_ops(run: Run):
         assert re.fullmatch(rf" +{name}: \d+\.\d\d ms, \d+\.\d\d times as fast, largest error \d\.\de-\d\d", row)
 
 
+def test_steering(run: Run, trained: Path, texts: Path):
+    files = ("--source", str(texts / "dev.en"), "--target", str(texts / "dev.de"))
+    rows = json.loads(run("steering", str(trained), *files, "--sentences", "4", "--rounds", "1", "--json")[0])
+    assert [*rows] == ["free", "reference", "foreign", "avoid", "prefix"]
+    assert all(row["met"] == 1 and row["ratio"] > 0 for row in rows.values())
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc")
 def test_additive(run: Run):
