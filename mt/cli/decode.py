@@ -115,6 +115,8 @@ Models that read sound take --audio: a file in any form that they were trained o
 it arrived; or -, raw samples from standard input: 16-bit little-endian integers, one channel, at the rate of the run
 (dataset.field.rate; half a sample at the end is left out). The end of the sound ends the line.
 
+With --format html the lines have tags, and each is written with the word that it is linked to.
+
 `python scripts/staircase.py RUN` draws what is read and written.
 """
 
@@ -125,14 +127,20 @@ def stream(arguments: Sequence[str] | None = None, description: str = STREAM, wr
     add_run_options(parser)
     add_search_options(parser)
     parser.add_argument("--audio", metavar="FILE", help="the sound to read; -: raw samples from standard input")
+    parser.add_argument("--format", choices=("html",), help="each tag is written with the word that it is linked to")
     options = parser.parse_args(arguments)
+    if options.format and options.audio:
+        parser.error("--format is of text, and --audio of sound: leave one of them out")
     with reported(), in_flags():
-        from mt.decoding.streaming.live import translate_live
+        from mt.decoding.streaming.live import translate_live, translate_marked_live
         from mt.search.config import online_search
 
         translator = load_translator(options)
         search = chosen_search(options, online_search(translator.config.search))
-        translate_live(translator, search, options.audio, written)
+        if options.format:
+            translate_marked_live(translator, search)
+        else:
+            translate_live(translator, search, options.audio, written)
 
 
 EVALUATE = """Decode and score a split of the corpus that a run was trained on.

@@ -1,11 +1,13 @@
 """Translation of marked-up documents: sentences by the one path by which anything is decoded, tags by its links."""
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import regex
 
 from mt import markup
 from mt.common.terminal import output
@@ -48,18 +50,45 @@ def translate_documents(
     require_texts(documents)
     symbols = min(side.placeholders for side in translator.tokenizers)
     read = [markup.read(str(text), format, symbols) for text in documents]
-    sentences = [part.text for parts in read for part in parts if isinstance(part, markup.Segment)]
+    # Each sentence of a block is translated on its own, and the block has the links of all.
+    blocks = [[cut(part.text) for part in parts if isinstance(part, markup.Segment)] for parts in read]
+    sentences = [text for of_document in blocks for of_block in of_document for text in of_block]
     waiting = iter(translator.translate(sentences, search, progress=progress))
     results = []
-    for parts in read:
-        translations = tuple(next(waiting) for part in parts if isinstance(part, markup.Segment))
-        texts_of = (part.text for part in parts if isinstance(part, markup.Segment))
-        links = [
-            linked(in_units(translator, translation, text, "char"), text)
-            for translation, text in zip(translations, texts_of, strict=True)
-        ]
-        results.append(Document(markup.write(parts, links, format), translations))
+    for parts, of_document in zip(read, blocks, strict=True):
+        translations: list[Translation] = []
+        links = []
+        for of_block in of_document:
+            pairs = [(next(waiting), text) for text in of_block]
+            translations += [translation for translation, _ in pairs]
+            links.append(joined([(linked(in_units(translator, *pair, "char"), pair[1]), pair[1]) for pair in pairs]))
+        results.append(Document(markup.write(parts, links, format), tuple(translations)))
     return results[0] if alone else results
+
+
+_END = regex.compile(r"(?:\p{Ll}{2}|\p{Lu}{2}|[\p{N}\W])[.!?…]+[\"'”’»)\]]*\K +(?=[\"'“‘«(\[]*\p{Lu})")
+"""The blank between two sentences: behind two letters of one case, or no letter, and before a capital."""
+
+
+def cut(text: str) -> list[str]:
+    """Returns the sentences of a block of text, which joined by blanks are the text.
+
+    >>> cut("Mr. X has two. (One is red.) So?")
+    ['Mr. X has two.', '(One is red.)', 'So?']
+    """
+    return _END.split(text)
+
+
+def joined(sentences: Sequence[tuple[Linked, str]]) -> Linked:
+    """Returns the translation of a block from those of its sentences and their sources."""
+    texts: list[str] = []
+    links: list[tuple[int, int]] = []
+    begin = [0, 0]
+    for (text, of_sentence), source in sentences:
+        links += [(i + begin[0], j + begin[1]) for i, j in of_sentence]
+        texts.append(text)
+        begin = [begin[0] + len(source) + 1, begin[1] + len(text) + bool(text)]
+    return Linked(" ".join(filter(None, texts)), links)
 
 
 def linked(translation: Translation, source: str) -> Linked:

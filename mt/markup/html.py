@@ -30,7 +30,7 @@ _SPLIT = frozenset(re.findall(r"\w+", "b big em i mark s small strike strong sub
 _VOID = frozenset(re.findall(r"\w+", "area br embed img input param wbr"))
 
 
-class _Parser(HTMLParser):
+class Parser(HTMLParser):
     """Notes the events of a text. Each is emitted when the parser goes on behind it."""
 
     def __init__(self) -> None:
@@ -77,7 +77,7 @@ def start(tag: str, attributes: Mapping[str, str | None]) -> Event:
 
 def events(text: str) -> Iterator[Event]:
     """Yields the events of a document or a line, whatever is wrong with it."""
-    parser = _Parser()
+    parser = Parser()
     for begin in range(0, len(text), _AT_ONCE):
         parser.feed(text[begin : begin + _AT_ONCE])
         yield from parser.events

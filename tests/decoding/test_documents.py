@@ -4,8 +4,10 @@ import pytest
 
 import mt
 from mt.cli.decode import translate
+from mt.decoding.documents import cut, joined
 from mt.decoding.translator import Translator
 from mt.errors import UserError
+from mt.markup.placing import Linked
 
 
 def test_a_document_has_the_translations_of_its_sentences(translator: Translator) -> None:
@@ -16,6 +18,28 @@ def test_a_document_has_the_translations_of_its_sentences(translator: Translator
     for kept in ("<h1>", "</h1>\n<p>", "<b>", "</b>", "{n}", "<code>x</code>", "</p>"):
         assert document.text.count(kept) == 1
     assert translator.translate([source, "the cats"], format="html")[0].text == document.text
+
+
+def test_sentences_of_a_block_are_translated_one_by_one(translator: Translator) -> None:
+    source = "The cats. <b>Two dogs see. Find</b> streets!"
+    document = translator.translate(source, format="html")
+    texts = ["The cats.", "Two dogs see.", "Find streets!"]
+    assert [sentence.text for sentence in document.sentences] == [one.text for one in translator.translate(texts)]
+    assert document.text.count("<b>") == document.text.count("</b>") >= 1
+    whole = joined([(Linked("a bc", [(1, 2)]), "xyz"), (Linked("", []), "q"), (Linked("d", [(0, 0)]), "uv")])
+    assert whole == Linked("a bc d", [(1, 2), (6, 5)])
+
+
+@pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        ('Mr. X has 2. It is red... So? "Yes!" (No.) z', ["Mr. X has 2.", "It is red...", "So?", '"Yes!"', "(No.) z"]),
+        ("e.g. this, at 5.30 p.m. today", ["e.g. this, at 5.30 p.m. today"]),
+        ("", [""]),
+    ],
+)
+def test_where_sentences_end(text: str, sentences: list[str]) -> None:
+    assert cut(text) == sentences
 
 
 @pytest.mark.parametrize("format", ["markdown", "xliff", "text"])

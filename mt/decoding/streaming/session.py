@@ -5,6 +5,7 @@ for word in "The train leaves at half past seven .".split():
     print(*session.read(word))
 print(*session.finish())"""
 
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from itertools import zip_longest
 from typing import Any, Literal, NamedTuple
@@ -51,8 +52,14 @@ class Session:
         """What was written so far; a character has the blank before it, if there is one."""
         self.delays: list[int] = []
         """For each of these words, how many source words, or milliseconds, had been read when it was written."""
+        self.word_sources: list[int] = []
+        """For each of these words the source word, from 0, that its first token attended to most; -1 for none."""
         self.events: list[Event] = []
         """What was read and written, in order."""
+        self._ends: list[int] = []
+        """How many positions the source has up to the end of each word, or part of a sound."""
+        self._first = 0
+        """The first token of the word that comes next."""
         self._streaming = streaming
         # How far source and hypothesis have come, in tokens; then what turns words to positions, and tokens to words.
         self._state = StreamState(streaming.model, streaming.search, streaming.field)
@@ -122,6 +129,7 @@ class Session:
         row = self._source.row(part)
         self._refuse_many(len(row))
         self._positions += len(row)
+        self._ends.append(self._positions)
         name = self._source.mark_read(part)
         if name is not None:
             self.events.append(("read", name))
@@ -153,8 +161,11 @@ class Session:
     def _write(self, words: list[str]) -> None:
         if words and (name := self._source.unreported()) is not None:
             self.events.append(("read", name))
+        place = self._state.attended[self._first] if self._first < len(self._state.attended) else -1
+        source = bisect_right(self._ends, place) if place >= 0 else -1
         for word in words:
             self.words.append(word)
+            self.word_sources.append(source if source < len(self._ends) else -1)
             self.delays.append(self._source.read)
             self.events.append(("write", word))
 
@@ -252,5 +263,7 @@ def _go_on(parts: Sequence[tuple[Session, Row]]) -> None:
     grown = [(session, row) for session, row in parts if not session._state.ended]
     tokens_of_sessions = advance_streams([(session._state, row) for session, row in grown])
     for (session, _), tokens in zip(grown, tokens_of_sessions, strict=True):
-        for token in tokens:
-            session._write(session._target_words.add(token))
+        for place, token in enumerate(tokens, start=len(session._state.tokens) - len(tokens)):
+            words = session._target_words.add(token)
+            session._write(words)
+            session._first = place if words else session._first

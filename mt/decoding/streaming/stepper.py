@@ -70,6 +70,8 @@ class StreamState:
         """Vectors that were read when something was last dropped."""
         self.tokens: list[int] = []
         """The hypothesis."""
+        self.attended: list[int] = []
+        """The position that each of its tokens attended to most; -1 for none."""
         self.source: tuple[DecoderMemory, Any] | None = None
         """A memory of one row, and the state of front-end and encoder; None before the first position."""
         self.query: DecoderQuery | None = None
@@ -221,6 +223,8 @@ class StreamStepper:
         log_probs = np.zeros((len(tokens), 1), np.float32)
         next_tokens = np.full((len(tokens), 1), READ)
         if attention is not None:
+            for stream, position in zip(self._streams, self._peaks(attention), strict=True):
+                stream.attended.append(position)
             prediction = self._model.decoder.read_out(self._query, attention, self._memory)
             self._state = prediction.state
             predicted = prediction.log_probs()
@@ -262,6 +266,13 @@ class StreamStepper:
             stream.looked_at += count
         rows = self._leave([stop != NEEDS_MORE_SOURCE for stop in stops.tolist()])
         return select_some(attention, rows, len(stops), self._device) if rows else None
+
+    def _peaks(self, attention: AttentionStep) -> list[int]:
+        """Returns the position of each row's largest weight, -1 where it attends to nothing."""
+        weights, _, first, _ = attention.attended
+        begin = self._memory.attention.first if first is None else first
+        peaks = weights.argmax(1) + (0 if begin is None else begin)
+        return torch.where(weights.any(1), peaks, -1).tolist()
 
     def _leave(self, goes_on: Sequence[bool]) -> list[int]:
         """Drops the rows of hypotheses that wait, and puts their queries aside; returns the rows that stay."""
