@@ -58,7 +58,7 @@ def build(
     app.include_router(opennmt.router(runs, checked))
     app.include_router(inference.router(runs, checked))
 
-    _add_pages(app, checked, metrics)
+    _add_pages(app, runs, checked, metrics)
     _answer_errors(app)
     if origins:
         app.add_middleware(
@@ -70,9 +70,9 @@ def build(
     return Guard(app, limits, metrics, origins, local=local)
 
 
-def _add_pages(app: FastAPI, key: Key, metrics: Metrics) -> None:
+def _add_pages(app: FastAPI, runs: Runs, key: Key, metrics: Metrics) -> None:
     """Adds what is neither of one protocol nor of another."""
-    explorer = page("mt", [])
+    explorer = page("mt", [run.description() for run in runs.all], live=True)
     # The page says itself which scripts are its own; to stand in no other page is for a header to say.
     policy = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', explorer)
     headers = {"content-security-policy": "; ".join([*policy, "frame-ancestors 'none'"])}

@@ -1,0 +1,108 @@
+"""The page of the server in a real browser: what it asks is what the routes take, and what they answer is drawn."""
+
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+from mt import Translator
+from tests.explorer.conftest import chromium, tab
+
+__all__ = ["chromium", "tab"]  # fixtures
+pytestmark = pytest.mark.slow
+
+TEXT = "the big cats see houses"
+
+
+@pytest.fixture(scope="module")
+def address(serving, hard: Translator, translator: Translator):
+    with serving({"soft": translator, "hard": hard}, local=True) as client:
+        yield f"http://127.0.0.1:{client.port}/"
+
+
+def opened(tab: Any, address: str, /, **state: str) -> None:
+    tab.goto("about:blank")
+    tab.goto(f"{address}#{urlencode(state)}")
+
+
+def translation(tab: Any) -> list[str]:
+    tab.locator(".detail .target .word").first.wait_for()
+    return [word for word in tab.locator(".detail").first.locator(".target .word").all_inner_texts() if word != "⏎"]
+
+
+def test_a_text_is_translated_as_it_is_typed(tab, address: str, translator: Translator) -> None:
+    opened(tab, address)
+    tab.get_by_role("textbox", name="source").press_sequentially(TEXT, delay=20)
+    expected = translator.translate(TEXT).text
+    tab.wait_for_timeout(500)
+    assert " ".join(translation(tab)) == expected
+    tab.locator(".target .word").first.hover()
+    assert "probability" in tab.locator(".said").inner_text() and tab.locator(".runners li").count() == 6
+
+
+def test_an_alternative_is_taken_and_the_rest_decoded_again(tab, address: str) -> None:
+    opened(tab, address, text=TEXT)
+    first = translation(tab)
+    tab.locator(".target .word").nth(1).click()
+    chosen = tab.locator(".runners button bdi").nth(1).inner_text().removeprefix("▁")
+    tab.locator(".runners button").nth(1).click()
+    tab.locator(".steering").wait_for()
+    words = translation(tab)
+    assert words[0] == first[0] and words[1].startswith(chosen)
+
+
+def test_attention_is_forced_by_dragging(tab, address: str) -> None:
+    opened(tab, address, text=TEXT)
+    translation(tab)
+    tab.locator(".source .word").nth(4).drag_to(tab.locator(".target .word").nth(1))
+    tab.locator(".steering").wait_for()
+    tab.locator(".target .word").nth(1).hover()
+    assert "looks at “houses” 100\xa0%" in tab.locator(".said").inner_text()
+
+
+def test_the_beam_terms_and_two_runs(tab, address: str) -> None:
+    opened(tab, address, text=TEXT, beam="3", tree="1", avoid="Katzen", beside="hard")
+    assert "Katzen" not in translation(tab)
+    assert tab.locator(".detail h2").all_inner_texts() == ["soft", "hard"]
+    assert tab.locator("svg.tree .branch.best").count() >= 2
+    opened(tab, address, text=TEXT, must="Brücken")
+    assert "Brücken" in translation(tab)
+
+
+def test_a_target_is_aligned_with_gold_links(tab, address: str) -> None:
+    opened(tab, address, text="two cats see houses", target="zwei Katzen sehen Häuser", gold="0-0 1-1 2-2 3-3")
+    translation(tab)
+    facts = tab.locator(".facts").inner_text()
+    hits = tab.locator(".canvas .hit").count()
+    misses = tab.locator(".canvas .miss").count()
+    assert "AER" in facts and hits + misses == 4
+
+
+def test_captions_change_nothing_beside_re_translation(tab, address: str, hard: Translator) -> None:
+    opened(tab, address, tab="captions")
+    tab.get_by_label("words", exact=True).press_sequentially(f"{TEXT} ", delay=10)
+    tab.get_by_label("words", exact=True).press("Enter")
+    session = hard.stream()
+    session.read(TEXT)
+    session.finish()
+    stream, again = tab.locator(".caption").all()
+    stream.get_by_text(session.text, exact=True).wait_for()
+    assert "words ever changed\n0" in stream.inner_text()
+    assert "normalised erasure" in again.inner_text() and len(again.locator(".log").inner_text()) > 0
+
+
+def test_a_streamed_run_grows_word_by_word(tab, address: str, hard: Translator) -> None:
+    opened(tab, address, run="hard")
+    tab.get_by_role("textbox", name="source").press_sequentially(f"{TEXT} ", delay=20)
+    session = hard.stream()
+    session.read(TEXT)
+    if session.text:
+        tab.locator(".growing").get_by_text(session.text, exact=True).wait_for()
+    translation(tab)
+    assert tab.locator(".drawing .stop").count() > 0
+
+
+def test_a_refusal_is_told(tab, address: str) -> None:
+    tab.expected.append("status of 4")
+    opened(tab, address, text=TEXT, must="Katzen", avoid="Katzen")
+    tab.locator(".said-of", has_text="Katzen").wait_for()
