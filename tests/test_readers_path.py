@@ -140,7 +140,7 @@ def path_of(named: Iterable[str]) -> tuple[dict[str, int], dict[str, int]]:
         pytest.param(ATTENTION, (2, 226), (1, 12), id="the verbs of an attention"),
         pytest.param(ONE_MECHANISM, (9, 1959), (25, 516), id="attention, decoder, loss, step"),
         pytest.param(MOCHA, (11, 2110), (27, 525), id="attention=mocha in training"),
-        pytest.param(BEAM, (8, 1209), (22, 723), id="a beam decode"),
+        pytest.param(BEAM, (8, 1212), (22, 730), id="a beam decode"),
         pytest.param(COMMAND, (12, 2040), (43, 1840), id="from the command on"),
     ],
 )
