@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from benchmarks import decode, growth, online, operations, prepare, steering, stream, train
+from benchmarks import decode, growth, hostile, online, operations, prepare, serve, steering, stream, train
 
 BENCHMARKS: dict[str, Callable[[Sequence[str]], None]] = {
     "ops": operations.compare_alignments,
@@ -14,4 +14,6 @@ BENCHMARKS: dict[str, Callable[[Sequence[str]], None]] = {
     "stream": stream.main,
     "steering": steering.main,
     "prepare": prepare.main,
+    "serve": serve.main,
+    "hostile": hostile.main,
 }
