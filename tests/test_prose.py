@@ -13,9 +13,10 @@ LONGER = {
     "docs/data.md": 35,
     "docs/explorer.md": 4,
     "docs/fine-tuning.md": 1,
-    "docs/results.md": 23,
+    "docs/markup.md": 2,
+    "docs/results.md": 1,
     "docs/small-data.md": 25,
-    "docs/speed.md": 3,
+    "docs/steering.md": 3,
 }
 PAGES = ["README.md", "CONTRIBUTING.md", *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").glob("*.md"))]
 
