@@ -150,7 +150,7 @@ class Prefix:
     @property
     def possible(self) -> bool:
         """Whether the vocabulary can write it."""
-        options = self.options(0)
+        options = self.options(len(self.tokens))
         return options is None or len(options) > 0
 
     def options(self, state: int) -> np.ndarray | None:

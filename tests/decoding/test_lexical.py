@@ -166,6 +166,7 @@ REFUSED = {
         r'^text 1 asks for "Häuser ☃", and the vocabulary of the model cannot write ☃: write it otherwise',
     ),
     "of a prefix": ({"prefix": "die ☃ "}, r"^text 1 asks for .*, and the vocabulary of the model cannot write ☃"),
+    "inside the last word of a prefix": ({"prefix": "die Kat☃"}, r"^text 1 asks for \"die Kat☃\", .* cannot write ☃"),
     "wanted and forbidden": (
         {"constraints": ["zwei Katzen"], "avoid": ["Katzen"]},
         r'^text 1 asks for "zwei Katzen" and to avoid it at once: leave out the one or the other$',
