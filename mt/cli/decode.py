@@ -1,6 +1,7 @@
 """The commands that decode: translate, stream, evaluate. Each has its manual, which `--help` prints, then its
 function, which reads the command line and hands over to `mt.decoding` and `mt.evaluation`."""
 
+import argparse
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
@@ -17,6 +18,7 @@ from mt.cli.arguments import (
     load_translator,
 )
 from mt.cli.parser import Parser, typed_flags, whole_number
+from mt.data.glossary import read_glossary
 from mt.decoding.load import repository_of
 from mt.errors import UserError, reported
 from mt.markup import FORMATS
@@ -50,6 +52,10 @@ With --constraints tab a line is a text, and after TAB characters the phrases th
 --format html, markdown or xliff translates a document, or with --each-line each line: its tags stand where the word
 links say, and placeholders as {name} and %s are kept; see docs/markup.md. text has placeholders alone.
 
+--glossary is a file of lines `source<TAB>target[|target...]`: each term is written where the attention reads its
+source, whatever the search. An entry with capital letters matches as it is written, others whatever the case. In a file
+that ends in .jsonl line n is an object of the entries for line n alone.
+
 Where the model reads sound or pictures, each line is a path, or FILE such a file itself; links are then from positions.
 """
 
@@ -68,12 +74,46 @@ def translate(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--constraints", choices=("json", "tab"), help="lines say what is asked of their translations, in this form"
     )
+    parser.add_argument("--glossary", type=Path, metavar="FILE", help="terms, and how they are translated")
     parser.add_argument(
         "--buffer-size", type=whole_number(1, 10**9), default=1000, metavar="N", help="lines read at once (1: each)"
     )
     parser.add_argument("--format", choices=tuple(FORMATS), help="the text is a document, whose tags are kept")
     parser.add_argument("--each-line", action="store_true", help="with --format: each line is a document")
     options = parser.parse_args(arguments)
+    _refuse_unfitting(parser, options)
+    # What is no folder at the end is the text.
+    path = options.run.pop() if len(options.run) > 1 and not options.run[-1].is_dir() else None
+    with reported(), in_flags():
+        from mt.decoding.documents import translate_file
+        from mt.decoding.lines import LineFiles, translate_lines
+
+        # A mistake in it shows before the model is loaded.
+        glossary = None if options.glossary is None else read_glossary(options.glossary)
+        translator = load_translator(options)
+        search = chosen_search(options, translator.config.search)
+        size = options.buffer_size
+        if options.format:
+            lines_at_once = size if options.each_line else None
+            translate_file(translator, path, search, options.format, glossary, lines_at_once=lines_at_once)
+            return
+        unknown = chosen_unknown_words(options, translator)
+        files = LineFiles(options.alignments, options.plots, options.plot_format, plot_words=bool(options.plot_words))
+        translate_lines(
+            translator,
+            path,
+            search,
+            files,
+            unknown,
+            lines_at_once=size,
+            numbered=bool(options.n_best),
+            form=options.constraints,
+            glossary=glossary,
+        )
+
+
+def _refuse_unfitting(parser: Parser, options: argparse.Namespace) -> None:
+    """Ends the program where options of translate do not go together."""
     of_lines = ("n_best", "alignments", "plots", "replace_unknown", "unknown_dictionary", "constraints")
     if options.format and (flags := typed_flags(options, of_lines)):
         parser.error(f"{flags[0]} is about lines without tags: leave it out, or leave out --format")
@@ -81,24 +121,6 @@ def translate(arguments: Sequence[str] | None = None) -> None:
         parser.error("--each-line is about --format: add that, or leave it out")
     if (options.plot_format, options.plot_words) != (None, None) and options.plots is None:
         parser.error("--plot-format and --plot-words are about --plots DIR: add that, or leave them out")
-    # What is no folder at the end is the text.
-    path = options.run.pop() if len(options.run) > 1 and not options.run[-1].is_dir() else None
-    with reported(), in_flags():
-        from mt.decoding.documents import translate_file
-        from mt.decoding.lines import LineFiles, translate_lines
-
-        translator = load_translator(options)
-        search = chosen_search(options, translator.config.search)
-        size = options.buffer_size
-        if options.format:
-            translate_file(translator, path, search, options.format, lines_at_once=size if options.each_line else None)
-            return
-        unknown = chosen_unknown_words(options, translator)
-        plot_words = bool(options.plot_words)
-        files = LineFiles(options.alignments, options.plots, options.plot_format, plot_words=plot_words)
-        numbered = bool(options.n_best)
-        form = options.constraints
-        translate_lines(translator, path, search, files, unknown, lines_at_once=size, numbered=numbered, form=form)
 
 
 STREAM = """Translate while the source is still arriving: words from a pipe or a keyboard, or sound, to standard output.

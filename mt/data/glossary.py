@@ -55,8 +55,9 @@ class Glossary:
             self._entries[key] = Entry(tuple(joined), before.name if before else name)
             self._begins.update(key[:length] for length in range(1, len(key)))
 
-    def __bool__(self) -> bool:
-        return bool(self._entries)
+    @property
+    def entries(self) -> Iterable[Entry]:
+        return self._entries.values()
 
     def terms(self, text_words: Sequence[str], begin: int = 0, *, complete: bool = True) -> tuple[list[Term], int]:
         """Returns the terms among words from `begin` on, and up to which word they are certain.
@@ -72,15 +73,6 @@ class Glossary:
                 found.append(term)
             begin = term.end if term else begin + 1
         return found, begin
-
-    def certain_with(self, text_words: Sequence[str]) -> list[int]:
-        """Returns of each word how many words must have come until it is certain to what term it belongs; one more than
-        there are where the text must have ended."""
-        needed: list[int] = []
-        for count in range(1, len(text_words) + 1):
-            _, certain = self.terms(text_words[:count], len(needed), complete=False)
-            needed += [count] * (certain - len(needed))
-        return needed + [len(text_words) + 1] * (len(text_words) - len(needed))
 
     def _longest(self, text_words: Sequence[str], begin: int) -> tuple[Term | None, bool]:
         """Returns the longest term that begins at a word, and whether it cannot be longer with more words."""

@@ -12,6 +12,7 @@ import regex
 from mt import markup
 from mt.common.terminal import output
 from mt.data.fields import Raw, as_list, require_texts
+from mt.data.glossary import Glossary
 from mt.decoding.translation import Translation, in_units, links_between_pieces
 from mt.errors import UserError
 from mt.markup.placing import Linked
@@ -42,7 +43,10 @@ def translate_documents(
 ) -> Document | list[Document]:
     """Returns the translation of each text of a format; see `Translator.translate`."""
     markup.require_format(format)
+    glossary = asked["glossary"]
     for name in (name for name, value in asked.items() if value is not None):
+        if name == "glossary" and not isinstance(glossary, list):
+            continue  # One for all sentences.
         raise UserError(f"{name} is asked of a sentence, and a document has several: leave it out, or leave out format")
     if not translator.field.written:
         raise UserError(f"format={format} is of text, and this model reads {translator.config.dataset.field.name}")
@@ -53,7 +57,7 @@ def translate_documents(
     # Each sentence of a block is translated on its own, and the block has the links of all.
     blocks = [[cut(part.text) for part in parts if isinstance(part, markup.Segment)] for parts in read]
     sentences = [text for of_document in blocks for of_block in of_document for text in of_block]
-    waiting = iter(translator.translate(sentences, search, progress=progress))
+    waiting = iter(translator.translate(sentences, search, glossary=glossary, progress=progress))
     results = []
     for parts, of_document in zip(read, blocks, strict=True):
         translations: list[Translation] = []
@@ -118,19 +122,26 @@ def linked(translation: Translation, source: str) -> Linked:
 
 
 def translate_file(
-    translator: "Translator", path: Path | None, search: SearchConfig, format: str, *, lines_at_once: int | None
+    translator: "Translator",
+    path: Path | None,
+    search: SearchConfig,
+    format: str,
+    glossary: Glossary | list[Glossary] | None = None,
+    *,
+    lines_at_once: int | None,
 ) -> None:
     """Writes the translation of a document to standard output.
 
-    path: None or `-`: standard input. lines_at_once: how many lines are read at once where each is a document of its
-    own; None: all is one. Raises UserError where the text cannot be read, or is not of the format.
+    path: None or `-`: standard input. glossary: of all sentences; a list is refused. lines_at_once: how many lines
+    are read at once where each is a document of its own; None: all is one. Raises UserError where the
+    text cannot be read, or is not of the format.
     """
     lines = input_lines(path)
     if lines_at_once is None:
         document = "".join(f"{line}\n" for line in lines)
-        print(output(translator.translate(document, search, format=format).text), end="", flush=True)
+        print(output(translator.translate(document, search, format=format, glossary=glossary).text), end="", flush=True)
         return
     while chunk := list(islice(lines, lines_at_once)):
-        for translated in translator.translate(chunk, search, format=format):
+        for translated in translator.translate(chunk, search, format=format, glossary=glossary):
             print(output(translated.text))
         sys.stdout.flush()

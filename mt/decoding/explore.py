@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from mt.data.fields import Raw, Row
-from mt.decoding.lexical import LexicalConstraints, spelling_of
+from mt.decoding.lexical import LexicalConstraints, constrained, spelling_of
 from mt.decoding.minimum_bayes_risk import ranking
 from mt.decoding.network import EncodedBatch, refuse_long_rows
 from mt.decoding.record import NOTHING, Replay, runners_up
@@ -62,7 +62,7 @@ def explore(
         return Explored(translator.decode([row], search, texts=[source])[0])
     refuse_long_rows(translator.network, translator.field, [row], [0])
     search = translator.search_for(search)
-    (constraints,) = translator.asked([asked or LexicalConstraints()], [source])
+    (constraints,) = constrained(translator, [asked or LexicalConstraints()], [source])
     if prefix:
         constraints = _with_prefix(constraints, translator, source, prefix)
     tree = None

@@ -4,19 +4,26 @@ import functools
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
 from pydantic import Field
 
 from mt.common.options import Options, parse
-from mt.data.tokenizer import BOS, EOS, PAD, UNK, Tokenizer
+from mt.data.fields import Raw
+from mt.data.glossary import Entry, Glossary
+from mt.data.tokenizer import BOS, EOS, PAD, UNK, Tokenizer, units
 from mt.data.words import letters
 from mt.errors import UserError, shown
 from mt.search.config import SearchConfig, require_steerable
 from mt.search.phrases import Form, Phrases
 from mt.search.spelling import Avoided, Prefix, Spelling
 from mt.search.steering import TokenConstraints
+from mt.search.terms import NO_TERM, SourceTerm, Terms
 from mt.text_io import composed, is_blank
+
+if TYPE_CHECKING:
+    from mt.decoding.translator import Translator
 
 LineForm = Literal["json", "tab"]
 """How a line says what is asked of its translation: as an object of JSON, or by phrases after TAB characters."""
@@ -114,16 +121,29 @@ def refuse_unsteerable(search: SearchConfig, asked: Sequence[TokenConstraints | 
 class ConstraintEncoder:
     """Makes of what is asked of translations what a search takes, for one tokenizer of targets."""
 
-    def __init__(self, tokenizer: Tokenizer) -> None:
+    def __init__(self, tokenizer: Tokenizer, source: Tokenizer | None = None) -> None:
+        """source: the tokenizer of sources; None where they are no texts."""
         self._tokenizer = tokenizer
-        self._spelling = spelling_of(tokenizer)
+        self._source = source
+        self.spelling = spelling_of(tokenizer)
         # Often all lines avoid the same.
         self._avoided: Callable[[tuple[str, ...]], Avoided | None] = functools.lru_cache(256)(self._avoiding)
+        self.source_term: Callable[[Entry], SourceTerm] = functools.cache(self._of_entry)
+        """Returns how a term of a glossary is translated. Raises UserError where the vocabulary cannot write that."""
 
-    def encoded(self, asked: LexicalConstraints, name: str) -> TokenConstraints | None:
-        """Returns what is asked in tokens; None where that is nothing. name: what to call the text. Raises UserError
-        for what is impossible: the vocabulary cannot write it, or it is wanted and forbidden at once."""
-        if not (asked.constraints or asked.avoid or asked.prefix):
+    def encoded(
+        self, asked: LexicalConstraints, name: str, text: str = "", glossary: Glossary | None = None
+    ) -> TokenConstraints | None:
+        """Returns what is asked in tokens; None where that is nothing. name: what to call the text, whose terms of the
+        glossary are asked for, too. Raises UserError for what is impossible: the vocabulary cannot write it, or it is
+        wanted and forbidden at once."""
+        terms = None
+        if glossary is not None:
+            source = self.source_terms(glossary)
+            for part in composed(text).split():
+                source.read(part)
+            terms = source.end()
+        if not (asked.constraints or asked.avoid or asked.prefix or (terms and terms.terms)):
             return None
         avoided = self._avoided(tuple(self._written(phrase, name, "avoid") for phrase in asked.avoid))
         phrases: list[list[Form]] = []
@@ -137,18 +157,42 @@ class ConstraintEncoder:
         prefix = self._prefix(asked.prefix, name) if asked.prefix else None
         if prefix is not None and avoided is not None and not avoided.allows(prefix.tokens):
             raise _at_once(name, asked.prefix)
+        for term in () if terms is None else terms.terms:
+            if avoided is not None and not any(avoided.allows(form.tokens) for form in term.forms):
+                raise _at_once(name, term.written[0])
         return TokenConstraints(
             name,
-            self._spelling,
-            Phrases(phrases, self._spelling.inside) if phrases else None,
+            self.spelling,
+            Phrases(phrases, self.spelling.inside) if phrases else None,
             avoided,
             prefix,
+            terms,
         )
+
+    def source_terms(self, glossary: Glossary) -> "SourceTerms":
+        """Begins to look for terms in a source. Raises UserError where there can be none, or the vocabulary cannot
+        write a translation, whether or not its term is in the source."""
+        if self._source is None:
+            raise UserError(
+                "a glossary is of terms that the attention reads in a text, and this model reads none: leave the "
+                "glossary out"
+            )
+        for entry in glossary.entries:
+            self.source_term(entry)
+        return SourceTerms(glossary, self._source, self)
+
+    def _of_entry(self, entry: Entry) -> SourceTerm:
+        """Returns how a term of a glossary is translated."""
+        forms = [form for target in entry.targets for form in self._forms(target, entry.name)]
+        capitalised = self._tokenizer.encode([target[:1].upper() + target[1:] for target in entry.targets])
+        first = [Form(tuple(ids[:-1])) for ids in capitalised if UNK not in ids] or [forms[0]]
+        written = [self._tokenizer.decode(self._ids(target, entry.name)) for target in entry.targets]
+        return SourceTerm(tuple(forms), tuple(first), tuple(written))
 
     def _avoiding(self, phrases: tuple[str, ...]) -> Avoided | None:
         """Returns the phrases that the vocabulary can write at all."""
         possible = [self._tokenizer.decode(ids) for ids in self._tokenizer.encode(phrases) if UNK not in ids]
-        return Avoided(possible, self._spelling) if possible else None
+        return Avoided(possible, self.spelling) if possible else None
 
     def _written(self, phrase: str, name: str, key: str) -> str:
         if is_blank(phrase):
@@ -159,8 +203,8 @@ class ConstraintEncoder:
         """Returns the tokens of a phrase where it begins a word, and where it follows what is no letter."""
         first, *others = self._ids(self._written(phrase, name, "constraints"), name)
         forms = [Form((first, *others))]
-        surface = self._spelling.surfaces[first]
-        bare = self._spelling.exactly(surface.lstrip())[:1]
+        surface = self.spelling.surfaces[first]
+        bare = self.spelling.exactly(surface.lstrip())[:1]
         if surface.startswith(" ") and (bare or surface == " "):
             forms.append(Form((*bare, *others), bare=True))
         return forms
@@ -182,7 +226,7 @@ class ConstraintEncoder:
         *words, last = composed(text).split(" ")
         blank = " " if tokenizer.of_words or tokenizer.marks_beginnings else ""
         if not last or text[-1].isspace():
-            return Prefix(self._ids(composed(text), name), blank if last else "", self._spelling)
+            return Prefix(self._ids(composed(text), name), blank if last else "", self.spelling)
         ids = self._ids(" ".join(words), name)
         ids_of_last = tokenizer.encode_word(last)
         rest = blank + (last if UNK in ids_of_last else tokenizer.decode(ids_of_last))
@@ -191,9 +235,73 @@ class ConstraintEncoder:
             if len(rest) <= _OPEN or UNK in ids_of_last:
                 break
             ids.append(token)
-            rest = rest[len(self._spelling.surfaces[token]) :]
-        prefix = Prefix(ids, rest, self._spelling)
-        return prefix if prefix.possible else Prefix(self._ids(composed(text), name), "", self._spelling)
+            rest = rest[len(self.spelling.surfaces[token]) :]
+        prefix = Prefix(ids, rest, self.spelling)
+        return prefix if prefix.possible else Prefix(self._ids(composed(text), name), "", self.spelling)
+
+
+def constrained(
+    translator: "Translator",
+    lexical: Sequence[LexicalConstraints] | None,
+    texts: Sequence[Raw],
+    name: str = "text",
+    first_number: int = 1,
+    glossaries: Sequence[Glossary | None] | None = None,
+) -> list[TokenConstraints | None]:
+    """Returns what is asked of the translations of texts as a search takes it. lexical, glossaries: None: nothing.
+    name, first_number: what to call the texts, and the number of the first. Raises UserError for what is impossible,
+    whatever the search."""
+    columns = (lexical or [LexicalConstraints()] * len(texts), texts, glossaries or [None] * len(texts))
+    asked = []
+    for number, (one, text, glossary) in enumerate(zip(*columns, strict=True), start=first_number):
+        encoder = translator.constraint_encoder
+        # Where unknown words of a source have ids, the tokens are those of each source.
+        if translator.numbers_words:
+            sides = translator.tokenizers_of(text)
+            encoder = ConstraintEncoder(sides.target, sides.source)
+        asked.append(encoder.encoded(one, f"{name} {number}", str(text), glossary))
+    return asked
+
+
+class SourceTerms:
+    """Finds the terms of a glossary in a source, part by part of what stands between blanks."""
+
+    def __init__(self, glossary: Glossary, source: Tokenizer, target: ConstraintEncoder) -> None:
+        self.found = Terms(target.spelling)
+        self._glossary = glossary
+        self._source = source
+        self._target = target
+        self._words: list[str] = []
+        self._words_of_tokens: list[int] = []
+        self._certain = 0
+        """The first word of which it is not certain whether it is part of a term."""
+
+    def read(self, part: str) -> None:
+        """Reads what stands between two blanks."""
+        count = len(self._words)
+        self._words += units(part, "word")
+        self._words_of_tokens += [count + (word or 0) for word in self._source.unit_ids(part, "word")[:-1]]
+        self._find(complete=False)
+
+    def end(self) -> Terms:
+        """Ends the source, and returns its terms."""
+        self._words_of_tokens.append(len(self._words))
+        self._find(complete=True)
+        return self.found
+
+    def _find(self, *, complete: bool) -> None:
+        terms, self._certain = self._glossary.terms(self._words, self._certain, complete=complete)
+        first = len(self.found.certain)
+        certain = [word for word in self._words_of_tokens[first:] if complete or word < self._certain]
+        owners = {
+            word: number
+            for number, term in enumerate(terms, start=len(self.found.terms))
+            for word in range(term.begin, term.end)
+        }
+        self.found.terms += [self._target.source_term(term.entry) for term in terms]
+        numbers = np.array([owners.get(word, NO_TERM) for word in certain], np.int64)
+        self.found.owners = np.concatenate((self.found.owners, numbers))
+        self.found.certain += [len(self._words_of_tokens)] * len(certain)
 
 
 def _at_once(name: str, phrase: str) -> UserError:

@@ -9,7 +9,8 @@ from typing import TextIO
 
 from mt.common.backdrop import PlotFormat
 from mt.common.terminal import output
-from mt.decoding.lexical import LineForm, parse_line
+from mt.data.glossary import Glossary, glossaries_of
+from mt.decoding.lexical import LineForm, constrained, parse_line
 from mt.decoding.translation import Translation, in_words
 from mt.decoding.translator import Translator
 from mt.decoding.unknown_words import UnknownWords
@@ -124,6 +125,7 @@ def translate_lines(
     lines_at_once: int,
     numbered: bool = False,
     form: LineForm | None = None,
+    glossary: Glossary | Sequence[Glossary] | None = None,
 ) -> None:
     """Writes the translations of each line of a text to standard output, in order, and to standard error how many
     hypotheses were cut, and how many unknown words were replaced.
@@ -131,19 +133,17 @@ def translate_lines(
     path: a file or pipe, or a single source that is a file, as a sound; None or `-`: standard input. files: what else
     is written. unknown_words: replaces those of translations. numbered: whether translations are written as
     `index ||| text ||| score`, where index counts lines from 0. form: how lines say what is asked of their
-    translations; None: they are texts. Raises UserError where the text cannot be read, a line
-    is too long, or something cannot be written.
+    translations; None: they are texts. glossary: terms of all lines, or a glossary for each. Raises UserError where
+    the text cannot be read, a line is too long, or something cannot be written.
     """
     lines = input_lines(path)
     if path and path.suffix.lower() in translator.field.endings:
         lines = iter([str(path)])
     # Lines are written chunk by chunk: a reader has the first ones while later ones are decoded.
-    count = 0
-    cut = 0
-    replaced = 0
+    count = cut = replaced = 0
     with files.opened(path):
         while chunk := list(islice(lines, lines_at_once)):
-            chunk, asked = _read(translator, chunk, form, f"{path or STANDARD_INPUT}, line", count + 1)
+            chunk, asked = _read(translator, chunk, form, glossary, f"{path or STANDARD_INPUT}, line", count + 1)
             translations = translator.decode(translator.encoded(chunk), search, texts=chunk, asked=asked)
             if unknown_words is not None:
                 pairs = zip(translations, chunk, strict=True)
@@ -152,8 +152,8 @@ def translate_lines(
                 ]
             for index, of_line in enumerate(translations, start=count):
                 for translation in of_line:
-                    text = translation.text
-                    print(output(f"{index} ||| {text} ||| {translation.score:.4f}" if numbered else text))
+                    numbers = f"{index} ||| {translation.text} ||| {translation.score:.4f}"
+                    print(output(numbers if numbered else translation.text))
             sys.stdout.flush()
             files.write(translator, chunk, translations, count)
             count += len(chunk)
@@ -167,15 +167,27 @@ def translate_lines(
 
 
 def _read(
-    translator: Translator, lines: list[str], form: LineForm | None, name: str, first_number: int
+    translator: Translator,
+    lines: list[str],
+    form: LineForm | None,
+    glossary: Glossary | Sequence[Glossary] | None,
+    name: str,
+    first_number: int,
 ) -> tuple[list[str], list[TokenConstraints | None] | None]:
     """Returns the texts of lines, and what is asked of their translations. name, first_number: see
     `Translator.refuse_long`. Raises UserError where a line is of another form, or asks for what is impossible."""
-    asked = None
+    lexical = None
     texts = lines
     if form is not None:
         parsed = [parse_line(line, form, f"{name} {number}") for number, line in enumerate(lines, first_number)]
         texts = [text for text, _ in parsed]
-        asked = translator.asked([one for _, one in parsed], texts, name, first_number)
+        lexical = [one for _, one in parsed]
+    glossaries = None
+    if glossary is not None:
+        of_lines = glossary if isinstance(glossary, Glossary) else glossary[first_number - 1 :][: len(texts)]
+        glossaries = glossaries_of(of_lines, len(texts))
+    asked = None
+    if lexical is not None or glossaries is not None:
+        asked = constrained(translator, lexical, texts, name, first_number, glossaries=glossaries)
     translator.refuse_long(texts, name, first_number)
     return texts, asked

@@ -5,24 +5,17 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, get_args, overload
 
 from mt.data.fields import Raw, ReadSource, Row, as_list, build_field, require_texts
+from mt.data.glossary import glossaries_of
 from mt.data.links import Symmetrisation
 from mt.data.split import NumberedPairs, Split
 from mt.data.tokenizer import LinkUnit, Tokenizer, Tokenizers, Unit
-from mt.decoding.lexical import ConstraintEncoder, LexicalConstraints, of_texts, refuse_unsteerable
+from mt.decoding.lexical import ConstraintEncoder, constrained, of_texts, refuse_unsteerable
 from mt.decoding.minimum_bayes_risk import ranking
 from mt.decoding.network import Network, decode_rows, refuse_long_rows, refuse_long_texts
 from mt.decoding.translation import Extraction, Translation, decoded, delays_of
 from mt.errors import UserError, invalid_choice
-from mt.search.config import (
-    SearchConfig,
-    is_online,
-    n_best_search,
-    online_search,
-    require_search,
-    with_default_limits,
-)
+from mt.search.config import SearchConfig, is_online, n_best_search, online_search, require_search, with_default_limits
 from mt.search.hypothesis import EMPTY, Hypothesis
-from mt.search.options import MAX_BEAM_SIZE
 from mt.search.steering import TokenConstraints
 
 if TYPE_CHECKING:
@@ -72,6 +65,7 @@ class Translator:
         constraints: Sequence[Any] | None = None,
         avoid: Sequence[str] | None = None,
         prefix: str | None = None,
+        glossary: Any = None,
     ) -> Translation: ...
 
     @overload
@@ -83,17 +77,30 @@ class Translator:
         constraints: Sequence[Sequence[Any] | None] | None = None,
         avoid: Sequence[Sequence[str] | None] | None = None,
         prefix: Sequence[str | None] | None = None,
+        glossary: Any = None,
         progress: bool = False,
     ) -> list[Translation]: ...
 
     @overload
     def translate(  # type: ignore[overload-overlap]
-        self, texts: str, search: SearchConfig | None = None, *, format: str, progress: bool = False
+        self,
+        texts: str,
+        search: SearchConfig | None = None,
+        *,
+        glossary: Any = None,
+        format: str,
+        progress: bool = False,
     ) -> "Document": ...
 
     @overload
     def translate(
-        self, texts: Iterable[str], search: SearchConfig | None = None, *, format: str, progress: bool = False
+        self,
+        texts: Iterable[str],
+        search: SearchConfig | None = None,
+        *,
+        glossary: Any = None,
+        format: str,
+        progress: bool = False,
     ) -> "list[Document]": ...
 
     def translate(
@@ -104,6 +111,7 @@ class Translator:
         constraints: Sequence[Any] | None = None,
         avoid: Sequence[Any] | None = None,
         prefix: str | Sequence[str | None] | None = None,
+        glossary: Any = None,
         format: str | None = None,
         progress: bool = False,
     ) -> "Translation | list[Translation] | Document | list[Document]":
@@ -113,11 +121,12 @@ class Translator:
         search: how to decode; by default as the run was configured. constraints: phrases that must appear, each a str
             or {"any_of": [...]} of several forms, which need a beam. avoid: phrases that must not. prefix: how the
             translation begins. Of several texts each is a list with an entry for each text, or None; see
-            `LexicalConstraints`. format: html, markdown, xliff or text, in which texts are documents; see `Document`.
+            `LexicalConstraints`. glossary: a file, or a mapping of terms to targets, or one for each text; see
+            `mt.data.glossary`. format: html, markdown, xliff or text, in which texts are documents; see `Document`.
             Raises UserError for what is no text (None, bytes, half of a character), for a text that is too long, for a
             file that cannot be read, and for what is asked and impossible.
         """
-        asked: Any = {"constraints": constraints, "avoid": avoid, "prefix": prefix}
+        asked: Any = {"constraints": constraints, "avoid": avoid, "prefix": prefix, "glossary": glossary}
         if format is not None:
             from mt.decoding.documents import translate_documents  # Not above: most texts have no tags.
 
@@ -137,6 +146,7 @@ class Translator:
         constraints: Sequence[Any] | None = None,
         avoid: Sequence[str] | None = None,
         prefix: str | None = None,
+        glossary: Any = None,
     ) -> list[Translation]: ...
 
     @overload
@@ -149,6 +159,7 @@ class Translator:
         constraints: Sequence[Sequence[Any] | None] | None = None,
         avoid: Sequence[Sequence[str] | None] | None = None,
         prefix: Sequence[str | None] | None = None,
+        glossary: Any = None,
         progress: bool = False,
     ) -> list[list[Translation]]: ...
 
@@ -161,6 +172,7 @@ class Translator:
         constraints: Sequence[Any] | None = None,
         avoid: Sequence[Any] | None = None,
         prefix: str | Sequence[str | None] | None = None,
+        glossary: Any = None,
         progress: bool = False,
     ) -> list[Translation] | list[list[Translation]]:
         """Returns of each text the `n` best translations, best first; fewer where the search finds no more. The rest as
@@ -179,31 +191,18 @@ class Translator:
         search = self.config.search if search is None else search
         require_search(search)
         if n is not None:
-            if not isinstance(n, int) or not 1 <= n <= MAX_BEAM_SIZE:
-                raise UserError(f"n={n} translations of a text are not possible: ask for 1 to {MAX_BEAM_SIZE}")
             search = n_best_search(search, n)
         names = [f"text {number}" for number in range(1, len(sources) + 1)]
         lexical = of_texts(names, {"constraints": constraints, "avoid": avoid, "prefix": prefix}, alone=alone)
-        rows = self.encoded(sources)
-        asked = None if lexical is None else self.asked(lexical, sources)
-        translations = self.decode(rows, search, texts=sources, asked=asked, progress=progress)
+        glossaries = None if glossary is None else glossaries_of(glossary, len(sources), alone=alone)
+        asked = constrained(self, lexical, sources, glossaries=glossaries) if lexical or glossaries else None
+        translations = self.decode(self.encoded(sources), search, texts=sources, asked=asked, progress=progress)
         return translations[0] if alone else translations
 
-    def asked(
-        self, lexical: Sequence[LexicalConstraints], texts: Sequence[Raw], name: str = "text", first_number: int = 1
-    ) -> list[TokenConstraints | None]:
-        """Returns what is asked of the translations of texts as a search takes it. name, first_number: see
-        `refuse_long`. Raises UserError for what is impossible, whatever the search."""
-        asked: list[TokenConstraints | None] = []
-        for number, (one, text) in enumerate(zip(lexical, texts, strict=True), start=first_number):
-            # Where unknown words of a source have ids, the tokens are those of each source.
-            encoder = ConstraintEncoder(self.tokenizers_of(text).target) if self.numbers_words else self._constraints
-            asked.append(encoder.encoded(one, f"{name} {number}"))
-        return asked
-
     @cached_property
-    def _constraints(self) -> ConstraintEncoder:
-        return ConstraintEncoder(self.tokenizers.target)
+    def constraint_encoder(self) -> ConstraintEncoder:
+        """Makes tokens of what is asked of translations."""
+        return ConstraintEncoder(self.tokenizers.target, self.tokenizers.source if self.field.written else None)
 
     def decode(
         self,
@@ -218,8 +217,8 @@ class Translator:
         EOS; a blank text is EOS alone.
 
         texts: what the rows were made of, for the words of links; by default what ids decode to, where a run of unknown
-        characters is a word of its own. asked: of each translation; see `asked`. Raises UserError where the search is
-        not for that.
+        characters is a word of its own. asked: of each translation; see `constrained`. Raises UserError where
+        the search is not for that.
         """
         # Blank sources have empty translations; the rest is decoded in batches.
         results = [[Translation("", 0.0, (), (), EMPTY)] for _ in sources]
@@ -319,7 +318,7 @@ class Translator:
         if unit not in (None, *get_args(Unit)):
             raise UserError(invalid_choice("unit", str(unit), get_args(Unit)))
         lexical = of_texts(["the stream"], {"constraints": constraints, "avoid": avoid, "prefix": prefix}, alone=True)
-        tokens = None if lexical is None else self._constraints.encoded(lexical[0], "the stream")
+        tokens = None if lexical is None else self.constraint_encoder.encoded(lexical[0], "the stream")
         return open_session(self.model, self.tokenizers, search, unit or self.unit, self.field, tokens)
 
     def search_for(self, search: SearchConfig | None) -> SearchConfig:

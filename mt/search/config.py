@@ -15,7 +15,7 @@ from mt.search.beam import search
 from mt.search.coverage import Coverage
 from mt.search.hypothesis import Hypothesis
 from mt.search.online import OnlineConfig, WaitKConfig, online, wait_k
-from mt.search.options import BeamConfig, GreedyConfig
+from mt.search.options import MAX_BEAM_SIZE, BeamConfig, GreedyConfig
 from mt.search.phrases import repeats
 from mt.search.sampling import SampleConfig, draw_samples
 from mt.search.steering import Steering, TokenConstraints
@@ -77,8 +77,8 @@ def decode(
     """
     steering = None
     if any(asked):
-        steering = Steering(asked, [config.longest(length) for length in source_lengths])
-    hypotheses = _searched(config, stepper, source_lengths, read_for, positions, sources, steering, observer)
+        steering = Steering(asked, [config.longest(length) for length in source_lengths], whole=not is_online(config))
+    hypotheses = _searched(config, stepper, source_lengths, read_for, positions, sources, asked, steering, observer)
     for one, found in zip(asked, hypotheses, strict=False):
         if one is not None and not found:
             raise UserError(
@@ -95,6 +95,7 @@ def _searched(
     read_for: np.ndarray | None,
     positions: Sequence[int] | None,
     sources: Sequence[np.ndarray],
+    asked: Sequence[TokenConstraints | None],
     steering: Steering | None,
     observer: Observer | None,
 ) -> Sequence[Sequence[Hypothesis]]:
@@ -123,12 +124,29 @@ def _searched(
     if isinstance(config, WaitKConfig):
         hypotheses = wait_k(stepper, config.k, **options)
     else:
-        hypotheses = online(stepper, **options, read_for=read_for)
+        hypotheses = online(stepper, **options, read_for=_certain(read_for, asked))
     return [[hypothesis] for hypothesis in hypotheses]
+
+
+def _certain(read_for: np.ndarray | None, asked: Sequence[TokenConstraints | None]) -> np.ndarray | None:
+    """Returns how many source tokens must have come before a stop at each position, also until it is certain to what
+    term it belongs; see `online`."""
+    if read_for is not None and any(asked):
+        read_for = read_for.copy()
+        for row, one in enumerate(asked):
+            if one is not None and one.terms is not None:
+                certain = one.terms.certain
+                read_for[row, : len(certain)] = np.maximum(read_for[row, : len(certain)], certain)
+    return read_for
 
 
 def require_steerable(config: SearchConfig, asked: TokenConstraints) -> None:
     """Raises UserError where a search cannot do what is asked of a sentence."""
+    if asked.terms is not None and isinstance(config, SampleConfig | WaitKConfig):
+        raise UserError(
+            f"{asked.name} has terms, which are written where the attention reads them, and search={config.name} "
+            "writes otherwise: choose search=greedy, beam or online, or leave the glossary out"
+        )
     if asked.phrases is None:
         return
     if not isinstance(config, BeamConfig):
@@ -170,7 +188,9 @@ def revised_search(config: SearchConfig, changes: Mapping[str, Any]) -> SearchCo
 
 def n_best_search(config: SearchConfig, n: int) -> SearchConfig:
     """Returns a search that reports `n` hypotheses of each source: of samples at least so many are drawn; any other
-    search becomes that of a beam, at least so wide."""
+    search becomes that of a beam, at least so wide. Raises UserError where `n` is not possible."""
+    if not isinstance(n, int) or not 1 <= n <= MAX_BEAM_SIZE:
+        raise UserError(f"n={n} translations of a text are not possible: ask for 1 to {MAX_BEAM_SIZE}")
     if isinstance(config, SampleConfig):
         return revised_search(config, {"samples": max(n, config.samples), "n_best": n})
     beam_size = max(n, getattr(config, "beam_size", BeamConfig().beam_size))

@@ -21,7 +21,7 @@ class Spelling:
             letters: the characters that form words with those beside them.
         """
         self.surfaces = surfaces
-        self._letters = letters
+        self.letters = letters
         self.inside = np.array([surface[-1:] in letters for surface in surfaces])
         """[V] bool: whether a letter that follows a token would go on with its word."""
         self.continues = np.array([surface[:1] in letters for surface in surfaces])
@@ -33,7 +33,7 @@ class Spelling:
     def whole(self, text: str, begin: int, end: int) -> bool:
         """Returns whether what stands at these places of a text is no part of longer words."""
         return not any(
-            0 < place < len(text) and text[place - 1] in self._letters and text[place] in self._letters
+            0 < place < len(text) and text[place - 1] in self.letters and text[place] in self.letters
             for place in (begin, end)
         )
 

@@ -17,6 +17,7 @@ from mt.search.constraints import Forbidden, Wanted
 from mt.search.phrases import Phrases, PhraseStates, PhraseTable
 from mt.search.spelling import Avoided, Prefix, Spelling
 from mt.search.stepper import Step
+from mt.search.terms import Terms, TermStates
 from mt.step import EOS
 
 
@@ -30,23 +31,29 @@ class TokenConstraints(NamedTuple):
     phrases: Phrases | None = None
     avoided: Avoided | None = None
     prefix: Prefix | None = None
+    terms: Terms | None = None
 
     @property
     def fewest(self) -> int:
         """A number of tokens that it needs."""
+        terms = [] if self.terms is None else self.terms.terms
+        of_terms = max((min(len(form.tokens) for form in term.forms) for term in terms), default=0)
         phrases = 0 if self.phrases is None else max(self.phrases.least)
-        return max(phrases, 0 if self.prefix is None else self.prefix.fewest)
+        return max(phrases, of_terms, 0 if self.prefix is None else self.prefix.fewest)
 
 
 class Steering:
     """How far the hypotheses of a batch have come with what is asked of them. A search asks before a step, chooses
     after it, and says which hypotheses go on."""
 
-    def __init__(self, sentences: Sequence[TokenConstraints | None], limits: Sequence[int]) -> None:
+    def __init__(
+        self, sentences: Sequence[TokenConstraints | None], limits: Sequence[int], *, whole: bool = True
+    ) -> None:
         """
         Args:
             sentences: of each what is asked; None: nothing.
             limits: of each the most tokens of a hypothesis.
+            whole: whether sources are read to their ends before anything is written.
 
         Raises UserError where more is asked than has room.
         """
@@ -74,6 +81,9 @@ class Steering:
             phrases = [none if one is None or one.phrases is None else one.phrases for one in sentences]
             self._table = PhraseTable(phrases, inside, spellings[0].continues)
             self._phrases = self._table.begin()
+        self._terms: TermStates | None = None
+        if any(one is not None and one.terms is not None for one in sentences):
+            self._terms = TermStates([None if one is None else one.terms for one in sentences], whole=whole)
         self._wanted: Wanted | None = None
         self._forced: list[tuple[int, int, int]] = []
         """The hypotheses that are in their prefix, and where what may follow begins and ends in what is wanted."""
@@ -85,6 +95,8 @@ class Steering:
             that does not go on with a prefix is forbidden.
         """
         avoided = [self._avoided(row, whole=alone) for row in range(len(self._sentences))]
+        if self._terms is not None:
+            avoided = [np.union1d(tokens, self._terms.closed(row)) for row, tokens in enumerate(avoided)]
         rows = np.arange(len(avoided)).repeat([*map(len, avoided)])
         pairs = np.stack((rows, np.concatenate(avoided)))
         early = np.zeros(len(avoided), bool)
@@ -97,7 +109,9 @@ class Steering:
         if early.any() or pairs.size:
             forbidden = Forbidden(pairs[0], pairs[1], early)
         self._wanted = self._asked_for(avoided, forbidden)
-        return forbidden, self._wanted
+        if self._terms is None:
+            return forbidden, self._wanted
+        return forbidden, joined(self._wanted, self._terms.wanted(forbidden))
 
     def _avoided(self, row: int, *, whole: bool) -> np.ndarray:
         """Returns the tokens with which a hypothesis would hold an avoided phrase; whole: or leave its prefix."""
@@ -145,7 +159,11 @@ class Steering:
 
     def choices(self, step: Step) -> tuple[Step, np.ndarray | None]:
         """Returns a step with what was asked for in place of what it answered, or in columns beside that; and of each
-        of these next tokens how many its hypothesis lacks then, [N, K] int64; None where no sentence has phrases."""
+        of these next tokens how many its hypothesis lacks then, [N, K] int64; None where nothing must appear."""
+        of_terms = None
+        if self._terms is not None and step.wanted is not None:
+            begin = 0 if self._wanted is None else len(self._wanted.rows)
+            step, of_terms = self._terms.choices(step._replace(wanted=step.wanted[:begin]), step.wanted[begin:])
         log_probs = step.log_probs.copy()
         tokens = step.tokens.copy()
         for row, begin, end in self._forced:
@@ -155,7 +173,7 @@ class Steering:
                 log_probs[row, : len(best)] = step.wanted[best]
                 tokens[row, : len(best)] = self._wanted.tokens[best]
         if self._table is None:
-            return step._replace(log_probs=log_probs, tokens=tokens), None
+            return step._replace(log_probs=log_probs, tokens=tokens), of_terms
         log_probs, tokens = self._with_phrases(log_probs, tokens, step.wanted)
         columns = tokens.shape[1]
         rows = np.arange(len(tokens)).repeat(columns)
@@ -165,6 +183,8 @@ class Steering:
         fewest = self._table.fewest(states, sentences).reshape(tokens.shape)
         left = self._limits[self._sentences, None] - self._length - 1
         log_probs[fewest > np.where(tokens == EOS, 0, left)] = -np.inf
+        if of_terms is not None:
+            lacking += np.pad(of_terms, ((0, 0), (0, columns - of_terms.shape[1])), mode="edge")
         return step._replace(log_probs=log_probs, tokens=tokens), lacking
 
     def _with_phrases(
@@ -189,6 +209,8 @@ class Steering:
     def follow(self, parents: list[int], tokens: list[int]) -> None:
         """Goes on with hypotheses that continue those of `parents` by tokens."""
         self._length += 1
+        if self._terms is not None:
+            self._terms.follow(parents, tokens)
         sentences = self._sentences[parents]
         if self._table is not None:
             states = self._phrases.rows(np.array(parents, np.int64))
@@ -208,6 +230,13 @@ class Steering:
         self._sentences = sentences
         self._prefixes = prefixes
         self._ends = ends
+
+
+def joined(one: Wanted | None, other: Wanted) -> Wanted | None:
+    """Returns what both want, None where that is nothing."""
+    parts = [other] if one is None else [one, other]
+    rows, tokens = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    return Wanted(rows, tokens) if len(rows) else None
 
 
 def shared(scores: np.ndarray, lacking: np.ndarray) -> np.ndarray:

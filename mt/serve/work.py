@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from mt.data.fields import Raw
 from mt.decoding.explore import Explored, explore
-from mt.decoding.lexical import LexicalConstraints
+from mt.decoding.lexical import LexicalConstraints, constrained
 from mt.decoding.record import NOTHING, record, runners_up
 from mt.decoding.translation import Translation
 from mt.decoding.translator import Translator
@@ -62,7 +62,7 @@ class Recording:
     def _translated(self, items: Sequence[tuple[Raw, Wish]]) -> list[dict[str, Any]]:
         sources = [source for source, _ in items]
         rows = self.translator.encoded(sources)
-        asked = self.translator.asked([body.asked for _, body in items], sources)
+        asked = constrained(self.translator, [body.asked for _, body in items], sources)
         translations = self.translator.decode(rows, self.search, texts=sources, asked=asked if any(asked) else None)
         replays = [NOTHING for _ in sources]
         if self.top:

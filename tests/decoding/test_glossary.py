@@ -1,0 +1,77 @@
+"""Glossaries in translations of trained models: every kind of model and search, and what is refused."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import mt
+from mt.data.words import words
+from mt.decoding.translator import Translator
+from mt.errors import UserError
+from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig, SampleConfig, SearchConfig, WaitKConfig
+
+TEXTS = ["the big cats see two green houses", "two dogs find bridges", "no term", "", "dogs see dogs , and two cats"]
+GLOSSARY = {"cats": ["Hunde", "Brücken"], "dogs": "zwei Brücken", "Two": "drei"}
+
+
+def met(text: str, result: str) -> bool:
+    """Returns whether each term of a text is in its translation, as often."""
+    found, own = words(text), words(result)
+    pairs = [tuple(own[i : i + 2]) for i in range(len(own))]
+    cats = own.count("Hunde") + own.count("Brücken") - pairs.count(("zwei", "Brücken"))
+    return found.count("dogs") <= pairs.count(("zwei", "Brücken")) and found.count("cats") <= cats
+
+
+@pytest.mark.parametrize("search", [GreedyConfig(), BeamConfig(beam_size=4), BeamConfig(beam_size=5, n_best=3)])
+def test_all_terms_are_met_and_what_has_none_stays(translator: Translator, hard: Translator, search: SearchConfig):
+    for one in (translator, hard):
+        result = one.translate(TEXTS, search, glossary=GLOSSARY)
+        assert all(met(text, translation.text) for text, translation in zip(TEXTS, result, strict=True))
+        plain = one.translate(TEXTS, search)
+        assert [each.text for each in result[2:4]] == [each.text for each in plain[2:4]] and result[0] != plain[0]
+        assert one.translate(TEXTS[2:4], search, glossary=GLOSSARY) == one.translate(TEXTS[2:4], search)
+        assert one.translate(TEXTS[0], search, glossary=GLOSSARY).text == result[0].text
+
+
+def test_each_text_may_have_its_own_and_a_file_is_read(translator: Translator, tmp_path: Path):
+    (tmp_path / "terms.tsv").write_text("cats\tHunde|Brücken\ndogs\tzwei Brücken\n", encoding="utf-8")
+    file = translator.translate(TEXTS, glossary=tmp_path / "terms.tsv")
+    own = [GLOSSARY, {"dogs": "zwei Brücken"}, None, None, {"dogs": ["zwei Brücken"], "cats": ["Hunde", "Brücken"]}]
+    assert file == translator.translate(TEXTS, glossary=own)
+    with pytest.raises(UserError, match="a glossary for each of 5 texts is a list with as many entries"):
+        translator.translate(TEXTS, glossary=own[:4])
+
+
+def test_ensembles_int8_and_prefixes(trained: Path):
+    for options in ({"precision": "int8"}, {}):
+        one = mt.load([trained, trained] if not options else trained, device="cpu", **options)
+        assert all(map(met, TEXTS, (each.text for each in one.translate(TEXTS, glossary=GLOSSARY))))
+    result = one.translate(TEXTS[:2], prefix=["drei", None], avoid=[["Hunde"], None], glossary=GLOSSARY)
+    assert result[0].text.startswith("drei") and "Hunde" not in words(result[0].text) and met(TEXTS[0], result[0].text)
+    both = one.translate(TEXTS[0], BeamConfig(beam_size=5), constraints=["drei"], glossary=GLOSSARY)
+    assert "drei" in words(both.text) and met(TEXTS[0], both.text)
+
+
+def test_what_is_impossible_is_refused(translator: Translator, tmp_path: Path):
+    (tmp_path / "terms.tsv").write_text("cats\tHunde\nno\t☃\n", encoding="utf-8")
+    refused: list[tuple[dict[str, Any], SearchConfig | None, str]] = [
+        ({"glossary": tmp_path / "terms.tsv"}, None, f'{tmp_path}/terms.tsv, line 2 asks for "☃", and the vocabulary'),
+        ({"glossary": {"cats": 3}}, None, "glossary is no glossary: write {"),
+        ({"glossary": 3}, None, "glossary is no glossary: write {"),
+        ({"glossary": {"cats": "Hunde"}, "avoid": ["Hunde"]}, None, 'asks for "Hunde" and to avoid it at once'),
+        ({"glossary": GLOSSARY}, SampleConfig(samples=2), "search=sample writes otherwise"),
+        ({"glossary": GLOSSARY}, WaitKConfig(k=2), "search=wait_k writes otherwise"),
+        ({"glossary": {"cats": " ".join(["Hunde"] * 9)}}, GreedyConfig(max_length=5), "and at most 5 are written"),
+    ]
+    for asked, search, sentence in refused:
+        with pytest.raises(UserError, match=re.escape(sentence)):
+            translator.translate(TEXTS[0], search, **asked)
+
+
+def test_the_online_simulation_counts_what_must_have_come_until_a_term_is_certain(hard: Translator):
+    glossary = {"cats": "Hunde", "cats see two green birds": "Brücken"}
+    result = hard.translate(TEXTS[0], OnlineConfig(), glossary=glossary)
+    place = words(result.text).index("Hunde")
+    assert result.delays is not None and result.delays[place] >= 7
