@@ -21,7 +21,7 @@ const svg = (tag, attributes = {}, ...children) => fill(document.createElementNS
 const checkbox = (checked, changed) =>
   html("input", {type: "checkbox", checked: Boolean(checked), onchange: event => changed(event.target.checked ? "1" : "")});
 const button = (text, clicked, attributes = {}) => html("button", {type: "button", onclick: clicked, ...attributes}, text);
-const definitions = pairs => pairs.flatMap(([name, value]) => [html("dt", {}, name), html("dd", {}, `${value}`)]);
+const definitions = pairs => pairs.map(([name, value]) => html("div", {}, html("dt", {}, name), html("dd", {}, `${value}`)));
 const percent = share => share === null || share === undefined ? "?" : share > 0 && share < 0.01 ? "under 1\u00a0%"
   : `${Math.round(100 * share)}\u00a0%`;
 
