@@ -27,7 +27,7 @@ BUDGET = {
     "mt/serve": 1855,
     "mt/training": 3200,
 }
-FILES = 259
+FILES = 260
 
 
 def test_every_folder_keeps_its_budget_of_lines() -> None:

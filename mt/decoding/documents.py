@@ -15,7 +15,7 @@ from mt.data.fields import Raw, as_list, require_texts
 from mt.data.glossary import Glossary
 from mt.decoding.translation import Translation, in_units, links_between_pieces
 from mt.errors import UserError
-from mt.markup.placing import Linked
+from mt.markup.words import Linked
 from mt.search.config import SearchConfig
 from mt.text_io import input_lines
 
@@ -70,8 +70,8 @@ def translate_documents(
     return results[0] if alone else results
 
 
-_END = regex.compile(r"(?:\p{Ll}{2}|\p{Lu}{2}|[\p{N}\W])[.!?…]+[\"'”’»)\]]*\K +(?=[\"'“‘«(\[]*\p{Lu})")
-"""The blank between two sentences: behind two letters of one case, or no letter, and before a capital."""
+_END = regex.compile(r"(?:(?:\p{Ll}{2}|\p{Lu}{2}|[\p{N}\W])\.|[!?…])[.!?…]*[\"'”’»)\]]*\K +(?=[\"'“‘«(\[]*\p{Lu})")
+"""The blank between two sentences: before a capital; a full stop is behind two letters of one case, or no letter."""
 
 
 def cut(text: str) -> list[str]:

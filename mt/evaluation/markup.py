@@ -8,8 +8,8 @@ from mt.data.placeholders import PLACEHOLDER
 from mt.decoding.documents import linked
 from mt.decoding.translator import Translator
 from mt.markup import html
-from mt.markup.placing import Linked
 from mt.markup.segments import Segment
+from mt.markup.words import Linked
 from mt.metrics.base import Score
 
 Places = dict[tuple[str, int, str], int]

@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 from mt.errors import UserError, invalid_choice
 from mt.markup import html, markdown, xliff
-from mt.markup.placing import Escaped, Linked, written
+from mt.markup.placing import Escaped, written
 from mt.markup.segments import Event, Segment, parts
+from mt.markup.words import Linked
 
 
 class Format(NamedTuple):

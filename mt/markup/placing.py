@@ -1,76 +1,28 @@
 """Where tags go in a translation: by the words that its words are linked to.
 
-First the words of both sides and their links; then a range of target words for each tag; then the text with its tags.
+First a range of target words for each tag; then the text with its tags.
 Ranges are nested as the tags of the source are: each is sought within that of the pair around it, and keeps out of its
 neighbours'. Time grows with the length of the sentence and the number of tags, not with their product."""
 
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import accumulate
 from typing import Literal, NamedTuple
 
 from mt.data.placeholders import SYMBOLS
-from mt.data.words import word_spans
 from mt.markup.segments import Segment, Tag
+from mt.markup.words import Linked, Span, Words
 
-Span = tuple[int, int]
 _DEEPEST = 64
 """Pairs deeper than this go around all words of the pair that holds them."""
 _CLOSING = frozenset(".,;:!?)]}»”…、。，！？：；）")
 """Marks that no blank is put before."""
+_FAR = 8.0
+"""How many words a range must have more to be at the other end of a sentence."""
 _NEAR = 6
 """Words on each side of a gap whose links say where it goes."""
-
-
-class Linked(NamedTuple):
-    """A translation with the links of its characters."""
-
-    text: str
-    links: Sequence[Span]
-    """(source character, target character) pairs, of the texts."""
-
-
-@dataclass(frozen=True)
-class Words:
-    """The words of a sentence and of its translation, with what links say."""
-
-    source: Sequence[Span]
-    """Where each begins and ends in the text."""
-    target: Sequence[Span]
-    origins: Sequence[int]
-    """The source word that each target word is linked to most, -1 for none."""
-
-    @classmethod
-    def of(cls, source: str, linked: Linked) -> "Words":
-        """Returns the words of a text and of its translation."""
-        source_words = word_spans(source)
-        target_words = word_spans(linked.text)
-        source_of = _numbers(source_words, len(source))
-        target_of = _numbers(target_words, len(linked.text))
-        counts: dict[int, Counter[int]] = defaultdict(Counter)
-        for i, j in linked.links:
-            if 0 <= i < len(source) and 0 <= j < len(linked.text) and source_of[i] >= 0 <= target_of[j]:
-                counts[target_of[j]][source_of[i]] += 1
-        origins = [counts[j].most_common(1)[0][0] if j in counts else -1 for j in range(len(target_words))]
-        # A symbol is linked to itself, each time it comes.
-        places: dict[str, list[int]] = defaultdict(list)
-        for number, (begin, _) in enumerate(source_words):
-            if source[begin] in SYMBOLS:
-                places[source[begin]].append(number)
-        for number, (begin, _) in enumerate(target_words):
-            if places.get(linked.text[begin]):
-                origins[number] = places[linked.text[begin]].pop(0)
-        return cls(source_words, target_words, origins)
-
-
-def _numbers(words: Sequence[Span], length: int) -> list[int]:
-    """Returns for each character of a text the number of its word, -1 for blanks."""
-    numbers = [-1] * length
-    for number, (begin, end) in enumerate(words):
-        numbers[begin:end] = [number] * (end - begin)
-    return numbers
 
 
 # Ranges of target words.
@@ -141,7 +93,9 @@ class _Placing:
             if self._covered(self.tags[number]) == around and len(pairs) == 1:
                 self.ranges[number] = [(low, high)]
                 continue
-            best = _heaviest(owned[number], runs[number], costs)
+            first, last = self._covered(self.tags[number])
+            expected = (first + last - 2 * around[0]) / max(around[1] - around[0], 1) / 2 * (high - low)
+            best = _heaviest(owned[number], runs[number], costs, expected)
             if best is not None:
                 self.ranges[number] = [self._edged(number, (best[0] + low, best[1] + low), belongs, low)]
                 if self.tags[number].splits and not self.children[number]:
@@ -149,9 +103,13 @@ class _Placing:
         taken = sorted(span for number in pairs for span in self.ranges[number])
         for number in pairs:
             if not self.ranges[number]:
-                # Linked to nothing: where its neighbours leave a place.
-                begin = self._free_gap(number, taken, low, high)
-                end = min(self._gap(self.tags[number].end), high)
+                # Linked to nothing: in proportion, where its neighbours leave a place.
+                first, last = (
+                    low + round((place - around[0]) / max(around[1] - around[0], 1) * (high - low))
+                    for place in self._covered(self.tags[number])
+                )
+                begin = _outside(first, taken)
+                end = min(last, high)
                 nearest = (
                     taken[bisect_left(taken, (begin, begin))][0] if taken and taken[-1] >= (begin, begin) else high
                 )
@@ -194,12 +152,7 @@ class _Placing:
 
     def _free_gap(self, number: int, taken: Sequence[Span], low: int, high: int) -> int:
         """Returns the gap of a tag, from low to high, and not within a neighbour."""
-        gap = min(max(self._gap(self.tags[number].begin), low), high)
-        around = bisect_left(taken, (gap, 0)) - 1
-        if around >= 0 and taken[around][0] < gap < taken[around][1]:
-            begin, end = taken[around]
-            return begin if gap - begin < end - gap else end
-        return gap
+        return _outside(min(max(self._gap(self.tags[number].begin), low), high), taken)
 
     def _gap(self, place: int) -> int:
         """Returns the gap that links of words before and after a character agree on most."""
@@ -226,12 +179,22 @@ class _Placing:
         return best[1]
 
 
-def _heaviest(owned: Sequence[int], runs: Iterable[Span], costs: Sequence[int]) -> Span | None:
-    """Returns the range that has most of the owned words less the words between that belong to nobody.
+def _outside(gap: int, taken: Sequence[Span]) -> int:
+    """Returns the gap, or the nearest one that is not within a range."""
+    around = bisect_left(taken, (gap, 0)) - 1
+    if around >= 0 and taken[around][0] < gap < taken[around][1]:
+        begin, end = taken[around]
+        return begin if gap - begin < end - gap else end
+    return gap
 
-    runs: those of `owned` between which no word of a neighbour stands.
+
+def _heaviest(owned: Sequence[int], runs: Iterable[Span], costs: Sequence[int], expected: float) -> Span | None:
+    """Returns the range that has most of the owned words less the words between that belong to nobody, and is not far
+    from where it is expected, in proportion.
+
+    runs: those of `owned` between which no word of a neighbour stands. expected: the middle of the range.
     """
-    best: tuple[int, Span] | None = None
+    best: tuple[float, Span] | None = None
     for first, last in runs:
         begin = first
         score = 0
@@ -242,8 +205,10 @@ def _heaviest(owned: Sequence[int], runs: Iterable[Span], costs: Sequence[int]) 
                 score = 0
                 between = 0
             score += 1 - between
-            if best is None or score >= best[0]:
-                best = (score, (owned[begin], owned[place] + 1))
+            span = (owned[begin], owned[place] + 1)
+            nearness = score - _FAR * abs(sum(span) / 2 - expected) / len(costs)
+            if best is None or nearness >= best[0]:
+                best = (nearness, span)
     return best and best[1]
 
 

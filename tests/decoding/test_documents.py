@@ -7,7 +7,7 @@ from mt.cli.decode import translate
 from mt.decoding.documents import cut, joined
 from mt.decoding.translator import Translator
 from mt.errors import UserError
-from mt.markup.placing import Linked
+from mt.markup.words import Linked
 
 
 def test_a_document_has_the_translations_of_its_sentences(translator: Translator) -> None:

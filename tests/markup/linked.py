@@ -5,8 +5,8 @@ import re
 from collections.abc import Callable
 
 from mt import markup
-from mt.markup.placing import Linked
 from mt.markup.segments import Segment
+from mt.markup.words import Linked
 
 Translate = Callable[[str], Linked]
 

@@ -11,8 +11,8 @@ from mt import markup
 from mt.data.placeholders import FIRST
 from mt.data.words import word_spans
 from mt.errors import UserError
-from mt.markup.placing import Linked
 from mt.markup.segments import Segment
+from mt.markup.words import Linked
 from tests.markup.linked import Translate, given, identity, reverse, translated
 
 GERMAN = {
