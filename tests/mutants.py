@@ -153,12 +153,17 @@ def main() -> None:
         copy = Path(folder) / "copy"
         subprocess.run(["git", "worktree", "add", "-q", "--detach", str(copy), "HEAD"], cwd=ROOT, check=True)
         try:
-            survivors = [mutant for mutant in drawn if not is_seen(mutant, copy)]
+            seen = [report(mutant, is_seen(mutant, copy)) for mutant in drawn]
         finally:
             subprocess.run(["git", "worktree", "remove", "--force", str(copy)], cwd=ROOT, check=True)
-    for mutant in survivors:
-        print(mutant.shown())
-    print(f"{len(drawn) - len(survivors)} of {len(drawn)} faults are seen")
+    print(f"{sum(seen)} of {len(drawn)} faults are seen")
+
+
+def report(mutant: Mutant, seen: bool) -> bool:
+    """Prints a fault that no test has seen at once, since all of them take long."""
+    if not seen:
+        print(mutant.shown(), flush=True)
+    return seen
 
 
 if __name__ == "__main__":
