@@ -180,7 +180,9 @@ def test_a_prefix_is_forced_and_goes_on_also_inside_a_word(make_toy, tokens, res
 
 
 @pytest.mark.parametrize(
-    "sentence", [asked(prefix=((), " ab")), asked(avoid=["a"], prefix=((), " a")), asked([[[5]]], ["b"])], ids=str
+    "sentence",
+    [asked(prefix=((), " ab")), asked(avoid=["a"], prefix=((), " a")), asked([[[5]]], ["b"])],
+    ids=["no such prefix", "an avoided prefix", "an avoided phrase"],
 )
 def test_what_is_impossible_gives_no_hypothesis(make_toy, sentence):
     toy = make_toy(2, 9, seed=2)
