@@ -7,13 +7,13 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 BUDGET = {
     "mt": 1650,
-    "mt/cli": 2810,
+    "mt/cli": 2850,
     "mt/common": 500,
     "mt/comparison": 1100,
     "mt/config": 450,
     "mt/data": 4280,
-    "mt/decoding": 4180,
-    "mt/evaluation": 1460,
+    "mt/decoding": 4300,
+    "mt/evaluation": 1625,
     "mt/explorer": 80,
     "mt/export": 550,
     "mt/kernels": 2900,
@@ -22,8 +22,8 @@ BUDGET = {
     "mt/models": 4630,
     "mt/onnx": 250,
     "mt/ops": 1110,
-    "mt/plots": 850,
-    "mt/search": 2667,
+    "mt/plots": 875,
+    "mt/search": 2700,
     "mt/serve": 1855,
     "mt/training": 3200,
 }
@@ -36,7 +36,7 @@ def test_every_folder_keeps_its_budget_of_lines() -> None:
         inside = path.relative_to(ROOT)
         lines["/".join(inside.parts[:2]) if len(inside.parts) > 2 else "mt"] += len(path.read_text().splitlines())
     assert {folder: count for folder, count in lines.items() if count > BUDGET[folder]} == {}
-    assert sum(BUDGET.values()) <= 39917
+    assert sum(BUDGET.values()) <= 40300
 
 
 def test_the_house_has_no_more_files_than_chapters() -> None:

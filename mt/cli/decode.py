@@ -75,18 +75,14 @@ def translate(arguments: Sequence[str] | None = None) -> None:
         "--constraints", choices=("json", "tab"), help="lines say what is asked of their translations, in this form"
     )
     parser.add_argument("--glossary", type=Path, metavar="FILE", help="terms, and how they are translated")
-    parser.add_argument(
-        "--buffer-size", type=whole_number(1, 10**9), default=1000, metavar="N", help="lines read at once (1: each)"
-    )
-    parser.add_argument("--format", choices=tuple(FORMATS), help="the text is a document, whose tags are kept")
-    parser.add_argument("--each-line", action="store_true", help="with --format: each line is a document")
+    _add_line_options(parser)
     options = parser.parse_args(arguments)
     _refuse_unfitting(parser, options)
     # What is no folder at the end is the text.
     path = options.run.pop() if len(options.run) > 1 and not options.run[-1].is_dir() else None
     with reported(), in_flags():
         from mt.decoding.documents import translate_file
-        from mt.decoding.lines import LineFiles, translate_lines
+        from mt.decoding.lines import LineFiles, Unsure, translate_lines
 
         # A mistake in it shows before the model is loaded.
         glossary = None if options.glossary is None else read_glossary(options.glossary)
@@ -109,14 +105,31 @@ def translate(arguments: Sequence[str] | None = None) -> None:
             numbered=bool(options.n_best),
             form=options.constraints,
             glossary=glossary,
+            unsure=None if options.min_confidence is None else Unsure(options.min_confidence, options.leave_out),
         )
+
+
+def _add_line_options(parser: Parser) -> None:
+    """Adds how lines are read, and what becomes of their translations."""
+    parser.add_argument(
+        "--buffer-size", type=whole_number(1, 10**9), default=1000, metavar="N", help="lines read at once (1: each)"
+    )
+    help_text = "mark, as [?word], what is less probably right; see docs/confidence.md"
+    parser.add_argument("--min-confidence", type=_share, metavar="P", help=help_text)
+    help_text = "with --min-confidence: leave out a line, as a blank one, where it is less"
+    parser.add_argument("--leave-out", action="store_true", help=help_text)
+    parser.add_argument("--format", choices=tuple(FORMATS), help="the text is a document, whose tags are kept")
+    parser.add_argument("--each-line", action="store_true", help="with --format: each line is a document")
 
 
 def _refuse_unfitting(parser: Parser, options: argparse.Namespace) -> None:
     """Ends the program where options of translate do not go together."""
-    of_lines = ("n_best", "alignments", "plots", "replace_unknown", "unknown_dictionary", "constraints")
+    of_lines = ["n_best", "alignments", "plots", "replace_unknown", "unknown_dictionary", "constraints"]
+    of_lines += ["min_confidence", "leave_out"]
     if options.format and (flags := typed_flags(options, of_lines)):
         parser.error(f"{flags[0]} is about lines without tags: leave it out, or leave out --format")
+    if options.leave_out and options.min_confidence is None:
+        parser.error("--leave-out is about --min-confidence P: add that, or leave it out")
     if options.each_line and not options.format:
         parser.error("--each-line is about --format: add that, or leave it out")
     if (options.plot_format, options.plot_words) != (None, None) and options.plots is None:
@@ -193,6 +206,7 @@ def evaluate(arguments: Sequence[str] | None = None) -> None:
         "--latency-unit", choices=get_args(LatencyUnit), help="of online decoding; else as the run was configured"
     )
     parser.add_argument("--corpora", type=Path, default=Path("outputs/corpora"), help="where prepared corpora are kept")
+    parser.add_argument("--calibrate", action="store_true", help="make the run's table of confidences, of --split dev")
     parser.add_argument("--out", type=Path, metavar="DIR", help="where to write")
     options = parser.parse_args(arguments)
     unit = options.latency_unit
@@ -201,6 +215,7 @@ def evaluate(arguments: Sequence[str] | None = None) -> None:
     repository = repository_of(str(run))
     home = run if repository is None else Path("outputs") / repository
     with reported(), in_flags():
+        _require_calibratable(options, repository)
         from data_prep.prepare import corpus_of_run
         from mt.evaluation.run_evaluation import PlotOptions, RunEvaluation
 
@@ -216,8 +231,27 @@ def evaluate(arguments: Sequence[str] | None = None) -> None:
         split = corpus.split(options.split)
         if not len(split):
             raise UserError(f"{config.dataset.name} has no {options.split} split: choose --split dev")
-        checkpoint = chosen_checkpoint(options)
         unknown = chosen_unknown_words(options, translator)
-        evaluation = RunEvaluation(options.run, checkpoint, options.split, search, options.precision, unit, unknown)
+        of_run = (options.run, chosen_checkpoint(options), options.split, search, options.precision)
+        evaluation = RunEvaluation(*of_run, unit, unknown, options.calibrate)
         plots = PlotOptions(options.plot_words, options.plot_format)
         evaluation.write(translator, split, options.out or home / "evaluations" / evaluation.name(config.search), plots)
+
+
+def _share(text: str) -> float:
+    """Returns the value of --min-confidence."""
+    value = float(text)
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(f"{text} is no share: give a number from 0 to 1")
+    return value
+
+
+def _require_calibratable(options: argparse.Namespace, repository: str | None) -> None:
+    """Raises UserError where --calibrate is asked for of what is no single run in a folder, decoded on dev by torch."""
+    if options.calibrate and (
+        options.split != "dev" or len(options.run) > 1 or repository is not None or options.engine != "torch"
+    ):
+        raise UserError(
+            "--calibrate makes the table of confidences of one run in a folder here, of its dev split: write RUN "
+            "--split dev --calibrate"
+        )

@@ -5,11 +5,12 @@ import sys
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TextIO
+from typing import NamedTuple, TextIO
 
 from mt.common.backdrop import PlotFormat
 from mt.common.terminal import output
 from mt.data.glossary import Glossary, glossaries_of
+from mt.data.words import units
 from mt.decoding.lexical import LineForm, constrained, parse_line
 from mt.decoding.translation import Translation, in_words
 from mt.decoding.translator import Translator
@@ -112,6 +113,29 @@ def _naming(output: str) -> Iterator[None]:
         raise UserError(unwritten(output, error, "give another")) from error
 
 
+# Words that are probably wrong.
+
+
+class Unsure(NamedTuple):
+    """What becomes of translations whose confidence is too low."""
+
+    least: float
+    """Of a word, or of a line that is left out as a whole."""
+    leave_out: bool = False
+
+    def shown(self, translator: Translator, translation: Translation) -> str:
+        """Returns the text with each word below the least as [?word]; or nothing, where all of it is below."""
+        if self.leave_out:
+            return translation.text if translation.confidence >= self.least else ""
+        text = ""
+        rest = translation.text
+        words = units(rest, translator.link_unit)
+        for word, confidence in zip(words, translation.word_confidence, strict=False):
+            before, _, rest = rest.partition(word)
+            text += before + (word if confidence >= self.least else f"[?{word}]")
+        return text + rest
+
+
 # Translation of a text line by line, to standard output.
 
 
@@ -126,6 +150,7 @@ def translate_lines(
     numbered: bool = False,
     form: LineForm | None = None,
     glossary: Glossary | Sequence[Glossary] | None = None,
+    unsure: Unsure | None = None,
 ) -> None:
     """Writes the translations of each line of a text to standard output, in order, and to standard error how many
     hypotheses were cut, and how many unknown words were replaced.
@@ -133,9 +158,9 @@ def translate_lines(
     path: a file or pipe, or a single source that is a file, as a sound; None or `-`: standard input. files: what else
     is written. unknown_words: replaces those of translations. numbered: whether translations are written as
     `index ||| text ||| score`, where index counts lines from 0. form: how lines say what is asked of their
-    translations; None: they are texts. glossary: terms of all lines, or a glossary for each. Raises UserError where
-    the text cannot be read, a line is too long, or something cannot be written.
-    """
+    translations; None: they are texts. glossary: terms of all lines, or a glossary for each. unsure: what becomes of
+    words that are probably wrong. Raises UserError where the text cannot be read, a line is too long, or something
+    cannot be written."""
     lines = input_lines(path)
     if path and path.suffix.lower() in translator.field.endings:
         lines = iter([str(path)])
@@ -152,8 +177,8 @@ def translate_lines(
                 ]
             for index, of_line in enumerate(translations, start=count):
                 for translation in of_line:
-                    numbers = f"{index} ||| {translation.text} ||| {translation.score:.4f}"
-                    print(output(numbers if numbered else translation.text))
+                    text = translation.text if unsure is None else unsure.shown(translator, translation)
+                    print(output(f"{index} ||| {text} ||| {translation.score:.4f}" if numbered else text))
             sys.stdout.flush()
             files.write(translator, chunk, translations, count)
             count += len(chunk)

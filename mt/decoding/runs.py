@@ -7,6 +7,7 @@ from mt.checkpoint import load_model
 from mt.config import Config
 from mt.data.fields import build_field
 from mt.data.tokenizer import Tokenizers
+from mt.decoding.confidence import load_calibration
 from mt.decoding.modes import DecodableModel
 from mt.decoding.torch_network import TorchNetwork
 from mt.decoding.translator import Translator
@@ -71,4 +72,6 @@ def load_runs(runs: Sequence[Path], checkpoint: str, device: str, precision: Pre
             "give runs with the same decoder.copy"
         )
     model: Seq2Seq | Ensemble = models[0] if len(runs) == 1 else Ensemble(models)
-    return torch_translator(model.to(choose(device)).eval(), tokenizers, config, precision=precision)
+    translator = torch_translator(model.to(choose(device)).eval(), tokenizers, config, precision=precision)
+    translator.calibration = load_calibration(runs[0]) if len(runs) == 1 else None
+    return translator

@@ -14,6 +14,7 @@ import numpy as np
 
 from mt.common.backdrop import Backdrop, Sound
 from mt.common.input_files import require_regular
+from mt.decoding.confidence import Calibration, word_features
 from mt.errors import UserError, unwritten
 from mt.metrics.alignment import Link, positions_of_words, project, weights_between_words
 from mt.search.hypothesis import Hypothesis, Windows, same_values
@@ -91,6 +92,10 @@ class Translation:
     """For unknown target tokens what was written in their place, with the blanks around it."""
     replaced_unknown: int = 0
     """How many of its unknown words were replaced; see `mt.decoding.unknown_words`."""
+    log_probs: tuple[float, ...] = ()
+    """[T]: of the target tokens; empty where they are not known, as in streams."""
+    calibration: Calibration | None = None
+    """What turns probabilities and attention into confidences; None: the run has none."""
     extract: Extraction = "argmax"
     """How links are made of the weights; see `links_between_pieces`."""
     shift: int = 0
@@ -140,6 +145,18 @@ class Translation:
             for unit in self.further_units.get(step, ())
         }
         return project(links, self.source_units, self.target_units) | further
+
+    @cached_property
+    def word_confidence(self) -> list[float]:
+        """How probable it is that each target word is right: of a calibrated run the share of right words among such
+        ones of the dev split, else the model's probability of the word. Raises UserError for words of a stream."""
+        features = word_features(self)
+        return np.exp(features[:, 0]).tolist() if self.calibration is None else self.calibration.confidences(features)
+
+    @property
+    def confidence(self) -> float:
+        """The mean of `word_confidence`: the share of words that are probably right; 1 of an empty text."""
+        return float(np.mean(self.word_confidence)) if self.word_confidence else 1.0
 
     def figure(
         self,

@@ -9,6 +9,7 @@ from mt.data.glossary import glossaries_of
 from mt.data.links import Symmetrisation
 from mt.data.split import NumberedPairs, Split
 from mt.data.tokenizer import LinkUnit, Tokenizer, Tokenizers, Unit
+from mt.decoding.confidence import Calibration
 from mt.decoding.lexical import ConstraintEncoder, constrained, of_texts, refuse_unsteerable
 from mt.decoding.minimum_bayes_risk import ranking
 from mt.decoding.network import Network, decode_rows, refuse_long_rows, refuse_long_texts
@@ -43,6 +44,7 @@ class Translator:
         """What the sources are."""
         self.unit: Unit = "char" if all(side.of_characters for side in tokenizers) else "word"
         """What is read and written in a stream: characters where both sides are cut into characters, else words."""
+        self.calibration: Calibration | None = None
         self.link_unit: LinkUnit = self.unit
         """What the links of translations join."""
 
@@ -280,16 +282,12 @@ class Translator:
         symmetrise_with: "Translator | None" = None,
         symmetrise: Symmetrisation = "grow-diag",
     ) -> Translation | list[Translation]:
-        """Returns the attention while the model is given the targets, token by token (forced alignment). The score of
-        each is the log-probability of its target.
+        """Returns the attention while the model is given the targets (forced alignment), and their log-probabilities.
 
         hard: whether the attention chooses one position; by default as the run decodes. extract: see
-        `links_between_pieces`. shift: whether a token's links are of the step that has read it, in place of the one
-        that predicts it; see docs/alignments.md. symmetrise_with: a model of the other direction, whose links and this
-        one's are joined by `symmetrise`; see `mt.metrics.alignment.symmetrised`.
-
-        Raises UserError for a text that is too long, for `hard` where the attention cannot choose, for options that do
-        not fit, and for two models of one direction.
+        `links_between_pieces`. shift: whether links are of the step that has read a token; see docs/alignments.md.
+        symmetrise_with: a model of the other direction, whose links and this one's `symmetrise` joins. Raises UserError
+        for a text that is too long, and for options that do not fit the models.
         """
         from mt.decoding.forced import aligned  # Not above: it needs torch.
 
@@ -374,6 +372,8 @@ class Translator:
             cut=hypothesis.cut,
             backdrop=source.backdrop,
             ids=tuple(hypothesis.tokens),
+            log_probs=hypothesis.log_probs,
+            calibration=self.calibration,
             **delays_of(self, source, hypothesis),
         )
 

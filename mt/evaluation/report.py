@@ -14,6 +14,7 @@ from mt.decoding.modes import reads_hard, require_compatible
 from mt.decoding.translation import Translation
 from mt.decoding.translator import Translator
 from mt.decoding.unknown_words import UnknownWords
+from mt.evaluation.confidence import confidence_results
 from mt.evaluation.drawings import alignment_error, drawings, records
 from mt.evaluation.score import Evaluation, evaluate
 from mt.evaluation.teacher_forcing import teacher_forced_pass
@@ -36,6 +37,8 @@ _UNITS = {
     "peak_memory_mb": "MiB",
     "repeated_trigrams": "% of hypotheses",
     "repeated_trigrams_of_references": "% of references",
+    "confidence_auc": "% of pairs of words",
+    "confidence_error": "% of words",
     "deletions": "% of hypotheses",
     "deletions_of_references": "% of references",
     "prefixes": "% of hypotheses",
@@ -59,16 +62,15 @@ def report(
     plot_words: bool | None = None,
     plot_format: PlotFormat | None = None,
     unknown_words: UnknownWords | None = None,
+    calibrated: Path | None = None,
     progress: bool = False,
 ) -> dict[str, Any]:
     """Decodes and scores a split, and writes `hypotheses/<name>.txt` and `alignments/`; returns the scores, which
     docs/results.md explains. Beside hypotheses lie the digests of the split, and an `instances.log` of online decoding.
 
     name: that of the split. search, unit (of latency), plot_words, plot_format: by default as the run was configured.
-    unknown_words: replaces those of the hypotheses.
-    """
-    model = translator.model
-    require_compatible(search := translator.search_for(search), model)
+    unknown_words: replaces those of the hypotheses. calibrated: the run to calibrate; see `confidence_results`."""
+    require_compatible(search := translator.search_for(search), model := translator.model)
     hard = reads_hard(search, model)
     evaluation = evaluate(translator, split, search, unit=unit, unknown_words=unknown_words, progress=progress)
     forced = teacher_forced_pass(translator, split, hard=hard, wait_k=wait_k_of(search), links=model.uses_source)
@@ -84,7 +86,8 @@ def report(
         **evaluation.counts(),
     }
     decoded = (translator, evaluation.translations, split)
-    results |= {metric: asdict(score) for metric, score in (timing_scores(*decoded) | pointing_score(*decoded)).items()}
+    scores = timing_scores(*decoded) | pointing_score(*decoded)
+    results |= {key: asdict(value) for key, value in scores.items()} | confidence_results(*decoded, folder, calibrated)
     if model.uses_source and any(split.links()):
         results["aer"] = asdict(alignment_error(forced.links, split.links(), linkable=forced.linkable))
     # One process writes texts, alignments and heatmaps.

@@ -53,6 +53,8 @@ class RunEvaluation:
     """The unit of latency; None: as the run was configured."""
     unknown_words: UnknownWords | None = None
     """Replaces those of the hypotheses."""
+    calibrate: bool = False
+    """Whether the confidences of the run are calibrated by this split."""
 
     def write(self, translator: Translator, split: Split, folder: Path, plots: PlotOptions) -> None:
         """Evaluates the split, writes `results.json` and what `report` writes to a folder, and prints the scores.
@@ -120,6 +122,7 @@ class RunEvaluation:
             plot_words=plots.words,
             plot_format=plots.format,
             unknown_words=self.unknown_words,
+            calibrated=self.runs[0] if self.calibrate else None,
             progress=progress,
         )
         return results | self._origins() | ({"precision": self.precision} if self.precision else {})

@@ -6,7 +6,7 @@ from statistics import fmean
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
+from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator, PercentFormatter
 
 from mt.common.palette import colour, marker
 from mt.plots.style import AXIS, INK, LABEL_POINTS, chart, font, name_axes, shortened
@@ -130,4 +130,22 @@ def learning_curves(title: str, curves: Sequence[Mapping[int, float]]) -> Figure
         [line] = axes.plot(updates, [curve[update] for update in updates], linewidth=1.6, markeredgecolor="white")
         line.set_color(colour(number))
         line.set_marker(marker(number))
+    return figure
+
+
+# Wrong words among the surest ones.
+
+
+def risk(curve: Mapping[float, float]) -> Figure:
+    """Draws the share of wrong words (upwards) among the surest ones, over how many of all words these are (to the
+    right)."""
+    figure, [axes] = chart(1)
+    coverage = sorted(curve)
+    [line] = axes.plot(coverage, [curve[share] for share in coverage], linewidth=1.6)
+    line.set_color(colour(0))
+    axes.set_xlim(0, 1)
+    axes.set_ylim(0, None)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(PercentFormatter(1, decimals=0))
+    name_axes(axes, "words, the surest first", "wrong words among them")
     return figure

@@ -115,7 +115,7 @@ def search(
         slots = max([sentence.slots for sentence in searched])
         forbidden = constraints.forbidden(prefix, len(history))
         step, lacking = _step(stepper, opened, slots, forbidden, steering)
-        history.append(opened.tokens, opened.parents, step.attended)
+        history.append(opened.tokens, opened.parents, step.attended, opened.log_probs)
         if observer is not None:
             observer.before(opened.tokens, opened.parents, opened.log_probs, step)
         if coverage is not None and step.attended is not None:

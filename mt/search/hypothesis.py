@@ -7,6 +7,7 @@ search until its hypotheses have ended.
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -111,6 +112,8 @@ class Hypothesis:
     log_prob: float
     score: float
     windows: Windows
+    log_probs: tuple[float, ...] = ()
+    """Of each token, where a search has recorded them."""
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Hypothesis) or vars(self).keys() != vars(other).keys():
@@ -157,6 +160,8 @@ class _Recorded(NamedTuple):
     parents: list[int]
     """[N]: the hypothesis of the step before that each continues."""
     attended: Attended | None
+    log_probs: list[float]
+    """[N]: of each hypothesis before the step."""
 
 
 class History:
@@ -169,14 +174,17 @@ class History:
     def __len__(self) -> int:
         return len(self._steps)
 
-    def append(self, tokens: list[int], parents: list[int], attended: Attended | None) -> None:
-        """Records a step of N hypotheses: their last tokens, which hypotheses of the step before they continue, and
-        where the step attended."""
-        self._steps.append(_Recorded(tokens, parents, attended))
+    def append(
+        self, tokens: list[int], parents: list[int], attended: Attended | None, log_probs: list[float] | None = None
+    ) -> None:
+        """Records a step of N hypotheses: their last tokens, which hypotheses of the step before they continue, where
+        the step attended, and the log-probabilities of the hypotheses before it."""
+        self._steps.append(_Recorded(tokens, parents, attended, log_probs or []))
 
     def backtrack(self, ends: Sequence[End]) -> list[Hypothesis]:
         """Returns the hypotheses that end at `ends`, in that order, and empties the record."""
         paths = [self._path(end) for end in ends]
+        log_probs = [self._log_probs(end, rows) for end, (rows, _) in zip(ends, paths, strict=True)]
         steps: list[list[Attended]] = [[] for _ in ends]
         for number in range(len(self._steps)):
             # Freed as it is read: the weights of a long source are most of what a search keeps.
@@ -187,9 +195,16 @@ class History:
             for i, step in zip(reached, _rows_of(attended, [paths[i][0][number] for i in reached]), strict=True):
                 steps[i].append(step)
         return [
-            Hypothesis(tuple(tokens), end.log_prob, end.score, Windows.joined(of_path))
-            for end, (_, tokens), of_path in zip(ends, paths, steps, strict=True)
+            Hypothesis(tuple(tokens), end.log_prob, end.score, Windows.joined(of_path), of_tokens)
+            for end, (_, tokens), of_path, of_tokens in zip(ends, paths, steps, log_probs, strict=True)
         ]
+
+    def _log_probs(self, end: End, rows: list[int]) -> tuple[float, ...]:
+        """Returns the log-probability of each token: by how much that of its hypothesis has fallen."""
+        if not all(step.log_probs for step in self._steps):
+            return ()
+        sums = [self._steps[number].log_probs[row] for number, row in enumerate(rows)]
+        return tuple(after - before for before, after in pairwise([*sums, end.log_prob]))
 
     def _path(self, end: End) -> tuple[list[int], list[int]]:
         """Returns the row of a hypothesis in each step, and its tokens."""

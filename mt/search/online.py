@@ -41,7 +41,7 @@ class WaitKConfig(SearchOptions):
     """Source tokens read before the first target token; from then on one for each."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class OnlineHypothesis(Hypothesis):
     """A hypothesis with its delays: [T] int64, the source tokens that had been read when each token was written."""
 

@@ -108,7 +108,7 @@ def sample(
         if steering is not None:
             forbidden, _ = steering.before(forbidden, alone=True)
         step = stepper.step(tokens, parents, Draws(numbers, temperature), forbidden)
-        history.append(tokens, parents, step.attended)
+        history.append(tokens, parents, step.attended, [log_probs[i] for i in opened[: len(tokens)]])
         rows = np.arange(len(tokens)).repeat(numbers.shape[1]).tolist()
         drawn = zip(opened, rows, step.tokens.ravel().tolist(), step.log_probs.ravel().tolist(), strict=True)
         tokens = []

@@ -1,0 +1,106 @@
+"""Confidences of words: which words are right, the table that is made of them, and what is said of it."""
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mt import Translator
+from mt.decoding.confidence import FILE, Calibration, load_calibration, word_features
+from mt.errors import UserError
+from mt.evaluation.confidence import area_under_curve, calibrate, calibration_error, right_words, risk_coverage
+from mt.evaluation.likelihood import likelihoods
+from mt.search.config import BeamConfig, GreedyConfig, SampleConfig
+
+TEXTS = ["two cats see houses", "the big dogs find streets", "three green birds leave bridges"]
+
+
+@pytest.mark.parametrize(
+    "search", [GreedyConfig(), BeamConfig(beam_size=3, n_best=2), SampleConfig(samples=2, n_best=2)]
+)
+def test_token_log_probs_are_the_model_s(translator: Translator, search) -> None:
+    """Of each hypothesis, and their sum is the log-probability of the whole."""
+    for source, found in zip(TEXTS, translator.n_best(TEXTS, search=search), strict=True):
+        for one in found:
+            [forced] = likelihoods(translator, [source], [one.text], length_penalty=0)
+            if len(forced.tokens) == len(one.tokens):
+                np.testing.assert_allclose(one.log_probs, forced.token_log_probs, atol=1e-4)
+            assert len(one.log_probs) == len(one.tokens)
+
+
+def test_a_word_has_the_probability_of_its_pieces_and_the_entropy_of_their_attention(translator: Translator) -> None:
+    one = translator.translate(TEXTS[0])
+    units = (0, 0, 2, *(None,) * (len(one.tokens) - 3))
+    features = word_features(replace(one, target_units=units))
+    first, second, third = one.log_probs[:3]
+    np.testing.assert_allclose(features[:, 0], [first + second, first + second, third], atol=1e-12)
+    weights = one.alignment.astype(float)
+    entropies = -(weights * np.log(weights)).sum(1) / np.log(weights.shape[1])
+    np.testing.assert_allclose(features[:, 1], [entropies[:2].mean()] * 2 + [entropies[2]], atol=1e-6)
+    assert one.word_confidence == pytest.approx(np.exp(word_features(one)[:, 0]))
+    assert one.confidence == pytest.approx(np.mean(one.word_confidence))
+    assert translator.translate("").confidence == 1 and translator.translate("").word_confidence == []
+    with pytest.raises(UserError, match="how probable the words of a stream are is not known"):
+        replace(one, log_probs=()).word_confidence  # noqa: B018 - it is computed when it is read
+
+
+def test_right_words(translator: Translator) -> None:
+    one = translator.translate(TEXTS[0])
+    made = replace(one, text="a b c b d")
+    for judged, references, expected in (
+        ("words", ["d b x", "b"], [False, True, False, True, True]),
+        ("edits", ["a b d"], [True, True, False, False, True]),
+        ("edits", ["x", "c b d a"], [False, False, True, True, True]),
+    ):
+        [right] = right_words(translator, [made], [references], judged)
+        assert right.tolist() == expected
+
+
+def test_a_calibration_says_how_many_words_are_right() -> None:
+    """Of words whose chance of being right depends on both features, on words that it was not made of."""
+    draw = np.random.default_rng(1)
+    features = np.stack([-draw.exponential(1, 40_000), draw.random(40_000)], 1)
+    chances = 1 / (1 + np.exp(-(2 + 1.5 * features[:, 0] - 1.0 * features[:, 1])))
+    right = draw.random(40_000) < chances
+    table = calibrate(features[:20_000], right[:20_000], "edits")
+    assert table.weights == pytest.approx((1.5, -1.0, 2.0), abs=0.15)
+    assert len(table.centres) <= 20 and table.words == 20_000
+    confidences = np.array(table.confidences(features[20_000:]))
+    assert np.abs(confidences - chances[20_000:]).mean() < 0.02
+    assert calibration_error(confidences, right[20_000:]) < 0.015
+    assert calibration_error(confidences**3, right[20_000:]) > 0.1
+    assert area_under_curve(confidences, right[20_000:]) == pytest.approx(
+        area_under_curve(chances[20_000:], right[20_000:]), abs=0.005
+    )
+    for same in (np.ones(5, bool), np.zeros(5, bool)):
+        with pytest.raises(
+            UserError, match=r"confidences are calibrated by right and wrong words, and of these 5 words"
+        ):
+            calibrate(features[:5], same, "words")
+    # Words that can be told apart leave the weights finite.
+    apart = calibrate(np.array([[-5.0, 0], [-4, 0], [-1, 0], [0, 0]]), np.array([False, False, True, True]), "words")
+    assert apart.confidences(np.array([[-9.0, 0], [0, 0]])) == [0, 1]
+
+
+def test_area_error_and_risk_by_hand() -> None:
+    confidences = np.array([0.9, 0.8, 0.8, 0.1])
+    right = np.array([True, True, False, False])
+    # Pairs of a right and a wrong word: three are in order, and one is a tie.
+    assert area_under_curve(confidences, right) == pytest.approx(3.5 / 4)
+    # Bins: 0.9 of one right word, 1.6 of one, 0.1 of none.
+    assert calibration_error(confidences, right) == pytest.approx((0.1 + 0.6 + 0.1) / 4)
+    assert risk_coverage(confidences, right) == pytest.approx({0.25: 0, 0.5: 0, 0.75: 1 / 3, 1: 0.5})
+
+
+def test_a_table_is_read_with_its_bounds(run: Path) -> None:
+    good = Calibration(judged="words", words=3, weights=(1.0, 0.0, 0.0), centres=(0.0, 1.0), shares=(0.25, 0.75))
+    assert good.confidences(np.array([[-1.0, 0], [0.5, 0], [2, 0]])) == [0.25, 0.5, 0.75]
+    for wrong in ({"centres": (1.0, 0.0)}, {"shares": (0.75, 0.25)}, {"shares": (0.5,)}, {"shares": (0.5, 2.0)}):
+        (run / FILE).write_text(json.dumps(good.model_dump() | wrong))
+        with pytest.raises(UserError, match="is no table of confidences"):
+            load_calibration(run)
+    shutil.rmtree(run)
+    assert load_calibration(run) is None
