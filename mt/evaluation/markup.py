@@ -51,7 +51,7 @@ def markup_scores(
             share, count = _share(written, [target for _, target in alike], is_kind)
             scores[kind + name] = Score(share, f"{signature}|{kind}:{count}")
     whole = [document.text for document in translator.translate(sources, format="html")]
-    complete = sum(places(source).keys() == places(text).keys() for source, text in zip(sources, whole, strict=True))
+    complete = sum(map(is_complete, sources, whole))
     return {**scores, "complete": Score(100 * complete / max(len(sources), 1), f"format:html|texts:{len(sources)}")}
 
 
@@ -63,6 +63,15 @@ KINDS: dict[str, Callable[[str], bool]] = {
 
 def _read(translator: Translator, text: str) -> list[str | Segment]:
     return markup.read(text, "html", min(side.placeholders for side in translator.tokenizers))
+
+
+def is_complete(source: str, translation: str) -> bool:
+    """Returns whether a translation has each tag and placeholder of its source, closed in order, and no more of them
+    but of elements that may be written several times."""
+    wanted = places(source).keys()
+    found = places(translation).keys()
+    several = {event.raw for event in html.events(source) if event.splits}
+    return wanted <= found and {raw for raw, _, _ in found - wanted} <= several
 
 
 def _sentences(document: Iterable[str | Segment]) -> list[str]:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from mt.decoding.translator import Translator
-from mt.evaluation.markup import markup_scores, places, proportional
+from mt.evaluation.markup import is_complete, markup_scores, places, proportional
 
 SOURCES = ["the <b>big</b> cats see {name} streets", "<p>two dogs</p> find <br> bridges", "no <i>tags</i>"]
 TARGETS = ["die <b>großen</b> Katzen sehen {name} Straßen", "<p>zwei Hunde</p> finden <br> Brücken", "keine Tags"]
@@ -60,3 +60,9 @@ def test_a_run_is_scored(translator: Translator) -> None:
     scores = markup_scores(translator, SOURCES[:2], TARGETS[:2], shift=True)
     assert scores["complete"].score == 100
     assert 0 <= scores["tags"].score <= 100
+
+
+def test_what_may_be_split_is_complete_and_nothing_else_may_be_missing_or_double() -> None:
+    assert is_complete("<b>x {n}</b><br>", "<b>y</b> {n} <b>z</b><br>")
+    for translation in ("<b>y</b> {n}", "<b>y</b><br>", "<b>y</b> {n}<br><br>", "<i><b>y</i></b> {n}<br>"):
+        assert not is_complete("<b>x {n}</b><br>", translation)
