@@ -32,6 +32,8 @@ const shortened = (text, most) => [...text].length > most ? [...text].slice(0, m
 // Letters of Hebrew and Arabic scripts: the first letter says which way a text runs.
 const RIGHT_TO_LEFT = /^[^\p{L}]*[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
 const runsRightToLeft = text => RIGHT_TO_LEFT.test(text);
+// Within a sentence of ours such a word is isolated, so that it turns nothing round it.
+const isolated = text => runsRightToLeft(text) ? `\u2068${text}\u2069` : text;
 
 // What a record says, in words or in pieces.
 
@@ -141,7 +143,7 @@ class Alignment {
 
   // What a word is called in a sentence: a place of a sound by its second, of a picture by its row and column.
   nameOf(side, index) {
-    if (side === "target" || !this.onBackdrop) return `“${(side === "target" ? this.target : this.source)[index].label}”`;
+    if (side === "target" || !this.onBackdrop) return `“${isolated(this[side][index].label)}”`;
     const {kind, seconds, grid} = this.onBackdrop;
     if (kind === "sound") return `${((index + 0.5) * seconds / this.source.length).toFixed(2)} s`;
     return `row ${Math.floor(index / grid[1]) + 1} column ${index % grid[1] + 1}`;
@@ -322,10 +324,10 @@ function tableOf(alignment) {
   const rows = alignment.target.map((part, j) => {
     const shares = alignment.weights[j].map((weight, i) => [weight, i]).filter(([weight]) => weight >= 0.01)
       .sort((a, b) => b[0] - a[0]).slice(0, 5).map(([weight, i]) => `${alignment.nameOf("source", i)} ${percent(weight)}`);
-    const others = alignment.runnersUp(j).map(([piece, probability]) => `${piece} ${percent(probability)}`);
+    const others = alignment.runnersUp(j).map(([piece, probability]) => `${isolated(piece)} ${percent(probability)}`);
     const cells = [shares.join(", ") || "nothing", percent(alignment.probability(j)), others.join(", ") || "?"];
     return html("tr", {}, html("th", {scope: "row"}, html("bdi", {}, part.label)),
-      ...cells.map(text => html("td", {}, html("bdi", {}, text))));
+      ...cells.map(text => html("td", {dir: "ltr"}, text)));
   });
   return html("div", {class: "wide"}, html("table", {}, html("thead", {}, html("tr", {}, ...head)), html("tbody", {}, ...rows)));
 }

@@ -132,7 +132,7 @@ class Detail {
     const others = word.side === "target" ? alignment.runnersUp(word.index) : [];
     const list = others.length ? html("ol", {class: "runners", "aria-label": "what could have stood here"},
       ...others.map(runner => this.#runner(word.index, ...runner))) : null;
-    this.said.replaceChildren(html("p", {}, html("bdi", {}, sentences.join("; "))), ...(list ? [list] : []));
+    this.said.replaceChildren(html("p", {dir: "ltr"}, sentences.join("; ")), ...(list ? [list] : []));
   }
 
   #runner(j, piece, probability, id) {

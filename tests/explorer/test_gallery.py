@@ -293,6 +293,9 @@ def test_right_to_left_and_chinese(opened) -> None:
     source.locator(".word").first.focus()
     tab.keyboard.press("ArrowLeft")
     assert tab.evaluate("document.activeElement.textContent") == "بيت"
+    # What is said of it runs from the left, and begins with the word.
+    said = tab.locator(".said p")
+    assert said.get_attribute("dir") == "ltr" and said.inner_text().startswith("“\u2068بيت\u2069” is looked at by")
     tab.goto(re.sub("#.*", "", tab.url) + "#n=2")
     assert tab.locator(".line.target").inner_text().replace("\n", "") == "我喜欢你。⏎"
 
