@@ -10,13 +10,12 @@ ROOT = Path(__file__).parents[1]
 MOST = 25
 LONGER = {
     "docs/alignments.md": 7,
-    "docs/data.md": 1,
+    "docs/confidence.md": 3,
     "docs/explorer.md": 4,
     "docs/fine-tuning.md": 1,
     "docs/markup.md": 2,
     "docs/results.md": 1,
-    "docs/small-data.md": 25,
-    "docs/steering.md": 3,
+    "docs/small-data.md": 3,
 }
 PAGES = ["README.md", "CONTRIBUTING.md", *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").glob("*.md"))]
 
