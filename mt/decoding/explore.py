@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from mt.data.fields import Raw, Row
+from mt.data.glossary import Glossary
 from mt.decoding.lexical import LexicalConstraints, constrained, spelling_of
 from mt.decoding.minimum_bayes_risk import ranking
 from mt.decoding.network import EncodedBatch, refuse_long_rows
@@ -47,22 +48,23 @@ def explore(
     search: SearchConfig,
     *,
     asked: LexicalConstraints | None = None,
+    glossary: Glossary | None = None,
     prefix: Sequence[int] = (),
     places: Places | None = None,
     top: int = 0,
 ) -> Explored:
     """Translates a source as `Translator.n_best` does.
 
-    asked: see there. prefix: tokens that the translation begins with, in place of a prefix of `asked`. places: where
-    steps are forced to attend. top: how many of the most probable tokens of each step the replay has; 0: it has none.
-    Raises UserError as there, and where a token, a position or the model is not for that.
+    asked, glossary: see there. prefix: tokens that the translation begins with, in place of a prefix of `asked`.
+    places: where steps are forced to attend. top: how many of the most probable tokens of each step the replay has; 0:
+    it has none. Raises UserError as there, and where a token, a position or the model is not for that.
     """
     (row,) = translator.encoded([source])
     if translator.field.blank(row):
         return Explored(translator.decode([row], search, texts=[source])[0])
     refuse_long_rows(translator.network, translator.field, [row], [0])
     search = translator.search_for(search)
-    (constraints,) = constrained(translator, [asked or LexicalConstraints()], [source])
+    (constraints,) = constrained(translator, [asked or LexicalConstraints()], [source], glossaries=[glossary])
     if prefix:
         constraints = _with_prefix(constraints, translator, source, prefix)
     tree = None

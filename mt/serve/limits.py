@@ -13,7 +13,7 @@ class Limits(Options):
 
     window: float = Field(3.0, ge=0, le=1000)
     """Milliseconds that the first request of a batch waits for others."""
-    batch_tokens: int = Field(1280, ge=1, le=1 << 20)
+    batch_tokens: int = Field(4096, ge=1, le=1 << 20)
     """Tokens of hypotheses' sources, the beam counted, that are decoded together."""
     deadline: float = Field(30.0, gt=0, le=3600)
     """Seconds after which a request that has no answer yet is refused."""

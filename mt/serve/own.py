@@ -48,6 +48,13 @@ class SourceBody(Options):
             raise RequestError(400, f"the request: {kind} is no base64: encode the bytes of the file so") from None
 
 
+class TermBody(Options):
+    """How a term is translated: in one of several forms."""
+
+    source: str
+    target: str | tuple[str, ...]
+
+
 class TranslateBody(SourceBody, LexicalConstraints):
     """A source to translate, and how."""
 
@@ -56,6 +63,8 @@ class TranslateBody(SourceBody, LexicalConstraints):
     n_best: int | None = Field(None, ge=1)
     format: Literal["text", "html"] = "text"
     """html: the text is a document, whose tags stand where links say."""
+    glossary: tuple[TermBody, ...] = ()
+    """Terms, each written where the attention reads its source."""
     prefix_ids: tuple[int, ...] = Field((), max_length=1000)
     """Tokens that the translation begins with."""
     force: tuple[tuple[int, int], ...] = Field((), max_length=1000)
@@ -71,6 +80,10 @@ class TranslateBody(SourceBody, LexicalConstraints):
         if more := [name for name in self.model_fields_set if name not in others]:
             raise RequestError(422, f"{more[0]} is asked of a sentence, and a document has several: leave it out")
         return self.text or ""
+
+    @property
+    def terms(self) -> dict[str, list[str]]:
+        return {one.source: [one.target] if isinstance(one.target, str) else [*one.target] for one in self.glossary}
 
     @property
     def asked(self) -> LexicalConstraints:

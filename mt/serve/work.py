@@ -1,10 +1,11 @@
 """The kinds of work that a run does for requests, each for several of them at once."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from mt.data.fields import Raw
+from mt.data.glossary import Glossary, glossaries_of
 from mt.decoding.explore import Explored, explore
 from mt.decoding.lexical import LexicalConstraints, constrained
 from mt.decoding.record import NOTHING, record, runners_up
@@ -19,6 +20,9 @@ class Wish(Protocol):
     prefix_ids: tuple[int, ...]
     force: tuple[tuple[int, int], ...]
     tree: bool
+
+    @property
+    def terms(self) -> Mapping[str, Sequence[str]]: ...
 
     @property
     def asked(self) -> LexicalConstraints: ...
@@ -62,7 +66,7 @@ class Recording:
     def _translated(self, items: Sequence[tuple[Raw, Wish]]) -> list[dict[str, Any]]:
         sources = [source for source, _ in items]
         rows = self.translator.encoded(sources)
-        asked = constrained(self.translator, [body.asked for _, body in items], sources)
+        asked = constrained(self.translator, [body.asked for _, body in items], sources, glossaries=_glossaries(items))
         translations = self.translator.decode(rows, self.search, texts=sources, asked=asked if any(asked) else None)
         replays = [NOTHING for _ in sources]
         if self.top:
@@ -76,6 +80,7 @@ class Recording:
         for step, position in body.force:
             places.setdefault(step, []).append(position)
         options: Any = {"prefix": body.prefix_ids, "places": places, "top": self.top}
+        (options["glossary"],) = _glossaries([(source, body)])
         return self._answer(source, explore(self.translator, source, self.search, asked=body.asked, **options))
 
     def _answer(self, source: Raw, explored: Explored) -> dict[str, Any]:
@@ -127,6 +132,11 @@ class Aligning:
         sources = [source for source, _ in pairs]
         aligned = self.translator.align(sources, [target for _, target in pairs], hard=self.hard)
         return [(one, record(self.translator, one, source)) for one, source in zip(aligned, sources, strict=True)]
+
+
+def _glossaries(items: Sequence[tuple[Raw, Wish]]) -> list[Glossary | None]:
+    glossaries = glossaries_of([body.terms for _, body in items], len(items))
+    return [one if body.terms else None for one, (_, body) in zip(glossaries, items, strict=True)]
 
 
 def _size(translator: Translator, source: Raw) -> int:

@@ -100,7 +100,17 @@ def test_what_is_asked_of_a_translation(client: Client, translator: Translator):
     assert "Häuser" in text or "Brücken" in text
     assert "zwei" not in text
     impossible = client.post("/api/translate", {"text": "two cats", "constraints": ["鱼"]})
-    assert (impossible.status, impossible.json["error"][:19]) == (422, "text 1 asks for 鱼, ")
+    assert (impossible.status, impossible.json["error"][:15]) == (422, "text 1 asks for")
+
+
+def test_terms_of_a_glossary_are_written_where_they_are_read(client: Client):
+    body = {"text": "two cats see streets", "glossary": [{"source": "cats", "target": ["Hunde", "Katzen"]}]}
+    assert client.post("/api/translate", body).status == 200
+    body["glossary"] = [{"source": "cats", "target": "Hunde"}]
+    for more in ({}, {"tree": True}):
+        assert "Hunde" in client.post("/api/translate", body | more).json["translations"][0]["text"]
+    assert client.post("/api/translate", body | {"glossary": "/etc/passwd"}).status == 400, "no file is read"
+    assert client.post("/api/translate", body | {"glossary": [{"source": "", "target": "a"}]}).status == 422
 
 
 def test_a_translation_is_tried_out(client: Client, translator: Translator):
