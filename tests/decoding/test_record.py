@@ -10,6 +10,7 @@ import pytest
 
 from mt import Translator
 from mt.common.backdrop import Picture, Sound
+from mt.decoding.confidence import Calibration
 from mt.decoding.record import RUNNERS_UP, plain_record, record, runners_up
 from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig
 
@@ -62,6 +63,16 @@ def test_it_says_what_the_translation_says(hard: Translator) -> None:
     for row, (first, *parts) in zip(weights, plain["rows"], strict=True):
         row[first : first + len(parts)] = np.array(parts) / 1000
     np.testing.assert_allclose(weights, translation.alignment, atol=0.0006)
+
+
+def test_confidences_are_those_of_a_calibrated_run(translator: Translator) -> None:
+    translation = translator.translate("two cats see houses")
+    table = {"judged": "edits", "words": 10, "weights": (1.0, 0.0, 0.0), "centres": (-1.0, 0.0), "shares": (0.25, 0.75)}
+    calibrated = plain_record(replace(translation, calibration=Calibration(**table)))
+    words = replace(translation, calibration=Calibration(**table)).word_confidence
+    assert calibrated["word_confidence"] == pytest.approx(words, rel=1e-3) and len(words) == 4
+    assert calibrated["confidence"] == pytest.approx(np.mean(words), rel=1e-3)
+    assert "confidence" not in plain_record(replace(translation, calibration=None))
 
 
 def test_a_blank_text_has_a_record(translator: Translator) -> None:
