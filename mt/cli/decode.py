@@ -152,6 +152,8 @@ it arrived; or -, raw samples from standard input: 16-bit little-endian integers
 
 With --format html the lines have tags, and each is written with the word that it is linked to.
 
+--glossary is a file of lines `source<TAB>target[|target...]`: each term is written where the attention stops on it.
+
 `python scripts/staircase.py RUN` draws what is read and written.
 """
 
@@ -162,10 +164,13 @@ def stream(arguments: Sequence[str] | None = None, description: str = STREAM, wr
     add_run_options(parser)
     add_search_options(parser)
     parser.add_argument("--audio", metavar="FILE", help="the sound to read; -: raw samples from standard input")
+    parser.add_argument("--glossary", type=Path, metavar="FILE", help="terms, and how they are translated")
     parser.add_argument("--format", choices=("html",), help="each tag is written with the word that it is linked to")
     options = parser.parse_args(arguments)
     if options.format and options.audio:
         parser.error("--format is of text, and --audio of sound: leave one of them out")
+    if options.format and options.glossary:
+        parser.error("--glossary is of lines without tags: leave it out, or leave out --format")
     with reported(), in_flags():
         from mt.decoding.streaming.live import translate_live, translate_marked_live
         from mt.search.config import online_search
@@ -175,7 +180,8 @@ def stream(arguments: Sequence[str] | None = None, description: str = STREAM, wr
         if options.format:
             translate_marked_live(translator, search)
         else:
-            translate_live(translator, search, options.audio, written)
+            glossary = None if options.glossary is None else read_glossary(options.glossary)
+            translate_live(translator, search, options.audio, written, glossary)
 
 
 EVALUATE = """Decode and score a split of the corpus that a run was trained on.

@@ -11,8 +11,8 @@ from pydantic import Field
 
 from mt.common.options import Options, parse
 from mt.data.fields import Raw
-from mt.data.glossary import Entry, Glossary
-from mt.data.tokenizer import BOS, EOS, PAD, UNK, Tokenizer, units
+from mt.data.glossary import Entry, Glossary, glossaries_of
+from mt.data.tokenizer import BOS, EOS, PAD, UNK, Tokenizer, Unit, units
 from mt.data.words import letters
 from mt.errors import UserError, shown
 from mt.search.config import SearchConfig, require_steerable
@@ -168,6 +168,20 @@ class ConstraintEncoder:
             prefix,
             terms,
         )
+
+    def streamed(
+        self, asked: Sequence[LexicalConstraints] | None, glossary: Any, unit: Unit
+    ) -> "tuple[TokenConstraints | None, SourceTerms | None]":
+        """Returns what is asked of a stream, and what finds terms in its source. asked: of one text. Raises UserError
+        as `encoded`, and where a glossary is given and words do not come whole."""
+        tokens = None if asked is None else self.encoded(asked[0], "the stream")
+        if glossary is None:
+            return tokens, None
+        if unit == "char":
+            raise UserError("a glossary is of words, and this stream reads characters: leave it out, or stream words")
+        source = self.source_terms(*glossaries_of(glossary, 1, alone=True))
+        tokens = TokenConstraints("the stream", self.spelling) if tokens is None else tokens
+        return tokens._replace(terms=source.found), source
 
     def source_terms(self, glossary: Glossary) -> "SourceTerms":
         """Begins to look for terms in a source. Raises UserError where there can be none, or the vocabulary cannot

@@ -301,12 +301,13 @@ class Translator:
         constraints: Sequence[Any] | None = None,
         avoid: Sequence[str] | None = None,
         prefix: str | None = None,
+        glossary: Any = None,
     ) -> "Session":
         """Begins the translation of a source that is still arriving, word by word, or sample by sample; see `Session`.
 
         search: online or wait_k; by default the run's own, made online. unit: what is read and written; by default
-        characters where both sides are cut into characters, else words. avoid, prefix: as in `translate`; constraints
-        are refused. Raises UserError where the model must know the whole source before it writes.
+        characters where both sides are cut into characters, else words. avoid, prefix, glossary: as in `translate`;
+        constraints are refused. Raises UserError where the model must know the whole source before it writes.
         """
         from mt.decoding.streaming import open_session  # Not above: it needs torch.
 
@@ -316,8 +317,8 @@ class Translator:
         if unit not in (None, *get_args(Unit)):
             raise UserError(invalid_choice("unit", str(unit), get_args(Unit)))
         lexical = of_texts(["the stream"], {"constraints": constraints, "avoid": avoid, "prefix": prefix}, alone=True)
-        tokens = None if lexical is None else self.constraint_encoder.encoded(lexical[0], "the stream")
-        return open_session(self.model, self.tokenizers, search, unit or self.unit, self.field, tokens)
+        asked = self.constraint_encoder.streamed(lexical, glossary, unit or self.unit)
+        return open_session(self.model, self.tokenizers, search, unit or self.unit, self.field, *asked)
 
     def search_for(self, search: SearchConfig | None) -> SearchConfig:
         """Returns the search to decode by: that of the run where `search` is None, and with the limits of length of the

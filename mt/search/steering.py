@@ -88,6 +88,11 @@ class Steering:
         self._forced: list[tuple[int, int, int]] = []
         """The hypotheses that are in their prefix, and where what may follow begins and ends in what is wanted."""
 
+    @property
+    def first_terms(self) -> Terms | None:
+        """The terms of the first sentence."""
+        return None if self._asked[0] is None else self._asked[0].terms
+
     def before(self, forbidden: Forbidden | None, *, alone: bool = False) -> tuple[Forbidden | None, Wanted | None]:
         """Returns what a step must not answer, and what it is asked for.
 

@@ -46,8 +46,9 @@ class Terms:
 
     def __init__(self, spelling: Spelling) -> None:
         self.spelling = spelling
-        self.continuing = np.flatnonzero(spelling.continues)
-        """The tokens that go on with a word."""
+        joins = np.array([surface[:1] in ("-", "'", "’") for surface in spelling.surfaces])
+        self.continuing = np.flatnonzero(spelling.continues | joins)
+        """The tokens that go on with a word, or join another to it."""
         self.terms: list[SourceTerm] = []
         self.owners = _NO_TOKENS
         """[S] int64: the number of the term to which each position of the source belongs, else NO_TERM; of those
@@ -60,7 +61,7 @@ class Terms:
         forms = self.terms[term].forms if text else self.terms[term].first
         # Without a blank a term follows what opens, or any character of a script that puts none between words.
         spaced = any(self.spelling.continues[form.tokens[0]] for form in forms if form.bare)
-        bare = text != "" and (unicodedata.category(text[-1]) in ("Ps", "Pi", "Pd") or not (spaced or text[-1] == " "))
+        bare = text != "" and (unicodedata.category(text[-1]) in ("Ps", "Pi") or not (spaced or text[-1] == " "))
         return tuple(form.tokens for form in forms if bare or not form.bare)
 
     def ending(self, text: str, missing: frozenset[int]) -> int:

@@ -75,3 +75,20 @@ def test_the_online_simulation_counts_what_must_have_come_until_a_term_is_certai
     result = hard.translate(TEXTS[0], OnlineConfig(), glossary=glossary)
     place = words(result.text).index("Hunde")
     assert result.delays is not None and result.delays[place] >= 7
+
+
+def test_a_stream_writes_terms_where_it_stops_and_as_the_simulation_does(hard: Translator):
+    glossary = {"cats": "Hunde", "cats see three": "Brücken", "dogs": "zwei Brücken", "houses": "Hunde"}
+    texts = [text for text in TEXTS if text]
+    simulated = hard.translate(texts, OnlineConfig(), glossary=glossary)
+    assert any("Hunde" in words(one.text) for one in simulated)
+    for text, expected in zip(texts, simulated, strict=True):
+        session = hard.stream(glossary=glossary)
+        for word in text.split():
+            session.read(word)
+        session.finish()
+        assert session.text == expected.text and session.delays == [*expected.word_delays]
+    plain = hard.stream(glossary={"zebra": "Hunde"})
+    assert [*plain.read(texts[0]), *plain.finish()] == hard.translate(texts[0], OnlineConfig()).text.split()
+    with pytest.raises(UserError, match="a glossary is of words, and this stream reads characters"):
+        hard.stream(unit="char", glossary=glossary)

@@ -94,7 +94,8 @@ def test_a_hard_attention_reads_a_term_where_it_stops_on_it_or_behind_it():
 def test_a_word_is_ended_before_a_term_and_a_term_ends_its_word():
     assert written(Scripted([A, D, B], [0, 1, 1])) == " Ad Term"
     assert written(Scripted([A, B, D, C], [0, 1, 2, 2])) == " A Term"
-    assert written(Scripted([A, B, HYPHEN, C], [0, 1, 2, 2])) == " A Term- c"
+    assert written(Scripted([A, B, DOT, C], [0, 1, 2, 2])) == " A Term. c"
+    assert "-" not in written(Scripted([A, B, HYPHEN, D], [0, 1, 2, 2]))
 
 
 def test_what_the_model_writes_by_itself_is_not_doubled():

@@ -12,6 +12,7 @@ import numpy as np
 
 from mt.common.terminal import output
 from mt.data.fields import AudioField
+from mt.data.glossary import Glossary
 from mt.data.tokenizer import Unit
 from mt.decoding.streaming.marked import MarkedSession
 from mt.decoding.streaming.session import Event
@@ -113,15 +114,20 @@ class Writer(Protocol):
 
 
 def translate_live(
-    translator: Translator, search: SearchConfig, audio: str | None, written: Writer | None = None
+    translator: Translator,
+    search: SearchConfig,
+    audio: str | None,
+    written: Writer | None = None,
+    glossary: Glossary | list[Glossary] | None = None,
 ) -> None:
     """Writes the translation of each source as far as it is certain, and how many hypotheses were cut to standard
     error.
 
     audio: the sound to read; `-`: raw samples from standard input; None: words from standard input. written: what
-    writes, by default a line for each source. Raises UserError where the model, or what arrives, is not for this.
+    writes, by default a line for each source. glossary: terms of all sources; a list, of each, is refused. Raises
+    UserError where the model, or what arrives, is not for this.
     """
-    session = translator.stream(search)  # refuses before anything is read
+    session = translator.stream(search, glossary=glossary)  # refuses before anything is read
     written = Lines(translator.unit) if written is None else written
     cut = 0
     with arriving(translator, audio) as parts:
@@ -135,7 +141,7 @@ def translate_live(
             if part is None:
                 written.end()
                 cut += session.cut
-                session = translator.stream(search)
+                session = translator.stream(search, glossary=glossary)
     if cut:
         print(f"note: {cut_note(cut, translator.search_for(search).limit, CUT_REMEDY)}", file=sys.stderr)
 

@@ -16,6 +16,7 @@ import torch
 from mt.data.fields import TEXT, Field, Row
 from mt.data.tokenizer import Tokenizers, Unit
 from mt.decoding.delays import TargetWords
+from mt.decoding.lexical import SourceTerms
 from mt.decoding.modes import DecodableModel, online_model, require_compatible, unmet
 from mt.decoding.streaming.stepper import StreamState, advance_streams
 from mt.errors import UserError
@@ -47,7 +48,9 @@ class StreamingModel(NamedTuple):
 class Session:
     """The translation of one source; `Translator.stream` makes it. With a model of characters, words are characters."""
 
-    def __init__(self, streaming: StreamingModel, asked: TokenConstraints | None = None) -> None:
+    def __init__(
+        self, streaming: StreamingModel, asked: TokenConstraints | None = None, terms: SourceTerms | None = None
+    ) -> None:
         self.words: list[str] = []
         """What was written so far; a character has the blank before it, if there is one."""
         self.delays: list[int] = []
@@ -64,7 +67,8 @@ class Session:
         # How far source and hypothesis have come, in tokens; then what turns words to positions, and tokens to words.
         self._state = StreamState(streaming.model, streaming.search, streaming.field)
         if asked is not None:
-            self._state.steering = Steering([asked], [MAX_LENGTH])
+            self._state.steering = Steering([asked], [MAX_LENGTH], whole=False)
+        self._terms = terms
         needed = streaming.model.frontend.needed
         source, target, *_ = streaming.tokenizers
         if streaming.model.copies and target.of_words:
@@ -126,6 +130,8 @@ class Session:
 
     def _read_part(self, part: Any) -> Row:
         """Notes that a part of the source is read, and returns its positions."""
+        if self._terms is not None:
+            self._terms.read(part)
         row = self._source.row(part)
         self._refuse_many(len(row))
         self._positions += len(row)
@@ -141,6 +147,8 @@ class Session:
         if row is not None:
             self._refuse_many(len(row) - self._streaming.field.written)
         self._state.complete = True
+        if self._terms is not None:
+            self._terms.end()
         return row
 
     def _refuse_many(self, count: int) -> None:
@@ -177,14 +185,15 @@ def open_session(
     unit: Unit,
     field: Field,
     asked: TokenConstraints | None = None,
+    terms: SourceTerms | None = None,
 ) -> Session:
-    """Begins a session. asked: of its translation. Raises UserError where the search, or the model, needs the whole
-    source before it writes, and where the search cannot do what is asked."""
+    """Begins a session. asked: of its translation. terms: finds those of a glossary. Raises UserError where
+    the search, or the model, needs the whole source before it writes, and where the search cannot do what is asked."""
     refuse_offline(model, search)
     require_compatible(search, model)  # raises where they do not go together
     if asked is not None:
         require_steerable(search, asked)
-    return Session(StreamingModel(online_model(model), tokenizers, search, unit, field), asked)
+    return Session(StreamingModel(online_model(model), tokenizers, search, unit, field), asked, terms)
 
 
 def refuse_offline(model: DecodableModel, search: SearchConfig) -> None:

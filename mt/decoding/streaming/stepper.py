@@ -21,7 +21,7 @@ from mt.search.draws import Draws
 from mt.search.limits import MAX_LENGTH
 from mt.search.steering import Steering
 from mt.search.stepper import READ, Step
-from mt.step import BOS, EOS, NEEDS_MORE_SOURCE
+from mt.step import BOS, EOS, NEEDS_MORE_SOURCE, Attended
 from mt.trees import concatenate_rows, select_some, stored_numbers
 
 # How far a source that is still arriving and its hypothesis have come, with what the model keeps of both.
@@ -83,6 +83,11 @@ class StreamState:
         if self.ended or len(self.tokens) >= self.search.longest(self.read):
             return False
         return self.wait is None or self.complete or self.read >= self.wait + len(self.tokens)
+
+    def certain(self, stop: int) -> bool:
+        """Returns whether it is certain to what term of a glossary a position belongs."""
+        terms = None if self.steering is None else self.steering.first_terms
+        return terms is None or self.complete or stop < len(terms.certain)
 
     def take(self, token: int) -> None:
         """Adds the next token to the hypothesis."""
@@ -234,7 +239,10 @@ class StreamStepper:
             for row, stream in enumerate(self._streams):
                 if stream.steering is not None:
                     own = None if values is None or asked is None else values[asked.rows == row]
-                    step, _ = stream.steering.choices(Step(best[[row]], chosen[[row]], None, own))
+                    stops = attention.attended.stops
+                    stop = None if stops is None else stops[[row]].cpu().numpy()
+                    attended = Attended(np.zeros((1, 0), np.float32), stop)
+                    step, _ = stream.steering.choices(Step(best[[row]], chosen[[row]], attended, own))
                     best[row] = step.log_probs
                     chosen[row] = step.tokens
             log_probs[self._hypotheses] = best
@@ -258,6 +266,14 @@ class StreamStepper:
         if not self._streams:
             return None
         attention = self._model.decoder.attend(self._query, self._memory, hard=self._wait_k is None)
+        if attention.attended.stops is not None:
+            # What may yet become part of a term is read again, as if for the first time, when more has come.
+            count = len(self._streams)
+            stops = attention.attended.stops.tolist()
+            rows = self._leave([stream.certain(stop) for stream, stop in zip(self._streams, stops, strict=True)])
+            if not rows:
+                return None
+            attention = select_some(attention, rows, count, self._device) if len(rows) < count else attention
         self._query = self._query._replace(attention_state=attention.state)
         _, stops, _, looked_at = attention.attended
         if stops is None or looked_at is None:
