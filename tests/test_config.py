@@ -47,7 +47,7 @@ def test_it_cannot_be_changed():
 @pytest.mark.parametrize(
     ("plain", "expected"),
     [
-        ({"sed": 1}, "unknown option sed: did you mean seed? choices: attention, coverage_weight, ctc_weight, "),
+        ({"sed": 1}, "unknown option sed: did you mean seed? choices: aligner_size, attention, coverage_weight, "),
         (
             {"training": {"epoch": 3}},
             "unknown option training.epoch: did you mean epochs? choices: average_checkpoints, ",

@@ -207,7 +207,7 @@ class Texts:
     """Pairs as a split has them."""
 
     source = TEXT
-    lengths = transcripts = None
+    lengths = transcripts = piece_links = None
 
     def __init__(self, tokenizer: Tokenizer, pairs: list[tuple[str, str]]) -> None:
         self.tokenizer = tokenizer
