@@ -165,12 +165,13 @@ def stream(arguments: Sequence[str] | None = None, description: str = STREAM, wr
     add_search_options(parser)
     parser.add_argument("--audio", metavar="FILE", help="the sound to read; -: raw samples from standard input")
     parser.add_argument("--glossary", type=Path, metavar="FILE", help="terms, and how they are translated")
+    parser.add_argument("--avoid", metavar="PHRASE", nargs="+", help="phrases that no translation holds")
     parser.add_argument("--format", choices=("html",), help="each tag is written with the word that it is linked to")
     options = parser.parse_args(arguments)
     if options.format and options.audio:
         parser.error("--format is of text, and --audio of sound: leave one of them out")
-    if options.format and options.glossary:
-        parser.error("--glossary is of lines without tags: leave it out, or leave out --format")
+    if options.format and (options.glossary or options.avoid):
+        parser.error("--glossary and --avoid are of lines without tags: leave them out, or leave out --format")
     with reported(), in_flags():
         from mt.decoding.streaming.live import translate_live, translate_marked_live
         from mt.search.config import online_search
@@ -181,7 +182,7 @@ def stream(arguments: Sequence[str] | None = None, description: str = STREAM, wr
             translate_marked_live(translator, search)
         else:
             glossary = None if options.glossary is None else read_glossary(options.glossary)
-            translate_live(translator, search, options.audio, written, glossary)
+            translate_live(translator, search, options.audio, written, glossary, options.avoid)
 
 
 EVALUATE = """Decode and score a split of the corpus that a run was trained on.

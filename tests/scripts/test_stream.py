@@ -212,3 +212,13 @@ def controlled(terminal: int) -> None:
     """Makes a terminal that of a new session, so that its Ctrl-C is a signal."""
     os.setsid()
     fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
+
+
+def test_phrases_that_no_line_may_hold(stream: Callable[..., Done], translator: Translator) -> None:
+    free = stream(f"{SENTENCES[0]}\n{SENTENCES[2]}\n".encode()).out.splitlines()
+    word = free[0].split()[0]
+    done = stream(f"{SENTENCES[0]}\n{SENTENCES[2]}\n".encode(), "--avoid", word, "zzz")
+    assert done.status == 0 and word not in done.out.split()
+    assert word in free[0].split() and len(done.out.splitlines()) == 2
+    refused = stream(b"", "--avoid", word, "--format", "html")
+    assert refused.status == 2 and "--glossary and --avoid are of lines without tags" in refused.err

@@ -4,7 +4,8 @@ import codecs
 import contextlib
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain
 from typing import Protocol
 
@@ -119,15 +120,17 @@ def translate_live(
     audio: str | None,
     written: Writer | None = None,
     glossary: Glossary | list[Glossary] | None = None,
+    avoid: Sequence[str] | None = None,
 ) -> None:
     """Writes the translation of each source as far as it is certain, and how many hypotheses were cut to standard
     error.
 
     audio: the sound to read; `-`: raw samples from standard input; None: words from standard input. written: what
-    writes, by default a line for each source. glossary: terms of all sources; a list, of each, is refused. Raises
-    UserError where the model, or what arrives, is not for this.
+    writes, by default a line for each source. glossary: terms of all sources; a list, of each, is refused. avoid:
+    phrases that no translation may hold. Raises UserError where the model, or what arrives, is not for this.
     """
-    session = translator.stream(search, glossary=glossary)  # refuses before anything is read
+    begin = partial(translator.stream, search, glossary=glossary, avoid=avoid)
+    session = begin()  # refuses before anything is read
     written = Lines(translator.unit) if written is None else written
     cut = 0
     with arriving(translator, audio) as parts:
@@ -141,7 +144,7 @@ def translate_live(
             if part is None:
                 written.end()
                 cut += session.cut
-                session = translator.stream(search, glossary=glossary)
+                session = begin()
     if cut:
         print(f"note: {cut_note(cut, translator.search_for(search).limit, CUT_REMEDY)}", file=sys.stderr)
 
