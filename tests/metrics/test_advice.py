@@ -24,6 +24,10 @@ CHOICE = (
 )
 LETTERS = f"ROUGE's tokenizer a-z0-9 sees 0% of the letters and digits of the references: {CHOICE}"
 BLANKS = "counts words between blanks, and most references have none: choose"
+UNBROKEN = (
+    "BLEU's tokenizer 13a looks for words between blanks, and most references have none: choose the tokenizer zh, "
+    "ja-mecab, flores200 or char, or name the target language (zh, ja)"
+)
 SCENES = {
     "truth": "truth understands captions of dataset=scenes, and most references are none: choose accuracy or bleu"
 }
@@ -37,7 +41,7 @@ def test_bleu_is_indeed_0_where_it_is_said() -> None:
 @pytest.mark.parametrize(
     ("references", "expected"),
     [
-        (NAMES, {"bleu": SHORT}),
+        (NAMES, {"bleu": SHORT, "xml_bleu": SHORT}),
         (SENTENCES, {}),
         ([["a red circle above a small blue star"]], {}),
         (SPACED, {"rouge": LETTERS}),
@@ -47,8 +51,8 @@ def test_bleu_is_indeed_0_where_it_is_said() -> None:
         (
             JAPANESE,
             {
-                "bleu": "BLEU's tokenizer 13a looks for words between blanks, and most references have none: choose "
-                "the tokenizer zh, ja-mecab, flores200 or char, or name the target language (zh, ja)",
+                "bleu": UNBROKEN,
+                "xml_bleu": UNBROKEN,
                 "rouge": LETTERS,
                 "wer": f"WER {BLANKS} cer",
                 "ter": f"TER {BLANKS} cer or chrf",
