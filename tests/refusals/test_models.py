@@ -22,7 +22,7 @@ MODELS: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"attention": {"name": "dot"}, "encoder": {"name": "bilstm", "hidden_size": 8}},
-        "decoder states of size .* with encoder states of size 8.*decoder.hidden_size .*attention=general",
+        "decoder states of size .* with encoder states of size 8.*decoder.hidden_size=8.*attention=general",
     ),
     (
         {"decoder": {"init_hidden": "zeros"}, "attention": {"name": "none", "context": "zeros"}},
