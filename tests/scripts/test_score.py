@@ -199,7 +199,7 @@ def test_terms_of_a_glossary_are_counted(call, tmp_path: Path) -> None:
     scores = {name: score["score"] for name, score in json.loads(done.out).items()}
     assert scores.keys() == {"term_exact", "term_inside", "term_window2", "term_window3"}
     assert scores["term_exact"] == scores["term_inside"] == 100
-    assert "term_exact 100.00  terms:2|" in call("score", *options, *files).out
+    assert "term_exact   100.00  terms:2|" in call("score", *options, *files).out
     for arguments, sentence in (
         ([*options, files[0]], "--task terms takes a glossary and three texts: write --glossary FILE"),
         ([*options, "--lowercase", *files], "--lowercase is not for --task terms"),
