@@ -183,9 +183,9 @@ class Translation:
         # A column for each source token and a row for each target token, or for each word.
         columns = positions_of_words(self.source_units) if words else [[i] for i in range(len(self.source_tokens))]
         rows = positions_of_words(self.target_units) if words else [[i] for i in range(len(self.tokens))]
-        found = {link for link in self.links if known is None or link[1] in known}
         marks: dict[str, Any] = {}
         if gold is not None:
+            found = {link for link in self.links if known is None or link[1] in known}
             marks = {"gold": self._cells(gold, columns, rows), "found": self._cells(found, columns, rows)}
         title = self.text if title is None else title
         if words:
