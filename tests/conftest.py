@@ -218,3 +218,37 @@ def unchecked() -> Iterator[None]:
     jaxtyping.config.update("jaxtyping_disable", True)
     yield
     jaxtyping.config.update("jaxtyping_disable", False)
+
+
+# A headless Chromium. It ends with its module, since its event loop would keep others of the process from running.
+
+PROGRAM = shutil.which("chromium") or shutil.which("google-chrome")
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install '.[test]'")
+    if PROGRAM is None:
+        pytest.skip("no chromium is installed, as Debian's package `chromium` has it")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=PROGRAM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def tab(chromium: Any) -> Iterator[Any]:
+    """An empty tab. A page that throws, or asks for what its policy forbids, fails its test."""
+    context = chromium.new_context(viewport={"width": 1300, "height": 900}, accept_downloads=True)
+    tab = context.new_page()
+    tab.expected = []  # parts of messages that a test provokes
+    faults: list[str] = []
+    asked: list[str] = []
+    tab.on("pageerror", lambda error: faults.append(str(error)))
+    tab.on("console", lambda message: faults.append(message.text) if message.type in ("error", "warning") else None)
+    tab.on("request", lambda request: asked.append(request.url))
+    tab.set_default_timeout(5000)
+    yield tab
+    context.close()
+    assert [fault for fault in faults if not any(part in fault for part in tab.expected)] == []
+    assert [url for url in asked if not url.startswith(("file:", "data:", "blob:", "http://127.0.0.1", "about:"))] == []

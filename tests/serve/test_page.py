@@ -6,9 +6,7 @@ from urllib.parse import urlencode
 import pytest
 
 from mt import Translator
-from tests.explorer.conftest import chromium, tab
 
-__all__ = ["chromium", "tab"]  # fixtures
 pytestmark = pytest.mark.slow
 
 TEXT = "the big cats see houses"
