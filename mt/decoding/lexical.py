@@ -130,6 +130,8 @@ class ConstraintEncoder:
         self._avoided: Callable[[tuple[str, ...]], Avoided | None] = functools.lru_cache(256)(self._avoiding)
         self.source_term: Callable[[Entry], SourceTerm] = functools.cache(self._of_entry)
         """Returns how a term of a glossary is translated. Raises UserError where the vocabulary cannot write that."""
+        self._written_glossary: Glossary | None = None
+        """The last glossary whose translations the vocabulary can all write. Often all texts have the same."""
 
     def encoded(
         self, asked: LexicalConstraints, name: str, text: str = "", glossary: Glossary | None = None
@@ -191,8 +193,10 @@ class ConstraintEncoder:
                 "a glossary is of terms that the attention reads in a text, and this model reads none: leave the "
                 "glossary out"
             )
-        for entry in glossary.entries:
-            self.source_term(entry)
+        if glossary is not self._written_glossary:
+            for entry in glossary.entries:
+                self.source_term(entry)
+            self._written_glossary = glossary
         return SourceTerms(glossary, self._source, self)
 
     def _of_entry(self, entry: Entry) -> SourceTerm:

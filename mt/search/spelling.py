@@ -26,6 +26,9 @@ class Spelling:
         """[V] bool: whether a letter that follows a token would go on with its word."""
         self.continues = np.array([surface[:1] in letters for surface in surfaces])
         """[V] bool: whether a token would go on with a word before it."""
+        joins = np.array([surface[:1] in ("-", "'", "’") for surface in surfaces])
+        self.continuing = np.flatnonzero(self.continues | joins)
+        """The tokens that go on with a word, or join another to it."""
         self._sorted = sorted((surface, token) for token, surface in enumerate(surfaces) if surface)
         self._text = "\n".join(surface for surface, _ in self._sorted)
         self._starts = np.cumsum([0, *(len(surface) + 1 for surface, _ in self._sorted)])

@@ -46,9 +46,6 @@ class Terms:
 
     def __init__(self, spelling: Spelling) -> None:
         self.spelling = spelling
-        joins = np.array([surface[:1] in ("-", "'", "’") for surface in spelling.surfaces])
-        self.continuing = np.flatnonzero(spelling.continues | joins)
-        """The tokens that go on with a word, or join another to it."""
         self.terms: list[SourceTerm] = []
         self.owners = _NO_TOKENS
         """[S] int64: the number of the term to which each position of the source belongs, else NO_TERM; of those
@@ -135,10 +132,11 @@ class TermStates:
 
     def closed(self, row: int) -> np.ndarray:
         """Returns the tokens that would go on with the last word of a term that was due."""
-        one = self._rows[row]
-        return (
-            one[0].continuing if one and one[1].forced and one[1].text[-1:] in one[0].spelling.letters else _NO_TOKENS
-        )
+        if not (found := self._rows[row]):
+            return _NO_TOKENS
+        terms, state = found
+        inside = state.forced and state.text[-1:] in terms.spelling.letters
+        return terms.spelling.continuing if inside else _NO_TOKENS
 
     def wanted(self, forbidden: Forbidden | None) -> Wanted:
         """Returns the tokens that may go on with a term, or begin one."""
@@ -196,7 +194,7 @@ class TermStates:
             return state, every
         if self._whole and terms.at_end(best, weights, row):
             term = min(missing)
-        elif state.text[-1:] in terms.spelling.letters and best in terms.continuing:
+        elif state.text[-1:] in terms.spelling.letters and best in terms.spelling.continuing:
             return state, every  # a word is ended before
         else:
             term = terms.due(attended, weights, row, missing)
