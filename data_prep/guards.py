@@ -149,10 +149,10 @@ def work_folder_of(folder: Path) -> Path:
 
 @contextlib.contextmanager
 def exclusive(folder: Path, progress: bool) -> Iterator[None]:
-    """Lets one process at a time make corpora in the folder that holds `folder`."""
+    """Lets one process at a time make the corpus `folder`."""
     with system_errors(folder):
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with locked(folder.parent / ".lock", waiting(folder.parent, progress)):
+        with locked(folder.with_name(f".{folder.name}.lock"), waiting(folder, progress)):
             yield
 
 

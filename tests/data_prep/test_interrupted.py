@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from data_prep import encode
+from data_prep import encode, guards
 from data_prep.prepare import prepare
 from mt.data.dataset import DatasetConfig
 from mt.errors import UserError
@@ -105,6 +105,17 @@ def test_two_preparations_of_one_corpus_do_not_meet(folder: Path, tmp_path: Path
         assert (process.returncode, error) == (0, "")
     assert _files(root / uninterrupted.name) == _files(uninterrupted)
     assert [path.name for path in root.iterdir()] == [uninterrupted.name]
+
+
+def test_preparations_of_two_corpora_do_not_wait_for_each_other(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse_to_wait(*_) -> None:
+        pytest.fail("one waits for the other")
+
+    monkeypatch.setattr(guards, "waiting", lambda *_: refuse_to_wait)
+    with guards.exclusive(tmp_path / "both" / "other-0123456789ab", progress=False):
+        assert prepare(_config(folder), tmp_path / "both", progress=False).is_dir()
 
 
 def test_a_disk_that_takes_no_more_is_told_in_one_sentence(
