@@ -1,12 +1,16 @@
-"""Word links of training pairs that stand in a file beside them, in Pharaoh format."""
+"""Word links of training pairs that stand in a file beside them, in Pharaoh format.
 
+`link` gives sources their links: `_LinkFile` reads the training pairs of each with the lines that are for them.
+"""
+
+import functools
 import itertools
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from data_prep.sources.base import RawSplit, Read, Source
+from data_prep.sources.base import RawSplit, Source
 from mt.common.input_files import sha256
 from mt.data.corpus import Example
 from mt.data.dataset import EFLOMAL, DatasetConfig
@@ -17,59 +21,72 @@ from mt.text_io import file_lines
 
 
 def link(sources: Sequence[Source], config: DatasetConfig) -> list[Source]:
-    """Returns sources whose training pairs have the links of `config.links`: its lines are for the pairs of the first
-    source, then for those of the second. Where preparation makes the links, only the identity of the first is another.
+    """Returns sources whose training pairs have the links of `config.links`. Its lines are for the pairs of the first
+    source, then for those of the second.
+
+    Where preparation makes the links, only the identity of the first source is another.
     """
-    made = config.links == EFLOMAL
+    first = sources[0]
+    if config.links == EFLOMAL:
+        return [replace(first, identity=lambda: json.dumps([first.identity(), EFLOMAL, ""])), *sources[1:]]
     path = Path(config.links or "")
-    if not made and not path.is_file():
+    if not path.is_file():
         raise UserError(
             f"training.guided_alignment={path} is no file: give one in Pharaoh format with a line for each training "
             f"pair, or {EFLOMAL}, which makes the links"
         )
-    trains = [source.splits["train"] for source in sources]
-
-    def linked(number: int, source: Source) -> Source:
-        read = trains[number].read if made else _linked(path, trains, number, config.link_unit or "spaced")
-        split = replace(trains[number], read=read)
-        if number:
-            return replace(source, splits={**source.splits, "train": split})
-        kind = EFLOMAL if made else config.link_words
-        return replace(
-            source,
-            splits={**source.splits, "train": split},
-            identity=lambda: json.dumps([source.identity(), kind, "" if made else sha256(path)]),
-            files=lambda: [*source.files(), *([] if made else [path])],
-        )
-
-    return [linked(number, source) for number, source in enumerate(sources)]
+    # The pairs of all sources get their lines; the file itself belongs to the identity of the first source.
+    file = _LinkFile(path, [source.splits["train"] for source in sources], config.link_unit or "spaced")
+    linked = []
+    for number, source in enumerate(sources):
+        train = replace(source.splits["train"], read=functools.partial(file.read, number))
+        linked.append(replace(source, splits={**source.splits, "train": train}))
+    linked[0] = replace(
+        linked[0],
+        identity=lambda: json.dumps([first.identity(), config.link_words, sha256(path)]),
+        files=lambda: [*first.files(), path],
+    )
+    return linked
 
 
-def _linked(path: Path, trains: Sequence[RawSplit], number: int, unit: LinkUnit) -> Read:
-    """Returns what reads the training pairs of a source with their links. trains: those of all sources, whose links are
-    in the file one after another."""
+class _LinkFile:
+    """The links of several texts, which stand in one file one after another."""
 
-    def read() -> Iterator[Example]:
-        lines = enumerate(file_lines(path), start=1)
-        before = itertools.chain.from_iterable(train.read() for train in trains[:number])
-        for _, _ in zip(before, lines, strict=False):
-            pass
-        last = 0
-        for last, example in enumerate(trains[number].read(), start=1):
+    def __init__(self, path: Path, texts: Sequence[RawSplit], unit: LinkUnit) -> None:
+        self._path = path
+        self._texts = texts
+        self._unit: LinkUnit = unit
+        self._counts: dict[int, int] = {}
+        """The pairs of each text that has been read to its end."""
+
+    def read(self, number: int) -> Iterator[Example]:
+        """Yields the pairs of a text with their links. Raises UserError where the file has more or fewer lines."""
+        # The lines of earlier texts are passed over.
+        start = sum(self._count(earlier) for earlier in range(number))
+        lines = itertools.islice(enumerate(file_lines(self._path), start=1), start, None)
+        # Each pair has a line.
+        count = 0
+        for count, example in enumerate(self._texts[number].read(), start=1):
             place, line = next(lines, (0, ""))
             if not place:
                 raise UserError(
-                    f"{path} ends before pair {last:,} of train, and must have a line for each, also an empty one: "
-                    "check that its links belong to this text"
+                    f"{self._path} ends before pair {count:,} of train, and must have a line for each, also an empty "
+                    "one: check that its links belong to this text"
                 )
-            yield example._replace(links=_checked(f"{path}, line {place}", line, example, unit))
-        if number == len(trains) - 1 and (rest := next(lines, None)):
+            yield example._replace(links=_checked(f"{self._path}, line {place}", line, example, self._unit))
+        self._counts[number] = count
+        # Each line has a pair.
+        if number == len(self._texts) - 1 and (further := next(lines, None)):
             raise UserError(
-                f"{path}, line {rest[0]:,}: there is no training pair for it, since train has {rest[0] - 1:,}: check "
-                "that its links belong to this text"
+                f"{self._path}, line {further[0]:,}: there is no training pair for it, since train has "
+                f"{further[0] - 1:,}: check that its links belong to this text"
             )
 
-    return read
+    def _count(self, number: int) -> int:
+        """Counts the pairs of a text, which is read for that only where nobody has read it yet."""
+        if number not in self._counts:
+            self._counts[number] = sum(1 for _ in self._texts[number].read())
+        return self._counts[number]
 
 
 def _checked(where: str, line: str, example: Example, unit: LinkUnit) -> str:
@@ -81,13 +98,15 @@ def _checked(where: str, line: str, example: Example, unit: LinkUnit) -> str:
             f"{where}: {error.args[0]!r} is not a link: write i-j, where i is a source and j a target word, both "
             "counted from 0"
         ) from None
-    counts = len(units(example.source, unit)), len(units(example.target, unit))
+    # Both ends of a link must be words of the pair.
+    source_count = len(units(example.source, unit))
+    target_count = len(units(example.target, unit))
     for i, j in links:
-        if i >= counts[0] or j >= counts[1]:
+        if i >= source_count or j >= target_count:
             other = "marks if punctuation marks are words" if unit == "spaced" else "blanks if words are between blanks"
             raise UserError(
-                f"{where}: the link {i}-{j} joins a word that is not there, since the pair has {counts[0]} source and "
-                f"{counts[1]} target words, which count from 0: check that the links belong to this text, and set "
-                f"dataset.link_words={other} for them"
+                f"{where}: the link {i}-{j} joins a word that is not there, since the pair has {source_count} source "
+                f"and {target_count} target words, which count from 0: check that the links belong to this text, and "
+                f"set dataset.link_words={other} for them"
             )
     return line

@@ -2,15 +2,19 @@
 
 import json
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from data_prep.parallel import MERGE, Part
 from data_prep.prepare import prepare
-from data_prep.sources import open_source
+from data_prep.sources import Source, open_source
+from data_prep.sources.base import RawSplit
+from data_prep.sources.links import link
 from data_prep.stream import open_corpus
 from mt.data.batches import batch_order
+from mt.data.corpus import Example
 from mt.data.dataset import DatasetConfig
 from mt.errors import UserError
 from tests.data_prep.small import small_shards
@@ -126,3 +130,23 @@ def test_a_missing_corpus_is_named(folder: Path) -> None:
     (folder / "web" / "train.de").unlink()
     with pytest.raises(UserError, match=r"web lacks train\.de \(it holds: train\.en\)"):
         open_source(_config(folder))
+
+
+def test_links_are_found_without_reading_the_corpora_before_again(folder: Path, tmp_path: Path) -> None:
+    reads = Counter[str]()
+
+    def corpus(name: str) -> Source:
+        def read() -> Iterator[Example]:
+            reads[name] += 1
+            yield from (Example(f"{name} {number}", "a b") for number in range(3))
+
+        return Source({"train": RawSplit(read, ("", ""))}, lambda: name)
+
+    (tmp_path / "links").write_text("".join(f"{number % 2}-{number % 2}\n" for number in range(9)))
+    sources = link([*map(corpus, ("own", "web", "news"))], _config(folder, links=str(tmp_path / "links")))
+    found = [[example.links for example in source.splits["train"].read()] for source in sources]
+    assert found == [["0-0", "1-1", "0-0"], ["1-1", "0-0", "1-1"], ["0-0", "1-1", "0-0"]]
+    assert reads == {"own": 1, "web": 1, "news": 1}
+    # A corpus that is read alone has the same links.
+    sources = link([*map(corpus, ("own", "web", "news"))], _config(folder, links=str(tmp_path / "links")))
+    assert [example.links for example in sources[1].splits["train"].read()] == found[1]
