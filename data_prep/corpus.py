@@ -3,13 +3,11 @@
 `finished_shards` refuses where one is missing, `duplicate_rows` finds the pairs that equal one before them, and `write`
 moves each shard to its place, or writes it again without its duplicates.
 
-Duplicates are looked for on disk (`repeats`): memory holds `KEYS` keys at a time, however many there are. 64 bits stand
-for a pair: of a billion different pairs, one is taken for another's duplicate with a chance of 3 %.
+Duplicates are found by keys of 64 bits, of which memory holds `KEYS` at a time (`repeats`). Of a billion different
+pairs, one is taken for another's duplicate with a chance of 3 %.
 """
 
-import itertools
 import json
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -27,9 +25,8 @@ from mt.errors import UserError
 
 _DUPLICATE = "duplicate (drop_duplicates)"
 _NAMED = 5  # of missing parts
-KEYS = 2_000_000
+KEYS = 1 << 23
 _KEY = np.dtype("<u8")
-_POSITIONED = np.dtype([("key", "<u8"), ("position", "<u8")])
 
 
 def finished_shards(encoder: Encoder, count: int, train: Path) -> list[Shard]:
@@ -65,7 +62,7 @@ def duplicate_rows(shards: Sequence[Shard], encoder: Encoder, train: Counts) -> 
     if not encoder.cleaning.drop_duplicates:
         yield from [np.empty(0, dtype=np.int64)] * len(shards)
         return
-    by_shard = repeats([encoder.path(shard.number, "keys") for shard in shards], encoder.folder / "duplicates")
+    by_shard = repeats([encoder.path(shard.number, "hashes") for shard in shards])
     for shard, rows in zip(shards, by_shard, strict=True):
         if len(rows):
             if _DUPLICATE not in train.shown and encoder.path(shard.number).is_file():
@@ -157,86 +154,36 @@ def _require_all(found: Sequence[Shard | None], encoder: Encoder) -> None:
 # Duplicates.
 
 
-def repeats(files: Sequence[Path], folder: Path, *, at_once: int = KEYS) -> Iterator[np.ndarray]:
+def repeats(files: Sequence[Path], *, at_once: int = KEYS) -> Iterator[np.ndarray]:
     """Yields for each file of keys its rows, in order, whose key stands before them in it or in a file before it.
+
+    The files are read once for every `at_once` keys that they hold. Memory holds about so many keys at a time, and one
+    byte for each of all.
 
     Args:
         files: 8 bytes a key.
-        folder: for what lies on disk meanwhile, 24 bytes a key at most; deleted first and last.
-        at_once: keys that memory holds at a time, about.
     """
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-    sizes = [path.stat().st_size // _KEY.itemsize for path in files]
-    batches = _batches(sizes, at_once)
-    starts = np.array([sum(sizes[: batch.start]) for batch in batches], dtype=np.int64)
-    buckets = sum(sizes) // at_once + 1
-    for batch, start in zip(batches, starts, strict=True):
-        keys = np.concatenate([np.fromfile(files[number], _KEY) for number in batch])
-        first = _first(keys)
-        # What repeats within a batch is known already, so that no bucket is large for one frequent pair.
-        _append(folder / f"positions-{start}", start + _others(len(keys), first))
-        keyed = np.empty(len(first), _POSITIONED)
-        keyed["key"] = keys[first]
-        keyed["position"] = start + first
-        _scatter(keyed, keyed["key"] % np.uint64(buckets), folder, "keys")
-    for bucket in range(buckets):
-        keyed = _pop(folder / f"keys-{bucket}", _POSITIONED)
-        again = keyed["position"][_others(len(keyed), _first(keyed["key"]))]
-        batch_of = np.searchsorted(starts, again.astype(np.int64), side="right") - 1
-        _scatter(again, starts[batch_of], folder, "positions")
-    for batch, start in zip(batches, starts.tolist(), strict=True):
-        positions = np.sort(_pop(folder / f"positions-{start}", _KEY)).astype(np.int64) - start
-        ends = [0, *itertools.accumulate(sizes[number] for number in batch)]
-        cuts = np.searchsorted(positions, ends)
-        yield from (positions[low:high] - end for low, high, end in zip(cuts[:-1], cuts[1:], ends[:-1], strict=True))
-    shutil.rmtree(folder)
+    ends = np.cumsum([path.stat().st_size // _KEY.itemsize for path in files], dtype=np.int64)
+    starts = [0, *ends.tolist()]
+    is_repeat = np.zeros(starts[-1], dtype=bool)
+    repeats_of_files = np.split(is_repeat, ends)[:-1]
+    # Repeats within a file come first, so that no pass is large for one frequent pair.
+    for path, repeats_of_file in zip(files, repeats_of_files, strict=True):
+        repeats_of_file[_all_but_first(np.fromfile(path, _KEY))] = True
+    # Then each pass compares the keys of one remainder in all files.
+    passes = len(is_repeat) // at_once + 1
+    for remainder in range(passes):
+        keys = [np.zeros(0, _KEY)]
+        positions = [np.zeros(0, np.int64)]
+        for path, start, repeats_of_file in zip(files, starts, repeats_of_files, strict=False):
+            keys_of_file = np.fromfile(path, _KEY)
+            chosen = np.flatnonzero(~repeats_of_file & (keys_of_file % np.uint64(passes) == remainder))
+            keys.append(keys_of_file[chosen])
+            positions.append(start + chosen)
+        is_repeat[np.concatenate(positions)[_all_but_first(np.concatenate(keys))]] = True
+    yield from map(np.flatnonzero, repeats_of_files)
 
 
-def _batches(sizes: Sequence[int], at_once: int) -> list[range]:
-    """Returns the numbers of successive files with about so many keys together."""
-    batches = []
-    start = 0
-    keys = 0
-    for number, size in enumerate(sizes):
-        if keys and keys + size > at_once:
-            batches.append(range(start, number))
-            start = number
-            keys = 0
-        keys += size
-    return [*batches, range(start, len(sizes))] if len(sizes) else []
-
-
-def _first(keys: np.ndarray) -> np.ndarray:
-    """Returns where each key comes first, in order."""
-    return np.sort(np.unique(keys, return_index=True)[1])
-
-
-def _others(count: int, chosen: np.ndarray) -> np.ndarray:
-    """Returns the positions below `count` that are not chosen."""
-    is_other = np.ones(count, dtype=bool)
-    is_other[chosen] = False
-    return np.flatnonzero(is_other)
-
-
-def _scatter(rows: np.ndarray, parts: np.ndarray, folder: Path, name: str) -> None:
-    """Appends each row to the file `<name>-<part>`; those of one part stay in order."""
-    order = np.argsort(parts, kind="stable")
-    values, begins = np.unique(parts[order], return_index=True)
-    ends = np.append(begins[1:], len(order))[: len(begins)]
-    for part, begin, end in zip(values, begins, ends, strict=True):
-        _append(folder / f"{name}-{part}", rows[order[begin:end]])
-
-
-def _append(path: Path, rows: np.ndarray) -> None:
-    with path.open("ab") as file:
-        file.write((rows if rows.dtype == _POSITIONED else rows.astype(_KEY)).tobytes())
-
-
-def _pop(path: Path, dtype: np.dtype) -> np.ndarray:
-    """Returns the rows of a file, which is deleted; none where there is no file."""
-    if not path.is_file():
-        return np.empty(0, dtype)
-    rows = np.fromfile(path, dtype)
-    path.unlink()
-    return rows
+def _all_but_first(keys: np.ndarray) -> np.ndarray:
+    """Returns the positions of keys that stand before them."""
+    return np.delete(np.arange(len(keys)), np.unique(keys, return_index=True)[1])

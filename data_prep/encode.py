@@ -8,7 +8,6 @@ pairs, lie beside it, and are written before it.
 
 import contextlib
 import functools
-import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from data_prep.ingest import RawShard, write_text
 from data_prep.parallel import Part, Runner, ordered
+from data_prep.sources.base import hash_of_pair
 from mt.common.input_files import read_text
 from mt.data import writer
 from mt.data.arrow import sha256
@@ -34,7 +33,7 @@ from mt.errors import UserError
 from mt.storage import replaced_by_any
 from mt.text_io import is_blank
 
-_KEY = 8  # bytes that stand for a pair
+_KEY = 8  # bytes of `hash_of_pair`
 SHOWN = 100  # characters of a dropped side that are shown
 
 DroppedPair = tuple[int | None, str, str]
@@ -219,7 +218,7 @@ class Encoder:
         with contextlib.suppress(OSError):
             if shard is not None and self.path(number).stat().st_size == shard.size:
                 keyed = self.cleaning.drop_duplicates
-                if not keyed or self.path(number, "keys").stat().st_size == shard.rows * _KEY:
+                if not keyed or self.path(number, "hashes").stat().st_size == shard.rows * _KEY:
                     return shard
         return None
 
@@ -230,7 +229,7 @@ class Encoder:
 
     def forget(self, number: int) -> None:
         """Deletes a shard, and what is known of it."""
-        for ending in ("arrow", "keys", "json"):
+        for ending in ("arrow", "hashes", "json"):
             self.path(number, ending).unlink(missing_ok=True)
 
 
@@ -254,8 +253,9 @@ def encode(raw: RawShard, encoder: Encoder, part: Part) -> int:
     encoder.forget(raw.number)  # what was made with something else
     pairs, dropped, shown = clean(raw.read(), raw.start + 1, encoder.cleaning, encoder.reader)
     if encoder.cleaning.drop_duplicates:
-        with replaced_by_any(encoder.path(raw.number, "keys")) as draft:
-            draft.write_bytes(_keys(pairs))
+        texts = zip(pairs["source"].to_pylist(), pairs["target"].to_pylist(), strict=True)
+        with replaced_by_any(encoder.path(raw.number, "hashes")) as draft:
+            draft.write_bytes(b"".join(hash_of_pair(source, target) for source, target in texts))
     unwritten: dict[str, Unwritten] = {}
     with replaced_by_any(encoder.path(raw.number)) as draft:
         if encoder.tokenizers is None:
@@ -279,9 +279,3 @@ def encode(raw: RawShard, encoder: Encoder, part: Part) -> int:
         with replaced_by_any(encoder.path(raw.number, "json")) as about:
             about.write_text(json.dumps(asdict(shard)), encoding="utf-8")
     return raw.rows
-
-
-def _keys(pairs: pa.Table) -> bytes:
-    """Returns 8 bytes that stand for each pair."""
-    joined = pc.binary_join_element_wise(pairs["source"], pairs["target"], "\n").cast(pa.binary()).to_pylist()
-    return b"".join(hashlib.blake2b(pair, digest_size=_KEY).digest() for pair in joined)

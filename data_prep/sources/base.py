@@ -276,15 +276,18 @@ class _Smallest:
 
 
 def key_of_pair(example: Example) -> int:
-    """Returns 64 bits of a hash of the two texts, the same on every machine."""
-    # No text holds NUL, so that the sides do not run into one another.
-    return _hash(f"{example.source}\0{example.target}")
+    return int.from_bytes(hash_of_pair(example.source, example.target), "little")
 
 
 def key_of_source(example: Example) -> int:
-    """Returns 64 bits of a hash of the source alone."""
-    return _hash(example.source)
+    return int.from_bytes(_hash(example.source), "little")
 
 
-def _hash(text: str) -> int:
-    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
+def hash_of_pair(source: str, target: str) -> bytes:
+    """Returns 8 bytes that stand for two texts, the same on every machine."""
+    # No text holds NUL, so that the sides do not run into one another.
+    return _hash(f"{source}\0{target}")
+
+
+def _hash(text: str) -> bytes:
+    return hashlib.blake2b(text.encode(), digest_size=8).digest()

@@ -28,26 +28,19 @@ def _expected(keys: list[list[int]]) -> list[list[int]]:
 def test_every_key_but_the_first_of_its_kind(tmp_path: Path, at_once: int, kinds: int) -> None:
     draws = random.Random(1)
     keys = [[draws.randrange(kinds) for _ in range(draws.randrange(12))] for _ in range(25)]
-    result = corpus.repeats(_files(tmp_path, keys), tmp_path / "work", at_once=at_once)
+    result = corpus.repeats(_files(tmp_path, keys), at_once=at_once)
     assert [rows.tolist() for rows in result] == _expected(keys)
-    assert not (tmp_path / "work").exists()
 
 
-def test_no_files(tmp_path: Path) -> None:
-    assert list(corpus.repeats([], tmp_path / "work")) == []
-
-
-def test_what_a_killed_search_left_does_not_count(tmp_path: Path) -> None:
-    (tmp_path / "work").mkdir()
-    (tmp_path / "work" / "keys-0").write_bytes(bytes(64))
-    assert [rows.tolist() for rows in corpus.repeats(_files(tmp_path, [[0, 1, 0]]), tmp_path / "work")] == [[2]]
+def test_no_files() -> None:
+    assert list(corpus.repeats([])) == []
 
 
 def test_no_more_keys_than_are_allowed_are_held_at_a_time(tmp_path: Path) -> None:
-    """However often one key comes: such keys are known to repeat before they are sorted into buckets."""
+    """However often one key comes: such keys are known to repeat before keys of all files are compared."""
     files = _files(tmp_path, [[7] * 5_000] * 80)
     tracemalloc.start()
-    assert sum(map(len, corpus.repeats(files, tmp_path / "work", at_once=10_000))) == 80 * 5_000 - 1
+    assert sum(map(len, corpus.repeats(files, at_once=10_000))) == 80 * 5_000 - 1
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert most < 0.5 * sum(path.stat().st_size for path in files)

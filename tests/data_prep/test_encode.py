@@ -170,7 +170,7 @@ def test_what_is_done_is_not_made_again_unless_it_does_not_belong(tmp_path: Path
     assert _make(other, encoder) == result
     encoder.path(0).write_bytes(b"cut")
     encoder.path(1, "json").write_text(json.dumps({"fingerprint": "f"}))
-    encoder.path(2, "keys").unlink()
+    encoder.path(2, "hashes").unlink()
     assert [encoder.found(number) for number in range(4)] == [None, None, None, result[3]]
     assert _make([*raw[:3], *other[3:]], encoder) == result
     changed = _make(other, _encoder(tmp_path / "encoded", fingerprint="g"))

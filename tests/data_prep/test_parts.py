@@ -219,7 +219,7 @@ def test_a_part_copied_from_elsewhere_is_refused(folder: Path, change: int) -> N
     assert _merge(folder) == made
 
 
-@pytest.mark.parametrize("ending", ["arrow", "keys"])
+@pytest.mark.parametrize("ending", ["arrow", "hashes"])
 def test_a_part_of_which_a_file_is_cut_short_is_missing(folder: Path, ending: str) -> None:
     _part(folder, "1/1")
     shard = next((folder / "corpora").glob(f".*/encoded/0000009.{ending}"))
