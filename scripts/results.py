@@ -1,0 +1,222 @@
+"""Writes the tables of figures of README.md, RESULTS.md and docs/ from the records in results/.
+
+    python scripts/results.py              # writes the tables
+    python scripts/results.py --check      # names the tables that differ, with status 1
+
+A line `<!-- results/TOPIC.json: TABLE -->` stands above each table. CONTRIBUTING.md explains the files.
+"""
+
+import mt.cli.startup  # isort: skip # noqa: F401 - Ctrl-C ends at once while modules load
+import argparse
+import json
+import re
+import statistics
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from mt.common.options import Options, parse_json
+from mt.errors import UserError, nearest, reported, shown
+from mt.storage import replaced
+
+ROOT = Path(__file__).parents[1]
+MARKER = re.compile(
+    r"^<!-- results/(?P<topic>[\w-]+)\.json: (?P<table>[\w-]+) -->\n(?P<lines>(?:\|.*\n)*)", re.MULTILINE
+)
+REFERENCE = re.compile(r"\{(?P<path>[\w/-]+)(?:\[(?P<index>\d+)\])?(?::(?P<form>[^{}]*))?\}")
+"""`{bleu}`, `{bleu[0]}`, `{bleu:median}`, and of another row `{TOPIC/TABLE/ROW/bleu}`."""
+
+Figure = int | Decimal | str | list["Figure"]
+
+
+class Origin(Options, frozen=True):
+    """How a figure was made. What a row leaves out, its table says, or else its topic.
+
+    data: the data set, by its name in `mt get`. source: the publication of a figure that was not measured here.
+    """
+
+    data: str | None = None
+    command: str | list[str] | None = None
+    commit: str | None = None
+    hardware: str | None = None
+    seeds: list[int] | None = None
+    signatures: dict[str, str] | None = None
+    source: str | None = None
+
+
+class Row(Origin, frozen=True):
+    """A row of a table. values: its figures, as JSON. cells: text of columns, with references to figures."""
+
+    name: str
+    values: dict[str, Any] = Field(default_factory=dict)
+    cells: dict[str, str] = Field(default_factory=dict)
+
+
+class Column(Options, frozen=True):
+    """A column shows the cell or the figure `key` of each row; figures of one form stand on the right."""
+
+    key: str
+    head: str = ""
+    right: bool = False
+
+
+class Table(Origin, frozen=True):
+    """A table that a page shows, or the figures of a text, which have no columns."""
+
+    columns: list[Column]
+    rows: list[Row]
+
+
+class Topic(Origin, frozen=True):
+    """A file of results/."""
+
+    title: str
+    tables: dict[str, Table]
+
+
+@dataclass(frozen=True)
+class Place:
+    """A row within its table and topic."""
+
+    topic: Topic
+    table: Table
+    row: Row
+    values: Mapping[str, Figure]  # with the digits that the file has
+    where: str
+
+    def origin(self, field: str) -> Any:
+        """Returns how the figures of the row were made, as the nearest of row, table and topic says it."""
+        return next((found for part in (self.row, self.table, self.topic) if (found := getattr(part, field))), None)
+
+
+class Records:
+    """The figures of a folder, by topic, table and row."""
+
+    def __init__(self, folder: Path) -> None:
+        """Raises UserError where a file is no such record."""
+        self.places = dict[tuple[str, str, str], Place]()
+        self.tables = dict[tuple[str, str], Table]()
+        for path in sorted(folder.glob("*.json")):
+            self._read(path)
+
+    def _read(self, path: Path) -> None:
+        text = path.read_text(encoding="utf-8")
+        where = f"{path.parent.name}/{path.name}"
+        try:
+            plain = json.loads(text, parse_float=Decimal)  # 39.60 stays as it is written
+        except json.JSONDecodeError as error:
+            raise UserError(f"{where}, line {error.lineno}: this is no JSON ({error.msg})") from None
+        topic = parse_json(text, Topic, where)
+        for name, table in topic.tables.items():
+            self.tables[path.stem, name] = table
+            for row, exact in zip(table.rows, plain["tables"][name]["rows"], strict=True):
+                key = path.stem, name, row.name
+                if key in self.places:
+                    raise UserError(f"{where}: {name} has two rows {row.name}: give one another name")
+                self.places[key] = Place(topic, table, row, exact.get("values", {}), f"{where}: {name}, row {row.name}")
+
+    def lines(self, topic: str, name: str) -> str:
+        """Returns a table in Markdown. Raises UserError where there is none, or a reference leads nowhere."""
+        table = self.tables.get((topic, name))
+        if table is None:
+            raise UserError(f"results/{topic}.json has no table {name}: {nearest(name, self._names(topic))}")
+        keys = [column.key for column in table.columns]
+        rows = [[column.head for column in table.columns]]
+        rows += [[self.cell(self.places[topic, name, row.name], key) for key in keys] for row in table.rows]
+        lines = ["|" + "".join(f" {cell} |" if cell else " |" for cell in row) for row in rows]
+        rule = "".join("|---:" if column.right else "|---" for column in table.columns)
+        return "\n".join([lines[0], f"{rule}|", *lines[1:]]) + "\n"
+
+    def _names(self, topic: str) -> list[str]:
+        return [table for owner, table in self.tables if owner == topic]
+
+    def cell(self, place: Place, key: str) -> str:
+        """Returns the text of a cell: its own, else the figure of its column, else how the figures were made."""
+        if key in place.row.cells:
+            return REFERENCE.sub(lambda match: self._referred(place, match), place.row.cells[key])
+        if key in place.values:
+            return written(place.values[key], "", place.where)
+        return str(place.origin(key) or "") if key in Origin.model_fields else ""
+
+    def _referred(self, place: Place, match: re.Match[str]) -> str:
+        *path, key = match["path"].split("/")
+        if path:
+            owner = self.places.get(tuple(path)) if len(path) == 3 else None  # type: ignore[arg-type]
+            if owner is None:
+                raise UserError(f"{place.where}: {match[0]} names no row; write TOPIC/TABLE/ROW/KEY, or the KEY alone")
+            place = owner
+        if key not in place.values:
+            return self._made(place, key, match)
+        figure = place.values[key]
+        if match["index"] is not None:
+            if not isinstance(figure, list) or int(match["index"]) >= len(figure):
+                raise UserError(f"{place.where}: {match[0]} is beyond the figures of {key}")
+            figure = figure[int(match["index"])]
+        return written(figure, match["form"] or "", place.where)
+
+    def _made(self, place: Place, key: str, match: re.Match[str]) -> str:
+        if key in Origin.model_fields and (found := place.origin(key)):
+            return str(found)
+        raise UserError(f"{place.where} has no figure {key}, which {match[0]} asks for: {nearest(key, place.values)}")
+
+
+def written(figure: Figure, form: str, where: str) -> str:
+    """Returns a figure as a cell has it.
+
+    form: `median` or `mean` of a list; else as Python formats numbers, after `/` those of a list between strokes.
+    """
+    if form in ("median", "mean") and isinstance(figure, list):
+        numbers = [Decimal(str(number)) for number in figure]
+        result = Decimal(statistics.median(numbers) if form == "median" else statistics.mean(numbers))
+        return str(result.quantize(Decimal(1).scaleb(min(int(number.as_tuple().exponent) for number in numbers))))
+    if isinstance(figure, list):
+        stroke = " / " if form.startswith("/") else ", "
+        return stroke.join(written(one, form.removeprefix("/"), where) for one in figure)
+    try:
+        return format(figure, form)
+    except ValueError:
+        raise UserError(f"{where}: {shown(str(figure))} has no form {form}") from None
+
+
+def pages(root: Path) -> Iterator[Path]:
+    yield from (root / "README.md", root / "RESULTS.md", *sorted((root / "docs").glob("*.md")))
+
+
+def differing(root: Path) -> Iterator[tuple[Path, str, list[str]]]:
+    """Yields the pages whose tables differ from the records, with their new text and the names of these tables."""
+    records = Records(root / "results")
+    for page in pages(root):
+        text = page.read_text(encoding="utf-8")
+        tables = list[str]()
+        new = text
+        for match in MARKER.finditer(text):
+            lines = records.lines(match["topic"], match["table"])
+            if lines != match["lines"]:
+                tables.append(f"{match['topic']}: {match['table']}")
+                new = new.replace(match[0], match[0].removesuffix(match["lines"]) + lines)
+        if tables:
+            yield page, new, tables
+
+
+def main(arguments: list[str], root: Path = ROOT) -> int:
+    """Writes or checks the tables, and returns the status of the process."""
+    parser = argparse.ArgumentParser(description="Writes the tables of the pages from results/*.json.")
+    parser.add_argument("--check", action="store_true", help="write nothing; name the tables that differ")
+    options = parser.parse_args(arguments)
+    found = list(differing(root))
+    for page, text, tables in found:
+        print(f"{page.relative_to(root)}: {', '.join(tables)}")
+        if not options.check:
+            with replaced(page) as file:
+                file.write(text.encode())
+    return 1 if found and options.check else 0
+
+
+if __name__ == "__main__":
+    with reported():
+        sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,112 @@
+"""The tables of the pages have the figures of results/, each with what made it."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from mt.errors import UserError
+from scripts.results import MARKER, REFERENCE, ROOT, Records, differing, main, pages
+
+RECORDS = Records(ROOT / "results")
+ONE = {
+    "title": "T",
+    "commit": "abc",
+    "tables": {
+        "t": {
+            "columns": [
+                {"key": "run", "head": "run"},
+                {"key": "bleu", "head": "BLEU", "right": True},
+                {"key": "commit"},
+            ],
+            "rows": [{"name": "a", "values": {"bleu": [39.0, 38.9, 40.25]}, "cells": {"run": "x"}}],
+        }
+    },
+}  # fmt: skip
+
+
+def records(folder: Path, cell: str = "{bleu}", text: str = "") -> Records:
+    ONE["tables"]["t"]["rows"][0]["cells"]["bleu"] = cell  # type: ignore[index]
+    (folder / "one.json").write_text(text or json.dumps(ONE).replace("39.0", "39.00"))
+    return Records(folder)
+
+
+def test_the_tables_of_the_pages_have_the_figures_of_the_records():
+    assert {page.name: tables for page, _, tables in differing(ROOT)} == {}
+
+
+@pytest.mark.parametrize("page", ["RESULTS.md", "README.md"])
+def test_no_table_of_figures_is_written_by_hand(page: str):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    by_hand = [block for block in re.findall(r"(?:^\|.*\n)+", MARKER.sub("", text), re.MULTILINE) if "](" not in block]
+    assert by_hand == []  # the README's other table has the links to its pages
+
+
+def test_each_record_is_shown_and_says_what_made_it():
+    shown = {
+        (match["topic"], match["table"]) for page in pages(ROOT) for match in MARKER.finditer(page.read_text("utf-8"))
+    }
+    assert {key for key, table in RECORDS.tables.items() if table.columns} == shown
+    for place in RECORDS.places.values():
+        if place.values and not place.origin("source"):
+            assert all(place.origin(field) for field in ("data", "command", "commit", "hardware")), place.where
+
+
+def test_no_figure_of_a_table_of_scores_is_written_into_a_cell():
+    for (topic, table, name), place in RECORDS.places.items():
+        right = {column.key for column in RECORDS.tables[topic, table].columns if column.right}
+        for key in right & place.row.cells.keys():
+            assert not re.search(r"\d\.\d", REFERENCE.sub("", place.row.cells[key])), (topic, table, name, key)
+
+
+@pytest.mark.parametrize(
+    ("cell", "expected"),
+    [
+        ("{bleu}", "39.00, 38.9, 40.25"),
+        ("**{bleu:median}**", "**39.00**"),
+        ("{bleu:mean}; {commit}", "39.38; abc"),
+        ("{bleu:/.1f}", "39.0 / 38.9 / 40.2"),
+        ("{bleu[2]:.1f} {one/t/a/bleu[1]}", "40.2 38.9"),
+        ("", ""),
+    ],
+)
+def test_a_cell_refers_to_figures(tmp_path: Path, cell: str, expected: str):
+    last = f"| x | {expected} | abc |" if expected else "| x | | abc |"
+    assert records(tmp_path, cell).lines("one", "t").splitlines() == ["| run | BLEU | |", "|---|---:|---|", last]
+
+
+@pytest.mark.parametrize(
+    ("cell", "sentence"),
+    [
+        ("{blue}", "row a has no figure blue, which {blue} asks for: did you mean bleu? choices: bleu"),
+        ("{bleu[3]}", "row a: {bleu[3]} is beyond the figures of bleu"),
+        ("{one/t/b/bleu}", "row a: {one/t/b/bleu} names no row; write TOPIC/TABLE/ROW/KEY, or the KEY alone"),
+        ("{bleu:x}", "row a: 39.00 has no form x"),
+    ],
+)
+def test_a_reference_that_leads_nowhere_is_refused(tmp_path: Path, cell: str, sentence: str):
+    with pytest.raises(UserError, match=re.escape(sentence)):
+        records(tmp_path, cell).lines("one", "t")
+
+
+def test_a_file_that_is_no_record_is_refused(tmp_path: Path):
+    with pytest.raises(UserError, match=r"one.json, line 2: this is no JSON \(Expecting value\)"):
+        records(tmp_path, text='{"title":\n,}')
+    with pytest.raises(UserError, match=r"one.json: unknown option rows: "):
+        records(tmp_path, text='{"title": "T", "tables": {}, "rows": []}')
+    with pytest.raises(UserError, match=r"results/one.json has no table u: .*choices: t"):
+        records(tmp_path).lines("one", "u")
+
+
+def test_check_names_the_tables_that_differ_and_the_script_writes_them(tmp_path: Path, capsys: pytest.CaptureFixture):
+    page = "# R\n\n<!-- results/one.json: t -->\n| old |\n|---|\n\nend\n"
+    for name in ("README.md", "RESULTS.md"):
+        (tmp_path / name).write_text(page)
+    (tmp_path / "results").mkdir()
+    table = records(tmp_path / "results").lines("one", "t")
+    assert main(["--check"], tmp_path) == 1 and (tmp_path / "README.md").read_text() == page
+    assert main([], tmp_path) == 0
+    assert capsys.readouterr().out == "README.md: one: t\nRESULTS.md: one: t\n" * 2
+    assert (tmp_path / "README.md").read_text() == page.replace("| old |\n|---|\n", table)
+    assert main(["--check"], tmp_path) == 0
