@@ -81,11 +81,10 @@ def explore(
         hypotheses = rank(0, hypotheses)
     if tree is not None:
         tree.close(hypotheses[0].tokens)
-    read = translator.read_source(row, source)
     if top:
         best = [hypotheses[0].tokens]
         (replay,) = runners_up(translator, [row], best, search, top, lambda _, search: encoded(search))
-    return Explored([decoded(translator, one, read, target, source) for one in hypotheses], tree, replay)
+    return Explored(decoded(translator, row, hypotheses, source), tree, replay)
 
 
 def _with_prefix(

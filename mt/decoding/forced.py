@@ -12,11 +12,10 @@ import torch
 from mt.data.batches import Batch, batches_of_pairs, collate
 from mt.data.fields import TEXT, Field, Raw, Row, as_list, require_texts
 from mt.data.links import Symmetrisation, symmetrised
-from mt.data.tokenizer import normalize
 from mt.decoding.modes import DecodableModel, evaluation_mode, reads_hard, require_compatible
 from mt.decoding.network import refuse_long_rows
 from mt.decoding.torch_network import TorchNetwork
-from mt.decoding.translation import Extraction, Translation
+from mt.decoding.translation import Extraction, Translation, decoded
 from mt.device import autocast
 from mt.distributed import ALONE, ProcessGroup
 from mt.errors import UserError, invalid_choice
@@ -181,7 +180,6 @@ def _aligned(
     translator: "Translator", sources: Sequence[Raw], targets: Sequence[str], *, hard: bool | None
 ) -> list[Translation]:
     search = translator.config.search
-    target = translator.tokenizers.target
     if hard is not None:
         search = revised_search(search, {"name": "greedy", "mode": "hard" if hard else "soft"})
     require_compatible(search, translator.model)
@@ -205,10 +203,7 @@ def _aligned(
             if stops is not None:
                 windows = windows._replace(stops=stops[row, : len(ids[i])])
             forced = Hypothesis(tuple(ids[i]), score, score, windows)
-            read = translator.read_source(encoded_sources[i], sources[i])
-            target_units = target.unit_ids(targets[i], translator.link_unit)
-            own = translator.tokenizers_of(sources[i]).target
-            results[i] = translator.translation(normalize(targets[i]), read, forced, target_units, own)
+            (results[i],) = decoded(translator, encoded_sources[i], [forced], sources[i], targets[i])
     return [results[i] for i in range(len(ids))]
 
 

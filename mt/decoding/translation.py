@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from html import escape
@@ -19,10 +19,11 @@ from mt.errors import UserError, unwritten
 from mt.metrics.alignment import Link, positions_of_words, project, weights_between_words
 from mt.search.hypothesis import Hypothesis, Windows, same_values
 from mt.search.online import OnlineHypothesis
+from mt.text_io import normalize
 
 if TYPE_CHECKING:
-    from mt.data.fields import Raw, ReadSource
-    from mt.data.tokenizer import LinkUnit, Tokenizer
+    from mt.data.fields import Raw, Row
+    from mt.data.tokenizer import LinkUnit
     from mt.decoding.translator import Translator
     from mt.plots import Figure
 
@@ -291,24 +292,52 @@ def in_units(translator: Translator, translation: Translation, source: Raw, unit
 
 
 def decoded(
-    translator: Translator, best: Hypothesis, read: ReadSource, target: Tokenizer, source: Raw | None
-) -> Translation:
-    """Returns a hypothesis with its text, in which symbols are the placeholders of the source. target: the tokenizer
-    for this source."""
-    tokens = best.tokens
-    placeholders = target.restored(tokens, str(source)) if target.placeholders and source is not None else {}
-    units = target.decoded_unit_ids(tokens, translator.link_unit, placeholders)
-    translation = translator.translation(target.decode(tokens, placeholders), read, best, units, target)
-    if not placeholders:
-        return translation
-    further = target.further_unit_ids(tokens, translator.link_unit, placeholders)
-    return replace(translation, replacements=placeholders, further_units=further)
+    translator: Translator, row: Row, hypotheses: Iterable[Hypothesis], source: Raw | None, text: str | None = None
+) -> list[Translation]:
+    """Returns the hypotheses of one source with their texts, in which symbols are the placeholders of the source.
 
+    row: the encoded source. source: what the row was made of, where that is known. text: the text of the hypotheses,
+    where it is given.
+    """
+    tokenizers = translator.tokenizers_of(source)
+    target = tokenizers.target
+    unit = translator.link_unit
+    # What a translation says of its source.
+    (encoded_length,) = translator.network.encoded_lengths([translator.field.length(row)])
+    read = translator.field.describe(row, encoded_length, tokenizers.source, unit, source)
+    translations = []
+    for hypothesis in hypotheses:
+        tokens = hypothesis.tokens
+        # The text and its units: those that are given, or those that the tokens decode to.
+        placeholders: Mapping[int, str] = {}
+        if text is None:
+            if target.placeholders and source is not None:
+                placeholders = target.restored(tokens, str(source))
+            units = target.decoded_unit_ids(tokens, unit, placeholders)
+        else:
+            units = translator.tokenizers.target.unit_ids(text, unit)
+        translation = Translation(
+            text=target.decode(tokens, placeholders) if text is None else normalize(text),
+            score=hypothesis.score,
+            tokens=tuple(target.pieces(tokens)),
+            source_tokens=tuple(read.labels),
+            windows=hypothesis.windows,
+            source_units=tuple(read.units),
+            target_units=tuple(units),
+            chunk_size=translator.network.chunk_size,
+            ids=tuple(tokens),
+            cut=hypothesis.cut,
+            further_units=target.further_unit_ids(tokens, unit, placeholders) if placeholders else {},
+            replacements=placeholders,
+            log_probs=hypothesis.log_probs,
+            calibration=translator.calibration,
+            backdrop=read.backdrop,
+        )
+        # When it was written, where it was decoded online.
+        if isinstance(hypothesis, OnlineHypothesis):
+            from mt.decoding.delays import delays  # Not above: it needs torch.
 
-def delays_of(translator: Translator, source: ReadSource, hypothesis: Hypothesis) -> dict[str, Any]:
-    """Returns the fields of a translation that say when it was written; none where it was not online."""
-    if not isinstance(hypothesis, OnlineHypothesis):
-        return {}
-    from mt.decoding.delays import delays  # Not above: it needs torch.
-
-    return delays(translator.tokenizers.target, source, hypothesis, translator.model.frontend)
+            times = delays(translator.tokenizers.target, read, hypothesis, translator.model.frontend)
+            translation = replace(translation, **times)
+        translations.append(translation)
+    return translations

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, get_args, overload
 
-from mt.data.fields import Raw, ReadSource, Row, as_list, build_field, require_texts
+from mt.data.fields import Raw, Row, as_list, build_field, require_texts
 from mt.data.glossary import glossaries_of
 from mt.data.links import Symmetrisation
 from mt.data.split import NumberedPairs, Split
@@ -13,10 +13,10 @@ from mt.decoding.confidence import Calibration
 from mt.decoding.lexical import ConstraintEncoder, constrained, of_texts, refuse_unsteerable
 from mt.decoding.minimum_bayes_risk import ranking
 from mt.decoding.network import Network, decode_rows, refuse_long_rows, refuse_long_texts
-from mt.decoding.translation import Extraction, Translation, decoded, delays_of
+from mt.decoding.translation import Extraction, Translation, decoded
 from mt.errors import UserError, invalid_choice
 from mt.search.config import SearchConfig, is_online, n_best_search, online_search, require_search, with_default_limits
-from mt.search.hypothesis import EMPTY, Hypothesis
+from mt.search.hypothesis import EMPTY
 from mt.search.steering import TokenConstraints
 
 if TYPE_CHECKING:
@@ -239,10 +239,7 @@ class Translator:
         found = decode_rows(self.network, rows, search, rank, asked=asked, progress=progress)
         # Hypotheses are ids: their texts and words are those of each source's own tokenizers.
         for i, row, hypotheses in zip(indices, rows, found, strict=True):
-            source = None if texts is None else texts[i]
-            read = self.read_source(row, source)
-            target = self.tokenizers_of(source).target
-            results[i] = [decoded(self, best, read, target, source) for best in hypotheses]
+            results[i] = decoded(self, row, hypotheses, None if texts is None else texts[i])
         return results
 
     @overload
@@ -328,11 +325,6 @@ class Translator:
         self.network.require(search)
         return search
 
-    def read_source(self, row: Row, source: Raw | None) -> ReadSource:
-        """Returns what a translation says of its source. source: what the row was made of, where that is known."""
-        (encoded_length,) = self.network.encoded_lengths([self.field.length(row)])
-        return self.field.describe(row, encoded_length, self.tokenizers_of(source).source, self.link_unit, source)
-
     @property
     def numbers_words(self) -> bool:
         """Whether unknown words of a source have ids of their own, by which they are copied."""
@@ -350,33 +342,6 @@ class Translator:
     def pairs(self, split: Split) -> Split | NumberedPairs:
         """Returns the pairs of a split as the model takes them."""
         return NumberedPairs(split, self.tokenizers.target) if self.numbers_words else split
-
-    def translation(
-        self,
-        text: str,
-        source: ReadSource,
-        hypothesis: Hypothesis,
-        target_units: Sequence[int | None],
-        target: Tokenizer,
-    ) -> Translation:
-        """Returns a hypothesis with its text and its source; target_units: see `Translation`. target: the tokenizer for
-        this source."""
-        return Translation(
-            text=text,
-            score=hypothesis.score,
-            tokens=tuple(target.pieces(hypothesis.tokens)),
-            source_tokens=tuple(source.labels),
-            windows=hypothesis.windows,
-            source_units=tuple(source.units),
-            target_units=tuple(target_units),
-            chunk_size=self.network.chunk_size,
-            cut=hypothesis.cut,
-            backdrop=source.backdrop,
-            ids=tuple(hypothesis.tokens),
-            log_probs=hypothesis.log_probs,
-            calibration=self.calibration,
-            **delays_of(self, source, hypothesis),
-        )
 
     def encoded(self, sources: Sequence[Raw]) -> Sequence[Row]:
         """Returns the rows of sources. Raises UserError for what is no text, and for one that is too long."""
