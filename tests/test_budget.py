@@ -11,7 +11,7 @@ BUDGET = {
     "mt/common": 500,
     "mt/comparison": 1100,
     "mt/config": 450,
-    "mt/data": 4280,
+    "mt/data": 4263,
     "mt/decoding": 4345,
     "mt/evaluation": 1625,
     "mt/explorer": 80,
@@ -23,7 +23,7 @@ BUDGET = {
     "mt/onnx": 250,
     "mt/ops": 1110,
     "mt/plots": 875,
-    "mt/search": 2712,
+    "mt/search": 2729,
     "mt/serve": 1880,
     "mt/training": 3200,
 }

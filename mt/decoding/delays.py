@@ -32,9 +32,10 @@ def delays(
     vectors_read = np.minimum(hypothesis.delays, vectors)
     # From vectors to the positions that they need, and from these to words or milliseconds.
     positions_read = frontend.needed(torch.from_numpy(vectors_read)).numpy()
-    read = source.part * words_read(positions_read, source.arrivals)
+    arrivals = source.arrivals()
+    read = source.part * words_read(positions_read, arrivals)
     # A stop at the last position may be there because nothing follows, which is known only at the end.
-    source_length = source.part * len(source.arrivals)
+    source_length = source.part * len(arrivals)
     read = np.where(vectors_read < vectors, read, source_length)
     words = word_delays(tokenizer, hypothesis.tokens, read, source_length)
     return {"delays": vectors_read, "words_read": read, "word_delays": words, "source_words": source_length}

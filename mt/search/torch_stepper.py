@@ -12,7 +12,7 @@ from mt.search.constraints import Forbidden, Wanted
 from mt.search.draws import Draws
 from mt.search.stepper import Step
 from mt.step import Attended, Prediction
-from mt.trees import select_rows
+from mt.trees import map_tensors, select_rows
 
 Predict = Callable[[Tensor, Any, Any], Prediction]
 """A target step of a model, from the previous token of each hypothesis ([N] int64, BOS at first), memory and state."""
@@ -21,7 +21,8 @@ Predict = Callable[[Tensor, Any, Any], Prediction]
 class TorchStepper:
     """Steps of the hypotheses of a batch of sources; see `mt.search.stepper.Stepper`.
 
-    All hypotheses of a sentence have the same memory, which is copied only when the sentences of the rows change.
+    All hypotheses of a sentence have the same memory. Where some end, the last rows of it take their places, so that
+    little is copied; hypotheses keep the order that the search gives them.
     """
 
     def __init__(
@@ -43,6 +44,10 @@ class TorchStepper:
         self.device = device
         self.sentences = np.arange(sentences)
         """[N]: the sentence of each hypothesis of the last step, rising."""
+        self._rows = self.sentences
+        """[N]: the row of memory and state that each of these has."""
+        self._owns_memory = False
+        """Whether the memory is a copy, which may be written to."""
 
     @torch.no_grad()
     def step(
@@ -53,32 +58,67 @@ class TorchStepper:
         forbidden: Forbidden | None,
         wanted: Wanted | None = None,
     ) -> Step:
+        # The step, by rows.
         self._continue(parents)
-        prediction = self.predict(torch.tensor(tokens, device=self.device), self.memory, self.state)
+        rows = self._rows
+        of_rows = torch.empty(len(tokens), dtype=torch.int64)
+        of_rows[rows] = torch.tensor(tokens)
+        prediction = self.predict(of_rows.to(self.device), self.memory, self.state)
         self.state = prediction.state
         predicted = prediction.log_probs()
-        asked = values_of(predicted, wanted)  # before anything is forbidden
+        # Its results, by hypotheses. What is wanted is read before anything is forbidden.
+        asked = values_of(predicted, wanted and Wanted(rows[wanted.rows], wanted.tokens))
         if isinstance(count, Draws):
-            log_probs, chosen = count.choose(predicted.cpu().numpy(), forbidden)
+            log_probs, chosen = count.choose(predicted.cpu().numpy()[rows], forbidden)
         else:
-            excluded = None if forbidden is None else forbidden.pairs(predicted.shape[1])
-            log_probs, chosen = top_k(predicted, count, excluded)
-        return Step(log_probs, chosen, _on_host(prediction.attended), asked)
+            excluded = None
+            if forbidden is not None:
+                places, excluded_tokens = forbidden.pairs(predicted.shape[1])
+                excluded = (rows[places], excluded_tokens)
+            log_probs, chosen = (part[rows] for part in top_k(predicted, count, excluded))
+        return Step(log_probs, chosen, _on_host(prediction.attended, rows), asked)
 
     def _continue(self, parents: list[int]) -> None:
         """Selects the states, and where sentences have ended or have more hypotheses the memories, of the parents."""
         if parents == list(range(len(self.sentences))):  # each continues itself, as in most steps of greedy search
             return
-        rows = torch.tensor(parents, device=self.device)
-        self.state = select_rows(self.state, rows)
+        before = self._rows[parents]
         sentences = self.sentences[parents]
         if not np.array_equal(sentences, self.sentences):
-            self.memory = select_rows(self.memory, rows)
-            self.sentences = sentences
+            self._place(sentences)
+        chosen = np.empty_like(before)
+        chosen[self._rows] = before
+        self.state = select_rows(self.state, torch.from_numpy(chosen).to(self.device))
+
+    def _place(self, sentences: np.ndarray) -> None:
+        """Gives each hypothesis a row with the memory of its sentence. sentences: of each, rising."""
+        # One of the rows that the sentence has: another for each hypothesis, while there are some.
+        first = np.searchsorted(self.sentences, sentences)
+        same = first + np.arange(len(sentences)) - np.searchsorted(sentences, sentences)
+        present = same < np.searchsorted(self.sentences, sentences, side="right")
+        rows = self._rows[np.where(present, same, first)]
+        count = len(rows)
+        if count > len(self.sentences) or not self._owns_memory:
+            self.memory = select_rows(self.memory, torch.from_numpy(rows).to(self.device))
+            self._owns_memory = True
+            rows = np.arange(count)
+        else:
+            # Rows beyond the new end, and further hypotheses of a sentence, go to rows that are free.
+            moved = ~present | (rows >= count)
+            free = np.setdiff1d(np.arange(count), rows[~moved])
+            source, target = (torch.from_numpy(part).to(self.device) for part in (rows[moved], free))
+            self.memory = map_tensors(
+                lambda part: part[:count].index_copy_(0, target, part.index_select(0, source)), self.memory
+            )
+            rows[moved] = free
+        self.sentences = sentences
+        self._rows = rows
 
 
-def _on_host(attended: Attended) -> Attended:
-    """Returns the record with arrays; weights on a device stay there."""
+def _on_host(attended: Attended, rows: np.ndarray) -> Attended:
+    """Returns the record of hypotheses, which have these rows, with arrays; weights on a device stay there."""
     weights = attended.weights
-    numbers = (None if part is None else part.cpu().numpy() for part in attended[1:])
-    return Attended(weights.float().numpy() if weights.is_cpu else weights, *numbers)
+    numbers = (None if part is None else part.cpu().numpy()[rows] for part in attended[1:])
+    if weights.is_cpu:
+        return Attended(weights.float().numpy()[rows], *numbers)
+    return Attended(weights[torch.from_numpy(rows).to(weights.device)], *numbers)

@@ -51,8 +51,8 @@ class ReadSource(NamedTuple):
     """What each place is called."""
     units: Sequence[int | None]
     """Which unit, as a word, each place belongs to; None for none."""
-    arrivals: Sequence[int] | np.ndarray
-    """The positions of each of the parts, such as words, in which a source arrives."""
+    arrivals: Callable[[], Sequence[int] | np.ndarray]
+    """Returns the positions of each of the parts, such as words, in which a source arrives."""
     length: int
     """Its positions, as its field counts them: a model may make fewer of them, which `labels` names."""
     part: int = 1
@@ -134,7 +134,7 @@ class Field(ABC):
         """
         labels = self.labels(row, positions, tokenizer)
         length = self.length(row)
-        arrivals = np.ones(length, np.int64)
+        arrivals = functools.partial(np.ones, length, np.int64)
         drawn = functools.partial(self.backdrop, row, positions, source)
         return ReadSource(labels, [*range(positions)], arrivals, length, self.milliseconds or 1, drawn)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar, Literal
@@ -77,7 +78,7 @@ class TextField(Field):
         ids = [int(i) for i in row]
         text = tokenizer.decode(ids) if source is None else str(source)
         units = tokenizer.decoded_unit_ids(ids, unit) if source is None else tokenizer.unit_ids(text, unit)
-        return ReadSource(tokenizer.pieces(ids), units, _arrivals(text, tokenizer), len(ids))
+        return ReadSource(tokenizer.pieces(ids), units, functools.partial(_arrivals, text, tokenizer), len(ids))
 
     def arriving(self, tokenizer: Tokenizer, unit: Unit, needed: Callable[[int], int]) -> ArrivingText:
         return ArrivingText(tokenizer, unit)
