@@ -11,7 +11,7 @@ BUDGET = {
     "mt/common": 500,
     "mt/comparison": 1100,
     "mt/config": 450,
-    "mt/data": 4263,
+    "mt/data": 4280,
     "mt/decoding": 4345,
     "mt/evaluation": 1625,
     "mt/explorer": 80,

@@ -50,7 +50,7 @@ def test_a_stream_is_offline_decoding_token_for_token(
     assert [session.text for session in sessions] == [target.decode(hypothesis.tokens) for hypothesis in hypotheses]
     for session, source, hypothesis in zip(sessions, sources, hypotheses, strict=True):
         arrivals = [len(ours.tokenizers.source.encode_word(word)) for word in source]
-        read_source = ReadSource([], [], lambda: arrivals, sum(arrivals) + 1)
+        read_source = ReadSource([], [], arrivals.copy, sum(arrivals) + 1)
         assert tuple(session.delays) == delays(target, read_source, hypothesis, frontend)["word_delays"]
     if search == ONLINE:
         greedy = offline(ours, sources, GreedyConfig(mode="hard", max_ratio=1.2, max_extra=4))
