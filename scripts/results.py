@@ -184,7 +184,7 @@ def written(figure: Figure, form: str, where: str) -> str:
 
 
 def pages(root: Path) -> Iterator[Path]:
-    yield from (root / "README.md", root / "RESULTS.md", *sorted((root / "docs").glob("*.md")))
+    yield from (root / "README.md", root / "RESULTS.md", *sorted((root / "docs").rglob("*.md")))
 
 
 def differing(root: Path) -> Iterator[tuple[Path, str, list[str]]]:
