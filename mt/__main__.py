@@ -65,8 +65,8 @@ def _without_verb(verb: str) -> None:
         if verb == "--version":
             say(f"mt {VERSION}")
         elif verb in ("", "-h", "--help"):
-            rows = "\n".join(f"  {name:<10} {what}" for name, (_, what) in VERBS.items())
-            say(f"mt VERB ..., of which\n\n{rows}\n\nmt VERB --help: what it takes")
+            verbs = "\n".join(f"  {name:<10} {what}" for name, (_, what) in VERBS.items())
+            say(f"mt VERB ..., of which\n\n{verbs}\n\nmt VERB --help: what it takes")
         else:
             raise UserError(f"mt {shown(verb)} is no command: {nearest(verb, VERBS)}")
 

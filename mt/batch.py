@@ -1,4 +1,4 @@
-"""What a model takes and a corpus gives, on a floor below both."""
+"""The batch: what a corpus gives and a model takes, on a floor below both."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple, Self
@@ -11,7 +11,7 @@ class Batch(NamedTuple):
     """Padded sequences. B pairs, S source and T target positions; masks are true at real tokens."""
 
     source: Tensor
-    """[B, S, ...], what the source's field collates: of text, int64 ids, EOS last, padded on the right with 0."""
+    """[B, S, ...], as the source's field collates it: of text, int64 ids, EOS last, padded on the right with 0."""
     source_mask: Tensor
     """[B, S] bool."""
     target_in: Tensor
@@ -25,15 +25,14 @@ class Batch(NamedTuple):
     transcript_mask: Tensor | None = None
     """[B, U] bool."""
     linked: Tensor | None = None
-    """[B, T, S] float32: the source positions that each target position is linked to, with the sum 1, or zeros where it
-    is to none, for the attention to learn; None: nothing is known of links."""
+    """[B, T, S] float32: the distribution of each target position over its linked source positions, which the attention
+    learns; zeros for a position without links. None: no links are known."""
     source_of_target: Tensor | None = None
-    """[N] int64: the source of each of N targets, where these are not the B targets of the sources, one each."""
+    """[N] int64: the source of each of N targets. None: the B targets belong to the B sources."""
     weights: Tensor | None = None
-    """[N] float32: by which each target counts in the loss, also less than nothing; None: 1."""
+    """[N] float32: the weight of each target in the loss, possibly negative; None: 1."""
     r_drop_weight: float = 0.0
-    """Above 0, its second half repeats the first, and the predictions of the two are to agree: by this it counts in the
-    loss how far apart they are."""
+    """The weight of the divergence between the halves of the batch, which repeat each other; 0 of other batches."""
 
     def to(self, device: torch.device | str) -> Self:
         """Returns the batch on a device."""
@@ -48,6 +47,6 @@ class Batch(NamedTuple):
         return self._each(lambda tensor: torch.cat((tensor, tensor)))._replace(r_drop_weight=r_drop_weight)
 
     def _each(self, change: Callable[[Tensor], Tensor]) -> Self:
-        parts = self._asdict().items()
-        changed: dict[str, Any] = {name: change(part) for name, part in parts if isinstance(part, Tensor)}
+        fields = self._asdict().items()
+        changed: dict[str, Any] = {name: change(value) for name, value in fields if isinstance(value, Tensor)}
         return self._replace(**changed)

@@ -1,7 +1,7 @@
 """Checkpoints: JSON, safetensors and a tokenizer, complete or absent, and loaded without running anybody's code.
 
 `checkpoints/` of a run holds a folder for each saved update; `best` and `last` are links to them, which move
-atomically.
+atomically. First a checkpoint is saved, then found, then loaded; the checks of its files come last.
 """
 
 import hashlib
@@ -46,20 +46,20 @@ class About(Options):
     averaged: list[Count] | None
     """The updates whose weights were averaged, where they were."""
     ema_decay: Annotated[float, Field(gt=0, lt=1)] | None = None
-    """The decay of the exponential moving average that the weights are, where they are one."""
+    """The decay of the exponential moving average, where the weights are one."""
     metric: str
-    """What chooses the best checkpoint."""
+    """The metric that chooses the best checkpoint."""
     best: dict[str, float] | None
     """All scores of the best validation so far."""
     corpus: str
     """The fingerprint of the prepared corpus."""
     initialisation: str | None = None
-    """The digest of the weights that its run began with, or that on which it goes on (`init_from`); None in checkpoints
-    of versions that did not keep it."""
+    """The digest of the initial weights of its run, or of the run that `init_from` names; None in checkpoints of
+    versions that did not keep it."""
 
     @property
     def is_mean(self) -> bool:
-        """Whether the weights are a mean of those of several updates, from which training cannot go on."""
+        """Whether the weights are a mean over several updates, from which training cannot go on."""
         return self.averaged is not None or self.ema_decay is not None
 
 
@@ -239,8 +239,8 @@ def _verify(folder: Path) -> None:
 
 
 def _compare(path: Path, config: Config, sizes: tuple[int, int, int | None]) -> None:
-    """Raises UserError where the tensors of a file are not the model's: before anything is allocated, since a
-    configuration may ask for more memory than there is."""
+    """Raises UserError where the tensors of a file are not the model's. It allocates nothing, since a configuration may
+    ask for more memory than there is."""
     try:
         with shapes_alone():
             state = Seq2Seq(config, *sizes).state_dict(keep_vars=True)

@@ -1,4 +1,7 @@
-"""Where and in what precision a model runs: plain PyTorch."""
+"""The device and the precision of a model: plain PyTorch.
+
+First the choice of a device and autocast, then models without storage, then the memory of the process.
+"""
 
 import contextlib
 import ctypes
@@ -38,8 +41,8 @@ def choose(name: str) -> torch.device:
 
 @contextlib.contextmanager
 def autocast(device: torch.device, precision: str) -> Iterator[None]:
-    """Computes matrix products inside in bfloat16 where `precision` is bf16 and the processor has instructions for it,
-    in float16 where it is fp16, and by the weights' own type where it is another."""
+    """Computes matrix products inside in bfloat16 or float16, as `precision` says: bf16, fp16. Otherwise, and where a
+    processor has no instructions for bfloat16, the weights' own type is kept."""
     dtype = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(precision)
     if dtype == torch.bfloat16 and not has_bfloat16(device):
         dtype = None
@@ -49,12 +52,12 @@ def autocast(device: torch.device, precision: str) -> Iterator[None]:
             return
         # oneDNN has an LSTM in float16 for few CPUs; PyTorch's own is slow, and for all.
         onednn: Any = torch.backends.mkldnn
-        before = onednn.enabled
+        was_enabled = onednn.enabled
         onednn.enabled = False
         try:
             yield
         finally:
-            onednn.enabled = before
+            onednn.enabled = was_enabled
 
 
 def has_bfloat16(device: torch.device) -> bool:
@@ -85,8 +88,8 @@ class _WithoutInitialisation(TorchFunctionMode):
 
 
 def give_back_memory() -> None:
-    """Returns to the system what is free, where the C library can. glibc keeps it, in pieces between others that are
-    in use, and batches of ever new shapes seldom fit into them: of 1.1 GB that a training had, 0.2 were free."""
+    """Returns free memory to the system, where the C library can. Otherwise glibc keeps gaps, into which batches of
+    ever new shapes seldom fit: 0.2 of the 1.1 GB of a training."""
     with contextlib.suppress(AttributeError, OSError, TypeError):  # another C library, another system
         ctypes.CDLL(None).malloc_trim(0)
 

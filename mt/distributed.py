@@ -1,7 +1,7 @@
 """Several processes that train one model together: plain `torch.distributed`, gloo on CPUs and NCCL on GPUs.
 
-`torchrun` starts the processes, and `mt.cli.processes` makes a `ProcessGroup` of them. It is passed to all that several
-processes can do together, so that nothing else asks torch: `ALONE` is the group of one process, which talks to nobody.
+`torchrun` starts the processes, and `mt.cli.processes` makes a `ProcessGroup` of them. Every function for several
+processes takes it, so that nothing else asks torch. `ALONE` is the group of one process.
 """
 
 import contextlib
@@ -59,8 +59,8 @@ def collective() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class ProcessGroup:
-    """The processes of a run, and which of them this one is. All processes must call a method at the same point, or all
-    wait for ever; but for the properties, `share` and `device`."""
+    """The processes of a run, and the rank of this one. All processes must call a method at the same point, or all wait
+    for ever, except for the properties, `share` and `device`."""
 
     rank: int = 0
     size: int = 1
@@ -75,12 +75,12 @@ class ProcessGroup:
         return self.rank == 0
 
     def share(self, items: Sequence[T]) -> Sequence[T]:
-        """Returns the items that this process works on: every `size`-th item, so that neighbours, which are alike, go
-        to different processes."""
+        """Returns every `size`-th item, the share of this process. Neighbours, which are alike, go to different
+        processes."""
         return items[self.rank :: self.size]
 
     def merged(self, results: Sequence[T]) -> list[T]:
-        """Puts the results of all shares into the order of the items. results: those of this process."""
+        """Puts the results of all shares into the order of the items. results: of the share of this process."""
         rounds = itertools.zip_longest(*self.all_gather(results), fillvalue=_ABSENT)
         return [result for of_round in rounds for result in of_round if result is not _ABSENT]
 
@@ -98,8 +98,7 @@ class ProcessGroup:
         return self._all_gather(value, self.host)
 
     def channel(self) -> Gather:
-        """Returns an `all_gather` that is independent of all others, for a part with its own pace, as a stream of
-        text."""
+        """Returns an `all_gather` that is independent of all others, for a stream with its own pace."""
         group = None if self.size == 1 else dist.new_group(backend="gloo", timeout=PATIENCE)
         return lambda value: self._all_gather(value, group)
 
@@ -121,12 +120,12 @@ class ProcessGroup:
 
     @collective()
     def data_parallel(self, module: nn.Module) -> nn.Module:
-        """Wraps a module: after the backward pass its gradients are the mean over all processes, and its parameters and
-        buffers begin as those of process 0."""
+        """Wraps a module: the backward pass averages its gradients over all processes. Its parameters and buffers begin
+        as in process 0."""
         if self.size == 1:
             return module
-        # Some models have parameters that nothing uses. And as long as torch looks for them it leaves its buckets as
-        # they are, without which a run that goes on would add up in another order than one that was not stopped.
+        # Some models have unused parameters. While torch looks for them, its buckets stay as they are. So a resumed run
+        # adds up in the same order as one that was not stopped.
         return DistributedDataParallel(module, find_unused_parameters=True)
 
     @collective()
@@ -161,8 +160,7 @@ class ProcessGroup:
                 if expected.get(name) != actual.get(name):
                     raise UserError(
                         f"{name} is {expected.get(name)} in process 0 (on {host}) and {actual.get(name)} in process "
-                        f"{rank} (on {other_host}): start all processes with the same command, the same version of the "
-                        "project and the same data"
+                        f"{rank} (on {other_host}): start all with the same command, version and data"
                     )
 
     def require_shared(self, folder: Path) -> None:
@@ -177,9 +175,8 @@ class ProcessGroup:
         blind = next(((rank, host) for rank, (sees, host) in enumerate(seen) if not sees), None)
         if blind is not None:
             raise UserError(
-                f"process {blind[0]} (on {blind[1]}) does not see what process 0 (on {seen[0][1]}) writes in "
-                f"{probe.parent}: put that folder on a file system that all machines share, and start all processes in "
-                "the same folder"
+                f"process {blind[0]} (on {blind[1]}) does not see the files of process 0 (on {seen[0][1]}) in "
+                f"{probe.parent}: use one folder that all machines share"
             )
 
     def barrier(self) -> None:
@@ -199,9 +196,8 @@ ALONE = ProcessGroup()
 
 @contextlib.contextmanager
 def synchronized(module: nn.Module, *, when: bool) -> Iterator[None]:
-    """Has a forward and a backward pass, inside, of what `data_parallel` returned reduce gradients over all processes
-    `when` it is the last pass of an update; else each process adds up its gradients. (It must be around both
-    passes.)"""
+    """Goes around a forward and a backward pass of a `data_parallel` module. when: whether gradients are reduced over
+    all processes, in the last pass of an update; before it each process adds up its own."""
     with contextlib.ExitStack() as stack:
         if isinstance(module, DistributedDataParallel) and not when:
             stack.enter_context(module.no_sync())
@@ -219,7 +215,7 @@ def code_digest() -> str:
 
 
 def _probe(folder: Path) -> Path:
-    """Makes a file that other processes look for; removes those of processes that were killed."""
+    """Makes a file that other processes look for; removes the files of processes that were killed."""
     folder.mkdir(parents=True, exist_ok=True)
     for left in folder.glob(f"{_PROBE}*"):
         with contextlib.suppress(OSError):

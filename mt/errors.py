@@ -1,4 +1,4 @@
-"""The exception for what a user can mend, the one place that prints it, and text made safe for a terminal."""
+"""Errors that a user can mend: text made safe for a terminal, the exceptions and their sentences, and their report."""
 
 import contextlib
 import difflib
@@ -40,8 +40,10 @@ _REMEDIES = {
 
 
 def visible(text: str) -> str:
-    """Returns text of data or files on one line, for a terminal or a sentence: what could move a cursor, end a line,
-    turn a line round or give the terminal an order becomes an escape; all other Unicode stays as it is.
+    """Returns text of data or files on one line, safe for a terminal.
+
+    Characters that move a cursor, end a line, reverse its direction or control the terminal become escapes. All other
+    Unicode stays as it is.
 
     >>> print(visible("caf\u00e9 \x1b[31mred\\n"))
     café \\x1b[31mred\\n
@@ -55,8 +57,10 @@ def visible_lines(text: str) -> str:
 
 
 def with_own_commands(text: str) -> str:
-    """Returns the text with the commands in it spelt as its reader can run them: as in a clone, or by their installed
-    names (`mt translate`) where the process was started by one, or there is no clone."""
+    """Returns the text with its commands spelt as its reader can run them.
+
+    Their installed names (`mt translate`) are used where the process was started by one, or there is no clone.
+    """
     program = Path(sys.argv[0]).name
     clone = (Path(__file__).parents[1] / "train.py").is_file()
     if clone and program != "mt" and not program.startswith("mt-"):
@@ -113,15 +117,15 @@ def first_line(error: BaseException) -> str:
 
 
 def explained(error: OSError, folder: os.PathLike[str] | None = None) -> str:
-    """Returns what the system refused, and what to do where that is known.
+    """Returns the refusal of the system, and the remedy where one is known.
 
-    folder: what is written to where the error is of a disk and names no file.
+    folder: named where the error is of a disk and names no file.
     """
     remedy = _REMEDIES.get(error.errno or 0)
     named = os.fsdecode(error.filename) if isinstance(error.filename, bytes) else error.filename
     where = named or (folder if remedy else None)
-    parts = (where, error.strerror or error, remedy)
-    return ": ".join(str(part) for part in parts if part is not None)
+    clauses = (where, error.strerror or error, remedy)
+    return ": ".join(str(clause) for clause in clauses if clause is not None)
 
 
 def unwritten(name: object, error: OSError, remedy: str) -> str:
@@ -146,7 +150,7 @@ class Interrupted(KeyboardInterrupt):
 
     @property
     def status(self) -> int:
-        """What the process ends with: as a shell says which signal ended a command."""
+        """The exit status of the process, as a shell reports a signal."""
         return 128 + self.number
 
 
@@ -155,14 +159,14 @@ class Preempted(Interrupted):
 
     @property
     def status(self) -> int:
-        """75, EX_TEMPFAIL of sysexits.h: "the user is invited to retry". By it a script knows what to put into the
-        queue again, which neither success (0), nor an error (1, 2), nor a kill (128 and more) is."""
+        """75, EX_TEMPFAIL of sysexits.h: "the user is invited to retry". It tells a script to queue the job again,
+        unlike success (0), an error (1, 2) or a kill (128 and more)."""
         return os.EX_TEMPFAIL
 
 
 @contextlib.contextmanager
 def within_memory() -> Iterator[None]:
-    """Raises UserError where Python, NumPy or torch, on a processor or a GPU, has not the memory for what is done."""
+    """Raises UserError where Python, NumPy or torch is out of memory, on a processor or a GPU."""
     try:
         yield
     except (MemoryError, RuntimeError) as error:
@@ -178,11 +182,11 @@ def within_memory() -> Iterator[None]:
 
 @contextlib.contextmanager
 def reported() -> Iterator[None]:
-    """Ends the process of an entry point: with a sentence on standard error and status 2 for what a user can mend, with
-    the status of `Interrupted` for a signal, 130 for Ctrl-C.
+    """Ends the process of an entry point on an error that a user can mend: a sentence on standard error, and status 2.
 
-    What is still buffered for standard output is written here, where its failure can be reported. A reader that has
-    seen enough, as in `| head`, ends the process quietly, with status 141 as other tools.
+    A signal has the status of `Interrupted`, which is 130 for Ctrl-C. The buffer of standard output is written here,
+    where a failure can be reported. A reader that closes the pipe, as `| head`, ends the process quietly, with status
+    141 as in other tools.
     """
     use_utf8()
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # as an entry point leaves it while its modules load
@@ -210,9 +214,9 @@ def reported() -> Iterator[None]:
 
 
 def use_utf8() -> None:
-    """Makes standard output and error UTF-8, as what is read is, whatever the locale or PYTHONIOENCODING says.
+    """Makes standard output and error UTF-8, whatever the locale or PYTHONIOENCODING says.
 
-    What UTF-8 cannot write, as a byte of a file's name that is no character, becomes an escape.
+    A byte of a file's name that is no character becomes an escape.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -220,9 +224,9 @@ def use_utf8() -> None:
 
 
 def output_fault() -> str | None:
-    """Returns what is wrong with standard output, None where nothing is: an OSError may come from there or elsewhere.
+    """Returns the fault of standard output, or None: an OSError may come from there or elsewhere.
 
-    What was not written is thrown away then, since Python would try once more at its end, and print a report.
+    After a fault the buffer is thrown away, since Python would try once more at its end, and print a report.
     """
     try:
         sys.stdout.flush()  # what could not be written may still be buffered

@@ -1,4 +1,4 @@
-"""The record of a target step: from the loop that computes it to the hypothesis it ends in, every floor passes it on.
+"""The record of a target step, which every floor passes on: from the loop that computes it to the hypothesis.
 
 Its parts are tensors of a model or arrays of a search, so that this file needs neither torch nor numpy. The ids of the
 special tokens stand here, too, since every floor that takes a step knows them.
@@ -13,14 +13,14 @@ EOS = 3
 SELECTED_NONE = -1
 """A stop of a hard attention that selected no position of a complete source."""
 NEEDS_MORE_SOURCE = -2
-"""A stop of a hard attention that selected no position of the source so far, which goes on: the step is to be taken
-again, and continues from where it has come to."""
+"""A stop of a hard attention that selected no position of an incomplete source. The step is repeated with more source,
+and continues from its last position."""
 Part = Any
 """A tensor of a model, or an array of a search."""
 
 
 class Attended(NamedTuple):
-    """Where one step of N rows attended. Positions count from the beginning of the source."""
+    """The attention of one step of N rows. Positions count from the beginning of the source."""
 
     weights: Part
     """[N, W] float32: of W positions from `first` on, 0 on padding; the sum is 1, or less if it may select none."""
@@ -30,11 +30,11 @@ class Attended(NamedTuple):
     """[N] int64: the source position of column 0 of the weights; None: 0, and W = S. Only where there are `stops`,
     after which nothing is attended to."""
     looked_at: Part | None = None
-    """[N] int64: how many positions a hard monotonic step looked at, to find its stop; None of other steps."""
+    """[N] int64: the number of positions that a hard monotonic step looked at; None of other steps."""
 
 
 class Prediction(NamedTuple):
-    """What one step of N rows says of the next token."""
+    """The prediction of the next token by one step of N rows."""
 
     logits: Any
     """[N, vocabulary], a tensor."""

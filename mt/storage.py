@@ -1,4 +1,7 @@
-"""Files and folders that are complete or absent, nothing written through a link, and a lock between processes."""
+"""Files and folders that are complete or absent, nothing written through a link, and a lock between processes.
+
+Files come first, then folders, links and flushes, then the lock; the checks that all of them share are at the end.
+"""
 
 import contextlib
 import errno
@@ -118,8 +121,8 @@ def replaced_folder(path: Path) -> Iterator[Path]:
 
 
 def repair(parent: Path) -> None:
-    """Removes drafts and rubbish that a killed process left in a folder, and gives a replaced folder back its name
-    where the new one had not taken it yet. No other process may write in the folder meanwhile."""
+    """Removes drafts and rubbish that a killed process left in a folder. A replaced folder gets its name back where the
+    new one had not taken it yet. No other process may write in the folder meanwhile."""
     for old in parent.glob(".*.old"):
         path = parent / old.name.removeprefix(".").removesuffix(".old")
         if not (path.exists() or path.is_symlink()):

@@ -20,8 +20,7 @@ from mt.errors import UserError
 
 # The form in which texts are compared: one composition and one notion of a blank, for both sides of every metric.
 #
-# A model reads and writes composed text with single blanks, whatever its training text was. So a reference is brought
-# into the same form before it is compared, as a hypothesis of anybody else's is; in files both stay as they are.
+# References and the hypotheses of other systems are brought into this form; in files both stay as they are.
 #
 # A blank is what `str.split` takes for one: all of Unicode's White_Space (tab, no-break space, ideographic space, line
 # separators) and U+001C to U+001F. Zero-width characters are none of it: they are characters, and a model can write
@@ -49,8 +48,8 @@ def composed(text: str) -> str:
 def comparable(text: str, *, lowercase: bool = False, newlines: bool = False) -> str:
     r"""Returns a text in the form that both sides of a metric are brought to: that of `normalize`.
 
-    lowercase: whether capitals are compared as small letters; both small sigmas of Greek are one then, since which of
-    them a capital stands for depends on its neighbours. newlines: whether lines stay apart.
+    lowercase: whether capitals are compared as small letters. Both small sigmas of Greek are one then, since a capital
+    may stand for either. newlines: whether lines stay apart.
 
     >>> comparable(" Cafe\u0301\u00a0 au\tlait")
     'Café au lait'
@@ -109,9 +108,9 @@ _NEWLINE = ord("\n")
 def decoded(stream: BinaryIO, name: str, start: int = 1) -> Iterator[str]:
     """Yields the lines of a binary stream, blank ones included, without line ends and byte-order marks.
 
-    name: what to call the stream in errors; start: the number of its first line. Raises UserError, with the number of
-    the line, where one is not UTF-8, holds a NUL, or has more than `LONGEST_LINE` bytes; and where lines end in
-    carriage returns alone.
+    name: of the stream in errors; start: the number of its first line. Raises UserError, with its number, where a line
+    is not UTF-8, holds a NUL, or has more than `LONGEST_LINE` bytes. It is also raised where lines end in carriage
+    returns alone.
     """
     for number, line in enumerate(byte_lines(stream, name, start), start):
         if number == 1 and b"\r" in line[:-1] and not line.endswith(b"\n"):

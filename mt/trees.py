@@ -18,15 +18,15 @@ def map_tensors(function: Callable[[Tensor], Tensor], tree: Tree) -> Tree:
         return cast(Tree, function(tree))
     if not isinstance(tree, tuple):
         raise TypeError(f"memory and state are nested tuples of tensors or None, got {type(tree).__name__}")
-    parts = [map_tensors(function, part) for part in tree]
-    return type(tree)(*parts) if hasattr(tree, "_fields") else type(tree)(parts)
+    branches = [map_tensors(function, branch) for branch in tree]
+    return type(tree)(*branches) if hasattr(tree, "_fields") else type(tree)(branches)
 
 
 def tensors_of(tree: Any) -> list[Tensor]:
     """Returns the tensors of a tree, from left to right."""
     if isinstance(tree, Tensor):
         return [tree]
-    return [tensor for part in tree for tensor in tensors_of(part)] if isinstance(tree, tuple) else []
+    return [tensor for branch in tree for tensor in tensors_of(branch)] if isinstance(tree, tuple) else []
 
 
 def with_tensors(tree: Tree, tensors: Sequence[Tensor]) -> Tree:
@@ -49,20 +49,20 @@ def select_some(tree: Tree, rows: Sequence[int], count: int, device: torch.devic
 def concatenate_rows(trees: Sequence[Tree]) -> Tree:
     """Returns the rows of several trees of one structure as one batch. Where second dimensions differ, as those of
     memories do, the shorter ones are padded on the right with zeros, which are false in a mask."""
-    first: Any = trees[0]
-    if len(trees) == 1 or first is None:
-        return first
-    if isinstance(first, Tensor):
+    example: Any = trees[0]
+    if len(trees) == 1 or example is None:
+        return example
+    if isinstance(example, Tensor):
         tensors = cast(Sequence[Tensor], trees)
-        if first.dim() > 1:
+        if example.dim() > 1:
             width = max(tensor.shape[1] for tensor in tensors)
-            others = (0, 0) * (first.dim() - 2)
+            others = (0, 0) * (example.dim() - 2)
             tensors = [pad(tensor, (*others, 0, width - tensor.shape[1])) for tensor in tensors]
         return cast(Tree, torch.cat([*tensors]))
-    parts = [concatenate_rows(parts) for parts in zip(*cast(Sequence[tuple], trees), strict=True)]
-    return type(first)(*parts) if hasattr(first, "_fields") else cast(Tree, tuple(parts))
+    branches = [concatenate_rows(same_place) for same_place in zip(*cast(Sequence[tuple], trees), strict=True)]
+    return type(example)(*branches) if hasattr(example, "_fields") else cast(Tree, tuple(branches))
 
 
 def stored_numbers(tree: Any) -> int:
-    """Returns how many numbers the tensors of a tree hold in memory, those that a view does not show among them."""
+    """Returns the count of numbers that the tensors of a tree hold in memory, also outside a view."""
     return sum(tensor.untyped_storage().nbytes() // tensor.element_size() for tensor in tensors_of(tree))

@@ -46,7 +46,7 @@ def test_what_differs_is_told() -> None:
 
 def test_a_folder_that_is_not_shared(tmp_path: Path) -> None:
     with pytest.raises(
-        UserError, match=r"process 1 \(on other\) does not see what process 0 .* that all machines share"
+        UserError, match=r"process 1 \(on other\) does not see the files of process 0 .* that all machines share"
     ):
         Told(0, 2).require_shared(tmp_path)
     assert not [*tmp_path.iterdir()]

@@ -1,9 +1,9 @@
 """The root configuration: joins the options that the parts declare, and has those of training.
 
 Defaults stand in these classes, once. The files of conf/ repeat them with a comment each, and a test compares the two
-over every choice of every group: `Config()` is what `python train.py ~preset` trains. A preset (conf/preset/, named
-after a data set) gives the options in which that data set differs from the defaults, so that `python train.py` trains
-`Config()` with the values of conf/preset/phrasebook.yaml on top; an experiment has all values of a paper.
+over every choice of every group. `python train.py ~preset` trains `Config()`. A preset (conf/preset/, named after a
+data set) gives the options in which that data set differs from the defaults. So `python train.py` trains `Config()`
+with the values of conf/preset/phrasebook.yaml on top. An experiment has all values of a paper.
 """
 
 from typing import Annotated, Literal, Self
@@ -45,61 +45,58 @@ class TrainingConfig(Options):
     gradient_accumulation: int = Field(1, gt=0, le=MAX_COUNT)
     """Batches whose gradients make one update, in however many processes: those that `torchrun` starts share them."""
     objective: Literal["cross_entropy", "minimum_risk"] = "cross_entropy"
-    """What is minimised: the cross entropy of the targets, or the expected cost of translations that the model itself
-    draws (Shen et al. 2016), of a model that has learnt the former (`init_from`)."""
+    """The training objective: the cross entropy of the targets, or, to fine-tune a model trained so (`init_from`), the
+    expected cost of translations sampled from it (Shen et al. 2016)."""
     risk: RiskConfig = RiskConfig()
     """The options of minimum_risk."""
     label_smoothing: float = Field(0.1, ge=0, lt=1)
-    """Share of probability given to all tokens alike (Szegedy et al. 2016), in the cross entropy."""
+    """The share of probability spread over all tokens alike (Szegedy et al. 2016), in the cross entropy."""
     r_drop: float = Field(0.0, ge=0, le=1e4)
-    """alpha of R-Drop (Liang et al. 2021: 5 for translation): above 0, each batch is computed twice, with different
-    dropout, and by this it costs how far apart the two predictions of a token are. An update takes twice the time; see
-    docs/small-data.md."""
+    """alpha of R-Drop (Liang et al. 2021: 5 for translation), the weight of the divergence between two passes with
+    different dropout; 0 computes one pass. An update takes twice the time; see docs/small-data.md."""
     guided_alignment: str | None = Field(None, min_length=1, max_length=4000)
-    """Word links of the training pairs, which the attention is to learn beside the targets (Chen et al. 2016, "Guided
-    alignment training for topic-aware neural machine translation"): sets `dataset.links`, where it is explained; null
-    leaves that as it is."""
+    """Word links of the training pairs, which the attention learns beside the targets (Chen et al. 2016, "Guided
+    alignment training for topic-aware neural machine translation"). It sets `dataset.links`, where its values are
+    explained; null leaves that as it is."""
     guided_alignment_weight: float = Field(0.1, gt=0, le=1e6)
-    """Nats that training pays for each nat of the cross entropy of these links: 0.05 (OpenNMT) to 0.1 (Marian)."""
+    """The weight of the cross entropy of these links in the loss: 0.05 (OpenNMT) to 0.1 (Marian)."""
     wait_k: Annotated[tuple[Annotated[int, Field(ge=1, le=MAX_SIZE)], ...], Field(min_length=1)] | None = None
-    """The values of k of which each batch is trained with one, drawn at random: its target step t, counted from 1,
-    attends to the first k + t - 1 source tokens alone (Ma et al. 2019), so that one model serves every k of
-    search=wait_k (Elbayad et al. 2020, multi-path training). null: attention to all source tokens."""
+    """Values of k, of which one is drawn for each batch, so that one model serves every k of search=wait_k (Elbayad et
+    al. 2020, multi-path training). The target step t, counted from 1, attends to the first k + t - 1 source tokens
+    alone (Ma et al. 2019). null: attention to all source tokens."""
     bpe_dropout: float = Field(0.0, ge=0, lt=1)
-    """Probability that a merge of a bpe vocabulary is left out when a training text is cut into pieces, anew in every
-    epoch, on both sides (Provilkov et al. 2020: 0.1). Batches are made, and `batch_tokens` are counted, before that: a
-    batch has some more tokens then."""
+    """The probability that a merge of a bpe vocabulary is left out, on both sides, drawn anew in every epoch (Provilkov
+    et al. 2020: 0.1). `batch_tokens` counts the tokens before that, so that batches are somewhat larger."""
     unigram_alpha: float | None = Field(None, ge=0, le=1e4)
-    """With a unigram vocabulary, the segmentation of each word of a training text is drawn anew in every epoch, on both
-    sides, by its probability to the power of alpha (Kudo 2018: 0.1 to 0.5); null takes the best one."""
+    """The exponent of the probability by which a unigram vocabulary draws a word's segmentation, on both sides (Kudo
+    2018: 0.1 to 0.5). Every epoch draws anew; null takes the best segmentation."""
     normalization: Literal["token", "sentence"] = "token"
-    """The unit over which the loss is averaged, whose gradient is clipped and applied. sentence: the sum over a
-    sentence's tokens, as in Bahdanau et al. (2015) and Luong et al. (2015), whose rates and norms are for gradients so
-    large. The loss that is reported is per token in either case."""
+    """The unit over which the loss is averaged. sentence: the mean of sums over a sentence's tokens, as in Bahdanau et
+    al. (2015) and Luong et al. (2015), whose rates and norms fit such gradients. The reported loss is always per
+    token."""
     max_grad_norm: float = Field(1.0, ge=0, le=1e9)
     """The norm to which a larger gradient is clipped (Pascanu et al. 2013); 0 clips none."""
     validate_every: int | None = Field(None, gt=0, le=MAX_COUNT)
     """Updates between validations; null validates at the end of each epoch."""
     validate_first: bool = False
-    """Whether there is also a validation before the first update: of the weights that a run starts from
-    (`init_from`)."""
+    """Whether the weights that a run starts from (`init_from`) are validated before the first update."""
     validate_limit: int | None = Field(None, gt=0, le=MAX_COUNT)
     """Sentences of the dev split that are decoded, the first ones; null decodes all."""
     validate_beam: int = Field(1, ge=1, le=MAX_BEAM_SIZE)
-    """Size of the beam of validations, with the other options of the run's beam search; 1 decodes greedily, as JoeyNMT
-    and fairseq do. Early greedy outputs repeat themselves more than those of the beam that is tested."""
+    """The beam size in validation, with the other options of the run's beam search; 1 decodes greedily, as JoeyNMT and
+    fairseq do. Early in training, greedy outputs repeat themselves more than a beam's."""
     metric: str | None = None
-    """The name of the number that chooses the best checkpoint: loss, or a score such as bleu, chrf, rougeL; null takes
-    the dataset's first. Where it is too low to choose, chrF or the loss does: see `mt.training.validation`."""
+    """The metric that chooses the best checkpoint: loss, or a score such as bleu, chrf, rougeL; null takes the
+    dataset's first. While it is too low to choose, chrF or the loss does: see `mt.training.validation`."""
     patience: int | None = Field(None, gt=0, le=MAX_COUNT)
     """Validations without a new best after which training stops; null never does."""
     average_checkpoints: int = Field(5, gt=0, le=1000)
     """The last validations whose weights are averaged into the final model, where that scores better on dev than the
     best one; 1 averages nothing."""
     ema_decay: float | None = Field(None, gt=0, lt=1)
-    """Decay of an exponential moving average of the weights (Kingma & Ba 2015, section 7.2), 0.99 or more: those of
-    1 / (1 - ema_decay) updates, about. At the end it becomes the final model where it scores better on dev than the
-    best checkpoint and the average of the last ones. null: there is none."""
+    """The decay of an exponential moving average of the weights (Kingma & Ba 2015, section 7.2), 0.99 or more; it
+    spans some 1 / (1 - ema_decay) updates. It becomes the final model where it scores better on dev than the best
+    checkpoint and the average of the last ones. null: there is none."""
     save_every: int | None = Field(None, gt=0, le=MAX_COUNT)
     """Updates between checkpoints; null saves at validations alone."""
     log_every: int = Field(20, gt=0, le=MAX_COUNT)
@@ -122,8 +119,8 @@ class InitConfig(Options):
     """What a new run takes from the run that `init_from` names, beside its weights."""
 
     vocabulary: Literal["keep", "extend"] = "keep"
-    """keep: its tokenizers. extend: these, and pieces for the words and characters of the new training text that they
-    do not know; whatever they know is cut, and translated, as before."""
+    """keep: the tokenizers of that run. extend: adds pieces for unknown words and characters of the new training text;
+    known words are segmented, and translated, as before."""
     new_pieces: int = Field(1000, gt=0, le=MAX_SIZE)
     """The most pieces of several characters, or words, that `extend` adds to a vocabulary; each new character has a
     piece in any case."""

@@ -51,7 +51,7 @@ class DecayConfig(Options):
     after: int = Field(5, ge=0, le=MAX_COUNT)
     """The number of units at the full rate, before the first period."""
     staircase: bool = True
-    """Whether the rate falls at the start of a period, or with each unit of it: where the unit is an epoch and the
+    """Whether the rate falls at the start of a period, or with each unit of it. Where the unit is an epoch and the
     period one long, that is the same."""
     floor: float = Field(0.0, ge=0, le=MAX_LR)
     """The rate below which it does not fall."""

@@ -27,7 +27,7 @@ from mt.ops.sequences import masked_softmax
 BLOCK_BYTES = {"cpu": 32 * 2**20}
 """Size of the chunks of one block of rows, by the kind of device: on a CPU, what fits its cache."""
 OTHER_BLOCK_BYTES = 512 * 2**20
-"""The same on other devices, which need more rows at once to be numbers busy."""
+"""The same on other devices, which need more rows at once to be busy."""
 
 
 def adaptive_chunkwise_attention(
@@ -44,6 +44,7 @@ def adaptive_chunkwise_attention(
     Differentiable once, in all arguments. Time is O(S^2) per row; memory is O(S) per row beside one block.
     """
     dtype = compute_dtype(energy.device)
+    # [*batch, S] -> [S, N]
     columns = (torch.atleast_2d(x).flatten(0, -2).T.to(dtype).contiguous() for x in (previous, p_choose, energy))
     beta = _AdaptiveChunkwise.apply(*columns)
     return beta.T.reshape(energy.shape).to(result_dtype(previous, p_choose, energy))
@@ -66,7 +67,7 @@ def hard_adaptive_chunkwise_attention(
 
 
 class _AdaptiveChunkwise(Function):
-    """On [S, N]: positions first, so that the chunks of one length are contiguous, whichever it is."""
+    """Takes [S, N], positions first, so that the chunks of any one length are contiguous."""
 
     @staticmethod
     def forward(ctx, previous: Tensor, p_choose: Tensor, energy: Tensor) -> Tensor:
@@ -82,14 +83,13 @@ class _AdaptiveChunkwise(Function):
         arguments = (*ctx.saved_tensors, grad_beta)
         grads = torch.empty_like(grad_beta), torch.empty_like(grad_beta), torch.empty_like(grad_beta)
         for block in _blocks(grad_beta, numbers=5):
-            for whole, part in zip(grads, _gradients(*(x[:, block] for x in arguments)), strict=True):
-                whole[:, block] = part
+            for grad, of_block in zip(grads, _gradients(*(x[:, block] for x in arguments)), strict=True):
+                grad[:, block] = of_block
         return grads
 
 
 def _blocks(x: Tensor, numbers: int) -> Iterator[slice]:
-    """Yields slices of the columns of x [S, N], few enough that so many numbers for each of their chunks fit the
-    bound."""
+    """Yields slices of the columns of x [S, N]: `numbers` for each chunk of a slice fit the bound."""
     positions, columns = x.shape
     bound = BLOCK_BYTES.get(x.device.type, OTHER_BLOCK_BYTES)
     size = max(1, bound // (numbers * x.element_size() * max(1, positions * (positions + 1) // 2)))
@@ -97,22 +97,22 @@ def _blocks(x: Tensor, numbers: int) -> Iterator[slice]:
 
 
 def _chunks(previous: Tensor, p_choose: Tensor, energy: Tensor) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-    """share, rest and reached of the chunks k .. k+m, for all k at once, each [S - m, n]; for m = 0, 1, ... in turn."""
+    """Yields share, rest and reached of all chunks k .. k+m, each [S - m, n], for m = 0, 1, ... in turn."""
     passed = 1 - p_choose
     reached = previous
     # The log of an empty sum is finite, so that a first energy of -inf has a share of 0 rather than NaN.
     log_total = torch.full_like(energy, torch.finfo(energy.dtype).min)
     for m in range(len(energy)):
-        before = log_total[: len(energy) - m]
+        shorter = log_total[: len(energy) - m]  # log sum of exp(u[k .. k+m-1])
         last = energy[m:]
-        log_odds = last - before
+        log_odds = last - shorter
         yield log_odds.sigmoid(), log_odds.neg_().sigmoid_(), reached
-        log_total = torch.logaddexp(before, last)
+        log_total = torch.logaddexp(shorter, last)
         reached = reached[:-1] * passed[m:-1]
 
 
 def _distribute(previous: Tensor, p_choose: Tensor, energy: Tensor) -> Tensor:
-    """beta, from the longest chunk to the shortest. All [S, n]."""
+    """Returns beta, summed from the longest chunk to the shortest. All [S, n]."""
     beta = torch.zeros_like(energy)
     left = energy[:0]  # rest * mass of the chunks one longer
     for m, (share, rest, reached) in reversed(list(enumerate(_chunks(previous, p_choose, energy)))):
@@ -124,16 +124,18 @@ def _distribute(previous: Tensor, p_choose: Tensor, energy: Tensor) -> Tensor:
 
 
 def _gradients(previous: Tensor, p_choose: Tensor, energy: Tensor, g: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Returns the gradients of previous, p_choose and energy, where that of beta is g. All [S, n].
+    """Returns the gradients of previous, p_choose and energy, where that of beta is g.
 
-    mean[k, l] = rest[k, l] mean[k, l-1] + share[k, l] g[l]                  (of g under softmax(u[k .. l]))
-    value[k, l] = p[l] mean[k, l] + (1 - p[l]) value[k, l+1]                 (the gradient of reached[k, l])
-    gain[k, l] = mass[k, l] share[k, l] rest[k, l] (g[l] - mean[k, l-1])     (by u[l] in share[k, l], rest[k, l])
-    total[k, l] = gain[k, l] + rest[k, l] total[k, l+1]
+        mean[k, l] = rest[k, l] mean[k, l-1] + share[k, l] g[l]                  (of g under softmax(u[k .. l]))
+        value[k, l] = p[l] mean[k, l] + (1 - p[l]) value[k, l+1]                 (the gradient of reached[k, l])
+        gain[k, l] = mass[k, l] share[k, l] rest[k, l] (g[l] - mean[k, l-1])     (by u[l] in share[k, l], rest[k, l])
+        total[k, l] = gain[k, l] + rest[k, l] total[k, l+1]
 
-    grad_previous[k] = value[k, k]
-    grad_p[l] = sum over k of  reached[k, l] (mean[k, l] - value[k, l+1])
-    grad_energy[l] = sum over k of  gain[k, l] - share[k, l] total[k, l+1]
+        grad_previous[k] = value[k, k]
+        grad_p[l] = sum over k of  reached[k, l] (mean[k, l] - value[k, l+1])
+        grad_energy[l] = sum over k of  gain[k, l] - share[k, l] total[k, l+1]
+
+    All are [S, n].
     """
     # Forward over lengths of chunks: mean, and gain without its mass, which the way back computes.
     chunks = []

@@ -60,8 +60,8 @@ class _Chunkwise(Function):
             grad_alpha[k] = sum over j of s[k, j] g[j] =: mean[k]
             grad_energy[j] = sum over k of alpha[k] s[k, j] (g[j] - mean[k])
 
-        Where one position has nearly all of s, g[j] - mean[k] would be lost in rounding. So g is taken relative to its
-        value at the chunk's largest energy: mean = grad_at_largest + rest, where rest is as small as the other shares.
+        Where one position has nearly all of s, g[j] - mean[k] would be lost in rounding. So g is relative to its value
+        at the chunk's largest energy: mean = grad_at_largest + rest, with rest as small as the other shares.
         """
         alpha, energy, largest, peak, total = ctx.saved_tensors
         grad_at_largest = grad_beta.gather(-1, peak).masked_fill(largest == torch.finfo(energy.dtype).min, 0.0)
@@ -79,7 +79,7 @@ class _Chunkwise(Function):
 
 
 def _chunks(energy: Tensor, chunk_size: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Of the chunk ending at each position: its largest energy, the position of that, and sum of exp(u - largest)."""
+    """Returns the largest energy of the chunk that ends at each position, its position, and sum of exp(u - largest)."""
     largest, peak = pad(energy, (chunk_size - 1, 0), value=-torch.inf).unfold(-1, chunk_size, 1).max(-1)
     positions = torch.arange(energy.shape[-1], device=energy.device)
     peak = (peak + positions - (chunk_size - 1)).clamp(min=0)

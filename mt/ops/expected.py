@@ -1,21 +1,21 @@
 """The expected alignment of hard monotonic attention (Raffel et al. 2017, section 2.3), without division.
 
-With p[i, j] the probability of stopping at source position j, if it is reached in target step i, and q[i, j] the
-probability that it is reached, equations 13 and 14 read
+In target step i, q[i, j] is the probability that source position j is reached. The probability of stopping there, once
+reached, is p[i, j]. Equations 13 and 14 read
 
     q[i, j] = (1 - p[i, j-1]) q[i, j-1] + alpha[i-1, j]
     alpha[i, j] = p[i, j] q[i, j]
 
-The paper's closed form (equation 29) divides by a cumulative product that underflows; implementations clamp it, and are
-then wrong by up to the whole probability. But both terms of q[i, j] lie on the anti-diagonal i + j - 1, so that all
-cells of one anti-diagonal can be computed at once: T + S - 1 vectorised steps, with sums of non-negative products only.
+The paper's closed form (equation 29) divides by a cumulative product that underflows. Implementations clamp it, and are
+then wrong by up to the whole probability. But both terms of q[i, j] lie on the anti-diagonal i + j - 1. So all cells of
+one anti-diagonal are computed at once: T + S - 1 vectorised steps, with sums of non-negative products only.
 The gradient, with g = grad_alpha, goes through the same cells in reverse:
 
     grad_q[i, j] = p[i, j] (g[i, j] + grad_q[i+1, j]) + (1 - p[i, j]) grad_q[i, j+1],   grad_start[j] = grad_q[0, j]
     grad_p[i, j] = q[i, j] (g[i, j] + grad_q[i+1, j] - grad_q[i, j+1])
 
-On a CPU a compiled loop over the cells (`mt.kernels.numba_loops`) is faster, where numba is available, and on a GPU one
-kernel for all steps (`mt.kernels.triton_alignment`, Triton).
+Two kernels are faster. On a CPU with numba it is a compiled loop over the cells (`mt.kernels.numba_loops`), on a GPU
+one Triton kernel for all steps (`mt.kernels.triton_alignment`).
 """
 
 from itertools import pairwise
@@ -33,14 +33,14 @@ from mt.kernels.triton_check import block_size, fused_alignment
 
 
 def expected_alignment(p_choose: Float[Tensor, "B T S"], start: Float[Tensor, "B S"]) -> Float[Tensor, "B T S"]:
-    """alpha[b, i, j], the probability that target step i stops at source position j.
+    """Returns alpha[b, i, j], the probability that target step i stops at source position j.
 
     p_choose: p, each in [0, 1]; 0 on padding keeps the result exact.
     start: alpha of the step before the first; one-hot on position 0 at the start of a sentence.
     Rows of alpha sum to at most 1; the missing probability has left the sentence without stopping.
 
-    Computed in float64, and returned in float32, or float64 where an argument is float64: a float32 result is
-    exact to a few roundings, for any T and S. MPS has no float64, where an error of up to (T + S) 2^-23 accumulates.
+    Computed in float64; returned in float32, or float64 where an argument is float64. A float32 result is exact to a
+    few roundings, for any T and S. MPS has no float64, where an error of up to (T + S) 2^-23 accumulates.
     Differentiable once, in both arguments.
     """
     # Checked at run time, as compiled loops would read beyond the end of a shorter array.
@@ -96,16 +96,17 @@ class Wavefront(Function):
 
 
 def _to_diagonals(x: Tensor, dtype: torch.dtype) -> Tensor:
-    """[B, T, S] -> [T + S - 1, B, T]: entry (i + j, b, i) is x[b, i, j], and zero where there is none."""
+    """[B, T, S] -> [T + S - 1, B, T]. Entry (i + j, b, i) is x[b, i, j], and 0 where there is no such position."""
     batch, steps, positions = x.shape
     diagonals = steps + positions - 1
-    rows = pad(x, (0, steps)).reshape(batch, -1)[:, : steps * diagonals]
-    skewed = rows.reshape(batch, steps, diagonals).permute(2, 0, 1)
+    # Each step is one column longer than a diagonal is apart from the next: read as a matrix, the steps are skewed.
+    padded = pad(x, (0, steps)).reshape(batch, -1)[:, : steps * diagonals]
+    skewed = padded.reshape(batch, steps, diagonals).permute(2, 0, 1)
     return torch.empty(skewed.shape, dtype=dtype, device=x.device).copy_(skewed)
 
 
 def _from_diagonals(x: Tensor, positions: int, dtype: torch.dtype) -> Tensor:
     """Returns the inverse of `_to_diagonals`."""
     _, batch, steps = x.shape
-    rows = pad(x.permute(1, 2, 0).to(dtype).reshape(batch, -1), (0, steps))
-    return rows.reshape(batch, steps, positions + steps)[:, :, :positions]
+    padded = pad(x.permute(1, 2, 0).to(dtype).reshape(batch, -1), (0, steps))
+    return padded.reshape(batch, steps, positions + steps)[:, :, :positions]

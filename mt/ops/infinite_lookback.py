@@ -50,12 +50,14 @@ class _InfiniteLookback(Function):
     @staticmethod
     @once_differentiable
     def backward(ctx, grad_beta: Tensor) -> tuple[Tensor, Tensor]:
-        """With g = grad_beta, and mean[k] the mean of g under the softmax of the stop at k, which is grad_alpha:
+        """With g = grad_beta:
 
-        mean[k] = rest[k] mean[k-1] + share[k] g[k]
-        gain[k] = mass[k] share[k] rest[k] (g[k] - mean[k-1])       (by u[k] in share[k] and rest[k])
-        taken[k] = gain[k+1] + rest[k+1] taken[k+1]                 (by u[k] in Z[k], the rest of all k' > k)
-        grad_energy[k] = gain[k] - share[k] taken[k]
+            mean[k] = rest[k] mean[k-1] + share[k] g[k]
+            gain[k] = mass[k] share[k] rest[k] (g[k] - mean[k-1])       (by u[k] in share[k] and rest[k])
+            taken[k] = gain[k+1] + rest[k+1] taken[k+1]                 (by u[k] in Z[k], the rest of all k' > k)
+            grad_energy[k] = gain[k] - share[k] taken[k]
+
+        The mean of g under the softmax of the stop at k is grad_alpha[k].
         """
         share, rest, mass = ctx.saved_tensors
         mean = _scan(rest, share * grad_beta)

@@ -9,15 +9,15 @@ from torch.nn.functional import ctc_loss
 
 from mt.kernels.precision import compute_dtype, result_dtype
 
-# Does a monotonic attention select as many positions as there are target tokens? A term of the loss.
+# Quantity: a monotonic attention selects as many positions as there are target tokens.
 
 
 def quantity_loss(alpha: Float[Tensor, "B T S"], target_mask: Bool[Tensor, "B T"]) -> Float[Tensor, " B"]:
-    """| T - sum over i and j of alpha[i, j] | of each row, with its T real target tokens (Inaguma et al. 2020,
+    """Returns | T - sum over i and j of alpha[i, j] | of each row, with its T real target tokens (Inaguma et al. 2020,
     "CTC-synchronous training for monotonic attention model", quantity regularisation).
 
-    alpha: the probability of stopping at each position. Rows of it that are lost since the pointer has left the source
-    make the sum smaller than T. Returns target tokens.
+    alpha: the probability of stopping at each position. The sum is smaller than T where the pointer has left the
+    source. Returns target tokens.
 
     Computed in float64 (MPS: float32); returned in float32, or float64 where `alpha` is float64.
     """
@@ -26,14 +26,14 @@ def quantity_loss(alpha: Float[Tensor, "B T S"], target_mask: Bool[Tensor, "B T"
     return missing.abs().to(result_dtype(alpha))
 
 
-# Does an attention come back to what it has attended to before? A term of the loss.
+# Coverage: an attention does not come back to a position that it has attended to.
 
 
 def coverage_loss(
     weights: Float[Tensor, "B T S"], source_mask: Bool[Tensor, "B S"], target_mask: Bool[Tensor, "B T"]
 ) -> Float[Tensor, " B"]:
-    """Returns the sum over t and i of min(weights[t, i], sum over t' < t of weights[t', i]) of each row, over its real
-    steps t and positions i (See et al. 2017, equations 10 and 12).
+    """Returns the sum of min(weights[t, i], c[t, i]) over the real steps t and positions i of each row. The coverage
+    c[t, i] is the sum of weights[t', i] over t' < t (See et al. 2017, equations 10 and 12).
 
     weights: the attention of each step, of which the loss is differentiated. Where both sides of the minimum are equal,
     each has half of the gradient.
@@ -46,10 +46,10 @@ def coverage_loss(
     return torch.minimum(attended, coverage).sum((1, 2)).to(result_dtype(weights))
 
 
-# Does an attention attend to what a word is linked to? A term of the loss.
+# Guided alignment: the attention of a word follows its links.
 
 LEAST_PROBABILITY = 1e-10
-"""A link that is less probable has this loss, and no gradient: float32 has none for what cannot be attended to."""
+"""The probability from which on a link has a gradient, since in float32 log 0 has none."""
 
 
 def guided_alignment_loss(weights: Float[Tensor, "B T S"], linked: Float[Tensor, "B T S"]) -> Float[Tensor, " B"]:
@@ -64,14 +64,14 @@ def guided_alignment_loss(weights: Float[Tensor, "B T S"], linked: Float[Tensor,
     return -(linked * logs).sum((1, 2)).to(result_dtype(weights))
 
 
-# Does every part of a source get as much attention as every other? A term of the loss.
+# Doubly stochastic attention: each source position gets as much attention as every other.
 
 
 def doubly_stochastic_loss(
     weights: Float[Tensor, "B T S"], source_mask: Bool[Tensor, "B S"], target_mask: Bool[Tensor, "B T"]
 ) -> Float[Tensor, " B"]:
-    """sum over i of (1 - sum over t of weights[t, i])^2 of each row, over its real positions i and steps t (Xu et al.
-    2015, section 4.2.1, equation 14 without its factor).
+    """Returns sum over i of (1 - sum over t of weights[t, i])^2 of each row, over its real positions i and steps t (Xu
+    et al. 2015, section 4.2.1, equation 14 without its factor).
 
     weights: the attention of each step, of which the loss is differentiated.
 
@@ -88,7 +88,7 @@ def doubly_stochastic_loss(
 def differentiable_average_lagging(
     delays: Float[Tensor, "B T"], source_lengths: Int[Tensor, " B"], target_mask: Bool[Tensor, "B T"]
 ) -> Float[Tensor, " B"]:
-    """DAL (Cherry & Foster 2019, section 3.1; with expected delays as here, Arivazhagan et al. 2019, section 4), with
+    """Returns DAL (Cherry & Foster 2019, section 3.1; with expected delays, Arivazhagan et al. 2019, section 4), with
     |x| source tokens, |y| target tokens and gamma = |y| / |x|:
 
         DAL = 1/|y| sum over i = 1 .. |y| of  g'[i] - (i-1)/gamma,     g'[i] = max(g[i], g'[i-1] + 1/gamma)
@@ -112,9 +112,8 @@ def differentiable_average_lagging(
 def expected_lagging(
     alpha: Float[Tensor, "B T S"], source_mask: Bool[Tensor, "B S"], target_mask: Bool[Tensor, "B T"]
 ) -> Float[Tensor, " B"]:
-    """Returns the lagging of an expected alignment (Arivazhagan et al. 2019, equations 10 to 14): each target token is
-    written after sum over j of (j + 1) alpha[j] source tokens, or after all of them where the pointer has left the
-    source.
+    """Returns the lagging of an expected alignment (Arivazhagan et al. 2019, equations 10 to 14). The delay of a token
+    is sum over j of (j + 1) alpha[j]; the lost probability counts with the whole source.
 
     alpha: the probability of stopping at each position. Returns source tokens; see `differentiable_average_lagging`.
     """
@@ -134,12 +133,11 @@ def ctc_losses(
     targets: Int[Tensor, "B T"],
     target_mask: Bool[Tensor, "B T"],
 ) -> Float[Tensor, " B"]:
-    """- log p(targets | logits) of each row in nats, summed over all ways to write the targets to the positions in
-    order, each at least once in a row, with blanks between (equation 8).
+    """Returns - log p(targets | logits) of each row in nats, summed over all CTC paths of the targets (equation 8).
 
-    0, without a gradient, where there is no way: a row with more targets, and one more between equal neighbours, than
-    positions. logits: of C classes at each encoded position, the last of which is the blank. Masks: true first, then
-    false. Computed in float32, or float64 where `logits` is float64.
+    The loss is 0, without a gradient, for a row without any path. Such a row has fewer positions than targets and
+    blanks between equal neighbours. logits: of C classes at each encoded position, the last of which is the blank.
+    Masks: true first, then false. Computed in float32, or float64 where `logits` is float64.
     """
     dtype = torch.promote_types(logits.dtype, torch.float32)
     log_probs = logits.to(dtype).log_softmax(-1).transpose(0, 1)

@@ -3,14 +3,17 @@ once, with an exact gradient.
 
     h[t] = a[t] h[t-1] + b[t]
 
-The closed form, with P[t] = a[0] ... a[t], divides by products that underflow: h[t] = P[t] (h[-1] + sum over u <= t of
-b[u] / P[u]). Here are sums of products alone. The steps are cut into chunks of about sqrt(T). With `local` and P as the
-recurrence from zero and the product of a, both from the first step of a chunk on, the i-th state of chunk k is
+The closed form, with P[t] = a[0] ... a[t], divides by products that underflow:
+
+    h[t] = P[t] (h[-1] + sum over u <= t of b[u] / P[u])
+
+Here are sums of products alone. The steps are cut into chunks of about sqrt(T). From the first step of a chunk on,
+`local` is the recurrence from zero, and P the product of a. The i-th state of chunk k is
 
     h[k, i] = local[k, i] + P[k, i] h[k - 1, last]
 
-Each step of `local` and P is that of all chunks at once, and so are all products with the state before a chunk: some
-2 sqrt(T) vectorised steps. The gradient, with g = grad_h, is the same recurrence in the other direction:
+A step of `local` and P computes all chunks at once, and so does a product with the states before the chunks. Together
+they are some 2 sqrt(T) vectorised steps. The gradient, with g = grad_h, is the same recurrence in the other direction:
 
     grad_b[t] = g[t] + a[t+1] grad_b[t+1]
     grad_a[t] = grad_b[t] h[t-1],   grad_start = a[0] grad_b[0]
@@ -38,8 +41,9 @@ def linear_scan(
     *,
     reverse: bool = False,
 ) -> Float[Tensor, "*batch T H"]:
-    """h[t] = decay[t] h[t-1] + inputs[t] with h[-1] = start; reversed, h[t] = decay[t] h[t+1] + inputs[t] with
-    h[T] = start.
+    """Returns h[t] = decay[t] h[t-1] + inputs[t] with h[-1] = start.
+
+    reverse: h[t] = decay[t] h[t+1] + inputs[t] with h[T] = start.
 
     decay: a; 1 where inputs are 0 leaves the state as it is, as on padding. start: zeros by default.
 
@@ -49,18 +53,20 @@ def linear_scan(
     # Checked at run time, as kernels would read beyond the end of a shorter array.
     *batch, steps, size = decay.shape
     if inputs.shape != decay.shape or (start is not None and start.shape != (*batch, size)):
-        shapes = [tuple(part.shape) for part in (decay, inputs, start) if part is not None]
+        shapes = [tuple(x.shape) for x in (decay, inputs, start) if x is not None]
         raise ValueError(f"expected decay and inputs [*, T, H] and start [*, H], got {shapes}")
     if start is None:
         start = inputs.new_zeros(*batch, size)
     dtype = result_dtype(decay, inputs, start)
     if decay.numel() == 0:
         return (decay * inputs + start[..., None, :]).to(dtype)
-    rows = (math.prod(batch), steps, size)
-    parts = (decay.to(dtype).reshape(rows), inputs.to(dtype).reshape(rows), start.to(dtype).reshape(rows[0], size))
-    if decay.device.type == "cuda" and (fused := fused_scan(decay.device, dtype, Chunks)):
-        return fused(*parts, reverse).view(decay.shape)
-    return Chunks.apply(*parts, reverse).view(decay.shape)
+    # [*batch, T, H] -> [N, T, H]
+    flat = (math.prod(batch), steps, size)
+    decays = decay.to(dtype).reshape(flat)
+    flat_inputs = inputs.to(dtype).reshape(flat)
+    starts = start.to(dtype).reshape(flat[0], size)
+    fused = fused_scan(decay.device, dtype, Chunks) if decay.device.type == "cuda" else None
+    return (fused or Chunks.apply)(decays, flat_inputs, starts, reverse).view(decay.shape)
 
 
 class Chunks(Function):
@@ -79,13 +85,13 @@ class Chunks(Function):
         decay, states, start = ctx.saved_tensors
         # After the last step, nothing comes from later ones: its neighbour's decay is 0.
         extended = torch.cat((start[:, None], states) if not ctx.reverse else (states, start[:, None]), 1)
-        before = extended[:, 1:] if ctx.reverse else extended[:, :-1]
+        previous = extended[:, 1:] if ctx.reverse else extended[:, :-1]
         later = pad(decay, (0, 0, 1, 0))[:, :-1] if ctx.reverse else pad(decay, (0, 0, 0, 1))[:, 1:]
         grad_inputs = _in_chunks(later, grad_states, torch.zeros_like(start), not ctx.reverse)
-        first = -1 if ctx.reverse else 0
+        begin = -1 if ctx.reverse else 0
         dtype = decay.dtype
-        grad_start = decay[:, first] * grad_inputs[:, first]
-        return (grad_inputs * before).to(dtype), grad_inputs.to(dtype), grad_start.to(dtype), None
+        grad_start = decay[:, begin] * grad_inputs[:, begin]
+        return (grad_inputs * previous).to(dtype), grad_inputs.to(dtype), grad_start.to(dtype), None
 
 
 def _in_chunks(decay: Tensor, inputs: Tensor, start: Tensor, reverse: bool) -> Tensor:
@@ -94,20 +100,22 @@ def _in_chunks(decay: Tensor, inputs: Tensor, start: Tensor, reverse: bool) -> T
     steps = decay.shape[1]
     size = max(1, math.isqrt(steps))
     missing = -steps % size
-    # [C, N, K, H]: of each step in turn the cells of all K chunks, in contiguous memory. What fills the last chunk is
-    # never looked at.
+    # [N, T, H] -> [C, N, K, H]: a step of all K chunks is contiguous. The padding of the last chunk is never used.
     local, product = (
         pad(x.flip(1) if reverse else x, (0, 0, 0, missing)).unflatten(1, (-1, size)).permute(2, 0, 1, 3)
         for x in (inputs, decay)
     )
     local = torch.empty(local.shape, dtype=dtype, device=decay.device).copy_(local)
     product = torch.empty(product.shape, dtype=dtype, device=decay.device).copy_(product)
+    # Within the chunks.
     for i in range(1, size):
         local[i].addcmul_(product[i], local[i - 1])
         product[i] *= product[i - 1]
+    # From chunk to chunk, by the last states; then the state before a chunk enters each of its steps.
     states = [start.to(dtype)]
     for last, passed in zip(local[-1].unbind(1), product[-1].unbind(1), strict=True):
         states.append(torch.addcmul(last, passed, states[-1]))
     local.addcmul_(product, torch.stack(states[:-1], 1))
+    # [C, N, K, H] -> [N, T, H]
     whole = local.permute(1, 2, 0, 3).flatten(1, 2)[:, :steps]
     return whole.flip(1) if reverse else whole

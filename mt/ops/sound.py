@@ -1,6 +1,4 @@
-"""Sound features, in the order in which a front-end computes them.
-
-Log-mel energies as Kaldi makes them, another sampling rate, normalisation, and SpecAugment's masks."""
+"""Sound features: log-mel energies as Kaldi makes them, resampling, normalisation, and SpecAugment's masks."""
 
 import functools
 import math
@@ -16,10 +14,10 @@ from mt.kernels.precision import compute_dtype
 
 # Log-mel energies of sound, as Kaldi makes them (Povey et al. 2011; `feature-window.cc`, `mel-computations.cc`).
 #
-# Frames of 25 ms, one every 10 ms, centred (`snip_edges=false`: sound is reflected at both ends); the mean of a frame
-# is taken out, pre-emphasis 0.97, Povey's window, power spectrum, triangles of equal width on the mel scale from 20 Hz
-# to half the rate, natural logarithm. No dither. Kaldi's samples are integers of 16 bits; those here are in [-1, 1],
-# and are scaled to that, since the logarithm has a floor.
+# Frames last 25 ms, begin every 10 ms, and are centred (`snip_edges=false`: sound is reflected at both ends). Each
+# loses its mean, and goes through pre-emphasis (0.97), Povey's window and the power spectrum. Its bands are triangles
+# of equal width on the mel scale, from 20 Hz to half the rate. Energies are natural logarithms. There is no dither.
+# Kaldi's samples are integers of 16 bits; samples here are in [-1, 1], and scaled, since the logarithm has a floor.
 
 FULL_SCALE = 2.0**15
 FLOOR = torch.finfo(torch.float32).eps
@@ -29,12 +27,12 @@ LOWEST = 20.0
 
 
 def frame_size(rate: int) -> tuple[int, int]:
-    """Samples in a frame, and samples from one frame to the next. rate: samples per second."""
+    """Returns the samples in a frame, and the samples from one frame to the next. rate: samples per second."""
     return rate * 25 // 1000, rate * 10 // 1000
 
 
 def frame_counts(lengths: Int[Tensor, " B"], rate: int) -> Int[Tensor, " B"]:
-    """Frames of so many samples: one for every 10 ms, rounded; less than 5 ms of sound have none."""
+    """Returns the frames of so many samples: one for every 10 ms, rounded; less than 5 ms of sound have none."""
     _, shift = frame_size(rate)
     return (lengths + shift // 2) // shift
 
@@ -66,11 +64,11 @@ class LogMelState(NamedTuple):
     """What is left of a sound that is still arriving."""
 
     samples: Tensor
-    """[N]: those that frames to come need."""
+    """[N]: the samples that frames to come need."""
     start: int
-    """Which sample of the sound is the first of them."""
+    """The index of the first of them in the sound."""
     frame: int
-    """Which frame is the next."""
+    """The index of the next frame."""
 
 
 def log_mel_extend(
@@ -79,12 +77,12 @@ def log_mel_extend(
     """Returns the next frames of one sound that is still arriving: the same as `log_mel` of all at once, however it is
     cut.
 
-    A frame comes as soon as the samples that it covers are there, 12.5 ms after its centre; the last ones, which
-    reflect the sound's end, with `complete`. state: what the call before returned, None at the beginning.
+    A frame comes as soon as the samples that it covers are there, 12.5 ms after its centre. The last ones, which
+    reflect the sound's end, come with `complete`. state: as the call before returned it, None at the beginning.
     """
     window, shift = frame_size(rate)
-    before, start, frame = (samples[:0], 0, 0) if state is None else state
-    available = torch.cat((before, samples))
+    kept, start, frame = LogMelState(samples[:0], 0, 0) if state is None else state
+    available = torch.cat((kept, samples))
     ending = start + len(available)
     margin = window // 2 - shift // 2  # samples that a frame reaches to the left of its 10 ms
     frames = (ending + shift // 2) // shift if complete else max(0, (ending - window + margin) // shift + 1)
@@ -111,7 +109,10 @@ def _energies(frames: Float[Tensor, "B S W"], rate: int, bands: int) -> Float[Te
 
 @functools.lru_cache(maxsize=8)
 def _tables(rate: int, bands: int) -> tuple[Float[Tensor, " W"], Float[Tensor, "P D"]]:
-    """Povey's window, and what each power of the spectrum but the last one, half the rate, adds to each band."""
+    """Returns Povey's window, and the share of each power of the spectrum in each band.
+
+    The last power, of half the rate, is left out.
+    """
     window, _ = frame_size(rate)
     povey = torch.hann_window(window, periodic=False, dtype=torch.float64) ** 0.85
     powers = 2 ** (window - 1).bit_length() // 2  # of a Fourier transform of the next power of two
@@ -127,8 +128,8 @@ def _mel(hertz: Tensor) -> Tensor:
     return 1127 * (1 + hertz / 700).log()
 
 
-# Sound at another rate, by a sinc with a Hann window (Smith, "Digital Audio Resampling", equation of section 4), and
-# speed perturbation, which is the same (Ko et al. 2015, "Audio augmentation for speech recognition").
+# Resampling by a sinc with a Hann window (Smith, "Digital Audio Resampling", equation of section 4), of which speed
+# perturbation is a case (Ko et al. 2015, "Audio augmentation for speech recognition").
 
 ZEROS = 16
 """Zero crossings of the sinc on either side; the more, the steeper the filter."""
@@ -137,10 +138,9 @@ ROLLOFF = 0.945
 
 
 def resample(samples: Float[Tensor, " N"], rate: int, new_rate: int) -> Float[Tensor, " M"]:
-    """Returns the same sound with `new_rate` samples a second in place of `rate`: M = ceil(N * new_rate / rate)
-    samples.
+    """Returns the same sound with `new_rate` samples a second in place of `rate`: M = ceil(N * new_rate / rate).
 
-    What is too high for the new rate is filtered out. float32; with equal rates the sound itself.
+    Frequencies above half the new rate are filtered out. float32; with equal rates the sound itself.
     """
     if rate == new_rate or len(samples) == 0:
         return samples.float()
@@ -158,11 +158,11 @@ class ResampleState(NamedTuple):
     """What is left of a sound that is still arriving."""
 
     samples: Tensor
-    """[N]: those that samples to come need, with the silence before the sound."""
+    """[N]: the samples that the next results need, with the silence before the sound."""
     read: int
-    """How many samples of the sound have come."""
+    """The number of samples of the sound so far."""
     written: int
-    """How many were returned."""
+    """The number of samples returned so far."""
 
 
 def resample_extend(
@@ -171,16 +171,17 @@ def resample_extend(
     """Returns the next samples of a sound that is still arriving: the same as `resample` of all at once, however it is
     cut.
 
-    A sample comes when all that its filter reaches is there; the last ones with `complete`. state: what the call before
-    returned, None at the beginning.
+    A sample comes as soon as all samples within its filter are there; the last ones come with `complete`. state: as the
+    call before returned it, None at the beginning.
     """
     divisor = math.gcd(rate, new_rate)
     rate = rate // divisor
     new_rate = new_rate // divisor
     kernels, width = _kernels(rate, new_rate)
-    before, read, written = (samples.new_zeros(width), 0, 0) if state is None else state
+    kept, read, written = ResampleState(samples.new_zeros(width), 0, 0) if state is None else state
     read += len(samples)
-    available = torch.cat((before, samples.float(), samples.new_zeros(width + rate if complete else 0)))
+    # Silence surrounds a sound.
+    available = torch.cat((kept, samples.float(), samples.new_zeros(width + rate if complete else 0)))
     blocks = (len(available) - kernels.shape[2]) // rate + 1
     if blocks <= 0:
         return samples.new_zeros(0), ResampleState(available, read, written)
@@ -201,8 +202,7 @@ def perturb_speed(
 
 @functools.lru_cache(maxsize=16)
 def _kernels(rate: int, new_rate: int) -> tuple[Float[Tensor, "phases 1 K"], int]:
-    """Returns a filter for each of the `new_rate` samples that `rate` samples become, and how far it reaches to the
-    left."""
+    """Returns a filter for each of the `new_rate` samples that `rate` samples become, and its reach to the left."""
     cutoff = ROLLOFF * min(rate, new_rate)
     width = math.ceil(ZEROS * rate / cutoff)
     taps = torch.arange(-width, width + rate, dtype=torch.float64) / rate
@@ -212,16 +212,14 @@ def _kernels(rate: int, new_rate: int) -> tuple[Float[Tensor, "phases 1 K"], int
     return (torch.sinc(crossings) * window * cutoff / rate)[:, None].float(), width
 
 
-# Features with mean 0 and variance 1 in every band: over each source, over a training set, or over what has come of a
-# sound.
+# Normalisation to mean 0 and variance 1 in every band: over each source, a training set, or a sound so far.
 
 SMALLEST = 1e-5
-"""Least standard deviation that is divided by: a band that never changes becomes 0."""
+"""The least divisor of a band: one that never changes becomes 0."""
 
 
 class Moments(NamedTuple):
-    """The moments of D bands over so many frames, as sums, which can be added. float64 (MPS: float32), as a set has
-    1e9 frames.
+    """Sums of D bands over frames, which can be added. float64 (MPS: float32), as a training set has 1e9 frames.
 
     A row for each source [B, ...], or one for all [1, ...].
     """
@@ -238,9 +236,9 @@ class Moments(NamedTuple):
 
     @classmethod
     def worth(cls, frames: int, mean: Float[Tensor, " D"], std: Float[Tensor, " D"]) -> "Moments":
-        """Returns the moments of so many frames with this mean and standard deviation: what is assumed at the start of
-        a sound."""
-        mean, std = (part.to(compute_dtype(part.device))[None] for part in (mean, std))
+        """Returns the moments of so many frames with this mean and standard deviation, as the start of a sound assumes
+        them."""
+        mean, std = (x.to(compute_dtype(x.device))[None] for x in (mean, std))
         count = mean.new_full((1, 1), float(frames))
         return cls(count, count * mean, count * (mean.square() + std.square()))
 
@@ -255,11 +253,11 @@ class Moments(NamedTuple):
         return total
 
     def sum(self) -> "Moments":
-        """Returns those of all sources together, one row."""
-        return Moments(*(part.sum(0, keepdim=True) for part in self))
+        """Returns the moments of all sources together, [1, ...]."""
+        return Moments(*(x.sum(0, keepdim=True) for x in self))
 
     def __add__(self, other: "Moments") -> "Moments":  # type: ignore[override]  # not the concatenation of two tuples
-        return Moments(*(one + another for one, another in zip(self, other, strict=True)))
+        return Moments(self.frames + other.frames, self.total + other.total, self.squares + other.squares)
 
     @property
     def mean(self) -> Float[Tensor, "*rows D"]:
@@ -267,7 +265,7 @@ class Moments(NamedTuple):
 
     @property
     def std(self) -> Float[Tensor, "*rows D"]:
-        """Never below `SMALLEST`."""
+        """The standard deviation, never below `SMALLEST`."""
         variance = self.squares / self.frames.clamp(min=1) - self.mean.square()
         return variance.clamp(min=SMALLEST**2).sqrt()
 
@@ -275,27 +273,28 @@ class Moments(NamedTuple):
 def normalize(
     features: Float[Tensor, "B S D"], mask: Bool[Tensor, "B S"], moments: Moments | None = None
 ) -> Float[Tensor, "B S D"]:
-    """(x - mean) / std of every band, 0 on padding. moments: of a training set
-    (`Moments.worth(1, mean, std)` of what is stored of it); None: of each source by itself."""
+    """Returns (x - mean) / std of every band, 0 on padding.
+
+    moments: of a training set, made by `Moments.worth(1, mean, std)`; None: of each source by itself.
+    """
     moments = Moments.of(features, mask) if moments is None else moments
     return _standardised(features, mask, moments.mean[:, None], moments.std[:, None])
 
 
 def normalize_running(
-    features: Float[Tensor, "B S D"], mask: Bool[Tensor, "B S"], before: Moments
+    features: Float[Tensor, "B S D"], mask: Bool[Tensor, "B S"], so_far: Moments
 ) -> tuple[Float[Tensor, "B S D"], Moments]:
     """Returns `normalize` by the frames up to each one alone; and the moments to go on from with the next frames.
 
-    before: of what has come so far, at first what is assumed (`Moments.worth`; some frames of it, as one frame by
-    itself has no variance).
+    so_far: at first assumed (`Moments.worth` of several frames, as one frame by itself has no variance).
     """
     real = features.to(compute_dtype(features.device)).masked_fill(~mask[..., None], 0.0)
-    count = before.frames[:, None] + mask.to(real.dtype).cumsum(1)[..., None]
-    total = before.total[:, None] + real.cumsum(1)
-    squares = before.squares[:, None] + real.square().cumsum(1)
+    count = so_far.frames[:, None] + mask.to(real.dtype).cumsum(1)[..., None]
+    total = so_far.total[:, None] + real.cumsum(1)
+    squares = so_far.squares[:, None] + real.square().cumsum(1)
     moments = Moments(count, total, squares)
     # Padding adds nothing, so that the last sums are those of the real frames.
-    after = Moments(*(part[:, -1] for part in moments)) if features.shape[1] else before
+    after = Moments(*(x[:, -1] for x in moments)) if features.shape[1] else so_far
     return _standardised(features, mask, moments.mean, moments.std), after
 
 
@@ -314,11 +313,12 @@ def spec_augment(
     time_width: int = 100,
     time_share: float = 1.0,
 ) -> Float[Tensor, "B S D"]:
-    """Returns the features with masks of 0, which is the mean of normalised features (section 2); without time warping,
-    the least of the three (section 5.2). The defaults are policy LD, table 1.
+    """Returns the features with masks of 0, the mean of normalised features (SpecAugment, Park et al. 2019, section 2).
 
-    Each of `frequency_masks` hides f neighbouring bands, f uniform from 0 to `frequency_width`; each of `time_masks`
-    t neighbouring frames, t uniform from 0 to `time_width`, and at most `time_share` of a source's frames.
+    The defaults are policy LD, table 1. Time warping, the least of the three, is left out (section 5.2).
+    Each of `frequency_masks` hides f neighbouring bands, with f uniform from 0 to `frequency_width`. Each of
+    `time_masks` hides t neighbouring frames, with t uniform from 0 to `time_width`, and at most `time_share` of a
+    source's frames.
 
     lengths: the real frames of each source. generator: on any device; one state gives the same masks everywhere.
     """
@@ -333,7 +333,7 @@ def spec_augment(
 def _stretches(
     count: int, width: int, longest: Tensor, sizes: Tensor, size: int, generator: torch.Generator
 ) -> Bool[Tensor, "B size"]:
-    """Where any of `count` stretches lies, in rows of which the first `sizes` positions are real."""
+    """Returns true where any of `count` random stretches lies, among the first `sizes` positions of each source."""
     shape = (2, len(sizes), count)
     draws = torch.rand(shape, generator=generator, device=generator.device, dtype=torch.float64).to(sizes.device)
     widths = ((draws[0] * (width + 1)).floor().long()).minimum(longest[:, None]).minimum(sizes[:, None])
