@@ -1,7 +1,7 @@
 """Corpus: the shards that all parts have made, put together to the split `train`.
 
-`finished_shards` refuses where one is missing, `duplicate_rows` finds the pairs that equal one before them, and `write`
-moves each shard to its place, or writes it again without its duplicates.
+`finished_shards` refuses a missing one, and `duplicate_rows` finds the pairs that equal an earlier one. `write` moves
+each shard to its place, or writes it again without its duplicates.
 
 Duplicates are found by keys of 64 bits, of which memory holds `KEYS` at a time (`repeats`). Of a billion different
 pairs, one is taken for another's duplicate with a chance of 3 %.
@@ -97,10 +97,12 @@ def require_parts(folder: Path, settings: Mapping[str, Any]) -> Path:
     )
 
 
-def _differences(before: Mapping[str, Any], now: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str, str]]:
+def _differences(
+    written: Mapping[str, Any], now: Mapping[str, Any], prefix: str = ""
+) -> Iterator[tuple[str, str, str]]:
     """Yields the names of options that differ, with both values as JSON."""
-    for key in sorted({*before, *now}):
-        old = before.get(key)
+    for key in sorted({*written, *now}):
+        old = written.get(key)
         new = now.get(key)
         if isinstance(old, dict) and isinstance(new, dict):
             yield from _differences(old, new, f"{prefix}{key}.")
@@ -142,8 +144,8 @@ def _require_all(found: Sequence[Shard | None], encoder: Encoder) -> None:
     # Foreign shards come first, since running the missing parts would not mend them.
     if foreign:
         raise UserError(
-            f"part {named} in {work} is from other settings or another vocabulary than the rest: run "
-            f"it again with the options of this command, and then part={MERGE}"
+            f"part {named} in {work} is from other settings or another vocabulary than the rest: run it with the "
+            f"options of this command, then part={MERGE}"
         )
     raise UserError(
         f"part {named or 'n of n'} is missing or not finished in {work}: run it with the options of "

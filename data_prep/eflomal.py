@@ -56,7 +56,7 @@ def _links(texts: Sequence[Path], folder: Path) -> Iterator[str]:
         )
     both = [folder / "forward", folder / "reverse"]
     flags = zip(("-s", "-t", "-f", "-r"), (*texts, *both), strict=True)
-    command = [program, *(str(part) for flag in flags for part in flag)]
+    command = [program, *(str(argument) for flag in flags for argument in flag)]
     ended = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
     if ended.returncode or not all(path.is_file() for path in both):
         last = ended.stdout.strip().rpartition("\n")[2]

@@ -1,9 +1,9 @@
 """Encode: a raw shard, the tokenizers and the settings make one file, which is done when it is there.
 
-First cleaning: which training pairs stay (`drop_reasons`, `clean`), and what dev and test must be (`checked`). Then
-encoding: an `Encoder` says what all shards are made with, `encode` makes one of them, and `encode_shards` those of a
-part that are not there yet, by several processes. What is known of a shard, and 8 bytes that stand for each of its
-pairs, lie beside it, and are written before it.
+Cleaning comes first: which training pairs stay (`drop_reasons`, `clean`), and the checks of dev and test (`checked`).
+Then an `Encoder` holds what all shards are made with. `encode` makes one shard, and `encode_shards` the missing ones of
+a part, in several processes. A record of the shard (`Shard`), and a hash of 8 bytes for each pair, lie beside it and
+are written before it.
 """
 
 import contextlib

@@ -63,25 +63,25 @@ def guarded() -> Iterator[None]:
 def _explained_by_handlers(watch: subprocess.Popen[bytes] | None) -> Iterator[None]:
     """Where a signal has a handler, as those of queues have, the handler says why the process ends, and the shell
     nothing."""
-    before: dict[int, Callable[[int, FrameType | None], object]] = {}
+    handlers: dict[int, Callable[[int, FrameType | None], object]] = {}
 
     def handle(number: int, frame: FrameType | None) -> None:
         # Nothing is waited for: another signal may come within, and would wait for the same lock.
         if watch is not None and watch.stdin is not None:
             with contextlib.suppress(OSError, ValueError):
                 os.write(watch.stdin.fileno(), b"end\n")
-        before[number](number, frame)
+        handlers[number](number, frame)
 
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2):
             handler = signal.getsignal(number)
             if callable(handler):
-                before[number] = handler
+                handlers[number] = handler
                 signal.signal(number, handle)
     try:
         yield
     finally:
-        for signal_number, previous in before.items():
+        for signal_number, previous in handlers.items():
             signal.signal(signal_number, previous)
 
 
@@ -186,7 +186,7 @@ def system_errors(folder: Path) -> Iterator[None]:
     except BrokenProcessPool as error:
         raise UserError(
             "a process of the preparation was killed, most likely for want of memory: set dataset.workers to fewer "
-            f"processes; the same command goes on from what is finished, in {work}"
+            f"processes. The same command goes on from what is finished, in {work}"
         ) from error
 
 

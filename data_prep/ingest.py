@@ -48,8 +48,8 @@ class RawShard(NamedTuple):
 def ingest(source: Source, config: DatasetConfig, folder: Path) -> None:
     """Reads the training pairs once, and writes them as raw shards into a new folder, with a list of these.
 
-    Pairs beyond `dataset.limit` are read, too, so that sides of different lengths are refused; but not from the hub as
-    a stream, of which a sample is written alone.
+    Pairs beyond `dataset.limit` are read, too, so that sides of different lengths are refused. Of a stream from the hub
+    only a sample is read.
 
     Raises UserError where the text is not fit to be read.
     """

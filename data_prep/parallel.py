@@ -1,7 +1,7 @@
 """How work is shared out: between machines in parts, and on each between processes.
 
-`ordered` runs a function over many tasks in several processes, of this machine or of a Ray cluster: results in order,
-few tasks in memory at a time.
+`ordered` runs a function over many tasks in several processes, of this machine or of a Ray cluster. Results come in
+order, and few tasks are in memory at a time.
 """
 
 import gc
@@ -83,19 +83,19 @@ def ordered(
         yield from _by_ray(function, tasks, workers)
         return
     tasks = iter(tasks)
-    first = list(itertools.islice(tasks, 2))
+    first_tasks = list(itertools.islice(tasks, 2))
     workers = workers or os.cpu_count() or 1
-    if workers == 1 or len(first) < 2:
-        yield from itertools.starmap(function, itertools.chain(first, tasks))
+    if workers == 1 or len(first_tasks) < 2:
+        yield from itertools.starmap(function, itertools.chain(first_tasks, tasks))
         return
-    # Not forked from the caller, who may hold threads (of torch, of Arrow) that a forked child would miss, but from a
-    # server that has imported what they need: once, for all workers to come.
+    # A server that has imported the function's module once forks all workers. The caller itself may hold threads (of
+    # torch, of Arrow), which a forked child would miss.
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([function.__module__])
     with ProcessPoolExecutor(workers, mp_context=context, initializer=_begin) as pool:
         waiting: deque[Future[Result]] = deque()
         try:
-            for task in itertools.chain(first, tasks):
+            for task in itertools.chain(first_tasks, tasks):
                 waiting.append(pool.submit(function, *task))
                 if len(waiting) > workers:
                     yield waiting.popleft().result()

@@ -49,9 +49,9 @@ def prepare(
     preparation has finished waits in a hidden folder beside it, and is not done again.
 
     Args:
-        root: where corpora are. part: prepares only this part, in the hidden folder that all parts have; the folder
-        that is returned is then made
-            by `part=MERGE`, of all parts. None: the whole corpus.
+        root: where corpora are.
+        part: prepares this part alone, in the hidden folder of all parts. `MERGE` then makes the returned folder of
+            them. None: the whole corpus.
         progress: show bars, and print what cleaning dropped.
         runner: who cleans and encodes.
         tokenizers: those of an earlier run, to use in place of what `config.tokenizer` says; None: learn them.

@@ -1,7 +1,7 @@
 """What preparation would do, without writing anything.
 
-`preview` ingests and cleans the training text in a temporary folder, learns the vocabulary, and tells of both: the
-report of a preparation, then what is dropped, lengths, unknown pieces, and some pairs in pieces.
+`preview` ingests and cleans the training text in a temporary folder, and learns the vocabulary. Its lines are the
+report of a preparation, then dropped pairs, lengths, unknown pieces, and some pairs in pieces.
 """
 
 import tempfile
@@ -80,7 +80,9 @@ def _unwritten(examples: list[Example], tokenizers: Tokenizers, side: Side) -> U
     """Finds what of one side of the examples its tokenizer cannot write."""
     tokenizer = getattr(tokenizers, side)
     texts = [
-        text for one in examples for text in ([one.source] if side == "source" else [one.target, *one.more_references])
+        text
+        for example in examples
+        for text in ([example.source] if side == "source" else [example.target, *example.more_references])
     ]
     return unwritten(tokenizer, pa.array(texts, pa.string()), tokenizer.encode_column(texts))
 
@@ -109,7 +111,7 @@ def _lengths(summary: Summary, sample: list[Example], written: bool) -> Iterator
     sides = {"target": [len(ids) for ids in summary.tokenizers.target.encode([example.target for example in sample])]}
     if written:
         ids = summary.tokenizers.source.encode([example.source for example in sample])
-        sides = {"source": [len(one) for one in ids], **sides}
+        sides = {"source": [len(sequence) for sequence in ids], **sides}
     yield f"length in pieces (of {len(sample):,} training pairs)   {'   '.join(sides)}"
     lower = 1
     for upper in (*_EDGES, max(map(max, sides.values()))):

@@ -44,7 +44,7 @@ def open_corpus(
     stream = None
     if config.streaming:
         stream = Stream(open_source(config).splits["train"].read, config, folder, processes)
-    weights = [config.weight, *(one.weight for one in config.mix)] if config.mix else []
+    weights = [config.weight, *(mixed.weight for mixed in config.mix)] if config.mix else []
     corpus = Corpus.open(folder, stream, weights, _share(processes))
     for name in SPLITS:
         corpus.split(name)  # what is damaged is refused before a run begins
@@ -59,8 +59,8 @@ def _share(processes: "ProcessGroup | None") -> Share:
 class Stream:
     """Cleans and encodes the pairs of a source, `shuffle_buffer` at a time; they are shuffled within such a part alone.
 
-    Duplicates stay, since nothing remembers what has been read. Of several processes all read the source, each cleans
-    and encodes a share of its tables, and they tell one another: parts are those of one process.
+    Duplicates stay, since nothing remembers what has been read. Several processes all read the source. Each cleans and
+    encodes a share of its tables, and gets those of the others, so that parts are those of one process.
     """
 
     def __init__(

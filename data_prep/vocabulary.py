@@ -1,5 +1,8 @@
-"""Vocabularies: learnt of a sample of the raw shards, the same however a preparation is shared out; or those of an
-earlier run, with pieces for what they do not know of a new corpus (`extended`)."""
+"""Vocabularies, learnt of a sample of the raw shards, or extended from those of an earlier run.
+
+`drawn` chooses the rows of the sample, `sample` cleans them, and `learn` makes the tokenizers of them: the same however
+a preparation is shared out. `extended` adds pieces for what the tokenizers of an earlier run do not know of a corpus.
+"""
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
@@ -71,10 +74,10 @@ def sample(raw_shards: Sequence[RawShard], config: DatasetConfig, reader: Reader
         )
     # Of equal pairs the first one stays, as in the corpus.
     if config.cleaning.drop_duplicates:
-        first: dict[tuple[str, str], Example] = {}
+        distinct: dict[tuple[str, str], Example] = {}
         for example in examples:
-            first.setdefault((example.source, example.target), example)
-        return [*first.values()]
+            distinct.setdefault((example.source, example.target), example)
+        return [*distinct.values()]
     return examples
 
 
@@ -89,9 +92,9 @@ def _by_shard(raw_shards: Sequence[RawShard], runs: Sequence[range]) -> Iterator
     """Yields the raw shards that runs of rows lie in, each with the rows of it, counted from its first."""
     for raw in raw_shards:
         end = raw.start + raw.rows
-        first = bisect_right(runs, raw.start, key=lambda run: run.stop)
-        last = bisect_left(runs, end, key=lambda run: run.start)
-        within = [range(max(run.start, raw.start), min(run.stop, end)) for run in runs[first:last]]
+        first_run = bisect_right(runs, raw.start, key=lambda run: run.stop)
+        run_behind = bisect_left(runs, end, key=lambda run: run.start)
+        within = [range(max(run.start, raw.start), min(run.stop, end)) for run in runs[first_run:run_behind]]
         if within:
             yield raw, [range(run.start - raw.start, run.stop - raw.start) for run in within]
 

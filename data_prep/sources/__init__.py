@@ -45,7 +45,7 @@ def open_source(config: DatasetConfig) -> Source:
     """
     source = SOURCES[_kind(config)](config)
     written = build_field(config.field).written
-    others = [_further(config, one) for one in config.mix]
+    others = [_further(config, mixed) for mixed in config.mix]
     if config.links is not None:
         source, *others = link([source, *others], config)
     if config.cut:

@@ -26,8 +26,9 @@ _LITTER = {"__macosx", "thumbs.db", "ehthumbs.db", "desktop.ini", "$recycle.bin"
 
 
 def is_litter(name: str) -> bool:
-    """Returns whether a path inside a folder or an archive is a file that systems leave there: it is hidden, in a
-    hidden folder, or has one of their names."""
+    """Returns whether a path inside a folder or an archive is a file that systems leave there.
+
+    Such a file is hidden, in a hidden folder, or has one of their names."""
     return any(part.startswith(".") or part.lower() in _LITTER for part in PurePosixPath(name).parts)
 
 
@@ -102,10 +103,10 @@ def from_list(
 
 def require_some(examples: Iterator[Example], emptiness: Callable[[], str]) -> Iterator[Example]:
     """Yields the examples. Raises UserError, with what `emptiness` says, where there are none."""
-    first = next(examples, None)
-    if first is None:
+    first_example = next(examples, None)
+    if first_example is None:
         raise UserError(emptiness())
-    yield first
+    yield first_example
     yield from examples
 
 
@@ -135,13 +136,13 @@ def mix(source: Source, others: Sequence[Source]) -> Source:
     """Returns a source with the training pairs of other sources after those of the first; dev and test are the
     first's."""
     sources = [source, *others]
-    trains = tuple(one.splits["train"] for one in sources)
-    train = replace(trains[0], read=lambda: itertools.chain.from_iterable(one.read() for one in trains))
+    trains = tuple(member.splits["train"] for member in sources)
+    train = replace(trains[0], read=lambda: itertools.chain.from_iterable(member.read() for member in trains))
     return Source(
         splits={**source.splits, "train": train},
-        identity=lambda: json.dumps([one.identity() for one in sources]),
-        files=lambda: [path for one in sources for path in one.files()],
-        notes=lambda: [note for one in sources for note in one.notes()],
+        identity=lambda: json.dumps([member.identity() for member in sources]),
+        files=lambda: [path for member in sources for path in member.files()],
+        notes=lambda: [note for member in sources for note in member.notes()],
         mixed=trains,
     )
 
@@ -158,7 +159,7 @@ def shorten(source: Source, source_limit: int | None, target_limit: int | None) 
     splits = {
         name: shortened(split, target_limit if name == "train" else None) for name, split in source.splits.items()
     }
-    return replace(source, splits=splits, mixed=tuple(shortened(one, target_limit) for one in source.mixed))
+    return replace(source, splits=splits, mixed=tuple(shortened(split, target_limit) for split in source.mixed))
 
 
 def _first_words(whole: Read, source_limit: int | None, target_limit: int | None) -> Read:
@@ -186,8 +187,8 @@ def cut(source: Source, sizes: Mapping[str, int], longest: int, *, by_source: bo
     """Returns a source with dev, test or both cut from its training pairs.
 
     Each pair has a key, the hash of its two texts, or of the first alone. Pairs with an even key can become dev, pairs
-    with an odd one test, and those with the smallest keys do. So equal pairs come to one split, no pair can move
-    between dev and test, and pairs that are added to the corpus displace few of them. Pairs that dev and test could not
+    with an odd one test, and those with the smallest keys do. So equal pairs come to one split, and no pair can move
+    between dev and test. Pairs that are added to the corpus displace few of them. Pairs that dev and test could not
     hold stay in train.
 
     The choice costs a pass over the text, when it is first needed.
@@ -238,8 +239,8 @@ def _choose(read: Read, sizes: Mapping[str, int], longest: int, key: Key) -> Cho
     for split, size in sizes.items():
         if size > (most := eligible[split] // 2):
             raise UserError(
-                f"dataset.{split}_size={size} is too much to cut from train: choose at most {most:,}, which is "
-                f"about a quarter of it, or leave it out and give {split} files of its own"
+                f"dataset.{split}_size={size} is too much to cut from train: choose at most {most:,}, which is about a "
+                f"quarter, or give {split} files of its own"
             )
     return {split: pairs.in_order() for split, pairs in smallest.items()}
 
@@ -271,8 +272,8 @@ class _Smallest:
 
     def in_order(self) -> list[tuple[int, Example]]:
         """Returns keys and pairs, in the order of the corpus."""
-        rows = [(number, key, example) for key, pairs in self._pairs.items() for number, example in pairs]
-        return [(key, example) for _, key, example in sorted(rows)]
+        placed = [(number, key, example) for key, pairs in self._pairs.items() for number, example in pairs]
+        return [(key, example) for _, key, example in sorted(placed)]
 
 
 def key_of_pair(example: Example) -> int:

@@ -1,8 +1,8 @@
 """Strings of spoken digits, joined from recordings of single ones as the Free Spoken Digit Dataset has them.
 
-A string is written down as what it is joined of, `0.12 + recordings/3_theo_12.wav + 0.21 + recordings/1_theo_7.wav +
-0.3`, where a number is a quiet of so many seconds: noise as loud as the quietest 10 ms of the recordings, or less, down
-to none. Each is of one speaker. Recordings come in turn: all of a speaker's in some order before any comes again.
+A string is written as a sum, `0.12 + recordings/3_theo_12.wav + 0.21 + recordings/1_theo_7.wav + 0.3`. A number is a
+pause of so many seconds. Its noise is at most as loud as the quietest 10 ms of the recordings, and may be none. Each
+string is of one speaker. Recordings come in turn: all of a speaker's in some order before any comes again.
 """
 
 import functools
@@ -118,15 +118,15 @@ class _Strings:
     def _example(self, string: list[Recording], rng: Random) -> Example:
         shortest, longest = self._options.gaps
         now = quiet = round(rng.uniform(0, longest) / _FRAME)
-        parts = [_seconds(quiet)]
+        written = [_seconds(quiet)]
         times = []
         for number, recording in enumerate(string, start=1):
             length = len(_samples(str(self._folder / recording.path), self._field))
             quiet = round(rng.uniform(shortest if number < len(string) else 0, longest) / _FRAME)
-            parts += [recording.path, _seconds(quiet)]
+            written += [recording.path, _seconds(quiet)]
             times.append(f"{10 * now}-{10 * (now + length)}")
             now += length + quiet
-        return Example(_JOIN.join(parts), " ".join(WORDS[recording.digit] for recording in string), " ".join(times))
+        return Example(_JOIN.join(written), " ".join(WORDS[recording.digit] for recording in string), " ".join(times))
 
 
 def joined(folder: Path, field: FieldConfig, source: str) -> np.ndarray:
@@ -135,14 +135,14 @@ def joined(folder: Path, field: FieldConfig, source: str) -> np.ndarray:
 
     Raises SourceError where a recording cannot be read.
     """
-    parts = source.split(_JOIN)
-    sounds = [_samples(str(folder / part), field) for part in parts[1::2]]
+    written = source.split(_JOIN)
+    sounds = [_samples(str(folder / name), field) for name in written[1::2]]
     rng = np.random.default_rng(zlib.crc32(source.encode()))
     floor = min(float(np.square(sound, dtype=np.float64).mean(axis=1).min()) ** 0.5 for sound in sounds)
     loudness = floor * max(0.0, rng.uniform(-_NONE / (1 - _NONE), 1))
     pieces = []
-    for part, sound in zip(parts[::2], [*sounds, None], strict=True):
-        shape = round(float(part) / _FRAME), *sounds[0].shape[1:]
+    for pause, sound in zip(written[::2], [*sounds, None], strict=True):
+        shape = round(float(pause) / _FRAME), *sounds[0].shape[1:]
         pieces.append(np.rint(loudness * rng.standard_normal(shape)).astype(np.int16))
         if sound is not None:
             pieces.append(sound)
@@ -172,8 +172,8 @@ def _recordings(folder: Path, endings: Collection[str]) -> list[Recording]:
     recordings = [Recording(name, int(it[1]), it[2], int(it[3])) for name, it in matches if it]
     if not recordings:
         raise UserError(
-            f"{folder} has no recordings of digits: set dataset.folder to the folder that holds them, below it or in "
-            "it, named <digit>_<speaker>_<index>.wav (or .flac, .ogg) as in the Free Spoken Digit Dataset"
+            f"{folder} has no recordings of digits: set dataset.folder to the folder that holds them. Their names are "
+            "<digit>_<speaker>_<index>.wav (or .flac, .ogg), as in the Free Spoken Digit Dataset"
         )
     return recordings
 

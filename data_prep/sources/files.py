@@ -62,8 +62,9 @@ class LocalFiles:
             raise UserError(
                 f"{self._folder} lacks {', '.join(path.name for path in missing)} ({there}): set dataset.folder, "
                 "dataset.source, dataset.target and dataset.splits so that <split>.<source> and <split>.<target> name "
-                "the files, or <split>.tsv, .csv, .jsonl or .parquet tables with such columns, or <split>.tmx or .zip "
-                "such languages; without dev and test, dataset.dev_size=1000 dataset.test_size=1000 cut them from train"
+                "the files. Or give tables with such columns, <split>.tsv, .csv, .jsonl or .parquet, or <split>.tmx or "
+                ".zip with such languages. Without dev and test, dataset.dev_size=1000 dataset.test_size=1000 cut them "
+                "from train"
             )
 
     def _identity(self) -> str:
@@ -124,17 +125,17 @@ class ParallelText:
         for path in self._paths:
             collections.deque(file_lines(path), maxlen=0)  # an encoding with other line ends is refused as such
         counts = dict(zip(self._paths, map(_count_lines, self._paths), strict=True))
-        first = self._paths[0]
+        source_path = self._paths[0]
         for path, count in counts.items():
             if count == 0:
                 return f"{path} is empty: expected one sentence a line"
         for path, count in counts.items():
-            if count != counts[first]:
+            if count != counts[source_path]:
                 return (
-                    f"{first} has {counts[first]:,} lines and {path} has {count:,}: line N of one must belong to line "
-                    "N of the other"
+                    f"{source_path} has {counts[source_path]:,} lines and {path} has {count:,}: line N of one must "
+                    "belong to line N of the other"
                 )
-        return f"{first} and what is beside it changed while they were read: start again once they are whole"
+        return f"{source_path} and what is beside it changed while they were read: start again once they are whole"
 
     def records(self) -> Records:
         """Yields the pairs with their origins."""
@@ -170,7 +171,7 @@ def _present(path: Path) -> Path:
         kind = "folder" if path.is_dir() else "pipe or device" if path.exists() else "link to nothing"
         raise UserError(f"{path} is a {kind}: expected a file, which can be read several times")
     named = [path, *(path.with_name(path.name + ending) for ending in COMPRESSED)]
-    return next((one for one in named if one.is_file()), path)
+    return next((candidate for candidate in named if candidate.is_file()), path)
 
 
 def _count_lines(path: Path) -> int:

@@ -1,9 +1,9 @@
 """Tables of a repository of the Hugging Face hub, or of a local copy of one.
 
-A repository is a folder of tables. From the hub the tables of the pair are downloaded first, into the cache of
-`huggingface_hub`, in which the files of a commit never change; a stream leaves parquet there and reads it as it comes.
-Then a repository and a copy are read alike, by the readers of local tables, which take texts as they stand: `null`,
-`007` and quotation marks are text. `data_prep.sources.splits` says which files are which split.
+A repository is a folder of tables. The tables of the pair are first downloaded into the cache of `huggingface_hub`, in
+which the files of a commit never change. A stream leaves parquet files on the hub, and reads them as they come. Then a
+repository and a copy are read alike, by the readers of local tables. They take texts as they stand: `null`, `007` and
+quotation marks are text. `data_prep.sources.splits` says which files are which split.
 """
 
 import contextlib
@@ -128,8 +128,8 @@ class Repository:
 
     def _names_of(self, split: str, names: Sequence[str]) -> list[str]:
         """Returns the files of a split among these. Raises UserError where there are none, or where several may be."""
-        whole, _, part = self._hub.splits[split].partition("[")
-        given = () if part else (self._config.splits[split],)
+        whole, _, range_of_rows = self._hub.splits[split].partition("[")
+        given = () if range_of_rows else (self._config.splits[split],)
         subset = self._subset_of(names)
         inside = [name for name in names if is_inside(name, subset)]
         # Both options may name a file; the hub's own words for splits are what repositories have by default.
@@ -157,15 +157,17 @@ class Repository:
         )
 
     def _ambiguity(self, split: str, whole: str, files: Sequence[Sequence[str]]) -> str:
-        one = files[0][0]
-        other = files[1][0]
-        named = base_name(one)
+        one_file = files[0][0]
+        other_file = files[1][0]
+        named = base_name(one_file)
         advice = (
             f"dataset.splits.{split}={named}"
-            if named != base_name(other)
+            if named != base_name(other_file)
             else "dataset.hub.config to the folder of one, or keep one of them"
         )
-        return f"{self._name} has several files that may be its split {whole} ({one} and {other}): set {advice}"
+        return (
+            f"{self._name} has several files that may be its split {whole} ({one_file} and {other_file}): set {advice}"
+        )
 
     def _card_files(self, whole: str, names: Sequence[str]) -> list[list[str]]:
         """Returns the files that the card of the repository names for a split, if it names any."""

@@ -26,9 +26,10 @@ def link(sources: Sequence[Source], config: DatasetConfig) -> list[Source]:
 
     Where preparation makes the links, only the identity of the first source is another.
     """
-    first = sources[0]
+    first_source = sources[0]
     if config.links == EFLOMAL:
-        return [replace(first, identity=lambda: json.dumps([first.identity(), EFLOMAL, ""])), *sources[1:]]
+        linked_by_eflomal = replace(first_source, identity=lambda: json.dumps([first_source.identity(), EFLOMAL, ""]))
+        return [linked_by_eflomal, *sources[1:]]
     path = Path(config.links or "")
     if not path.is_file():
         raise UserError(
@@ -43,8 +44,8 @@ def link(sources: Sequence[Source], config: DatasetConfig) -> list[Source]:
         linked.append(replace(source, splits={**source.splits, "train": train}))
     linked[0] = replace(
         linked[0],
-        identity=lambda: json.dumps([first.identity(), config.link_words, sha256(path)]),
-        files=lambda: [*first.files(), path],
+        identity=lambda: json.dumps([first_source.identity(), config.link_words, sha256(path)]),
+        files=lambda: [*first_source.files(), path],
     )
     return linked
 
@@ -70,8 +71,8 @@ class _LinkFile:
             place, line = next(lines, (0, ""))
             if not place:
                 raise UserError(
-                    f"{self._path} ends before pair {count:,} of train, and must have a line for each, also an empty "
-                    "one: check that its links belong to this text"
+                    f"{self._path} ends before pair {count:,} of train, and must have a line for each, maybe empty: "
+                    "check that its links belong to this text"
                 )
             yield example._replace(links=_checked(f"{self._path}, line {place}", line, example, self._unit))
         self._counts[number] = count
@@ -106,7 +107,7 @@ def _checked(where: str, line: str, example: Example, unit: LinkUnit) -> str:
             other = "marks if punctuation marks are words" if unit == "spaced" else "blanks if words are between blanks"
             raise UserError(
                 f"{where}: the link {i}-{j} joins a word that is not there, since the pair has {source_count} source "
-                f"and {target_count} target words, which count from 0: check that the links belong to this text, and "
-                f"set dataset.link_words={other} for them"
+                f"and {target_count} target words, counted from 0. Check that the links belong to this text, and set "
+                f"dataset.link_words={other} for them"
             )
     return line

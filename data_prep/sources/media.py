@@ -93,13 +93,12 @@ def _checked(config: DatasetConfig, split: str, files: RawSplit) -> Iterator[Exa
         if ROW.fullmatch(source):
             raise UserError(
                 f"{origin} names {source!r}, a row of a table, and only cells of a split's own table are read as "
-                "sounds or pictures: name files, or give that table as the split, with their column as "
-                "dataset.source"
+                "sounds or pictures. Name files, or give that table as the split, with their column as dataset.source"
             )
         if config.folder is None:
             raise UserError(
-                f"{origin} names {source!r}, and what the hub's tables name is not downloaded: set "
-                "dataset.source to a column that holds sounds or pictures themselves, or dataset.folder to a copy"
+                f"{origin} names {source!r}, and files that tables of the hub name are not downloaded: set "
+                "dataset.source to a column of media, or dataset.folder to a copy"
             )
         inside = os.path.relpath(folder / source, folder)
         if not source or inside.split(os.sep)[0] in ("..", "."):
@@ -111,7 +110,7 @@ def _checked(config: DatasetConfig, split: str, files: RawSplit) -> Iterator[Exa
         if not os.path.isfile(path):
             raise UserError(
                 f"{origin} names {source!r}, but there is no file {path}: correct the path, leave the line out, or "
-                "set dataset.media_folder to the folder that paths are relative to"
+                "set dataset.media_folder, which paths are relative to"
             )
         yield example._replace(source=Path(inside).as_posix())
 
@@ -137,10 +136,10 @@ def _grouped(examples: Iterable[Example]) -> list[Example]:
     """Makes those of one source one example, in the order of the first of each."""
     by_source: dict[str, Example] = {}
     for example in examples:
-        first = by_source.setdefault(example.source, example)
-        if first is not example:
-            more = (*first.more_references, example.target, *example.more_references)
-            by_source[example.source] = first._replace(more_references=more)
+        known = by_source.setdefault(example.source, example)
+        if known is not example:
+            more = (*known.more_references, example.target, *example.more_references)
+            by_source[example.source] = known._replace(more_references=more)
     return [*by_source.values()]
 
 
@@ -184,7 +183,7 @@ def _folders(config: DatasetConfig) -> dict[str, Path]:
         if not folder.is_dir():
             raise UserError(
                 f"{folder} is no folder: set dataset.folder, and dataset.splits to the folders of train, dev and "
-                "test; without dev and test, dataset.dev_size=100 dataset.test_size=100 cut them from train"
+                "test. Without dev and test, dataset.dev_size=100 dataset.test_size=100 cut them from train"
             )
     return folders
 

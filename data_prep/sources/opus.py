@@ -1,7 +1,7 @@
 """Translation memories (TMX 1.4), and archives of two texts, as OPUS keeps them in Moses' form.
 
-A `TmxFile` is read piece by piece: a `_Parser` makes units, whose text a `Segment` collects among the codes of a word
-processor, and `choose` says which languages of a unit are meant. A `MosesArchive` is read line by line.
+A `TmxFile` is read piece by piece. Its `_Parser` makes units, and a `Segment` collects their text among the codes of a
+word processor. `choose` finds the languages of a unit. A `MosesArchive` is read line by line.
 """
 
 import contextlib
@@ -198,8 +198,8 @@ def character(name: str) -> str | None:
 
 class Segment:
     """Collects the text between codes. A code between two letters leaves a blank, so that words before and after a line
-    break, say, stay apart; but none where its type says that it is of a format, as in `<bpt type="bold">`. `hi` marks
-    text, and takes nothing out of it."""
+    break, say, stay apart. A code of a format leaves none, as `<bpt type="bold">`. `hi` marks text, and takes nothing
+    out of it."""
 
     def __init__(self) -> None:
         self._text: list[str] = []
@@ -247,8 +247,8 @@ def normalised(code: str) -> str:
 
 
 def choose(code: str, known: Iterable[str], where: str) -> str | None:
-    """Returns the one of the known codes that a code means: the same, else one of another spelling, else the only one
-    with a script or a region besides: `zh` means `zh-CN`, and `zh-CN` means `zh-Hans-CN` (RFC 4647, section 3.3.2).
+    """Returns the known code that a code means: the same, another spelling, or the only one with a script or region
+    besides. `zh` means `zh-CN`, and `zh-CN` means `zh-Hans-CN` (RFC 4647, section 3.3.2).
 
     None where there is none. where: what to call the place that knows them, in an error.
 
@@ -259,7 +259,8 @@ def choose(code: str, known: Iterable[str], where: str) -> str | None:
     if code in codes:
         return code
     spelling = normalised(code)
-    meant = [one for one in codes if normalised(one) == spelling] or [one for one in codes if _means(spelling, one)]
+    same = [known_code for known_code in codes if normalised(known_code) == spelling]
+    meant = same or [known_code for known_code in codes if _means(spelling, known_code)]
     if len(meant) > 1:
         raise UserError(
             f"{where} has {' and '.join(sorted(meant))}, and {code} may be either: set dataset.source and "
@@ -272,16 +273,17 @@ def _means(code: str, longer: str) -> bool:
     """Returns whether all parts of a code are among those of a longer one, in their order, and both begin with one
     language."""
     language, *subtags = code.split("-")
-    parts = iter(normalised(longer).split("-"))
-    return bool(language) and next(parts) == language and all(subtag in parts for subtag in subtags)
+    longer_subtags = iter(normalised(longer).split("-"))
+    return bool(language) and next(longer_subtags) == language and all(subtag in longer_subtags for subtag in subtags)
 
 
 # Archives of two texts.
 
 
 class MosesArchive(TableFile):
-    """A zip file that holds one file with the ending of each side, `Books.de-en.de` and `Books.de-en.en`, and maybe
-    others: line N of one belongs to line N of the other."""
+    """A zip file that holds a text of each side, `Books.de-en.de` and `Books.de-en.en`, and maybe other files.
+
+    Line N of one text belongs to line N of the other."""
 
     def records(self) -> Records:
         return ((f"{self._path}, row {number}", pair) for number, pair in enumerate(self.pairs(), start=1))
@@ -343,7 +345,7 @@ class MosesArchive(TableFile):
 
 def _texts(archive: zipfile.ZipFile) -> list[str]:
     """Names what may be a text: no folders, and nothing that a system left there."""
-    names = (one.filename for one in archive.infolist() if not one.is_dir())
+    names = (member.filename for member in archive.infolist() if not member.is_dir())
     return [name for name in names if not is_litter(name)]
 
 

@@ -56,13 +56,13 @@ def split_names(names: Sequence[str]) -> set[str]:
 
 
 def card_patterns(card: Mapping[str, Any], config: str | None, source: str, target: str) -> dict[str, list[str]]:
-    """Returns the patterns of files that a repository's card has for each split of a subset: its own, the one that is
-    marked as the default, or the only one."""
+    """Returns the patterns of files that a repository's card has for each split of a subset. The subset is that of the
+    languages, else the default, else the only one."""
     # The subset is the one of this pair of languages, in either order, the default, or the only one.
-    subsets = [one for one in card.get("configs") or () if isinstance(one, dict) and one.get("data_files")]
+    subsets = [subset for subset in card.get("configs") or () if isinstance(subset, dict) and subset.get("data_files")]
     wanted = set(pair_names(config, source, target))
-    chosen = [one for one in subsets if one.get("config_name") in wanted]
-    chosen = chosen or [one for one in subsets if one.get("default")] or (subsets if len(subsets) == 1 else [])
+    chosen = [subset for subset in subsets if subset.get("config_name") in wanted]
+    chosen = chosen or [subset for subset in subsets if subset.get("default")] or (subsets if len(subsets) == 1 else [])
     if not chosen:
         return {}
     # A card may give one path, a list, or a list for each split: all become entries of splits.
@@ -84,7 +84,8 @@ def pair_names(config: str | None, source: str, target: str) -> list[str]:
     if config is None:
         return []
     both = ((source, target), (target, source))
-    return [*dict.fromkeys(config.replace("{source}", one).replace("{target}", other) for one, other in both)]
+    names = [config.replace("{source}", language).replace("{target}", other) for language, other in both]
+    return [*dict.fromkeys(names)]
 
 
 def table_kind(name: str) -> str | None:

@@ -144,7 +144,7 @@ class TsvFile(FieldsFile):
             if '""' in line and any(map(_is_quoted, fields)):
                 raise UserError(
                     f"{self._path}, line {number} has a field in quotation marks that doubles those inside, as CSV "
-                    "does, and in TSV they would stay in the text: write the table without quoting (pandas: "
+                    "does. In TSV they would stay in the text: write the table without quoting (pandas: "
                     "quoting=csv.QUOTE_NONE), or as .csv"
                 )
             yield number, fields

@@ -88,10 +88,10 @@ class Training(Protocol):
 
 def sources(training: Training, count: int = 1_000) -> Iterator[tuple["Tensor", "Tensor"]]:
     """Yields `count` sources of a training set, collated, always the same ones."""
-    part = next(iter(training.parts()))
-    chosen = np.random.default_rng(0).permutation(len(part.lengths()[0]))[:count]
+    split = next(iter(training.parts()))
+    chosen = np.random.default_rng(0).permutation(len(split.lengths()[0]))[:count]
     for indices in np.array_split(np.sort(chosen), -(-len(chosen) // 10)):
-        yield part.source.collate([row for row, _ in part.ids(indices)])
+        yield split.source.collate([row for row, _ in split.ids(indices)])
 
 
 class _Settings(Options, extra="ignore"):

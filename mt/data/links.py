@@ -42,7 +42,7 @@ def links_of_pieces(
         words = links_of(line)
         pairs: set[Link] = set()
         if words:
-            source, target = (_positions(one, text, unit) for one, text in zip(sides, texts, strict=True))
+            source, target = (_positions(tokenizer, text, unit) for tokenizer, text in zip(sides, texts, strict=True))
             pairs = {pair for i, j in words for pair in itertools.product(source[i], target[j])}
         rows.append([*itertools.chain.from_iterable(sorted(pairs))])
     return pa.array(rows, pa.list_(pa.int32()))
@@ -65,17 +65,17 @@ def moved(
     best, drawn: the (source, target) ids that the links join, and the ids that they are to join. widths: the characters
     of each piece of the (source, target) vocabulary.
     """
-    for side, (before, after) in enumerate(zip(best, drawn, strict=True)):
-        if before is after or np.array_equal(before, after):
+    for side, (best_ids, drawn_ids) in enumerate(zip(best, drawn, strict=True)):
+        if best_ids is drawn_ids or np.array_equal(best_ids, drawn_ids):
             continue
         # A piece shares characters with those from that of its first character to that of its last one.
-        ends = np.cumsum(widths[side][before])
-        drawn_ends = np.cumsum(widths[side][after])
-        first = np.searchsorted(drawn_ends, ends - widths[side][before], side="right")[links[:, side]]
-        last = np.searchsorted(drawn_ends, ends - 1, side="right")[links[:, side]]
-        counts = last - first + 1
+        ends = np.cumsum(widths[side][best_ids])
+        drawn_ends = np.cumsum(widths[side][drawn_ids])
+        first_drawn = np.searchsorted(drawn_ends, ends - widths[side][best_ids], side="right")[links[:, side]]
+        last_drawn = np.searchsorted(drawn_ends, ends - 1, side="right")[links[:, side]]
+        counts = last_drawn - first_drawn + 1
         links = np.repeat(links, counts, axis=0)
-        links[:, side] = np.repeat(first - np.cumsum(counts) + counts, counts) + np.arange(len(links))
+        links[:, side] = np.repeat(first_drawn - np.cumsum(counts) + counts, counts) + np.arange(len(links))
     return np.unique(links, axis=0)
 
 
@@ -109,8 +109,8 @@ def symmetrised(forward: Set[Link], reverse: Set[Link], method: Symmetrisation) 
         return union
     _grow(links, union, either=method == "grow-diag-final-and")
     if method != "grow-diag":
-        for one in (forward, reverse):
-            for link in sorted(one):
+        for alignment in (forward, reverse):
+            for link in sorted(alignment):
                 if not any(_taken(links, link)):
                     links.add(link)
     return links
@@ -119,9 +119,9 @@ def symmetrised(forward: Set[Link], reverse: Set[Link], method: Symmetrisation) 
 def _grow(links: set[Link], union: Set[Link], *, either: bool) -> None:
     """Adds links of the union beside those that there are, until there are none. either: whether one word without a
     link is enough. What is added first keeps others out, so the order of both loops is that of the implementations."""
-    before = -1
-    while before != len(links):
-        before = len(links)
+    links_before = -1
+    while links_before != len(links):
+        links_before = len(links)
         if either:  # Each candidate looks for a neighbour.
             for i, j in sorted(union - links):
                 if not all(_taken(links, (i, j))) and any((i + di, j + dj) in links for di, dj in _NEIGHBOURS):

@@ -49,7 +49,7 @@ def word_spans(text: str) -> list[tuple[int, int]]:
     >>> word_spans("At 15:40 東京")
     [(0, 2), (3, 8), (9, 10), (10, 11)]
     """
-    return [part.span() for word in _WORD.finditer(text) for part in _PART.finditer(text, *word.span())]
+    return [match.span() for word in _WORD.finditer(text) for match in _PART.finditer(text, *word.span())]
 
 
 def runs(word: str) -> list[str]:
@@ -109,7 +109,7 @@ blanks."""
 
 def units(text: str, unit: LinkUnit) -> list[str]:
     """Returns what alignments link in a text."""
-    return [part for word in normalize(text).split() for part in _cut(word, unit)]
+    return [unit_text for word in normalize(text).split() for unit_text in _cut(word, unit)]
 
 
 def units_of_characters(text: str, unit: LinkUnit) -> list[int]:

@@ -121,11 +121,11 @@ class TargetWords:
             return begins
         # The text that was written before says whether a blank ends it, and the text in place of this one, or else its
         # own mark, whether a blank begins it.
-        before = self._replaced.get(self._count - 1)
-        ends_before = self._word[-1] == UNK if before is None else before.endswith(" ")
+        text_before = self._replaced.get(self._count - 1)
+        ends_before = self._word[-1] == UNK if text_before is None else text_before.endswith(" ")
         if self._count in self._replaced:
             return self._replaced[self._count].startswith(" ") or ends_before
-        return begins if before is None else ends_before or self._tokenizer.begins_word(token, None)
+        return begins if text_before is None else ends_before or self._tokenizer.begins_word(token, None)
 
     def _character(self, token: int, begins: bool) -> list[str]:
         """Returns a character with the blank before it, if there is one."""

@@ -109,15 +109,15 @@ def linked(translation: Translation, source: str) -> Linked:
     # A piece reaches to where the next one begins.
     ends = []
     end = len(sides[1])
-    for first in reversed(translation.target_units):
+    for first_place in reversed(translation.target_units):
         ends.append(end)
-        end = end if first is None else first
+        end = end if first_place is None else first_place
     links = []
     for position, step in links_between_pieces(translation.windows, translation.extract, translation.shift):
         origin = translation.source_units[position]
-        first = translation.target_units[step]
-        if origin is not None and first is not None:
-            links += [(sides[0][origin], sides[1][place]) for place in range(first, ends[-1 - step])]
+        first_place = translation.target_units[step]
+        if origin is not None and first_place is not None:
+            links += [(sides[0][origin], sides[1][place]) for place in range(first_place, ends[-1 - step])]
     return Linked(translation.text, links)
 
 

@@ -127,8 +127,8 @@ def aligned(
         other.link_unit = translator.link_unit
         reverse = links(other, cast(list[str], target_list), cast(list[str], source_list))
         translations = [
-            replace(one, symmetrised=frozenset(symmetrised(one.links, {(i, j) for j, i in back.links}, method)))
-            for one, back in zip(forward, reverse, strict=True)
+            replace(own, symmetrised=frozenset(symmetrised(own.links, {(i, j) for j, i in back.links}, method)))
+            for own, back in zip(forward, reverse, strict=True)
         ]
     return translations[0] if alone else translations
 
@@ -139,7 +139,7 @@ def _require_opposite(translator: "Translator", other: "Translator", method: Sym
         raise UserError(invalid_choice("symmetrise", str(method), get_args(Symmetrisation)))
     if not (translator.field.written and other.field.written):
         raise UserError("symmetrisation takes two models that read texts, and one of these reads sounds or pictures")
-    own, others = ((one.config.dataset.source, one.config.dataset.target) for one in (translator, other))
+    own, others = ((model.config.dataset.source, model.config.dataset.target) for model in (translator, other))
     if own == others and own[0] != own[1]:
         raise UserError(
             f"both models translate {own[0]} to {own[1]}, and symmetrisation takes the links of both directions: give "
@@ -166,9 +166,10 @@ def _linked(
         raise UserError("a shift is of the attention, and the links of this run are its aligner's: leave the shift out")
     steps = _READS_AFTER.get(translator.config.decoder.name, 1) if shift else 0
     translations = [
-        replace(one, extract=extract, shift=steps) for one in _aligned(translator, sources, targets, hard=hard)
+        replace(translation, extract=extract, shift=steps)
+        for translation in _aligned(translator, sources, targets, hard=hard)
     ]
-    if extract == "stops" and any(one.stops is None for one in translations):
+    if extract == "stops" and any(translation.stops is None for translation in translations):
         raise UserError(
             "extract=stops is of an attention that chooses one position, and this one is read soft: choose argmax, or "
             "hard=True where the attention can"

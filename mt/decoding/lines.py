@@ -81,7 +81,7 @@ class LineFiles:
         """Writes what belongs to some lines. translations: of each line, best first. first_index: the number of the
         first line, counted from 0. Raises UserError where something cannot be written."""
         if self._plots:
-            best = [in_words(translator, one[0], text) for one, text in zip(translations, texts, strict=True)]
+            best = [in_words(translator, of_line[0], text) for of_line, text in zip(translations, texts, strict=True)]
             self.draw(best, first_index)
         if self._links:
             with _naming(f"--alignments {self._alignments}"):
@@ -98,10 +98,10 @@ class LineFiles:
             return
         with _naming(f"--plots {folder}"):
             folder.mkdir(parents=True, exist_ok=True)
-        for number, one in enumerate(translations):
-            if one.alignment.any():
+        for number, translation in enumerate(translations):
+            if translation.alignment.any():
                 path = folder / f"{first_index + number:04d}.{self._plot_format}"
-                one.plot(path, words=self._plot_words, gold=gold[number].possible if gold else None)
+                translation.plot(path, words=self._plot_words, gold=gold[number].possible if gold else None)
 
 
 @contextlib.contextmanager
@@ -131,8 +131,8 @@ class Unsure(NamedTuple):
         rest = translation.text
         words = units(rest, translator.link_unit)
         for word, confidence in zip(words, translation.word_confidence, strict=False):
-            before, _, rest = rest.partition(word)
-            text += before + (word if confidence >= self.least else f"[?{word}]")
+            text_before, _, rest = rest.partition(word)
+            text += text_before + (word if confidence >= self.least else f"[?{word}]")
         return text + rest
 
 
@@ -206,7 +206,7 @@ def _read(
     if form is not None:
         parsed = [parse_line(line, form, f"{name} {number}") for number, line in enumerate(lines, first_number)]
         texts = [text for text, _ in parsed]
-        lexical = [one for _, one in parsed]
+        lexical = [constraints for _, constraints in parsed]
     glossaries = None
     if glossary is not None:
         of_lines = glossary if isinstance(glossary, Glossary) else glossary[first_number - 1 :][: len(texts)]

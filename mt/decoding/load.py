@@ -118,10 +118,10 @@ def load(
         from mt.decoding.onnx import load_graphs
 
         return load_graphs(runs, checkpoint, device, precision)
-    for one in runs:
-        if (one / MANIFEST).is_file():
+    for folder in runs:
+        if (folder / MANIFEST).is_file():
             raise UserError(
-                f"{one} was exported for engine=onnx, which translates and evaluates: choose that, or give a run"
+                f"{folder} was exported for engine=onnx, which translates and evaluates: choose that, or give a run"
             )
     from mt.decoding.runs import load_runs
 
@@ -139,11 +139,11 @@ def folders(run: Runs) -> list[Path]:
     hub, which are downloaded once; of OWNER/NAME, where no folder OWNER is here, those that were downloaded before.
     Raises UserError for what names none."""
     runs: list[object] = [run] if isinstance(run, str | bytes | Path) or not isinstance(run, Iterable) else list(run)
-    for one in runs:
-        if not isinstance(one, str | Path) or not str(one):
-            kind = "empty" if isinstance(one, str) else f"of type {type(one).__name__}"
+    for folder in runs:
+        if not isinstance(folder, str | Path) or not str(folder):
+            kind = "empty" if isinstance(folder, str) else f"of type {type(folder).__name__}"
             raise UserError(f"run is {kind}: give the folder that training printed, a str or a Path, or a list of them")
-    return [_folder(str(one)) for one in runs]
+    return [_folder(str(folder)) for folder in runs]
 
 
 def _folder(run: str) -> Path:

@@ -48,7 +48,7 @@ def ranking(
 
     def rank(sentence: int, hypotheses: Sequence[Hypothesis]) -> list[Hypothesis]:
         own = target_of(sentence)
-        texts = [own.decode(one.tokens) for one in hypotheses]
+        texts = [own.decode(hypothesis.tokens) for hypothesis in hypotheses]
         weights = np.ones(len(texts)) if samples else _probabilities(hypotheses)
         return ranked(hypotheses, texts, weights, utility)[:count]
 
@@ -63,18 +63,18 @@ def ranked(
 
     weights: [N], how much each hypothesis counts; their sum is made 1.
     """
-    first: dict[str, int] = {}
+    first_of_text: dict[str, int] = {}
     for index, text in enumerate(texts):
-        first.setdefault(text, index)
-    numbers = {text: number for number, text in enumerate(first)}
+        first_of_text.setdefault(text, index)
+    numbers = {text: number for number, text in enumerate(first_of_text)}
     mass = np.bincount([numbers[text] for text in texts], weights)
-    expected = utility.matrix([*first], [*first]) @ (mass / mass.sum())
+    expected = utility.matrix([*first_of_text], [*first_of_text]) @ (mass / mass.sum())
     order = np.argsort(-expected, kind="stable")
-    indices = [*first.values()]
+    indices = [*first_of_text.values()]
     return [replace(hypotheses[indices[number]], score=float(expected[number])) for number in order]
 
 
 def _probabilities(hypotheses: Sequence[Hypothesis]) -> np.ndarray:
     """Returns the probabilities of hypotheses, [N], divided by the largest."""
-    log_probs = np.array([one.log_prob for one in hypotheses])
+    log_probs = np.array([hypothesis.log_prob for hypothesis in hypotheses])
     return np.exp(log_probs - log_probs.max())

@@ -133,21 +133,21 @@ def unmet(model: Seq2Seq, *, wait_k: bool) -> str:
     where its attention stops."""
     attention = model.decoder.attention
     # In the order in which a source passes them: front-end, encoder, the decoder's first state, attention.
-    parts = []
+    lacking = []
     if not model.frontend.incremental:
-        parts.append(model.frontend.incremental_with or "sources that arrive piece by piece, as texts and sounds do")
+        lacking.append(model.frontend.incremental_with or "sources that arrive piece by piece, as texts and sounds do")
     if not model.encoder.incremental:
-        parts.append(
+        lacking.append(
             "an encoder that does not read the whole source first (encoder=lstm, gru, ssru, none or lc_bilstm)"
         )
     if model.decoder.needs_full_source:
-        parts.append("decoder.init_hidden=zeros")
+        lacking.append("decoder.init_hidden=zeros")
     if wait_k and not attention.supports_wait_k:
-        parts.append(
+        lacking.append(
             "a soft attention that knows nothing of the source's length (attention=dot, general, location, "
             "bahdanau or local_m)"
         )
     if not wait_k and not attention.monotonic:
-        parts.append("an attention that stops (attention=monotonic, mocha, matcha or milk)")
-    *others, last = parts
+        lacking.append("an attention that stops (attention=monotonic, mocha, matcha or milk)")
+    *others, last = lacking
     return f"{', '.join(others)} and {last}" if others else last

@@ -157,7 +157,7 @@ def plain_record(
         plain["source_words"] = translation.source_words
     if translation.calibration is not None and translation.log_probs:  # else the page shows probabilities
         plain["confidence"] = _rounded(translation.confidence)
-        plain["word_confidence"] = [_rounded(one) for one in translation.word_confidence]
+        plain["word_confidence"] = [_rounded(confidence) for confidence in translation.word_confidence]
     if translation.cut:
         plain["cut"] = True
     drawn = translation.backdrop() if backdrop and translation.backdrop else None
@@ -170,9 +170,9 @@ def _rows(weights: np.ndarray) -> list[list[int]]:
     """Returns of each step the position of its first weight and its weights in thousandths, without zeros at the
     ends."""
     rows = []
-    for parts in np.rint(_PARTS * weights).astype(int):
-        places = np.flatnonzero(parts)
-        rows.append([int(places[0]), *parts[places[0] : places[-1] + 1].tolist()] if len(places) else [0])
+    for thousandths in np.rint(_PARTS * weights).astype(int):
+        places = np.flatnonzero(thousandths)
+        rows.append([int(places[0]), *thousandths[places[0] : places[-1] + 1].tolist()] if len(places) else [0])
     return rows
 
 

@@ -78,8 +78,8 @@ class TorchNetwork:
         lengths = np.array([self.field.length(row) for row in rows], dtype=np.int64)
         most = max(1, MAX_LOGITS // (width(search) * self._vocab_size))
         whole = fixed_order(lengths, max_tokens=search.batch_tokens)
-        parts = [part for batch in whole for part in np.array_split(batch, -(-len(batch) // most))]
-        return list(self.processes.share(parts))
+        smaller = [part for batch in whole for part in np.array_split(batch, -(-len(batch) // most))]
+        return list(self.processes.share(smaller))
 
     def merged(self, share: list[BatchHypotheses]) -> list[BatchHypotheses]:
         return self.processes.merged(share)

@@ -110,7 +110,7 @@ class Translation:
         """Compares what was decoded. The pictures and sounds that alignments are drawn on are left out."""
         if not isinstance(other, Translation):
             return NotImplemented
-        names = [one.name for one in fields(self) if one.name != "backdrop"]
+        names = [described.name for described in fields(self) if described.name != "backdrop"]
         return same_values([getattr(self, name) for name in names], [getattr(other, name) for name in names])
 
     def __hash__(self) -> int:

@@ -55,8 +55,8 @@ class Translator:
 
     def __repr__(self) -> str:
         names = ("dataset", "encoder", "attention", "decoder")
-        parts = [f"{name}={getattr(self.config, name).name}" for name in names if hasattr(self.config, name)]
-        return f"Translator({', '.join(parts)}: {self.network!r})"
+        options = [f"{name}={getattr(self.config, name).name}" for name in names if hasattr(self.config, name)]
+        return f"Translator({', '.join(options)}: {self.network!r})"
 
     @overload
     def translate(  # type: ignore[overload-overlap]

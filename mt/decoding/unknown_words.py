@@ -58,9 +58,9 @@ class UnknownWords:
             place = places[int(np.argmax(weights))]
             word = words[place]
             if word is not None:
-                before, after = blanks[place]
+                blank_before, blank_after = blanks[place]
                 entry = self._dictionary.get(word, self._dictionary.get(word.lower(), word))
-                entries[position] = f"{' ' if before else ''}{entry}{' ' if after else ''}"
+                entries[position] = f"{' ' if blank_before else ''}{entry}{' ' if blank_after else ''}"
         if not entries:
             return translation
         target = self._translator.tokenizers_of(source).target
@@ -151,12 +151,12 @@ def read_dictionary(path: Path) -> dict[str, str]:
     for number, line in enumerate(file_lines(path), start=1):
         if not line.strip():
             continue
-        parts = [part.strip() for part in line.split("\t")] if "\t" in line else line.split()
-        if len(parts) != 2 or not all(parts):
+        words = [part.strip() for part in line.split("\t")] if "\t" in line else line.split()
+        if len(words) != 2 or not all(words):
             raise UserError(f"{path}, line {number} is no entry of a dictionary ({shown(line, 60)}): {_ENTRY}")
-        if any(unicodedata.category(character) == "Cc" for part in parts for character in part):
+        if any(unicodedata.category(character) == "Cc" for part in words for character in part):
             raise UserError(f"{path}, line {number} holds a control character ({shown(line, 60)}): remove it")
-        dictionary.setdefault(*parts)
+        dictionary.setdefault(*words)
     if not dictionary:
         raise UserError(f"{path} has no entry of a dictionary: {_ENTRY}")
     return dictionary

@@ -288,11 +288,11 @@ def _untie(graph: Any) -> None:
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
     """Suppresses what the exporters print for their developers."""
-    before = logging.root.manager.disable
+    disabled_before = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:
         with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
             warnings.simplefilter("ignore")
             yield
     finally:
-        logging.disable(before)
+        logging.disable(disabled_before)

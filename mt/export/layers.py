@@ -50,8 +50,8 @@ def _weights(layers: RecurrentLayers) -> Iterator[tuple[Tensor, ...]]:
     """Yields W, R and B of each layer: [D, G H, I], [D, G H, H] and [D, 2 G H], of D directions and G gates."""
     order = _GATES[layers.mode]
     directions = 1 + layers.bidirectional
-    for first in range(0, len(layers.all_weights), directions):
-        of_directions = zip(*layers.all_weights[first : first + directions], strict=True)
+    for first_of_layer in range(0, len(layers.all_weights), directions):
+        of_directions = zip(*layers.all_weights[first_of_layer : first_of_layer + directions], strict=True)
         w_input, w_hidden, *biases = (
             torch.stack([_reordered(weight, order) for weight in weights]) for weights in of_directions
         )

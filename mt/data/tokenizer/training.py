@@ -311,9 +311,9 @@ class Unwritten(NamedTuple):
     def joined(cls, parts: Iterable[Self]) -> Self:
         """Adds up those of several groups of texts, in order."""
         whole = cls()
-        for part in parts:
-            shown = whole if whole.lost else part
-            whole = cls(whole.lost + part.lost, whole.of + part.of, shown.word, shown.written)
+        for unwritten_texts in parts:
+            shown = whole if whole.lost else unwritten_texts
+            whole = cls(whole.lost + unwritten_texts.lost, whole.of + unwritten_texts.of, shown.word, shown.written)
         return whole
 
 

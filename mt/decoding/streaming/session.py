@@ -225,12 +225,12 @@ def read(sessions: Iterable[Session], sources: Iterable[str | Iterable[str] | np
     words_before = [len(session.words) for session in sessions]
     split = [session._source.parts(source) for session, source in zip(sessions, sources, strict=True)]
     for turn in zip_longest(*split):
-        parts = [
+        read_rows = [
             (session, session._read_part(part))
             for session, part in zip(sessions, turn, strict=True)
             if part is not None
         ]
-        _go_on([(session, row) for session, row in parts if len(row)])
+        _go_on([(session, row) for session, row in read_rows if len(row)])
     return [session.words[count:] for session, count in zip(sessions, words_before, strict=True)]
 
 
@@ -267,9 +267,9 @@ def _refuse(sessions: Sequence[Session]) -> None:
         raise UserError("sessions of different models or searches have no batch in common: let them read in turn")
 
 
-def _go_on(parts: Sequence[tuple[Session, Row]]) -> None:
+def _go_on(read_rows: Sequence[tuple[Session, Row]]) -> None:
     """Reads positions, and writes the words that are certain with them. Does nothing where a hypothesis has ended."""
-    grown = [(session, row) for session, row in parts if not session._state.ended]
+    grown = [(session, row) for session, row in read_rows if not session._state.ended]
     tokens_of_sessions = advance_streams([(session._state, row) for session, row in grown])
     for (session, _), tokens in zip(grown, tokens_of_sessions, strict=True):
         for place, token in enumerate(tokens, start=len(session._state.tokens) - len(tokens)):

@@ -130,25 +130,25 @@ class StreamState:
 # hypotheses are, and is over where the stepper answers READ.
 
 
-def advance_streams(parts: Sequence[tuple[StreamState, Row]]) -> list[list[int]]:
+def advance_streams(read_rows: Sequence[tuple[StreamState, Row]]) -> list[list[int]]:
     """Reads the next positions of each source, which may be none at its end, and give at least one vector in all;
     returns the tokens that each hypothesis goes on with.
 
     All are of one model, one search and one field.
     """
-    if not parts:
+    if not read_rows:
         return []
-    with evaluation_mode(parts[0][0].model), torch.no_grad():
-        return _advance(parts)
+    with evaluation_mode(read_rows[0][0].model), torch.no_grad():
+        return _advance(read_rows)
 
 
-def _advance(parts: Sequence[tuple[StreamState, Row]]) -> list[list[int]]:
-    new = [(stream, row) for stream, row in parts if stream.source is None]
-    begun = [(stream, row) for stream, row in parts if stream.source is not None]
+def _advance(read_rows: Sequence[tuple[StreamState, Row]]) -> list[list[int]]:
+    new = [(stream, row) for stream, row in read_rows if stream.source is None]
+    begun = [(stream, row) for stream, row in read_rows if stream.source is not None]
     for grown in filter(None, (new, begun)):
         _grow(grown)
-    active = [stream for stream, _ in parts if stream.may_go_on()]
-    written: dict[StreamState, list[int]] = {stream: [] for stream, _ in parts}
+    active = [stream for stream, _ in read_rows if stream.may_go_on()]
+    written: dict[StreamState, list[int]] = {stream: [] for stream, _ in read_rows}
     if active:
         # The limits of length are the stepper's: they rise with the source.
         hypotheses = search(StreamStepper(active), [MAX_LENGTH] * len(active))
@@ -157,7 +157,7 @@ def _advance(parts: Sequence[tuple[StreamState, Row]]) -> list[list[int]]:
             if len(tokens) == len(hypothesis.tokens):  # EOS is the last one, which no step was given
                 stream.take(tokens[-1])
             written[stream] = tokens
-    return [written[stream] for stream, _ in parts]
+    return [written[stream] for stream, _ in read_rows]
 
 
 def _grow(grown: Sequence[tuple[StreamState, Row]]) -> None:
@@ -172,10 +172,10 @@ def _grow(grown: Sequence[tuple[StreamState, Row]]) -> None:
     memory, state = model.extend(source.to(device), mask.to(device), complete, source_before)
     if source_before is None:
         # As it is when something has been dropped, so that rows can be joined.
-        first = torch.zeros(count, dtype=torch.int64, device=device)
-        memory = memory._replace(attention=memory.attention._replace(first=first))
+        first_tokens = torch.zeros(count, dtype=torch.int64, device=device)
+        memory = memory._replace(attention=memory.attention._replace(first=first_tokens))
         begin = model.init_state(memory, hard=wait is None)
-        query = model.decoder.make_query(torch.full_like(first, BOS), begin)
+        query = model.decoder.make_query(torch.full_like(first_tokens, BOS), begin)
     # Each stream keeps its own row, so that the next batch may be of others.
     for index, ((stream, _), vectors) in enumerate(zip(grown, state.vectors.tolist(), strict=True)):
         stream.read = vectors
