@@ -89,8 +89,8 @@ def fixed_order(source_lengths: np.ndarray, *, max_tokens: int) -> list[np.ndarr
 
 
 def batches_of_pairs(source_lengths: np.ndarray, target_lengths: np.ndarray, max_tokens: int) -> list[np.ndarray]:
-    """Returns batches for evaluation of pairs: every pair once, sorted by the longer of its sides; at most `max_tokens`
-    on either side, padding included, but for a pair that is longer."""
+    """Returns batches for evaluation of pairs: every pair once, sorted by its longer side. A batch has at most
+    `max_tokens` on either side, padding included; a longer pair comes alone."""
     order = np.lexsort((source_lengths, np.maximum(source_lengths, target_lengths)))
     return _cut(order, np.maximum(source_lengths, target_lengths), max_tokens, len(order))
 

@@ -40,9 +40,9 @@ class Example(NamedTuple):
     """A text, or what names a sound or a picture."""
     target: str
     links: str = ""
-    """Where the parts of the target are in the source; "" where unknown. Of two texts gold word links `i-j`
-    (Pharaoh, 0-based, source-target); of sound when each unit of the target begins and ends, in milliseconds,
-    `120-722 830-1254`: each word between blanks, or each character but the blanks."""
+    """Where the parts of the target are in the source; "" where unknown. Of two texts gold word links `i-j` (Pharaoh,
+    0-based, source-target). Of sound the milliseconds at which each unit of the target begins and ends, `120-722
+    830-1254`. A unit is a word between blanks, or a character."""
     more_references: tuple[str, ...] = ()
     """What to score against besides the target, in dev and test."""
     transcript: str = ""
@@ -129,7 +129,7 @@ class _Meta(Options, extra="ignore"):
         if sum(self.portions) and not any(portion.share >= 1 for portion in portions):
             shares = ", ".join(f"{size:,} pairs with a weight of {weight:g}" for size, weight in portions)
             raise UserError(
-                f"the corpora of dataset.mix have less than a pair an epoch each ({shares}), so that epochs would be "
+                f"the corpora of dataset.mix have less than a pair an epoch each ({shares}), and epochs would be "
                 "empty: raise dataset.weight, or a weight of dataset.mix"
             )
         return portions
@@ -163,9 +163,9 @@ class Corpus:
     ) -> Self:
         """Opens what `finish` finished. stream: see `__init__`. weights: those of the corpora that are mixed in it.
 
-        The sizes of all files are compared with those that were written; the contents of a split, when it is first
-        asked for, which takes a second or two per GB. share: of the files whose contents this process is to look at,
-        as in `require_contents`. Nothing else is read but the lengths of rows, and the rows that are asked for.
+        The sizes of all files are compared with the recorded ones. The contents of a split are compared when it is
+        first asked for, which takes a second or two per GB. share: of the files whose contents this process is to look
+        at, as in `require_contents`. Nothing else is read but the lengths of rows, and the rows that are asked for.
 
         Raises:
             UserError: the folder is no prepared corpus, is damaged, or was written in another format.

@@ -71,8 +71,8 @@ class DigitsConfig(Options):
     test: int | None = Field(default=600, ge=1, le=MAX_SIZE)
     """Strings of test, likewise."""
     test_recordings: int = Field(default=5, ge=1, le=1_000)
-    """Recordings of each digit by each speaker that are test's alone: those of the lowest indices (in the whole Free
-    Spoken Digit Dataset 0 to 4, its official split)."""
+    """Recordings of each digit by each speaker that are test's alone: the lowest indices. In the whole Free Spoken
+    Digit Dataset these are 0 to 4, its official split."""
     dev_recordings: int = Field(default=3, ge=1, le=1_000)
     """Recordings, likewise, that are dev's alone: those of the next indices."""
     held_out: str | None = Field(default=None, min_length=1, max_length=100)
@@ -94,8 +94,8 @@ class DigitsConfig(Options):
 EFLOMAL = "eflomal"
 """What `DatasetConfig.links` says in place of a file, for links that preparation makes."""
 Column = Annotated[str, Field(strict=False, coerce_numbers_to_str=True, max_length=200)]
-"""The ending of a text's file, or the column of a table: a name or, in TSV and CSV without a line of names, a number
-from 1."""
+"""The ending of a text's file, or the column of a table. A column has a name or, in TSV and CSV without a line of
+names, a number from 1."""
 
 
 class CleaningConfig(Options):
@@ -106,8 +106,8 @@ class CleaningConfig(Options):
     max_length: int = Field(default=100, ge=1, le=MAX_SIZE)
     """Most words on either side."""
     max_ratio: float = Field(default=9.0, ge=1, le=MAX_SIZE)
-    """Largest ratio of the two lengths (9: Moses' clean-corpus-n). A pair is dropped where it is larger both in words
-    and in characters, so that a word stays beside its phones or letters, which are words by their blanks."""
+    """Largest ratio of the two lengths (9: Moses' clean-corpus-n). A pair is dropped where the ratio is larger both in
+    words and in characters. So a word stays beside its phones or letters, which blanks make words."""
     drop_duplicates: bool = False
     """Keep only the first of equal pairs: for text from the web. Where frequencies are data, as in word lists, and to
     repeat what papers trained on, they stay."""
@@ -137,8 +137,8 @@ class DatasetConfig(Options):
     source: Column = ""
     """The source language: ending of its files (`train.en`), or column of a table."""
     target: Column = ""
-    """The target language, likewise. In JSON lines and parquet a cell may be a list of texts, all of which are
-    references in dev and test; the first is the target."""
+    """The target language, likewise. In JSON lines and parquet a cell may be a list of texts. All are references in dev
+    and test, and the first is the target."""
     references: tuple[Column, ...] = ()
     """Further references of dev and test, likewise, besides the target, where there are any. A blank one is none."""
     transcript: Column = ""
@@ -165,9 +165,9 @@ class DatasetConfig(Options):
     weight: float = Field(default=1.0, gt=0, le=1_000)
     """With `mix`: how often a pair of `folder` itself comes in an epoch; see `mt.data.split`."""
     links: str | None = Field(default=None, min_length=1, max_length=4000)
-    """Word links of the training pairs, which guide the attention (`training.guided_alignment` sets this too): a FILE
-    in Pharaoh format with a line for each pair of train, before any is dropped, and then for each of `mix`; or eflomal,
-    which makes them of the words of `mt.data.words` (Östling & Tiedemann 2016). null: there are none."""
+    """Word links of the training pairs, which guide the attention (`training.guided_alignment` sets this too). A FILE
+    in Pharaoh format has a line for each pair of train, before any is dropped, and then for each of `mix`. The name
+    eflomal makes links of the words of `mt.data.words` (Östling & Tiedemann 2016). null: there are none."""
     link_words: Literal["blanks", "marks"] = "blanks"
     """The words that such a FILE counts: what stands between blanks; or words and punctuation marks, as those of
     `scripts/align.py --words marks`."""
@@ -177,8 +177,8 @@ class DatasetConfig(Options):
     pictures."""
     dev_size: int | None = Field(default=None, ge=1, le=MAX_SIZE)
     """Pairs cut from train to be dev, in place of a split of its own; null: dev is a split of its own. A hash of the
-    pair decides, so that equal pairs stay together, and a corpus that grows keeps most of its dev and test; of a sound
-    or a picture a hash of its name, whatever its text is."""
+    pair decides, so that equal pairs stay together, and a corpus that grows keeps most of its dev and test. Of a sound
+    or a picture the hash is of its name, whatever its text is."""
     test_size: int | None = Field(default=None, ge=1, le=MAX_SIZE)
     """Pairs cut from train to be test, likewise."""
     limit: int | None = Field(default=None, ge=1, le=MAX_COUNT)
@@ -332,7 +332,7 @@ class DatasetConfig(Options):
         if self.generator is None and self.folder is None and self.hub is None:
             raise UserError(
                 f"dataset {self.name} does not say where its text is: set dataset.folder=DIR to the folder "
-                "that holds the files <split>.<source> and <split>.<target>, or tables such as <split>.tsv"
+                "of files <split>.<source> and <split>.<target>, or tables like <split>.tsv"
             )
         # Each text is named, and named once.
         if self.generator is None and (not self.source or not self.target or self.source == self.target):

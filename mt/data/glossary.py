@@ -1,6 +1,6 @@
 """Glossaries: the terms of a source text, and how each is to be translated.
 
-A file has a line `source<TAB>target[|target...]` for each entry; in a `.jsonl` file line n is an object of the entries
+A file has a line `source<TAB>target[|target...]` for each entry. In a `.jsonl` file line n is an object of the entries
 for text n alone, `{"source": "target" or ["target", ...]}`. Terms are found over words (`mt.data.words`) from left to
 right, the longest first. An entry with a capital letter matches as it is written, others whatever the case.
 """

@@ -34,8 +34,9 @@ def links_of(line: str) -> list[Link]:
 def links_of_pieces(
     lines: Sequence[str], sources: Sequence[str], targets: Sequence[str], tokenizers: Tokenizers, unit: LinkUnit
 ) -> pa.ListArray:
-    """Returns for each pair the links between its pieces, each piece of a word with each of the word that it is linked
-    to: a list [2K] of source and target positions in turn. lines: the links of their words. unit: what these are."""
+    """Returns for each pair the links between its pieces: a list [2K] of source and target positions in turn. Each
+    piece of a word is linked to each piece of the linked word. lines: the links of their words. unit: what these
+    are."""
     sides = tokenizers.source, tokenizers.target
     rows = []
     for line, *texts in zip(lines, sources, targets, strict=True):
@@ -90,12 +91,11 @@ _NEIGHBOURS = ((-1, 0), (0, -1), (1, 0), (0, 1), *_DIAGONALS)
 def symmetrised(forward: Set[Link], reverse: Set[Link], method: Symmetrisation) -> set[Link]:
     """Returns the symmetrisation of two alignments of a sentence pair (Och & Ney 2003, section 5; Koehn et al. 2003).
 
-    `grow-diag` adds to the intersection those links of the union that touch a link at a corner, and neither word of
-    which has a link yet. `grow-diag-final` then adds links of the forward alignment, and after them of the reverse one,
-    between words without a link. Both are those of the published FastAlign and Giza results (lilt's
-    alignment-scripts), in their order. `grow-diag-final-and` is that of Moses and fast_align's `atools`: a link grows
-    from any of its eight neighbours, also where one of its words has a link; its last step is that of
-    `grow-diag-final`.
+    `grow-diag` adds to the intersection links of the union that touch a link at a corner, where neither word has a link
+    yet. `grow-diag-final` then adds links of the forward alignment, and after them of the reverse one, between words
+    without a link. Both are those of the published FastAlign and Giza results (lilt's alignment-scripts), in their
+    order. `grow-diag-final-and` is that of Moses and fast_align's `atools`. A link grows from any of its eight
+    neighbours, also where one of its words has a link. Its last step is that of `grow-diag-final`.
 
     Args:
         forward: the links of the model that reads the source.

@@ -1,7 +1,7 @@
 """Placeholders of messages: what is one, and the numbered symbols that stand for them in a vocabulary.
 
 A symbol is one character of Unicode's private use, so that every tokenizer, and every rule of what a word is, has it as
-one. Its number follows from the text of the placeholder alone: both sides of a pair agree on it without seeing each
+one. Its number follows from the text of the placeholder alone. So both sides of a pair agree on it without seeing each
 other, and a stream knows it at once."""
 
 import zlib

@@ -40,9 +40,9 @@ class Portion(NamedTuple):
 def rows_of_epoch(portions: Sequence[Portion], seed: int, epoch: int) -> np.ndarray:
     """Returns the rows of an epoch (from 1) in ascending order, some several times: a pure function of the arguments.
 
-    With a weight of 2.3 each pair comes twice, and 30 % of the pairs once more. Which ones these are goes round in an
-    order drawn by the seed, from one epoch to the next: so 10 epochs of a weight of 0.1 have every pair once, also
-    where a tenth of the pairs is less than one. The first epochs together have the share of the pairs, rounded up.
+    With a weight of 2.3 each pair comes twice, and 30 % of the pairs once more. These go round from one epoch to the
+    next, in an order drawn by the seed. So 10 epochs of a weight of 0.1 have every pair once, also where a tenth of the
+    pairs is less than one. The first epochs together have the share of the pairs, rounded up.
     """
     numbers_of_rows = []
     start = 0
@@ -170,8 +170,8 @@ class Split:
         return self._table[name].to_pylist()
 
     def digests(self) -> dict[str, Any]:
-        """Returns what tells the texts of dev or test from others, for what is kept of a decoded split: the number of
-        `examples`, and the SHA-256 of the `sources` and of each column of `references`, blank where there is none."""
+        """Returns marks by which a decoded split is recognised: the number of `examples`, and the SHA-256 of the
+        `sources` and of each column of `references`. A missing reference is blank."""
         columns = zip_longest(*self.column("references"), fillvalue="")
         return {
             "examples": len(self),
@@ -219,7 +219,7 @@ def source_row_of(sources: pa.ChunkedArray) -> np.ndarray | None:
 
 
 class NumberedPairs:
-    """Pairs of texts of one vocabulary, of words, in which the unknown words of each source have ids of their own (see
+    """Pairs of texts of one vocabulary of words. The unknown words of each source have ids of their own (see
     `Tokenizer.numbering`), also where they are in its target."""
 
     def __init__(self, pairs: Any, tokenizer: Tokenizer) -> None:

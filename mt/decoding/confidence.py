@@ -1,7 +1,7 @@
 """How probable it is that a word of a translation is right, by the probabilities and the attention of the model itself.
 
 `word_features` has two numbers for each word. A `Calibration`, which `mt.evaluation.confidence` makes of the dev split,
-weighs them, and says by a table of bins how many words of the same weight were right there. Needs no torch."""
+weighs them. Its table of bins says how many words of the same weight were right there. Needs no torch."""
 
 import math
 from pathlib import Path
@@ -25,8 +25,8 @@ _Judge = Literal["edits", "words"]
 
 
 def word_features(translation: "Translation") -> np.ndarray:
-    """Returns two numbers for each word, [words, 2]: the log-probability of its pieces, and the mean entropy of their
-    attention as a share of the largest. A word without a piece of its own has those of the word before.
+    """Returns two numbers for each word, [words, 2]: the log-probability of its pieces, and their attention's mean
+    entropy as a share of the largest. A word without a piece of its own has those of the word before.
 
     Raises UserError where the log-probabilities are not known.
     """

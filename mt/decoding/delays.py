@@ -1,7 +1,7 @@
 """Delays: how many words of the source, or milliseconds, had been read when each word of a translation was written.
 
 Words are what stands between blanks of detokenised text, as SimulEval reads and writes them. A text comes a whole word
-at a time, its end with the last word; a sound 10 ms at a time, the last of which may be silence. A target word is
+at a time, its end with the last word. A sound comes 10 ms at a time, the last of which may be silence. A target word is
 written when nothing can change it any more: together with the token that begins the next word, or ends the sentence.
 """
 
@@ -119,8 +119,8 @@ class TargetWords:
         begins = self._tokenizer.begins_word(token, self._word[-1] if self._word else None)
         if not (self._replaced and self._word and begins and self._tokenizer.marks_beginnings):
             return begins
-        # The text that was written before says whether a blank ends it, and the text in place of this one, or else its
-        # own mark, whether a blank begins it.
+        # The text that was written before says whether a blank ends it. The text in place of this token, or else its
+        # own mark, says whether a blank begins it.
         text_before = self._replaced.get(self._count - 1)
         ends_before = self._word[-1] == UNK if text_before is None else text_before.endswith(" ")
         if self._count in self._replaced:

@@ -1,5 +1,5 @@
-"""A translation that one tries things out on: it begins with given tokens, attends where it is told, and shows what the
-search has looked at (Seq2Seq-Vis; Strobelt et al. 2019)."""
+"""A translation to try things out on. It begins with given tokens, attends where it is told, and shows what the search
+has looked at (Seq2Seq-Vis; Strobelt et al. 2019)."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -110,7 +110,7 @@ def _encoded(
     (length,) = network.encoded_lengths([translator.field.length(row)])
     if not network.forces:
         raise UserError(
-            "attention is forced in a single model that has learnt where to attend, and this one attends to the same "
+            "attention is forced in a single model that has learnt where to attend. This one attends to the same "
             "whatever it writes, or is an ensemble: name another run"
         )
     if wrong := [place for of_step in places.values() for place in of_step if not 0 <= place < length]:

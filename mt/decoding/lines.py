@@ -152,8 +152,8 @@ def translate_lines(
     glossary: Glossary | Sequence[Glossary] | None = None,
     unsure: Unsure | None = None,
 ) -> None:
-    """Writes the translations of each line of a text to standard output, in order, and to standard error how many
-    hypotheses were cut, and how many unknown words were replaced.
+    """Writes the translations of each line of a text to standard output, in order. Standard error gets the numbers of
+    hypotheses that were cut, and of unknown words that were replaced.
 
     path: a file or pipe, or a single source that is a file, as a sound; None or `-`: standard input. files: what else
     is written. unknown_words: replaces those of translations. numbered: whether translations are written as

@@ -68,7 +68,7 @@ def download(repository: str, *, ask_hub: bool) -> Path:
             "network and your token (hf auth login)"
         )
     raise UserError(
-        f"there is no folder {repository} here, and no repository of this name was downloaded before: give the folder "
+        f"there is no folder {repository} here, and no repository of this name was downloaded before. Give the folder "
         f"that training printed, or hf://{repository} for one on the Hugging Face hub"
     )
 
@@ -98,9 +98,9 @@ def load(
     engine: Engine = "torch",
     precision: Precision | None = None,
 ) -> "Translator":
-    """Returns the translator of a run folder, of one of its checkpoints' folders, or of an exported folder, which may
-    be a repository of the Hugging Face hub (hf://OWNER/NAME, see `folders`); of several, in torch, their ensemble, with
-    the configuration of the first.
+    """Returns the translator of a run folder, of one of its checkpoints' folders, or of an exported folder. That may be
+    a repository of the Hugging Face hub (hf://OWNER/NAME, see `folders`). Of several, in torch, the translator of their
+    ensemble, with the configuration of the first.
 
     checkpoint: best, last, average or ema where the run made one; a folder that was exported holds one. engine: onnx
     for a folder that was exported so. precision: of products, fp32, bf16, or int8, which is the fastest on CPUs and
@@ -135,9 +135,9 @@ def _require_names(options: Mapping[str, object]) -> None:
 
 
 def folders(run: Runs) -> list[Path]:
-    """Returns the folders of a run or of several; of hf://OWNER/NAME the files of this repository of the Hugging Face
-    hub, which are downloaded once; of OWNER/NAME, where no folder OWNER is here, those that were downloaded before.
-    Raises UserError for what names none."""
+    """Returns the folders of a run or of several. Of hf://OWNER/NAME it is the folder of this repository of the Hugging
+    Face hub, which is downloaded once. Of OWNER/NAME, where no folder OWNER is here, it is what was downloaded before.
+    Raises UserError for names of neither."""
     runs: list[object] = [run] if isinstance(run, str | bytes | Path) or not isinstance(run, Iterable) else list(run)
     for folder in runs:
         if not isinstance(folder, str | Path) or not str(folder):

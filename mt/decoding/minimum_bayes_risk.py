@@ -1,5 +1,5 @@
-"""Minimum Bayes risk decoding: of the hypotheses of a search the one with the largest expected utility, which is the
-score of its text against what else the model may say (Kumar & Byrne 2004, equation 4; Eikema & Aziz 2020).
+"""Minimum Bayes risk decoding: the hypothesis of a search with the largest expected utility. That is the score of its
+text against what else the model may say (Kumar & Byrne 2004, equation 4; Eikema & Aziz 2020).
 
 The expectation is over the hypotheses themselves. Samples are draws from the model, so that each counts once, as often
 as it was drawn (Eikema & Aziz 2022, equation 5). Those of a beam are not: each text counts by its probability among all

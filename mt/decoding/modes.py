@@ -124,7 +124,7 @@ def require_wait_k(model: Seq2Seq, k: int, option: str) -> None:
     if k < least:
         raise UserError(
             f"{option} with k={k} would write before anything is known, since this encoder looks ahead and needs "
-            f"{least} source tokens for its first value: choose k={least} or more, or another encoder"
+            f"{least} source tokens for its first value. Choose k={least} or more, or another encoder"
         )
 
 

@@ -50,8 +50,8 @@ def runners_up(
     count: int = RUNNERS_UP,
     encoded: Callable[[Sequence[Row], SearchConfig], AbstractContextManager[EncodedBatch]] | None = None,
 ) -> list[Replay]:
-    """Returns for each hypothesis the probabilities of its tokens and the `count` most probable ones of each step, as
-    the model has them: what a search forbids is among them.
+    """Returns for each hypothesis the probabilities of its tokens, and the `count` most probable tokens of each step.
+    They are the model's own: what a search forbids is among them.
 
     rows: of the sources. hypotheses: the ids of each, EOS included where it has one. search: says how the attention
     reads. encoded: as of a network, in place of its own, where steps are forced. All processes of an evaluation call

@@ -29,8 +29,8 @@ def torch_translator(
 ) -> Translator:
     """Returns the translator of a model in torch.
 
-    processes: see `TorchNetwork`. precision: of products; by default that of the run, but fp32 in place of fp16 on a
-    CPU, which is several times as slow in it. Raises UserError for int8 on another device than a CPU.
+    processes: see `TorchNetwork`. precision: of products; by default that of the run. On a CPU fp32 takes the place of
+    fp16, which is several times as slow there. Raises UserError for int8 on another device than a CPU.
     """
     usual: Precision = config.precision
     if usual == "fp16" and next(model.parameters()).device.type == "cpu":
@@ -47,8 +47,8 @@ def torch_translator(
 
 
 def load_runs(runs: Sequence[Path], checkpoint: str, device: str, precision: Precision | None) -> Translator:
-    """Returns the translator of a run folder (or of one of its checkpoints' folders); of several runs that of their
-    ensemble, with the configuration of the first.
+    """Returns the translator of a run folder (or of one of its checkpoints' folders). Of several runs it is that of
+    their ensemble, with the configuration of the first.
 
     checkpoint: best, last, average or ema where the run made one. precision: see `torch_translator`. Raises UserError
     where a folder is damaged or no run, and where runs have different vocabularies or kinds of sources.
@@ -62,7 +62,7 @@ def load_runs(runs: Sequence[Path], checkpoint: str, device: str, precision: Pre
         if [tokenizer.model for tokenizer in side] != [tokenizer.model for tokenizer in tokenizers]:
             raise UserError(
                 f"{path} has another vocabulary than {runs[0]}, and an ensemble averages the probabilities of the same "
-                "pieces: give runs that were trained on one prepared corpus, or from one another (init_from)"
+                "pieces. Give runs that were trained on one prepared corpus, or from one another (init_from)"
             )
         if other.dataset.field != config.dataset.field:
             raise UserError(f"{path} reads other sources than {runs[0]}: give runs with the same dataset.field")

@@ -149,8 +149,8 @@ class Translation:
 
     @cached_property
     def word_confidence(self) -> list[float]:
-        """How probable it is that each target word is right: of a calibrated run the share of right words among such
-        ones of the dev split, else the model's probability of the word. Raises UserError for words of a stream."""
+        """How probable it is that each target word is right. Of a calibrated run it is the share of right words among
+        such ones of the dev split, else the model's probability of the word. Raises UserError for words of a stream."""
         features = word_features(self)
         return np.exp(features[:, 0]).tolist() if self.calibration is None else self.calibration.confidences(features)
 
@@ -168,8 +168,8 @@ class Translation:
         gold: Collection[Link] | None = None,
         known: Collection[int] | None = None,
     ) -> Figure:
-        """Draws the alignment, of at least one token a side: over a picture a panel for each token, else a heatmap,
-        with the path of reads and writes where it was decoded online, and a sound below.
+        """Draws the alignment, of at least one token a side. Over a picture it has a panel for each token, else it is a
+        heatmap. The path of reads and writes is drawn where it was decoded online, and a sound below.
 
         title: by default the text. boundaries: seconds to mark in a sound, as where words are known to end. words: a
         row or panel for each word in place of each token, see `weights_between_words`, without stops, reads and writes,

@@ -125,8 +125,8 @@ class Translator:
             translation begins. Of several texts each is a list with an entry for each text, or None; see
             `LexicalConstraints`. glossary: a file, or a mapping of terms to targets, or one for each text; see
             `mt.data.glossary`. format: html, markdown, xliff or text, in which texts are documents; see `Document`.
-            Raises UserError for what is no text (None, bytes, half of a character), for a text that is too long, for a
-            file that cannot be read, and for what is asked and impossible.
+            Raises UserError for what is no text (None, bytes, half of a character), for a long text, an unreadable
+            file, and impossible constraints.
         """
         asked: Any = {"constraints": constraints, "avoid": avoid, "prefix": prefix, "glossary": glossary}
         if format is not None:
@@ -180,8 +180,8 @@ class Translator:
         """Returns of each text the `n` best translations, best first; fewer where the search finds no more. The rest as
         in `translate`.
 
-        n: None: what `search` reports. Of samples so many are drawn, or more where `search` says so; any other search
-            becomes that of a beam with at least so many hypotheses. Raises UserError where `search` is given and writes
+        n: None: what `search` reports. Of samples so many are drawn, or more where `search` says so. Any other search
+        becomes that of a beam with at least so many hypotheses. Raises UserError where `search` is given and writes
             while it reads, which gives one translation.
         """
         sources, alone = as_list(texts)
@@ -215,12 +215,12 @@ class Translator:
         asked: Sequence[TokenConstraints | None] | None = None,
         progress: bool = False,
     ) -> list[list[Translation]]:
-        """Does as `n_best`, of sources that are encoded already: rows of their field, which are of text ids that end in
-        EOS; a blank text is EOS alone.
+        """Does as `n_best`, of sources that are encoded already, as rows of their field. Those of text are ids that end
+        in EOS; a blank text is EOS alone.
 
-        texts: what the rows were made of, for the words of links; by default what ids decode to, where a run of unknown
-        characters is a word of its own. asked: of each translation; see `constrained`. Raises UserError where
-        the search is not for that.
+        texts: what the rows were made of, for the words of links. By default it is what ids decode to, in which a run
+        of unknown characters is a word of its own. asked: of each translation; see `constrained`. Raises UserError
+        where the search is not for that.
         """
         # Blank sources have empty translations; the rest is decoded in batches.
         results = [[Translation("", 0.0, (), (), EMPTY)] for _ in sources]
@@ -318,8 +318,8 @@ class Translator:
         return open_session(self.model, self.tokenizers, search, unit or self.unit, self.field, *asked)
 
     def search_for(self, search: SearchConfig | None) -> SearchConfig:
-        """Returns the search to decode by: that of the run where `search` is None, and with the limits of length of the
-        run where `search` has none. Raises UserError where it is not for the engine or the precision."""
+        """Returns the search to decode by, which is that of the run where `search` is None. Where `search` has no
+        limits of length, it gets those of the run. Raises UserError where it is not for the engine or the precision."""
         usual = self.config.search
         search = usual if search is None else with_default_limits(search, usual)
         self.network.require(search)

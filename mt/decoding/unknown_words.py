@@ -1,6 +1,6 @@
-"""Unknown words of a translation, each replaced by the source word that was attended to most when it was written, or by
-what a dictionary has for that (Luong et al. 2015, "Addressing the Rare Word Problem"; Jean et al. 2015, section 3.3).
-Needs no torch.
+"""Unknown words of a translation, each replaced by a source word, or by its entry in a dictionary. The source word is
+the one that was attended to most when the unknown one was written (Luong et al. 2015, "Addressing the Rare Word
+Problem"; Jean et al. 2015, section 3.3). Needs no torch.
 """
 
 import unicodedata
@@ -85,7 +85,8 @@ class UnknownWords:
 
     def _blanks(self, text: str) -> list[tuple[bool, bool]]:
         """Returns for each piece of a source whether a blank stands before and after what replaces an unknown piece of
-        the target: as in the source. Where the next piece of the target says itself whether it begins a word, it does.
+        the target. It does as in the source. Where the next piece of the target says itself whether it begins a word,
+        it does.
         """
         source, target = self._translator.tokenizers
         pieces = source.split(text)
@@ -110,8 +111,8 @@ class UnknownWords:
 
 
 def _places_of_unknown(tokenizer: Tokenizer, text: str) -> list[int]:
-    """Returns for each piece of a source the one that is meant by attention to it: of a word with one unknown piece
-    among several that; else the piece itself."""
+    """Returns for each piece of a source the one that is meant by attention to it. Of a word with one unknown piece
+    among several it is that, else the piece itself."""
     tokens = tokenizer.encode([text])[0]
     places = [*range(len(tokens))]
     if tokenizer.of_words or tokenizer.of_characters:
@@ -125,8 +126,8 @@ def _places_of_unknown(tokenizer: Tokenizer, text: str) -> list[int]:
 
 
 def source_words(tokenizer: Tokenizer, text: str) -> list[str | None]:
-    """Returns for each piece of a source the word that it stands for, None for `</s>`: the word that it is a part of,
-    or the piece as it is spelt where the vocabulary lacks it, or is one of words or of characters."""
+    """Returns for each piece of a source the word that it stands for, None for `</s>`: the word that it is a part of.
+    It is the piece as it is spelt where the vocabulary lacks it, or is one of words or of characters."""
     spelt = tokenizer.of_words or tokenizer.of_characters
     words = units(text, "word")
     pieces = zip(tokenizer.encode([text])[0], tokenizer.split(text), tokenizer.unit_ids(text), strict=True)
@@ -142,7 +143,7 @@ def _bare(piece: str) -> str | None:
 
 
 def read_dictionary(path: Path) -> dict[str, str]:
-    """Returns the entries of a file: on each line a source word and its target, with a tab between, or a blank where
+    """Returns the entries of a file. Each line has a source word and its target, with a tab between, or a blank where
     both are single words. Of several targets of a word the first one counts, and blank lines do not.
 
     Raises UserError where a line is something else, there is none, or the file cannot be read.

@@ -72,7 +72,7 @@ def require_known_words(model: Seq2Seq, target: Tokenizer) -> None:
     if model.copies and target.of_words:
         raise UserError(
             "--format onnx is of vocabularies whose pieces are all known, and this model copies words that its "
-            "vocabulary, of words, lacks (decoder.copy=true): export it without --format onnx"
+            "vocabulary lacks (decoder.copy=true): export it without --format onnx"
         )
 
 
@@ -228,8 +228,8 @@ def _export(
 
 
 def _check(graph: nn.Module, inputs: tuple[Tensor, ...], path: Path) -> None:
-    """Raises UserError where a written graph does not give what the model gives for an input of another length: the
-    exporter may take a length for a constant without saying so."""
+    """Raises UserError where a graph and the model differ for an input of another length. The exporter may take a
+    length for a constant without saying so."""
     import onnxruntime
 
     try:
@@ -246,14 +246,14 @@ def _check(graph: nn.Module, inputs: tuple[Tensor, ...], path: Path) -> None:
         fault = message_of(error)[-150:]
     if not same:
         raise UserError(
-            f"--format onnx cannot be had of this model: its {path.stem} does not compute in ONNX Runtime what it "
-            f"computes in torch ({fault}); export it without --format onnx"
+            f"--format onnx cannot be had of this model: its {path.stem} computes something else in ONNX Runtime than "
+            f"in torch ({fault}). Export it without --format onnx"
         )
 
 
 def quantize(path: Path) -> None:
-    """Rounds the matrices of a graph to int8, but those of a GRU that is one operation; what they are multiplied by is
-    rounded when it is known."""
+    """Rounds the matrices of a graph to int8, except in a GRU that is one operation. Their factors are rounded when
+    they are known."""
     import onnx
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
@@ -270,8 +270,8 @@ def quantize(path: Path) -> None:
 
 
 def _untie(graph: Any) -> None:
-    """Gives every table that rows are looked up in a name of its own: where it is the output matrix, too, quantization
-    would turn both the way that a product needs it."""
+    """Gives every lookup table a name of its own. Where the table is the output matrix, too, quantization would turn
+    both the way that a product needs it."""
     tables = {tensor.name: tensor for tensor in graph.initializer}
     for node in graph.node:
         if node.op_type == "Gather" and (table := tables.get(node.input[0])) is not None:

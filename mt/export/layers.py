@@ -1,8 +1,8 @@
 """Writes recurrent layers as ONNX's own operations LSTM and GRU, of which SSRU's sums are a case.
 
-Left to itself the exporter takes the length of the example for a constant in what is computed from an encoder's
-outputs, and, from the second model on that a process exports, everywhere. A step of a decoder's LSTM is one operation
-instead of twenty, and rounded to int8 as one.
+Left to itself the exporter takes the length of the example for a constant in all that follows from an encoder's
+outputs. From the second model on that a process exports, it does so everywhere. A step of a decoder's LSTM is one
+operation instead of twenty, and rounded to int8 as one.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ from mt.kernels.lstm import GRU, LSTM, RecurrentLayers, State
 from mt.models.ssru import SSRU
 
 _GATES = {"LSTM": (0, 3, 1, 2), "GRU": (1, 0, 2)}
-"""The indices of torch's gates in the order of ONNX: i, o, f, c of i, f, g, o; z, r, h of r, z, n."""
+"""The indices of torch's gates in the order of ONNX: `i, o, f, c` of `i, f, g, o`, and `z, r, h` of `r, z, n`."""
 
 
 @contextlib.contextmanager
@@ -47,7 +47,7 @@ def onnx_layers(module: nn.Module, *, gru: bool = True) -> Iterator[None]:
 
 
 def _weights(layers: RecurrentLayers) -> Iterator[tuple[Tensor, ...]]:
-    """Yields W, R and B of each layer: [D, G H, I], [D, G H, H] and [D, 2 G H], of D directions and G gates."""
+    """Yields W, R and B of each layer, of D directions and G gates: `[D, G H, I]`, `[D, G H, H]` and `[D, 2 G H]`."""
     order = _GATES[layers.mode]
     directions = 1 + layers.bidirectional
     for first_of_layer in range(0, len(layers.all_weights), directions):
@@ -102,8 +102,8 @@ def _scan(
     entering: Float[Tensor, "B T H"],
     state: Float[Tensor, "B H"] | None,
 ) -> Float[Tensor, "B T H"]:
-    """As `SSRU.scan`: h = (1 - z) n + z h of a GRU of one unit, with each of SSRU's as a row of its batch, whose gate z
-    and candidate n are what is given."""
+    """Computes `SSRU.scan` as a GRU of one unit, `h = (1 - z) n + z h`, with each unit of the SSRU as a row of its
+    batch. The gate z and the candidate n are the arguments."""
     batch, steps, size = forget.shape
     rows = torch.stack((forget, entering), -1).transpose(0, 1).flatten(1, 2)  # [T, B H, 2]
     of_input = torch.tensor([[[1.0, 0.0], [0.0, 0.0], [0.0, 1.0]]])  # z, r, n

@@ -30,9 +30,9 @@ STEP = "step.onnx"
 class Manifest(Options):
     """`onnx.json`. The graphs' inputs and outputs, of N hypotheses of one source of S tokens:
 
-    encoder: source [1, S] int64 -> memory.0, ... [1, ...], state.0, ... [1, ...]
-    step: tokens [N] int64, memory.* [N, ...], state.* [N, ...]
-        -> log_probs [N, V], weights [N, W], next.0, ... [N, ...], and where the attention is hard stops, first [N]
+    - `encoder`: source [1, S] int64 -> memory.0, ... [1, ...], state.0, ... [1, ...]
+    - `step`: tokens [N] int64, memory.* [N, ...], state.* [N, ...] -> log_probs [N, V], weights [N, W], next.*
+      [N, ...]. Where the attention is hard, also stops and first, [N] each
     """
 
     format: int
@@ -78,7 +78,7 @@ class Networks:
         """step_threads: threads that share the products of a step. Raises UserError where the folder is damaged, of
         another format, or ONNX Runtime is not installed."""
         self.manifest = _verified(folder)
-        # Threads of both would wait for work at the same time, and take the processors from each other; the encoder is
+        # Threads of both would wait for work at the same time, and take the processors from each other. The encoder is
         # a tenth of the work, most of it one step after another.
         self._encoder = _session(folder / ENCODER, 1)
         self._step = _session(folder / STEP, step_threads)

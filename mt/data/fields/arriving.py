@@ -94,15 +94,15 @@ def mono(source: Any, name: str = "the sound") -> np.ndarray:
         raise SourceError(f"{name} has samples that are no finite numbers: record or convert it again")
     if peak > _LOUDEST:
         raise SourceError(
-            f"{name} has floating-point samples up to {peak:,.6g}, which lie within -1 and 1: divide them by what full "
-            f"scale is, such as {FULL_SCALE}, or write them as 16-bit integers"
+            f"{name} has floating-point samples up to {peak:,.6g}, which lie within -1 and 1: divide them by their "
+            f"full scale, such as {FULL_SCALE}, or write int16"
         )
     return samples.mean(axis=1) if samples.ndim == 2 else samples
 
 
 def _is_sound(source: Any) -> bool:
     """Returns whether the form of an array is that of a sound. Integers of other sizes than 16 bits have no scale of
-    their own: where numbers come from decides whether they are as large as their type allows."""
+    their own. Their origin decides whether they are as large as their type allows."""
     if not isinstance(source, np.ndarray) or source.ndim not in (1, 2):
         return False
     typed = source.dtype.kind == "f" or (source.dtype.kind == "i" and source.dtype.itemsize == 2)
@@ -184,8 +184,8 @@ class Arriving(ABC):
 
 
 class ArrivingText(Arriving):
-    """Cuts words, or the characters of a model of characters, as `Tokenizer.encode` cuts the text that they make, and
-    so that nothing that follows could change the cut."""
+    """Cuts words, or the characters of a model of characters, as `Tokenizer.encode` cuts the whole text. Nothing that
+    follows could change the cut."""
 
     def __init__(self, tokenizer: Tokenizer, unit: Unit) -> None:
         self._tokenizer = tokenizer

@@ -59,9 +59,9 @@ class AudioConfig(Options):
 
 
 class AudioField(ArrayField):
-    """A row is [F, rate / 100] int16, one channel, silence up to a whole position; a batch is [B, F, rate / 100] int16,
-    padded with 0. A source is a file, or part of one, `name.flac#t=1.5,3.2` in seconds; or samples at the field's rate,
-    [N] or [N, channels], integers of 16 bits or floating-point numbers within [-1, 1]."""
+    """A row is [F, rate / 100] int16: one channel, with silence up to a whole position. A batch is [B, F, rate / 100]
+    int16, padded with 0. A source is a file, or part of one, `name.flac#t=1.5,3.2` in seconds. Or it is samples at the
+    field's rate, [N] or [N, channels]: integers of 16 bits or floating-point numbers within [-1, 1]."""
 
     Config: ClassVar[type[Options]] = AudioConfig
     milliseconds = 1000 // FRAMES

@@ -22,8 +22,8 @@ if TYPE_CHECKING:  # preparation, which stores fields, would wait for torch
     from mt.data.fields.arriving import Arriving
 
 Raw = str | Path | bytes | np.ndarray
-"""A source as the caller passes it: a text; the path of a sound or a picture, the bytes of such a file, or its samples
-or pixels."""
+"""A source as the caller passes it: a text, or of a sound or picture the path, the bytes of the file, samples or
+pixels."""
 Row = Sequence[int] | np.ndarray
 """The part of one example that a model reads."""
 

@@ -21,8 +21,8 @@ from mt.errors import UserError
 
 # EfficientNet-Lite0 as it was trained on ImageNet (Tan & Le 2019; Google's "Lite" variant): the one door to it.
 #
-# Of its layers those up to the last ones with 14 x 14 places are used, as Xu et al. (2015, section 4.3) use a lower
-# layer of VGG with as many.
+# Its layers up to the last ones with 14 x 14 places are used. Xu et al. (2015, section 4.3) likewise use a lower layer
+# of VGG.
 
 SIDE = 224
 """Pixels of a side of what it reads."""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 PATCH = 16
-"""Pixels of the side of a square that counts as a position in the size of a batch, as in VGG's grid of 14 x 14."""
+"""Pixels of the side of a square that counts as a position in the size of a batch, as VGG's grid of 14 x 14."""
 _EXTRA = f"pictures are read by Pillow, which is not installed: {install('images')}"
 _WHITE = 255
 _BITS_PER_SAMPLE = 258  # a tag of TIFF
@@ -64,7 +64,7 @@ class ImageField(ArrayField):
     """A row is [size, size, 3] uint8: red, green, blue; a batch is [B, size, size, 3] uint8, its mask [B, size] true.
 
     A source is a file, or pixels [height, width] or [height, width, 3 or 4] uint8. Of an animated picture the first
-    frame is taken, what is transparent stands on white, and other colours (CMYK, palettes, grey) become red, green and
+    frame is taken. Transparent pixels stand on white, and other colours (CMYK, palettes, grey) become red, green and
     blue.
     """
 
@@ -155,7 +155,7 @@ def _bytes(picture: Image) -> np.ndarray:
         if not (levels.min() >= 0 and levels.max() <= 1):
             raise SourceError(
                 f"has floating-point grey from {levels.min():g} to {levels.max():g}, and between 0 (black) and 1 "
-                "(white) alone is known what it means: write it as 8 or 16 bits"
+                "(white) is expected: write it as 8 or 16 bits"
             )
         grey = np.rint(levels * _WHITE)
     else:
@@ -163,7 +163,7 @@ def _bytes(picture: Image) -> np.ndarray:
         if bits > 16 or levels.min() < 0 or levels.max() >= 1 << bits:
             raise SourceError(
                 f"has grey of {bits} bits, from {levels.min():,} to {levels.max():,}, and nothing says which number is "
-                "white: write it as 8 or 16 bits without a sign"
+                "white: write 8 or 16 bits without a sign"
             )
         grey = levels / (1 << (bits - 8))
     grey[levels == picture.info.get("transparency", -1)] = _WHITE

@@ -175,8 +175,8 @@ def _later(file: Any, name: str, path: str, start: int, end: int) -> Recording:
 
 
 def _require_true_length(source: io.BytesIO | str, path: str, size: int) -> None:
-    """Raises SourceError where the samples of a wav file go on after their end as its header says it: what wrote them
-    was stopped, or could not go back. A header that says too much is one of a sound that was cut short, and read so."""
+    """Raises SourceError where the samples of a wav file go on after the end that its header gives. Its writer was
+    stopped, or could not go back. A header that says too much is of a sound that was cut short, and is read so."""
     with io.BytesIO(source.getvalue()) if isinstance(source, io.BytesIO) else open(source, "rb") as file:
         place = 12  # after RIFF, a size and WAVE
         samples = 0
@@ -190,8 +190,8 @@ def _require_true_length(source: io.BytesIO | str, path: str, size: int) -> None
     if place + (_PADDING if samples else 0) >= size:
         return
     raise SourceError(
-        f"{path} has bytes after the end that its header gives its samples, as where a recording was never closed: "
-        "convert it again, as with sox --ignore-length"
+        f"{path} has bytes after the end that its header gives its samples, as if the recording was never closed: "
+        "convert it, as with sox --ignore-length"
     )
 
 

@@ -1,7 +1,7 @@
 """Text to ids and back by a trained SentencePiece model (Kudo & Richardson 2018).
 
-First the marks that stand for blanks and rare characters, so that every text comes back as it was; then the units
-that alignments link; then the processor itself."""
+First come the marks that stand for blanks and rare characters, so that every text comes back as it was. Then come the
+units that alignments link, and the processor itself."""
 
 import bisect
 import copy
@@ -85,9 +85,9 @@ Span = tuple[int, int]
 def units_of_pieces(
     text: str, spans: Iterable[Span], character_units: Sequence[int], *, of_words: bool
 ) -> Iterator[int | None]:
-    """Yields for each piece the unit of which it covers most characters, of equals the first; of a piece that covers
-    none (a blank, or the first pieces of a character that the tokenizer makes longer) that of the character that
-    follows. None where the text has no characters.
+    """Yields for each piece the unit of which it covers most characters, of equals the first. A piece that covers none
+    has the unit of the next character. Such a piece is a blank, or begins a character that the tokenizer makes longer.
+    None where the text has no characters.
 
     text: what SentencePiece cut or decoded. character_units: see `units_of_characters`, of that text.
     """
@@ -118,11 +118,11 @@ class Tokenizer:
     """One trained SentencePiece model. Special ids: pad 0, unk 1, bos 2, eos 3.
 
     Text is cut word by word, a word being what stands between blanks. So a word that has just arrived is cut alike
-    whatever follows, also by a model whose pieces may cross blanks, and in training as in translation.
+    whatever follows, in training as in translation. This holds also for a model whose pieces may cross blanks.
 
-    A text survives encoding and decoding up to Unicode composition (NFC) and the kind and number of its blanks, also
-    one that holds marks of tokenizers; characters that the vocabulary lacks come back as ⁇. Nothing else is normalised,
-    so that fullwidth or typographic characters of a reference can be produced.
+    A text survives encoding and decoding up to Unicode composition (NFC) and the kind and number of its blanks. It may
+    hold marks of tokenizers. Characters that the vocabulary lacks come back as ⁇. Nothing else is normalised, so that
+    fullwidth or typographic characters of a reference can be produced.
     """
 
     def __init__(self, model: bytes) -> None:
@@ -161,8 +161,8 @@ class Tokenizer:
         return self._processor.get_piece_size()
 
     def numbering(self, words: list[str], *, grows: bool) -> "Tokenizer":
-        """Returns the tokenizer with ids from the vocabulary's size on for unknown words (See et al. 2017, section
-        2.2), for models of words: it encodes these words to their ids, and decodes them.
+        """Returns the tokenizer of a model of words with ids for unknown words, from the vocabulary's size on (See et
+        al. 2017, section 2.2). It encodes these words to their ids, and decodes them.
 
         words: the unknown words, marked as their pieces, in the order of their ids. grows: whether encoding adds others
             to them, which keep their places whatever comes later; else others are UNK.
@@ -186,7 +186,8 @@ class Tokenizer:
 
     def unknown_parts(self, word: str) -> list[str]:
         """Returns the parts of a word in which the vocabulary lacks something, as the model's normalisation leaves
-        them: the word, or of a model of words the words and marks in it, marked. Marks of tokenizers stay escaped."""
+        them. A part is the word or, for a model of words, a word or mark in it, marked. Marks of tokenizers stay
+        escaped."""
         parts = filter(None, self._processor.normalize(self._prepared(composed(word))).split(SPACE))
         return [part for part in parts if UNK in self._processor.encode(part)]
 
@@ -258,8 +259,8 @@ class Tokenizer:
     def decode(self, ids: Sequence[int], replaced: Mapping[int, str] = {}) -> str:
         """Returns detokenised text. Pad, bos and eos are dropped, an unknown piece becomes ⁇.
 
-        replaced: for some of the ids, by their places, what is written in place of their pieces, with the blanks around
-            it, which may be none; where pieces do not mark beginnings of words, there are always some.
+        replaced: texts to write in place of some pieces, by the places of their ids, with the blanks around them. Where
+        pieces do not mark beginnings of words, blanks are always there.
         """
         if replaced or max(ids, default=0) >= len(self):
             return text_of(self._decoded(ids, replaced)[0], of_words=self.of_words)

@@ -1,9 +1,9 @@
 """Texts cut into pieces anew each time: BPE-dropout and unigram sampling, from a generator that the caller passes.
 
-(SentencePiece samples, too, but from a generator of its process: no two processes, and no run that goes on, would see
-the same pieces.) Rows of ids are cut again, not texts: the characters of the pieces of a word are the word, as the
-vocabulary's own normalisation has left it. What is no ordinary piece, as EOS, what is unknown, bytes, or a
-user-defined symbol, stays as it is, and nothing is joined to it.
+SentencePiece samples, too, but from a generator of its process: no two processes, and no resumed run, would see the
+same pieces. Rows of ids are cut again, not texts: the characters of a word's pieces are the word, as the vocabulary's
+own normalisation has left it. What is no ordinary piece, as EOS, what is unknown, bytes, or a user-defined symbol,
+stays as it is, and nothing is joined to it.
 """
 
 import functools
@@ -135,9 +135,9 @@ class BPEDropout(PieceSampler):
 
 
 class UnigramSampling(PieceSampler):
-    """Subword regularisation (Kudo 2018, section 3.2): a segmentation x of a word is drawn with probability
-    P(x)^alpha / sum over all segmentations, by forward filtering and backward sampling (l = infinity). The larger
-    alpha, the likelier is the best one; alpha = 0 draws all alike.
+    """Subword regularisation (Kudo 2018, section 3.2): a segmentation x of a word is drawn with probability `P(x)^alpha
+    / sum over all segmentations`. Forward filtering and backward sampling draw it (l = infinity). The larger alpha, the
+    likelier is the best one; alpha = 0 draws all alike.
     """
 
     def __init__(self, tokenizer: Tokenizer, alpha: float) -> None:
@@ -170,8 +170,8 @@ class UnigramSampling(PieceSampler):
         return pieces[::-1]
 
     def _filtered(self, word: str) -> list[tuple[list[float], list[tuple[int, int]]]]:
-        """Returns for each place of a word from 0 on, as where a segmentation has come to, the (start, id) of the
-        pieces that end there, and the running sums of their probabilities given that one does."""
+        """Returns for each place of a word, from 0 on, the (start, id) of the pieces that end there. Beside them are
+        the running sums of their probabilities, given that a segmentation has come to that place."""
         forward = [0.0]
         lattice: list[tuple[list[float], list[tuple[int, int]]]] = [([], [])]
         for end in range(1, len(word) + 1):

@@ -31,8 +31,8 @@ MAX_CHARACTERS = 10_000
 
 
 def arrivals(chunks: Iterable[bytes], name: str, unit: Unit) -> Iterator[str | None]:
-    """Yields each word as soon as white space or the end follows it, and None at the end of each line; of unit `char`
-    each character at once, blanks included.
+    """Yields each word as soon as white space or the end follows it, and None at the end of each line. Of unit `char`
+    it yields each character at once, blanks included.
 
     chunks: UTF-8, cut anywhere. name: what to call the text. Raises UserError where it is not UTF-8, holds a NUL, or
     has no blank for too long; what came before is yielded first.
@@ -70,8 +70,8 @@ def _refuse_long(word: str, name: str, number: int) -> None:
 
 
 def _decoded(chunks: Iterable[bytes], name: str) -> Iterator[str]:
-    """Yields the text of each part, with a newline at most at its end; an empty one where only a part of a character,
-    or a byte-order mark, has come."""
+    """Yields the text of each part, with a newline at most at its end. It is empty where only a part of a character, or
+    a byte-order mark, has come."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     number = 1
     column = 0

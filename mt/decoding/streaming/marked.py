@@ -32,8 +32,8 @@ class _Tag:
 
 
 class MarkedSession:
-    """Translates HTML while it arrives. What was written never changes: a pair is opened with the first word that is
-    linked into it, and closed with the first that is not; what no word is linked to is written once a later word is.
+    """Translates HTML while it arrives. What was written never changes. A pair is opened with the first word that is
+    linked into it, and closed with the first that is not. A tag without a linked word is written once a later word is.
 
     Block elements end a sentence. Placeholders are words like others here.
     """

@@ -117,8 +117,8 @@ class Session:
         return self._state.complete
 
     def read(self, source: str | Iterable[str] | np.ndarray) -> list[str]:
-        """Reads the next word of the source (or several in turn, of a text or an iterable), or what has come of a
-        sound, and returns the words that are certain with it.
+        """Reads the next word of the source, or several in turn, of a text or an iterable; or what has come of a sound.
+        Returns the words that are certain with it.
 
         Raises UserError where the session is finished, or the source grows longer than the model can read.
         """

@@ -126,13 +126,13 @@ class StreamState:
 
 # Sources grow while they arrive, and hypotheses go on as far as what was read decides, several in one batch.
 #
-# There is no loop over target tokens here: after each reading a greedy search of `mt.search.beam` begins where the
+# There is no loop over target tokens here. After each reading a greedy search of `mt.search.beam` begins where the
 # hypotheses are, and is over where the stepper answers READ.
 
 
 def advance_streams(read_rows: Sequence[tuple[StreamState, Row]]) -> list[list[int]]:
-    """Reads the next positions of each source, which may be none at its end, and give at least one vector in all;
-    returns the tokens that each hypothesis goes on with.
+    """Reads the next positions of each source, and returns the tokens that each hypothesis goes on with. There may be
+    none at the end of a source, but they give at least one vector in all.
 
     All are of one model, one search and one field.
     """

@@ -44,7 +44,7 @@ def test_floating_point_samples_in_the_range_of_integers_are_refused(
     field: AudioField, tmp_path: Path, kind: str
 ) -> None:
     soundfile.write(tmp_path / "tone.wav", TONE * 2**15, RATE, subtype=kind)
-    sentence = "has floating-point samples up to 16,384, which lie within -1 and 1: divide them by what full scale is"
+    sentence = "has floating-point samples up to 16,384, which lie within -1 and 1: divide them by their full scale"
     assert str(refusal(field, tmp_path / "tone.wav")).startswith(f"{tmp_path}/tone.wav {sentence}")
     with pytest.raises(SourceError, match=sentence):
         [*field.pieces(str(tmp_path / "tone.wav"))]
