@@ -97,8 +97,8 @@ def _checked(config: DatasetConfig, split: str, files: RawSplit) -> Iterator[Exa
             )
         if config.folder is None:
             raise UserError(
-                f"{origin} names {source!r}, and files that tables of the hub name are not downloaded: set "
-                "dataset.source to a column of media, or dataset.folder to a copy"
+                f"{origin} names {source!r}, which is not downloaded with the hub's tables: set dataset.source to a "
+                "column of sounds or pictures, or dataset.folder to a copy"
             )
         inside = os.path.relpath(folder / source, folder)
         if not source or inside.split(os.sep)[0] in ("..", "."):
