@@ -126,7 +126,8 @@ class ConstraintEncoder:
         self._tokenizer = tokenizer
         self._source = source
         self.spelling = spelling_of(tokenizer)
-        # Often all lines avoid the same.
+        # Often lines ask for the same phrases, and avoid the same.
+        self._cut: Callable[[str], list[int]] = functools.lru_cache(1 << 14)(lambda text: tokenizer.encode([text])[0])
         self._avoided: Callable[[tuple[str, ...]], Avoided | None] = functools.lru_cache(256)(self._avoiding)
         self.source_term: Callable[[Entry], SourceTerm] = functools.cache(self._of_entry)
         """Returns how a term of a glossary is translated. Raises UserError where the vocabulary cannot write that."""
@@ -229,7 +230,7 @@ class ConstraintEncoder:
 
     def _ids(self, text: str, name: str) -> list[int]:
         """Returns the ids of a text, without EOS."""
-        ids = self._tokenizer.encode([text])[0][:-1]
+        ids = self._cut(text)[:-1]
         if UNK in ids or (text and not ids):
             unknown = [character for character in text if UNK in self._tokenizer.encode_word(character)]
             raise UserError(

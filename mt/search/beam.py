@@ -155,21 +155,16 @@ def _extended(
     """
     offsets = None if costs is None else ranking.divisor(length) * np.array(costs.if_open)
     most = max(sentence.slots for sentence in searched)
-    log_probs_of_sentences, orders = _ranked(opened, step, offsets, lacking, most)
-    tokens = step.tokens.tolist()
-    width = step.tokens.shape[1]
     going: list[_Sentence] = []
     after = _Open([], [], [], [])
-    first_row = 0
-    for sentence, count, log_probs, order in zip(searched, opened.counts, log_probs_of_sentences, orders, strict=True):
+    ranked = _ranked(opened, step, offsets, lacking, most)
+    for sentence, log_probs, rows, tokens in zip(searched, *ranked, strict=True):
         ends: list[End] = []
         first_open = len(after.tokens)
-        for index in order[: sentence.slots]:
-            log_prob = log_probs[index]
+        # The best extensions get the free slots of their sentence.
+        for log_prob, row, token, _ in zip(log_probs, rows, tokens, range(sentence.slots), strict=False):
             if log_prob == -math.inf:
                 break
-            row = first_row + index // width
-            token = tokens[row][index % width]
             if token in (EOS, READ) or length == sentence.limit:
                 score = ranking.score(log_prob, length) - (0.0 if costs is None else costs.if_ended[row])
                 ends.append(End(score, log_prob, length, row, token))
@@ -177,9 +172,9 @@ def _extended(
                 after.tokens.append(token)
                 after.parents.append(row)
                 after.log_probs.append(log_prob)
-        first_row += count
         if ends:
             sentence.add(ends, ranking)
+        # A sentence goes on while an open hypothesis may become one of its best.
         remaining = len(after.tokens) - first_open
         paid = None if costs is None else [costs.if_open[row] for row in after.parents[first_open:]]
         if remaining and not sentence.over(after.log_probs[first_open:], paid, ranking):
@@ -193,9 +188,9 @@ def _extended(
 
 def _ranked(
     opened: _Open, step: Step, offsets: np.ndarray | None, lacking: np.ndarray | None, slots: int
-) -> tuple[list[list[float]], list[list[int]]]:
-    """Returns for each sentence the log-probabilities of its hypotheses' extensions, at index hypothesis * width +
-    rank, and these indices, in the order in which they get slots: best first, or where some lack what is asked of them,
+) -> tuple[list[list[float]], list[list[int]], list[list[int]]]:
+    """Returns of each sentence its extensions in the order in which they get slots: their log-probabilities, the
+    hypotheses that they extend, and their tokens. The order is best first, or where some lack what is asked of them,
     see `shared`. The best of a sentence are among the best of each hypothesis.
 
     offsets: [N], taken from the log-probabilities of a hypothesis' extensions before they are compared. slots: the most
@@ -205,11 +200,18 @@ def _ranked(
     values = np.array(opened.log_probs)[:, None] + step.log_probs
     log_probs = _by_sentence(values, opened.counts)
     if log_probs.shape[1] == 1:
-        return log_probs.tolist(), [[0]] * len(log_probs)
+        return log_probs.tolist(), [[row] for row in range(len(values))], step.tokens.tolist()
     compared = log_probs if offsets is None else _by_sentence(values - offsets[:, None], opened.counts)
     if lacking is None:
-        return log_probs.tolist(), (-compared).argsort(1, kind="stable").tolist()
-    return log_probs.tolist(), shared(compared, _by_sentence(lacking, opened.counts))[:, :slots].tolist()
+        order = (-compared).argsort(1, kind="stable")[:, :slots]
+    else:
+        order = shared(compared, _by_sentence(lacking, opened.counts))[:, :slots]
+    # Indices are hypothesis * width + rank; those of slots that no hypothesis has are impossible.
+    hypotheses, ranks = np.divmod(order, step.tokens.shape[1])
+    counts = np.array(opened.counts)
+    rows = np.minimum((counts.cumsum() - counts)[:, None] + hypotheses, len(values) - 1)
+    best = np.take_along_axis(log_probs, order, 1)
+    return best.tolist(), rows.tolist(), step.tokens[rows, ranks].tolist()
 
 
 def _by_sentence(values: np.ndarray, counts: list[int]) -> np.ndarray:

@@ -177,7 +177,7 @@ class PhraseTable:
             for parts in ([one.met for one in sentences], [one.gains for one in sentences])
         )
         self._copies, self._least, self._resets = (
-            np.concatenate([_widened(np.array([part], np.int64), most) for part in parts])
+            np.array([[*part, *[0] * (most - len(part))] for part in parts], np.int64)
             for parts in (
                 [one.copies for one in sentences],
                 [one.least for one in sentences],
@@ -219,16 +219,14 @@ class PhraseTable:
         again = (fresh & (missing > 0) & (self._resets[sentences] > 0)).any(1)
         return PhraseStates(np.where(again, roots, nodes), missing, fresh, inside)
 
-    def remaining(self, states: PhraseStates, sentences: np.ndarray) -> np.ndarray:
-        """Returns how many tokens each hypothesis needs to meet all its phrases, one after another, [N] int64."""
-        begun = np.where(states.missing > 0, self._gains[states.nodes], 0).max(1, initial=0)
-        return (states.missing * self._least[sentences]).sum(1) - begun
-
-    def fewest(self, states: PhraseStates, sentences: np.ndarray) -> np.ndarray:
-        """Returns a number of tokens without which no hypothesis meets all its phrases, [N] int64: that of the phrase
-        that needs most. Phrases may share tokens."""
-        needed = self._least[sentences] - self._gains[states.nodes]
-        return np.where(states.missing > 0, needed, 0).max(1, initial=0)
+    def remaining(self, states: PhraseStates, sentences: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Returns how many tokens each hypothesis needs to meet all its phrases, one after another; and a number
+        without which none does, that of the phrase that needs most, since phrases may share tokens. [N] int64 each."""
+        missing = states.missing > 0
+        least = self._least[sentences]
+        gains = self._gains[states.nodes]
+        begun = np.where(missing, gains, 0).max(1, initial=0)
+        return (states.missing * least).sum(1) - begun, np.where(missing, least - gains, 0).max(1, initial=0)
 
     def following(self, states: PhraseStates) -> tuple[np.ndarray, np.ndarray]:
         """Returns the tokens that go on with a missing phrase, or begin one: rows and tokens, [W] int64 each."""
@@ -242,4 +240,6 @@ class PhraseTable:
 
 def _widened(part: np.ndarray, columns: int) -> np.ndarray:
     """Returns a table with as many columns, the new ones 0."""
-    return np.pad(part, ((0, 0), (0, columns - part.shape[1])))
+    table = np.zeros((len(part), columns), part.dtype)
+    table[:, : part.shape[1]] = part
+    return table

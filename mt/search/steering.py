@@ -21,6 +21,9 @@ from mt.search.terms import Terms, TermStates
 from mt.step import EOS
 
 
+_NONE = np.zeros(0, np.int64)
+
+
 class TokenConstraints(NamedTuple):
     """What is asked of the hypotheses of one sentence."""
 
@@ -68,22 +71,21 @@ class Steering:
         self._sentences = np.arange(len(sentences))
         """[N]: the sentence of each hypothesis, rising."""
         self._length = 0
-        self._prefixes = [0] * len(sentences)
-        """[N]: the states of prefixes."""
-        self._ends = [Avoided.START] * len(sentences)
-        """[N]: the states of avoided phrases."""
+        self._spelled: list[tuple[int, str]] | None = None
+        """[N]: the states of the prefix and of the avoided phrases of each hypothesis; None: no sentence has either."""
+        if any(asked is not None and (asked.prefix or asked.avoided) for asked in sentences):
+            self._spelled = [(0, Avoided.START)] * len(sentences)
         self._table: PhraseTable | None = None
         self._phrases: PhraseStates
-        spellings = [one.spelling for one in sentences if one is not None and one.phrases is not None]
-        if spellings:
-            inside = spellings[0].inside
-            none = Phrases([], inside)
-            phrases = [none if one is None or one.phrases is None else one.phrases for one in sentences]
-            self._table = PhraseTable(phrases, inside, spellings[0].continues)
+        spelling = next((asked.spelling for asked in sentences if asked is not None and asked.phrases is not None), None)
+        if spelling is not None:
+            none = Phrases([], spelling.inside)
+            phrases = [none if asked is None or asked.phrases is None else asked.phrases for asked in sentences]
+            self._table = PhraseTable(phrases, spelling.inside, spelling.continues)
             self._phrases = self._table.begin()
         self._terms: TermStates | None = None
-        if any(one is not None and one.terms is not None for one in sentences):
-            self._terms = TermStates([None if one is None else one.terms for one in sentences], whole=whole)
+        if any(asked is not None and asked.terms is not None for asked in sentences):
+            self._terms = TermStates([None if asked is None else asked.terms for asked in sentences], whole=whole)
         self._wanted: Wanted | None = None
         self._forced: list[tuple[int, int, int]] = []
         """The hypotheses that are in their prefix, and where what may follow begins and ends in what is wanted."""
@@ -99,68 +101,78 @@ class Steering:
         forbidden: what hypotheses may not have for other reasons. alone: whether nothing can be asked for, so that all
             that does not go on with a prefix is forbidden.
         """
-        avoided = [self._avoided(row, whole=alone) for row in range(len(self._sentences))]
-        if self._terms is not None:
-            avoided = [np.union1d(tokens, self._terms.closed(row)) for row, tokens in enumerate(avoided)]
-        rows = np.arange(len(avoided)).repeat([*map(len, avoided)])
-        pairs = np.stack((rows, np.concatenate(avoided)))
-        early = np.zeros(len(avoided), bool)
-        if self._table is not None:
-            early = self._table.remaining(self._phrases, self._sentences) > 0
+        count = len(self._sentences)
+        # Few hypotheses have tokens that end an avoided phrase, or go on with the last word of a term.
+        closed: list[tuple[np.ndarray, np.ndarray]] = []
+        for row in range(count) if self._spelled is not None or self._terms is not None else ():
+            tokens = self._avoided(row, whole=alone)
+            if self._terms is not None:
+                tokens = np.union1d(tokens, self._terms.closed(row))
+            if len(tokens):
+                closed.append((np.full(len(tokens), row), tokens))
         if forbidden is not None:
-            if pairs.size or forbidden.rows.size:
-                pairs = np.unique(np.concatenate((pairs, forbidden[:2]), 1), axis=1)
-            early = early | forbidden.early
-        if early.any() or pairs.size:
-            forbidden = Forbidden(pairs[0], pairs[1], early)
-        self._wanted = self._asked_for(avoided, forbidden)
+            closed.append(forbidden[:2])
+        # A sentence must not end before its phrases are met.
+        lacking = None if self._table is None else self._table.remaining(self._phrases, self._sentences)[0]
+        early = np.zeros(count, bool) if forbidden is None else forbidden.early
+        if lacking is not None:
+            early = early | (lacking > 0)
+        if early.any() or closed:
+            rows, tokens = (np.concatenate(column) for column in zip((_NONE, _NONE), *closed, strict=True))
+            if len(closed) > 1:
+                rows, tokens = np.unique((rows, tokens), axis=1)
+            forbidden = Forbidden(rows, tokens, early)
+        self._wanted = self._asked_for(forbidden, lacking)
         if self._terms is None:
             return forbidden, self._wanted
-        return forbidden, joined(self._wanted, self._terms.wanted(forbidden))
+        return forbidden, joined(*filter(None, (self._wanted, self._terms.wanted(forbidden))))
 
     def _avoided(self, row: int, *, whole: bool) -> np.ndarray:
         """Returns the tokens with which a hypothesis would hold an avoided phrase; whole: or leave its prefix."""
         asked = self._asked[self._sentences[row]]
-        avoided = np.zeros(0, np.int64)
-        if asked is not None and asked.avoided is not None:
-            avoided = asked.avoided.forbidden(self._ends[row])
+        if self._spelled is None or asked is None:
+            return _NONE
+        avoided = _NONE if asked.avoided is None else asked.avoided.forbidden(self._spelled[row][1])
         options = self._options(row) if whole else None
-        if asked is None or options is None:
+        if options is None:
             return avoided
         return np.setdiff1d(np.arange(len(asked.spelling.surfaces)), np.setdiff1d(options, avoided))
 
     def _options(self, row: int) -> np.ndarray | None:
         """Returns the tokens that go on with a prefix; None where there is none, or no longer."""
         asked = self._asked[self._sentences[row]]
-        return None if asked is None or asked.prefix is None else asked.prefix.options(self._prefixes[row])
+        if self._spelled is None or asked is None or asked.prefix is None:
+            return None
+        return asked.prefix.options(self._spelled[row][0])
 
-    def _asked_for(self, avoided: Sequence[np.ndarray], forbidden: Forbidden | None) -> Wanted | None:
+    def _asked_for(self, forbidden: Forbidden | None, lacking: np.ndarray | None) -> Wanted | None:
         """Returns the tokens that go on with prefixes, of which only avoided phrases take some, and those that go on
-        with phrases."""
-        rows: list[np.ndarray] = []
-        tokens: list[np.ndarray] = []
+        with phrases. lacking: [N], the tokens that each hypothesis lacks of its phrases; None: of no phrases."""
+        parts: list[tuple[np.ndarray, np.ndarray]] = []
         self._forced = []
         begin = 0
-        for row in range(len(self._sentences)):
+        for row in () if self._spelled is None else range(len(self._sentences)):
             options = self._options(row)
             if options is not None:
-                options = np.setdiff1d(options, avoided[row])
-                rows.append(np.full(len(options), row))
-                tokens.append(options)
+                options = np.setdiff1d(options, self._avoided(row, whole=False))
+                parts.append((np.full(len(options), row), options))
                 self._forced.append((row, begin, begin + len(options)))
                 begin += len(options)
-        if self._table is not None:
-            pairs = np.array(self._table.following(self._phrases))
+        if self._table is not None and lacking is not None:
+            rows, tokens = self._table.following(self._phrases)
             # EOS, too: else all tokens that are asked for may go on with the last word of a phrase.
-            met = np.flatnonzero(self._table.remaining(self._phrases, self._sentences) == 0)
-            pairs = np.concatenate((pairs, np.stack((met, np.full(len(met), EOS)))), 1)
-            pairs = pairs[:, ~np.isin(pairs[0], [row for row, _, _ in self._forced])]
+            met = np.flatnonzero(lacking == 0)
+            rows = np.concatenate((rows, met))
+            tokens = np.concatenate((tokens, np.full(len(met), EOS)))
+            free = np.ones(len(rows), bool)
+            if self._forced:
+                free &= ~np.isin(rows, [row for row, _, _ in self._forced])
             if forbidden is not None:
-                taken = np.isin(pairs[0] << 32 | pairs[1], forbidden.rows << 32 | forbidden.tokens)
-                pairs = pairs[:, ~(taken | (forbidden.early[pairs[0]] & (pairs[1] == EOS)))]
-            rows.append(pairs[0])
-            tokens.append(pairs[1])
-        return Wanted(np.concatenate(rows), np.concatenate(tokens)) if sum(map(len, rows)) else None
+                free &= ~(forbidden.early[rows] & (tokens == EOS))
+                if len(forbidden.rows):
+                    free &= ~np.isin(rows << 32 | tokens, forbidden.rows << 32 | forbidden.tokens)
+            parts.append((rows[free], tokens[free]))
+        return joined(*parts)
 
     def choices(self, step: Step) -> tuple[Step, np.ndarray | None]:
         """Returns a step with what was asked for in place of what it answered, or in columns beside that; and of each
@@ -184,8 +196,7 @@ class Steering:
         rows = np.arange(len(tokens)).repeat(columns)
         sentences = self._sentences[rows]
         states = self._table.after(self._phrases.rows(rows), sentences, tokens.ravel())
-        lacking = self._table.remaining(states, sentences).reshape(tokens.shape)
-        fewest = self._table.fewest(states, sentences).reshape(tokens.shape)
+        lacking, fewest = (part.reshape(tokens.shape) for part in self._table.remaining(states, sentences))
         left = self._limits[self._sentences, None] - self._length - 1
         log_probs[fewest > np.where(tokens == EOS, 0, left)] = -np.inf
         if of_terms is not None:
@@ -220,28 +231,29 @@ class Steering:
         if self._table is not None:
             states = self._phrases.rows(np.array(parents, np.int64))
             self._phrases = self._table.after(states, sentences, np.array(tokens, np.int64))
-        prefixes: list[int] = []
-        ends: list[str] = []
-        for parent, token, sentence in zip(parents, tokens, sentences.tolist(), strict=True):
-            asked = self._asked[sentence]
-            prefix = self._prefixes[parent]
-            end = self._ends[parent]
-            if asked is not None and asked.prefix is not None and asked.prefix.options(prefix) is not None:
-                prefix = asked.prefix.after(prefix, token)
-            if asked is not None and asked.avoided is not None:
-                end = asked.avoided.after(end, token)
-            prefixes.append(prefix)
-            ends.append(end)
+        if self._spelled is not None:
+            triples = zip(parents, tokens, sentences.tolist(), strict=True)
+            self._spelled = [self._spelled_after(parent, token, sentence) for parent, token, sentence in triples]
         self._sentences = sentences
-        self._prefixes = prefixes
-        self._ends = ends
+
+    def _spelled_after(self, parent: int, token: int, sentence: int) -> tuple[int, str]:
+        """Returns the states of prefix and avoided phrases of a hypothesis that continues another by a token."""
+        assert self._spelled is not None
+        prefix, end = self._spelled[parent]
+        asked = self._asked[sentence]
+        if asked is not None and asked.prefix is not None and asked.prefix.options(prefix) is not None:
+            prefix = asked.prefix.after(prefix, token)
+        if asked is not None and asked.avoided is not None:
+            end = asked.avoided.after(end, token)
+        return prefix, end
 
 
-def joined(one: Wanted | None, other: Wanted) -> Wanted | None:
-    """Returns what both want, None where that is nothing."""
-    parts = [other] if one is None else [one, other]
-    rows, tokens = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-    return Wanted(rows, tokens) if len(rows) else None
+def joined(*parts: tuple[np.ndarray, np.ndarray]) -> Wanted | None:
+    """Returns what all parts want, by rows and tokens; None where that is nothing."""
+    if not sum(len(rows) for rows, _ in parts):
+        return None
+    rows, tokens = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return Wanted(rows, tokens)
 
 
 def shared(scores: np.ndarray, lacking: np.ndarray) -> np.ndarray:
