@@ -20,7 +20,6 @@ from mt.search.stepper import Step
 from mt.search.terms import Terms, TermStates
 from mt.step import EOS
 
-
 _NONE = np.zeros(0, np.int64)
 
 
@@ -77,7 +76,9 @@ class Steering:
             self._spelled = [(0, Avoided.START)] * len(sentences)
         self._table: PhraseTable | None = None
         self._phrases: PhraseStates
-        spelling = next((asked.spelling for asked in sentences if asked is not None and asked.phrases is not None), None)
+        spelling = next(
+            (asked.spelling for asked in sentences if asked is not None and asked.phrases is not None), None
+        )
         if spelling is not None:
             none = Phrases([], spelling.inside)
             phrases = [none if asked is None or asked.phrases is None else asked.phrases for asked in sentences]
