@@ -1,5 +1,7 @@
 """The site of the pages builds without a warning: every link resolves, and no page is unlinked."""
 
+import importlib.util
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -20,3 +22,24 @@ def test_the_site_builds(tmp_path: Path) -> None:
     python = (tmp_path / "site" / "docs" / "reference" / "python.html").read_text(encoding="utf-8")
     assert "likelihoods" in python and "Session" in python
     assert (tmp_path / "site" / "searchindex.js").exists()
+
+
+def test_the_reference_has_all_that_is_known_of_an_option() -> None:
+    """Name, type, default, unit, meaning, source, and the presets that change it; a number without a unit fails."""
+    specification = importlib.util.spec_from_file_location("reference", ROOT / "docs" / "reference.py")
+    assert specification and specification.loader
+    reference = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(reference)
+    rows = [
+        [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+        for line in reference.options_page().splitlines()
+        if line.startswith("| `")
+    ]
+    options = {row[0].strip("`"): row[1:] for row in rows}
+    assert len(options) > 200 and all(row[1] and (row[4] or row[5]) for row in rows)
+    assert all(row[3] for row in rows if row[1].startswith(("integer", "number")))
+    kind, default, unit, meaning, *_ = options["training.validate_every"]
+    assert (kind, default, unit) == ("integer or null, > 0", "`null`", "updates") and meaning.startswith("Updates")
+    assert options["attention.window"][4] == "Luong et al. 2015: 10"
+    assert "phrasebook `128`" in options["embedding.embedding_dim"][5]
+    assert "morse" not in next(row[6] for row in rows if row[0] == "`frontend.channels`" and row[2] == "`128`")

@@ -20,7 +20,9 @@ class SplitNames(Options):
     """What a source of text calls its three splits."""
 
     train: str = "train"
+    """The split to train on."""
     dev: str = "dev"
+    """The split that chooses checkpoints."""
     test: str | None = "test"
     """null: there is none, and results are of dev."""
 

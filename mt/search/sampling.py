@@ -30,6 +30,7 @@ class SampleConfig(SearchOptions):
     temperature: float = Field(1.0, gt=0, le=100)
     """Divides log-probabilities: below 1 for more of what is probable."""
     seed: int = Field(1, ge=0, lt=10**9)
+    """The seed of the draws."""
     utility: Utility | None = None
     """As of a beam; here each sample counts as much as any other (Eikema & Aziz 2022, section 3)."""
     n_best: int = Field(1, ge=1, le=MAX_BEAM_SIZE)

@@ -23,6 +23,7 @@ class RecurrentConfig(Options):
     """Size of the values: the cells of a layer. A bidirectional encoder has half of them in each direction, so that
     encoders of one hidden_size give values of one size."""
     num_layers: int = Field(1, gt=0, le=100)
+    """Layers, each on top of the one before."""
     dropout: float = Field(0.3, ge=0, lt=1)
     """Between layers (Zaremba et al. 2014)."""
 
