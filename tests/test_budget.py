@@ -16,7 +16,7 @@ BUDGET = {
     "mt/evaluation": 1625,
     "mt/explorer": 80,
     "mt/export": 550,
-    "mt/kernels": 2900,
+    "mt/kernels": 2865,
     "mt/markup": 1300,
     "mt/metrics": 2500,
     "mt/models": 4630,

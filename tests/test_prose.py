@@ -31,6 +31,7 @@ CODE = [
     "mt/device.py",
     "mt/distributed.py",
     "mt/errors.py",
+    "mt/kernels",
     "mt/ops",
     "mt/step.py",
     "mt/storage.py",

@@ -1,8 +1,8 @@
 """The additive energy, v . tanh(q + k) (Bahdanau et al. 2015, A.1.2), without a tensor of all its hidden units.
 
 The plain expression writes B T S H hidden units to memory several times, and keeps them for the backward pass. On a CPU
-a compiled loop (`mt.kernels.numba_loops`) makes each where it is used, in both passes; elsewhere a block of them at a
-time is made by PyTorch, and made again in the backward pass.
+a compiled loop (`mt.kernels.numba_loops`) computes each where it is used, in both passes. Elsewhere PyTorch computes
+them block by block, and once more in the backward pass.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from mt.kernels.numba_loops import CompiledAdditive, additive_kernels
 from mt.kernels.precision import result_dtype
 
 CACHED = 2**20
-"""Hidden units in a block, for each thread of a CPU: what fits its cache."""
+"""Hidden units in a block, for each thread of a CPU: they fit its cache."""
 LARGE = 2**26
 """Hidden units in a block elsewhere: enough to keep a GPU busy."""
 
@@ -25,7 +25,7 @@ LARGE = 2**26
 def additive_energy(
     queries: Float[Tensor, "B T H"], keys: Float[Tensor, "B S H"], direction: Float[Tensor, " H"]
 ) -> Float[Tensor, "B T S"]:
-    """energy[b, i, j] = direction . tanh(queries[b, i] + keys[b, j]), in the dtype of the queries.
+    """Returns energy[b, i, j] = direction . tanh(queries[b, i] + keys[b, j]), in the dtype of the queries.
 
     Computed, and gradients summed, in float32, or float64 where an argument is float64; autocast changes nothing in it.
     Each tanh has a relative error below 4e-7, near zero as well. Differentiable once, in all arguments.
@@ -53,8 +53,8 @@ class Blockwise(Function):
         ctx.save_for_backward(queries, keys, direction)
         energy = queries.new_empty(*queries.shape[:2], keys.shape[1])
         with torch.autocast(queries.device.type, enabled=False):
-            for rows, steps in _blocks(queries, keys):
-                energy[rows, steps] = _tanh(queries[rows, steps], keys[rows]) @ direction
+            for sentences, steps in _blocks(queries, keys):
+                energy[sentences, steps] = _tanh(queries[sentences, steps], keys[sentences]) @ direction
         return energy
 
     @staticmethod
@@ -65,28 +65,28 @@ class Blockwise(Function):
         grad_keys = torch.zeros_like(keys)
         grad_direction = torch.zeros_like(direction)
         with torch.autocast(queries.device.type, enabled=False):
-            for rows, steps in _blocks(queries, keys):
-                grad = grad_energy[rows, steps]
-                tanh = _tanh(queries[rows, steps], keys[rows])
+            for sentences, steps in _blocks(queries, keys):
+                grad = grad_energy[sentences, steps]
+                tanh = _tanh(queries[sentences, steps], keys[sentences])
                 grad_direction += grad.reshape(-1) @ tanh.flatten(0, 2)
                 # The derivative is 1 - tanh^2; its sign is put right at the end.
                 slope = tanh.square_().sub_(1).mul_(grad[..., None])
-                grad_queries[rows, steps] = slope.sum(2)
-                grad_keys[rows] += slope.sum(1)
+                grad_queries[sentences, steps] = slope.sum(2)
+                grad_keys[sentences] += slope.sum(1)
         return -direction * grad_queries, -direction * grad_keys, grad_direction
 
 
 def _tanh(queries: Tensor, keys: Tensor) -> Tensor:
-    """tanh(q + k). queries: [B, T, H]; keys: [B, S, H]; returns [B, T, S, H]."""
+    """Returns tanh(q + k), [B, T, S, H]. queries: [B, T, H]; keys: [B, S, H]."""
     return (queries[:, :, None] + keys[:, None]).tanh_()
 
 
 def _blocks(queries: Tensor, keys: Tensor) -> Iterator[tuple[slice, slice]]:
-    """Sentences and steps of each block: a few sentences with all their steps, or a few steps of one sentence."""
+    """Yields the sentences and steps of each block: sentences with all their steps, or a few steps of one."""
     batch, steps, hidden = queries.shape
     largest = CACHED * torch.get_num_threads() if queries.device.type == "cpu" else LARGE
     lines = max(1, largest // max(1, keys.shape[1] * hidden))
     sentences = max(1, lines // max(1, steps))
-    for first in range(0, batch, sentences):
+    for sentence in range(0, batch, sentences):
         for step in range(0, steps, lines):
-            yield slice(first, first + sentences), slice(step, step + lines)
+            yield slice(sentence, sentence + sentences), slice(step, step + lines)

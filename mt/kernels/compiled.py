@@ -1,11 +1,11 @@
 """Loops over single numbers, written in Python and compiled by numba for CPUs.
 
-What has such loops has a form in plain PyTorch beside them, for other devices and for where numba is not available. A
-function that asks for them keeps them (`functools.cache`): at the first call of a process numba is loaded, and what is
-not in its cache on disk is compiled.
+Every loop has a form in plain PyTorch beside it, for other devices and for machines without numba. The functions that
+return loops keep them (`functools.cache`). The first call of a process loads numba, and compiles all loops that are not
+in its cache on disk.
 
-A loop sees tensors as numpy's arrays, or by their addresses: an array costs a microsecond until a loop has it, which is
-what a step of attention may take, and an address (`Tensor.data_ptr`) a tenth of one.
+A loop sees tensors as arrays of numpy, or by their addresses (`Tensor.data_ptr`). An array costs a microsecond at each
+call, as much as a step of attention may take; an address costs a tenth of one.
 """
 
 import warnings
@@ -20,17 +20,17 @@ Array = Any
 """A contiguous array of numpy, sharing the memory of a tensor."""
 Loop = Callable[..., Any]
 Pointer = Any
-"""Numbers from an address on, by their places."""
+"""An array of numbers that begins at an address."""
 
 
 def compiled(
     loops: Sequence[tuple[str, Loop]], *, helpers: Sequence[Loop] = (), fastmath: bool | set[str] = False
 ) -> tuple[Loop, ...] | None:
-    """Returns the loops, compiled; None where numba is missing or cannot compile here, of which a warning tells once.
-    Other errors, as of a loop that is wrong, are raised.
+    """Returns the loops, compiled; None where numba is missing or, with a warning, cannot compile here. Errors of wrong
+    loops are raised.
 
     loops: each with its signature in numba's words, such as `void(float32[:, ::1], int64)`. helpers: functions that
-    loops call. fastmath: what may be done with floating-point numbers that their standard forbids, in LLVM's words.
+    loops call. fastmath: LLVM's flags for arithmetic outside the standard of floating-point numbers.
     """
     if (numba := _numba()) is None:
         return None
@@ -41,7 +41,7 @@ def compiled(
                 _register(numba, helper)
             return tuple(numba.njit(signature, **options)(loop) for signature, loop in loops)
         except Exception as error:
-            if caching:  # what a damaged cache raises is of any kind; compiling again shows whether it was the cache
+            if caching:  # a damaged cache raises errors of any kind; the second attempt shows whether it was the cache
                 continue
             if not isinstance(error, (numba.core.errors.LoweringError, numba.core.errors.UnsupportedError, OSError)):
                 raise  # a loop that is wrong, which no processor compiles
@@ -99,7 +99,7 @@ def _told(reason: str) -> None:
 
 
 def _tell(error: Exception) -> None:
-    """Says once why loops are not compiled."""
+    """Warns once that loops are not compiled."""
     _told(first_line(error))
 
 
@@ -117,7 +117,7 @@ def _register_pointers(numba: ModuleType) -> None:
 
 
 def _cast(numba: ModuleType, pointer: Any) -> Loop:
-    """Returns what numba compiles a function from an address to a pointer of this type by."""
+    """Returns the definition by which numba compiles a function from an address to a pointer of this type."""
 
     @numba.extending.intrinsic
     @no_type_check

@@ -1,4 +1,4 @@
-"""CUDA graphs: what a GPU does again and again, recorded once and started in one call.
+"""CUDA graphs: the computations of a step, recorded once and started in one call.
 
 A step of a recurrent model is some forty small computations, and to start them one by one takes longer than they do.
 """
@@ -15,11 +15,11 @@ Result = TypeVar("Result")
 
 
 def recorded(body: Callable[[], Result], device: torch.device) -> Callable[[], Result]:
-    """Returns a function that has the GPU do what `body` does, from the same tensors into the same tensors, whatever
-    these contain by then. Nothing is computed yet.
+    """Returns a function that repeats `body` on the GPU, from the same tensors into the same tensors, with their values
+    at that time. Nothing is computed yet.
 
-    body: has run before, so that nothing is loaded or compiled any more, and neither copies from or to the host nor
-    waits for the GPU. One that does, and so cannot be recorded, is returned as it is, with a warning.
+    body: has run before, so that nothing is loaded or compiled any more. A body cannot be recorded that copies from or
+    to the host, or waits for the GPU. It is returned as it is, with a warning.
     """
     with torch.cuda.device(device):
         stream, pool, _ = _recorder(device)
@@ -40,7 +40,7 @@ def recorded(body: Callable[[], Result], device: torch.device) -> Callable[[], R
 
 
 def _record(graph: Any, body: Callable[[], Result], stream: torch.cuda.Stream | None, pool: Any) -> Result:
-    """graph: a CUDAGraph. Raises what the body does, and RuntimeError where it cannot be recorded."""
+    """Records `body` into a CUDAGraph. Raises its errors, and RuntimeError where it cannot be recorded."""
     # Not by `torch.cuda.graph`, which collects Python's garbage and empties the cache each time, in 50 ms and more.
     with torch.cuda.stream(stream):
         graph.capture_begin(pool=pool, capture_error_mode="thread_local")
@@ -56,8 +56,8 @@ def _record(graph: Any, body: Callable[[], Result], stream: torch.cuda.Stream | 
 
 @cache
 def _recorder(device: torch.device) -> tuple[torch.cuda.Stream, Any, torch.cuda.CUDAGraph]:
-    """Returns the stream on which graphs are recorded, the memory that they share, which the next takes over from one
-    that is no longer used, and a graph that keeps it."""
+    """Returns the stream on which graphs are recorded, the memory pool that they share, and a graph that keeps it. A
+    new graph takes over the memory of one that is no longer used."""
     stream = torch.cuda.Stream(device)
     pool = torch.cuda.graph_pool_handle()
     keeper = torch.cuda.CUDAGraph()

@@ -1,10 +1,11 @@
-"""Hard steps of monotonic attentions on a CPU, in one compiled loop: for each row of a batch its energies from where
-it is to where it stops, a softmax over the chunk that ends there, and the context. One step, or all where their
-queries are known.
+"""Hard steps of monotonic attentions on a CPU, in one compiled loop.
 
-A step of one row looks at a position or two, which takes less time than any call of PyTorch. So the loop is given
-whole numbers, checks them, and fills everything that a step returns. First stand the calls, then the loops, for one
-step and for all, and what both are made of. The same in PyTorch is the hard form of `mt.models.attention.monotonic`.
+The loop computes the energies of each row up to its stop, a softmax over the chunk that ends there, and the context. It
+takes one step, or all steps where their queries are known.
+
+A step of one row looks at a position or two, which takes less time than any call of PyTorch. So the loop takes whole
+numbers, checks them, and fills all results of a step. First stand the calls, then the loops for one step and for all,
+then their helpers. The same in PyTorch is the hard form of `mt.models.attention.monotonic`.
 
 Of each tensor a loop is given sizes, strides and address; 0 is the address of a tensor that is not there:
 
@@ -43,11 +44,10 @@ FLOAT = 4  # bytes
 
 
 class PlainEnergy(NamedTuple):
-    """The energies of queries and keys: gain * (query . key) + bias, or, where there is a direction v, gain * v .
-    tanh(query + key) + bias."""
+    """The energies of queries and keys: gain * (query . key) + bias, or gain * direction . tanh(query + key) + bias."""
 
     query: Float[Tensor, "B *steps K"]
-    """One of each row, or one of each of its steps."""
+    """One for each row, or one for each of its steps."""
     keys: Float[Tensor, "B S K"]
     direction: Float[Tensor, " K"] | None = None
     normalized: bool = False
@@ -57,16 +57,16 @@ class PlainEnergy(NamedTuple):
 
 
 Energies = tuple[PlainEnergy, PlainEnergy]
-"""Those by which a row stops, at the first that is not negative, and those of the softmax."""
+"""The energies of stopping, which a row does at the first that is not negative, and the energies of the softmax."""
 
 
-# Plain tuples, since a step of one row takes some ten times as long as to make a named one.
+# Plain tuples: making a named one would add a tenth to a step of one row.
 Source = tuple[Tensor, Tensor, Tensor | None, Tensor | None]
-"""What a step attends to: values [B, S, V]; a mask [B, S], true on real positions, with padding on the right; [B] bool,
-false where the source goes on, None for nowhere; [B] int64, the source position of column 0, None for 0."""
+"""values: [B, S, V]. mask: [B, S], true on real positions, with padding on the right. complete: [B] bool, false where
+the source goes on; None: true. first: [B] int64, the source position of column 0; None: 0."""
 Rule = tuple[int, int, int]
-"""Where a row attends and stops: how many positions before its stop it attends to at most; 1 if none of them lies
-before the last stop; 1 if a row that passes a whole source stops at its last position (mass preservation)."""
+"""lookback: the most positions before its stop that a row attends to. since_last_stop: 1 if none of them lies before
+the last stop. mass_preservation: 1 if a row that passes a whole source stops at its last position."""
 
 
 def is_compiled(query: Tensor, values: Tensor) -> bool:
@@ -84,9 +84,9 @@ def hard_step(
 ) -> tuple[Float[Tensor, "B V"], Attended, tuple[Tensor, Tensor]]:
     """Takes one step of each row, where `is_compiled`.
 
-    state: the last stop, and the position that is looked at first, both [B] int64. Returns the context, where the rows
-    attended, over as many positions as the widest window has, one at least, and the state after the step. Raises
-    ValueError where shapes do not fit.
+    state: the last stop, and the position that is looked at first, both [B] int64. Returns the context, the attention
+    over the width of the widest window, at least one, and the state after the step. Raises ValueError where shapes do
+    not fit.
     """
     try:
         context, weights, numbers = _call_step(energies, source, state, rule)
@@ -97,10 +97,10 @@ def hard_step(
 
 
 def hard_steps(energies: Energies, source: Source, rule: Rule) -> tuple[Tensor, ...]:
-    """Takes all steps of each row from the first column of the source on, where `is_compiled`. energies: of queries
-    [B, T, K]; the rest as of `hard_step`.
+    """Takes all steps of each row from the first column of the source on, where `is_compiled`.
 
-    Returns contexts [B, T, V], and over the whole source, [B, T, S], the weights, and 1 where a step stops.
+    energies: of queries [B, T, K]. source, rule: see `hard_step`. Returns contexts [B, T, V], and over the whole source
+    the weights and alpha, 1 where a step stops, both [B, T, S].
     """
     try:
         outcome = _call_steps(energies, source, rule)
@@ -110,8 +110,10 @@ def hard_steps(energies: Energies, source: Source, rule: Rule) -> tuple[Tensor, 
 
 
 def _made_contiguous(energies: Energies, source: Source) -> tuple[Energies, Source]:
-    """Copies what a loop has refused, perhaps as the numbers of a position do not lie side by side."""
-    stop, chunk = (part._replace(query=part.query.contiguous(), keys=part.keys.contiguous()) for part in energies)
+    """Copies tensors that a loop has refused, perhaps as the numbers of a position do not lie side by side."""
+    stop, chunk = (
+        energy._replace(query=energy.query.contiguous(), keys=energy.keys.contiguous()) for energy in energies
+    )
     values, mask, complete, first = source
     return (stop, chunk), (values.contiguous(), mask.contiguous(), complete, first)
 
@@ -163,7 +165,7 @@ Terms = tuple[Any, ...]
 
 
 def _terms(energies: Energies, source: Source, rule: Rule) -> Terms:
-    """Returns what both loops are given."""
+    """Returns the arguments of both loops."""
     stop, chunk = energies
     values, mask, complete, _ = source
     mask_terms = (*mask.shape, *mask.stride(), mask.data_ptr(), 0 if complete is None else complete.data_ptr())
@@ -173,12 +175,12 @@ def _terms(energies: Energies, source: Source, rule: Rule) -> Terms:
 
 
 def matrix_terms(values: Float[Tensor, "B S V"]) -> tuple[int, ...]:
-    """Returns what a loop knows of values, or of keys."""
+    """Returns the sizes, strides and address of values, or of keys."""
     return (*values.shape, *values.stride(), values.data_ptr())
 
 
 def energy_terms(energy: PlainEnergy) -> Terms:
-    """Returns what a loop knows of energies: of each row, of its first query."""
+    """Returns the arguments of a loop for energies, with the query of the first step."""
     query, keys, direction, normalized, gain, bias = energy
     shape = query.shape
     stride = query.stride()
@@ -213,8 +215,8 @@ def hard_loops() -> tuple[Loop, ...] | None:
 
 @no_type_check
 def _step(values, mask, energy, chunk_energy, rule, state, outputs):
-    """Returns how many positions the widest window has, one at least, and fills the outputs; where it has more than W,
-    the numbers alone."""
+    """Returns the width of the widest window, at least 1, and fills the outputs; where it is above W, the numbers
+    alone."""
     _check(values, mask, energy, chunk_energy)
     rows, _, size = values[:3]
     last_stops, positions, first_address = state
@@ -224,7 +226,7 @@ def _step(values, mask, energy, chunk_energy, rule, state, outputs):
         raise ValueError("the state has another number of rows than the source")
     room, contexts, weights, number_address = outputs
     numbers = int64_at(number_address)
-    # Where each row stops, which says how wide its window is.
+    # The stop of each row, and with it the width of its window.
     widest = 1
     for row in range(rows):
         offset = int64_at(first_address)[row] if first_address else 0
@@ -240,7 +242,7 @@ def _step(values, mask, energy, chunk_energy, rule, state, outputs):
             widest = max(widest, stop - first + 1)
     if widest > room:
         return widest
-    # What it attends to there.
+    # The weights and the context of each row.
     for row in range(rows):
         context = float32_at(contexts + FLOAT * row * size)
         for number in range(size):
@@ -258,8 +260,8 @@ def _step(values, mask, energy, chunk_energy, rule, state, outputs):
 
 @no_type_check
 def _steps(values, mask, energy, chunk_energy, rule, steps, context, weights, alpha) -> None:
-    """Fills contexts [B, T, V], weights and, with 1 where a step stops, alpha, both [B, T, S], which are all zeros, for
-    all steps of all rows from the first column on."""
+    """Takes all steps of all rows from the first column on. Fills contexts [B, T, V] and weights and alpha [B, T, S],
+    which are all zeros before."""
     _check(values, mask, energy, chunk_energy)
     count, stride, chunk_count, chunk_stride = steps
     if count != chunk_count:
@@ -278,7 +280,7 @@ def _steps(values, mask, energy, chunk_energy, rule, steps, context, weights, al
 
 @no_type_check
 def _check(values, mask, energy, chunk_energy) -> None:
-    """Refuses tensors of which the loops would read what is not theirs."""
+    """Refuses tensors beyond whose end the loops would read."""
     _, _, size, _, _, number_step, _ = values
     _, mask_columns, _, column_step, _, _ = mask
     contiguous = (number_step == 1 or size == 1) and (column_step == 1 or mask_columns == 1)
@@ -302,8 +304,8 @@ def query_at(energy, distance):
 
 @no_type_check
 def _look_right(row, last_stop, begin, mask, rule, energy):
-    """Returns where a row stops, its last stop and its position after the step, the first position that is attended to,
-    and how many were looked at, from the position `begin` on."""
+    """Looks at one position after another from `begin` on. Returns the stop of a row, its last stop and position after
+    the step, the first attended position, and the number of positions looked at."""
     lookback, since_last_stop, mass_preservation = rule
     _, columns, row_step, _, address, complete = mask
     _, _, scale_terms = energy
@@ -329,8 +331,8 @@ def _look_right(row, last_stop, begin, mask, rule, energy):
 
 @no_type_check
 def attend(row, first, width, values, energy, weights, context) -> None:
-    """Fills the weights of a row's columns from `first` on, the first of which is for that, and adds to a context."""
-    # A softmax over the window, whose largest energy is taken from all.
+    """Fills the weights of a window of a row, which begins at `first`, and adds its values to the context."""
+    # A softmax over the window, relative to its largest energy.
     weights[0] = ONE
     if width > 1:
         scale = scale_of(energy)
@@ -356,7 +358,7 @@ def attend(row, first, width, values, energy, weights, context) -> None:
 
 @no_type_check
 def energy_of(row, column, energy):
-    """Returns what a query and a key have in common, not yet scaled."""
+    """Returns the energy of a query and a key, not yet scaled."""
     query_terms, key_terms, scale_terms = energy
     _, size, query_step, _, query_address = query_terms
     _, _, _, row_step, column_step, _, address = key_terms
@@ -376,7 +378,7 @@ def energy_of(row, column, energy):
 
 @no_type_check
 def scale_of(energy):
-    """Returns what energies are multiplied by."""
+    """Returns the factor of the energies."""
     query_terms, _, scale_terms = energy
     _, size, _, _, _ = query_terms
     direction_address, gain, _, normalized = scale_terms

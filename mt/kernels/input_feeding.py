@@ -3,10 +3,10 @@
     h_t, c_t = LSTM([y_t; f_{t-1}], h_{t-1}, c_{t-1})
     a_t = softmax(g K h_t),  x_t = a_t V,  r_t = tanh(W_c [x_t; h_t]),  f_t = r_t d_t  (d: dropout)
 
-The steps must be taken in turn, but not all of their work: the word vectors go through the LSTM's matrix at once, and
-the gradients of weights, keys and values are one product each over all steps, in place of a sum of T of them. The
-matrices of the steps are cast to the type of the products once, not at every step. What autograd would keep of each
-step is kept here in one piece.
+The steps must be taken in turn, but not all of their work. The word vectors go through the LSTM's matrix at once. The
+gradients of weights, keys and values are one product each over all steps, in place of a sum of T products. The matrices
+of the steps are cast to the type of the products once, not at every step. The tensors of all steps are kept in one
+piece (`_Run`).
 """
 
 from typing import NamedTuple
@@ -26,7 +26,7 @@ class DotProductAttention(NamedTuple):
     keys: Tensor
     """[B, S, H]"""
     gain: Tensor
-    """[]: what the products are multiplied by."""
+    """[]: the factor of the products."""
     values: Tensor
     """[B, S, V]"""
     visible: Tensor
@@ -55,10 +55,10 @@ def input_feeding(
 ) -> tuple[Float[Tensor, "B T F"], Float[Tensor, "B T V"], Float[Tensor, "B T S"]]:
     """Returns the readouts f, the contexts, and the weights of the attention, which are float32 (or float64).
 
-    state: hidden and cell before the first step, where f is 0. drop: what readouts are multiplied by; None: 1.
+    state: hidden and cell before the first step, where f is 0. drop: the factors of dropout; None: 1.
 
-    Products are computed in the type that autocast has, or else in that of `vectors`; cells, gates and softmax in
-    float32, or float64 where `vectors` are. Differentiable once, in all arguments but `visible` and `drop`.
+    Products are computed in the type of autocast, or of `vectors`; cells, gates and softmax in float32, or float64
+    where `vectors` are. Differentiable once, in all arguments but `visible` and `drop`.
     """
     kind = vectors.device.type
     dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else vectors.dtype
@@ -66,7 +66,7 @@ def input_feeding(
 
 
 class _InputFeeding(Function):
-    """Computes with time first, so that what belongs to a step lies together."""
+    """Computes with time first, so that the numbers of a step lie together."""
 
     @staticmethod
     def forward(
@@ -97,13 +97,13 @@ class _InputFeeding(Function):
 
 
 class _Run:
-    """The tensors of all steps. Those that products read are of their type; the rest is of the wider `work`."""
+    """The tensors of all steps. The operands of products have their type; all others have the wider type `work`."""
 
     def __init__(
         self, vectors: Tensor, attention: DotProductAttention, weights: Weights, drop: Tensor | None, dtype: torch.dtype
     ) -> None:
         size = weights.hidden.shape[1]
-        rows, steps, width = vectors.shape
+        batch, steps, width = vectors.shape
         self.work = result_dtype(vectors)
         self.visible = attention.visible
         self.fed = weights.combine.shape[0]
@@ -118,10 +118,11 @@ class _Run:
         self.w_steps = torch.cat((weights.input[:, width:], weights.hidden), 1).to(dtype)
         self.w_combine = weights.combine.to(dtype)
         self.drop = None if drop is None else drop.transpose(0, 1).to(self.work)
-        self.joined = new(steps + 1, rows, self.fed + size, dtype=dtype)
-        self.read = new(steps, rows, self.context + size, dtype=dtype)
-        self.cells = new(steps + 1, rows, size, dtype=self.work)
-        self.weights = new(steps, rows, self.keys.shape[1], dtype=self.work)
+        # Time first: [f; h] and c of T + 1 steps, [x; h] and a of T steps.
+        self.joined = new(steps + 1, batch, self.fed + size, dtype=dtype)
+        self.read = new(steps, batch, self.context + size, dtype=dtype)
+        self.cells = new(steps + 1, batch, size, dtype=self.work)
+        self.weights = new(steps, batch, self.keys.shape[1], dtype=self.work)
         self.gates: list[Tensor] = []
         self.tops: list[Tensor] = []
 
@@ -129,7 +130,7 @@ class _Run:
         """Returns readouts, contexts and weights, batch first."""
         size = hidden.shape[1]
         fed = self.fed
-        # What no step waits for: the products of all word vectors, the first state, the masks of energies.
+        # Before the loop: the products of all word vectors, the first state, the masks of energies.
         of_vectors = torch.nn.functional.linear(self.vectors, self.w_vectors, bias.to(self.vectors.dtype))
         self.joined[0, :, :fed] = 0
         self.joined[0, :, fed:] = hidden
@@ -151,20 +152,20 @@ class _Run:
             self.tops.append(top)
         readouts = self.joined[1:, :, :fed]
         contexts = self.read[:, :, : self.context]
-        return tuple(part.transpose(0, 1).contiguous() for part in (readouts, contexts, self.weights))
+        return tuple(x.transpose(0, 1).contiguous() for x in (readouts, contexts, self.weights))
 
     def _attend(self, step: int, unseen: Tensor) -> None:
-        """Computes the weights and the context of a step. unseen: what is added to energies to mask them."""
+        """Computes the weights and the context of a step. unseen: added to energies to mask them."""
         column = step if unseen.shape[1] > 1 else 0
         query = self.read[step, :, self.context :, None]
         energies = torch.bmm(self.keys, query)[:, :, 0].to(self.work)
         weights = self.weights[step]
         torch.softmax(torch.addcmul(unseen[:, column], self.gain, energies), -1, out=weights)
-        weights *= self.visible[:, column]  # a row that sees nothing is all zeros
+        weights *= self.visible[:, column]  # the weights of a sentence without any visible position are zeros
         self.read[step, :, : self.context] = torch.bmm(weights[:, None].to(self.values.dtype), self.values)[:, 0]
 
     def backward(self, by_readout: Tensor | None, by_context: Tensor | None, by_weight: Tensor | None) -> None:
-        """Computes the gradients of what is computed in each step, by those of the outputs, time first."""
+        """Computes the gradients within all steps, from the gradients of the outputs, time first."""
         steps = len(self.gates)
         size = self.cells.shape[2]
         self.grad_gates = self.joined.new_empty(steps, *self.gates[0].shape)
@@ -175,7 +176,7 @@ class _Run:
         joined = torch.zeros_like(self.joined[0], dtype=self.work)
         by_cell = torch.zeros_like(self.cells[0])
         for step in reversed(range(steps)):
-            # Of the readout, and of what it reads: the context and the state.
+            # Of the readout, and of its inputs: the context and the state.
             top = joined[:, : self.fed] if by_readout is None else joined[:, : self.fed] + by_readout[step]
             top = top if self.drop is None else top * self.drop[step]
             self.grad_tops[step] = torch.ops.aten.tanh_backward(top, self.tops[step])
@@ -189,12 +190,11 @@ class _Run:
             tanh_cell = torch.tanh(self.cells[step + 1])
             i, f, g, o = gates.chunk(4, 1)
             by_cell = by_cell + torch.ops.aten.tanh_backward(by_hidden * o, tanh_cell)
-            parts = (by_cell * g, by_cell * self.cells[step], by_cell * i, by_hidden * tanh_cell)
-            by_gates = torch.cat(parts, 1)
-            tanh_part = slice(2 * size, 3 * size)
-            by_tanh = torch.ops.aten.tanh_backward(by_gates[:, tanh_part], g)
+            by_gates = torch.cat((by_cell * g, by_cell * self.cells[step], by_cell * i, by_hidden * tanh_cell), 1)
+            candidate = slice(2 * size, 3 * size)  # g, the one gate with a tanh
+            by_tanh = torch.ops.aten.tanh_backward(by_gates[:, candidate], g)
             by_gates = torch.ops.aten.sigmoid_backward(by_gates, gates)
-            by_gates[:, tanh_part] = by_tanh
+            by_gates[:, candidate] = by_tanh
             self.grad_gates[step] = by_gates
             by_cell = by_cell * f
             joined = (self.grad_gates[step] @ self.w_steps).to(self.work)
@@ -202,7 +202,7 @@ class _Run:
         self.grad_cell = by_cell
 
     def _query_gradient(self, step: int, by_weight: Tensor | None) -> Tensor:
-        """Returns [B, H], and stores the gradient of the energies."""
+        """Returns the gradient of the query, [B, H], and stores the gradient of the energies."""
         weights = self.weights[step]
         grad = torch.bmm(self.values, self.grad_read[step, :, :, None])[:, :, 0].to(self.work)
         grad = grad if by_weight is None else grad + by_weight

@@ -1,7 +1,7 @@
-"""Products in whole numbers of 8 bits, for the steps of a search, and the recurrent cells that use them.
+"""Quantized products in whole numbers of 8 bits, for the steps of a search, and the recurrent cells that use them.
 
-A matrix has a quarter of its bytes, and processors with instructions for such products (VNNI, AMX) take several of
-them in the time of one in float32."""
+The states of recurrent cells come first, then the layers and matrices in int8, the rounding of rows, and the products
+by oneDNN or FBGEMM."""
 
 import warnings
 from abc import ABC, abstractmethod
@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from mt.kernels.compiled import Loop, compiled_loop, float32_at, int32_at, uint8_at
 
-# The states of recurrent cells from the products of their matrices, for those who multiply otherwise than torch.
+# The states of recurrent cells from the products of their matrices, where torch does not compute these.
 
 
 def lstm_state(gates: Float[Tensor, "B G"], cell: Float[Tensor, "B H"]) -> tuple[Float[Tensor, "B H"], ...]:
@@ -35,19 +35,19 @@ def gru_state(
     return (keep * hidden + (1 - keep) * candidate,)
 
 
-# Products in whole numbers of 8 bits, for the steps of a search: a matrix has a quarter of its bytes, and processors
-# with instructions for such products (VNNI, AMX) take several of them in the time of one in float32.
+# Quantized products. A matrix has a quarter of its bytes. Processors with instructions for such products (VNNI, AMX)
+# take several of them in the time of one in float32.
 #
 # Each row of a matrix has a scale, its largest number over 127, and is rounded to steps of it once (Wu et al. 2016,
-# section 6); each row that is multiplied by the matrix likewise, at every product. Sums are exact: processors without
+# section 6). The rows that it is multiplied by are rounded so at every product. Sums are exact: processors without
 # those instructions add pairs of products in 16 bits, so that there a matrix has 63 steps.
 
 MOST = 127
 SMALLEST = 1e-30
 """The least scale of a row, so that a row of zeros stays one."""
 ZERO = 128
-"""What stands for zero in rows that are multiplied by a matrix: VNNI's instructions take numbers without a sign by
-numbers with one, and oneDNN has but a plain loop for two with a sign, which is a thousand times as slow."""
+"""The offset of quantized rows: VNNI's instructions multiply unsigned by signed numbers. For two signed ones oneDNN has
+a plain loop, which is a thousand times as slow."""
 
 Model = TypeVar("Model")
 
@@ -63,8 +63,8 @@ class Int8Layer(ABC):
 
 
 def int8_copy(model: Model) -> Model:
-    """Returns a copy that shares the parameters of the model, and whose layers with `int8` compute in int8: for the
-    steps of a search on a CPU, without a gradient, by weights that no longer change."""
+    """Returns a copy that shares the parameters of the model, and whose layers with `int8` compute in int8. It is for
+    the steps of a search on a CPU, without a gradient, with final weights."""
     assert isinstance(model, nn.Module)
     shared = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
     copy = deepcopy(model, shared)
@@ -77,13 +77,13 @@ def int8_copy(model: Model) -> Model:
 class Int8Matrix:
     """A matrix [O, I] in int8."""
 
-    def __init__(self, *parts: Float[Tensor, "O _"]) -> None:
-        """parts: stand side by side."""
-        steps, scale = rounded(torch.cat([part.detach() for part in parts], 1), steps_of_matrices())
+    def __init__(self, *columns: Float[Tensor, "O _"]) -> None:
+        """columns: the columns of the matrix, in one or several tensors."""
+        steps, scale = rounded(torch.cat([tensor.detach() for tensor in columns], 1), steps_of_matrices())
         self._multiply = _multiplier(steps, scale[:, 0].contiguous())
 
     def __call__(self, rows: Float[Tensor, "*N I"], bias: Float[Tensor, " O"] | None) -> Float[Tensor, "*N O"]:
-        """`torch.nn.functional.linear`, rounded."""
+        """Computes `torch.nn.functional.linear`, rounded."""
         flat = rows if rows.dim() == 2 else rows.flatten(0, -2)
         steps, scale = quantize_rows(flat)
         products = self._multiply(steps)
@@ -127,13 +127,13 @@ class Int8GRUCell:
 
 
 def rounded(rows: Float[Tensor, "N I"], most: int = MOST) -> tuple[Int8[Tensor, "N I"], Float[Tensor, "N 1"]]:
-    """Returns whole numbers from -most to most for each row, and what they are to be multiplied by."""
+    """Returns whole numbers from -most to most for each row, and the scale of each."""
     scale = _scale(rows, most)
     return (rows / scale).round_().to(torch.int8), scale
 
 
 def quantize_rows(rows: Float[Tensor, "N I"]) -> tuple[UInt8[Tensor, "N I"], Float[Tensor, "N 1"]]:
-    """Returns whole numbers, `ZERO` above those of each row, and what they are to be multiplied by."""
+    """Returns the whole numbers of each row, plus `ZERO`, and the scale of each row."""
     if rows.dtype == torch.float32 and rows.numel() and (loop := _rounding_loop()):
         steps = torch.empty(rows.shape, dtype=torch.uint8)
         scale = torch.empty(len(rows), 1)
@@ -192,8 +192,8 @@ def steps_of_matrices() -> int:
 
 
 Multiplier = Callable[[Tensor], Tensor]
-"""Gives the products of rows [N, I] uint8, `ZERO` above their numbers, with the transposed matrix, times the scales of
-its columns: [N, O] in float32."""
+"""Multiplies rows [N, I] of `quantize_rows` with the transposed matrix, and by the scales of its columns: [N, O] in
+float32."""
 
 
 def _multiplier(steps: Int8[Tensor, "O I"], scale: Float[Tensor, " O"]) -> Multiplier:
@@ -218,7 +218,7 @@ def _by_fbgemm(steps: Int8[Tensor, "O I"], scale: Float[Tensor, " O"]) -> Multip
     zeros = torch.zeros(len(steps), dtype=torch.int64)
     try:
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", ".*quantized tensor creation functions")  # are to go some day
+            warnings.filterwarnings("ignore", ".*quantized tensor creation functions")  # deprecated
             matrix = torch._make_per_channel_quantized_tensor(steps, scale.double(), zeros, 0)
         packed = torch.ops.quantized.linear_prepack(matrix, None)
         multiply = torch.ops.quantized.linear_with_input_q_dq_qweight_dq_output_fp32

@@ -1,4 +1,4 @@
-"""The largest values of rows of many, as of logits over a vocabulary, faster than `topk`."""
+"""The largest values of long rows, as of logits over a vocabulary, faster than `topk`."""
 
 from functools import cache
 
@@ -6,15 +6,16 @@ import torch
 from torch import Tensor
 
 BLOCK = 64
+"""Values of a block."""
 MANY = 1 << 16
-"""Blocks of how many values are searched by their maxima, and from how many values on that pays."""
+"""Values from which on the search by blocks is faster."""
 
 
 def largest(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
     """Returns the `count` largest values of each row of [N, V] and their columns, largest first. NaN is larger than any
     number. values: in float32 or float64, without a gradient.
 
-    Of many values, the maxima of blocks are computed first, which is vectorised on a CPU; the largest values are in the
+    Of many values, the maxima of blocks are computed first, which is vectorised on a CPU. The largest values are in the
     blocks with the largest maxima.
     """
     if count == 1:

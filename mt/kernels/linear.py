@@ -1,7 +1,6 @@
 """The linear layer, which chooses how it computes by device, precision and number of rows: see `strategy`.
 
-Compiled products of a few rows come first, since steps of single sentences and of streams take most of their time
-reading a matrix."""
+Compiled products of a few rows come first, then the layer with its strategies, then products in blocks."""
 
 from collections.abc import Callable
 from functools import cache, partial
@@ -25,24 +24,24 @@ from mt.kernels.threads import at_once, shares
 # Products of a few rows with a matrix in float32, compiled for CPUs: the steps of single sentences and of streams.
 #
 # Such a product takes as long as reading the matrix. On AMD's processors MKL takes two to four times as long: it copies
-# the matrix before it uses it a few times. Here a number of the matrix is read once for all the rows.
-# Each row's products are the same to the last bit whatever the others are.
+# the matrix before it uses it a few times. Here a number of the matrix is read once for all rows. The products of a row
+# are the same to the last bit whatever the other rows are.
 
 FEW = 8
-"""Most rows: of more, a product takes longer than reading."""
+"""The most rows: with more, a product takes longer than reading."""
 LARGE = 1 << 16
-"""Fewest numbers of a matrix: of fewer, a call takes longer than the product."""
+"""The fewest numbers of a matrix: with fewer, a call takes longer than the product."""
 THREAD = 1 << 20
-"""Numbers of a matrix for each thread at least: some 50 microseconds. Beside other work it may take milliseconds until
-a second thread begins."""
+"""The fewest numbers of a matrix for each thread: some 50 microseconds. Beside other work it may take milliseconds
+until a second thread begins."""
 FLOAT = 4
 """Bytes of a number."""
 ZERO = np.float32(0)
 
 
 def are_few(rows: Tensor, weight: Tensor) -> bool:
-    """Returns whether `few_rows` is there for these, and faster than PyTorch: without gradient or autocast, on a CPU of
-    AMD, whose MKL is slow (on Intel's it reads a matrix as fast as the memory allows)."""
+    """Returns whether `few_rows` can compute these, and faster than PyTorch: without gradient or autocast, on a CPU of
+    AMD. (On Intel's, MKL reads a matrix as fast as the memory allows.)"""
     return (
         rows.is_cpu
         and rows.numel() <= FEW * rows.shape[-1]
@@ -77,7 +76,7 @@ def few_rows(
         0 if bias is None else bias.data_ptr(),
         products.data_ptr(),
     )
-    # Each thread computes some columns, as many of them as are worth starting.
+    # Each thread computes some columns; only as many threads start as save time.
     threads = min(torch.get_num_threads(), weight.numel() // THREAD)
     columns_of_threads = shares(outputs, threads)
     at_once([partial(loop, *numbers, share.start, min(share.stop, outputs)) for share in columns_of_threads])
@@ -92,17 +91,16 @@ def product_loop() -> Loop | None:
 
 @no_type_check
 def product(count, size, outputs, rows, weight, bias, products, first, end) -> None:
-    """Fills columns `first` to `end` - 1 of the products [N, O]; rows, weight, bias, products: addresses, 0 for no
-    bias. Two rows are multiplied by four columns at a time; what is left over, by some of them twice.
-    """
-    # Columns far from one another: a processor reads ahead in each of several parts of its memory.
-    part = -(-(end - first) // 4)
-    for output in range(first, first + part):
+    """Fills columns `first` to `end` - 1 of the products [N, O]. rows, weight, bias, products: addresses, 0 for no
+    bias. Two rows are multiplied by four columns at a time; a remainder is computed twice."""
+    # Columns far from one another: a processor reads ahead in each of several places of its memory.
+    quarter = -(-(end - first) // 4)
+    for output in range(first, first + quarter):
         columns = (
             output,
-            min(output + part, end - 1),
-            min(output + 2 * part, end - 1),
-            min(output + 3 * part, end - 1),
+            min(output + quarter, end - 1),
+            min(output + 2 * quarter, end - 1),
+            min(output + 3 * quarter, end - 1),
         )
         w = float32_at(weight + FLOAT * size * columns[0])
         x = float32_at(weight + FLOAT * size * columns[1])
@@ -158,8 +156,8 @@ class Linear(Int8Layer, nn.Linear):
         self, in_features: int, out_features: int, *, bias: bool = True, int8: bool = False, exact: bool = False
     ) -> None:
         """int8: whether decoding in int8 rounds the layer (`mt.kernels.int8.int8_copy`). exact: whether it computes in
-        float32 on a CPU under autocast, too: for layers of few rows, once a batch, since oneDNN compiles a program in
-        7 ms for each number of rows in bfloat16."""
+        float32 on a CPU under autocast, too. That suits layers of few rows, once a batch, since oneDNN compiles a
+        program for each number of rows in bfloat16, in 7 ms."""
         super().__init__(in_features, out_features, bias)
         self.int8 = int8
         self.exact = exact
@@ -178,7 +176,7 @@ class Linear(Int8Layer, nn.Linear):
 
 
 def strategy(rows: Float[Tensor, "*N I"], weight: Float[Tensor, "O I"], bias: Float[Tensor, " O"] | None) -> Strategy:
-    """Returns how a linear layer is computed. A graph that is exported has the plain product of any number of rows."""
+    """Returns the function that computes a linear layer. An exported graph has the plain product of any rows."""
     if rows.device.type != "cpu" or torch.compiler.is_compiling():
         return plain
     if torch.is_grad_enabled():
@@ -196,9 +194,9 @@ def in_blocks(
 ) -> Float[Tensor, "*N O"]:
     """Multiplies rows in blocks of one size, for training in bfloat16 on a CPU. Differentiable once.
 
-    Products in bfloat16 are oneDNN's there, which compiles a program for every shape that it meets, in one to five
-    milliseconds, and batches of text are of ever new shapes: a tenth of an update was spent on it. Fewer rows than a
-    block are multiplied as they are: in a loop of steps their number, and the program, stays.
+    oneDNN, which computes products in bfloat16, compiles a program for every new shape, in one to five milliseconds.
+    Batches of text have ever new shapes: that took a tenth of an update. Fewer rows than a block are multiplied as they
+    are: in a loop of steps their number, and the program, stays.
     """
     flat = rows.flatten(0, -2).to(torch.bfloat16)
     return _Blocks.apply(flat, weight, bias).unflatten(0, rows.shape[:-1])
@@ -207,13 +205,13 @@ def in_blocks(
 def matrix_product(
     left: Float[Tensor, "N I"], right: Float[Tensor, "I O"], bias: Float[Tensor, " O"] | None = None
 ) -> Float[Tensor, "N O"]:
-    """`left @ right + bias` in functions with a backward pass of their own: it has no gradient.
+    """Returns `left @ right + bias` for functions with a backward pass of their own: it has no gradient.
 
-    In float32, torch asks MKL, which on AMD's processors computes with vectors of 256 bits where there are 512. oneDNN,
-    which torch comes with, takes half the time there; its sums are rounded in another order.
+    In float32 torch calls MKL, which on AMD's processors uses vectors of 256 bits in place of 512. There torch's oneDNN
+    takes half the time; its sums are rounded in another order.
     """
     float32_on_cpu = left.dtype == torch.float32 and left.device.type == "cpu"
-    # By some columns of a larger matrix, oneDNN multiplies two thousand times as slowly.
+    # With a slice of the columns of a larger matrix, oneDNN is two thousand times as slow.
     whole = all(matrix.is_contiguous() or matrix.T.is_contiguous() for matrix in (left, right))
     by_onednn = float32_on_cpu and whole and processor().mkl_is_slow and has_onednn_product()
     return (onednn_product if by_onednn else torch_product)(left, right, bias)
@@ -229,7 +227,7 @@ def torch_product(left: Tensor, right: Tensor, bias: Tensor | None) -> Tensor:
 
 @cache
 def has_onednn_product() -> bool:
-    """Returns whether this torch has what `onednn_product` calls, which is no part of its public interface."""
+    """Returns whether this torch has the function of `onednn_product`, which is not public."""
     libraries = torch.backends.mkl.is_available() and torch.backends.mkldnn.is_available()
     return libraries and hasattr(torch.ops.mkldnn, "_linear_pointwise")
 
@@ -272,12 +270,12 @@ class _Blocks(Function):
 
 
 def _empty_blocks(rows: Tensor, width: int) -> Tensor:
-    """Returns an uninitialised [M, width], M the least multiple of ROWS that is not less than the number of rows."""
+    """Returns an uninitialised [M, width], with M the number of rows, rounded up to a multiple of ROWS."""
     return rows.new_empty(ROWS * -(-len(rows) // ROWS), width)
 
 
 def _blocks(*matrices: Tensor) -> list[tuple[Tensor, ...]]:
-    """Cuts matrices [N, .] into blocks of ROWS rows, the same rows of all side by side; zeros follow the last row."""
+    """Cuts matrices [N, .] into blocks of the same ROWS rows; zeros follow the last row."""
     blocks = list(zip(*(matrix.split(ROWS) for matrix in matrices), strict=True))
     if missing := -len(matrices[0]) % ROWS:
         blocks[-1] = tuple(pad(block, (0, 0, 0, missing)) for block in blocks[-1])

@@ -1,7 +1,6 @@
 """LSTM and GRU layers, which choose how they compute by device, precision and size: see `RecurrentLayers.forward`.
 
-First a compiled step for few rows, then the layers.
-oneDNN, which computes torch's LSTM on CPUs, takes 2 ms to begin whatever there is to compute."""
+First stands a compiled step for few rows, then the layers with their strategies."""
 
 import contextlib
 import itertools
@@ -31,18 +30,21 @@ HALF = torch.tensor(0.5).numpy()[()]
 
 
 def lstm_step(vectors: Float[Tensor, "B I"], state: Sequence[Tensor], weights: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """Returns the next hidden and cell vectors, both [B, H], where rows `are_few`. state: those before; weights: the
-    matrices of input and hidden state, and their two biases. Raises ValueError where they do not fit."""
+    """Returns the next hidden and cell vectors, both [B, H], where rows `are_few`.
+
+    state: the vectors before; weights: the matrices of input and hidden state, and their two biases. Raises ValueError
+    where they do not fit."""
     loop = step_loop()
     assert loop is not None
     count, size = vectors.shape
     units = weights[1].shape[1]
-    if weights[0].shape[1] != size or any(part.shape != (count, units) for part in state):
+    if weights[0].shape[1] != size or any(vector.shape != (count, units) for vector in state):
         raise ValueError(f"rows of {size} numbers and states of {units} do not fit")
-    before = [part.float().contiguous() for part in (vectors, *state)]  # a state may come from layers in bfloat16
+    inputs = [vector.float().contiguous() for vector in (vectors, *state)]  # a state may come from layers in bfloat16
     gates = vectors.new_empty(2, count, 4 * units)
     after = vectors.new_empty(2, count, units)
-    tensors = [*before, *(weight.contiguous() for weight in weights), gates, after]
+    # The loop reads addresses, so that the tensors stay here until it ends.
+    tensors = [*inputs, *(weight.contiguous() for weight in weights), gates, after]
     call = partial(loop, count, size, units, *(tensor.data_ptr() for tensor in tensors))
     threads = min(torch.get_num_threads(), weights[1].numel() // THREAD)
     at_once([partial(call, share.start, min(share.stop, units)) for share in shares(units, threads)])
@@ -62,17 +64,17 @@ def _step(
 ) -> None:
     """Fills units `first` to `end` - 1 of the next hidden and cell vectors, after [2, B, H]; all are addresses.
     gates: [2, B, 4 H] for the products."""
-    rows = 4 * units
-    of_hidden = gates + FLOAT * count * rows
+    width = 4 * units
+    of_hidden = gates + FLOAT * count * width
     # The products of the vectors and of the hidden state, for these units of each gate.
-    for gate in range(0, rows, units):
-        product(count, size, rows, vectors, w_input, b_input, gates, gate + first, gate + end)
-        product(count, units, rows, hidden, w_hidden, b_hidden, of_hidden, gate + first, gate + end)
+    for gate in range(0, width, units):
+        product(count, size, width, vectors, w_input, b_input, gates, gate + first, gate + end)
+        product(count, units, width, hidden, w_hidden, b_hidden, of_hidden, gate + first, gate + end)
     # Both products are complete for these units: the gates and the next state of each row.
     for row in range(count):
-        x = float32_at(gates + FLOAT * row * rows)
-        h = float32_at(of_hidden + FLOAT * row * rows)
-        before = float32_at(cell + FLOAT * row * units)
+        x = float32_at(gates + FLOAT * row * width)
+        h = float32_at(of_hidden + FLOAT * row * width)
+        previous = float32_at(cell + FLOAT * row * units)
         shown = float32_at(after + FLOAT * row * units)
         kept = float32_at(after + FLOAT * (count + row) * units)
         for unit in range(first, end):
@@ -80,7 +82,7 @@ def _step(
             keep = sigmoid(x[units + unit] + h[units + unit])
             candidate = rational_tanh(x[2 * units + unit] + h[2 * units + unit])
             show = sigmoid(x[3 * units + unit] + h[3 * units + unit])
-            kept[unit] = keep * before[unit] + enter * candidate
+            kept[unit] = keep * previous[unit] + enter * candidate
             shown[unit] = show * rational_tanh(kept[unit])
 
 
@@ -89,19 +91,16 @@ def sigmoid(x):
     return HALF + HALF * rational_tanh(HALF * x)
 
 
-# LSTM and GRU layers, which choose how they compute by device, precision and size: see `RecurrentLayers.forward`.
-#
-# oneDNN, which computes torch's LSTM on CPUs, takes 2 ms to begin whatever there is to compute: ten times what a step
-# of one row and 512 cells takes, and greedy search and streams are made of such steps. So does cuDNN on GPUs, with 0.7
-# ms.
+# The layers. On CPUs torch's LSTM is oneDNN's, which takes 2 ms to begin, ten times as long as a step of one row and
+# 512 cells. Greedy search and streams consist of such steps. On GPUs cuDNN takes 0.7 ms to begin.
 
 FEW = 32
 """Rows times steps up to which single cells are no slower than whole layers."""
 LONG = 8
-"""Positions from which a padded batch takes less time on a CPU by `each_direction` than packed, which is computed cell
-by cell: three quarters of it at 10 to 15 positions (one thread), half of it at 80, a third at 200."""
+"""Positions from which on `each_direction` is faster on a CPU than `packed`, which computes cell by cell. It takes
+three quarters of the time at 10 to 15 positions (one thread), half at 80, a third at 200."""
 
-# cuDNN, which computes on GPUs, copies the weights of a call to one place: see `RecurrentLayers.flatten_parameters`.
+# cuDNN copies the weights of a call to one place: see `RecurrentLayers.flatten_parameters`.
 warnings.filterwarnings("ignore", "RNN module weights are not part of single contiguous chunk of memory")
 
 State = tuple[Tensor, ...]
@@ -126,8 +125,8 @@ class RecurrentLayers(Int8Layer, nn.RNNBase):
         bidirectional: bool = False,
         int8: bool = False,
     ) -> None:
-        """dropout: between layers. recurrent_dropout: share of the weights between states that are zero in a pass of
-        training. int8: whether decoding in int8 rounds them (`mt.kernels.int8.int8_copy`)."""
+        """dropout: between layers. recurrent_dropout: the share of recurrent weights that are zero in a pass of
+        training. int8: whether decoding in int8 rounds the layers (`mt.kernels.int8.int8_copy`)."""
         super().__init__(
             input_size,  # type: ignore[arg-type]  # of nn.LSTM and nn.GRU, which know their mode
             hidden_size,
@@ -145,9 +144,8 @@ class RecurrentLayers(Int8Layer, nn.RNNBase):
         self.rounded = [self.cell_in_int8(weights) for weights in self.all_weights]
 
     def flatten_parameters(self) -> None:
-        """Leaves each weight in memory of its own. torch would move all of a GPU to one place, where parts of layers,
-        such as one direction, are in pieces nevertheless, and weights can no longer be told from shared ones when they
-        are saved."""
+        """Leaves each weight in memory of its own. torch would move all of a GPU to one place, where saving takes them
+        for shared weights. And single directions would have them in pieces nevertheless."""
 
     def forward(
         self,
@@ -157,17 +155,16 @@ class RecurrentLayers(Int8Layer, nn.RNNBase):
     ) -> tuple[Float[Tensor, "B T V"], State]:
         """Returns the outputs of the top layer and the state after the last position.
 
-        state: before the first position; None for zeros. mask: true on real positions, with padding on the right, where
-        outputs are then zero, and after which the state is that of the last real position; None takes all for real. The
-        state after layers of both directions cannot be gone on from: of those it is the hidden vectors, of the top
-        layer at least.
+        state: before the first position; None for zeros. mask: true on real positions, with padding on the right; None:
+        all are real. On padding outputs are zero, and the state stays as after the last real position. Bidirectional
+        layers return their hidden vectors alone, at least of the top layer, from which no call can go on.
         """
         return self.strategy(inputs, state, mask)(inputs, state, mask)
 
     def strategy(self, inputs: Tensor, state: State | None, mask: Tensor | None) -> Strategy:
-        """Returns how the layers are computed."""
+        """Returns the function that computes the layers."""
         on_cpu = inputs.device.type == "cpu"
-        if mask is not None and self.bidirectional and not on_cpu:  # to ask whether there is padding is to wait
+        if mask is not None and self.bidirectional and not on_cpu:  # a GPU is not asked whether there is padding
             return self.each_direction
         if mask is not None and not mask.all():
             return self.each_direction if self.bidirectional and inputs.shape[1] >= LONG else self.packed
@@ -192,8 +189,8 @@ class RecurrentLayers(Int8Layer, nn.RNNBase):
         return pad_packed_sequence(outputs, batch_first=True, total_length=mask.shape[1])[0], after
 
     def each_direction(self, inputs: Tensor, state: State | None, mask: Tensor) -> tuple[Tensor, State]:
-        """Computes each direction of bidirectional layers over the padded batch, the backward one with each source
-        turned around in its place. There is no state before."""
+        """Computes each direction of bidirectional layers over the padded batch, from zeros on. For the backward
+        direction each source is reversed in its place."""
         lengths = mask.sum(1).clamp(min=1)
         turned = mirrored(lengths, mask.shape[1])[..., None]
         outputs = inputs
@@ -212,40 +209,42 @@ class RecurrentLayers(Int8Layer, nn.RNNBase):
         assert state is not None
         weights = self.all_weights  # looked up once: torch collects them anew each time
         outputs = inputs.type_as(weights[0][0])
-        before = zip(*(part.type_as(outputs).unbind(1) for part in state), strict=True)
-        after = []
-        for number, layer in enumerate(before):
-            steps = []
+        # [B, L, H] -> L times [B, H], of hidden and cell vectors; and back at the end.
+        states_before = zip(*(vectors.type_as(outputs).unbind(1) for vectors in state), strict=True)
+        states_after = []
+        for layer, cell_state in enumerate(states_before):
+            hidden = []
             for vectors in outputs.unbind(1):
-                layer = self._cell(number, vectors, layer, weights[number])
-                steps.append(layer[0])
-            outputs = _stacked(steps, 1)
-            after.append(layer)
-        return outputs, tuple(_stacked(part, 1) for part in zip(*after, strict=True))
+                cell_state = self._cell(layer, vectors, cell_state, weights[layer])
+                hidden.append(cell_state[0])
+            outputs = _stacked(hidden, 1)
+            states_after.append(cell_state)
+        return outputs, tuple(_stacked(of_layers, 1) for of_layers in zip(*states_after, strict=True))
 
-    def _cell(self, number: int, vectors: Tensor, layer: State, weights: Sequence[Tensor]) -> State:
+    def _cell(self, layer: int, vectors: Tensor, state: State, weights: Sequence[Tensor]) -> State:
         if self.rounded is not None:
-            return self.rounded[number](vectors, layer)
+            return self.rounded[layer](vectors, state)
         if are_few(vectors, weights[1]):
-            if len(layer) == 2:
-                return lstm_step(vectors, layer, weights)
+            if len(state) == 2:
+                return lstm_step(vectors, state, weights)
             of_input = few_rows(vectors, weights[0], weights[2])
-            of_hidden = few_rows(layer[0], weights[1], weights[3])
-            return gru_state(of_input, of_hidden, *layer)
-        if len(layer) == 2:
-            return torch.lstm_cell(vectors, layer, *weights)
-        return (torch.gru_cell(vectors, *layer, *weights),)
+            of_hidden = few_rows(state[0], weights[1], weights[3])
+            return gru_state(of_input, of_hidden, *state)
+        if len(state) == 2:
+            return torch.lstm_cell(vectors, state, *weights)
+        return (torch.gru_cell(vectors, *state, *weights),)
 
     def _by_torch(self, inputs: Any, state: State | None) -> tuple[Any, State]:
-        before = None if state is None else tuple(map(_layers_first, state))
+        # torch has the layers first, and no tuple around the one state of a GRU.
+        begin = None if state is None else tuple(vectors.transpose(0, 1).contiguous() for vectors in state)
         with self._dropping():
-            outputs, after = super().forward(inputs, before[0] if before and len(before) == 1 else before)
+            outputs, after = super().forward(inputs, begin[0] if begin and len(begin) == 1 else begin)
         after = (after,) if isinstance(after, Tensor) else after
-        return outputs, tuple(part.transpose(0, 1) for part in after)
+        return outputs, tuple(vectors.transpose(0, 1) for vectors in after)
 
     def _dropped(self) -> Sequence[Sequence[Tensor]]:
-        """Returns the weights of each layer and direction: in training some of those between states are zero, and the
-        others larger, by one mask for all positions."""
+        """Returns the weights of each layer and direction. In training, dropout with one mask for all positions goes
+        over the recurrent ones."""
         if not (self.training and self.recurrent_dropout):
             return self.all_weights
         p = self.recurrent_dropout
@@ -284,10 +283,6 @@ class GRU(RecurrentLayers, nn.GRU):  # type: ignore[misc]  # likewise
     cell_in_int8 = Int8GRUCell
 
 
-def _layers_first(part: Float[Tensor, "B L H"]) -> Float[Tensor, "L B H"]:
-    return part.transpose(0, 1).contiguous()
-
-
-def _stacked(parts: Sequence[Tensor], dim: int) -> Tensor:
-    """`torch.stack`, which copies a single part, too."""
-    return parts[0].unsqueeze(dim) if len(parts) == 1 else torch.stack([*parts], dim)
+def _stacked(tensors: Sequence[Tensor], dim: int) -> Tensor:
+    """Does as `torch.stack`, which copies a single tensor, too."""
+    return tensors[0].unsqueeze(dim) if len(tensors) == 1 else torch.stack([*tensors], dim)

@@ -14,7 +14,7 @@ from mt.kernels.threads import at_once, shares
 ANY_ORDER = {"reassoc", "contract", "nsz"}
 """Lets sums be taken in any order, so that they are vectorised. NaN and infinity keep their meaning."""
 THREAD = 2**20
-"""Hidden units of the additive energy for each thread at least: about half a millisecond."""
+"""The fewest hidden units of the additive energy for each thread: about half a millisecond."""
 
 
 @cache
@@ -73,7 +73,7 @@ class CompiledAdditive(Function):
         keys = keys.contiguous()
         direction = direction.contiguous()
         energy = queries.new_empty(*queries.shape[:2], keys.shape[1])
-        _by_sentence(lambda *rows: forward(*_arrays(direction), *rows), queries, keys, energy)
+        _by_sentence(lambda *sentences: forward(*_arrays(direction), *sentences), queries, keys, energy)
         ctx.save_for_backward(queries, keys, direction)
         ctx.kernel = backward
         return energy
@@ -90,7 +90,7 @@ class CompiledAdditive(Function):
 
 
 def _row(x: Tensor) -> Tensor:
-    """[S] for x [B, T, S]: what the loops carry from one target step to the next."""
+    """Returns [S] for x [B, T, S], which the loops carry from one target step to the next."""
     return torch.empty(x.shape[2], dtype=torch.float64)
 
 
@@ -145,8 +145,8 @@ def _alignment_backward(p, q, grad_alpha, grad_p, grad_start, grad_q) -> None:
             grad_start[b, j] = grad_q[j]
 
 
-# tanh(x) = x P(x^2) / Q(x^2) for |x| <= LIMIT, and constant beyond: the rational function of Eigen's vectorised tanh,
-# with a relative error below 4e-7 for any x. In float32, as a literal would make numba compute in float64.
+# The rational function of Eigen's vectorised tanh, with a relative error below 4e-7 for any x: x P(x^2) / Q(x^2) for
+# |x| <= LIMIT, and constant beyond. In float32, as a literal would make numba compute in float64.
 LIMIT = torch.tensor(7.90531110763549805).numpy()[()]
 P = tuple(
     torch.tensor(
@@ -191,8 +191,8 @@ def _additive_forward(direction, queries, keys, energy) -> None:
 
 @no_type_check
 def _additive_backward(queries, keys, grad_energy, grad_queries, grad_keys, grad_direction) -> None:
-    """Adds to grad_queries [B, T, H] and grad_keys [B, S, H], both yet to be multiplied by the direction [H], and to
-    grad_direction [B, H]."""
+    """Adds to grad_direction [B, H], and to grad_queries [B, T, H] and grad_keys [B, S, H]. The latter two are yet to
+    be multiplied by the direction [H]."""
     for b in range(queries.shape[0]):
         for i in range(queries.shape[1]):
             for j in range(keys.shape[1]):

@@ -8,37 +8,36 @@ from torch import Tensor
 
 
 def last(values: Float[Tensor, "B S V"], lengths: Int[Tensor, " B"]) -> Float[Tensor, "B V"]:
-    """Returns the value of the last real position of each source; of a source without one, of padding. S is at least
-    1."""
+    """Returns the value of the last real position of each source; of an empty source, of padding. S is at least 1."""
     return values[torch.arange(len(values), device=values.device), (lengths - 1).clamp(min=0)]
 
 
 def mirrored(lengths: Int[Tensor, "*shape"], size: int) -> Int[Tensor, "*shape {size}"]:
-    """Returns positions that turn the first `lengths` of `size` around and leave the rest."""
+    """Returns positions that reverse the first `lengths` of `size` and leave the rest."""
     positions = torch.arange(size, device=lengths.device)
     return torch.where(positions < lengths[..., None], lengths[..., None] - 1 - positions, positions)
 
 
 def append(
-    parts: Sequence[Shaped[Tensor, "B P ..."]],
+    tensors: Sequence[Shaped[Tensor, "B P ..."]],
     mask: Bool[Tensor, "B P"],
-    new_parts: Sequence[Shaped[Tensor, "B S ..."]],
+    new_tensors: Sequence[Shaped[Tensor, "B S ..."]],
     new_mask: Bool[Tensor, "B S"],
 ) -> tuple[tuple[Tensor, ...], Bool[Tensor, "B N"]]:
-    """Returns tensors with the real positions of each source and after them its new ones, and their mask; N is 1 at
-    least where S is.
+    """Returns tensors with the real positions of each source, then its new ones, and their mask. N is at least 1 where
+    S is.
 
-    parts, new_parts: tensors of the same sources, which have padding alone where they have no position.
+    tensors, new_tensors: of the same sources, of which some may have padding alone.
     """
     if not mask.shape[1]:
-        return tuple(new_parts), new_mask
-    pairs = zip((*parts, mask), (*new_parts, new_mask), strict=True)
+        return tuple(new_tensors), new_mask
+    pairs = zip((*tensors, mask), (*new_tensors, new_mask), strict=True)
     old = mask.sum(1)
     new = new_mask.sum(1)
     size = int((old + new).max())
     if len(mask) == 1 and size:
         count = int(old)
-        joined = [torch.cat((before[:, :count], after[:, : size - count]), 1) for before, after in pairs]
+        joined = [torch.cat((earlier[:, :count], added[:, : size - count]), 1) for earlier, added in pairs]
     else:
         # A row with fewer old positions than others would have a gap before its new ones.
         order = (~torch.cat((mask, new_mask), 1)).to(torch.uint8).argsort(stable=True, dim=1)[:, : max(1, size)]

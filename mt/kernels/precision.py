@@ -1,6 +1,6 @@
-"""The types that probabilities are computed and returned in, and what float32 is on GPUs.
+"""The types in which probabilities are computed and returned, and full precision for float32 on GPUs.
 
-Whatever computes imports this module, so that float32 is the same in every process, however its device is chosen.
+Every module that computes imports this one, so that float32 is the same in every process, whatever its device.
 """
 
 from functools import reduce
@@ -8,8 +8,8 @@ from functools import reduce
 import torch
 from torch import Tensor
 
-# By default cuDNN's LSTMs and convolutions round what they multiply in float32 to 11 bits (TF32); an option of the
-# environment does so for products.
+# By default cuDNN's LSTMs and convolutions round factors in float32 to 11 bits (TF32); an option of the environment
+# does so for products.
 torch.backends.cudnn.allow_tf32 = False
 torch.backends.cuda.matmul.allow_tf32 = False
 

@@ -22,14 +22,14 @@ class Processor(NamedTuple):
 
     @property
     def bfloat16_is_slow(self) -> bool:
-        """Whether products in bfloat16 are slower than in float32. Intel's have fast ones in AMX alone, which
-        virtual machines may hide: by those of AVX-512, a product takes 1.7 times as long as in float32."""
+        """Whether products in bfloat16 are slower than in float32. On Intel's processors they are fast by AMX alone,
+        which virtual machines may hide. By AVX-512 a product takes 1.7 times as long as in float32."""
         return self.vendor == "GenuineIntel" and "amx_bf16" not in self.instructions
 
 
 @cache
 def processor() -> Processor:
-    """Returns what is known of this machine's first processor: nothing on systems other than Linux on x86."""
+    """Returns this machine's first processor, without any facts on systems other than Linux on x86."""
     try:
         return first_processor(Path("/proc/cpuinfo").read_text())
     except OSError:  # another system
@@ -37,7 +37,7 @@ def processor() -> Processor:
 
 
 def first_processor(cpuinfo: str) -> Processor:
-    """Returns what Linux says of the first processor. cpuinfo: the text of /proc/cpuinfo."""
+    """Returns the first processor. cpuinfo: the text of /proc/cpuinfo."""
     lines = cpuinfo.partition("\n\n")[0].splitlines()
     fields = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
     return Processor(fields.get("vendor_id", ""), frozenset(fields.get("flags", "").split()))

@@ -1,4 +1,4 @@
-"""The threads that compute, and the compiled programs that oneDNN keeps."""
+"""The threads of compiled loops and of ONNX Runtime, and the compiled programs that oneDNN keeps."""
 
 import ctypes
 import os
@@ -7,10 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any
 
-# Runs compiled loops in the threads that PyTorch computes with, and says how many a graph of ONNX Runtime has.
-#
-# PyTorch's threads wait for their next work for some milliseconds without giving up their processors (GNU OpenMP), so
-# that threads of our own would share these with them, and be no faster than one.
+# Compiled loops run in the threads of PyTorch (GNU OpenMP). These wait for their next work for some milliseconds
+# without giving up their processors. Threads of our own would share these with them, and be no faster than one.
 
 _CALLBACK = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
@@ -18,7 +16,7 @@ _CALLBACK = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 def at_once(calls: Sequence[Callable[[], object]]) -> None:
     """Makes the calls, each in a thread, and returns when all have; they should release Python's lock.
 
-    Raises what the first of those raised that failed, after the others.
+    Raises the error of the first call that failed, after all have ended.
     """
     if len(calls) < 2:
         for call in calls:
@@ -32,12 +30,11 @@ def at_once(calls: Sequence[Callable[[], object]]) -> None:
 def shares(rows: int, threads: int) -> list[slice]:
     """Cuts rows into slices of one size, the last one perhaps smaller: at most one for each of the threads."""
     size = -(-rows // max(threads, 1)) or 1
-    return [slice(first, first + size) for first in range(0, rows, size)]
+    return [slice(begin, begin + size) for begin in range(0, rows, size)]
 
 
 def step_threads() -> int:
-    """Returns how many threads share a step of a single sentence in ONNX Runtime: as many as OMP_NUM_THREADS says,
-    otherwise two."""
+    """Returns the threads that share a step of a single sentence in ONNX Runtime: OMP_NUM_THREADS, by default two."""
     value = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0]  # OpenMP takes one for each level of nesting
     return int(value) if value.isdecimal() else min(2, os.cpu_count() or 1)
 
@@ -80,14 +77,12 @@ def openmp_region() -> Callable[..., Any] | None:
     return region
 
 
-# The compiled programs that oneDNN keeps, which computes layers, and products in bfloat16 and int8, on a CPU.
+# oneDNN computes layers, and products in bfloat16 and int8, on a CPU. It keeps the compiled programs of all shapes so
+# far, and drops the one that was not used for the longest time.
 
 _CAPACITY = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
 PROGRAMS = 40
-"""What an update in bfloat16 uses that computes its target steps at once is 35, of which the next one uses two thirds
-again (see `mt.kernels.linear.in_blocks`)."""
-PROGRAMS_OF_STEPS = 16
-"""How many programs a loop over target steps keeps; with 8, training takes a tenth longer."""
+"""An update in bfloat16 uses 35, and the next one two thirds of these again (see `mt.kernels.linear.in_blocks`)."""
 PROGRAMS_OF_CONVOLUTIONS = 1024
 """oneDNN's own bound."""
 
@@ -96,25 +91,20 @@ _chosen: list[int] = []
 """The bounds that this process has chosen, of which the first holds: oneDNN reads it once, at its first product."""
 
 
-def keep_programs(*, step_by_step: bool = False, convolutions: bool = False) -> str | None:
-    """Bounds how many programs oneDNN keeps in training. It is to be called before the first product of a process; a
-    choice that the environment has made stays.
+def keep_programs(*, convolutions: bool = False) -> str | None:
+    """Bounds the number of programs that oneDNN keeps in training, before the first product of a process. A choice in
+    the environment stays.
 
     Returns a sentence where an earlier job of this process, as of a sweep, has chosen a lower bound. Processes that it
     starts have the bound of the present job.
 
-    step_by_step: whether target steps are computed one after another.
-    convolutions: whether most of the time goes into convolutions over pictures, whose programs are small, and compiling
-    them is a fifth of the time.
-
-    It has one for every shape that it has met, and forgets first what was longest not used. Those of an LSTM and of
-    products in bfloat16 take one to three megabytes, and batches of text are of ever new shapes. With 40 an update that
-    computes its target steps at once takes up to 8 % less time than with 16, on some processors, for 0.1 GB more. A
-    loop over target steps is as fast with 16, and takes 4 to 7 % less memory.
+    convolutions: whether most of the time goes into convolutions over pictures, whose programs are small, and take a
+    fifth of the time to compile. Programs of an LSTM and of products in bfloat16 take one to three megabytes, and
+    batches of text have ever new shapes.
     """
     if not _chosen and _CAPACITY in os.environ:
         return None
-    count = PROGRAMS_OF_CONVOLUTIONS if convolutions else PROGRAMS_OF_STEPS if step_by_step else PROGRAMS
+    count = PROGRAMS_OF_CONVOLUTIONS if convolutions else PROGRAMS
     _chosen.append(count)
     os.environ[_CAPACITY] = str(count)
     if count <= _chosen[0]:

@@ -1,11 +1,11 @@
 """Triton kernels of the expected alignment for GPUs: a program of one warp for each sentence takes its steps in turn.
 
-A row of q is a linear recurrence over the source, q[j] = decay[j] q[j-1] + input[j], and maps x -> decay x + input are
-composed in any grouping: in float64, by sums of non-negative products, a whole block of columns is one scan. Of a
-longer source, blocks are launched one after another, and what passes from one to the next is kept in float64.
+A row of q is a linear recurrence over the source, q[j] = decay[j] q[j-1] + input[j]. Maps x -> decay x + input can be
+composed in any grouping. So a block of columns is one scan in float64, by sums of non-negative products. The blocks of
+a longer source are launched one after another, and pass their last column on in float64.
 
 Scans go forward only and within one warp: Triton has returned wrong results for reversed scans and for scans across
-warps (triton-lang/triton issues 2361 and 4362; ROCm/triton issue 947). Who imports this module needs Triton.
+warps (triton-lang/triton issues 2361 and 4362; ROCm/triton issue 947). The import of this module needs Triton.
 """
 
 from typing import Any, no_type_check
@@ -62,7 +62,7 @@ _LENGTHS = ["first", "steps", "positions"]
 @triton.jit
 @no_type_check
 def _then(decay, entering, next_decay, next_entering):
-    """x -> decay x + entering, and the next such map after it."""
+    """Composes x -> decay x + entering with the next such map."""
     return decay * next_decay, next_decay * entering + next_entering
 
 

@@ -1,5 +1,7 @@
-"""Whether Triton's kernels can be trusted on a device: the first call loads Triton, compiles what is not in Triton's
-cache on disk, and compares values and gradients with plain PyTorch's, so that a compiler that is wrong is not trusted.
+"""The check of Triton's kernels on a device, since its compiler has been wrong before.
+
+The first call loads Triton, compiles kernels that are not in its cache on disk, and compares values and gradients with
+plain PyTorch's.
 """
 
 import warnings
@@ -16,8 +18,7 @@ Operation = Callable[..., Tensor]
 
 
 def block_size(positions: int) -> int:
-    """Returns the columns that a kernel of the alignment scans at once: a power of 2, up to eight for each thread of
-    its warp."""
+    """Returns the columns that a kernel of the alignment scans at once: a power of 2, up to eight for each thread."""
     return min(256, max(32, 1 << (positions - 1).bit_length()))
 
 
@@ -69,7 +70,7 @@ def _trusted(
     reference: Operation,
     cases: Callable[[], Sequence[tuple[Any, ...]]],
 ) -> Operation | None:
-    """Returns what `load` gives, where it agrees with the reference on the arguments of all cases; else None."""
+    """Returns the operation that `load` gives, where it agrees with the reference in all cases; else None."""
     try:
         if device.type == "cuda" and torch.cuda.get_device_capability(device) < (7, 0):
             raise RuntimeError("Triton needs a GPU of compute capability 7.0 or more")
@@ -87,13 +88,13 @@ def _trusted(
 
 
 def _up_and_down(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
-    """Numbers from 0 to 1 and from 1 to 0."""
+    """Returns numbers from 0 to 1 and from 1 to 0."""
     line = torch.linspace(0, 2, torch.Size(shape).numel(), dtype=dtype, device=device).view(shape)
     return torch.minimum(line, 2 - line).requires_grad_()
 
 
 def _passes(function: Operation, arguments: tuple[Any, ...]) -> tuple[Tensor, ...]:
-    """The result, and its gradients in all tensors."""
+    """Returns the result, and its gradients in all tensors."""
     result = function(*arguments)
     tensors = [x for x in arguments if isinstance(x, Tensor)]
     return result, *torch.autograd.grad(result, tensors, tensors[0].detach())

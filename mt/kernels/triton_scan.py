@@ -1,7 +1,7 @@
-"""Triton kernels of linear recurrences for GPUs: a program for each row and each 32 of its hidden units takes the steps
-in turn, with what is carried from one to the next in registers.
+"""Triton kernels of linear recurrences for GPUs. A program takes the steps of 32 hidden units of a row in turn, with
+their state in registers.
 
-`mt.ops.scan` has the equations. Who imports this module needs Triton.
+`mt.ops.scan` has the equations. The import of this module needs Triton.
 """
 
 from typing import Any, no_type_check
@@ -47,9 +47,9 @@ def _launch(kernel: Any, from_the_end: bool, decay: Tensor, *tensors: Tensor) ->
 
 
 # The kernels. Triton compiles them as they stand, so that no test may wrap them: hence @no_type_check.
-# Any length runs through the same compiled kernel: lengths change with every batch. first: where in a row the first
-# step to be taken begins; stride: from there to the next one.
-# Loops load ahead (num_stages), since a step waits for nothing else.
+# Any length runs through the same compiled kernel: lengths change with every batch. first: the place in a row where the
+# first step begins; stride: from there to the next one. Loops load ahead (num_stages), since a step waits for nothing
+# else.
 _LENGTHS = ["first", "stride", "steps", "hidden"]
 
 
@@ -85,7 +85,7 @@ def _backward(
     hidden,
     UNITS: tl.constexpr,
 ):
-    """carried: what reaches a state from later ones."""
+    """carried: the gradient that a state gets from later ones."""
     row = tl.program_id(0).to(tl.int64)
     unit = tl.program_id(1) * UNITS + tl.arange(0, UNITS)
     inside = unit < hidden
@@ -93,7 +93,7 @@ def _backward(
     edge = row * hidden + unit
     begin = tl.load(start + edge, mask=inside, other=0.0).to(tl.float64)
     carried = tl.zeros([UNITS], tl.float64)
-    # From the last step to the first: the gradient of a state is its own and what later ones carry.
+    # From the last step to the first: the gradient of a state is its own and the carried one.
     for left in tl.range(steps, 0, -1, num_stages=4, loop_unroll_factor=2):
         more = left > 1
         grad = tl.load(grad_states + cell, mask=inside, other=0.0).to(tl.float64) + carried

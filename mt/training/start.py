@@ -226,7 +226,7 @@ def _moving_average(config: Config, model: Seq2Seq) -> MovingAverage | None:
 
 def _keep_programs(config: Config) -> str | None:
     convolutions = FRONTENDS[config.frontend.name].convolutional
-    return keep_programs(step_by_step=config.decoder.step_by_step, convolutions=convolutions)
+    return keep_programs(convolutions=convolutions)
 
 
 # `resume=auto`: one command for the first start of a run, and for all that follow when a queue took its machine.

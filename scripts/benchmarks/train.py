@@ -61,7 +61,7 @@ Train = Callable[[int], int]
 
 
 def train_by_mt(config: Config, corpus: Corpus) -> Train:
-    keep_programs(step_by_step=config.decoder.step_by_step)
+    keep_programs()
     _, made = start_training(config, corpus)
     return lambda count: sum(next(made).tokens for _ in range(count))
 
