@@ -10,10 +10,10 @@ BUDGET = {
     "mt/cli": 2858,
     "mt/common": 500,
     "mt/comparison": 1100,
-    "mt/config": 445,
-    "mt/data": 4280,
-    "mt/decoding": 4345,
-    "mt/evaluation": 1625,
+    "mt/config": 476,
+    "mt/data": 4428,
+    "mt/decoding": 4458,
+    "mt/evaluation": 1673,
     "mt/explorer": 80,
     "mt/export": 550,
     "mt/kernels": 2865,
@@ -23,11 +23,11 @@ BUDGET = {
     "mt/onnx": 250,
     "mt/ops": 1120,
     "mt/plots": 875,
-    "mt/search": 2745,
+    "mt/search": 2783,
     "mt/serve": 1880,
-    "mt/training": 3150,
+    "mt/training": 3181,
 }
-FILES = 260
+FILES = 261
 
 
 def test_every_folder_keeps_its_budget_of_lines() -> None:

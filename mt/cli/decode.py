@@ -4,7 +4,7 @@ function, which reads the command line and hands over to `mt.decoding` and `mt.e
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from mt.cli.arguments import (
     add_plot_options,
@@ -91,7 +91,8 @@ def translate(arguments: Sequence[str] | None = None) -> None:
         size = options.buffer_size
         if options.format:
             lines_at_once = size if options.each_line else None
-            translate_file(translator, path, search, options.format, glossary, lines_at_once=lines_at_once)
+            tags: Any = options.tags or "links"
+            translate_file(translator, path, search, options.format, glossary, tags=tags, lines_at_once=lines_at_once)
             return
         unknown = chosen_unknown_words(options, translator)
         files = LineFiles(options.alignments, options.plots, options.plot_format, plot_words=bool(options.plot_words))
@@ -119,6 +120,8 @@ def _add_line_options(parser: Parser) -> None:
     help_text = "with --min-confidence: leave out a line, as a blank one, where it is less"
     parser.add_argument("--leave-out", action="store_true", help=help_text)
     parser.add_argument("--format", choices=tuple(FORMATS), help="the text is a document, whose tags are kept")
+    help_text = "with --format: word links put tags, or the model, which training.learnt_tags has taught that"
+    parser.add_argument("--tags", choices=("links", "learnt"), help=help_text)
     parser.add_argument("--each-line", action="store_true", help="with --format: each line is a document")
 
 
@@ -130,8 +133,8 @@ def _refuse_unfitting(parser: Parser, options: argparse.Namespace) -> None:
         parser.error(f"{flags[0]} is about lines without tags: leave it out, or leave out --format")
     if options.leave_out and options.min_confidence is None:
         parser.error("--leave-out is about --min-confidence P: add that, or leave it out")
-    if options.each_line and not options.format:
-        parser.error("--each-line is about --format: add that, or leave it out")
+    if (options.each_line or options.tags) and not options.format:
+        parser.error(f"{'--each-line' if options.each_line else '--tags'} is about --format: add that, or leave it out")
     if (options.plot_format, options.plot_words) != (None, None) and options.plots is None:
         parser.error("--plot-format and --plot-words are about --plots DIR: add that, or leave them out")
 

@@ -58,8 +58,12 @@ class TrainingConfig(Options):
     """Word links of the training pairs, which the attention learns beside the targets (Chen et al. 2016, "Guided
     alignment training for topic-aware neural machine translation"). It sets `dataset.links`, where its values are
     explained; null leaves that as it is."""
-    guided_alignment_weight: float = Field(0.1, gt=0, le=1e6)
-    """The weight of the cross entropy of these links in the loss: 0.05 (OpenNMT) to 0.1 (Marian)."""
+    guided_alignment_weight: float = Field(0.1, ge=0, le=1e6)
+    """The weight of the cross entropy of these links in the loss: 0.05 (OpenNMT) to 0.1 (Marian); 0: links are for
+    `learnt_tags` alone."""
+    learnt_tags: float = Field(0.0, ge=0, le=1)
+    """The share of the training pairs that get tags around linked phrases, drawn anew in every epoch, so that the model
+    writes tags itself (Hanneman & Dinu 2020). It needs links and `dataset.tokenizer.tags`; see docs/markup.md."""
     wait_k: Annotated[tuple[Annotated[int, Field(ge=1, le=MAX_SIZE)], ...], Field(min_length=1)] | None = None
     """Values of k, of which one is drawn for each batch, so that one model serves every k of search=wait_k (Elbayad et
     al. 2020, multi-path training). The target step t, counted from 1, attends to the first k + t - 1 source tokens
@@ -245,8 +249,28 @@ class Config(ModelConfig):
         return self
 
     @model_validator(mode="after")
+    def _tags_follow_links(self) -> Self:
+        options = self.training
+        if options.learnt_tags and self.dataset.links is None:
+            raise UserError(
+                f"training.learnt_tags={options.learnt_tags:g} puts tags around linked phrases, and there are no "
+                "links: set dataset.links to a FILE or to eflomal"
+            )
+        if options.learnt_tags and options.objective != "cross_entropy":
+            raise UserError(
+                "training.learnt_tags needs links, and training.objective=minimum_risk learns from translations that "
+                "have none: set one of the two back"
+            )
+        if self.dataset.links is not None and not (options.learnt_tags or options.guided_alignment_weight):
+            raise UserError(
+                "training.guided_alignment_weight=0 leaves links without a use: raise it, set training.learnt_tags, or "
+                "leave the links out"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _guides_what_attends_to_words(self) -> Self:
-        if self.dataset.links is None:
+        if self.dataset.links is None or not self.training.guided_alignment_weight:
             return self
         guided = f"training.guided_alignment={self.dataset.links} teaches the attention which words are linked"
         if not (self.aligner_size or ATTENTIONS[self.attention.name].learns_weights):

@@ -13,6 +13,8 @@ FIRST = 0xF500
 """The first symbol's code point."""
 MOST = 64
 """Symbols that there can be."""
+RESERVED = "\x1f"
+"""Stands before names of special pieces while a vocabulary is learnt, so that no text holds them; of tags always."""
 SYMBOLS = "".join(chr(FIRST + number) for number in range(MOST))
 
 # Braces in braces up to the third level, each of bounded length, so that unclosed ones cost no more than their length.
@@ -44,6 +46,11 @@ def numbers(texts: Iterable[str], count: int) -> dict[str, int]:
             number = (number + 1) % count
         chosen[text] = number
     return chosen
+
+
+def tag_pieces(count: int) -> list[str]:
+    """Returns the names of the symbols of learnt tags: of each number an opening, a closing and an empty one."""
+    return [f"{RESERVED}{form.format(number)}" for number in range(count) for form in ("<{}>", "</{}>", "<{}/>")]
 
 
 def masked(text: str, count: int) -> tuple[str, dict[str, str]]:

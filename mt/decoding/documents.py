@@ -1,26 +1,34 @@
 """Translation of marked-up documents: sentences by the one path by which anything is decoded, tags by its links."""
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
+import numpy as np
 import regex
 
 from mt import markup
 from mt.common.terminal import output
 from mt.data.fields import Raw, as_list, require_texts
 from mt.data.glossary import Glossary
+from mt.data.tags import Mark, found, inserted
 from mt.decoding.translation import Translation, in_units, links_between_pieces
-from mt.errors import UserError
-from mt.markup.words import Linked
-from mt.search.config import SearchConfig
+from mt.errors import UserError, invalid_choice
+from mt.markup.segments import Segment
+from mt.markup.words import Linked, Span
+from mt.search.config import SearchConfig, is_online
+from mt.search.steering import TokenConstraints
 from mt.text_io import input_lines
 
 if TYPE_CHECKING:
     from mt.decoding.translator import Translator
+
+TagPlacement = Literal["links", "learnt"]
+"""Who puts tags: the word links of a translation, or the model itself, which writes them as symbols."""
 
 
 @dataclass(frozen=True)
@@ -39,10 +47,13 @@ def translate_documents(
     search: SearchConfig | None,
     asked: Mapping[str, object],
     *,
+    tags: TagPlacement,
     progress: bool,
 ) -> Document | list[Document]:
     """Returns the translation of each text of a format; see `Translator.translate`."""
     markup.require_format(format)
+    if tags not in get_args(TagPlacement):
+        raise UserError(invalid_choice("tags", str(tags), get_args(TagPlacement)))
     glossary = asked["glossary"]
     for name in (name for name, value in asked.items() if value is not None):
         if name == "glossary" and not isinstance(glossary, list):
@@ -55,19 +66,123 @@ def translate_documents(
     symbols = min(side.placeholders for side in translator.tokenizers)
     read = [markup.read(str(text), format, symbols) for text in documents]
     # Each sentence of a block is translated on its own, and the block has the links of all.
-    blocks = [[cut(part.text) for part in parts if isinstance(part, markup.Segment)] for parts in read]
-    sentences = [text for of_document in blocks for of_block in of_document for text in of_block]
-    waiting = iter(translator.translate(sentences, search, glossary=glossary, progress=progress))
+    blocks = [[sentences(part) for part in parts if isinstance(part, markup.Segment)] for parts in read]
+    waiting: Iterator[Translation]
+    if tags == "links":
+        texts = [sentence.text for of_document in blocks for of_block in of_document for sentence in of_block]
+        waiting = iter(translator.translate(texts, search, glossary=glossary, progress=progress))
+    else:
+        require_learnt_tags(translator, translator.config.search if search is None else search, glossary)
+        flat = [sentence for of_document in blocks for of_block in of_document for sentence in of_block]
+        waiting = iter(with_learnt_tags(translator, flat, search, progress=progress))
     results = []
     for parts, of_document in zip(read, blocks, strict=True):
         translations: list[Translation] = []
         links = []
         for of_block in of_document:
-            pairs = [(next(waiting), text) for text in of_block]
+            pairs = [(next(waiting), sentence) for sentence in of_block]
             translations += [translation for translation, _ in pairs]
-            links.append(joined([(linked(in_units(translator, *pair, "char"), pair[1]), pair[1]) for pair in pairs]))
+            links.append(joined([(placed(translator, *pair), pair[1].text) for pair in pairs]))
         results.append(Document(markup.write(parts, links, format), tuple(translations)))
     return results[0] if alone else results
+
+
+class Sentence(NamedTuple):
+    """A sentence of a block, without its tags."""
+
+    text: str
+    tags: dict[int, Span]
+    """The characters that each tag stands around that lies in it, by its number in the block; of an empty one a gap."""
+
+
+def sentences(block: Segment) -> list[Sentence]:
+    """Returns the sentences of a block, with their tags."""
+    with_tags = []
+    begin = 0
+    for text in cut(block.text):
+        with_tags.append(Sentence(text, places_of(block, begin, begin + len(text))))
+        begin += len(text) + 1
+    return with_tags
+
+
+def places_of(block: Segment, begin: int, end: int) -> dict[int, Span]:
+    """Returns the tags of a block that lie between two of its characters; see `Sentence.tags`."""
+    return {
+        number: (tag.begin - begin, tag.end - begin if tag.kind == "pair" else tag.begin - begin)
+        for number, tag in enumerate(block.tags)
+        if begin <= tag.begin and max(tag.begin, tag.end) <= end
+    }
+
+
+# Tags that the model itself puts.
+
+
+def require_learnt_tags(translator: "Translator", search: SearchConfig, glossary: object) -> None:
+    """Raises UserError where the model has not learnt tags, or something else does not go with them."""
+    if not translator.config.training.learnt_tags:
+        raise UserError("tags=learnt is of a run that was trained with training.learnt_tags: choose tags=links")
+    if is_online(search) or glossary is not None:
+        what = "a glossary" if glossary is not None else f"search={search.name}"
+        raise UserError(f"tags=learnt and {what} do not go together: choose tags=links, or leave the other out")
+
+
+def with_learnt_tags(
+    translator: "Translator",
+    marked: Sequence[Sentence],
+    search: SearchConfig | None = None,
+    asked: Sequence[TokenConstraints | None] | None = None,
+    *,
+    progress: bool = False,
+) -> list[Translation]:
+    """Returns the translations of sentences that the model reads with their tags, and writes so. asked: of each, see
+    `Translator.decode`."""
+    texts = [sentence.text for sentence in marked]
+    rows = [
+        inserted(np.asarray(row), marks_of(translator, sentence), translator.tokenizers.source.tags)[0]
+        for row, sentence in zip(translator.encoded(texts), marked, strict=True)
+    ]
+    return [best[0] for best in translator.decode(rows, search, texts=texts, asked=asked, progress=progress)]
+
+
+def marks_of(translator: "Translator", sentence: Sentence) -> list[Mark]:
+    """Returns the tags of a sentence that the vocabulary has symbols for, between its pieces, numbered in order.
+
+    A tag around a part of a piece goes around all of it.
+    """
+    tokenizer = translator.tokenizers.source
+    firsts = [unit for unit in tokenizer.unit_ids(sentence.text, "char") if unit is not None]
+    marks = []
+    for number, span in enumerate([*sentence.tags.values()][: len(tokenizer.tags)]):
+        begin, end = (len("".join(sentence.text[:place].split())) for place in span)
+        first = bisect_left(firsts, begin)
+        if begin == end:
+            marks.append(Mark(number, first, first))
+            continue
+        first -= first == len(firsts) or firsts[first] > begin
+        marks.append(Mark(number, first, max(bisect_left(firsts, end), first + 1)))
+    return marks
+
+
+def placed(translator: "Translator", translation: Translation, sentence: Sentence) -> Linked:
+    """Returns a translation with the links of its characters, and the tags that the model has written."""
+    translation = in_units(translator, translation, sentence.text, "char")
+    one = linked(translation, sentence.text)
+    characters = [place for place, character in enumerate(one.text) if not character.isspace()]
+    # The character that follows each token, blanks apart.
+    following = len(characters)
+    gaps: list[int] = []
+    for unit in reversed(translation.target_units):
+        following = following if unit is None else unit
+        gaps.append(following)
+    gaps.reverse()
+    tags = {}
+    written = found(translation.ids, translator.tokenizers.target.tags)
+    for number, tag in enumerate(sentence.tags):
+        if number in written:
+            first, last = (gaps[token] for token in written[number])
+            begin = characters[first] if first < len(characters) else len(one.text)
+            tags[tag] = (begin, characters[last - 1] + 1 if first < last else begin)
+    return one._replace(tags=tags)
 
 
 _END = regex.compile(r"(?:(?:\p{Ll}{2}|\p{Lu}{2}|[\p{N}\W])\.|[!?…])[.!?…]*[\"'”’»)\]]*\K +(?=[\"'“‘«(\[]*\p{Lu})")
@@ -86,13 +201,15 @@ def cut(text: str) -> list[str]:
 def joined(sentences: Sequence[tuple[Linked, str]]) -> Linked:
     """Returns the translation of a block from those of its sentences and their sources."""
     texts: list[str] = []
-    links: list[tuple[int, int]] = []
+    links: list[Span] = []
+    tags: dict[int, Span] = {}
     begin = [0, 0]
-    for (text, of_sentence), source in sentences:
+    for (text, of_sentence, its_tags), source in sentences:
         links += [(i + begin[0], j + begin[1]) for i, j in of_sentence]
+        tags |= {number: (first + begin[1], last + begin[1]) for number, (first, last) in its_tags.items()}
         texts.append(text)
         begin = [begin[0] + len(source) + 1, begin[1] + len(text) + bool(text)]
-    return Linked(" ".join(filter(None, texts)), links)
+    return Linked(" ".join(filter(None, texts)), links, tags)
 
 
 def linked(translation: Translation, source: str) -> Linked:
@@ -128,6 +245,7 @@ def translate_file(
     format: str,
     glossary: Glossary | list[Glossary] | None = None,
     *,
+    tags: TagPlacement = "links",
     lines_at_once: int | None,
 ) -> None:
     """Writes the translation of a document to standard output.
@@ -139,9 +257,13 @@ def translate_file(
     lines = input_lines(path)
     if lines_at_once is None:
         document = "".join(f"{line}\n" for line in lines)
-        print(output(translator.translate(document, search, format=format, glossary=glossary).text), end="", flush=True)
+        print(
+            output(translator.translate(document, search, format=format, glossary=glossary, tags=tags).text),
+            end="",
+            flush=True,
+        )
         return
     while chunk := list(islice(lines, lines_at_once)):
-        for translated in translator.translate(chunk, search, format=format, glossary=glossary):
+        for translated in translator.translate(chunk, search, format=format, glossary=glossary, tags=tags):
             print(output(translated.text))
         sys.stdout.flush()

@@ -279,10 +279,15 @@ def in_units(translator: Translator, translation: Translation, source: Raw, unit
     """Returns a translation of a source with links between units of this kind."""
     length = len(translation.source_tokens)
     target = translator.tokenizers.target
+    units = translator.field.units(length, translator.tokenizers.source, unit, source)
+    if len(units) < length:  # Learnt tags stand between the pieces of the text, and belong to no unit.
+        waiting = iter(units)
+        inside = (number is not None for number in translation.source_units[:-1])
+        units = [*(next(waiting) if known else None for known in inside), None]
     return replace(
         translation,
         symmetrised=None,
-        source_units=tuple(translator.field.units(length, translator.tokenizers.source, unit, source)),
+        source_units=tuple(units),
         target_units=tuple(target.decoded_unit_ids(translation.ids, unit, translation.replacements)),
         further_units=target.further_unit_ids(translation.ids, unit, translation.replacements),
     )

@@ -5,12 +5,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from mt import markup
 from mt.data.placeholders import PLACEHOLDER
-from mt.decoding.documents import linked
+from mt.decoding.documents import Sentence, TagPlacement, linked, placed, places_of, sentences, with_learnt_tags
 from mt.decoding.translator import Translator
 from mt.markup import html
 from mt.markup.segments import Segment
 from mt.markup.words import Linked
 from mt.metrics.base import Score
+from mt.search.options import BeamConfig
+from mt.search.spelling import TagsInText
+from mt.search.steering import TokenConstraints
+
+_BEAM = 16
+"""Hypotheses of where tags may stand in a reference."""
 
 Places = dict[tuple[str, int, str], int]
 """For each tag, by its text, how often that came before, and its kind, the characters before it."""
@@ -25,6 +31,10 @@ def markup_scores(
     opening tag and a closing one are two. tags_by_length, placeholders_by_length: likewise, placed in proportion to
     length. complete: the translations of the sources that have each tag and placeholder as often as the source, and
     close tags in order.
+
+    Of a run that has learnt tags also tags_learnt and placeholders_learnt: likewise, put where the model is surest of
+    them while it writes the reference; complete_learnt, as complete; and tags_written, the tags of the sources that the
+    model writes itself in translations, well-formed, so that links need not put them.
 
     Pairs count whose sides have the same tags and placeholders, and as many sentences. shift: whether links are of the
     step that has read a word; see `Translator.align`.
@@ -42,6 +52,10 @@ def markup_scores(
         "": [linked(one, text) for one, text in zip(aligned, texts, strict=True)],
         "_by_length": [proportional(*pair) for pair in zip(texts, references, strict=True)],
     }
+    learns = translator.config.training.learnt_tags > 0
+    if learns:
+        segments = [part for document in read for part in document if isinstance(part, Segment)]
+        links["_learnt"] = forced_tags(translator, segments, references)
     signature = f"format:html|pairs:{len(alike)}/{len(pairs)}|shift:{'yes' if shift else 'no'}"
     scores = {}
     for name, of_texts in links.items():
@@ -50,9 +64,50 @@ def markup_scores(
         for kind, is_kind in KINDS.items():
             share, count = _share(written, [target for _, target in alike], is_kind)
             scores[kind + name] = Score(share, f"{signature}|{kind}:{count}")
-    whole = [document.text for document in translator.translate(sources, format="html")]
-    complete = sum(map(is_complete, sources, whole))
-    return {**scores, "complete": Score(100 * complete / max(len(sources), 1), f"format:html|texts:{len(sources)}")}
+    placements: dict[str, TagPlacement] = {"complete": "links", **({"complete_learnt": "learnt"} if learns else {})}
+    for name, tags in placements.items():
+        whole = [document.text for document in translator.translate(sources, format="html", tags=tags)]
+        complete = 100 * sum(map(is_complete, sources, whole)) / max(len(sources), 1)
+        scores[name] = Score(complete, f"format:html|texts:{len(sources)}")
+    if learns:
+        scores["tags_written"] = _written_tags(translator, sources)
+    return scores
+
+
+def forced_tags(translator: Translator, segments: Sequence[Segment], references: Sequence[str]) -> list[Linked]:
+    """Returns references with the tags of their sources, where the model is surest of them.
+
+    A beam writes each reference, and between its tokens the tags, nested as those of the source.
+    """
+    marked = [Sentence(segment.text, places_of(segment, 0, len(segment.text))) for segment in segments]
+    source = translator.tokenizers.source.tags
+    symbols = translator.tokenizers.target.tags.tolist()
+    asked = []
+    for segment, sentence, ids in zip(
+        segments, marked, translator.target_ids(references, [segment.text for segment in segments]), strict=True
+    ):
+        numbers = [*sentence.tags][: len(source)]
+        tags = []
+        for number, tag in zip(symbols, numbers, strict=False):
+            pair = segment.tags[tag].kind == "pair"
+            parent = segment.tags[tag].parent
+            tags.append((number[:2] if pair else number[2:], numbers.index(parent) if parent in numbers else -1))
+        text = TagsInText(ids, tags)
+        asked.append(TokenConstraints("the reference", translator.constraint_encoder.spelling, prefix=text))
+    longest = max((one.fewest for one in asked), default=1)
+    search = BeamConfig(beam_size=_BEAM, length_penalty=0, max_length=max(longest, 2))
+    translations = with_learnt_tags(translator, marked, search, asked)
+    return [placed(translator, *pair) for pair in zip(translations, marked, strict=True)]
+
+
+def _written_tags(translator: Translator, sources: Sequence[str]) -> Score:
+    """Returns the share of the tags of sources that the model writes itself, once, and closed after its opening."""
+    segments = [part for source in sources for part in _read(translator, source) if isinstance(part, Segment)]
+    marked = [sentence for segment in segments for sentence in sentences(segment)]
+    translations = with_learnt_tags(translator, marked)
+    written = sum(len(placed(translator, *pair).tags) for pair in zip(translations, marked, strict=True))
+    count = sum(len(sentence.tags) for sentence in marked)
+    return Score(100 * written / max(count, 1), f"format:html|tags:{count}")
 
 
 KINDS: dict[str, Callable[[str], bool]] = {

@@ -31,10 +31,14 @@ _NEAR = 6
 class _Placing:
     """Seeks the ranges of target words of tags, those of a pair before those within it."""
 
-    def __init__(self, source: str, target: str, words: Words, tags: Sequence[Tag]) -> None:
+    def __init__(
+        self, source: str, target: str, words: Words, tags: Sequence[Tag], learnt: Mapping[int, Span] = {}
+    ) -> None:
+        """learnt: the target words of tags that the model has placed itself, by their numbers."""
         self.tags = tags
         self._texts = (source, target)
         self._words = words
+        self._learnt = learnt
         self._begins = [begin for begin, _ in words.source]
         self._ends = [end for _, end in words.source]
         self._targets: dict[int, list[int]] = defaultdict(list)
@@ -76,6 +80,8 @@ class _Placing:
         for number in pairs:
             owners.update(dict.fromkeys(range(*self._covered(self.tags[number])), number))
         belongs = [-2 if i < 0 else owners.get(i, -1) for i in self._words.origins[low:high]]
+        for number in pairs:
+            self._place_as_learnt(number, belongs, low, high)
         costs = [0, *accumulate(owner == -1 for owner in belongs)]
         owned: dict[int, list[int]] = defaultdict(list)
         runs: dict[int, list[Span]] = defaultdict(list)
@@ -89,7 +95,7 @@ class _Placing:
                     runs[owner].append((len(owned[owner]), len(owned[owner]) + 1))
                 owned[owner].append(place)
                 last = owner
-        for number in pairs:
+        for number in [number for number in pairs if not self.ranges[number]]:
             if self._covered(self.tags[number]) == around and len(pairs) == 1:
                 self.ranges[number] = [(low, high)]
                 continue
@@ -115,6 +121,18 @@ class _Placing:
                 )
                 self.ranges[number] = [(begin, max(begin, min(end, nearest)))]
                 taken = sorted([*taken, *self.ranges[number]])
+
+    def _place_as_learnt(self, number: int, belongs: list[int], low: int, high: int) -> None:
+        """Gives a pair the words that the model has put it around, where these are some, within what is around it, and
+        none of them is a neighbour's already."""
+        if number not in self._learnt:
+            return
+        begin, end = self._learnt[number]
+        taken = [span for other in self.children[self.tags[number].parent] for span in self.ranges[other]]
+        if low <= begin < end <= high and all(end <= first or last <= begin for first, last in taken):
+            self.ranges[number] = [(begin, end)]
+            belongs[:] = [-1 if owner == number else owner for owner in belongs]
+            belongs[begin - low : end - low] = [number] * (end - begin)
 
     def _edged(self, number: int, span: Span, belongs: Sequence[int], low: int) -> Span:
         """Returns a range that begins and ends with a punctuation mark where the pair of the source does."""
@@ -152,7 +170,10 @@ class _Placing:
 
     def _free_gap(self, number: int, taken: Sequence[Span], low: int, high: int) -> int:
         """Returns the gap of a tag, from low to high, and not within a neighbour."""
-        return _outside(min(max(self._gap(self.tags[number].begin), low), high), taken)
+        gap = self._learnt[number][0] if number in self._learnt else -1
+        if not low <= gap <= high:
+            gap = min(max(self._gap(self.tags[number].begin), low), high)
+        return _outside(gap, taken)
 
     def _gap(self, place: int) -> int:
         """Returns the gap that links of words before and after a character agree on most."""
@@ -258,7 +279,10 @@ def written(segment: Segment, linked: Linked, escaped: Escaped) -> str:
     """Returns a translation with the tags of its source, and all that stands around it."""
     segment, linked = with_its_symbols(segment, linked)
     words = Words.of(segment.text, linked)
-    placing = _Placing(segment.text, linked.text, words, segment.tags)
+    begins = [begin for begin, _ in words.target]
+    ends = [end for _, end in words.target]
+    learnt = {n: (bisect_right(ends, begin), bisect_left(begins, end)) for n, (begin, end) in linked.tags.items()}
+    placing = _Placing(segment.text, linked.text, words, segment.tags, learnt)
     placing.run()
     characters = escaped(linked.text, segment.spellings)
     raws = {symbol: iter(of_symbol) for symbol, of_symbol in segment.symbols.items()}
@@ -329,13 +353,15 @@ def with_its_symbols(segment: Segment, linked: Linked) -> tuple[Segment, Linked]
             places[place] = len(kept)
             kept.append(character)
     links = [(i, places[j]) for i, j in linked.links if j in places]
+    gaps = [*accumulate((place in places for place in range(len(linked.text))), initial=0)]
+    learnt = {number: (gaps[begin], gaps[end]) for number, (begin, end) in linked.tags.items()}
     # What it lacks, the last ones of several.
     tags = [*segment.tags]
     for symbol, raws in segment.symbols.items():
         found = [place for place, character in enumerate(segment.text) if character == symbol]
         for number in range(len(raws) - left[symbol], len(raws)):
             tags.append(_as_tag(segment, found[number], raws[number]))
-    return replace(segment, tags=tuple(tags)), Linked("".join(kept).rstrip(), links)
+    return replace(segment, tags=tuple(tags)), Linked("".join(kept).rstrip(), links, learnt)
 
 
 def _as_tag(segment: Segment, place: int, raw: str) -> Tag:

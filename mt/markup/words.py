@@ -1,7 +1,7 @@
 """The words of a sentence and of its translation, and which of them links join."""
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -17,6 +17,8 @@ class Linked(NamedTuple):
     text: str
     links: Sequence[Span]
     """(source character, target character) pairs, of the texts."""
+    tags: Mapping[int, Span] = {}
+    """The characters around which the model has put a tag itself, by its number; of an empty one a gap."""
 
 
 @dataclass(frozen=True)

@@ -181,3 +181,41 @@ class Prefix:
         if state < len(self.tokens):
             return state + 1
         return state + max(1, len(self._spelling.surfaces[token]))
+
+
+class TagsInText(Prefix):
+    """All tokens of a hypothesis, with tags between them at any gaps, nested as those of the source. The state of a
+    hypothesis is how many of the tokens it has, with a digit for each tag."""
+
+    def __init__(self, tokens: Sequence[int], tags: Sequence[tuple[Sequence[int], int]]) -> None:
+        """
+        Args:
+            tokens: EOS last.
+            tags: of each its opening and its closing token, or one of an empty one, and the number of the pair around
+                it, -1 for none. A pair comes before what is in it.
+        """
+        self.tokens = tokens
+        self._tags = tags
+        self._base = 3 ** len(tags)
+
+    @property
+    def fewest(self) -> int:
+        return len(self.tokens) + sum(len(symbols) for symbols, _ in self._tags)
+
+    def options(self, state: int) -> np.ndarray:
+        place, digits = divmod(state, self._base)
+        written = [digits // 3**number % 3 for number in range(len(self._tags))]
+        opened = [number for number, (symbols, _) in enumerate(self._tags) if written[number] == 1 and len(symbols) > 1]
+        inner = opened[-1] if opened else -1
+        tokens = [symbols[0] for n, (symbols, parent) in enumerate(self._tags) if not written[n] and parent == inner]
+        if inner >= 0 and all(written[n] for n, (_, parent) in enumerate(self._tags) if parent == inner):
+            tokens.append(self._tags[inner][0][1])
+        if place < len(self.tokens) - 1 or (all(written) and inner < 0):
+            tokens.append(self.tokens[place])
+        return np.array(sorted(tokens), np.int64)
+
+    def after(self, state: int, token: int) -> int:
+        for number, (symbols, _) in enumerate(self._tags):
+            if token in symbols:
+                return state + 3**number
+        return state + self._base

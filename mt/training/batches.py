@@ -3,9 +3,9 @@
 import contextlib
 import itertools
 import random
-from collections.abc import Iterable, Iterator, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -16,6 +16,7 @@ from mt.data.corpus import Corpus, EpochPart, Pairs, Training
 from mt.data.fields import Field
 from mt.data.links import moved
 from mt.data.split import NumberedPairs, Pair
+from mt.data.tags import tagged
 from mt.data.tokenizer import Tokenizer, Tokenizers
 from mt.data.tokenizer.sampling import BPEDropout, PieceSampler, UnigramSampling, model_type
 from mt.distributed import ProcessGroup
@@ -62,6 +63,7 @@ Samplers = tuple[PieceSampler | None, PieceSampler | None]
 """What cuts sources and what cuts targets; None for a side that stays as it is."""
 _OPTIONS = {"bpe": "bpe_dropout", "unigram": "unigram_alpha"}
 _CHECKED = 100  # pairs
+_TAGS = 1  # by which the draws of tags differ from those of pieces
 _COUNTED_EPOCHS = 10  # of which shares such as 0.1 and 0.3 are whole
 
 
@@ -72,23 +74,20 @@ def with_sampled_pieces(training: Training, tokenizers: Tokenizers, options: Tra
         return training
     source = _sampler(tokenizers.source, options)
     target = source if tokenizers.joint else _sampler(tokenizers.target, options)
-    return SampledPieces(training, (source, target))
+    return _Changed(training, lambda pairs, key: _SampledPairs(pairs, (source, target), key))
 
 
 def with_numbered_words(training: Training, tokenizer: Tokenizer) -> Training:
     """Returns the training set with ids for the unknown words of each source; see `NumberedPairs`."""
-    return _NumberedWords(training, tokenizer)
+    return _Changed(training, lambda pairs, _: NumberedPairs(pairs, tokenizer))
 
 
-class _NumberedWords:
-    def __init__(self, training: Training, tokenizer: Tokenizer) -> None:
-        self._training = training
-        self._tokenizer = tokenizer
-
-    def parts(self) -> Iterable[EpochPart]:
-        parts = self._training.parts()
-        numbered = (NumberedPairs(part, self._tokenizer) for part in parts)
-        return [*numbered] if isinstance(parts, Sized) else numbered
+def with_learnt_tags(training: Training, tokenizers: Tokenizers, options: TrainingConfig) -> Training:
+    """Returns the training set with tags in the share of its pairs that `learnt_tags` says; itself where that is 0."""
+    if not options.learnt_tags:
+        return training
+    symbols = tokenizers.source.tags, tokenizers.target.tags
+    return _Changed(training, lambda pairs, key: _TaggedPairs(pairs, symbols, options, key))
 
 
 def require_samplable(options: TrainingConfig, tokenizers: Tokenizers, model: Seq2Seq) -> None:
@@ -109,6 +108,23 @@ def require_samplable(options: TrainingConfig, tokenizers: Tokenizers, model: Se
                 f"training.{option} makes sources longer, and this model reads at most {model.max_source_length} "
                 f"positions: choose another attention or encoder, or leave training.{option} out"
             )
+
+
+def require_tags(options: TrainingConfig, tokenizers: Tokenizers, model: Seq2Seq) -> None:
+    """Raises UserError where tags are to be learnt, and the vocabulary has no symbols for them.
+
+    Raises it also where the model cannot read sources that become longer.
+    """
+    if options.learnt_tags and not all(len(tokenizer.tags) for tokenizer in tokenizers):
+        raise UserError(
+            f"training.learnt_tags={options.learnt_tags:g} writes tags as symbols, and this vocabulary has none: "
+            "prepare with dataset.tokenizer.tags=8, or leave training.learnt_tags out"
+        )
+    if options.learnt_tags and model.max_source_length is not None:
+        raise UserError(
+            f"training.learnt_tags makes sources longer, and this model reads at most {model.max_source_length} "
+            "positions: choose another attention or encoder, or leave training.learnt_tags out"
+        )
 
 
 def require_same_texts(options: TrainingConfig, corpus: Corpus) -> None:
@@ -139,39 +155,43 @@ def _sampler(tokenizer: Tokenizer, options: TrainingConfig) -> PieceSampler | No
     return None
 
 
-class SampledPieces:
-    """A training set in other pieces in every epoch: a function of the seed, the epoch and the batch. So a run that
-    goes on sees those of a run that does not stop, and several processes see those of one."""
+Key = tuple[int, int, int]
+"""The seed, the epoch, and the number of a part of it: what all that is drawn for its pairs depends on. So a run that
+goes on sees the pairs of a run that does not stop, and several processes see those of one."""
 
-    def __init__(self, training: Training, samplers: Samplers) -> None:
+
+class _Changed:
+    """A training set whose pairs are others in every epoch."""
+
+    def __init__(self, training: Training, change: Callable[[Any, Key], Pairs]) -> None:
         self._training = training
-        self._samplers = samplers
+        self._change = change
 
     def parts(self) -> Iterable[EpochPart]:
         parts = self._training.parts()
-        sampled = (_SampledPart(part, self._samplers, number) for number, part in enumerate(parts))
-        return [*sampled] if isinstance(parts, Sized) else sampled
+        changed = (_ChangedPart(part, self._change, number) for number, part in enumerate(parts))
+        return [*changed] if isinstance(parts, Sized) else changed
 
 
-class _SampledPart:
-    def __init__(self, part: EpochPart, samplers: Samplers, number: int) -> None:
+class _ChangedPart:
+    def __init__(self, part: EpochPart, change: Callable[[Any, Key], Pairs], number: int) -> None:
         self.source = part.source
         self.lengths = part.lengths
         self.ids = part.ids
         self.transcripts = part.transcripts
         self.piece_links = part.piece_links
         self._part = part
-        self._samplers = samplers
+        self._change = change
         self._number = number
 
     def of_epoch(self, seed: int, epoch: int) -> Pairs:
-        return _SampledPairs(self._part.of_epoch(seed, epoch), self._samplers, (seed, epoch, self._number))
+        return self._change(self._part.of_epoch(seed, epoch), (seed, epoch, self._number))
 
 
 class _SampledPairs:
     """The pairs of one epoch. Their lengths, by which batches are made, are those of the best pieces."""
 
-    def __init__(self, pairs: Pairs, samplers: Samplers, key: tuple[int, int, int]) -> None:
+    def __init__(self, pairs: Pairs, samplers: Samplers, key: Key) -> None:
         self.source: Field = pairs.source
         self.lengths = pairs.lengths
         self.transcripts = pairs.transcripts
@@ -201,6 +221,35 @@ class _SampledPairs:
         return [moved(*of_pair, widths) for of_pair in zip(links, best, pairs, strict=True)]
 
 
+class _TaggedPairs:
+    """The pairs of one epoch, some with learnt tags. Their lengths, by which batches are made, are those without."""
+
+    def __init__(self, pairs: Pairs, symbols: tuple[np.ndarray, np.ndarray], options: TrainingConfig, key: Key) -> None:
+        self.source: Field = pairs.source
+        self.lengths = pairs.lengths
+        self.transcripts = pairs.transcripts
+        self._pairs = pairs
+        self._symbols = symbols
+        self._guides = options.guided_alignment_weight > 0
+        self._key = (*key, _TAGS)
+        self._chosen = np.random.default_rng(self._key).random(len(pairs.lengths()[0])) < options.learnt_tags
+
+    def ids(self, indices: Sequence[int] | np.ndarray) -> list[Pair]:
+        return [pair for pair, _ in self._tagged(indices)]
+
+    def piece_links(self, indices: Sequence[int] | np.ndarray, pairs: Sequence[Pair]) -> list[np.ndarray] | None:
+        """Returns the links that guide the attention, with those of tags; None where they are for tags alone."""
+        return [links for _, links in self._tagged(indices)] if self._guides else None
+
+    def _tagged(self, indices: Sequence[int] | np.ndarray) -> Iterator[tuple[Pair, np.ndarray]]:
+        """Yields pairs with their links. The tags of a pair depend on the key and its number."""
+        pairs = self._pairs.ids(indices)
+        links = self._pairs.piece_links(indices, pairs) or []
+        for number, pair, of_pair in zip(map(int, indices), pairs, links, strict=True):
+            random = np.random.default_rng((*self._key, number)) if self._chosen[number] else None
+            yield (pair, of_pair) if random is None else tagged(pair, of_pair, self._symbols, random)
+
+
 # The batches of training: grouped by update, shared by processes, and read before they are needed.
 
 
@@ -210,7 +259,7 @@ class PendingBatch(NamedTuple):
     part: Pairs
     indices: np.ndarray
     tokens: int | None
-    """Real target tokens, EOS included; None where pieces are sampled, so that reading shows them."""
+    """Real target tokens, EOS included; None where pieces or tags are drawn, so that reading shows them."""
 
     def read(self) -> Batch:
         """Reads the pairs, and pads them to a batch."""
@@ -276,7 +325,7 @@ def prefetched(groups: Iterable[Sequence[PendingBatch]], processes: ProcessGroup
 def _count_tokens(
     group: Sequence[PendingBatch], share: Sequence[tuple[int, Future[Batch]]], processes: ProcessGroup
 ) -> int:
-    """Counts the target tokens of an update. Of sampled pieces, each process counts those of its share."""
+    """Counts the target tokens of an update. Of drawn ones, each process counts those of its share."""
     counts = [batch.tokens for batch in group if batch.tokens is not None]
     if len(counts) == len(group):
         return sum(counts)
@@ -300,8 +349,11 @@ def epoch_groups(training: Training, config: Config, epoch: int) -> Iterator[lis
             part=number,
             together=options.gradient_accumulation,
         )
-        # Of sampled pieces only reading a batch shows how many there are.
-        tokens = [None if options.samples_pieces else int(lengths[1][indices].sum()) for indices in order]
+        # Of drawn pieces and tags only reading a batch shows how many there are.
+        tokens = [
+            None if options.samples_pieces or options.learnt_tags else int(lengths[1][indices].sum())
+            for indices in order
+        ]
         batches = map(PendingBatch, itertools.repeat(pairs), order, tokens)
         # So many batches make an update, of which the last of a part may have fewer.
         while group := list(itertools.islice(batches, options.gradient_accumulation)):

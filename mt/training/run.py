@@ -24,6 +24,8 @@ from mt.training.batches import (
     own_generators,
     require_same_texts,
     require_samplable,
+    require_tags,
+    with_learnt_tags,
     with_numbered_words,
     with_sampled_pieces,
 )
@@ -48,6 +50,7 @@ def require_fit(config: Config, corpus: Corpus, model: Seq2Seq) -> None:
     metrics_of(config.dataset)
     require_measured(config, model)
     require_samplable(config.training, corpus.tokenizers, model)
+    require_tags(config.training, corpus.tokenizers, model)
     require_same_texts(config.training, corpus)
     require_source_lengths(corpus, model)
     require_floor_below_rate(config)
@@ -136,7 +139,7 @@ class Run:
     """See `mt.checkpoint.About`."""
     signals: Signals = field(default_factory=Signals)
     training: Training = field(init=False)
-    """What is trained on: the corpus, in sampled pieces where the configuration asks for them."""
+    """What is trained on: the corpus, in sampled pieces and with learnt tags where the configuration asks for them."""
     log: Log | None = field(init=False, default=None)
     """The log of the first process; the others write none."""
     console: Console = field(init=False)
@@ -146,6 +149,7 @@ class Run:
         self.training = with_sampled_pieces(self.corpus.training, tokenizers, self.config.training)
         if self.model.copies and tokenizers.target.of_words:
             self.training = with_numbered_words(self.training, tokenizers.target)
+        self.training = with_learnt_tags(self.training, tokenizers, self.config.training)
         update = self.progress.update
         validated = update in self.progress.validations
         self.console = Console(quiet=not self.processes.is_first)

@@ -15,6 +15,7 @@ from mt.common.options import Options
 from mt.data.arrow import numbers
 from mt.data.fields.arriving import ArrivingText
 from mt.data.fields.base import Field, Raw, ReadSource, Row
+from mt.data.tags import spread
 from mt.data.tokenizer import PAD, LinkUnit, Tokenizer, Unit
 
 if TYPE_CHECKING:
@@ -77,7 +78,8 @@ class TextField(Field):
         """Returns a source whose words (what stands between blanks) arrive whole."""
         ids = [int(i) for i in row]
         text = tokenizer.decode(ids) if source is None else str(source)
-        units = tokenizer.decoded_unit_ids(ids, unit) if source is None else tokenizer.unit_ids(text, unit)
+        of_text = None if source is None else spread(tokenizer.unit_ids(text, unit), ids, tokenizer.tags)
+        units = tokenizer.decoded_unit_ids(ids, unit) if of_text is None else of_text
         return ReadSource(tokenizer.pieces(ids), units, functools.partial(_arrivals, text, tokenizer), len(ids))
 
     def arriving(self, tokenizer: Tokenizer, unit: Unit, needed: Callable[[int], int]) -> ArrivingText:

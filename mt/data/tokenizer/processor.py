@@ -19,7 +19,7 @@ import sentencepiece
 from sentencepiece import sentencepiece_model_pb2, sentencepiece_pb2
 
 from mt.data.arrow import numbers
-from mt.data.placeholders import PLACEHOLDER, SYMBOLS, masked
+from mt.data.placeholders import MOST, PLACEHOLDER, RESERVED, SYMBOLS, masked, tag_pieces
 from mt.data.words import LinkUnit, runs, units_of_characters
 from mt.step import BOS, EOS, PAD, UNK
 from mt.text_io import composed, normalize
@@ -37,13 +37,11 @@ JOINER = "￭"
 ESCAPED_SPACE = "\x1c"
 ESCAPED_BLOCK = "\x1d"
 _ESCAPED_JOINER = "\x1e"
-RESERVED = "\x1f"
-"""Stands before names of special pieces while a vocabulary is learnt, so that no text holds them."""
 
 Escapes = Mapping[int, str]
 ESCAPES: Escapes = {ord(SPACE): ESCAPED_SPACE, ord("▅"): ESCAPED_BLOCK}
 ESCAPES_OF_WORDS: Escapes = {**ESCAPES, ord(JOINER): _ESCAPED_JOINER}
-_RESTORED = {ord(escape): chr(mark) for mark, escape in ESCAPES_OF_WORDS.items()}
+_RESTORED = {ord(escape): chr(mark) for mark, escape in ESCAPES_OF_WORDS.items()} | {ord(RESERVED): ""}
 _JOINED = re.compile(rf"(?: +|^){JOINER}")
 
 
@@ -140,7 +138,7 @@ class Tokenizer:
             pieces = [processor.id_to_piece(i) for i in range(len(self))]
         except UnicodeDecodeError as error:
             raise ValueError("a damaged SentencePiece model (a piece is not UTF-8)") from error
-        ordinary = pieces[EOS + 1 :]
+        ordinary = [piece for piece in pieces[EOS + 1 :] if not piece.startswith(RESERVED)]
         # Every other type of model has pieces for the single characters, which start no word.
         self.of_words = all(piece.startswith(SPACE) for piece in ordinary)
         """Whether each piece is a whole word or a punctuation mark."""
@@ -159,6 +157,12 @@ class Tokenizer:
 
     def __len__(self) -> int:
         return self._processor.get_piece_size()
+
+    @functools.cached_property
+    def tags(self) -> np.ndarray:
+        """[N, 3]: the ids of learnt tags by their numbers, opening, closing and empty; see `mt.data.tags`."""
+        ids = [self._processor.piece_to_id(name) for name in tag_pieces(MOST)]
+        return np.array([i for i in ids if i != UNK], np.int64).reshape(-1, 3)
 
     def numbering(self, words: list[str], *, grows: bool) -> "Tokenizer":
         """Returns the tokenizer of a model of words with ids for unknown words, from the vocabulary's size on (See et
@@ -316,7 +320,8 @@ class Tokenizer:
         decoded, spans = self._decoded(ids, replaced)
         character_units = units_of_characters(text_of(decoded, of_words=self.of_words), unit)
         units = units_of_pieces(decoded, spans, character_units, of_words=self.of_words)
-        return [None if i in (PAD, BOS, EOS) else number for i, number in zip(ids, units, strict=True)]
+        unwritten = {PAD, BOS, EOS, *self.tags.ravel().tolist()}
+        return [None if i in unwritten else number for i, number in zip(ids, units, strict=True)]
 
     def further_unit_ids(
         self, ids: Sequence[int], unit: LinkUnit, replaced: Mapping[int, str]

@@ -19,13 +19,12 @@ from sentencepiece import sentencepiece_model_pb2
 from mt.common.input_files import read_bytes
 from mt.common.options import MAX_COUNT, MAX_SIZE, Options
 from mt.data.arrow import numbers
-from mt.data.placeholders import MOST, SYMBOLS, masked
+from mt.data.placeholders import MOST, RESERVED, SYMBOLS, masked, tag_pieces
 from mt.data.tokenizer.processor import (
     ESCAPED_SPACE,
     ESCAPES,
     ESCAPES_OF_WORDS,
     JOINER,
-    RESERVED,
     SPACE,
     Tokenizer,
     prepared,
@@ -70,6 +69,8 @@ class TokenizerConfig(Options):
     placeholders: int = Field(default=0, ge=0, le=MOST)
     """Symbols that stand for placeholders as `{name}` and `%s`, one token each; see `mt.data.placeholders`. 0: they
     are text."""
+    tags: int = Field(default=0, ge=0, le=MOST)
+    """Symbols for learnt tags, each an opening, a closing and an empty one, which no text holds; see `mt.data.tags`."""
     sample: int = Field(default=500_000, ge=1, le=MAX_COUNT)
     """Most training pairs that the vocabulary is learnt from, sampled at random."""
     source: SideConfig = SideConfig()
@@ -101,10 +102,10 @@ class TokenizerConfig(Options):
                     f"{len(runs(symbol))}: leave it out, or choose another dataset.tokenizer.model_type"
                 )
         for name in ("source", "target"):
-            if self.side(name).model_file and (self.user_symbols or self.placeholders):
+            if self.side(name).model_file and (self.user_symbols or self.placeholders or self.tags):
                 raise UserError(
                     f"the {name}'s tokenizer has a model_file, whose pieces are what they are: leave out "
-                    "dataset.tokenizer.user_symbols and dataset.tokenizer.placeholders"
+                    "dataset.tokenizer.user_symbols, .placeholders and .tags"
                 )
             if self.side(name).model_file and self.side(name).lowercase:
                 raise UserError(
@@ -167,6 +168,7 @@ def train(config: TokenizerConfig, texts: Iterable[str]) -> Tokenizer:
                 unk_piece=RESERVED + _SPECIAL[UNK],
                 bos_piece=RESERVED + _SPECIAL[BOS],
                 eos_piece=RESERVED + _SPECIAL[EOS],
+                control_symbols=tag_pieces(config.tags),
                 # Between words, SentencePiece would take them for a part of those.
                 user_defined_symbols=[] if of_words else symbols,
                 **normalization,
