@@ -9,6 +9,6 @@ setup(
         "mt": ["py.typed"],
         "mt.explorer": ["*.js", "*.css"],
         "mt.conf": ["**/*.yaml"],
-        "data_prep": ["**/*.txt"],
+        "data_prep": ["**/*.txt", "*.json"],
     },
 )

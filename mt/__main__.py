@@ -11,6 +11,7 @@ from pathlib import Path
 
 VERBS: Mapping[str, tuple[str, str]] = {
     "train": ("mt.cli.train:command", "prepare text, train, validate, test, draw"),
+    "get": ("data_prep.get:command", "download a public data set, and cut its splits"),
     "prepare": ("data_prep.__main__:command", "make the prepared corpus of a data set, or look at its text"),
     "translate": ("mt.cli.decode:translate", "translate a file or standard input"),
     "stream": ("mt.cli.decode:stream", "translate while the source is still arriving"),

