@@ -118,8 +118,8 @@ def download(url: str, path: Path, digest: str | None = None) -> None:
         _append(url, part)
     except (OSError, http.client.HTTPException, ValueError) as error:
         raise UserError(
-            f"{url} could not be downloaded ({message_of(error).strip('<>')}): look at the network and repeat the "
-            "command, which goes on where it stopped, or name a folder of copies with --mirror"
+            f"{url} could not be downloaded ({message_of(error).strip('<>')}): repeat the command when the "
+            "network is there, or name a folder of copies with --mirror"
         ) from error
     if digest is not None and (found := sum_of(part)) != digest:
         part.unlink()

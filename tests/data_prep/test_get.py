@@ -97,7 +97,7 @@ def test_a_download_that_was_whole_is_not_asked_for_again(server: str, offer: Ca
     ("name", "sums", "sentence"),
     [
         ("text.en", {"text.en": "0" * 64}, "has the SHA-256 [0-9a-f]{64} and not 0{64}: it was changed, or damaged"),
-        ("other.en", {}, "other.en could not be downloaded .HTTP Error 404: Not Found.: look at the network and rep"),
+        ("other.en", {}, "other.en could not be downloaded .HTTP Error 404: Not Found.: repeat the command when"),
     ],
 )
 def test_nothing_is_left_where_a_download_fails(
