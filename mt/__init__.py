@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from mt.errors import UserError
     from mt.evaluation.likelihood import Likelihood, likelihoods
     from mt.search.online import OnlineConfig, WaitKConfig
-    from mt.search.options import BeamConfig, GreedyConfig
+    from mt.search.options import BeamConfig, GreedyConfig, RetranslateConfig
     from mt.search.sampling import SampleConfig
 
     __version__: str
 
 __all__ = [
-    "BeamConfig", "GreedyConfig", "Likelihood", "OnlineConfig", "SampleConfig", "Session", "Translation", "Translator",
-    "UserError", "WaitKConfig", "__version__", "likelihoods", "load",
+    "BeamConfig", "GreedyConfig", "Likelihood", "OnlineConfig", "RetranslateConfig", "SampleConfig", "Session",
+    "Translation", "Translator", "UserError", "WaitKConfig", "__version__", "likelihoods", "load",
 ]  # fmt: skip
 
 _PLACES = {
@@ -30,6 +30,7 @@ _PLACES = {
     "GreedyConfig": "mt.search.options",
     "Likelihood": "mt.evaluation.likelihood",
     "OnlineConfig": "mt.search.online",
+    "RetranslateConfig": "mt.search.options",
     "SampleConfig": "mt.search.sampling",
     "Session": "mt.decoding.streaming.session",
     "Translation": "mt.decoding.translation",

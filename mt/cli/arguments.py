@@ -37,6 +37,7 @@ SEARCH_OPTIONS: Mapping[str, tuple[str, type | tuple[str, ...], str | None, str 
     "max_extra": ("--max-extra", int, "N", "see --max-ratio; else the run's own, or 10"),
     "no_repeat_ngram_size": ("--no-repeat-ngram-size", int, "N", "no N tokens in a row twice; 0: any"),
     "k": ("--wait-k", int, "K", "source tokens read before the first target token"),
+    "mask_k": ("--mask-k", int, "K", "last words that re-translation does not show while the source goes on"),
     "mode": ("--mode", ("auto", "soft", "hard"), None, "how a monotonic attention reads"),
 }
 FLAGS = {option: flag for option, (flag, *_) in SEARCH_OPTIONS.items()} | {"n_best": "--n-best"}

@@ -23,7 +23,7 @@ from mt.decoding.load import repository_of
 from mt.errors import UserError, reported
 from mt.markup import FORMATS
 from mt.metrics.latency import LatencyUnit
-from mt.search.config import is_online
+from mt.search.config import reports_delays
 
 if TYPE_CHECKING:
     from mt.decoding.streaming.live import Writer
@@ -232,10 +232,10 @@ def evaluate(arguments: Sequence[str] | None = None) -> None:
         translator = load_translator(options)
         config = translator.config
         search = chosen_search(options, config.search)
-        if unit and not is_online(search):
+        if unit and not reports_delays(search):
             raise UserError(
                 f"--latency-unit {unit} is of searches that write while they read, and {search.name} search does not: "
-                "add --search online or --search wait_k, or leave it out"
+                "add --search online, wait_k or retranslate, or leave it out"
             )
         corpus = corpus_of_run(config, options.corpora, translator.tokenizers, str(options.run[0]), _OTHERWISE)
         split = corpus.split(options.split)

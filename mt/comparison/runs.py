@@ -25,8 +25,8 @@ Curve = dict[int, float]
 _LARGEST = 1e9
 """The largest value that is drawn; larger ones of a diverged run, infinite ones too, are left out."""
 _RECORD = TypeAdapter(dict[str, Any])
-LATENCIES = {"ap": "AP", "al": "AL", "laal": "LAAL", "dal": "DAL", "yaal": "YAAL"}
-"""The headings of the measures of latency, by their names in `results.json`."""
+LATENCIES = {"ap": "AP", "al": "AL", "laal": "LAAL", "dal": "DAL", "yaal": "YAAL", "erasure": "NE"}
+"""The headings of the measures of latency, and of normalised erasure, by their names in `results.json`."""
 _UNIT = re.compile(r"\bunit:(\w+)")
 
 
@@ -43,10 +43,13 @@ class Search(BaseModel, frozen=True, strict=True, extra="allow"):
     """The score by which one of several hypotheses is chosen, where it is not the most probable."""
     k: int | None = None
     """Source tokens that a wait-k search reads first."""
+    mask_k: int | None = None
+    """Last words that re-translation does not show."""
 
     def __str__(self) -> str:
         """Returns such as `soft, beam 5`, `soft, sample 64, chrf` or `soft, wait_k 3`."""
-        size = {"beam": self.beam_size, "sample": self.samples, "wait_k": self.k}.get(self.name)
+        sizes = {"beam": self.beam_size, "sample": self.samples, "wait_k": self.k, "retranslate": self.mask_k}
+        size = sizes.get(self.name)
         chosen = "" if self.utility is None else f", {self.utility}"
         return visible(f"{self.mode}, {self.name}{'' if size is None else f' {size}'}{chosen}")
 

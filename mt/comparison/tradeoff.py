@@ -19,7 +19,7 @@ from mt.comparison.runs import LATENCIES, FinishedRun, distinct_names, options_o
 from mt.errors import UserError
 from mt.evaluation.scoring import metrics_of
 
-KNOBS = ("attention.latency_weight", "search.k")
+KNOBS = ("attention.latency_weight", "search.k", "search.mask_k")
 """The options by which a policy waits longer or shorter."""
 DRAWN = ("al", "dal")
 """The measures of latency that a figure has an axis for."""
@@ -101,7 +101,8 @@ class Tradeoff:
         alike = len({each.signature for point in points for each in point.measurements}) < 2
         return (
             f"AL, LAAL, DAL and YAAL in source {self.unit}, AP as a share: the lower, the earlier; offline: the whole "
-            "source is read first; of several runs, which differ in their seed, the mean"
+            "source is read first; of several runs, which differ in their seed, the mean; "
+            "NE: target words taken back, for each that stays"
             + ("" if alike else f"; {self.quality} was not measured alike: see its signatures in comparison.json")
         )
 

@@ -3,18 +3,34 @@
 Words are what stands between blanks of detokenised text, as SimulEval reads and writes them. A text comes a whole word
 at a time, its end with the last word. A sound comes 10 ms at a time, the last of which may be silence. A target word is
 written when nothing can change it any more: together with the token that begins the next word, or ends the sentence.
+
+First the delays of hypotheses of an online search, then the words of a stream, and at last re-translation: there a word
+is written when no later translation changes it.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
-from mt.data.fields import ReadSource
+from mt.data.fields import Raw, ReadSource, Row
 from mt.data.tokenizer import EOS, UNK, Tokenizer, Unit
+from mt.decoding.modes import require_words
+from mt.decoding.network import refuse_long_rows
+from mt.decoding.translation import Translation
+from mt.errors import UserError
+from mt.metrics.latency import LatencyUnit, erased, finalised
 from mt.models.frontends import Frontend
+from mt.search.config import SearchConfig
 from mt.search.online import OnlineHypothesis
+from mt.search.options import RetranslateConfig
+from mt.search.steering import TokenConstraints
+
+if TYPE_CHECKING:
+    from mt.decoding.translator import Translator
 
 
 def delays(
@@ -138,3 +154,116 @@ class TargetWords:
         self._blank_due = False
         self._begun = True
         return [blank + text]
+
+
+# Re-translation: with each word of a text, all that has come is translated anew, and shown in place of what was shown
+# before (Arivazhagan et al. 2020, "Re-translation versus streaming for simultaneous translation"). `Shown` is what a
+# reader sees while a text arrives, `retranslated` simulates it for texts that are there as a whole.
+
+SENTENCES = 256
+"""So many texts are translated together, with all their prefixes, of which the texts alone are kept."""
+
+
+class Shown:
+    """What is shown of one text while it arrives."""
+
+    def __init__(self, search: SearchConfig, unit: LatencyUnit) -> None:
+        """unit: characters are masked in place of words where latency counts these."""
+        self._masked = search.mask_k if isinstance(search, RetranslateConfig) else 0
+        self._characters = unit == "char"
+        self.words: list[str] = []
+        self.erased = 0
+        """How many words were taken back."""
+
+    def update(self, text: str, *, complete: bool) -> str:
+        """Shows a translation of all that has come, but for what is masked, and returns what is shown. complete:
+        whether the source has ended, so that nothing is masked."""
+        if self._masked and not complete:
+            text = text[: -self._masked].rstrip() if self._characters else " ".join(text.split()[: -self._masked])
+        words = text.split()
+        self.erased += erased(self.words, words)
+        self.words = words
+        return text
+
+
+def retranslated(
+    translator: "Translator",
+    rows: Sequence[Row],
+    search: RetranslateConfig,
+    texts: Sequence[Raw] | None,
+    asked: Sequence[TokenConstraints | None] | None = None,
+    *,
+    progress: bool = False,
+) -> list[list[Translation]]:
+    """Returns the translation of each text, with what was shown before and the delays of what stayed.
+
+    A delay is the number of source words with which a word, and all before it, no longer changed. rows: with EOS; as of
+    `Translator.decode`, with `texts`. Raises UserError where sources are no texts, or something is `asked` of one.
+    """
+    require_words(written=translator.field.written)
+    refuse_long_rows(translator.network, translator.field, rows, range(len(rows)))
+    if wishes := [one.name for one in asked or () if one is not None]:
+        raise UserError(
+            f"{wishes[0]} asks something of its translation, and search=retranslate also translates parts, which "
+            "cannot meet it: choose search=beam, or ask for nothing"
+        )
+    results: list[list[Translation]] = []
+    for begin in range(0, len(rows), SENTENCES):
+        of_part = slice(begin, begin + SENTENCES)
+        sources = None if texts is None else texts[of_part]
+        results += _part(translator, rows[of_part], search, sources, progress=progress)
+    return results
+
+
+def _part(
+    translator: "Translator",
+    rows: Sequence[Row],
+    search: RetranslateConfig,
+    texts: Sequence[Raw] | None,
+    *,
+    progress: bool,
+) -> list[list[Translation]]:
+    """Does as `retranslated`: prefixes of similar length, of whichever text, are decoded in one batch."""
+    sources: Sequence[Raw | None] = [None] * len(rows) if texts is None else texts
+    # Of each text where its words end, and its prefixes, the whole last.
+    ends: list[list[int]] = []
+    prefixes: list[Row] = []
+    of_prefixes: list[Any] = []  # the whole text, whose placeholders and unknown words a prefix has
+    for row, source in zip(rows, sources, strict=True):
+        tokenizer = translator.tokenizers_of(source).source
+        arrivals = translator.field.describe(row, len(row), tokenizer, translator.link_unit, source).arrivals()
+        ends.append([*accumulate(arrivals)])
+        prefixes += [np.array([*row[:end], EOS]) for end in ends[-1][:-1]]
+        prefixes.append(row)
+        of_prefixes += [source] * (len(prefixes) - len(of_prefixes))
+    whole_texts = None if texts is None else of_prefixes
+    found = iter(translator.decode(prefixes, search.of_prefixes, texts=whole_texts, progress=progress))
+    # What was shown of each text, and when its words were final.
+    results: list[list[Translation]] = []
+    for row, source, of_text in zip(rows, sources, ends, strict=True):
+        history = [next(found)[0] for _ in of_text or [0]]
+        target = translator.tokenizers_of(source).target
+        shown = Shown(search, translator.config.dataset.latency_unit)
+        updates = [shown.update(one.text, complete=one is history[-1]) for one in history]
+        delays = _delays(target, history[-1], updates, [*of_text[:-1], len(row)]) if updates[-1] else {}
+        results.append([replace(history[-1], updates=tuple(updates), **delays)])
+    return results
+
+
+def _delays(target: Tokenizer, last: Translation, updates: Sequence[str], ends: Sequence[int]) -> dict[str, Any]:
+    """Returns the fields of a translation that are about delays: a token waits for its word, EOS for the end. ends: the
+    source tokens up to the end of each source word."""
+    of_words = finalised([text.split() for text in updates])
+    words = TargetWords(target, replaced=last.replacements)
+    read: list[int] = []
+    complete = 0
+    for token in last.ids:
+        complete += len(words.add(token))
+        read.append(of_words[complete] if complete < len(of_words) else len(updates))
+    words_read = np.array(read, np.int64)
+    return {
+        "delays": np.array([0, *ends], np.int64)[words_read],
+        "words_read": words_read,
+        "word_delays": tuple(of_words),
+        "source_words": len(updates),
+    }

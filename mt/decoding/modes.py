@@ -8,10 +8,11 @@ import torch
 from torch import Tensor, nn
 
 from mt.batch import Batch
+from mt.data.fields import FIELDS
 from mt.errors import UserError
 from mt.models.frontends import Frontend
 from mt.models.seq2seq import Loss, Seq2Seq
-from mt.search.config import BeamConfig, OnlineConfig, SearchConfig, WaitKConfig
+from mt.search.config import BeamConfig, OnlineConfig, RetranslateConfig, SearchConfig, WaitKConfig
 from mt.search.limits import MAX_LENGTH
 from mt.step import Prediction
 
@@ -93,6 +94,9 @@ def reads_hard(search: SearchConfig, model: DecodableModel) -> bool:
 
 def require_compatible(search: SearchConfig, model: DecodableModel) -> None:
     """Raises UserError where this search and this model do not go together."""
+    if isinstance(search, RetranslateConfig):
+        require_words(written=FIELDS[model.frontend.field].written)
+        search = search.of_prefixes
     # Searches that write while they read ask most of a model.
     if isinstance(search, OnlineConfig):
         single_model = online_model(model)
@@ -111,6 +115,15 @@ def require_compatible(search: SearchConfig, model: DecodableModel) -> None:
     # A beam may also weigh what was attended to.
     if isinstance(search, BeamConfig):
         search.penalties.require_readable(hard=reads_hard(search, model), uses_source=model.uses_source)
+
+
+def require_words(*, written: bool) -> None:
+    """Raises UserError for re-translation of sources that are no texts. written: whether they are."""
+    if not written:
+        raise UserError(
+            "search=retranslate translates anew with each word of a text, and this model reads no texts: choose "
+            "search=online, greedy or beam"
+        )
 
 
 def require_wait_k(model: Seq2Seq, k: int, option: str) -> None:

@@ -76,10 +76,12 @@ class Translation:
     words_read: np.ndarray | None = None
     """[T] int64: the same in source words, of which a whole one is read at a time, or in milliseconds of sound."""
     word_delays: tuple[int, ...] | None = None
-    """For each word of `text.split()` the source words, or milliseconds, read when it was written; None unless decoded
-    online."""
+    """For each word of `text.split()` the source words, or milliseconds, read when it was written, or of a
+    re-translation when it was final; None of other searches."""
     source_words: int | None = None
     """How many of them the source has; None unless decoded online."""
+    updates: tuple[str, ...] | None = None
+    """What was shown with each word of the source, the text itself last; None unless decoded by re-translation."""
     chunk_size: int | None = None
     """How many positions, up to where it stopped, a hard attention attended to; None for one, or no fixed number."""
     ids: tuple[int, ...] = ()

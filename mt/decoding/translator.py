@@ -17,6 +17,7 @@ from mt.decoding.translation import Extraction, Translation, decoded
 from mt.errors import UserError, invalid_choice
 from mt.search.config import SearchConfig, is_online, n_best_search, online_search, require_search, with_default_limits
 from mt.search.hypothesis import EMPTY
+from mt.search.options import RetranslateConfig
 from mt.search.steering import TokenConstraints
 
 if TYPE_CHECKING:
@@ -30,9 +31,8 @@ if TYPE_CHECKING:
 class Translator:
     """A trained model with its tokenizers, and the field of its sources. Texts go in raw and come out detokenised.
 
-    A source is a text, or of a model that reads sound or pictures a path or an array: see its field in
-    `mt.data.fields`. One source gives what a list of it would hold; of several any iterable is taken, see `as_list`.
-    What needs the model in torch (`align`, `stream`) raises UserError where it was exported.
+    A source is a text, or a path or an array of sound or a picture: see `mt.data.fields`. One source gives what a list
+    of it would hold. What needs torch (`align`, `stream`) raises UserError where the model was exported.
     """
 
     def __init__(self, network: Network, tokenizers: Tokenizers, config: "Config | ExportedConfig") -> None:
@@ -226,12 +226,16 @@ class Translator:
         of unknown characters is a word of its own. asked: of each translation; see `constrained`. Raises UserError
         where the search is not for that.
         """
+        search = self.search_for(search)
+        if isinstance(search, RetranslateConfig):
+            from mt.decoding.delays import retranslated  # Not above: it needs torch.
+
+            return retranslated(self, sources, search, texts, asked, progress=progress)
         # Blank sources have empty translations; the rest is decoded in batches.
         results = [[Translation("", 0.0, (), (), EMPTY)] for _ in sources]
         indices = [i for i, row in enumerate(sources) if not self.field.blank(row)]
         rows = [sources[i] for i in indices]
         refuse_long_rows(self.network, self.field, rows, indices)
-        search = self.search_for(search)
         if asked is not None:
             refuse_unsteerable(search, asked, [self.field.blank(row) for row in sources])
             asked = [asked[i] for i in indices]

@@ -210,7 +210,9 @@ def _heading(results: Mapping[str, Any]) -> str:
     """Returns such as `test: beam search, beam_size 5, hard attention, best checkpoint (update 120)`."""
     search = results["search"]
     parts = [f"{results['split']}: {search['name']} search"]
-    parts += [f"{size} {search[size]}" for size in ("beam_size", "samples", "utility", "k") if search.get(size)]
+    parts += [
+        f"{size} {search[size]}" for size in ("beam_size", "samples", "utility", "k", "mask_k") if search.get(size)
+    ]
     parts += [f"{search['mode']} attention"] if results["attention"] else []
     parts += [weights_name(results["checkpoint"])] if "checkpoint" in results else []
     parts += [f"ensemble of {len(results['ensemble'])} runs"] if "ensemble" in results else []

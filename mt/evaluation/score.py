@@ -1,24 +1,29 @@
 """Scores of a model on a split: decoded text against raw references, with the log of online decoding."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from mt.config import Config
 from mt.data.split import Split
+from mt.data.tokenizer import Tokenizer
 from mt.decoding.modes import reads_hard
 from mt.decoding.translation import Translation
 from mt.decoding.translator import Translator
 from mt.decoding.unknown_words import UnknownWords
+from mt.errors import UserError
 from mt.evaluation.scoring import metrics_of
 from mt.evaluation.teacher_forcing import teacher_forced_pass
 from mt.metrics.base import Score
-from mt.metrics.latency import Instance, LatencyUnit, score_latency
+from mt.metrics.latency import Instance, LatencyUnit, erased, finalised, score_latency
 from mt.metrics.repetition import repeated_trigrams, text_statistics
 from mt.search.config import SearchConfig, is_online, revised_search, wait_k_of
+from mt.search.options import RetranslateConfig
 from mt.text_io import comparable
 
 # Makes the log of online decoding that the field's tools read: sentences with delays.
@@ -33,14 +38,17 @@ def simultaneous(
     unit: LatencyUnit,
     *,
     speech: bool = False,
+    subwords: Callable[[str], Sequence[str]] = str.split,
 ) -> list[Instance]:
-    """Returns the sentences of a split; none where it was not decoded online.
+    """Returns the sentences of a split; none where the search reports no delays.
 
     Of several references the first is taken, since these tools know one, in the form in which it is compared: the
-    length that they count depends on its blanks. speech: whether delays are milliseconds.
+    length that they count depends on its blanks. speech: whether delays are milliseconds. subwords: cuts a text.
     """
     if all(translation.word_delays is None for translation in translations):
         return []
+    cuts: dict[LatencyUnit, Callable[[str], Sequence[str]]]
+    cuts = {"word": str.split, "char": _characters, "subword": subwords}
     # A newline is what SimulEval has there, but would count as a subword.
     end = "" if unit == "subword" else "\n"
     return [
@@ -53,6 +61,7 @@ def simultaneous(
             source_length=_length(source, speech) if translation.source_words is None else translation.source_words,
             prediction_spm=_subwords(translation) if unit == "subword" else None,
             speech=speech,
+            erased=sum(erased(*pair) for pair in pairwise(map(cuts[unit], translation.updates or ()))),
         )
         for index, (translation, source, group) in enumerate(zip(translations, sources, references, strict=True))
     ]
@@ -68,8 +77,22 @@ def _delays(translation: Translation, unit: LatencyUnit) -> tuple[int, ...]:
         return ()
     if unit == "subword":
         return tuple(translation.words_read[: len(_subwords(translation))].tolist())
+    if unit == "word":
+        return translation.word_delays
+    if translation.updates is not None:
+        return tuple(finalised([*map(_characters, translation.updates)]))
     words = zip(translation.word_delays, translation.text.split(), strict=True)
-    return tuple(delay for delay, word in words for _ in (word if unit == "char" else [word]))
+    return tuple(delay for delay, word in words for _ in word)
+
+
+def _characters(text: str) -> str:
+    """Returns a text without blanks."""
+    return "".join(text.split())
+
+
+def _pieces(tokenizer: Tokenizer, text: str) -> list[str]:
+    """Returns the pieces of a text before `</s>`."""
+    return tokenizer.split(text)[:-1]
 
 
 def _subwords(translation: Translation) -> tuple[str, ...]:
@@ -128,8 +151,14 @@ def evaluate(
     """Decodes a split (its first `limit` sentences) and scores it by the metrics of its dataset, and by its latency
     where the search writes while it reads.
 
-    unit: that of latency; by default as the dataset says. unknown_words: replaces those of the hypotheses.
+    unit: that of latency; by default as the dataset says. unknown_words: replaces those of the hypotheses. Raises
+    UserError where they are to be replaced in a re-translation.
     """
+    if unknown_words is not None and isinstance(search, RetranslateConfig):
+        raise UserError(
+            "--replace-unknown changes the last of the translations that search=retranslate shows, and none before: "
+            "leave it out, or choose another search"
+        )
     sources = split.column("source")[:limit]
     references = split.column("references")[:limit]
     # Rows as the corpus has them are what the model was trained on; texts name the words of links.
@@ -149,8 +178,10 @@ def evaluate(
     statistics = text_statistics(hypotheses, [group[0] for group in references], sources if written else None)
     unit = unit or translator.config.dataset.latency_unit
     speech = translator.field.milliseconds is not None
-    instances = simultaneous(translations, sources, references, unit, speech=speech)
-    scores |= score_latency(instances, unit, subwords=translator.tokenizers.target.count_pieces)
+    target = translator.tokenizers.target
+    subwords = partial(_pieces, target)
+    instances = simultaneous(translations, sources, references, unit, speech=speech, subwords=subwords)
+    scores |= score_latency(instances, unit, subwords=target.count_pieces)
     return Evaluation(translations, scores, seconds, instances, unknown_words is not None, statistics)
 
 

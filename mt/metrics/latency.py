@@ -47,6 +47,32 @@ class Timing(NamedTuple):
     counts."""
     stripped_length: int | None
     """The reference's words as OmniSTEval counts them, without white space at the ends."""
+    erased: int = 0
+    """How many target words were taken back while the source arrived; 0 of a stream."""
+
+
+def erased(before: Sequence[str], after: Sequence[str]) -> int:
+    """Returns how many words of what was shown an update takes back: those from the first one on that differs
+    (Arivazhagan et al. 2020, "Re-translation versus streaming for simultaneous translation", section 3)."""
+    return len(before) - _common(before, after)
+
+
+def finalised(updates: Sequence[Sequence[str]]) -> list[int]:
+    """Returns for each word of the last update the update, counted from 1, from which on it stays, and every word
+    before it (the same section). Such a number is the word's delay, where each source word brings an update."""
+    *earlier, last = updates
+    stable = len(last)
+    delays = [len(updates)] * stable
+    # From the end on: what all later updates agree on with the last one can only become less.
+    for number in range(len(earlier), 0, -1):
+        stable = min(stable, _common(earlier[number - 1], last))
+        delays[:stable] = [number] * stable
+    return delays
+
+
+def _common(one: Sequence[str], other: Sequence[str]) -> int:
+    """Returns how many words two updates begin with alike."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
 def average_proportion(delays: Sequence[float], source_length: float, target_length: float | None = None) -> float:
@@ -120,7 +146,8 @@ def latency(
     reference_length: bool = True,
 ) -> dict[str, Score]:
     """Computes the measures of a corpus, means over its sentences: "ap" (a share), "al", "laal", "dal", "yaal" (source
-    words, or ms), and "swf" and "efsw" of the test for degenerate policies, in percent.
+    words, or ms), "erasure" (target words taken back, for each word of the results; Arivazhagan et al. 2020), and "swf"
+    and "efsw" of the test for degenerate policies, in percent.
 
     An empty hypothesis has no latency and is left out: `n` of the signature counts the others. Where there is none of
     them there are no scores; YAAL and EFSW also need a word that was written before its source ended.
@@ -150,13 +177,17 @@ def latency(
     corpus = f"{count}|average:corpus|version:{_OMNISTEVAL}"
     words = [delay < t.source_length for t in written for delay in t.delays]
     scores["swf"] = Score(100 * fmean(words), corpus)
+    taken_back = sum(timing.erased for timing in timings)
+    scores["erasure"] = Score(taken_back / len(words), f"{count}|erased:{taken_back}|average:corpus")
     if early:
         scores["yaal"] = mean("longer", [lag for lag, _ in early], _OMNISTEVAL)
         # The share of the source after the mean delay, in which words can be written before it ends.
         left = sum(max(0.0, length - lag) for lag, length in early)
         whole = sum(length for _, length in early)
         scores["efsw"] = Score(100 * left / whole, corpus)
-    return {name: scores[name] for name in ("ap", "al", "laal", "dal", "yaal", "swf", "efsw") if name in scores}
+    return {
+        name: scores[name] for name in ("ap", "al", "laal", "dal", "yaal", "erasure", "swf", "efsw") if name in scores
+    }
 
 
 def unsuited(unit: LatencyUnit, references: Sequence[str]) -> str | None:
@@ -206,6 +237,8 @@ class Instance(BaseModel, frozen=True, strict=True):
     """The subwords of the prediction, where they are counted."""
     speech: bool = False
     """Whether the source is known to be speech."""
+    erased: int = Field(0, ge=0)
+    """How many words, characters or subwords were taken back; SimulEval's log has no such key, and its streams none."""
 
     def units(self, unit: LatencyUnit) -> int:
         """Returns the length of the prediction; -1 where it is not known."""
@@ -226,6 +259,7 @@ class Instance(BaseModel, frozen=True, strict=True):
             "source": self.source,
             "source_length": self.source_length,
         }
+        plain |= {"erased": self.erased} if self.erased else {}
         return json.dumps(plain if self.prediction_spm is None else plain | {"prediction_spm": self.prediction_spm})
 
 
@@ -288,9 +322,9 @@ def score_latency(
     }
     length = measures[unit]
     timings = [
-        Timing(i.delays, i.source_length, None, None)
+        Timing(i.delays, i.source_length, None, None, i.erased)
         if i.reference is None
-        else Timing(i.delays, i.source_length, length(i.reference), length(i.reference.strip()))
+        else Timing(i.delays, i.source_length, length(i.reference), length(i.reference.strip()), i.erased)
         for i in instances
     ]
     speech = any(instance.speech for instance in instances)

@@ -1,4 +1,4 @@
-"""The choice of a search, and the one function through which a batch is decoded.
+"""The choice of a search, the one function through which a batch is decoded, and searches with some options changed.
 
 The options are read without torch, too, where an exported model decodes (`mt.onnx`).
 """
@@ -15,7 +15,7 @@ from mt.search.beam import search
 from mt.search.coverage import Coverage
 from mt.search.hypothesis import Hypothesis
 from mt.search.online import OnlineConfig, WaitKConfig, online, wait_k
-from mt.search.options import MAX_BEAM_SIZE, BeamConfig, GreedyConfig
+from mt.search.options import MAX_BEAM_SIZE, BeamConfig, GreedyConfig, RetranslateConfig
 from mt.search.phrases import repeats
 from mt.search.sampling import SampleConfig, draw_samples
 from mt.search.steering import Steering, TokenConstraints
@@ -28,22 +28,32 @@ where the processor has it, and all else is in float32. fp16 is for GPUs."""
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 
 
-SEARCHES: dict[str, type[GreedyConfig | SampleConfig | BeamConfig | OnlineConfig | WaitKConfig]] = {
+_Config = GreedyConfig | SampleConfig | BeamConfig | OnlineConfig | WaitKConfig | RetranslateConfig
+SEARCHES: dict[str, type[_Config]] = {
     "greedy": GreedyConfig,
     "sample": SampleConfig,
+    "retranslate": RetranslateConfig,
     "beam": BeamConfig,
     "online": OnlineConfig,
     "wait_k": WaitKConfig,
 }
-SearchConfig = Annotated[
-    GreedyConfig | SampleConfig | BeamConfig | OnlineConfig | WaitKConfig, Field(discriminator="name")
-]
+SearchConfig = Annotated[_Config, Field(discriminator="name")]
 
 
 def is_online(config: SearchConfig) -> bool:
     """Returns whether a search writes while it reads: its hypotheses have delays, and are computed in float32, since
     decisions that are close to a threshold must not depend on the batch."""
     return isinstance(config, OnlineConfig | WaitKConfig)
+
+
+def reports_delays(config: SearchConfig) -> bool:
+    """Returns whether translations say when their words were written, or were final: latency is scored then."""
+    return is_online(config) or isinstance(config, RetranslateConfig)
+
+
+def of_whole_sources(config: SearchConfig) -> SearchConfig:
+    """Returns the search of a source, or of a prefix, that is there as a whole: of re-translation its beam."""
+    return config.of_prefixes if isinstance(config, RetranslateConfig) else config
 
 
 def wait_k_of(config: SearchConfig) -> int | None:
@@ -75,6 +85,7 @@ def decode(
     `require_steerable`. observer: see `search`; of greedy and beam search. Raises UserError as the searches do, and
     where no hypothesis was found that has all that is asked of it.
     """
+    config = of_whole_sources(config)
     steering = None
     if any(asked):
         steering = Steering(asked, [config.longest(length) for length in source_lengths], whole=not is_online(config))
@@ -159,9 +170,6 @@ def require_steerable(config: SearchConfig, asked: TokenConstraints) -> None:
             f"{asked.name} asks for tokens in a row twice, which search.no_repeat_ngram_size="
             f"{config.no_repeat_ngram_size} forbids: leave out the one or the other"
         )
-
-
-# Searches that differ from a configured one in some options.
 
 
 class _Group(Options):

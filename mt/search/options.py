@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 from mt.errors import UserError
 from mt.search.constraints import Constraints
 from mt.search.coverage import Penalties
-from mt.search.limits import LengthOptions
+from mt.search.limits import MAX_LENGTH, LengthOptions
 
 MAX_BEAM_SIZE = 1000
 Utility = Literal["chrf", "bleu", "rougeL"]
@@ -35,10 +35,9 @@ class GreedyConfig(SearchOptions):
     """How a monotonic attention reads. hard: it stops at one position; soft: as in training; auto: hard if it can."""
 
 
-class BeamConfig(SearchOptions):
-    """The best of several hypotheses that are extended side by side."""
+class BeamOptions(SearchOptions):
+    """How wide a beam is, and what ranks its hypotheses."""
 
-    name: Literal["beam"] = "beam"
     beam_size: int = Field(5, ge=1, le=MAX_BEAM_SIZE)
     """Hypotheses kept per sentence."""
     length_penalty: float = Field(0.6, ge=0, le=100, allow_inf_nan=False)
@@ -48,17 +47,23 @@ class BeamConfig(SearchOptions):
     al. 2016, equation 14: 0.2); see `mt.search.coverage`."""
     summary_penalty: float = Field(0.0, ge=0, le=1e3, allow_inf_nan=False)
     """Weight of the attention to positions that is above 1 in all (OpenNMT's `summary`, of every step: 5)."""
-    n_best: int = Field(1, ge=1, le=MAX_BEAM_SIZE)
-    """Hypotheses reported per sentence, at most `beam_size`."""
-    utility: Utility | None = None
-    """The score of a hypothesis against another by which the one is chosen of the whole beam that is expected to have
-    the most, where others are as likely as the model says (minimum Bayes risk; Kumar & Byrne 2004); null: none."""
     mode: Literal["auto", "soft", "hard"] = "auto"
     """As in `GreedyConfig`."""
 
     @property
     def penalties(self) -> Penalties:
         return Penalties(self.coverage_penalty, self.summary_penalty)
+
+
+class BeamConfig(BeamOptions):
+    """The best of several hypotheses that are extended side by side."""
+
+    name: Literal["beam"] = "beam"
+    n_best: int = Field(1, ge=1, le=MAX_BEAM_SIZE)
+    """Hypotheses reported per sentence, at most `beam_size`."""
+    utility: Utility | None = None
+    """The score of a hypothesis against another by which the one is chosen of the whole beam that is expected to have
+    the most, where others are as likely as the model says (minimum Bayes risk; Kumar & Byrne 2004); null: none."""
 
     @model_validator(mode="after")
     def _keeps_what_it_reports(self) -> Self:
@@ -68,3 +73,18 @@ class BeamConfig(SearchOptions):
                 f"search.beam_size={self.n_best} or more"
             )
         return self
+
+
+class RetranslateConfig(BeamOptions):
+    """A beam that translates all that has come anew with each word of a text (Arivazhagan et al. 2020). What was shown
+    may change: it is scored by its erasure, and by when each word was final."""
+
+    name: Literal["retranslate"] = "retranslate"
+    mask_k: int = Field(0, ge=0, le=MAX_LENGTH)
+    """The last words of a translation that are not shown while the source goes on; characters where latency counts
+    these."""
+
+    @property
+    def of_prefixes(self) -> BeamConfig:
+        """Returns the search by which each prefix of a source is translated."""
+        return BeamConfig(**self.model_dump(exclude={"name", "mask_k"}))

@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,9 +17,10 @@ from fastapi import APIRouter, WebSocket, WebSocketDisconnect
 
 from mt.common.options import Options
 from mt.data.fields import AudioField
+from mt.decoding.delays import Shown
 from mt.decoding.streaming import Session, finish, read
 from mt.errors import UserError
-from mt.search.config import SearchConfig, online_search, revised_search
+from mt.search.config import SearchConfig, of_whole_sources, online_search, revised_search
 from mt.serve.bodies import Key, parsed_json
 from mt.serve.guard import log_fault
 from mt.serve.limits import Limits, RequestError
@@ -100,37 +101,37 @@ class Retranslation:
     """A text that arrives, of which all that has come is translated anew each time."""
 
     def __init__(self, run: ServedRun, changes: dict[str, Any] | None) -> None:
+        search = run.search(changes)
         self._run = run
-        self._work = Translating(run.translator, run.search(changes))
+        self._work = Translating(run.translator, of_whole_sources(search))
+        self._new = partial(Shown, search, run.translator.config.dataset.latency_unit)
         self._source: list[str] = []
-        self._shown: list[str] = []
-        self._erased = 0
+        self._shown = self._new()
 
     async def read(self, part: str | np.ndarray) -> dict[str, Any]:
         """Reads what has come. Raises RequestError where it is no text."""
         if not isinstance(part, str):
             raise RequestError(422, "re-translation is of words that arrive: leave retranslate out for a sound")
         self._source += part.split()
-        ((best, *_),) = await self._run.worker.do(self._work, self._run.require_text(" ".join(self._source)))
-        words = best.text.split()
-        same = takewhile(lambda pair: pair[0] == pair[1], zip(self._shown, words, strict=False))
-        self._erased += len(self._shown) - len([*same])
-        self._shown = words
-        return {
-            "read": len(self._source),
-            "text": best.text,
-            "words": [*words],
-            "changed": self._erased,
-            "erasure": self._erased / max(len(words), 1),
-        }
+        return await self._answer(complete=False)
 
     async def end(self) -> dict[str, Any]:
         """Ends the text; the next words begin another."""
-        answer = await self.read("")
+        answer = await self._answer(complete=True)
         self._source.clear()
-        self._shown.clear()
-        self._erased = 0
+        self._shown = self._new()
         return answer | {"done": True}
+
+    async def _answer(self, *, complete: bool) -> dict[str, Any]:
+        ((best, *_),) = await self._run.worker.do(self._work, self._run.require_text(" ".join(self._source)))
+        shown = self._shown
+        return {
+            "read": len(self._source),
+            "text": shown.update(best.text, complete=complete),
+            "words": shown.words,
+            "changed": shown.erased,
+            "erasure": shown.erased / max(len(shown.words), 1),
+        }
 
 
 def router(runs: Runs, key: Key, limits: Limits) -> APIRouter:

@@ -91,6 +91,27 @@ def test_online_results_are_points_of_a_policy_and_offline_ones_levels(family) -
     assert plain[1]["runs"][1]["folder"] == str(family[2]) and json.loads(json.dumps(plain)) == plain
 
 
+def test_re_translation_is_a_policy_whose_setting_is_its_mask(evaluated) -> None:
+    taken_back = {0: 1.5, 4: 0.25}
+    again = {"name": "retranslate", "mode": "soft"}
+    masks = {
+        f"test_best_retranslate-mask_k={k}": results(30.0, 3.0 + k, again | {"mask_k": k})
+        | {"erasure": {"score": share, "signature": "n:12|unit:word"}}
+        for k, share in taken_back.items()
+    }
+    own = results(30.0, search={"name": "beam", "mode": "soft"})
+    run = evaluated("again", {"attention": {"name": "dot"}}, own, **masks)
+    runs = find([run])
+    result = measure(runs)
+    shown = [(p.name, point.setting, point.latency.get("erasure")) for p in result.policies for point in p.points]
+    assert shown == [
+        *(("retranslate, dot", f"mask_k={k}", share) for k, share in taken_back.items()),
+        ("offline, dot", "", None),
+    ]
+    assert [column.cells for column in result.columns() if column.heading == "NE"] == [["1.50", "0.25", "-"]]
+    assert [str(each.search) for each in runs[0].evaluations.values()] == ["soft, retranslate 0", "soft, retranslate 4"]
+
+
 def test_every_key_is_explained(family) -> None:
     page = (Path(__file__).parents[2] / "docs/results.md").read_text(encoding="utf-8").partition("`tradeoff` of")[2]
     point = measure(find(family)).plain()[0]

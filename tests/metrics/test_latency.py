@@ -1,4 +1,5 @@
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,8 @@ from mt.metrics.latency import (
     average_proportion,
     degenerate,
     differentiable_average_lagging,
+    erased,
+    finalised,
     latency,
     length_adaptive_average_lagging,
     read_log,
@@ -51,6 +54,7 @@ def test_the_scorers_own_results_of_the_corpus():
             "laal": 8 / 3,
             "dal": 8 / 3,
             "yaal": 3.0,
+            "erasure": 0.0,
             "swf": 100 * 4 / 12,
             "efsw": 40.0,
         },
@@ -65,9 +69,52 @@ def test_the_scorers_own_results_of_the_corpus():
         "laal": f"n:3|empty:2|unit:word|length:longer|{simuleval}",
         "dal": f"n:3|empty:2|unit:word|length:hypothesis|{simuleval}",
         "yaal": f"n:3|empty:2|unit:word|length:longer|average:sentence|{omnisteval}",
+        "erasure": "n:3|empty:2|unit:word|erased:0|average:corpus",
         "swf": f"n:3|empty:2|unit:word|average:corpus|{omnisteval}",
         "efsw": f"n:3|empty:2|unit:word|average:corpus|{omnisteval}",
     }
+
+
+# What was shown with each of four source words; what each update takes back, and with which word each target word was
+# final (Arivazhagan et al. 2020).
+HISTORIES = [
+    (["a", "a b", "a b c", "a b c d"], [0, 0, 0], [1, 2, 3, 4]),  # a stream
+    (["a b", "a c d", "a c", "a c d e"], [1, 1, 0], [1, 2, 4, 4]),
+    (["x y z", "a b", "x b", "a b"], [3, 2, 2], [4, 4]),  # right in between does not count
+    (["a b c", "a", "", "a"], [2, 1, 0], [4]),
+    (["a b", "a b", "b", ""], [0, 2, 1], []),
+    (["", "", "", "a b"], [0, 0, 0], [4, 4]),
+]
+
+
+@pytest.mark.parametrize(("updates", "taken_back", "delays"), HISTORIES)
+def test_erasure_and_delays_of_a_history_by_hand(updates, taken_back, delays):
+    words = [update.split() for update in updates]
+    assert [erased(*pair) for pair in pairwise(words)] == taken_back
+    assert finalised(words) == delays
+
+
+@given(st.lists(st.lists(st.sampled_from("ab"), max_size=4), min_size=1, max_size=5))
+def test_a_word_is_final_where_no_later_update_differs_up_to_it(updates):
+    last = updates[-1]
+    expected = [
+        min(i for i in range(len(updates)) if all(later[: j + 1] == last[: j + 1] for later in updates[i:])) + 1
+        for j in range(len(last))
+    ]
+    assert finalised(updates) == expected
+
+
+def test_erasure_is_of_the_corpus_and_stands_in_the_log(tmp_path):
+    """Two words were taken back of a sentence without any in the end, three of one of four."""
+    empty, other = Timing([], 2, 1, 1, erased=2), Timing([1, 2, 4, 4], 4, 4, 4, erased=3)
+    score = latency([empty, other])["erasure"]
+    assert (score.score, score.signature) == (5 / 4, "n:1|empty:1|unit:word|erased:5|average:corpus")
+    instances = [
+        Instance(index=i, prediction=text, delays=delays, reference="a", source_length=4, erased=count)
+        for i, (text, delays, count) in enumerate([("", (), 2), ("a b c d", (1, 2, 4, 4), 3)])
+    ]
+    write_log(tmp_path, instances)
+    assert score_latency(read_log(tmp_path / LOG))["erasure"] == score
 
 
 def test_without_the_length_of_the_reference():
@@ -130,7 +177,7 @@ def test_a_policy_that_waits_for_the_end_or_not_at_all_is_degenerate():
 
 def test_nothing_written_has_no_latency():
     assert latency([Timing([], 3, 2, 2)]) == {} == latency([])
-    assert set(latency([Timing([2, 2], 2, 2, 2)])) == {"ap", "al", "laal", "dal", "swf"}
+    assert set(latency([Timing([2, 2], 2, 2, 2)])) == {"ap", "al", "laal", "dal", "erasure", "swf"}
 
 
 def test_an_empty_reference_has_the_length_of_the_hypothesis():

@@ -38,7 +38,7 @@ TRANSLATE = [
     ("--n-best 9 --beam 8", r"--n-best 9 asks for more hypotheses than the beam keeps \(8\): set --beam 9"),
     ("--n-best 0", "--n-best 0 is not possible: input should be greater than or equal to 1"),
     ("--n-best 2 --search greedy", "--n-best is an option of --search sample or beam, and not of --search greedy"),
-    ("--beam 2 --search online", "--beam is an option of --search beam, and not of --search online"),
+    ("--beam 2 --search online", "--beam is an option of --search retranslate or beam, and not of --search online"),
     ("--mode hard", "--mode hard needs an attention that can choose one position"),
     ("--search online", "--search online writes while it reads"),
     ("--search wait_k", "--search wait_k shows the model only the source tokens read so far: it needs"),
@@ -47,7 +47,10 @@ TRANSLATE = [
     ("--beam 0", "--beam 0 is not possible: input should be greater than or equal to 1"),
     ("--beam 10000000000000000000", "--beam 10000000000000000000 is not possible: input should be less than or"),
     (f"--beam {'9' * 5000}", "--beam 999"),
-    ("--summary-penalty 5 --search online", "--summary-penalty is an option of --search beam, and not of"),
+    (
+        "--summary-penalty 5 --search online",
+        "--summary-penalty is an option of --search retranslate or beam, and",
+    ),
     ("--length-penalty inf", "--length-penalty Infinity is not possible: input should be"),
     ("--length-penalty nan", "--length-penalty NaN is not possible: input should be"),
     ("--min-length 9 --max-length 9", "--min-length 9 leaves no room for EOS within --max-length 9"),
@@ -71,8 +74,11 @@ STREAM = [
     ("--search beam", "--search beam reads the whole source before it writes: choose --search online or"),
     ("--search greedy", "--search greedy reads the whole source before it writes: choose --search online or"),
     ("--search wait_k", "--search wait_k shows the model only the source tokens read so far: it needs "),
-    ("--beam 3", "--beam is an option of --search beam, and not of this run, which is decoded by online search: add"),
-    ("--mode soft", "--mode is an option of --search greedy or sample or beam, and not of this run"),
+    (
+        "--beam 3",
+        "--beam is an option of --search retranslate or beam, and not of this run, which is decoded by online",
+    ),
+    ("--mode soft", "--mode is an option of --search greedy or sample or retranslate or beam, and not of this run"),
     ("--wait-k 3", "--wait-k is an option of --search wait_k, and not of this run"),
     ("--device gpu", "--device gpu is an invalid choice"),
     ("--audio {tmp}/text.wav", "--audio is of runs that read sound, and this one reads text: leave it out, and send"),
@@ -128,7 +134,10 @@ COMPARE = [
 COMMANDS = [
     *((f"translate {{run}} {rest}", facts) for rest, facts in TRANSLATE),
     ("translate one {tmp}/two", "one is not a run folder: it holds no checkpoints/best"),
-    ("translate {hard} --beam 4", "--beam is an option of --search beam, and not of this run, .* by greedy search"),
+    (
+        "translate {hard} --beam 4",
+        "--beam is an option of --search retranslate or beam, and not of this run, .* by greedy search",
+    ),
     ("translate {hard} --search online --precision int8", "--precision int8 is not for --search online, which comp"),
     *(
         (

@@ -68,6 +68,11 @@ def test_several_streams_at_once_do_not_know_of_one_another(streaming: Client, h
 def test_re_translation_says_how_much_it_took_back(streaming: Client, translator: Translator):
     shown: list[str] = []
     erased = 0
+    masking = {"name": "retranslate", "mask_k": 1}
+    with opened(streaming, {"run": "soft", "retranslate": True, "search": masking}) as connection:
+        first = asked(connection, {"words": TEXT})
+        last = asked(connection, {"end": True})
+        assert first["words"] == last["words"][:-1] and last["changed"] == 0 and last["text"].split() == last["words"]
     with opened(streaming, {"run": "soft", "retranslate": True}) as connection:
         words = TEXT.split()
         for count in range(1, len(words) + 1):

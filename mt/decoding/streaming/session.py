@@ -21,7 +21,7 @@ from mt.decoding.modes import DecodableModel, online_model, require_compatible, 
 from mt.decoding.streaming.stepper import StreamState, advance_streams
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
-from mt.search.config import SearchConfig, is_online, require_steerable, wait_k_of
+from mt.search.config import SearchConfig, is_online, reports_delays, require_steerable, wait_k_of
 from mt.search.limits import MAX_LENGTH
 from mt.search.steering import Steering, TokenConstraints
 
@@ -199,9 +199,8 @@ def open_session(
 def refuse_offline(model: DecodableModel, search: SearchConfig) -> None:
     """Raises UserError where a search, or a model that it would read hard, needs the whole source before it writes."""
     if not is_online(search):
-        raise UserError(
-            f"search={search.name} reads the whole source before it writes: choose search=online or search=wait_k"
-        )
+        reason = "changes what it has shown" if reports_delays(search) else "reads the whole source before it writes"
+        raise UserError(f"search={search.name} {reason}: choose search=online or search=wait_k")
     single_model = online_model(model)
     if wait_k_of(search) is None and not single_model.online:
         reason = "reads the whole source first"
