@@ -10,6 +10,7 @@
                                             with --run RUN --audio FILE the real-time factor of a stream of sound
     python scripts/benchmark.py steering    translations of which something is asked, beside free ones, of a run
     python scripts/benchmark.py serve       mt serve under load, beside translate.py and a plain FastAPI handler
+    python scripts/benchmark.py keys        from a key to the new translation, typed into mt serve (Linux)
     python scripts/benchmark.py hostile     mt serve under 10,000 bad requests and 1,000 dropped streams (Linux)
     python scripts/benchmark.py prepare     the preparation of a folder of text beside plain SentencePiece (Linux)
 

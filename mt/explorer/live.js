@@ -6,9 +6,9 @@
 
 let KEY = "";
 
-async function ask(path, body, signal) {
+async function ask(path, body) {
   const headers = {"Content-Type": "application/json", ...(KEY ? {Authorization: `Bearer ${KEY}`} : {})};
-  const answer = await fetch(path, body ? {method: "POST", headers, body: JSON.stringify(body), signal} : {headers, signal});
+  const answer = await fetch(path, body ? {method: "POST", headers, body: JSON.stringify(body)} : {headers});
   const content = await answer.json().catch(() => ({}));
   if (answer.status === 401) document.querySelector(".key").hidden = false;
   if (!answer.ok) throw new Error(content.error ?? `the server answers ${answer.status}`);
@@ -135,7 +135,8 @@ function listOf(nodes) {
 
 // The panel in which one translates.
 
-const PAUSE = 400; // milliseconds without a key, after which a source that is read word by word counts as written
+const PAUSE = 400; // milliseconds without a key, after which a source counts as written, and all is asked of it
+const TOP = 6; // runners-up of each token
 
 class Translating {
   constructor(runs, state) {
@@ -212,13 +213,13 @@ class Translating {
   #typed() {
     this.state.text = this.box.value;
     this.steering = null;
-    if (!this.run.streams) { this.soon(0); return; }
+    if (!this.run.streams) { this.soon(); return; }
     const complete = this.box.value.slice(0, this.box.value.search(/\S*$/));
     if (!this.stream || !complete.startsWith(this.read)) this.#begin();
     const words = complete.slice(this.read.length).trim();
     if (words) this.stream.send({words});
     this.read = complete;
-    this.soon(PAUSE);
+    this.soon(false);
   }
 
   #begin() {
@@ -233,19 +234,21 @@ class Translating {
     });
   }
 
-  soon(pause = 30) {
+  // A key: asks for the translation at once, unless it is streamed, and for what else each step could have been after a pause.
+  soon(atOnce = true) {
     clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.now(), pause);
+    this.timer = setTimeout(() => this.now(), PAUSE);
+    if (atOnce) this.now(0);
   }
 
-  #asked(run) {
+  #asked(run, top) {
     const lines = name => (this.state[name] ?? "").split("\n").map(line => line.trim()).filter(Boolean);
     const glossary = lines("glossary").map(line => line.split(/\s*[=\t]\s*/)).filter(([source, target]) => source && target)
       .map(([source, target]) => ({source, target}));
     const source = run.field === "text" ? {text: this.state.text ?? ""} : this.media;
     const beam = Number(this.state.beam);
     return {
-      run: run.name, ...source, top: 6,
+      run: run.name, ...source, ...(top ? {top} : {}),
       ...(beam ? {search: beam > 1 ? {name: "beam", beam_size: beam} : {name: "greedy"}} : {}),
       ...(lines("must").length ? {constraints: lines("must")} : {}), ...(lines("avoid").length ? {avoid: lines("avoid")} : {}),
       ...(glossary.length ? {glossary} : {}), ...(this.state.tree ? {tree: true} : {}),
@@ -253,11 +256,21 @@ class Translating {
     };
   }
 
-  // Asks of what is written now; an answer to an earlier question is not shown.
-  async now() {
+  // Asks of what is written now. One question is under way at a time, and when it is answered, the latest one is asked.
+  async now(top = TOP) {
     writeState(this.state);
-    this.asking?.abort();
-    const asking = this.asking = new AbortController();
+    this.due = top;
+    if (this.asking) return;
+    this.asking = true;
+    while (this.due !== null) {
+      const count = this.due;
+      this.due = null;
+      await this.#answer(count);
+    }
+    this.asking = false;
+  }
+
+  async #answer(top) {
     const began = performance.now();
     if (!(this.run.field === "text" ? this.state.text?.trim() : this.media)) {
       [this.details, this.tree, this.said, this.choices].forEach(part => part.replaceChildren());
@@ -265,20 +278,19 @@ class Translating {
     }
     const chosen = [this.run, ...this.runs.filter(run => run.name === this.state.beside && run !== this.run)];
     try {
-      const answers = await Promise.all(chosen.map(run => this.state.target?.trim() ? this.#align(run, asking.signal)
-        : ask("/api/translate", this.#asked(run), asking.signal)));
-      if (asking.signal.aborted) return;
+      const answers = await Promise.all(chosen.map(run => this.state.target?.trim() ? this.#align(run)
+        : ask("/api/translate", this.#asked(run, top))));
       this.answers = chosen.map((run, place) => ({run, record: answers[place].translations[0], tree: answers[place].tree}));
       this.show();
       this.said.textContent = `${Math.round(performance.now() - began)} ms`;
-    } catch (error) { if (!asking.signal.aborted) this.said.textContent = error.message; }
+    } catch (error) { this.said.textContent = error.message; }
   }
 
-  async #align(run, signal) {
-    const {text, audio, image} = this.#asked(run);
+  async #align(run) {
+    const {text, audio, image} = this.#asked(run, 0);
     const gold = this.state.gold?.trim();
     const {translation, aer} = await ask("/api/align", {run: run.name, text, audio, image, target: this.state.target.trim(),
-      ...(gold ? {gold} : {})}, signal);
+      ...(gold ? {gold} : {})});
     const words = [...new Set(translation.target_units.filter(unit => unit !== null))];
     return {translations: [{...translation, ...(gold ? {aer, gold: {links: gold, words}} : {})}], tree: null};
   }

@@ -43,7 +43,7 @@ class Manifest(Options):
     max_source_length: Annotated[int, Field(ge=1, le=MAX_SIZE)] | None
     dtype: Literal["float32", "bfloat16", "int8"]
     """The type of the matrices; graphs are of float32 or int8."""
-    checkpoint: dict[str, int | str | list[int]]
+    checkpoint: dict[str, int | float | str | list[int]]
     """Which checkpoint the weights are of, as in `results.json`."""
     sha256: dict[str, str]
     """The sums of the other files that decoding reads, by name."""

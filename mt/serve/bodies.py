@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from fastapi import Request
 from pydantic import BaseModel, RootModel
 
-from mt.common.options import Options, parse, parse_json
+from mt.common.options import parse, parse_json
 from mt.errors import UserError
 from mt.serve.limits import RequestError
 
@@ -73,12 +73,3 @@ class Key:
                 "this server asks for a key: send it as Authorization: Bearer KEY",
                 {"WWW-Authenticate": "Bearer"} if status == 401 else {},
             )
-
-
-class Translate(Options):
-    """A text to translate by a run, and how."""
-
-    run: str | None = None
-    text: str
-    search: dict[str, Any] | None = None
-    n_best: int | None = None

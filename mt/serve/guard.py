@@ -77,7 +77,7 @@ class Guard:
                 raise refusal
             async with asyncio.timeout(self._limits.patience):
                 body = await self._body(scope, receive)
-            await self._app(scope, _Replayed(body, receive), answer)
+            await _unless_gone(self._app(scope, _Replayed(body), answer), receive)
         except (_GoneError, asyncio.CancelledError):
             answer.status = answer.status or 499
         except RequestError as refusal:
@@ -130,16 +130,30 @@ class _GoneError(Exception):
     """The client has left."""
 
 
+async def _unless_gone(answering: Awaitable[None], receive: Receive) -> None:
+    """Answers a request that has been read. Raises _GoneError where the client leaves before, so that what waits for it
+    is not begun."""
+    task = asyncio.ensure_future(answering)
+    gone = asyncio.ensure_future(receive())  # all that can come of a request that is read is that its client leaves
+    try:
+        await asyncio.wait((task, gone), return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            raise _GoneError
+        task.result()
+    finally:
+        task.cancel()
+        gone.cancel()
+
+
 class _Replayed:
     """A request whose body has been read."""
 
-    def __init__(self, body: bytes, receive: Receive) -> None:
+    def __init__(self, body: bytes) -> None:
         self._body: bytes | None = body
-        self._receive = receive
 
     async def __call__(self) -> Message:
         if self._body is None:
-            return await self._receive()
+            await asyncio.Future()
         body, self._body = self._body, None
         return {"type": "http.request", "body": body, "more_body": False}
 

@@ -13,7 +13,6 @@ import asyncio
 import contextlib
 import json
 import multiprocessing
-import os
 import socket
 import statistics
 import subprocess
@@ -64,8 +63,8 @@ def plain_server(run: Path, precision: Precision | None) -> Iterator[tuple[int, 
 
 
 @contextlib.contextmanager
-def own_server(run: Path, precision: Precision | None) -> Iterator[tuple[int, int]]:
-    options = [] if precision is None else ["--precision", precision]
+def own_server(run: Path, precision: Precision | None, engine: str = "torch") -> Iterator[tuple[int, int]]:
+    options = ["--engine", engine, *([] if precision is None else ["--precision", precision])]
     command = [sys.executable, "-m", "mt", "serve", f"served={run}", "--port", "0", "--device", "cpu", *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         assert process.stdout is not None
@@ -115,9 +114,10 @@ def loaded(port: int, process: int, texts: Sequence[str], clients: int, seconds:
 
 
 def processor_seconds(process: int) -> float:
-    """Returns how long processors have worked for a process (Linux): what else the machine does changes it little."""
-    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    """Returns how long processors have worked for the threads of a process (Linux), which other processes change
+    little."""
+    threads = Path(f"/proc/{process}/task").glob("*/schedstat")
+    return sum(int(thread.read_text().split()[0]) for thread in threads) / 1e9
 
 
 def line_by_line(run: Path, precision: Precision | None, source: Path) -> dict[str, float]:

@@ -139,6 +139,22 @@ def test_a_translation_follows_each_key(serve, tab) -> None:
     assert tab.locator(".said-of").inner_text().endswith(" ms")
 
 
+def test_one_question_is_under_way_and_the_latest_comes_next(serve, tab) -> None:
+    server = serve(OFFLINE)
+    tab.evaluate("""() => {
+        const own = window.fetch;
+        window.fetch = async (...asked) => { await new Promise(done => setTimeout(done, 200)); return own(...asked); };
+    }""")
+    tab.get_by_role("textbox", name="source").press_sequentially("the old house", delay=20)
+    shown(tab)  # what was asked of first is shown, though more was typed
+    tab.wait_for_timeout(900)
+    texts = [asked["text"] for asked in server.asked]
+    assert texts[0] == "t" and texts[-1] == "the old house" and len(texts) <= 7
+    assert (
+        "top" not in server.asked[0] and server.asked[-1]["top"] == 6
+    )  # runners-up, when nothing was typed for a while
+
+
 def test_a_streamed_model_writes_word_by_word_and_takes_nothing_back(serve, tab) -> None:
     server = serve(TEXT)
     seen: list[str] = []

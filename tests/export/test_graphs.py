@@ -26,5 +26,5 @@ def test_int8_of_a_model_whose_first_state_is_the_same_for_all_sources(
     model = Seq2Seq(config, *corpus.tokenizers.sizes)
     corpus.tokenizers.save(tmp_path)
     write_json(tmp_path / "config.json", config.model_dump(mode="json"))
-    write_graphs(tmp_path, model, config, {"name": "best", "update": 1}, "int8")
+    write_graphs(tmp_path, model, config, {"name": "ema", "update": 1, "ema_decay": 0.998}, "int8")
     assert len(load_graphs([tmp_path]).translate(["two cats", "the green birds find streets"])) == 2

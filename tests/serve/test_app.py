@@ -82,6 +82,19 @@ def test_what_is_slow_or_no_http_is_answered_and_closed(serving, translator: Tra
             assert json.loads(answer.partition(b"\r\n\r\n")[2])["error"].startswith("this is no request")
 
 
+def test_what_a_client_has_given_up_is_not_translated(serving, translator: Translator):
+    with serving({"tiny": translator}, Limits(window=150)) as client:
+        body = json.dumps({"text": "two cats"}).encode()
+        head = f"POST /api/translate HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+        with socket.create_connection(("127.0.0.1", client.port)) as connection:
+            connection.sendall(head + body)
+            time.sleep(0.05)
+        time.sleep(0.3)
+        metrics = client.get("/metrics").body.decode()
+        assert 'mt_batch_size_count{run="tiny"} 1.0' in metrics  # the word that warms it up
+        assert re.search(r'mt_request_seconds_count\{route="/api/translate",status="499"\} 1', metrics)
+
+
 def test_too_many_connections_are_told_so(serving, translator: Translator):
     with serving({"tiny": translator}, Limits(connections=2)) as client:
         with socket.create_connection(("127.0.0.1", client.port)), socket.create_connection(("127.0.0.1", client.port)):
