@@ -1,4 +1,8 @@
-"""Batches of similar length under a token budget, and the padded tensors they become."""
+"""Batches of similar length under a token budget, and the padded tensors they become.
+
+`collate` pads pairs to tensors, and `with_links` adds the links of their tokens. `batch_order` orders the batches of an
+epoch of training, and `fixed_order` those of evaluation. All orders are functions of the lengths.
+"""
 
 import itertools
 from collections.abc import Sequence
@@ -82,17 +86,15 @@ def batch_order(
     return [*itertools.chain.from_iterable(updates), *batches[start : start + rest]]
 
 
-def fixed_order(source_lengths: np.ndarray, *, max_tokens: int) -> list[np.ndarray]:
-    """Returns batches for evaluation: every example once, sorted by source length; `max_tokens` as for
-    `batch_order`."""
-    return _cut(np.argsort(source_lengths, kind="stable"), source_lengths, max_tokens, len(source_lengths))
+def fixed_order(
+    source_lengths: np.ndarray, target_lengths: np.ndarray | None = None, *, max_tokens: int
+) -> list[np.ndarray]:
+    """Returns batches for evaluation: every example once, sorted by its longer side; `max_tokens` as for `batch_order`.
 
-
-def batches_of_pairs(source_lengths: np.ndarray, target_lengths: np.ndarray, max_tokens: int) -> list[np.ndarray]:
-    """Returns batches for evaluation of pairs: every pair once, sorted by its longer side. A batch has at most
-    `max_tokens` on either side, padding included; a longer pair comes alone."""
-    order = np.lexsort((source_lengths, np.maximum(source_lengths, target_lengths)))
-    return _cut(order, np.maximum(source_lengths, target_lengths), max_tokens, len(order))
+    target_lengths: None where targets are not known yet.
+    """
+    longer = source_lengths if target_lengths is None else np.maximum(source_lengths, target_lengths)
+    return _cut(np.lexsort((source_lengths, longer)), longer, max_tokens, len(longer))
 
 
 def _cut(order: np.ndarray, lengths: np.ndarray, max_tokens: int, max_count: int) -> list[np.ndarray]:

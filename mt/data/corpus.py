@@ -1,4 +1,8 @@
-"""The prepared corpus: what is on disk, and its reader. Rows and raw text lie side by side, memory-mapped."""
+"""The prepared corpus: its files, and its reader. Rows and raw text lie side by side, memory-mapped.
+
+`Example` is a raw pair. The protocols `Pairs`, `EpochPart` and `Training` say what training needs of a split or of a
+stream. `Corpus.open` checks `meta.json` and the files, and gives the splits.
+"""
 
 import contextlib
 import functools

@@ -1,4 +1,8 @@
-"""The definition of a data set: where its raw text comes from, how it is cleaned, cut into pieces and scored."""
+"""The definition of a data set: where its raw text comes from, how it is cleaned, cut into pieces and scored.
+
+First come the options of origins, then those of cleaning, then `DatasetConfig`, which joins them. Its validators refuse
+options that do not go together.
+"""
 
 from pathlib import Path
 from typing import Annotated, Literal, Self

@@ -1,5 +1,10 @@
-"""One split of a prepared corpus: its rows, its raw texts, and how rows of several data sets are mixed."""
+"""One split of a prepared corpus: its rows, its raw texts, and how rows of several data sets are mixed.
 
+First, `rows_of_epoch` draws the rows of an epoch of mixed corpora. Then `Split` reads rows of memory-mapped shards.
+`NumberedPairs` gives ids to unknown words, for models that copy words.
+"""
+
+import copy
 import json
 import math
 from collections.abc import Sequence
@@ -115,47 +120,61 @@ class Split:
         self._transcripts = Rows(table.select(["transcript_ids"])) if spoken else None
         self._links = Rows(table.select(["piece_links"])) if "piece_links" in table.column_names else None
         self._source_rows = source_row_of(table["source_ids"])
+        self._chosen: np.ndarray | None = None
+        """The rows of an epoch in which pairs come several times, or not at all; None: all rows, each once."""
 
     def __len__(self) -> int:
-        return len(self._table)
+        return len(self._table) if self._chosen is None else len(self._chosen)
+
+    def _rows_at(self, indices: Sequence[int] | np.ndarray) -> np.ndarray:
+        """Returns the rows of the table in which examples stand."""
+        return np.asarray(indices) if self._chosen is None else self._chosen[np.asarray(indices)]
 
     def lengths(self) -> tuple[np.ndarray, np.ndarray]:
         """Returns source and target lengths in ids, EOS included: two int64 arrays [N]."""
         sources = self.source.lengths(self._table["source_ids"])
         if self._source_rows is not None:
             sources = sources[self._source_rows]
-        return sources, TEXT.lengths(self._table["target_ids"])
+        targets = TEXT.lengths(self._table["target_ids"])
+        return (sources, targets) if self._chosen is None else (sources[self._chosen], targets[self._chosen])
 
     def ids(self, indices: Sequence[int] | np.ndarray) -> list[Pair]:
         """Returns the (source row, target ids) of the examples; ids are int32 arrays that end in EOS."""
-        held = indices if self._source_rows is None else self._source_rows[np.asarray(indices)]
-        sources = self._sources[held]["source_ids"]
-        targets = self._targets[indices]["target_ids"]
+        rows = self._rows_at(indices)
+        sources = self._sources[rows if self._source_rows is None else self._source_rows[rows]]["source_ids"]
+        targets = self._targets[rows]["target_ids"]
         return list(zip(self.source.rows(sources), TEXT.rows(targets), strict=True))
 
     def transcripts(self, indices: Sequence[int] | np.ndarray) -> list[np.ndarray] | None:
         """Returns the ids of the examples' transcripts, EOS last; EOS alone where unknown; None in a corpus without."""
-        return None if self._transcripts is None else TEXT.rows(self._transcripts[indices]["transcript_ids"])
+        if self._transcripts is None:
+            return None
+        return TEXT.rows(self._transcripts[self._rows_at(indices)]["transcript_ids"])
 
     def piece_links(self, indices: Sequence[int] | np.ndarray, pairs: Sequence[Pair]) -> list[np.ndarray] | None:
         """Returns the links between the tokens of `pairs`, which `ids` gives for these examples: for each [K, 2], the
         positions in source and target; None in a corpus without."""
         if self._links is None:
             return None
-        return [row.reshape(-1, 2) for row in TEXT.rows(self._links[indices]["piece_links"])]
+        links = self._links[self._rows_at(indices)]["piece_links"]
+        return [links_of_pair.reshape(-1, 2) for links_of_pair in TEXT.rows(links)]
 
     def texts(self, indices: Sequence[int] | np.ndarray) -> list[tuple[str, str]]:
         """Returns the raw (source, target) of the examples."""
-        table = Rows(self._table.select(["source", "target"]))[indices]
+        table = Rows(self._table.select(["source", "target"]))[self._rows_at(indices)]
         return list(zip(table["source"].to_pylist(), table["target"].to_pylist(), strict=True))
 
     def parts(self) -> list["Split"]:
         """See `Training.parts`: the split is one part."""
         return [self]
 
-    def of_epoch(self, seed: int, epoch: int) -> "Split | Chosen":
+    def of_epoch(self, seed: int, epoch: int) -> "Split":
         """Returns the pairs of an epoch (from 1): all, or of several corpora each as often as its weight says."""
-        return Chosen(self, rows_of_epoch(self._portions, seed, epoch)) if self._portions else self
+        if not self._portions:
+            return self
+        split = copy.copy(self)
+        split._chosen = rows_of_epoch(self._portions, seed, epoch)
+        return split
 
     def links(self) -> list[str]:
         """Returns the gold word links of each example; "" where there are none."""
@@ -167,7 +186,8 @@ class Split:
 
     def column(self, name: str) -> list[Any]:
         """Returns a whole column: `source`, `target`, `links` (strings) or `references` (lists of strings)."""
-        return self._table[name].to_pylist()
+        table = self._table.select([name])
+        return (table if self._chosen is None else Rows(table)[self._chosen])[name].to_pylist()
 
     def digests(self) -> dict[str, Any]:
         """Returns marks by which a decoded split is recognised: the number of `examples`, and the SHA-256 of the
@@ -178,35 +198,6 @@ class Split:
             "sources": digest(self.column("source")),
             "references": [digest(column) for column in columns],
         }
-
-
-class Chosen:
-    """Examples of a split, some maybe several times, to be made batches of."""
-
-    def __init__(self, split: Split, rows: np.ndarray) -> None:
-        self.source = split.source
-        self._split = split
-        self._rows = rows
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def lengths(self) -> tuple[np.ndarray, np.ndarray]:
-        """See `Split.lengths`."""
-        sources, targets = self._split.lengths()
-        return sources[self._rows], targets[self._rows]
-
-    def ids(self, indices: Sequence[int] | np.ndarray) -> list[Pair]:
-        return self._split.ids(self._rows[np.asarray(indices)])
-
-    def texts(self, indices: Sequence[int] | np.ndarray) -> list[tuple[str, str]]:
-        return self._split.texts(self._rows[np.asarray(indices)])
-
-    def transcripts(self, indices: Sequence[int] | np.ndarray) -> list[np.ndarray] | None:
-        return self._split.transcripts(self._rows[np.asarray(indices)])
-
-    def piece_links(self, indices: Sequence[int] | np.ndarray, pairs: Sequence[Pair]) -> list[np.ndarray] | None:
-        return self._split.piece_links(self._rows[np.asarray(indices)], pairs)
 
 
 def source_row_of(sources: pa.ChunkedArray) -> np.ndarray | None:

@@ -1,4 +1,8 @@
-"""What a word is, and which characters belong together in one: for tokenizers, alignments, and limits of length."""
+"""What a word is, and which characters belong together in one: for tokenizers, alignments, and limits of length.
+
+Regular expressions of Unicode's classes come first, then words, their counts and first ones. The units that alignments
+link come last.
+"""
 
 import itertools
 import re

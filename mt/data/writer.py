@@ -1,4 +1,8 @@
-"""Writes the prepared corpus that `mt.data.corpus` reads."""
+"""Writes the prepared corpus that `mt.data.corpus` reads.
+
+A `Reader` makes rows of sources. `write_shard` encodes a table of texts as one file, and `copy_without` leaves out rows
+of one. `finish_split` makes files a split, and `finish` makes three splits a corpus.
+"""
 
 import json
 import os

@@ -1,4 +1,8 @@
-"""Translation of marked-up documents: sentences by the one path by which anything is decoded, tags by its links."""
+"""Translation of marked-up documents: sentences by the one path by which anything is decoded, tags by its links.
+
+`translate_documents` cuts a document into sentences (`cut`), has them translated, and joins their texts and links
+(`joined`, `linked`), by which `mt.markup` places the tags. `translate_file` does so for a command.
+"""
 
 import sys
 from bisect import bisect_left

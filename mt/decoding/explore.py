@@ -1,5 +1,8 @@
-"""A translation to try things out on. It begins with given tokens, attends where it is told, and shows what the search
-has looked at (Seq2Seq-Vis; Strobelt et al. 2019)."""
+"""A translation to try things out on (Seq2Seq-Vis; Strobelt et al. 2019).
+
+`explore` begins with given tokens (`_with_prefix`) and attends where it is told (`_encoded`, `_forced`). It shows the
+translations, the tree of what the search has looked at, and the runners-up of each step.
+"""
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager

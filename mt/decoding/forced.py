@@ -1,4 +1,8 @@
-"""Teacher forcing: loss, attention and alignment of a model that reads the targets as they are."""
+"""Teacher forcing: loss, attention and alignment of a model that reads the targets as they are.
+
+`forced_batches` yields the loss of batches of pairs. `aligned` makes translations with links of the attention, and
+joins those of two models where asked.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
@@ -9,7 +13,7 @@ from typing import TYPE_CHECKING, cast, get_args
 import numpy as np
 import torch
 
-from mt.data.batches import Batch, batches_of_pairs, collate
+from mt.data.batches import Batch, collate, fixed_order
 from mt.data.fields import TEXT, Field, Raw, Row, as_list, require_texts
 from mt.data.links import Symmetrisation, symmetrised
 from mt.decoding.modes import DecodableModel, evaluation_mode, reads_hard, require_compatible
@@ -49,7 +53,7 @@ def forced_batches(
     goes through a share of the batches.
     """
     device = next(model.parameters()).device
-    for indices in processes.share(batches_of_pairs(source_lengths, target_lengths, max_tokens)):
+    for indices in processes.share(fixed_order(source_lengths, target_lengths, max_tokens=max_tokens)):
         batch = collate(pairs(indices), source).to(device)
         # Not around the yield, which would change how the caller computes in between.
         with evaluation_mode(model), torch.no_grad(), autocast(device, precision):

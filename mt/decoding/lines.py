@@ -1,4 +1,8 @@
-"""Translation of a text line by line to standard output, with files of links and drawings beside it."""
+"""Translation of a text line by line to standard output, with files of links and drawings beside it.
+
+`LineFiles` writes the files, and `Unsure` marks words that are probably wrong. `translate_lines` reads, translates and
+prints some lines at a time.
+"""
 
 import contextlib
 import sys

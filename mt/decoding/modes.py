@@ -1,60 +1,23 @@
-"""The interface of models that decode, and which searches suit a model: hard or soft, online, wait-k."""
+"""Which searches suit a model: hard or soft, online, wait-k.
+
+`reads_hard` says how a search reads the attention. `require_compatible` refuses a search that a model cannot do, and
+`unmet` names what the model lacks.
+"""
 
 import contextlib
 from collections.abc import Iterator
-from typing import Any, Protocol, Self
 
 import torch
-from torch import Tensor, nn
 
-from mt.batch import Batch
 from mt.data.fields import FIELDS
 from mt.errors import UserError
-from mt.models.frontends import Frontend
-from mt.models.seq2seq import Loss, Seq2Seq
+from mt.models.ensemble import Ensemble
+from mt.models.seq2seq import Seq2Seq
 from mt.search.config import BeamConfig, OnlineConfig, RetranslateConfig, SearchConfig, WaitKConfig
 from mt.search.limits import MAX_LENGTH
-from mt.step import Prediction
 
-# The interface of models that decoding and evaluation use: a trained model, or an ensemble.
-
-
-class DecodableModel(Protocol):
-    """The verbs and abilities of `Seq2Seq` that every model has. Memory and state are trees of batch-first tensors."""
-
-    supports_hard: bool
-    uses_source: bool
-    chunk_size: int | None
-    max_source_length: int | None
-
-    @property
-    def frontend(self) -> Frontend: ...
-
-    @property
-    def copies(self) -> bool: ...
-
-    @property
-    def as_online_model(self) -> Seq2Seq | None:
-        """The model itself, which may be able to write while it reads; None for an ensemble, which cannot."""
-
-    def encoded_lengths(self, lengths: Tensor) -> Tensor: ...
-
-    def encode(self, source: Tensor, mask: Tensor, unknown: int = 0) -> Any: ...
-
-    def init_state(self, memory: Any, *, hard: bool = False) -> Any: ...
-
-    def step(self, tokens: Tensor, memory: Any, state: Any, *, hard: bool = False) -> Prediction: ...
-
-    def __call__(self, batch: Batch, *, hard: bool = False, wait_k: int | None = None) -> Loss: ...
-
-    @property
-    def training(self) -> bool: ...
-
-    def parameters(self) -> Iterator[nn.Parameter]: ...
-
-    def modules(self) -> Iterator[nn.Module]: ...
-
-    def eval(self) -> Self: ...
+DecodableModel = Seq2Seq | Ensemble
+"""A trained model, or several. Memory and state are trees of batch-first tensors."""
 
 
 @contextlib.contextmanager

@@ -1,4 +1,7 @@
-"""The interface of networks that decode, in torch or exported, and the one loop over batches. Needs no torch."""
+"""The interface of networks that decode, in torch or exported, and the one loop over batches. Needs no torch.
+
+`Network` is the interface, and `decode_rows` the loop. Between them stand the refusals of sources that are too long.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager

@@ -1,4 +1,7 @@
-"""Decoding with exported graphs in ONNX Runtime. Needs no torch."""
+"""Decoding with exported graphs in ONNX Runtime. Needs no torch.
+
+`OnnxNetwork` is the `Network` of graphs, and `load_graphs` makes the translator of an exported folder.
+"""
 
 import contextlib
 from collections.abc import Iterator, Sequence

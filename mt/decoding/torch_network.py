@@ -1,4 +1,8 @@
-"""Decoding with a model in torch: batches of sources of similar length, their memories, and their steppers."""
+"""Decoding with a model in torch: batches of sources of similar length, their memories, and their steppers.
+
+`TorchNetwork` is the `Network` of a model or an ensemble. `batches` orders sources, and `encoded` encodes a batch for
+the search.
+"""
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence

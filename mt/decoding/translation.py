@@ -1,4 +1,8 @@
-"""The result of translating or aligning a text: the text with its alignment, its word links and its drawings."""
+"""The result of translating or aligning a text: the text with its alignment, its word links and its drawings.
+
+First, `links_between_pieces` makes links of weights. `Translation` is the result, and `in_units` gives it links between
+other units. `decoded` makes translations of the hypotheses of a search.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +27,7 @@ from mt.text_io import normalize
 
 if TYPE_CHECKING:
     from mt.data.fields import Raw, Row
-    from mt.data.tokenizer import LinkUnit
+    from mt.data.tokenizer import LinkUnit, Tokenizer
     from mt.decoding.translator import Translator
     from mt.plots import Figure
 
@@ -320,22 +324,20 @@ def decoded(
         if text is None:
             if target.placeholders and source is not None:
                 placeholders = target.restored(tokens, str(source))
-            units = target.decoded_unit_ids(tokens, unit, placeholders)
+            written = written_fields(target, tokens, unit, placeholders)
         else:
             units = translator.tokenizers.target.unit_ids(text, unit)
+            written = {"text": normalize(text), "target_units": tuple(units)}
         translation = Translation(
-            text=target.decode(tokens, placeholders) if text is None else normalize(text),
+            **written,
             score=hypothesis.score,
             tokens=tuple(target.pieces(tokens)),
             source_tokens=tuple(read.labels),
             windows=hypothesis.windows,
             source_units=tuple(read.units),
-            target_units=tuple(units),
             chunk_size=translator.network.chunk_size,
             ids=tuple(tokens),
             cut=hypothesis.cut,
-            further_units=target.further_unit_ids(tokens, unit, placeholders) if placeholders else {},
-            replacements=placeholders,
             log_probs=hypothesis.log_probs,
             calibration=translator.calibration,
             backdrop=read.backdrop,
@@ -348,3 +350,15 @@ def decoded(
             translation = replace(translation, **times)
         translations.append(translation)
     return translations
+
+
+def written_fields(
+    target: Tokenizer, ids: Sequence[int], unit: LinkUnit, replacements: Mapping[int, str]
+) -> dict[str, Any]:
+    """Returns the fields of a translation about its text, with other texts in place of the tokens at some positions."""
+    return {
+        "text": target.decode(ids, replacements),
+        "target_units": tuple(target.decoded_unit_ids(ids, unit, replacements)),
+        "further_units": target.further_unit_ids(ids, unit, replacements),
+        "replacements": replacements,
+    }

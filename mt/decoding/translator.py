@@ -1,4 +1,8 @@
-"""The Python API, and the one path by which anything is decoded, with a loaded run. Needs no torch."""
+"""The Python API, and the one path by which anything is decoded, with a loaded run. Needs no torch.
+
+`Translator.translate`, `n_best`, `align` and `stream` are for callers. All but the last two end in `decode`. Below
+stand the questions that the rest of the program asks of a run: its search, tokenizers, rows and limits.
+"""
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property

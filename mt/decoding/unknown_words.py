@@ -7,14 +7,13 @@ import unicodedata
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from mt.data.fields import Raw
 from mt.data.tokenizer import UNK, Tokenizer, units
 from mt.data.tokenizer.processor import JOINER, SPACE
-from mt.decoding.translation import Translation
+from mt.decoding.translation import Translation, written_fields
 from mt.decoding.translator import Translator
 from mt.errors import UserError, shown
 from mt.text_io import file_lines
@@ -63,25 +62,15 @@ class UnknownWords:
                 entries[position] = f"{' ' if blank_before else ''}{entry}{' ' if blank_after else ''}"
         if not entries:
             return translation
-        target = self._translator.tokenizers_of(source).target
-        return replace(translation, **self._written(translation, entries, target), replaced_unknown=len(entries))
-
-    def _written(self, translation: Translation, replaced: Mapping[int, str], target: Tokenizer) -> dict[str, Any]:
-        """Returns the fields of a translation about its text, with the tokens at some positions replaced."""
         ids = translation.ids
-        unit = self._translator.link_unit
-        text: dict[str, Any] = {
-            "text": target.decode(ids, replaced),
-            "target_units": tuple(target.decoded_unit_ids(ids, unit, replaced)),
-            "further_units": target.further_unit_ids(ids, unit, replaced),
-            "replacements": dict(replaced),
-        }
-        if translation.words_read is None or translation.source_words is None:
-            return text
-        from mt.decoding.delays import word_delays  # Not above: it needs torch.
+        target = self._translator.tokenizers_of(source).target
+        fields = written_fields(target, ids, self._translator.link_unit, entries)
+        # Where it was decoded online, other words have other delays.
+        if translation.words_read is not None and translation.source_words is not None:
+            from mt.decoding.delays import word_delays  # Not above: it needs torch.
 
-        delays = word_delays(target, ids, translation.words_read, translation.source_words, replaced)
-        return {**text, "word_delays": delays}
+            fields["word_delays"] = word_delays(target, ids, translation.words_read, translation.source_words, entries)
+        return replace(translation, **fields, replaced_unknown=len(entries))
 
     def _blanks(self, text: str) -> list[tuple[bool, bool]]:
         """Returns for each piece of a source whether a blank stands before and after what replaces an unknown piece of

@@ -1,4 +1,7 @@
-"""Exports a run to a folder that holds what decoding needs and nothing else; the folder is complete or absent."""
+"""Exports a run to a folder that holds what decoding needs and nothing else; the folder is complete or absent.
+
+`export` writes weights or graphs, tokenizers, configuration and terms into a draft, which then takes its name.
+"""
 
 from importlib.metadata import distributions
 from pathlib import Path

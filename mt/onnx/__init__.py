@@ -1,4 +1,8 @@
-"""The graphs of an exported folder: their description, and the one door to ONNX Runtime. Needs no torch."""
+"""The graphs of an exported folder: their description, and the one door to ONNX Runtime. Needs no torch.
+
+`Manifest` and `ExportedConfig` describe the folder. `Networks` verifies it, and its `OnnxStepper` takes the steps of a
+search.
+"""
 
 import math
 from pathlib import Path

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from mt.config import Config
-from mt.data.batches import batches_of_pairs
+from mt.data.batches import fixed_order
 from mt.data.corpus import Corpus
 from mt.data.tokenizer import EOS
 from mt.decoding.forced import forced_batches
@@ -48,7 +48,7 @@ def test_batches_of_pairs_hold_so_many_tokens_on_either_side() -> None:
     rng = np.random.default_rng(1)
     sources = np.array([3] * 40 + [*rng.integers(1, 50, 40)])
     targets = np.array([*rng.integers(1, 200, 40), *rng.integers(1, 50, 40)])
-    batches = batches_of_pairs(sources, targets, 100)
+    batches = fixed_order(sources, targets, max_tokens=100)
     assert sorted(np.concatenate(batches).tolist()) == [*range(80)]
     for batch in batches:
         assert len(batch) == 1 or len(batch) * max(sources[batch].max(), targets[batch].max()) <= 100

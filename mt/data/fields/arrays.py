@@ -1,4 +1,7 @@
-"""Fields whose rows are arrays of one shape, but for their length."""
+"""Fields whose rows are arrays of one shape, but for their length.
+
+`ArrayField` stores rows flat in an Arrow column, and restores their shape. A subclass reads one source (`_row`).
+"""
 
 from __future__ import annotations
 

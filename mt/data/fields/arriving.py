@@ -1,4 +1,8 @@
-"""Sources that a caller gives, whole or while they arrive: what is accepted, samples of sound, and growing sources."""
+"""Sources that a caller gives, whole or while they arrive.
+
+First comes what the Python API accepts (`as_list`, `require_texts`). Then samples of sound become one channel at the
+rate of a model. Last, `Arriving` cuts a growing source into parts: words of a text, or stretches of a sound.
+"""
 
 from __future__ import annotations
 

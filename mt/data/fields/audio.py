@@ -1,4 +1,8 @@
-"""Sound: samples at one rate, of which every 10 ms are a position."""
+"""Sound: samples at one rate, of which every 10 ms are a position.
+
+`AudioField` reads whole files or arrays, and makes batches and drawings of them. `pieces` reads a file bit by bit, and
+`pcm` raw samples, for translation while a sound arrives.
+"""
 
 from __future__ import annotations
 

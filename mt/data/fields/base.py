@@ -1,4 +1,8 @@
-"""What a field of a corpus is: how one side of its examples is read, stored, measured, made into batches, labelled."""
+"""The interface of fields: how one side of a corpus is read, stored, measured, made into batches, and labelled.
+
+`Raw` is a source as a caller gives it, `Row` what a model reads of it. `ReadSource` is what a translation says of its
+source.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Features that a frozen network has computed of a picture; by default EfficientNet-Lite0. The one door to it."""
+"""Features that a frozen network has computed of a picture; by default EfficientNet-Lite0. The one door to it.
+
+First comes the network, then the field that stores its features in place of pixels.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Pictures: squares of pixels of one size."""
+"""Pictures: squares of pixels of one size.
+
+First come grids of positions over a picture, then the field. It reads files of any format that Pillow knows, and
+pictures of more than 8 bits (`_bytes`).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Sounds in files, whole or some seconds of them, as libsndfile reads them."""
+"""Sounds in files, whole or some seconds of them, as libsndfile reads them.
+
+`opened_recording` opens a file, chooses the span that its name asks for (`_wanted`), and gives a `Recording`, which is
+read piece by piece. The rest refuses files that libsndfile would read wrongly.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Text: ids of tokens, EOS last."""
+"""Text: ids of tokens, EOS last.
+
+`TextField` encodes texts by a tokenizer, stores and pads their ids, and says when each word of a source arrives.
+"""
 
 from __future__ import annotations
 

@@ -80,30 +80,25 @@ Span = tuple[int, int]
 """Where a piece begins and ends in the text that it was cut from, or decoded to, in bytes of UTF-8."""
 
 
-def units_of_pieces(
-    text: str, spans: Iterable[Span], character_units: Sequence[int], *, of_words: bool
-) -> Iterator[int | None]:
-    """Yields for each piece the unit of which it covers most characters, of equals the first. A piece that covers none
-    has the unit of the next character. Such a piece is a blank, or begins a character that the tokenizer makes longer.
-    None where the text has no characters.
-
-    text: what SentencePiece cut or decoded. character_units: see `units_of_characters`, of that text.
-    """
-    for covered in covered_units(text, spans, character_units, of_words=of_words):
-        # `max` takes the first of equally frequent units, which ascend.
-        yield max(covered, key=covered.count) if covered else None
-
-
 def covered_units(
     text: str, spans: Iterable[Span], character_units: Sequence[int], *, of_words: bool
 ) -> Iterator[Sequence[int]]:
-    """Yields for each piece the units of its characters, or that of the character that follows; see
-    `units_of_pieces`."""
+    """Yields for each piece the units of its characters. A piece without any has the unit of the next character: a
+    blank, or the beginning of a character that the tokenizer makes longer.
+
+    text: what SentencePiece cut or decoded. character_units: see `units_of_characters`, of that text.
+    """
     starts = [*itertools.accumulate((len(character.encode()) for character in text), initial=0)]
     characters = offsets_of_characters(text, of_words=of_words)
     for span in spans:
         begin, end = (bisect.bisect_left(characters, bisect.bisect_left(starts, byte)) for byte in span)
         yield character_units[begin:end] or character_units[begin : begin + 1] or character_units[-1:]
+
+
+def main_unit(covered: Sequence[int]) -> int | None:
+    """Returns the unit of most characters of a piece, of equals the first; None where a text has no characters."""
+    # `max` takes the first of equally frequent units, which ascend.
+    return max(covered, key=covered.count) if covered else None
 
 
 # The processor.
@@ -283,7 +278,7 @@ class Tokenizer:
         for word, prepared_word, cut in zip(words, texts, self._cut(texts), strict=True):
             character_units = [next(owners) for _ in word]
             spans = ((piece.begin, piece.end) for piece in cut.pieces)
-            units += units_of_pieces(prepared_word, spans, character_units, of_words=self.of_words)
+            units += map(main_unit, covered_units(prepared_word, spans, character_units, of_words=self.of_words))
         return [*units, None]
 
     def _units_of_masked(self, text: str, unit: LinkUnit) -> Iterator[int]:
@@ -315,26 +310,25 @@ class Tokenizer:
         self, ids: Sequence[int], unit: LinkUnit = "word", replaced: Mapping[int, str] = {}
     ) -> list[int | None]:
         """Returns the same for decoded ids and the units of `decode(ids, replaced)`; None for special ids."""
-        if not ids:
-            return []
-        decoded, spans = self._decoded(ids, replaced)
-        character_units = units_of_characters(text_of(decoded, of_words=self.of_words), unit)
-        units = units_of_pieces(decoded, spans, character_units, of_words=self.of_words)
+        covered = self._covered(ids, unit, replaced)
         unwritten = {PAD, BOS, EOS, *self.tags.ravel().tolist()}
-        return [None if i in unwritten else number for i, number in zip(ids, units, strict=True)]
+        return [None if i in unwritten else main_unit(units) for i, units in zip(ids, covered, strict=True)]
 
     def further_unit_ids(
         self, ids: Sequence[int], unit: LinkUnit, replaced: Mapping[int, str]
     ) -> dict[int, tuple[int, ...]]:
         """Returns for replaced ids that stand for several units those beside that of `decoded_unit_ids`."""
-        if not replaced:
-            return {}
-        main_units = self.decoded_unit_ids(ids, unit, replaced)
+        covered = self._covered(ids, unit, replaced) if replaced else []
+        further = {place: tuple(sorted({*covered[place]} - {main_unit(covered[place])})) for place in replaced}
+        return {place: numbers for place, numbers in further.items() if numbers}
+
+    def _covered(self, ids: Sequence[int], unit: LinkUnit, replaced: Mapping[int, str]) -> list[Sequence[int]]:
+        """Returns the units that each of decoded ids covers."""
+        if not ids:
+            return []
         decoded, spans = self._decoded(ids, replaced)
         character_units = units_of_characters(text_of(decoded, of_words=self.of_words), unit)
-        covered = [*covered_units(decoded, spans, character_units, of_words=self.of_words)]
-        further = {place: tuple(sorted({*covered[place]} - {main_units[place]})) for place in replaced}
-        return {place: numbers for place, numbers in further.items() if numbers}
+        return [*covered_units(decoded, spans, character_units, of_words=self.of_words)]
 
     def _decoded(self, ids: Sequence[int], replaced: Mapping[int, str]) -> tuple[str, list[Span]]:
         """Returns what SentencePiece decodes, and where each piece stands in it."""

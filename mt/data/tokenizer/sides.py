@@ -1,4 +1,8 @@
-"""The tokenizers of both sides of a corpus, on disk and in memory, and their extension by new pieces."""
+"""The tokenizers of both sides of a corpus, on disk and in memory, and their extension by new pieces.
+
+`Tokenizers` learns, saves and loads them. `extend` adds pieces to a vocabulary, under which old texts keep their
+ids.
+"""
 
 import hashlib
 import itertools

@@ -1,4 +1,8 @@
-"""How a tokenizer is learnt: its options, its training, and the texts that it then cannot write."""
+"""How a tokenizer is learnt: its options, its training, and the texts that it then cannot write.
+
+`train` has SentencePiece learn a vocabulary, or adopts a model of the user. `unwritten` counts texts that do not come
+back from their ids.
+"""
 
 import io
 import itertools

@@ -1,4 +1,7 @@
-"""Translation of text on standard input, or of a sound, to standard output while it arrives."""
+"""Translation of text on standard input, or of a sound, to standard output while it arrives.
+
+`arrivals` cuts words out of bytes as they come. `translate_live` has a session read them, and writes its words.
+"""
 
 import codecs
 import contextlib

@@ -1,4 +1,7 @@
-"""Standard input as it comes: from a pipe, a file, or a keyboard, where a blank sends the word."""
+"""Standard input as it comes: from a pipe, a file, or a keyboard, where a blank sends the word.
+
+`standard_input` yields bytes as they arrive. At a keyboard `_typed` reads single keys, and shows them.
+"""
 
 import codecs
 import contextlib

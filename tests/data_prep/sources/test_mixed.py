@@ -73,6 +73,7 @@ def test_an_epoch_has_each_corpus_by_its_weight(folder: Path) -> None:
         decoded = [corpus.tokenizers.source.decode(ids) for batch in batches for ids, _ in part.ids(batch)]
         names = Counter(text.split()[0] for text in decoded)
         assert names == {"own": 30, "web": halves, "news": 40}
+        assert Counter(part.column("source")) == Counter(decoded) and len(part) == len(decoded)
         seen += Counter(decoded)
     assert {*seen} == {*texts}
     dev = corpus.split("dev")
