@@ -32,10 +32,12 @@ def add_links(shards: Sequence[RawShard]) -> None:
     with tempfile.TemporaryDirectory(dir=shards[0].path.parent) as name:
         folder = Path(name)
         texts = [folder / "source", folder / "target"]
+        # The words of all pairs, a line for each pair and side.
         for path, side in zip(texts, ("source", "target"), strict=True):
             with path.open("w", encoding="utf-8") as file:
                 for shard in shards:
                     file.writelines(f"{' '.join(units(text, 'word'))}\n" for text in shard.read()[side].to_pylist())
+        # Each shard is written again with its share of the links.
         links = _links(texts, folder)
         for shard in shards:
             table = shard.read()
@@ -54,6 +56,7 @@ def _links(texts: Sequence[Path], folder: Path) -> Iterator[str]:
             f"training.guided_alignment={EFLOMAL} makes links with the program {PROGRAM}, which is not there: run pip "
             "install eflomal, or give a FILE of links"
         )
+    # The program writes the links of both directions to files.
     both = [folder / "forward", folder / "reverse"]
     flags = zip(("-s", "-t", "-f", "-r"), (*texts, *both), strict=True)
     command = [program, *(str(argument) for flag in flags for argument in flag)]
@@ -61,6 +64,7 @@ def _links(texts: Sequence[Path], folder: Path) -> Iterator[str]:
     if ended.returncode or not all(path.is_file() for path in both):
         last = ended.stdout.strip().rpartition("\n")[2]
         raise UserError(f"{PROGRAM} failed ({last or ended.returncode}): mend that, or give a FILE of links")
+    # One alignment is made of the two.
     for forward, reverse in zip(*map(file_lines, both), strict=True):
         links = symmetrised({*links_of(forward)}, {*links_of(reverse)}, "grow-diag-final-and")
         yield " ".join(f"{i}-{j}" for i, j in sorted(links))

@@ -20,7 +20,7 @@ BUDGET = {
     "mt/markup": 1300,
     "mt/metrics": 2519,
     "mt/models": 4630,
-    "mt/onnx": 225,
+    "mt/onnx": 220,
     "mt/ops": 1120,
     "mt/plots": 875,
     "mt/search": 2811,
@@ -36,7 +36,7 @@ def test_every_folder_keeps_its_budget_of_lines() -> None:
         inside = path.relative_to(ROOT)
         lines["/".join(inside.parts[:2]) if len(inside.parts) > 2 else "mt"] += len(path.read_text().splitlines())
     assert {folder: count for folder, count in lines.items() if count > BUDGET[folder]} == {}
-    assert sum(BUDGET.values()) <= 40310
+    assert sum(BUDGET.values()) <= 38737
 
 
 def test_the_house_has_no_more_files_than_chapters() -> None:

@@ -195,12 +195,12 @@ class Repository:
         rows = sum(file.count() for file in files)
         name = self._hub.splits[split]
         try:
-            (part,) = ReadInstruction.from_spec(name).to_absolute({name.partition("[")[0]: rows})
+            (interval,) = ReadInstruction.from_spec(name).to_absolute({name.partition("[")[0]: rows})
         except (ValueError, AssertionError) as error:
             raise UserError(self._no_rows(split, message_of(error))) from error
-        if part.from_ >= part.to:
+        if interval.from_ >= interval.to:
             raise UserError(self._no_rows(split, f"of {rows} rows none is in it" if rows else "its files are empty"))
-        return part.from_, part.to
+        return interval.from_, interval.to
 
     def _no_rows(self, split: str, reason: str) -> str:
         return (

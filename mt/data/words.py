@@ -122,9 +122,9 @@ def units_of_characters(text: str, unit: LinkUnit) -> list[int]:
     number = 0
     for word in text.split():
         composed = unicodedata.normalize("NFC", word)
-        parts = _cut(composed, unit)
-        owners = [number + i for i, part in enumerate(parts) for _ in part]
-        number += len(parts)
+        unit_texts = _cut(composed, unit)
+        owners = [number + i for i, unit_text in enumerate(unit_texts) for _ in unit_text]
+        number += len(unit_texts)
         if composed != word:
             # A character is where the text up to it, composed, ends.
             ends = (len(unicodedata.normalize("NFC", word[: i + 1])) for i in range(len(word)))

@@ -192,6 +192,7 @@ class Translator:
         becomes that of a beam with at least so many hypotheses. Raises UserError where `search` is given and writes
             while it reads, which gives one translation.
         """
+        # The search, which must be able to give n translations.
         sources, alone = as_list(texts)
         if n is not None and search is not None and is_online(search):
             raise UserError(
@@ -202,6 +203,7 @@ class Translator:
         require_search(search)
         if n is not None:
             search = n_best_search(search, n)
+        # Constraints and terms of each text, in tokens.
         names = [f"text {number}" for number in range(1, len(sources) + 1)]
         lexical = of_texts(names, {"constraints": constraints, "avoid": avoid, "prefix": prefix}, alone=alone)
         glossaries = None if glossary is None else glossaries_of(glossary, len(sources), alone=alone)

@@ -141,10 +141,10 @@ def read_dictionary(path: Path) -> dict[str, str]:
     for number, line in enumerate(file_lines(path), start=1):
         if not line.strip():
             continue
-        words = [part.strip() for part in line.split("\t")] if "\t" in line else line.split()
+        words = [field.strip() for field in line.split("\t")] if "\t" in line else line.split()
         if len(words) != 2 or not all(words):
             raise UserError(f"{path}, line {number} is no entry of a dictionary ({shown(line, 60)}): {_ENTRY}")
-        if any(unicodedata.category(character) == "Cc" for part in words for character in part):
+        if any(unicodedata.category(character) == "Cc" for word in words for character in word):
             raise UserError(f"{path}, line {number} holds a control character ({shown(line, 60)}): remove it")
         dictionary.setdefault(*words)
     if not dictionary:

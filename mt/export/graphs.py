@@ -78,7 +78,7 @@ def require_known_words(model: Seq2Seq, target: Tokenizer) -> None:
 
 def _without_loops(table: Mapping[str, type[Attention] | type[Encoder]]) -> str:
     """Returns the names of the parts whose steps are a fixed number of operations."""
-    return ", ".join(name for name, part in table.items() if not part.data_dependent_loop)
+    return ", ".join(name for name, kind in table.items() if not kind.data_dependent_loop)
 
 
 # Writing them; `mt.onnx` says what goes in and comes out.
@@ -154,8 +154,8 @@ class _Step(nn.Module):
         memory = with_tensors(self.memory, parts[:count])
         state = with_tensors(self.state, parts[count:])
         prediction = self.model.step(tokens, memory, state, hard=self.hard)
-        weights, stops, first, _ = prediction.attended
-        window = [part for part in (stops, first) if part is not None]
+        weights, stops, first_positions, _ = prediction.attended
+        window = [positions for positions in (stops, first_positions) if positions is not None]
         return (prediction.log_probs(), weights, *window, *tensors_of(prediction.state))
 
 

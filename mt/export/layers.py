@@ -28,8 +28,12 @@ def onnx_layers(module: nn.Module, *, gru: bool = True) -> Iterator[None]:
 
     gru: whether GRUs are operations; else they are computed cell by cell, whose matrices can be rounded to int8.
     """
-    recurrent = [part for part in module.modules() if isinstance(part, RecurrentLayers) and type(part) in (LSTM, GRU)]
-    units = [part for part in module.modules() if type(part) is SSRU]
+    recurrent = [
+        submodule
+        for submodule in module.modules()
+        if isinstance(submodule, RecurrentLayers) and type(submodule) in (LSTM, GRU)
+    ]
+    units = [submodule for submodule in module.modules() if type(submodule) is SSRU]
     try:
         for layers in recurrent:
             forward: Any = layers.cell_by_cell
@@ -75,25 +79,27 @@ def _operations(
     outputs = vectors.transpose(0, 1)
     last_states = []
     directions = 1 + layers.bidirectional
-    parts = 2 if layers.mode == "LSTM" else 1
+    states_of_layer = 2 if layers.mode == "LSTM" else 1
     state_shape = (directions, vectors.shape[0], layers.hidden_size)
     attributes: dict[str, Any] = {"hidden_size": layers.hidden_size}
     attributes["direction"] = "bidirectional" if layers.bidirectional else "forward"
     if layers.mode == "GRU":
         attributes["linear_before_reset"] = 1  # torch's reset gate is after the product
-    initial = () if state is None else tuple(part.transpose(0, 1) for part in state)
+    initial = () if state is None else tuple(tensor.transpose(0, 1) for tensor in state)
     for layer, weight in enumerate(weights):
-        initial_states = (part.narrow(0, layer * directions, directions) for part in initial)
+        initial_states = (tensor.narrow(0, layer * directions, directions) for tensor in initial)
         values, *states = torch.onnx.ops.symbolic_multi_out(
             layers.mode,
             (outputs, *weight, None, *initial_states),  # None: no lengths
             attributes,
-            dtypes=[vectors.dtype] * (1 + parts),
-            shapes=[(outputs.shape[0], *state_shape), *[state_shape] * parts],
+            dtypes=[vectors.dtype] * (1 + states_of_layer),
+            shapes=[(outputs.shape[0], *state_shape), *[state_shape] * states_of_layer],
         )
         outputs = values.transpose(1, 2).flatten(2)  # [T, B, D H]: directions side by side
         last_states.append(states)
-    return outputs.transpose(0, 1), tuple(torch.cat(part).transpose(0, 1) for part in zip(*last_states, strict=True))
+    return outputs.transpose(0, 1), tuple(
+        torch.cat(states).transpose(0, 1) for states in zip(*last_states, strict=True)
+    )
 
 
 def _scan(

@@ -130,15 +130,15 @@ class OnnxStepper:
     ) -> Step:
         if parents != list(range(len(self._state[0]))):  # else each continues itself, as in greedy search
             rows = np.array(parents)
-            self._state = [part.take(rows, 0) for part in self._state]
-        inputs = {name: part[: len(tokens)] for name, part in self._memory.items()}
+            self._state = [tensor.take(rows, 0) for tensor in self._state]
+        inputs = {name: tensor[: len(tokens)] for name, tensor in self._memory.items()}
         inputs |= {name: self._state[index] for index, name in self._read_states}
         inputs["tokens"] = np.array(tokens)
         log_probs, weights, *rest = self._network.run(self._outputs, inputs)
         stops = rest.pop(0) if self._hard else None
-        first = rest.pop(0) if self._hard else None
+        first_positions = rest.pop(0) if self._hard else None
         self._state = rest
-        attended = Attended(weights, stops, first)
+        attended = Attended(weights, stops, first_positions)
         asked = None if wanted is None else log_probs[wanted]
         if isinstance(count, Draws):
             return Step(*count.choose(log_probs, forbidden), attended, asked)

@@ -187,8 +187,8 @@ class Tokenizer:
         """Returns the parts of a word in which the vocabulary lacks something, as the model's normalisation leaves
         them. A part is the word or, for a model of words, a word or mark in it, marked. Marks of tokenizers stay
         escaped."""
-        parts = filter(None, self._processor.normalize(self._prepared(composed(word))).split(SPACE))
-        return [part for part in parts if UNK in self._processor.encode(part)]
+        pieces_of_words = filter(None, self._processor.normalize(self._prepared(composed(word))).split(SPACE))
+        return [text for text in pieces_of_words if UNK in self._processor.encode(text)]
 
     def written(self, words: list[str]) -> list[str]:
         """Returns what decoding the ids of each word gives."""

@@ -89,11 +89,13 @@ class TokenizerConfig(Options):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
+        # The sides differ only where each has a vocabulary.
         if self.joint and (self.source, self.target) != (SideConfig(), SideConfig()):
             raise UserError(
                 "dataset.tokenizer.source and .target make the sides differ, but the vocabulary is joint: set "
                 "dataset.tokenizer.joint=false"
             )
+        # A symbol is one token wherever it stands.
         for symbol in self.user_symbols:
             if normalize(symbol) != symbol or not symbol or " " in symbol:
                 raise UserError(
@@ -105,6 +107,7 @@ class TokenizerConfig(Options):
                     f"dataset.tokenizer.user_symbols has {symbol!r}, which a vocabulary of words cuts into "
                     f"{len(runs(symbol))}: leave it out, or choose another dataset.tokenizer.model_type"
                 )
+        # A model of the user's own stays as it is.
         for name in ("source", "target"):
             if self.side(name).model_file and (self.user_symbols or self.placeholders or self.tags):
                 raise UserError(

@@ -79,6 +79,7 @@ class MarkedSession:
 
     def _take(self, event: Event) -> str:
         """Reads an event, and returns what is certain with it."""
+        # An element that is left as it is counts as one word, once its end has come.
         if self._kept:
             self._kept.append(event.raw)
             self._depth += (event.name == self._kept_name) * {"start": 1, "end": -1}.get(event.kind, 0)
@@ -91,6 +92,7 @@ class MarkedSession:
             self._kept_name = event.name
             self._depth = 1
             return self._end() if event.role == "kept block" else ""
+        # A block ends the sentence; text and tags belong to it.
         if event.role == "block":
             written = self._end() + event.raw
             self._begin()

@@ -194,19 +194,21 @@ class StreamStepper:
 
     def __init__(self, streams: Sequence[StreamState]) -> None:
         """streams: at least one, of one model and one search; all have begun, and may go on."""
+        # Rows and hypotheses are the streams until one of them waits.
         self._streams = [*streams]
         """[R]: of the rows of the tensors, which are the hypotheses that do not wait."""
         self._hypotheses = [*range(len(streams))]
         """[R]: which hypotheses of the last step they are, rising."""
         self._model = streams[0].model
         self._wait_k = streams[0].wait
-        # The rows of all streams, which are padded to the longest.
+        # The memories of all streams, padded to the longest; wait-k masks what was not read yet.
         memory = concatenate_rows([stream.source[0] for stream in streams if stream.source])
         self._device = memory.final_state.device
         if self._wait_k is not None:
             lengths = torch.tensor([stream.read for stream in streams], device=self._device)
             memory = self._model.wait(memory, self._wait_k, lengths)
         self._memory = memory
+        # The first step goes on with the queries that the last search left.
         self._query: Any = concatenate_rows([stream.query for stream in streams])
         self._state: Any = None
         """The state after the last step; None before the first step, which takes the queries of the streams."""
@@ -221,6 +223,7 @@ class StreamStepper:
     ) -> Step:
         """Returns one next token of each, whatever `count` is. Which tokens are forbidden depends on those of earlier
         searches, too, and is looked up here."""
+        # The hypotheses attend, and those that need more of their sources drop out.
         if self._state is not None:
             self._continue(tokens, parents)
         self._hypotheses = [*range(len(tokens))]
@@ -230,12 +233,14 @@ class StreamStepper:
         if attention is not None:
             for stream, position in zip(self._streams, self._peaks(attention), strict=True):
                 stream.attended.append(position)
+            # The others predict, each without the tokens that may not follow it.
             prediction = self._model.decoder.read_out(self._query, attention, self._memory)
             self._state = prediction.state
             predicted = prediction.log_probs()
             excluded, asked = self._asked(predicted.shape[1])
             values = values_of(predicted, asked)
             best, chosen = top_k(predicted, 1, excluded)
+            # Where something is asked of a translation, its steering chooses among the tokens.
             for row, stream in enumerate(self._streams):
                 if stream.steering is not None:
                     own = None if values is None or asked is None else values[asked.rows == row]
@@ -323,7 +328,7 @@ class StreamStepper:
             if wanted is not None:
                 asked.append(np.stack((np.full(len(wanted.tokens), row), wanted.tokens)))
         # All rows are asked about at once.
-        pairs, wanted_pairs = (np.concatenate(parts, 1) if parts else None for parts in (excluded, asked))
+        pairs, wanted_pairs = (np.concatenate(of_rows, 1) if of_rows else None for of_rows in (excluded, asked))
         return (
             None if pairs is None else (pairs[0], pairs[1]),
             None if wanted_pairs is None else Wanted(wanted_pairs[0], wanted_pairs[1]),
@@ -340,5 +345,5 @@ def _memory_row(memory: DecoderMemory, index: int) -> DecoderMemory:
     length = max(1, int(attention.mask.sum()))
     if length == attention.mask.shape[1]:
         return row_memory
-    *parts, mask = (part[:, :length].clone() for part in (*arriving.positions(attention), attention.mask))
+    *parts, mask = (tensor[:, :length].clone() for tensor in (*arriving.positions(attention), attention.mask))
     return row_memory._replace(attention=arriving.with_positions(attention, parts, mask))
