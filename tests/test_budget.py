@@ -1,5 +1,5 @@
 """How many lines each folder of `mt` may have. What is built later pays by deleting, or raises its folder's number and
-the sum in a commit that says why. The sum has room for markup and steering (2,500 lines) and for a server (2,500)."""
+the sum in a commit that says why."""
 
 from collections import Counter
 from pathlib import Path
@@ -36,7 +36,7 @@ def test_every_folder_keeps_its_budget_of_lines() -> None:
         inside = path.relative_to(ROOT)
         lines["/".join(inside.parts[:2]) if len(inside.parts) > 2 else "mt"] += len(path.read_text().splitlines())
     assert {folder: count for folder, count in lines.items() if count > BUDGET[folder]} == {}
-    assert sum(BUDGET.values()) <= 38737
+    assert sum(BUDGET.values()) <= 39000
 
 
 def test_the_house_has_no_more_files_than_chapters() -> None:
