@@ -1,8 +1,6 @@
-"""Decoding with a model in torch: batches of sources of similar length, their memories, and their steppers.
+"""Decoding with a model in torch.
 
-`TorchNetwork` is the `Network` of a model or an ensemble. `batches` orders sources, and `encoded` encodes a batch for
-the search.
-"""
+`TorchNetwork.batches` orders sources by length; `encoded` makes the memory and the stepper of a batch, for searches."""
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
@@ -121,11 +119,10 @@ class TorchNetwork:
                 read_for = single_model.read_for(memory, vectors).cpu().numpy()
             # On a GPU a step is recorded once, where its operations do not depend on what it computes.
             state = model.init_state(memory, hard=hard)
-            recorded = self.device.type == "cuda" and not hard and isinstance(search, GreedyConfig | BeamConfig)
-            step: Predict = partial(model.step, hard=hard)
-            if changed is not None:
-                step = changed(step)
-                recorded = False
+            own_step: Predict = partial(model.step, hard=hard)
+            step = own_step if changed is None else changed(own_step)
+            is_fixed = step is own_step and not hard and isinstance(search, GreedyConfig | BeamConfig)
+            recorded = is_fixed and self.device.type == "cuda"
             single = TorchStepper(step, memory, state, len(rows), self.device)
             stepper = GraphStepper(single, width(search)) if recorded else single
             yield EncodedBatch(stepper, output_lengths.tolist(), read_for, model.encoded_lengths(lengths).tolist())
