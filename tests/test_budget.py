@@ -15,7 +15,7 @@ BUDGET = {
     "mt/decoding": 4605,
     "mt/evaluation": 1706,
     "mt/explorer": 80,
-    "mt/export": 550,
+    "mt/export": 516,
     "mt/kernels": 2865,
     "mt/markup": 1300,
     "mt/metrics": 2519,
@@ -36,7 +36,7 @@ def test_every_folder_keeps_its_budget_of_lines() -> None:
         inside = path.relative_to(ROOT)
         lines["/".join(inside.parts[:2]) if len(inside.parts) > 2 else "mt"] += len(path.read_text().splitlines())
     assert {folder: count for folder, count in lines.items() if count > BUDGET[folder]} == {}
-    assert sum(BUDGET.values()) <= 39000
+    assert sum(BUDGET.values()) <= 39200
 
 
 def test_the_house_has_no_more_files_than_chapters() -> None:
