@@ -244,5 +244,5 @@ def test_wait_k_shows_a_position_when_its_value_is_known(configure: Callable[...
         require_compatible(WaitKConfig(k=3), model)
     assert str(caught.value) == (
         "search=wait_k with k=3 would write before anything is known, since this encoder looks ahead and needs 4 "
-        "source tokens for its first value: choose k=4 or more, or another encoder"
+        "source tokens for its first value. Choose k=4 or more, or another encoder"
     )
