@@ -1,6 +1,4 @@
-"""Decoding with a model in torch.
-
-`TorchNetwork.batches` orders sources by length; `encoded` makes the memory and the stepper of a batch, for searches."""
+"""Decoding with a model in torch: batches of sources of like lengths, their memories, and steppers for searches."""
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
