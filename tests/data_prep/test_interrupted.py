@@ -154,7 +154,9 @@ def test_a_process_that_dies_is_told_in_one_sentence(
         raise BrokenProcessPool
 
     monkeypatch.setattr(encode, "encode_shards", die)
-    with pytest.raises(UserError, match=r"was killed, .* for want of memory: set dataset.workers to fewer processes\. "):
+    with pytest.raises(
+        UserError, match=r"was killed, .* for want of memory: set dataset.workers to fewer processes\. "
+    ):
         prepare(_config(folder), tmp_path / "died", progress=False)
 
 
