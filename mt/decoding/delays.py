@@ -4,8 +4,8 @@ Words are what stands between blanks of detokenised text, as SimulEval reads and
 at a time, its end with the last word. A sound comes 10 ms at a time, the last of which may be silence. A target word is
 written when nothing can change it any more: together with the token that begins the next word, or ends the sentence.
 
-First the delays of hypotheses of an online search, then the words of a stream, and at last re-translation: there a word
-is written when no later translation changes it.
+The delays of hypotheses of an online search come first, then the words of a stream, and at last re-translation. There a
+word is written when no later translation changes it.
 """
 
 from collections.abc import Mapping, Sequence
