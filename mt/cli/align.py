@@ -87,7 +87,9 @@ def _add_link_options(parser: Parser) -> None:
     help_text = "marks: punctuation marks are words, too; blanks: as blanks part them"
     parser.add_argument("--words", choices=("marks", "blanks"), help=help_text)
     parser.add_argument("--one-based", action="store_true", help="the gold links count words from 1")
-    help_text = "a word's links: to where most of its attention is, where a hard one stops, or where it is at least P"
+    help_text = (
+        "a word's links: to most of its attention, where a hard one stops, or all words with a share of at least P"
+    )
     parser.add_argument("--extract", type=_extraction, default="argmax", metavar="argmax|stops|P", help=help_text)
     parser.add_argument("--shift", action="store_true", help="a word's attention is that of the step that has read it")
     parser.add_argument("--symmetrise", choices=get_args(Symmetrisation), help="one alignment of two directions")

@@ -234,7 +234,7 @@ def linked(translation: Translation, source: str) -> Linked:
         ends.append(end)
         end = end if first_place is None else first_place
     links = []
-    for position, step in links_between_pieces(translation.windows, translation.extract, translation.shift):
+    for position, step in links_between_pieces(translation.windows):
         origin = translation.source_units[position]
         first_place = translation.target_units[step]
         if origin is not None and first_place is not None:

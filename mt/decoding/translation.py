@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from html import escape
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -34,27 +35,26 @@ if TYPE_CHECKING:
 # Links out of attention weights: the only place that makes them.
 
 Extraction = Literal["argmax", "stops"] | float
-"""How links are made of weights; see `links_between_pieces`."""
+"""How links are made of weights.
+
+argmax: of a target token, to the source token with the largest weight. stops: to where a hard attention stopped.
+A number: of a target word, to each source word with at least this share of its weight."""
 
 
-def links_between_pieces(windows: Windows, extract: Extraction = "argmax", shift: int = 0) -> set[Link]:
-    """Returns the links (source position, target position) that weights stand for.
+def links_between_pieces(windows: Windows, *, stops: bool = False, shift: int = 0) -> set[Link]:
+    """Returns the links (source position, target position) that weights stand for, at most one for each target token.
 
-    extract: argmax: the position with the largest weight (`Windows.peaks`); stops: the one where a hard attention
-        stopped; a number: all positions with at least that weight.
+    stops: links are to where a hard attention stopped, not to the largest weight (`Windows.peaks`).
     shift: how many steps later than it is written a token's weights are taken; at the end, those of the last step.
 
     Raises ValueError for the stops of a soft attention.
     """
-    if isinstance(extract, float):
-        chosen = [np.flatnonzero(row >= extract).tolist() for row in windows.dense()]
-    elif extract == "stops" and windows.stops is None:
+    if stops and windows.stops is None:
         raise ValueError("a soft attention has no stops")
-    else:
-        positions = windows.peaks() if extract == "argmax" or windows.stops is None else windows.stops.tolist()
-        chosen = [[position] if position >= 0 else [] for position in positions]
-    last = len(chosen) - 1
-    return {(position, step) for step in range(last + 1) for position in chosen[min(step + shift, last)]}
+    positions = windows.stops.tolist() if stops and windows.stops is not None else windows.peaks()
+    last = len(positions) - 1
+    chosen = (positions[min(step + shift, last)] for step in range(last + 1))
+    return {(position, step) for step, position in enumerate(chosen) if position >= 0}
 
 
 # A decoded text.
@@ -104,7 +104,7 @@ class Translation:
     calibration: Calibration | None = None
     """What turns probabilities and attention into confidences; None: the run has none."""
     extract: Extraction = "argmax"
-    """How links are made of the weights; see `links_between_pieces`."""
+    """How links are made of the weights; see `Extraction`."""
     shift: int = 0
     """How many steps later than a token is written its weights are taken."""
     symmetrised: frozenset[Link] | None = None
@@ -140,11 +140,14 @@ class Translation:
 
     @property
     def links(self) -> set[Link]:
-        """The (source word, target word) pairs, counted from 0, of `links_between_pieces`, or as two models agree on
-        them. `mt.metrics.alignment.to_pharaoh` writes them as text."""
+        """The (source word, target word) pairs, counted from 0, as `extract` says, or as two models agree on them.
+        `mt.metrics.alignment.to_pharaoh` writes them as text."""
         if self.symmetrised is not None:
             return {*self.symmetrised}
-        links = links_between_pieces(self.windows, self.extract, self.shift)
+        if isinstance(self.extract, float) and self.tokens:
+            links = self._links_above(self.extract)
+        else:
+            links = links_between_pieces(self.windows, stops=self.extract == "stops", shift=self.shift)
         further = {
             (source, unit)
             for position, step in links
@@ -152,6 +155,15 @@ class Translation:
             for unit in self.further_units.get(step, ())
         }
         return project(links, self.source_units, self.target_units) | further
+
+    def _links_above(self, share: float) -> set[Link]:
+        """Returns the links between the tokens of words that have at least this share of a target word's weight."""
+        steps = np.minimum(np.arange(len(self.tokens)) + self.shift, len(self.tokens) - 1)
+        weights = weights_between_words(self.alignment[steps], self.source_units, self.target_units)
+        sources = positions_of_words(self.source_units)
+        targets = positions_of_words(self.target_units)
+        pairs = np.argwhere(weights >= share).tolist()
+        return {link for target, source in pairs for link in product(sources[source], targets[target])}
 
     @cached_property
     def word_confidence(self) -> list[float]:

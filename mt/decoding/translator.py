@@ -295,8 +295,8 @@ class Translator:
     ) -> Translation | list[Translation]:
         """Returns the attention while the model is given the targets (forced alignment), and their log-probabilities.
 
-        hard: whether the attention chooses one position; by default as the run decodes. extract: see
-        `links_between_pieces`. shift: whether links are of the step that has read a token; see docs/alignments.md.
+        hard: whether the attention chooses one position; by default as the run decodes. extract: how links are made,
+        see `Extraction`. shift: whether links are of the step that has read a token; see docs/alignments.md.
         symmetrise_with: a model of the other direction, whose links and this one's `symmetrise` joins. Raises UserError
         for a text that is too long, and for options that do not fit the models.
         """

@@ -1,11 +1,12 @@
 import errno
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from mt.decoding.translation import links_between_pieces as links
+from mt.decoding.translation import Translation, links_between_pieces as links
 from mt.decoding.translator import Translator
 from mt.errors import UserError, unwritten
 from mt.search.config import GreedyConfig, OnlineConfig
@@ -62,19 +63,33 @@ def test_a_translation_draws_itself(translator: Translator, hard: Translator, tm
 THREE = Windows(np.array([0.25, 0.75, 1.0, 0.5, 0.5], np.float32), np.array([2, 0, 0, 1]), np.array([2, 1, 0, 2]))
 
 
-def test_links_are_where_most_weight_is_or_enough_of_it_or_a_stop():
+def test_links_are_where_most_weight_is_or_a_stop():
     assert links(THREE) == {(3, 0), (0, 1), (1, 3)}
-    assert links(THREE, 0.5) == {(3, 0), (0, 1), (1, 3), (2, 3)}
-    assert links(THREE, 0.8) == {(0, 1)}
-    stops = THREE._replace(stops=np.array([2, 0, -1, 2]))
-    assert links(stops, "stops") == {(2, 0), (0, 1), (2, 3)} and links(stops) == links(THREE)
+    stopped = THREE._replace(stops=np.array([2, 0, -1, 2]))
+    assert links(stopped, stops=True) == {(2, 0), (0, 1), (2, 3)} and links(stopped) == links(THREE)
     with pytest.raises(ValueError, match="a soft attention has no stops"):
-        links(THREE, "stops")
-    assert links(EMPTY) == links(EMPTY, 0.5) == set()
+        links(THREE, stops=True)
+    assert links(EMPTY) == set()
+
+
+def test_a_share_is_of_the_weight_of_words():
+    """The pieces of a source word add up, and those of a target word are averaged: no piece has half of the weight."""
+    weights = np.array([[0.3, 0.3, 0.4, 0.0], [0.2, 0.1, 0.3, 0.4], [0.0, 0.1, 0.9, 0.0], [0.0, 0.0, 0.0, 1.0]])
+    both = Translation(
+        "ab c", 0.0, ("a", "b", "c", "</s>"), ("x", "y", "z", "</s>"), Windows.whole(weights.astype(np.float32)),
+        source_units=(0, 0, 1, None), target_units=(0, 0, 1, None),
+    )  # fmt: skip
+    assert replace(both, extract=0.44).links == {(0, 0), (1, 1)}  # 0.45 and 0.35 of the first word
+    assert replace(both, extract=0.34).links == {(0, 0), (1, 0), (1, 1)}
+    assert replace(both, extract=0.46).links == {(1, 1)}
+    assert replace(both, extract=0.5, shift=1).links == {(1, 0)}  # the rows of b and c, then of EOS
+    assert replace(both, extract=0.46, further_units={2: (2,)}).links == {(1, 1), (1, 2)}
+    empty = Translation("", 0.0, (), ("</s>",), EMPTY, source_units=(None,), extract=0.5)
+    assert empty.links == set()
 
 
 def test_shifted_links_are_those_of_a_later_step():
     """Beyond the last step the weights of that are taken."""
     rows = Windows.whole(np.eye(4, 5, k=1, dtype=np.float32))
-    assert links(rows, shift=1) == {(2, 0), (3, 1), (4, 2), (4, 3)} == links(rows, 0.5, shift=1)
+    assert links(rows, shift=1) == {(2, 0), (3, 1), (4, 2), (4, 3)}
     assert links(rows, shift=2) == {(3, 0), (4, 1), (4, 2), (4, 3)}
