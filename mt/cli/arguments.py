@@ -177,7 +177,7 @@ def _value(text: str) -> Any:
 def in_flags() -> Iterator[None]:
     """Makes errors inside name options as a command line does (`--beam 3`), not as YAML does (`search.beam_size=3`).
 
-    Options that have no flag keep their names: they can only have come from the run's own configuration; and so does
+    Options that have no flag keep their names, since they can only have come from the run's own configuration. So does
     what a `config.json` is blamed for.
     """
     try:

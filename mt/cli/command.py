@@ -183,7 +183,7 @@ class _Command:
         return composed_of(self.name, [*lines, *removed], self.roots) if removed else composed
 
     def sweep(self, overrides: Sequence[Override]) -> bool:
-        """Runs the jobs of a sweep: here, one after another, or by the launcher that is chosen, where they go on where
+        """Runs the jobs of a sweep: here, one after another, or by the launcher that is chosen. There they go on where
         they were when a queue starts them again. Returns whether all succeeded."""
         jobs = expand([one for one in overrides if not one.is_hydra_override()])
         self.check([override for job in jobs for override in parse_overrides(job.overrides, self.roots)])

@@ -17,9 +17,9 @@ _KEY = re.compile(r"(?P<indent> *)(?P<key>\w+):(?P<rest>.*)")
 
 
 def manual(name: str, composed: DictConfig, typed: Sequence[str], roots: Sequence[Path], *, whole: bool = False) -> str:
-    """Returns what `conf/<name>.yaml` says at its head, then groups with their choices, then options with their values:
-    of the whole configuration, with a line about each choice, or of its root and of the parts that the command line
-    names.
+    """Returns what `conf/<name>.yaml` says at its head, then groups with their choices, then options with their values.
+    They are of the whole configuration, with a line about each choice, or of its root and of the parts that the command
+    line names.
 
     composed: what the command line comes to, with Hydra's own part. typed: its overrides.
     """
@@ -88,8 +88,8 @@ def _all_choices(chosen: Mapping[str, str | None], roots: Sequence[Path], width:
 
 
 def comments(path: Path) -> dict[str, str]:
-    """Returns the comment of each option of a file, by its dotted key: on its line and on those below that begin
-    far in, or, of an option without one, on the line above."""
+    """Returns the comment of each option of a file, by its dotted key. It stands on the option's line and on those
+    below that begin far in; else on the line above."""
     notes: dict[str, str] = {}
     parents: list[tuple[int, str]] = []  # indentation and key, the option itself last
     key = above = ""

@@ -88,8 +88,8 @@ def quote_text(line: str) -> str:
 
 
 def require_once(overrides: Sequence[Override]) -> None:
-    """Raises UserError where an option or group is typed twice, since the last one would win in silence, or is put
-    into another place by `@`."""
+    """Raises UserError where an option or group is typed twice, since the last one would win in silence. An option that
+    is put into another place by `@` is refused, too."""
     for override in overrides:
         if override.package is not None or not override.key_or_group:
             line = shown(override.input_line or "")
@@ -144,8 +144,8 @@ def _unreadable(line: str) -> str:
 
 
 def with_file(words: Sequence[str], roots: Sequence[Path]) -> list[str]:
-    """Returns the words of a command line with the options of a YAML file (`run.yaml`) in its place, but for those that
-    are typed, and those of a part that is chosen anew.
+    """Returns the words of a command line with the options of a YAML file (`run.yaml`) in its place. Options that are
+    typed are left out, and options of a part that is chosen anew.
 
     Raises UserError for a file that holds no options.
     """

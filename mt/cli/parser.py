@@ -52,8 +52,8 @@ class Parser(argparse.ArgumentParser):
         return options
 
     def _with_flags(self, words: Iterable[str]) -> tuple[list[str], dict[str, str]]:
-        """Returns the words with `search.beam_size=3` as `--beam=3`, and apart from them the values of those options of
-        search that have no flag here, or are to be `null`."""
+        """Returns the words with `search.beam_size=3` as `--beam=3`. Apart from them it returns the values of those
+        options of search that have no flag here, or are to be `null`."""
         flagged: list[str] = []
         rest: dict[str, str] = {}
         for word in words:

@@ -85,9 +85,8 @@ def _rendezvous(rank: int, size: int) -> dist.Store:
                 "--master-port, or let torchrun --standalone find one"
             ) from error
         raise UserError(
-            f"process {rank} of {size} did not find the others at {address} within "
-            f"{RENDEZVOUS_TIMEOUT.seconds // 60} minutes: "
-            "start all of them by torchrun, with the same address and port, and let that port through"
+            f"process {rank} of {size} found no others at {address} within "
+            f"{RENDEZVOUS_TIMEOUT.seconds // 60} minutes: start all by torchrun with one address and port, and open it"
         ) from error
     return dist.PrefixStore("mt", store)
 

@@ -215,7 +215,7 @@ def _of_alignments(options: argparse.Namespace) -> dict[str, Score]:
         raise UserError(f"{flag} is about texts that are compared, which --task {ALIGNMENT} does not: leave it out")
     if len(options.texts) != (3 if options.symmetrise else 2) or (options.second_reversed and not options.symmetrise):
         raise UserError(
-            f"--task {ALIGNMENT} takes a file of links and one of gold links, and with --symmetrise two of links: give "
+            f"--task {ALIGNMENT} takes files of links and of gold links, with --symmetrise two of links: give "
             "LINKS GOLD, or --symmetrise grow-diag LINKS REVERSE GOLD"
         )
     # Links are read as they are written, a line for each pair; gold ones may be of the NAACL format.

@@ -1,6 +1,6 @@
-"""Configures a run that does not begin from nothing: what may change when one is resumed (`resume=RUN`), and the model
-of a run that starts from another (`init_from=RUN`), which is that of the earlier run but for the options that the
-command line sets."""
+"""Configures a run that does not begin from nothing. It says what may change when one is resumed (`resume=RUN`), and
+makes the model of a run that starts from another (`init_from=RUN`). That model is that of the earlier run, but for the
+options that the command line sets."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -36,7 +36,7 @@ def resumed_config(config: Config, overrides: Sequence[str]) -> Config:
         part, _, option = key.rpartition(".")
         if override.is_delete() or (key not in RESUMABLE and part != "search"):
             raise UserError(
-                f"{key} cannot change when a run is resumed, since it would be another run: leave it out, or start a "
+                f"{key} cannot change when a run is resumed: leave it out, or start a "
                 f"new run (search.* and {', '.join(RESUMABLE)} can change)"
             )
         (search if part == "search" else plain[part] if part else plain)[option] = override.value()
@@ -74,8 +74,8 @@ _PRETRAINED = "embedding.pretrained"
 def with_earlier_model(composed: Mapping[str, Any], overrides: Sequence[str], earlier: Config) -> dict[str, Any]:
     """Returns what was composed, with the parts of the model as the earlier run has them.
 
-    A part that the command line chooses (`attention=mocha`) is as composed, and with an experiment all are; of others
-    the single options that it sets are changed. Raises UserError where it sets what cannot differ.
+    A part that the command line chooses (`attention=mocha`) is as composed, and with an experiment all are. Of other
+    parts the single options that it sets are changed. Raises UserError where it sets what cannot differ.
     """
     typed = parse_overrides(overrides, [CONF])
     plain = dict(composed)

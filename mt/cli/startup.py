@@ -1,7 +1,7 @@
 """Lets Ctrl-C end a command at once, without a trace, while its modules load, and loads them fast: what an entry point
 imports first.
 
-Importing it is enough where the process is a command of ours; where an entry point is itself imported, as by a test or
+Importing it is enough where the process is a command of ours. Where an entry point is itself imported, as by a test or
 by a process that prepares text, nothing is changed. `mt.errors.reported` lets Ctrl-C raise KeyboardInterrupt again.
 """
 
@@ -58,7 +58,7 @@ def _without_collection() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _leaving_at_interrupt() -> Iterator[None]:
-    """Lets Ctrl-C inside end the process at once, as is right for a command that loads modules: where a module is in
+    """Lets Ctrl-C inside end the process at once, as is right for a command that loads modules. Where a module is in
     the midst of its C++, an exception would end the process with a trace all the same."""
     usual = signal.default_int_handler
     if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is not usual:

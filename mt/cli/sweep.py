@@ -1,5 +1,5 @@
-"""Makes the jobs of a sweep of one command line, each in a folder that is named by what differs, and runs them: here,
-or elsewhere by one of Hydra's launchers, such as submitit's on a cluster."""
+"""Makes the jobs of a sweep of one command line, each in a folder that is named by what differs. Runs them here, or
+elsewhere by one of Hydra's launchers, such as submitit's on a cluster."""
 
 import itertools
 import math

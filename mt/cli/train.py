@@ -80,8 +80,8 @@ def _open_run(
 def _with_init_from(
     composed: dict[str, Any], overrides: list[str], folder: Path
 ) -> "tuple[dict[str, Any], Path, Tokenizers | None]":
-    """Returns what was composed and the run's folder: changed where the run starts from another (`init_from`), with the
-    tokenizers that it takes of that; else unchanged, with None."""
+    """Returns what was composed and the run's folder, unchanged and with None. Where the run starts from another
+    (`init_from`), they are changed, with the tokenizers that it takes of that."""
     if composed["init_from"] is None:
         return composed, folder, None
     from data_prep.vocabulary import extended

@@ -31,8 +31,9 @@ def write(
     sentences: int,
     plot_format: str | None = None,
 ) -> None:
-    """Writes `index.html`, which needs no other file, the table as `table.md`, `table.tex` and `table.csv`, and
-    `comparison.json`; where any run was decoded online also `tradeoff.png`, and the same picture in another format.
+    """Writes `index.html`, which needs no other file, `comparison.json`, and the table as `table.md`, `table.tex` and
+    `table.csv`. Where latency is known of any run, it also writes `tradeoff.png`, and the same picture in another
+    format.
 
     sources, references: of the test split. sentences: how many of its first ones are shown.
     """

@@ -117,8 +117,8 @@ class Comparison:
         return "\n".join([*as_latex(self.columns()), *notes])
 
     def csv(self) -> str:
-        """Returns a row for each run, with numbers at their full precision: of each score itself, half the width of its
-        interval, and whether it differs from the baseline's (1, or 0)."""
+        """Returns a row for each run, with numbers at their full precision. A score has three: itself, half the width
+        of its interval, and whether it differs from the baseline's (1, or 0)."""
         headings = ["run", "folder", "decoding"]
         for heading in self.directions:
             headings += [heading, f"{heading} ±", f"{heading} differs"]
@@ -149,8 +149,8 @@ class Comparison:
 
 
 def compare(runs: Sequence[FinishedRun], references: References, baseline: str | None = None) -> Comparison:
-    """Scores runs over the same test split by the metrics of the first one's dataset; all without regard to case where
-    the tokenizer of one of them lower-cases, which else would lose by that alone.
+    """Scores runs over the same test split by the metrics of the first one's dataset. Where the tokenizer of one of
+    them lower-cases, which else would lose by that alone, case counts for none.
 
     Args:
         references: all references of each test sentence.

@@ -46,8 +46,8 @@ def right_words(
 def calibrate(features: np.ndarray, right: np.ndarray, judged: Any) -> Calibration:
     """Returns the calibration of words with features [words, 2], of which some are right: [words] bool.
 
-    A logistic regression weighs the features; bins of as many words each say how many are right, of neighbours that
-    fall their mean (pool adjacent violators). Raises UserError where all words are right, or none.
+    A logistic regression weighs the features. Bins of as many words each say how many are right. Neighbours that fall
+    get their mean (pool adjacent violators). Raises UserError where all words are right, or none.
     """
     if right.all() or not right.any():
         raise UserError(
@@ -96,8 +96,8 @@ def area_under_curve(confidences: np.ndarray, right: np.ndarray) -> float:
 
 
 def calibration_error(confidences: np.ndarray, right: np.ndarray) -> float:
-    """Returns the expected calibration error: the mean over words of how far the mean confidence and the share of right
-    words of their bin are apart, of ten equal bins (Guo et al. 2017, equation 3)."""
+    """Returns the expected calibration error (Guo et al. 2017, equation 3). It is the mean over words of a distance in
+    their bin, of ten equal ones. The distance is between the mean confidence and the share of right words."""
     bins = np.minimum((confidences * _EQUAL_BINS).astype(int), _EQUAL_BINS - 1)
     gaps = [abs(confidences[bins == b].sum() - right[bins == b].sum()) for b in range(_EQUAL_BINS)]
     return float(sum(gaps) / len(right))
@@ -117,8 +117,8 @@ def confidence_results(
     folder: Path,
     run: Path | None = None,
 ) -> dict[str, float]:
-    """Returns the area under the curve and the calibration error of the words' confidences, in percent, and draws
-    risk over coverage to `confidence.png` of a folder. Nothing where the run has no calibration.
+    """Returns the area under the curve and the calibration error of the words' confidences, in percent. Draws risk over
+    coverage to `confidence.png` of a folder. Nothing where the run has no calibration.
 
     run: the run for which a calibration is made of these translations, and written.
     """

@@ -101,8 +101,8 @@ if TYPE_CHECKING:  # matplotlib takes long to load, and a training draws late
 def drawings(
     translator: Translator, translations: Sequence[Translation], split: Split, *, words: bool | None = None
 ) -> Iterator[tuple[int, Translation, "Figure"]]:
-    """Yields the first `training.plots` translations of a split with their numbers and heatmaps; nothing of an empty
-    one, and nothing where the model attends to nothing.
+    """Yields the first `training.plots` translations of a split with their numbers and heatmaps. An empty translation,
+    and a model that attends to nothing, have none.
 
     words: whether heatmaps are of words, in place of pieces; by default as `training.plot_words` says.
     """
@@ -124,9 +124,9 @@ def drawings(
 
 
 def gold_links(split: Split, hypotheses: Sequence[str]) -> list[tuple[set[Link], Collection[int]] | None]:
-    """Returns for each of the first examples the gold links that hold for its hypothesis too, between words of the
-    source and of the hypothesis: those of the words that hypothesis and target have in common, in the same order; and
-    these words of the hypothesis. None for an example without links."""
+    """Returns for each of the first examples the gold links that hold for its hypothesis, too, and the words of the
+    hypothesis that they know. These are the words that hypothesis and target have in common, in the same order. Links
+    join words of the source and of the hypothesis. None for an example without links."""
     lines = split.links()[: len(hypotheses)]
     golds = parse_pharaoh(lines, "the gold alignments")
     targets = split.column("target")[: len(hypotheses)]
@@ -164,7 +164,7 @@ def records(
     links: Sequence[str] = (),
     linkable: Sequence[Linkable] = (),
 ) -> Iterator[dict[str, Any]]:
-    """Yields the record of each translation of a split (see `mt.decoding.record`), with chrF of the sentence, and its
+    """Yields the record of each translation of a split (see `mt.decoding.record`). It has chrF of the sentence, and its
     gold links and AER where there are any.
 
     links, linkable: of the forced alignments, for AER. All processes of an evaluation call it, and exhaust it.

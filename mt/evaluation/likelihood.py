@@ -47,10 +47,10 @@ def likelihoods(
     """Returns the likelihood of each pair, in order. The attention reads as the run decodes, softly or hard, and as far
     as wait-k lets it.
 
-    targets: texts, cut as the tokenizer cuts them, EOS added; or ids as they are, such as `Translation.ids`: a search
+    targets: texts, cut as the tokenizer cuts them, EOS added; or ids as they are, such as `Translation.ids`. A search
         may find other pieces of the same text.
     length_penalty: exponent a of the score, log P(Y) / ((5 + |Y|) / 6)^a (Wu et al. 2016, equation 14), |Y| tokens, EOS
-        included; by default that of the run's search, 0 where that has none.
+        included. The default is that of the run's search, 0 where it has none.
 
     Raises UserError for a text that is too long.
     """

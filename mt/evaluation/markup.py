@@ -27,14 +27,14 @@ def markup_scores(
 ) -> dict[str, Score]:
     """Returns shares in percent, by name, of texts in HTML.
 
-    tags, placeholders: those that links place at the gap of the reference, which the model reads without its tags; an
-    opening tag and a closing one are two. tags_by_length, placeholders_by_length: likewise, placed in proportion to
+    tags, placeholders: the share that links place at the gap of the reference, which the model reads without its tags.
+    An opening tag and a closing one are two. tags_by_length, placeholders_by_length: likewise, placed in proportion to
     length. complete: the translations of the sources that have each tag and placeholder as often as the source, and
     close tags in order.
 
-    Of a run that has learnt tags also tags_learnt and placeholders_learnt: likewise, put where the model is surest of
-    them while it writes the reference; complete_learnt, as complete; and tags_written, the tags of the sources that the
-    model writes itself in translations, well-formed, so that links need not put them.
+    A run that has learnt tags has more scores. `tags_learnt` and `placeholders_learnt`: likewise, put where the model
+    is surest of them while it writes the reference. `complete_learnt`: as complete. `tags_written`: the tags of the
+    sources that the model itself writes, well-formed, so that links need not put them.
 
     Pairs count whose sides have the same tags and placeholders, and as many sentences. shift: whether links are of the
     step that has read a word; see `Translator.align`.
@@ -121,8 +121,8 @@ def _read(translator: Translator, text: str) -> list[str | Segment]:
 
 
 def is_complete(source: str, translation: str) -> bool:
-    """Returns whether a translation has each tag and placeholder of its source, closed in order, and no more of them
-    but of elements that may be written several times."""
+    """Returns whether a translation has each tag and placeholder of its source, closed in order. Only elements that may
+    be written several times may stand there more often."""
     wanted = places(source).keys()
     found = places(translation).keys()
     several = {event.raw for event in html.events(source) if event.splits}

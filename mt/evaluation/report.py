@@ -106,8 +106,8 @@ def report(
 def _write_gallery(
     folder: Path, name: str, links: Sequence[str], kept: Sequence[Mapping[str, Any]], results: Mapping[str, Any]
 ) -> None:
-    """Writes the links of forced alignments, the records of all translations, a line of JSON each, and the page that
-    shows them, which needs no other file."""
+    """Writes the links of forced alignments, and the records of all translations, a line of JSON each. The page that
+    shows them needs no other file."""
     alignments = subfolder(folder, "alignments")
     write_text(alignments / f"{name}.pharaoh", links)
     write_text(alignments / f"{name}.jsonl", [as_json(one) for one in kept])
@@ -162,8 +162,8 @@ def _write_hypotheses(folder: Path, name: str, evaluation: Evaluation, digests: 
 
 
 def origin(run: Path, name: str) -> dict[str, Any]:
-    """Returns which weights a checkpoint's name stands for: `name` (average or ema where they are one), the last
-    `update` that is in them, and of an average the updates `averaged`, of a moving average its `ema_decay`."""
+    """Returns which weights a checkpoint's name stands for: `name` (average or ema where they are one) and the last
+    `update` that is in them. An average also has the updates `averaged`, and a moving average its `ema_decay`."""
     meta = load_meta(locate(run, name))
     if meta.averaged:
         return {"name": "average", "update": meta.update, "averaged": meta.averaged}

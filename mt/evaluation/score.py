@@ -42,8 +42,8 @@ def simultaneous(
 ) -> list[Instance]:
     """Returns the sentences of a split; none where the search reports no delays.
 
-    Of several references the first is taken, since these tools know one, in the form in which it is compared: the
-    length that they count depends on its blanks. speech: whether delays are milliseconds. subwords: cuts a text.
+    Of several references the first is taken, since these tools know one. It has the form in which it is compared, as
+    the length that they count depends on its blanks. speech: whether delays are milliseconds. subwords: cuts a text.
     """
     if all(translation.word_delays is None for translation in translations):
         return []
@@ -148,8 +148,8 @@ def evaluate(
     unknown_words: UnknownWords | None = None,
     progress: bool = False,
 ) -> Evaluation:
-    """Decodes a split (its first `limit` sentences) and scores it by the metrics of its dataset, and by its latency
-    where the search writes while it reads.
+    """Decodes a split (its first `limit` sentences) and scores it by the metrics of its dataset. Where the search
+    reports delays, latency is scored, too.
 
     unit: that of latency; by default as the dataset says. unknown_words: replaces those of the hypotheses. Raises
     UserError where they are to be replaced in a re-translation.
@@ -212,9 +212,9 @@ class Validation(NamedTuple):
 def dev_scores(translator: Translator, split: Split, limit: int | None, *, progress: bool = False) -> Validation:
     """Returns what a validation measures, decoding greedily or by a beam of `validate_beam`; online where the run does.
 
-    Where the attention can be hard, losses and scores are also given as `<name>_soft` and `<name>_hard`, with
-    `gap_<name>` their difference, hard - soft; the plain `<name>` is that of the run's own search. `loss` and
-    `perplexity` are those of training's attention, which is soft.
+    Where the attention can be hard, losses and scores are also given as `<name>_soft` and `<name>_hard`. `gap_<name>`
+    is their difference, hard - soft, and the plain `<name>` is that of the run's own search. `loss` and `perplexity`
+    are those of training's attention, which is soft.
     """
     model = translator.model
     wait_k = wait_k_of(translator.config.search)

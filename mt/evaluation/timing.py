@@ -81,8 +81,8 @@ def _unit(targets: Sequence[str], counts: Sequence[int]) -> Unit:
         if all(len(units(text, unit)) == count for text, count in zip(targets, counts, strict=True)):
             return unit
     raise UserError(
-        "the times of the examples are neither those of the words of their targets nor those of their characters: give "
-        "as many as there are words between blanks, or characters but the blanks"
+        "the times of the examples are neither of the words of their targets nor of their characters: give one for "
+        "each word, or each character"
     )
 
 

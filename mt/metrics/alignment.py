@@ -61,7 +61,7 @@ def parse_pharaoh(lines: Iterable[str], name: str, *, first: int = 0) -> list[Li
             if match is None or (match[2] == ":") != (match[4] is not None):
                 raise UserError(
                     f"{name}, line {number}: {token!r} is not a link; write i-j (sure) or ipj (possible), "
-                    f"where i is a source position and j a target position, both counted from {first}"
+                    f"for source position i and target position j, counted from {first}"
                 )
             link = (int(match[1]) - first, int(match[3]) - first)
             if min(link) < 0:
@@ -93,7 +93,7 @@ def parse_naacl(lines: Iterable[str], name: str, count: int) -> list[Links]:
         match = _NAACL.fullmatch(line)
         if match is None:
             raise UserError(
-                f"{name}, line {number}: {line.strip()!r} is no link of the NAACL format, as the first line is; write "
+                f"{name}, line {number}: {line.strip()!r} is no link of the NAACL format, as the first line is; write: "
                 "SENTENCE SOURCE TARGET S (sure) or P (possible), all counted from 1"
             )
         sentence, i, j = (int(match[group]) for group in (1, 2, 3))
@@ -128,8 +128,8 @@ def require_inside(
         for i, j in sorted(gold.possible):
             if i >= source or j >= target:
                 raise UserError(
-                    f"{name}, {place} {number}: the link {i + first}-{j + first} joins a word that is not there, since "
-                    f"the pair has {source} source and {target} target words, which count from {first}: check that "
+                    f"{name}, {place} {number}: the link {i + first}-{j + first} joins a word that is not there. "
+                    f"The pair has {source} source and {target} target words, which count from {first}: check that "
                     f"the links belong to these texts{advice}"
                 )
 
@@ -170,8 +170,8 @@ def positions_of_words(words: Sequence[int | None]) -> list[list[int]]:
 def weights_between_words(
     weights: np.ndarray, source: Sequence[int | None], target: Sequence[int | None]
 ) -> np.ndarray:
-    """Returns attention weights between words, out of weights [T, S] between their pieces: those of a source word's
-    pieces summed, since it has what they have; of a target word's pieces the mean, so that each row sums to as much.
+    """Returns attention weights between words, out of weights [T, S] between their pieces. A source word has the sum of
+    what its pieces have, and a target word the mean, so that each row sums to as much.
 
     source: [S], target: [T], as in `project`.
     """
@@ -186,8 +186,8 @@ def alignment_error_rate(
     """Computes AER over a corpus (Och & Ney 2003, section 6): 1 - (|A and S| + |A and P|) / (|A| + |S|), of sums of the
     counts.
 
-    A are the hypothesis' links, S the sure and P the possible links; precision is |A and P| / |A| and
-    recall |A and S| / |S|. Precision is 0 where there is no link at all.
+    A are the hypothesis' links, S the sure and P the possible links. Precision is |A and P| / |A| and recall |A and S|
+    / |S|. Precision is 0 where there is no link at all.
 
     Args:
         hypotheses: the links of each sentence pair; a parsed file's are its `possible`, which hold all of them.

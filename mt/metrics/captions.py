@@ -62,9 +62,9 @@ _BRACKETS = {"(": "-lrb-", ")": "-rrb-", "{": "-lcb-", "}": "-rcb-"}
 
 
 def tokenize(caption: str) -> list[str]:
-    """Returns the words of a caption in lower case, without punctuation: for plain captions those of Stanford's
-    tokenizer of the Penn Treebank, which the evaluation of COCO runs in Java. What is tokenised already stays as it
-    is."""
+    """Returns the words of a caption in lower case, without punctuation. For plain captions they are those of
+    Stanford's tokenizer of the Penn Treebank, which the evaluation of COCO runs in Java. What is tokenised already
+    stays as it is."""
     tokens = _TOKEN.findall(_CONTRACTED.sub(" ", caption.lower()))
     return [_BRACKETS.get(token, token) for token in tokens if token not in _PUNCTUATION]
 
@@ -83,7 +83,7 @@ class CaptionMetric(RatioMetric):
         return "tok:ptb-regex|case:lower|punct:removed|version:coco"
 
     def _signature(self, references: References, resampling: str = "") -> str:
-        """Adds the number of references, and of those that repeat another one of their example: where captions were
+        """Adds the number of references, and of those that repeat another one of their example. Where captions were
         copied to make five references, scores are several times as high."""
         total = sum(len(group) for group in references)
         different = sum(len({tuple(tokenize(text)) for text in group}) for group in references)
@@ -105,8 +105,8 @@ class CocoBleu(CaptionMetric):
         return f"bleu{ORDER}"
 
     def counts(self, hypotheses: Sequence[str], references: References) -> dict[str, np.ndarray]:
-        """Returns for BLEU-n [N, 2 n + 2]: for each order the n-grams that a reference has too, for each order all
-        n-grams, then the words of the hypothesis and of the reference."""
+        """Returns the counts of BLEU-n, [N, 2 n + 2]. They are for each order the n-grams that a reference has too, and
+        all n-grams. Then follow the words of the hypothesis and of the reference."""
         rows = []
         for hypothesis, group in zip(hypotheses, references, strict=True):
             words = tokenize(hypothesis)
@@ -187,7 +187,7 @@ def _cosines(
     reference: Mapping[tuple[str, ...], int],
     rarity: Mapping[tuple[str, ...], float],
 ) -> float:
-    """Computes the mean over the orders of the cosine between two captions (Vedantam et al. 2015, equations 2 to 4): no
+    """Computes the mean over the orders of the cosine between two captions (Vedantam et al. 2015, equations 2 to 4). No
     n-gram counts more often than in the reference, and a difference in length lowers the result."""
     products = np.zeros(ORDER)
     squares = np.zeros(ORDER)

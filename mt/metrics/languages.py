@@ -16,9 +16,9 @@ _TWO_LETTERS = frozenset(
     tg th ti tk tl tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu
     """.split()  # noqa: SIM905 - a table
 )
-# What else people call them: codes of ISO 639-2 and -3 (whose other thousands are taken as they are), of countries, and
-# names. kr is Kanuri in ISO 639-1, and chn Chinook Jargon in ISO 639-3, of which there is hardly any text: they mean
-# Korean and Chinese here. Kanuri is kau, too.
+# What else people call them: codes of ISO 639-2 and -3, of countries, and names. The other thousands of codes of ISO
+# 639-3 are taken as they are. Kanuri is kr in ISO 639-1, and Chinook Jargon chn in ISO 639-3. Of both there is hardly
+# any text, so that they mean Korean and Chinese here. For Kanuri there is also kau.
 _NAMES = {
     "zh": "zho chi cmn yue chn cn hk chs cht zhs zht zhcn zhtw chinese mandarin cantonese",
     "ja": "jpn jp jap japanese",

@@ -20,9 +20,9 @@ from mt.text_io import file_lines
 # Definitions and lengths are of the scorers that the field uses: SimulEval 1.1.4 (facebookresearch/SimulEval,
 # latency_scorer.py) and OmniSTEval 0.1.10 (scoring.py).
 #
-# All take the delays of one sentence: delays[i], g(i+1) in the papers, is how much of the source had been read when
-# target word i was written. Sources count words, or milliseconds of speech; no end of sentence is counted on either
-# side.
+# All take the delays of one sentence: `delays[i]`, g(i+1) in the papers. It is how much of the source had been read
+# when target word i was written. Sources count words, or milliseconds of speech; no end of sentence is counted on
+# either side.
 
 LatencyUnit = Literal["word", "char", "subword"]
 """The unit in which a target is counted. A source of text is counted in words between blanks, whatever the unit."""
@@ -52,14 +52,14 @@ class Timing(NamedTuple):
 
 
 def erased(before: Sequence[str], after: Sequence[str]) -> int:
-    """Returns how many words of what was shown an update takes back: those from the first one on that differs
-    (Arivazhagan et al. 2020, "Re-translation versus streaming for simultaneous translation", section 3)."""
+    """Returns how many words of what was shown an update takes back: all from the first one on that differs. The source
+    is Arivazhagan et al. 2020, "Re-translation versus streaming for simultaneous translation", section 3."""
     return len(before) - _common(before, after)
 
 
 def finalised(updates: Sequence[Sequence[str]]) -> list[int]:
-    """Returns for each word of the last update the update, counted from 1, from which on it stays, and every word
-    before it (the same section). Such a number is the word's delay, where each source word brings an update."""
+    """Returns for each word of the last update the update, counted from 1, after which no word up to it changes (the
+    same section). Such a number is the word's delay, where each source word brings an update."""
     *earlier, last = updates
     stable = len(last)
     delays = [len(updates)] * stable
@@ -197,8 +197,8 @@ def unsuited(unit: LatencyUnit, references: Sequence[str]) -> str | None:
 
 
 def degenerate(scores: dict[str, Score]) -> bool:
-    """Returns whether a policy writes much more, or less, before its sources end than its mean delay would let it, as
-    one that waits for the end in half of the sentences (OmniSTEval's test: |EFSW - SWF| > 20)."""
+    """Returns whether a policy writes much more, or less, before its sources end than its mean delay would let it
+    (OmniSTEval's test: |EFSW - SWF| > 20). One that waits for the end in half of the sentences does."""
     return "efsw" in scores and abs(scores["efsw"].score - scores["swf"].score) > DEGENERATE
 
 

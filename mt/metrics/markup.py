@@ -11,9 +11,9 @@ from mt.metrics.bleu import Bleu
 class XmlBleu(Bleu):
     """BLEU of the texts between tags, from 0 to 100, where a text with other tags than its reference has none.
 
-    In the signature, accuracy is the share of hypotheses that are well-formed, and match of those with the reference's
-    tags, in the same order and nesting, whatever their attributes. Of several references those count with which that is
-    so. The published script differs in how BLEU counts alone: by Moses' tokenizer, and without smoothing.
+    In the signature, accuracy is the share of hypotheses that are well-formed. `match` is the share of those with the
+    reference's tags, in the same order and nesting, whatever their attributes. Of several references those count with
+    which that is so. The published script differs in how BLEU counts alone: by Moses' tokenizer, and without smoothing.
     """
 
     name = "xml_bleu"

@@ -16,9 +16,10 @@ def text_statistics(
     hypotheses: Sequence[str], references: Sequence[str], sources: Sequence[str] | None
 ) -> dict[str, float]:
     """Returns `repeated_trigrams`: the percentage of hypotheses in which three words in a row stand twice. Where nearly
-    all references are what is left of their sources after words are deleted, also `deletions`: the percentage of
-    hypotheses that are so, too; `prefixes`: of those that are the beginning of their source; and `spans`: from how many
-    runs of words of the source those that delete are joined, on the average. Each also `<name>_of_references`.
+    all references are what is left of their sources after words are deleted, there are three more. `deletions` is the
+    percentage of hypotheses that are so, too. `prefixes` is the percentage of those that are the beginning of their
+    source. `spans` is the mean number of runs of words of the source from which those that delete are joined. Each also
+    `<name>_of_references`.
 
     references: one of each hypothesis; sources: their texts, None where they are no text. Words stand between blanks;
     in scripts without blanks they are characters. What is left of a source is often given a capital and a full stop, so
@@ -50,8 +51,8 @@ def repeated_trigrams(texts: Sequence[str]) -> float:
 
 
 def spans(source: str, text: str) -> int:
-    """Returns from how many runs of words of the source a text can be joined, in their order, at the least; 0 where it
-    cannot, or has no word.
+    """Returns the smallest number of runs of words of the source from which a text can be joined, in their order. It is
+    0 where the text cannot, or has no word.
 
     >>> spans("the old man saw the sea", "the man saw"), spans("the old man", "man the")
     (2, 0)

@@ -29,8 +29,8 @@ class Rouge(RatioMetric):
 
     rouge-score's tokenizer is for English. It lower-cases the text and keeps a-z and 0-9: every other character
     separates words. German "Größe" is counted as the words "gr" and "e", and Japanese has no words at all and
-    scores 0. The stemmer (Porter) is English too. For other languages there are the tokenizers of BLEU, of whose tokens
-    in lower case those with a letter or a digit are words; no stems then.
+    scores 0. The stemmer (Porter) is English too. Other languages have the tokenizers of BLEU: the tokens in lower case
+    with a letter or a digit are words, without stems.
     """
 
     name = "rouge"
@@ -134,8 +134,8 @@ def require_rouge_tokenizer(name: str, where: str) -> None:
 
 
 class Lead:
-    """The baseline that reads only the beginning: the first words of a source, split at blanks or, where ROUGE has
-    another tokenizer than rouge-score's, as that cuts them."""
+    """The baseline that reads only the beginning: the first words of a source, split at blanks. Where ROUGE has another
+    tokenizer than rouge-score's, that cuts them."""
 
     def __init__(self, words: int, tokenizer: str = PLAIN.tokenizer) -> None:
         """Raises UserError where the tokenizer cannot be used here."""

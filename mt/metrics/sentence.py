@@ -26,8 +26,8 @@ def ngrams(units: Units, order: int) -> list[Units]:
 
 
 def longest_common_subsequence(one: Sequence[str], other: Sequence[str]) -> int:
-    """Returns the length of the longest common subsequence, by one sum of whole numbers for each word of `other`, whose
-    bits are the positions of `one` (Hyyrö 2004)."""
+    """Returns the length of the longest common subsequence (Hyyrö 2004). It takes one sum of whole numbers for each
+    word of `other`, whose bits are the positions of `one`."""
     positions: dict[str, int] = {}
     for position, word in enumerate(one):
         positions[word] = positions.get(word, 0) | 1 << position
@@ -39,8 +39,8 @@ def longest_common_subsequence(one: Sequence[str], other: Sequence[str]) -> int:
     return len(one) - unmatched.bit_count()
 
 
-# The scores are those of sacreBLEU and rouge-score to the last digits, for a thousand pairs in a few milliseconds:
-# n-grams are counted once for each text, and the matches of all pairs are products of matrices.
+# The scores are those of sacreBLEU and rouge-score to the last digits, for a thousand pairs in a few milliseconds.
+# N-grams are counted once for each text, and the matches of all pairs are products of matrices.
 
 CHRF_ORDER = 6
 """Most characters of an n-gram of chrF."""
@@ -156,7 +156,7 @@ def _sizes(counts: Sequence[Counter]) -> np.ndarray:
 def _matches(hypotheses: Sequence[Counter], references: Sequence[Counter]) -> np.ndarray:
     """Returns [H, R] float64, how many n-grams each pair has in common, each as often as both have it.
 
-    min(a, b) is the sum over k >= 1 of [a >= k] [b >= k], so that all pairs are one product of matrices for each k.
+    min(a, b) is the sum over k >= 1 of [a >= k] [b >= k]. So all pairs are one product of matrices for each k.
     """
     columns = {ngram: column for column, ngram in enumerate(dict.fromkeys(n for count in references for n in count))}
     sides = [np.zeros((len(side), len(columns)), np.int32) for side in (hypotheses, references)]

@@ -1,9 +1,9 @@
 """How many terms of the sources are translated as a glossary asks.
 
 `term_exact` counts them as words, `term_inside` also within longer words and whatever the case, as in German compounds.
-`term_window2` and `term_window3` compare the words around them with those around the same terms of the reference:
-window overlap as the evaluator of WMT21's terminology task counts it (Anastasopoulos et al. 2021;
-mahfuzibnalam/terminology_evaluation), here over words in place of what stands between blanks.
+`term_window2` and `term_window3` compare the words around them with those around the same terms of the reference. This
+is window overlap as the evaluator of WMT21's terminology task counts it (Anastasopoulos et al. 2021;
+mahfuzibnalam/terminology_evaluation). Here words take the place of what stands between blanks.
 """
 
 import string

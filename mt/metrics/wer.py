@@ -129,7 +129,7 @@ def _errors(process: Callable[..., Any], hypotheses: Sequence[str], references: 
 # When units were written, and where attention was, against when they were spoken.
 #
 # Units are words or characters of which it is known when they begin and end in the source. A hypothesis is aligned with
-# its reference by edit distance, and only units that are equal count: a unit that was not spoken has no end.
+# its reference by edit distance, and only units that are equal count. A unit that was not spoken has no end.
 
 Span = tuple[int, int]
 """The times at which a unit begins and ends, in milliseconds."""
@@ -162,9 +162,9 @@ def parse_spans(line: str, name: str) -> list[Span]:
 
 
 def timing(sentences: Sequence[Timed], unit: str, *, lowercase: bool = False) -> dict[str, Score]:
-    """Computes `emission_ms` and `emission_ms_p95`: how many milliseconds after a unit's end it is written, median and
-    95th percentile (less than 0: before its end); and `stops_inside`: the percentage of the hard stops for a unit that
-    lie within it. Scores that cannot be measured are left out.
+    """Computes `emission_ms` and `emission_ms_p95`, the milliseconds from the end of a unit until it is written, median
+    and 95th percentile. They are less than 0 before the end. `stops_inside` is the percentage of the hard stops for a
+    unit that lie within it. Scores that cannot be measured are left out.
 
     unit, lowercase: what units are, for the signature.
     """

@@ -117,7 +117,7 @@ def _draw(axes: Axes, line: Line, panel: int, index: int) -> None:
 
 
 def learning_curves(title: str, curves: Sequence[Mapping[int, float]]) -> Figure:
-    """Draws the values of a score (upwards) over updates (to the right), a line for each run; an empty curve draws
+    """Draws the values of a score (upwards) over updates (to the right), a line for each run. An empty curve draws
     nothing, and no other run gets its colour."""
     figure, [axes] = chart(1)
     # A point keeps away from the edges, also where it is the only one.

@@ -112,7 +112,7 @@ def heatmap(
 ) -> Figure:
     """Draws the attention of each target token (rows, downwards) to each source token (columns).
 
-    Tokens are drawn literally, in the bundled fonts and else in the installed ones, cut after 24 characters; what no
+    Tokens are drawn literally, in the bundled fonts and else in the installed ones, cut after 24 characters. What no
     font has becomes a white square, and a warning on standard error names its script once.
 
     Args:

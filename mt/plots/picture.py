@@ -40,7 +40,7 @@ def over_picture(
 ) -> Figure:
     """Draws the picture, and a panel for each target token: what the token attended to is in colour, the rest is grey.
 
-    The light of a panel is in proportion to the weights, smoothed over neighbours; the largest weight, if it is three
+    The light of a panel is in proportion to the weights, smoothed over neighbours. The largest weight, if it is three
     times the mean over the grid or more, is full light. After 60 tokens no more are drawn, which the title says.
 
     Args:

@@ -201,7 +201,7 @@ def draw_gold_links(
     shape: tuple[int, int],
 ) -> list[Artist]:
     """Outlines each (source, target) link that is known to be right, and marks hits, misses and false links among those
-    found; returns the entries of a legend."""
+    found. Returns the entries of a legend."""
     if gold is None:
         return []
     steps, length = shape

@@ -56,5 +56,5 @@ def test_times_of_a_translation():
 def test_the_unit_is_what_there_are_as_many_of():
     assert _unit(["the tall", "tower"], [2, 1]) == "word"
     assert _unit(["the tall", "tower"], [7, 5]) == "char" and units("A B", "char") == ["A", "B"]
-    with pytest.raises(UserError, match=r"^the times of the examples are neither those of the words of their targets"):
+    with pytest.raises(UserError, match=r"^the times of the examples are neither of the words of their targets"):
         _unit(["the tall", "tower"], [2, 5])

@@ -94,7 +94,7 @@ def test_a_link_to_a_word_that_is_not_there_is_refused_with_its_line(link, first
     inside = parse_pharaoh(["1-1", "2-3 1p1"], "gold", first=1)
     require_inside(inside, [(1, 1), (2, 3)], "gold")
     golds = parse_pharaoh(["1-1", link], "gold", first=first)
-    number = rf"{link.replace('p', '-')} joins a word that is not there, since the pair has 2 source and 3 target words"
+    number = rf"{link.replace('p', '-')} joins a word that is not there. The pair has 2 source and 3 target words"
     with pytest.raises(UserError, match=f"^gold, line 2: the link {number}, which count from {first}: check that"):
         require_inside(golds, [(5, 5), (2, 3)], "gold", first=first)
 
@@ -124,7 +124,7 @@ def test_the_naacl_format_has_a_link_a_line():
     [
         ("4 1 1 S", "there is no sentence 4, since there are 3 pairs"),
         ("0 1 1 S", "there is no sentence 0, since there are 3 pairs"),
-        ("1 1 1 X", "'1 1 1 X' is no link of the NAACL format, as the first line is; write SENTENCE SOURCE TARGET S"),
+        ("1 1 1 X", "'1 1 1 X' is no link of the NAACL format, as the first line is; write: SENTENCE SOURCE TARGET S"),
         ("0-0 1-1", "'0-0 1-1' is no link of the NAACL format"),
     ],
 )

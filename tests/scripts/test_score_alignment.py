@@ -32,9 +32,9 @@ def test_links_are_scored_against_gold_ones(call, tmp_path: Path) -> None:
         done = call("score", *task, *flags, "--symmetrise", "intersection", links, second, golds[0])
         assert "precision 100.00" in done.out
     for arguments, sentence in (
-        ([*task, links], "--task alignment takes a file of links and one of gold links"),
-        ([*task, links, reverse, golds[0]], "and with --symmetrise two of links"),
-        ([*task, "--second-reversed", links, golds[0]], "and with --symmetrise two of links"),
+        ([*task, links], "--task alignment takes files of links and of gold links"),
+        ([*task, links, reverse, golds[0]], ", with --symmetrise two of links"),
+        ([*task, "--second-reversed", links, golds[0]], ", with --symmetrise two of links"),
         ([*task, "--lowercase", links, golds[0]], "--lowercase is about texts that are compared"),
         (["--one-based", links, golds[0]], "--one-based is an option of --task alignment"),
         (["--task", "likelihood", "--symmetrise", "union"], "--symmetrise is an option of --task alignment"),
