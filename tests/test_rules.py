@@ -33,7 +33,8 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("data_prep",),
     ("mt.cli",),
     ("mt.__main__",),
-    ("data_prep.__main__", "data_prep.get", "scripts"),
+    ("data_prep.__main__", "data_prep.get"),
+    ("scripts",),
     ("train",),
 )
 # Preparation needs neither a model nor torch: its processes are many, and begin often.
