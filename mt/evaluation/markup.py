@@ -11,7 +11,7 @@ from mt.markup import html
 from mt.markup.segments import Segment
 from mt.markup.words import Linked
 from mt.metrics.base import Score
-from mt.search.options import BeamConfig
+from mt.search.config import BeamConfig, is_online
 from mt.search.spelling import TagsInText
 from mt.search.steering import TokenConstraints
 
@@ -42,20 +42,22 @@ def markup_scores(
     pairs = [*zip(sources, targets, strict=True)]
     alike = [pair for pair in pairs if _alike(translator, *pair)]
     read = [_read(translator, source) for source, _ in alike]
-    texts = [text for document in read for text in _sentences(document)]
-    references = [text for _, target in alike for text in _sentences(_read(translator, target))]
+    segments = [*_segments(read)]
+    texts = [segment.text for segment in segments]
+    references = [segment.text for segment in _segments(_read(translator, target) for _, target in alike)]
+    # The links by which tags are put into the references, by each of the ways.
     unit = translator.link_unit
     translator.link_unit = "char"
     aligned = translator.align(texts, references, shift=shift)
     translator.link_unit = unit
     links = {
-        "": [linked(one, text) for one, text in zip(aligned, texts, strict=True)],
+        "": [linked(*pair) for pair in zip(aligned, texts, strict=True)],
         "_by_length": [proportional(*pair) for pair in zip(texts, references, strict=True)],
     }
-    learns = translator.config.training.learnt_tags > 0
+    learns = translator.config.training.learnt_tags > 0 and not is_online(translator.config.search)
     if learns:
-        segments = [part for document in read for part in document if isinstance(part, Segment)]
         links["_learnt"] = forced_tags(translator, segments, references)
+    # The tags that stand where those of the references do.
     signature = f"format:html|pairs:{len(alike)}/{len(pairs)}|shift:{'yes' if shift else 'no'}"
     scores = {}
     for name, of_texts in links.items():
@@ -64,6 +66,7 @@ def markup_scores(
         for kind, is_kind in KINDS.items():
             share, count = _share(written, [target for _, target in alike], is_kind)
             scores[kind + name] = Score(share, f"{signature}|{kind}:{count}")
+    # The tags of translations.
     placements: dict[str, TagPlacement] = {"complete": "links", **({"complete_learnt": "learnt"} if learns else {})}
     for name, tags in placements.items():
         whole = [document.text for document in translator.translate(sources, format="html", tags=tags)]
@@ -83,9 +86,8 @@ def forced_tags(translator: Translator, segments: Sequence[Segment], references:
     source = translator.tokenizers.source.tags
     symbols = translator.tokenizers.target.tags.tolist()
     asked = []
-    for segment, sentence, ids in zip(
-        segments, marked, translator.target_ids(references, [segment.text for segment in segments]), strict=True
-    ):
+    targets = translator.target_ids(references, [segment.text for segment in segments])
+    for segment, sentence, ids in zip(segments, marked, targets, strict=True):
         numbers = [*sentence.tags][: len(source)]
         tags = []
         for number, tag in zip(symbols, numbers, strict=False):
@@ -94,7 +96,7 @@ def forced_tags(translator: Translator, segments: Sequence[Segment], references:
             tags.append((number[:2] if pair else number[2:], numbers.index(parent) if parent in numbers else -1))
         text = TagsInText(ids, tags)
         asked.append(TokenConstraints("the reference", translator.constraint_encoder.spelling, prefix=text))
-    longest = max((one.fewest for one in asked), default=1)
+    longest = max((constraints.fewest for constraints in asked), default=1)
     search = BeamConfig(beam_size=_BEAM, length_penalty=0, max_length=max(longest, 2))
     translations = with_learnt_tags(translator, marked, search, asked)
     return [placed(translator, *pair) for pair in zip(translations, marked, strict=True)]
@@ -102,7 +104,7 @@ def forced_tags(translator: Translator, segments: Sequence[Segment], references:
 
 def _written_tags(translator: Translator, sources: Sequence[str]) -> Score:
     """Returns the share of the tags of sources that the model writes itself, once, and closed after its opening."""
-    segments = [part for source in sources for part in _read(translator, source) if isinstance(part, Segment)]
+    segments = _segments(_read(translator, source) for source in sources)
     marked = [sentence for segment in segments for sentence in sentences(segment)]
     translations = with_learnt_tags(translator, marked)
     written = sum(len(placed(translator, *pair).tags) for pair in zip(translations, marked, strict=True))
@@ -129,17 +131,17 @@ def is_complete(source: str, translation: str) -> bool:
     return wanted <= found and {raw for raw, _, _ in found - wanted} <= several
 
 
-def _sentences(document: Iterable[str | Segment]) -> list[str]:
-    return [part.text for part in document if isinstance(part, Segment)]
+def _segments(documents: Iterable[Iterable[str | Segment]]) -> Iterator[Segment]:
+    return (piece for document in documents for piece in document if isinstance(piece, Segment))
 
 
 def _alike(translator: Translator, source: str, target: str) -> bool:
-    counts = {len(_sentences(_read(translator, side))) for side in (source, target)}
+    counts = {len([*_segments([_read(translator, side)])]) for side in (source, target)}
     return len(counts) == 1 and places(source).keys() == places(target).keys()
 
 
 def _written(document: Sequence[str | Segment], links: Iterator[Linked]) -> str:
-    return markup.write(document, [next(links) for _ in _sentences(document)], "html")
+    return markup.write(document, [next(links) for _ in _segments([document])], "html")
 
 
 def proportional(source: str, target: str) -> Linked:

@@ -16,8 +16,9 @@ class Format(NamedTuple):
     """How a format is read and written."""
 
     read: Callable[[str, int], Iterator[str | Segment]]
-    """Yields the sentences of a text, and what between them is written as it stands, from the text and the symbols that
-    a vocabulary has for placeholders."""
+    """Yields the sentences of a text, and what between them is written as it stands.
+
+    Its arguments are the text, and how many symbols the vocabulary has for placeholders."""
     escaped: Escaped
 
 
@@ -34,16 +35,18 @@ FORMATS: Mapping[str, Format] = {
 
 
 def read(text: str, format: str, symbols: int = 0) -> list[str | Segment]:
-    """Returns the sentences of a text, and what between them is written as it stands. symbols: those that a vocabulary
-    has for placeholders."""
-    return [part for part in require_format(format).read(text, symbols) if part]
+    """Returns the sentences of a text, and what between them is written as it stands. symbols: the number of the
+    vocabulary's symbols for placeholders."""
+    return [piece for piece in require_format(format).read(text, symbols) if piece]
 
 
 def write(document: Iterable[str | Segment], translations: Iterable[Linked], format: str) -> str:
     """Returns a text with translations in the place of its sentences, in order."""
     of_sentences = iter(translations)
     escaped = require_format(format).escaped
-    return "".join(part if isinstance(part, str) else written(part, next(of_sentences), escaped) for part in document)
+    return "".join(
+        piece if isinstance(piece, str) else written(piece, next(of_sentences), escaped) for piece in document
+    )
 
 
 def require_format(format: str) -> Format:

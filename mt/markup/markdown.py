@@ -79,11 +79,11 @@ def _places(content: str, lines: Sequence[str], begins: Sequence[int], first: in
     """Returns where the characters of a block's text stand in the document, and its end; None where they are not there
     as they are. first: its first line. done: where the block before ended."""
     places: list[int] = []
-    for row, part in enumerate(content.split("\n"), start=first):
-        at = lines[row].find(part, max(done - begins[row], 0)) if row < len(lines) else -1
+    for number, line in enumerate(content.split("\n"), start=first):
+        at = lines[number].find(line, max(done - begins[number], 0)) if number < len(lines) else -1
         if at < 0:
             return None
-        places += range(begins[row] + at, begins[row] + at + len(part) + 1)
+        places += range(begins[number] + at, begins[number] + at + len(line) + 1)
     return places
 
 

@@ -1,7 +1,7 @@
 """Where tags go in a translation: by the words that its words are linked to.
 
 First a range of target words for each tag; then the text with its tags.
-Ranges are nested as the tags of the source are: each is sought within that of the pair around it, and keeps out of its
+Ranges are nested as the tags of the source. Each is sought within the range of the pair around it, and keeps out of its
 neighbours'. Time grows with the length of the sentence and the number of tags, not with their product."""
 
 from bisect import bisect_left, bisect_right
@@ -123,8 +123,8 @@ class _Placing:
                 taken = sorted([*taken, *self.ranges[number]])
 
     def _place_as_learnt(self, number: int, belongs: list[int], low: int, high: int) -> None:
-        """Gives a pair the words that the model has put it around, where these are some, within what is around it, and
-        none of them is a neighbour's already."""
+        """Gives a pair the words that the model has put it around, where none is outside of its parent or a
+        neighbour's."""
         if number not in self._learnt:
             return
         begin, end = self._learnt[number]
@@ -210,8 +210,8 @@ def _outside(gap: int, taken: Sequence[Span]) -> int:
 
 
 def _heaviest(owned: Sequence[int], runs: Iterable[Span], costs: Sequence[int], expected: float) -> Span | None:
-    """Returns the range that has most of the owned words less the words between that belong to nobody, and is not far
-    from where it is expected, in proportion.
+    """Returns the range with the most owned words, less the words between that belong to nobody. Distance from the
+    expected place counts against it.
 
     runs: those of `owned` between which no word of a neighbour stands. expected: the middle of the range.
     """
@@ -337,7 +337,7 @@ def _between(
 
 
 def with_its_symbols(segment: Segment, linked: Linked) -> tuple[Segment, Linked]:
-    """Returns both so that each symbol of the source stands in the translation once: what the translation has too often
+    """Returns both so that each symbol of the source stands in the translation once. What the translation has too often
     is left out, and what it lacks becomes an empty tag."""
     if not segment.symbols and not any(symbol in linked.text for symbol in SYMBOLS):
         return segment, linked

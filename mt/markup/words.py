@@ -53,8 +53,8 @@ class Words:
 
 
 def _same(source: Sequence[str], target: Sequence[str]) -> dict[int, int]:
-    """Returns the source words of target words that are surely the same: symbols, each time they come, and names and
-    numbers that both sides have once."""
+    """Returns the source words of target words that are surely the same: symbols, and names and numbers that both sides
+    have once."""
     places: list[dict[str, list[int]]] = []
     for words in (source, target):
         of_side: dict[str, list[int]] = defaultdict(list)

@@ -1,6 +1,7 @@
 """XLIFF 1.2 and 2: each source without a translation gets one, by Python's own parser, which keeps every other byte."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 from xml.parsers import expat
 
@@ -62,7 +63,7 @@ def _unit(pieces: Sequence[_Piece], begin: int, symbols: int) -> tuple[int, Iter
             last = place
             while kind == "start" and (pieces[last].kind, pieces[last].name) != ("end", "target"):
                 last += 1
-            if any(one.kind != "text" or one.raw.strip() for one in pieces[place + 1 : last]):
+            if any(piece.kind != "text" or piece.raw.strip() for piece in pieces[place + 1 : last]):
                 return last + 1, [piece.raw for piece in pieces[begin : last + 1]]
             opening = raw.replace("/>", ">")
             after = place
@@ -96,26 +97,32 @@ def _events(pieces: Sequence[_Piece]) -> Iterator[Event]:
 
 def _pieces(text: str) -> list[_Piece]:
     data = text.encode()
-    found: list[tuple[int, str, str, dict[str, str], bool]] = []
+    begins: list[int] = []
+    found: list[_Piece] = []
     left = [False]
     parser = expat.ParserCreate("utf-8")
+
+    def add(kind: str, name: str, attributes: dict[str, str]) -> None:
+        begins.append(parser.CurrentByteIndex)
+        found.append(_Piece(kind, "", name.split(":")[-1], attributes, left[-1]))
 
     def begin(name: str, attributes: dict[str, str]) -> None:
         plain = name.split(":")[-1]
         outside = plain in ("alt-trans", "ignorable") or (attributes.get("translate") == "no" and plain != "mrk")
         left.append(left[-1] or outside)
-        found.append((parser.CurrentByteIndex, "start", plain, attributes, left[-1]))
+        add("start", name, attributes)
 
     def end(name: str) -> None:
         left.pop()
-        if found[-1][:2] == (parser.CurrentByteIndex, "start"):
-            found[-1] = (found[-1][0], "empty", *found[-1][2:])
+        # An empty element ends where it begins.
+        if (begins[-1], found[-1].kind) == (parser.CurrentByteIndex, "start"):
+            found[-1] = found[-1]._replace(kind="empty")
         else:
-            found.append((parser.CurrentByteIndex, "end", name.split(":")[-1], {}, left[-1]))
+            add("end", name, {})
 
     parser.StartElementHandler = begin
     parser.EndElementHandler = end
-    parser.DefaultHandler = lambda _: found.append((parser.CurrentByteIndex, "text", "", {}, left[-1]))
+    parser.DefaultHandler = lambda _: add("text", "", {})
     try:
         parser.Parse(data, True)
     except expat.ExpatError as error:
@@ -123,6 +130,5 @@ def _pieces(text: str) -> list[_Piece]:
             f"the text is no XLIFF: line {error.lineno} is no XML ({expat.ErrorString(error.code)}); mend it, or "
             "choose another format"
         ) from None
-    ends = [*(begin for begin, *_ in found[1:]), len(data)]
-    slices = [data[one[0] : stop].decode() for one, stop in zip(found, ends, strict=True)]
-    return [_Piece(one[1], raw, *one[2:]) for one, raw in zip(found, slices, strict=True)]
+    raws = (data[first:last].decode() for first, last in pairwise([*begins, len(data)]))
+    return [piece._replace(raw=raw) for piece, raw in zip(found, raws, strict=True)]

@@ -191,8 +191,8 @@ class TagsInText(Prefix):
         """
         Args:
             tokens: EOS last.
-            tags: of each its opening and its closing token, or one of an empty one, and the number of the pair around
-                it, -1 for none. A pair comes before what is in it.
+            tags: of each its opening and its closing token, of an empty one a single token. Then the number of the pair
+                around it, -1 for none. A pair comes before what is in it.
         """
         self.tokens = tokens
         self._tags = tags
