@@ -13,7 +13,7 @@ BUDGET = {
     "mt/config": 468,
     "mt/data": 4470,
     "mt/decoding": 4622,
-    "mt/evaluation": 1708,
+    "mt/evaluation": 1712,
     "mt/explorer": 80,
     "mt/export": 516,
     "mt/kernels": 2865,

@@ -46,12 +46,8 @@ def markup_scores(
     texts = [segment.text for segment in segments]
     references = [segment.text for segment in _segments(_read(translator, target) for _, target in alike)]
     # The links by which tags are put into the references, by each of the ways.
-    unit = translator.link_unit
-    translator.link_unit = "char"
-    aligned = translator.align(texts, references, shift=shift)
-    translator.link_unit = unit
     links = {
-        "": [linked(*pair) for pair in zip(aligned, texts, strict=True)],
+        "": _by_links(translator, texts, references, shift=shift),
         "_by_length": [proportional(*pair) for pair in zip(texts, references, strict=True)],
     }
     learns = translator.config.training.learnt_tags > 0 and not is_online(translator.config.search)
@@ -75,6 +71,14 @@ def markup_scores(
     if learns:
         scores["tags_written"] = _written_tags(translator, sources)
     return scores
+
+
+def _by_links(translator: Translator, texts: Sequence[str], references: Sequence[str], *, shift: bool) -> list[Linked]:
+    unit = translator.link_unit
+    translator.link_unit = "char"
+    aligned = translator.align(texts, references, shift=shift)
+    translator.link_unit = unit
+    return [linked(*pair) for pair in zip(aligned, texts, strict=True)]
 
 
 def forced_tags(translator: Translator, segments: Sequence[Segment], references: Sequence[str]) -> list[Linked]:
