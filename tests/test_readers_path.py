@@ -141,7 +141,7 @@ def path_of(named: Iterable[str]) -> tuple[dict[str, int], dict[str, int]]:
         pytest.param(ONE_MECHANISM, (9, 1959), (25, 516), id="attention, decoder, loss, step"),
         pytest.param(MOCHA, (11, 2110), (27, 525), id="attention=mocha in training"),
         pytest.param(BEAM, (8, 1280), (23, 769), id="a beam decode"),
-        pytest.param(COMMAND, (12, 2159), (46, 2091), id="from the command on"),
+        pytest.param(COMMAND, (12, 2159), (46, 2103), id="from the command on"),
     ],
 )
 def test_the_readers_path_is_short(named: tuple[str, ...], read: tuple[int, int], called: tuple[int, int]) -> None:
