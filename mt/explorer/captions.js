@@ -170,7 +170,7 @@ class Captions {
       const shown = new Shown(label);
       if (!place) this.outputs.replaceChildren();
       this.outputs.append(shown.element);
-      return socketTo("/api/stream", {run: this.run.name, ...options}, {
+      return socketTo("/api/stream", {run: this.run.name, ...(this.run.field === "text" ? wishesOf(this.state, true) : {}), ...options}, {
         message: ({words, text, read, done}) => {
           const now = words ?? (text ?? "").split(/\s+/).filter(Boolean);
           shown.show(now, read ?? shown.read, joint);

@@ -133,6 +133,15 @@ function listOf(nodes) {
   return html("details", {}, html("summary", {}, "as a list"), lists[0]);
 }
 
+// What is asked of a translation: phrases that must and must not appear, and a glossary. Of a stream no phrase must appear.
+function wishesOf(state, streamed = false) {
+  const lines = name => (state[name] ?? "").split("\n").map(line => line.trim()).filter(Boolean);
+  const glossary = lines("glossary").map(line => line.split(/\s*[=\t]\s*/)).filter(([source, target]) => source && target)
+    .map(([source, target]) => ({source, target}));
+  const wishes = {constraints: streamed ? [] : lines("must"), avoid: lines("avoid"), glossary};
+  return Object.fromEntries(Object.entries(wishes).filter(([, phrases]) => phrases.length));
+}
+
 // The panel in which one translates.
 
 const PAUSE = 400; // milliseconds without a key, after which a source counts as written, and all is asked of it
@@ -227,7 +236,7 @@ class Translating {
     this.read = "";
     this.growing.replaceChildren();
     const joint = this.run.unit === "char" ? "" : " ";
-    this.stream = socketTo("/api/stream", {run: this.run.name}, {
+    this.stream = socketTo("/api/stream", {run: this.run.name, ...wishesOf(this.state, true)}, {
       message: ({written}) => written?.forEach(word => this.growing
         .append(html("span", {}, this.growing.childElementCount ? joint : "", word))),
       failed: error => { this.said.textContent = error; this.stream = null; },
@@ -242,17 +251,12 @@ class Translating {
   }
 
   #asked(run, top) {
-    const lines = name => (this.state[name] ?? "").split("\n").map(line => line.trim()).filter(Boolean);
-    const glossary = lines("glossary").map(line => line.split(/\s*[=\t]\s*/)).filter(([source, target]) => source && target)
-      .map(([source, target]) => ({source, target}));
     const source = run.field === "text" ? {text: this.state.text ?? ""} : this.media;
     const beam = Number(this.state.beam);
     return {
       run: run.name, ...source, ...(top ? {top} : {}),
       ...(beam ? {search: beam > 1 ? {name: "beam", beam_size: beam} : {name: "greedy"}} : {}),
-      ...(lines("must").length ? {constraints: lines("must")} : {}), ...(lines("avoid").length ? {avoid: lines("avoid")} : {}),
-      ...(glossary.length ? {glossary} : {}), ...(this.state.tree ? {tree: true} : {}),
-        ...(run === this.run ? this.steering?.asked : {}),
+      ...wishesOf(this.state), ...(this.state.tree ? {tree: true} : {}), ...(run === this.run ? this.steering?.asked : {}),
     };
   }
 

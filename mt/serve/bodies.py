@@ -7,7 +7,8 @@ from typing import Any, TypeVar
 from fastapi import Request
 from pydantic import BaseModel, RootModel
 
-from mt.common.options import parse, parse_json
+from mt.common.options import Options, parse, parse_json
+from mt.decoding.lexical import LexicalConstraints
 from mt.errors import UserError
 from mt.serve.limits import RequestError
 
@@ -17,6 +18,28 @@ Item = TypeVar("Item")
 
 class Foreign(BaseModel, frozen=True):
     """A body of somebody else's protocol, in which fields that are not known here are passed over."""
+
+
+class Term(Options):
+    """How a term is translated: in one of several forms."""
+
+    source: str
+    target: str | tuple[str, ...]
+
+
+class Wishes(LexicalConstraints):
+    """What is asked of a translation, beside its search."""
+
+    glossary: tuple[Term, ...] = ()
+    """Terms, each written where the attention reads its source."""
+
+    @property
+    def terms(self) -> dict[str, list[str]]:
+        return {one.source: [one.target] if isinstance(one.target, str) else [*one.target] for one in self.glossary}
+
+    @property
+    def asked(self) -> LexicalConstraints:
+        return LexicalConstraints(constraints=self.constraints, avoid=self.avoid, prefix=self.prefix)
 
 
 class Many(RootModel[list[Item]], frozen=True):

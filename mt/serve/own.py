@@ -10,13 +10,12 @@ from pydantic import Field, model_validator
 from mt.common.about import VERSION
 from mt.common.options import Options
 from mt.data.fields import Raw
-from mt.decoding.lexical import LexicalConstraints
 from mt.errors import UserError
 from mt.metrics.alignment import alignment_error_rate, parse_pharaoh
 from mt.serve.bodies import Key, body_of, parsed_json
 from mt.serve.limits import Limits, RequestError
 from mt.serve.runs import Runs, ServedRun
-from mt.serve.work import Aligning, Recording
+from mt.serve.work import Aligning, Recording, Trial
 
 
 class SourceBody(Options):
@@ -48,14 +47,7 @@ class SourceBody(Options):
             raise RequestError(400, f"the request: {kind} is no base64: encode the bytes of the file so") from None
 
 
-class TermBody(Options):
-    """How a term is translated: in one of several forms."""
-
-    source: str
-    target: str | tuple[str, ...]
-
-
-class TranslateBody(SourceBody, LexicalConstraints):
+class TranslateBody(SourceBody, Trial):
     """A source to translate, and how."""
 
     search: dict[str, Any] | None = None
@@ -63,16 +55,8 @@ class TranslateBody(SourceBody, LexicalConstraints):
     n_best: int | None = Field(None, ge=1)
     format: Literal["text", "html"] = "text"
     """html: the text is a document, whose tags stand where links say."""
-    glossary: tuple[TermBody, ...] = ()
-    """Terms, each written where the attention reads its source."""
-    prefix_ids: tuple[int, ...] = Field((), max_length=1000)
-    """Tokens that the translation begins with."""
-    force: tuple[tuple[int, int], ...] = Field((), max_length=1000)
-    """Pairs of a target step and a source position that it attends to, from 0."""
     top: int = Field(0, ge=0, le=20)
     """How many of the most probable tokens of each step are told."""
-    tree: bool = False
-    """Whether the hypotheses that the search has looked at are told."""
 
     def document(self) -> str:
         """Returns the document. Raises RequestError where more is asked than it has."""
@@ -80,14 +64,6 @@ class TranslateBody(SourceBody, LexicalConstraints):
         if more := [name for name in self.model_fields_set if name not in others]:
             raise RequestError(422, f"{more[0]} is asked of a sentence, and a document has several: leave it out")
         return self.text or ""
-
-    @property
-    def terms(self) -> dict[str, list[str]]:
-        return {one.source: [one.target] if isinstance(one.target, str) else [*one.target] for one in self.glossary}
-
-    @property
-    def asked(self) -> LexicalConstraints:
-        return LexicalConstraints(constraints=self.constraints, avoid=self.avoid, prefix=self.prefix)
 
 
 class AlignBody(SourceBody):

@@ -21,22 +21,28 @@ from mt.decoding.delays import Shown
 from mt.decoding.streaming import Session, finish, read
 from mt.errors import UserError
 from mt.search.config import SearchConfig, of_whole_sources, online_search, revised_search
-from mt.serve.bodies import Key, parsed_json
+from mt.serve.bodies import Key, Wishes, parsed_json
 from mt.serve.guard import log_fault
 from mt.serve.limits import Limits, RequestError
 from mt.serve.runs import Runs, ServedRun
 from mt.serve.work import Translating
 
 
-class Hello(Options):
+class Hello(Wishes):
     """The first message of a client."""
 
     run: str | None = None
     key: str | None = None
     search: dict[str, Any] | None = None
     retranslate: bool = False
-    words: str | None = None
+    words: str = ""
     """What has come already."""
+
+    @property
+    def wishes(self) -> Wishes | None:
+        """What is asked of the translation; None where nothing is."""
+        wishes = Wishes(**{name: getattr(self, name) for name in Wishes.model_fields})
+        return None if wishes == Wishes() else wishes
 
 
 class Part(Options):
@@ -70,11 +76,14 @@ class Reading:
 class Stream:
     """A source that arrives, translated so that nothing that was written changes."""
 
-    def __init__(self, run: ServedRun, changes: dict[str, Any] | None) -> None:
+    def __init__(self, run: ServedRun, hello: Hello) -> None:
         usual = online_search(run.translator.config.search)
         self._run = run
-        self._search = revised_search(usual, changes) if changes else usual
-        self._session = run.translator.stream(self._search)
+        self._search = revised_search(usual, hello.search) if hello.search else usual
+        wishes: Any = {**dict(hello.asked), "glossary": hello.terms}
+        given = {name: value for name, value in wishes.items() if value}
+        self._new = partial(run.translator.stream, self._search, **given)
+        self._session = self._new()
 
     async def read(self, part: str | np.ndarray) -> dict[str, Any]:
         """Reads what has come."""
@@ -84,7 +93,7 @@ class Stream:
         """Ends the source; the next part begins another."""
         answer = self._answer(await self._do("", ends=True))
         answer |= {"done": True, "text": self._session.text} | ({"cut": True} if self._session.cut else {})
-        self._session = self._run.translator.stream(self._search)
+        self._session = await asyncio.to_thread(self._new)
         return answer
 
     async def _do(self, part: str | np.ndarray, *, ends: bool) -> list[str]:
@@ -100,10 +109,10 @@ class Stream:
 class Retranslation:
     """A text that arrives, of which all that has come is translated anew each time."""
 
-    def __init__(self, run: ServedRun, changes: dict[str, Any] | None) -> None:
-        search = run.search(changes)
+    def __init__(self, run: ServedRun, hello: Hello) -> None:
+        search = run.search(hello.search)
         self._run = run
-        self._work = Translating(run.translator, of_whole_sources(search))
+        self._work = Translating(run.translator, of_whole_sources(search), hello.wishes)
         self._new = partial(Shown, search, run.translator.config.dataset.latency_unit)
         self._source: list[str] = []
         self._shown = self._new()
@@ -185,9 +194,10 @@ async def _converse(socket: WebSocket, runs: Runs, key: Key, limits: Limits) -> 
     key.check(None, hello.key or "")
     run = runs.named(hello.run)
     with run.stream_open():
-        source = (Retranslation if hello.retranslate else Stream)(run, hello.search)
+        # What is asked becomes tokens in another thread: a long glossary takes its time.
+        source: Stream | Retranslation = await asyncio.to_thread(Retranslation if hello.retranslate else Stream, run, hello)
         size = 0
-        message: str | bytes = Part(words=hello.words or "").model_dump_json()
+        message: str | bytes = Part(words=hello.words).model_dump_json()
         while True:
             part, ends = _part(message, run)
             size = 0 if ends else size + len(part)

@@ -1,31 +1,32 @@
 """The kinds of work that a run does for requests, each for several of them at once."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
+
+from pydantic import Field
 
 from mt.data.fields import Raw
 from mt.data.glossary import Glossary, glossaries_of
 from mt.decoding.explore import Explored, explore
-from mt.decoding.lexical import LexicalConstraints, constrained
+from mt.decoding.lexical import constrained
 from mt.decoding.record import NOTHING, record, runners_up
 from mt.decoding.translation import Translation
 from mt.decoding.translator import Translator
 from mt.search.config import SearchConfig, width
+from mt.search.steering import TokenConstraints
+from mt.serve.bodies import Wishes
 
 
-class Wish(Protocol):
-    """What is wished of a translation, beside its search."""
+class Trial(Wishes):
+    """What is tried out of a translation, beside what is asked."""
 
-    prefix_ids: tuple[int, ...]
-    force: tuple[tuple[int, int], ...]
-    tree: bool
-
-    @property
-    def terms(self) -> Mapping[str, Sequence[str]]: ...
-
-    @property
-    def asked(self) -> LexicalConstraints: ...
+    prefix_ids: tuple[int, ...] = Field((), max_length=1000)
+    """Tokens that the translation begins with."""
+    force: tuple[tuple[int, int], ...] = Field((), max_length=1000)
+    """Pairs of a target step and a source position that it attends to, from 0."""
+    tree: bool = False
+    """Whether the hypotheses that the search has looked at are told."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,7 @@ class Translating:
 
     translator: Translator
     search: SearchConfig
+    wishes: Wishes | None = None
 
     def size(self, source: Raw) -> int:
         """Returns the positions of a source, times the hypotheses that are extended side by side."""
@@ -41,7 +43,10 @@ class Translating:
 
     def do(self, sources: Sequence[Raw]) -> list[list[Translation]]:
         """Returns the hypotheses of each source."""
-        return self.translator.n_best(sources, search=self.search)
+        if self.wishes is None:
+            return self.translator.n_best(sources, search=self.search)
+        asked = _asked(self.translator, [(source, self.wishes) for source in sources])
+        return self.translator.decode(self.translator.encoded(sources), self.search, texts=sources, asked=asked)
 
 
 @dataclass(frozen=True)
@@ -52,22 +57,21 @@ class Recording:
     search: SearchConfig
     top: int
 
-    def size(self, item: tuple[Raw, Wish]) -> int:
+    def size(self, item: tuple[Raw, Trial]) -> int:
         """As that of `Translating`."""
         return _size(self.translator, item[0]) * width(self.search)
 
-    def do(self, items: Sequence[tuple[Raw, Wish]]) -> list[dict[str, Any]]:
+    def do(self, items: Sequence[tuple[Raw, Trial]]) -> list[dict[str, Any]]:
         """Returns the answer to each request. What is tried out is done alone, the rest together."""
         alone = [body.tree or body.prefix_ids or body.force for _, body in items]
         together = [item for item, is_alone in zip(items, alone, strict=True) if not is_alone]
         rest = iter(self._translated(together) if together else ())
         return [self._explored(*item) if is_alone else next(rest) for item, is_alone in zip(items, alone, strict=True)]
 
-    def _translated(self, items: Sequence[tuple[Raw, Wish]]) -> list[dict[str, Any]]:
+    def _translated(self, items: Sequence[tuple[Raw, Trial]]) -> list[dict[str, Any]]:
         sources = [source for source, _ in items]
         rows = self.translator.encoded(sources)
-        asked = constrained(self.translator, [body.asked for _, body in items], sources, glossaries=_glossaries(items))
-        translations = self.translator.decode(rows, self.search, texts=sources, asked=asked if any(asked) else None)
+        translations = self.translator.decode(rows, self.search, texts=sources, asked=_asked(self.translator, items))
         replays = [NOTHING for _ in sources]
         if self.top:
             best = [hypotheses[0].ids for hypotheses in translations]
@@ -75,7 +79,7 @@ class Recording:
         explored = zip(sources, translations, replays, strict=True)
         return [self._answer(source, Explored(found, None, replay)) for source, found, replay in explored]
 
-    def _explored(self, source: Raw, body: Wish) -> dict[str, Any]:
+    def _explored(self, source: Raw, body: Trial) -> dict[str, Any]:
         places: dict[int, list[int]] = {}
         for step, position in body.force:
             places.setdefault(step, []).append(position)
@@ -134,7 +138,14 @@ class Aligning:
         return [(one, record(self.translator, one, source)) for one, source in zip(aligned, sources, strict=True)]
 
 
-def _glossaries(items: Sequence[tuple[Raw, Wish]]) -> list[Glossary | None]:
+def _asked(translator: Translator, items: Sequence[tuple[Raw, Wishes]]) -> Sequence[TokenConstraints | None] | None:
+    """Returns what is asked of each translation; None where nothing is asked of any."""
+    sources = [source for source, _ in items]
+    asked = constrained(translator, [body.asked for _, body in items], sources, glossaries=_glossaries(items))
+    return asked if any(asked) else None
+
+
+def _glossaries(items: Sequence[tuple[Raw, Wishes]]) -> list[Glossary | None]:
     glossaries = glossaries_of([body.terms for _, body in items], len(items))
     return [one if body.terms else None for one, (_, body) in zip(glossaries, items, strict=True)]
 

@@ -65,6 +65,29 @@ def test_several_streams_at_once_do_not_know_of_one_another(streaming: Client, h
             assert json.loads(connection.recv(timeout=20))["text"] == session.text
 
 
+def test_a_stream_avoids_begins_and_writes_terms(streaming: Client, hard: Translator):
+    free = hard.stream()
+    free.read(TEXT)
+    free.finish()
+    unwanted = free.words[1]
+    term = {"source": "streets", "target": "Häuser"}
+    hello = {"avoid": [unwanted], "prefix": "drei", "glossary": [term]}
+    session = hard.stream(avoid=[unwanted], prefix="drei", glossary={"streets": "Häuser"})
+    session.read(TEXT)
+    session.finish()
+    with opened(streaming, hello) as connection:
+        for _ in range(2):  # it holds for each source
+            asked(connection, {"words": TEXT})
+            answer = asked(connection, {"end": True})
+            assert answer["text"] == session.text and answer["text"].startswith("drei")
+            assert unwanted not in answer["words"]
+    with opened(streaming, {"run": "soft", "retranslate": True, **hello}) as connection:
+        text = asked(connection, {"words": TEXT})["text"]
+        assert text.startswith("drei") and unwanted not in text.split()
+    with opened(streaming, {"constraints": ["Katzen"]}) as connection:
+        assert "a prefix or phrases to avoid" in json.loads(connection.recv(timeout=20))["error"]
+
+
 def test_re_translation_says_how_much_it_took_back(streaming: Client, translator: Translator):
     shown: list[str] = []
     erased = 0
