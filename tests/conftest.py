@@ -252,3 +252,17 @@ def tab(chromium: Any) -> Iterator[Any]:
     context.close()
     assert [fault for fault in faults if not any(part in fault for part in tab.expected)] == []
     assert [url for url in asked if not url.startswith(("file:", "data:", "blob:", "http://127.0.0.1", "about:"))] == []
+
+
+@pytest.fixture
+def microphone(tab: Any) -> Callable[[], None]:
+    """microphone(): a page that is open hears a tone in place of a microphone."""
+    tone = """() => { navigator.mediaDevices.getUserMedia = async () => {
+        const context = new AudioContext();
+        const tone = context.createOscillator();
+        const end = context.createMediaStreamDestination();
+        tone.connect(end);
+        tone.start();
+        return end.stream;
+    }; }"""
+    return lambda: tab.evaluate(tone)

@@ -19,6 +19,8 @@ DRAWING = ("draw.js", "gallery.js")
 """The scripts of every page."""
 LIVE = ("live.js", "captions.js")
 """The scripts of a page that a server stands behind."""
+LISTENING = (_FOLDER / "listen.js").read_text(encoding="utf-8")
+"""The script of the microphone, which a server gives as `listen.js`."""
 _UNSAFE = re.compile("[<\x7f-\x9f\u2028\u2029]")
 """What JSON leaves as it is, and a page or a terminal would take for more than text."""
 
@@ -54,9 +56,10 @@ def as_json(value: Any) -> str:
 
 
 def _policy(style: str, scripts: Sequence[str], *, live: bool) -> str:
-    """Returns what the browser may do: run and apply what stands in the page, and ask its own server where there is
-    one."""
+    """Returns what the browser may do: run and apply what stands in the page, and where there is a server ask it, and
+    run its one script, `listen.js`."""
     hashes = " ".join(_hash(script) for script in scripts)
+    hashes += " 'self'" if live else ""
     server = "'self'" if live else "'none'"
     return (
         f"default-src 'none'; script-src {hashes}; style-src {_hash(style)}; img-src data: blob:; media-src blob:; "

@@ -41,9 +41,10 @@ const base64 = blob => new Promise((done, failed) => {
 async function listen(rate, heard) {
   const stream = await navigator.mediaDevices.getUserMedia({audio: {channelCount: 1}});
   const context = new AudioContext({sampleRate: rate});
-  const node = context.createScriptProcessor(1024, 1, 1); // a worklet would be a script of its own, which the policy forbids
-  node.addEventListener("audioprocess", event =>
-    heard(Int16Array.from(event.inputBuffer.getChannelData(0), sample => Math.max(-32768, Math.min(32767, Math.round(32768 * sample))))));
+  await context.audioWorklet.addModule("listen.js");
+  const node = new AudioWorkletNode(context, "listening");
+  node.port.addEventListener("message", ({data}) => heard(data));
+  node.port.start();
   context.createMediaStreamSource(stream).connect(node);
   node.connect(context.destination);
   return () => { stream.getTracks().forEach(track => track.stop()); context.close(); };

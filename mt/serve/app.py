@@ -13,7 +13,7 @@ from fastapi.responses import HTMLResponse, JSONResponse, Response
 from mt.common.about import VERSION
 from mt.decoding.translator import Translator
 from mt.errors import UserError
-from mt.explorer import page
+from mt.explorer import LISTENING, page
 from mt.serve import inference, libretranslate, opennmt, own, streams
 from mt.serve.bodies import Key
 from mt.serve.guard import Application, Guard
@@ -80,6 +80,10 @@ def _add_pages(app: FastAPI, runs: Runs, key: Key, metrics: Metrics) -> None:
     @app.get("/", include_in_schema=False)
     async def explore() -> HTMLResponse:
         return HTMLResponse(explorer, headers=headers)
+
+    @app.get("/listen.js", include_in_schema=False)
+    async def listen() -> Response:
+        return Response(LISTENING, media_type="text/javascript")
 
     @app.get("/docs", include_in_schema=False)
     async def documentation() -> HTMLResponse:

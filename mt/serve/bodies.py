@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from fastapi import Request
-from pydantic import BaseModel, RootModel
+from pydantic import BaseModel
 
 from mt.common.options import Options, parse, parse_json
 from mt.decoding.lexical import LexicalConstraints
@@ -13,7 +13,6 @@ from mt.errors import UserError
 from mt.serve.limits import RequestError
 
 Model = TypeVar("Model", bound=BaseModel)
-Item = TypeVar("Item")
 
 
 class Foreign(BaseModel, frozen=True):
@@ -42,22 +41,11 @@ class Wishes(LexicalConstraints):
         return LexicalConstraints(constraints=self.constraints, avoid=self.avoid, prefix=self.prefix)
 
 
-class Many(RootModel[list[Item]], frozen=True):
-    """A list of such bodies."""
-
-
-def parsed_json(body: bytes, model: type[Model]) -> Model:
-    """Returns the body of a request, which is to be JSON. Raises RequestError where it is not what a model says."""
+def parsed(body: bytes | Mapping[str, Any], model: type[Model]) -> Model:
+    """Returns the body of a request, which is JSON or the fields of a form. Raises RequestError where it is not what a
+    model says."""
     try:
-        return parse_json(body, model, "the request")
-    except UserError as error:
-        raise RequestError(400, str(error)) from None
-
-
-def parsed_plain(plain: Mapping[str, Any], model: type[Model]) -> Model:
-    """Returns the fields of a form, as `parsed_json` does those of JSON."""
-    try:
-        return parse(plain, model, "the request")
+        return (parse_json if isinstance(body, bytes) else parse)(body, model, "the request")  # type: ignore[arg-type]
     except UserError as error:
         raise RequestError(400, str(error)) from None
 

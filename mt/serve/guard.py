@@ -77,7 +77,7 @@ class Guard:
                 raise refusal
             async with asyncio.timeout(self._limits.patience):
                 body = await self._body(scope, receive)
-            await _unless_gone(self._app(scope, _Replayed(body), answer), receive)
+            await _unless_gone(self._app(scope, _replayed(body), answer), receive)
         except (_GoneError, asyncio.CancelledError):
             answer.status = answer.status or 499
         except RequestError as refusal:
@@ -145,17 +145,14 @@ async def _unless_gone(answering: Awaitable[None], receive: Receive) -> None:
         gone.cancel()
 
 
-class _Replayed:
-    """A request whose body has been read."""
+def _replayed(body: bytes) -> Receive:
+    """Returns what gives a request whose body has been read, after which nothing comes."""
+    messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
-    def __init__(self, body: bytes) -> None:
-        self._body: bytes | None = body
+    async def receive() -> Message:
+        return messages.pop() if messages else await asyncio.Future()
 
-    async def __call__(self) -> Message:
-        if self._body is None:
-            await asyncio.Future()
-        body, self._body = self._body, None
-        return {"type": "http.request", "body": body, "more_body": False}
+    return receive
 
 
 class _Answer:

@@ -14,7 +14,7 @@ from pydantic import Field
 from mt.common.about import VERSION
 from mt.errors import shown
 from mt.metrics.alignment import to_pharaoh
-from mt.serve.bodies import Foreign, Key, body_of, parsed_json
+from mt.serve.bodies import Foreign, Key, body_of, parsed
 from mt.serve.limits import RequestError
 from mt.serve.runs import Runs, ServedRun
 
@@ -83,7 +83,7 @@ def router(runs: Runs, key: Key) -> APIRouter:
         """Translates the texts of a tensor."""
         key.check(request)
         run = runs.named(name)
-        asked = parsed_json(await request.body(), InferenceRequest)
+        asked = parsed(await request.body(), InferenceRequest)
         return await _inferred(run, asked)
 
     return routes

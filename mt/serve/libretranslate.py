@@ -15,7 +15,7 @@ from pydantic import Field
 from mt.decoding.translation import Translation
 from mt.errors import shown
 from mt.metrics.languages import english_name
-from mt.serve.bodies import Foreign, Key, body_of, parsed_json, parsed_plain
+from mt.serve.bodies import Foreign, Key, body_of, parsed
 from mt.serve.limits import Limits, RequestError
 from mt.serve.runs import Runs, ServedRun
 
@@ -72,25 +72,20 @@ def router(runs: Runs, key: Key, limits: Limits) -> APIRouter:
     @routes.get("/frontend/settings")
     async def settings() -> dict[str, Any]:
         """Says what a page may send."""
-        return _settings(runs, key, limits)
+        first = next((run for run in runs.all if run.source is not None), None)
+        codes = {"source": first.source or "", "target": first.target} if first else {}
+        return {
+            "charLimit": limits.characters,
+            "frontendTimeout": 500,
+            "apiKeys": key.required,
+            "keyRequired": key.required,
+            "suggestions": False,
+            "filesTranslation": False,
+            "supportedFilesFormat": [],
+            "language": {side: {"code": code, "name": english_name(code)} for side, code in codes.items()},
+        }
 
     return routes
-
-
-def _settings(runs: Runs, key: Key, limits: Limits) -> dict[str, Any]:
-    """Returns what a page may send."""
-    first = next((run for run in runs.all if run.source is not None), None)
-    codes = {"source": first.source or "", "target": first.target} if first else {}
-    return {
-        "charLimit": limits.characters,
-        "frontendTimeout": 500,
-        "apiKeys": key.required,
-        "keyRequired": key.required,
-        "suggestions": False,
-        "filesTranslation": False,
-        "supportedFilesFormat": [],
-        "language": {side: {"code": code, "name": english_name(code)} for side, code in codes.items()},
-    }
 
 
 async def _body(request: Request) -> TranslateBody:
@@ -98,14 +93,14 @@ async def _body(request: Request) -> TranslateBody:
     kind = request.headers.get("content-type", "")
     body = await request.body()
     if kind.startswith("application/x-www-form-urlencoded"):
-        return parsed_plain(dict(parse_qsl(body.decode("utf-8", "replace"), max_num_fields=20)), TranslateBody)
+        return parsed(dict(parse_qsl(body.decode("utf-8", "replace"), max_num_fields=20)), TranslateBody)
     if kind.startswith("multipart/form-data"):
         message = message_from_bytes(b"Content-Type: " + kind.encode("latin-1", "replace") + b"\r\n\r\n" + body)
         parts = [part for part in message.walk() if not part.is_multipart()]
         fields = {part.get_param("name", header="content-disposition"): part.get_payload(decode=True) for part in parts}
         plain = {str(name): text.decode("utf-8", "replace") for name, text in fields.items() if isinstance(text, bytes)}
-        return parsed_plain(plain, TranslateBody)
-    return parsed_json(body, TranslateBody)
+        return parsed(plain, TranslateBody)
+    return parsed(body, TranslateBody)
 
 
 def run_for(runs: Runs, source: str, target: str) -> ServedRun:

@@ -5,10 +5,11 @@ from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
+from pydantic import RootModel
 
 from mt.errors import UserError
 from mt.metrics.alignment import to_pharaoh
-from mt.serve.bodies import Foreign, Key, Many, body_of, parsed_json
+from mt.serve.bodies import Foreign, Key, body_of, parsed
 from mt.serve.limits import RequestError
 from mt.serve.runs import Runs, ServedRun
 
@@ -20,7 +21,7 @@ class Source(Foreign):
     id: int | str = 0
 
 
-class Sources(Many[Source]):
+class Sources(RootModel[list[Source]], frozen=True):
     """The texts of a request."""
 
 
@@ -33,7 +34,7 @@ def router(runs: Runs, key: Key) -> APIRouter:
         """Translates texts, each with word links in Pharaoh's format."""
         try:
             key.check(request)
-            sources = parsed_json(await request.body(), Sources).root
+            sources = parsed(await request.body(), Sources).root
             if not sources:
                 raise RequestError(400, "there is no source: give a list of objects with src and id")
             return await _translated(_run(runs, sources[0].id), sources)

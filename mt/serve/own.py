@@ -12,7 +12,7 @@ from mt.common.options import Options
 from mt.data.fields import Raw
 from mt.errors import UserError
 from mt.metrics.alignment import alignment_error_rate, parse_pharaoh
-from mt.serve.bodies import Key, body_of, parsed_json
+from mt.serve.bodies import Key, body_of, parsed
 from mt.serve.limits import Limits, RequestError
 from mt.serve.runs import Runs, ServedRun
 from mt.serve.work import Aligning, Recording, Trial
@@ -90,7 +90,7 @@ def router(runs: Runs, key: Key, limits: Limits) -> APIRouter:
     async def translate(request: Request) -> dict[str, Any]:
         """Translates a source, and says what the attention did: docs/explorer.md explains the records."""
         key.check(request)
-        asked = parsed_json(await request.body(), TranslateBody)
+        asked = parsed(await request.body(), TranslateBody)
         run = runs.named(asked.run)
         search = run.search(asked.search, asked.n_best)
         if asked.format != "text":
@@ -104,7 +104,7 @@ def router(runs: Runs, key: Key, limits: Limits) -> APIRouter:
     async def align(request: Request) -> dict[str, Any]:
         """Links the words of a given translation, and scores the links where gold ones are known."""
         key.check(request)
-        asked = parsed_json(await request.body(), AlignBody)
+        asked = parsed(await request.body(), AlignBody)
         run = runs.named(asked.run)
         pair = (asked.source(run), run.require_target(asked.target))
         gold = None if asked.gold is None else parse_pharaoh([asked.gold], "gold")

@@ -21,7 +21,7 @@ from mt.decoding.delays import Shown
 from mt.decoding.streaming import Session, finish, read
 from mt.errors import UserError
 from mt.search.config import SearchConfig, of_whole_sources, online_search, revised_search
-from mt.serve.bodies import Key, Wishes, parsed_json
+from mt.serve.bodies import Key, Wishes, parsed
 from mt.serve.guard import log_fault
 from mt.serve.limits import Limits, RequestError
 from mt.serve.runs import Runs, ServedRun
@@ -190,12 +190,14 @@ async def _converse(socket: WebSocket, runs: Runs, key: Key, limits: Limits) -> 
     first = await _received(socket, limits.patience)
     if not isinstance(first, str):
         raise RequestError(400, 'the first message is to say what is asked, as {"run": "NAME"}')
-    hello = parsed_json(first.encode(), Hello)
+    hello = parsed(first.encode(), Hello)
     key.check(None, hello.key or "")
     run = runs.named(hello.run)
     with run.stream_open():
         # What is asked becomes tokens in another thread: a long glossary takes its time.
-        source: Stream | Retranslation = await asyncio.to_thread(Retranslation if hello.retranslate else Stream, run, hello)
+        source: Stream | Retranslation = await asyncio.to_thread(
+            Retranslation if hello.retranslate else Stream, run, hello
+        )
         size = 0
         message: str | bytes = Part(words=hello.words).model_dump_json()
         while True:
@@ -229,7 +231,7 @@ def _part(message: str | bytes, run: ServedRun) -> tuple[str | np.ndarray, bool]
         if len(message) % 2:
             raise RequestError(400, "a message has half a sample: send whole ones, of 16 bits each")
         return np.frombuffer(message, "<i2").astype(np.int16), False
-    part = parsed_json(message.encode("utf-8", "surrogatepass"), Part)
+    part = parsed(message.encode("utf-8", "surrogatepass"), Part)
     if part.words and not field.written:
         raise RequestError(422, f"the run {run.name} reads {run.kind}, and no words: send samples")
     return part.words, part.end

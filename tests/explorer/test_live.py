@@ -39,14 +39,6 @@ ASKED = {
     *("prefix_ids", "force", "top", "tree", "target", "hard", "gold"),
 }
 """What our routes take; another name is refused."""
-A_TONE = """navigator.mediaDevices.getUserMedia = async () => {  // in place of a microphone
-    const context = new AudioContext();
-    const tone = context.createOscillator();
-    const end = context.createMediaStreamDestination();
-    tone.connect(end);
-    tone.start();
-    return end.stream;
-}"""
 
 
 class Server:
@@ -264,24 +256,6 @@ def test_a_sound_or_a_picture_is_sent(serve, tab, run: dict, kind: str, label: s
     assert tab.locator("audio").count() == (kind == "audio")
 
 
-def test_the_microphone_is_recorded_as_a_wav_file(serve, tab) -> None:
-    server = serve(SOUND)
-    tab.expected.append("ScriptProcessorNode is deprecated")
-    tab.evaluate(A_TONE)
-    tab.get_by_role("button", name="record").click()
-    tab.get_by_role("button", name="stop").wait_for()
-    tab.wait_for_timeout(500)
-    tab.get_by_role("button", name="stop").click()
-    shown(tab)
-    from base64 import b64decode
-    from io import BytesIO
-
-    import soundfile
-
-    samples, rate = soundfile.read(BytesIO(b64decode(server.asked[-1]["audio"])), dtype="int16")
-    assert rate == 8000 and len(samples) >= 1024 and abs(samples).max() > 1000
-
-
 def test_captions_grow_and_count_what_changed(serve, tab) -> None:
     server = serve(TEXT, address="#tab=captions")
     tab.get_by_label("words", exact=True).press_sequentially("the old house ")
@@ -310,17 +284,6 @@ def test_a_pasted_text_is_read_at_a_pace(serve, tab) -> None:
     assert 250 < tab.evaluate("performance.now()") - began < 1500  # 100 ms a word
     assert tab.locator(".caption .line").all_inner_texts() == ["ONE TWO.", "THREE", "FOUR"]
     assert tab.locator(".caption").count() == 1
-
-
-def test_captions_of_a_recogniser(serve, tab) -> None:
-    server = serve(TEXT, SOUND, address="#tab=captions&recogniser=spoken&again=no")
-    tab.expected.append("ScriptProcessorNode is deprecated")
-    tab.evaluate(A_TONE)
-    tab.get_by_role("button", name="listen").click()
-    tab.locator(".caption .line", has_text="W0 W1").wait_for()
-    tab.get_by_role("button", name="stop listening").click()
-    assert any(isinstance(part, bytes) and len(part) == 2048 for part in server.received)
-    assert {"words": "w0"} in server.received
 
 
 def test_refusals_are_told_and_a_key_is_asked_for(serve, tab) -> None:

@@ -10,15 +10,36 @@ import pytest
 pytest.importorskip("fastapi", reason="the extra serve is not installed")
 pytest.importorskip("uvicorn", reason="the extra serve is not installed")
 
+import torch
 import uvicorn
 
 from mt import Translator
+from mt.common.options import parse
+from mt.config import Config
+from mt.decoding.runs import torch_translator
+from mt.models.seq2seq import Seq2Seq
 from mt.serve.app import build
 from mt.serve.limits import Limits
 from mt.serve.server import configured, listen
 from tests.serve.clients import Client
 
 LIMITS = Limits()
+SOUND = {
+    "dataset": {
+        "name": "sounds",
+        "source": "sound",
+        "target": "de",
+        "folder": ".",
+        "field": {"name": "audio", "rate": 8000},
+    },
+    "frontend": {"name": "logmel", "bands": 12, "channels": 4, "causal": True},
+    "embedding": {"embedding_dim": 8},
+    "encoder": {"name": "lstm", "hidden_size": 8},
+    "decoder": {"name": "luong", "hidden_size": 8, "readout_size": 8, "init_hidden": "zeros"},
+    "attention": {"name": "mocha", "chunk_size": 2},
+    "search": {"name": "online", "max_length": 5},
+    "device": "cpu",
+}
 Serve = Callable[..., contextlib.AbstractContextManager[Client]]
 
 
@@ -46,3 +67,13 @@ def client(serving: Serve, translator: Translator) -> Iterator[Client]:
     """A client of a server that serves the small run as `tiny`."""
     with serving({"tiny": translator}, local=True) as client:
         yield client
+
+
+@pytest.fixture(scope="module")
+def sounds(translator: Translator) -> Translator:
+    """A model of sound that has learnt nothing."""
+    torch.manual_seed(1)
+    config = parse(SOUND, Config)
+    tokenizers = translator.tokenizers
+    model = Seq2Seq(config, len(tokenizers.source), len(tokenizers.target))
+    return torch_translator(model.eval(), tokenizers, config)

@@ -5,44 +5,11 @@ import json
 from pathlib import Path
 
 import numpy as np
-import pytest
 import soundfile
-import torch
 
 from mt import Translator
-from mt.common.options import parse
-from mt.config import Config
-from mt.decoding.runs import torch_translator
 from mt.metrics.alignment import to_pharaoh
-from mt.models.seq2seq import Seq2Seq
 from tests.serve.clients import Client
-
-SOUND = {
-    "dataset": {
-        "name": "sounds",
-        "source": "sound",
-        "target": "de",
-        "folder": ".",
-        "field": {"name": "audio", "rate": 8000},
-    },
-    "frontend": {"name": "logmel", "bands": 12, "channels": 4, "causal": True},
-    "embedding": {"embedding_dim": 8},
-    "encoder": {"name": "lstm", "hidden_size": 8},
-    "decoder": {"name": "luong", "hidden_size": 8, "readout_size": 8, "init_hidden": "zeros"},
-    "attention": {"name": "mocha", "chunk_size": 2},
-    "search": {"name": "online", "max_length": 5},
-    "device": "cpu",
-}
-
-
-@pytest.fixture(scope="module")
-def sounds(translator: Translator) -> Translator:
-    """A model of sound that has learnt nothing."""
-    torch.manual_seed(1)
-    config = parse(SOUND, Config)
-    tokenizers = translator.tokenizers
-    model = Seq2Seq(config, len(tokenizers.source), len(tokenizers.target))
-    return torch_translator(model.eval(), tokenizers, config)
 
 
 def test_a_translation_is_that_of_the_translator(client: Client, translator: Translator):
