@@ -36,6 +36,7 @@ class TranslateBody(Foreign):
 def router(runs: Runs, key: Key, limits: Limits) -> APIRouter:
     """Returns the routes."""
     routes = APIRouter(tags=["LibreTranslate"])
+    pairs = [(run.source, run.target) for run in runs.all if run.source is not None]
 
     @routes.post("/translate", openapi_extra=body_of(TranslateBody))
     async def translate(request: Request) -> dict[str, Any]:
@@ -58,7 +59,6 @@ def router(runs: Runs, key: Key, limits: Limits) -> APIRouter:
     @routes.get("/languages")
     async def languages() -> list[dict[str, Any]]:
         """Lists the languages of the runs, and into which each can be translated."""
-        pairs = [(run.source, run.target) for run in runs.all if run.source is not None]
         codes = dict.fromkeys(code for pair in pairs for code in pair)
         return [
             {
@@ -72,15 +72,12 @@ def router(runs: Runs, key: Key, limits: Limits) -> APIRouter:
     @routes.get("/frontend/settings")
     async def settings() -> dict[str, Any]:
         """Says what a page may send."""
-        first = next((run for run in runs.all if run.source is not None), None)
-        codes = {"source": first.source or "", "target": first.target} if first else {}
+        codes = dict(zip(("source", "target"), pairs[0], strict=True)) if pairs else {}
         return {
             "charLimit": limits.characters,
             "frontendTimeout": 500,
-            "apiKeys": key.required,
-            "keyRequired": key.required,
-            "suggestions": False,
-            "filesTranslation": False,
+            **dict.fromkeys(("apiKeys", "keyRequired"), key.required),
+            **dict.fromkeys(("suggestions", "filesTranslation"), False),
             "supportedFilesFormat": [],
             "language": {side: {"code": code, "name": english_name(code)} for side, code in codes.items()},
         }
