@@ -19,13 +19,13 @@ BUDGET = {
     "mt/kernels": 2865,
     "mt/markup": 1300,
     "mt/metrics": 2520,
-    "mt/models": 4630,
+    "mt/models": 4620,
     "mt/onnx": 220,
     "mt/ops": 1120,
     "mt/plots": 866,
     "mt/search": 2811,
     "mt/serve": 1880,
-    "mt/training": 3181,
+    "mt/training": 3158,
 }
 FILES = 261
 
@@ -36,7 +36,7 @@ def test_every_folder_keeps_its_budget_of_lines() -> None:
         inside = path.relative_to(ROOT)
         lines["/".join(inside.parts[:2]) if len(inside.parts) > 2 else "mt"] += len(path.read_text().splitlines())
     assert {folder: count for folder, count in lines.items() if count > BUDGET[folder]} == {}
-    assert sum(BUDGET.values()) <= 39410
+    assert sum(BUDGET.values()) <= 39254
 
 
 def test_the_house_has_no_more_files_than_chapters() -> None:

@@ -1,13 +1,13 @@
-"""A small attention that aligns: unlike that of the decoder, it knows the word whose source it looks for.
+"""The aligner head: a small attention that, unlike the decoder's, knows the target word that it aligns.
 
     q_t = f(r_t, r_{t+1}, y_t);  k_j = g(h_j, x_j);  weights of step t = softmax over j of q_t . k_j / sqrt(d)
 
-r_t is the decoder's readout that predicts y_t, and r_{t+1} the one of the step that has read it (Chen et al. 2020,
-"Accurate word alignment induction from neural machine translation", Shift-AET); y_t itself joins them (Peter et al.
-2017, "Generating alignments using target foresight in attention-based neural machine translation"). h_j is the
-encoder's value and x_j the word vector. f and g have one hidden layer each.
+The readout r_t predicts y_t, and the step of r_{t+1} has read it (Chen et al. 2020, "Accurate word alignment induction
+from neural machine translation", Shift-AET). The target word y_t itself joins them (Peter et al. 2017, "Generating
+alignments using target foresight in attention-based neural machine translation"). The encoder's value is h_j, and the
+word vector x_j. The networks f and g have one hidden layer each.
 
-It learns links of words (`training.guided_alignment`), of a model that is frozen, and has no part in translations.
+The aligner learns word links (`training.guided_alignment`) on a frozen model, and has no part in translations.
 """
 
 import torch
@@ -23,7 +23,7 @@ from mt.ops import masked_softmax
 
 class Aligner(nn.Module):
     def __init__(self, size: int, query_size: int, key_size: int) -> None:
-        """size: of its layers. query_size, key_size: of what f and g take."""
+        """size: of the layers. query_size, key_size: of the inputs of f and g."""
         super().__init__()
         self.queries = nn.Sequential(Linear(query_size, size), nn.Tanh(), Linear(size, size))
         self.keys = nn.Sequential(Linear(key_size, size), nn.Tanh(), Linear(size, size))
@@ -47,6 +47,6 @@ class Aligner(nn.Module):
 
 
 def build_aligner(config: ModelConfig, target_size: int, key_size: int) -> Aligner | None:
-    """Returns the aligner that the options ask for. target_size, key_size: of target vectors, and of what g takes."""
+    """Returns the aligner of these options, if any. target_size, key_size: of target vectors, and of the input of g."""
     query_size = 2 * config.decoder.readout_size + target_size
     return Aligner(config.aligner_size, query_size, key_size) if config.aligner_size else None

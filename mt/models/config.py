@@ -1,4 +1,4 @@
-"""The options of a model, and which of them suit each other."""
+"""The options of a model, and the checks that they suit each other."""
 
 from typing import NamedTuple
 
@@ -27,7 +27,7 @@ class WeightPenalties(NamedTuple):
     def loss(
         self, weights: Float[Tensor, "B T S"], source_mask: Bool[Tensor, "B S"], target_mask: Bool[Tensor, "B T"]
     ) -> Float[Tensor, ""]:
-        """Returns what is to be paid for the attention of a batch, in nats."""
+        """Returns the loss on the attention weights of a batch, in nats."""
         total = weights.new_zeros(())
         if self.doubly_stochastic_weight:
             spread = doubly_stochastic_loss(weights, source_mask, target_mask).sum()
@@ -49,20 +49,19 @@ class ModelConfig(Options):
     """Matrices of linear and recurrent layers start uniform in [-init_range, init_range] (Luong et al. 2015, section
     4.1: 0.1)."""
     ctc_weight: float = Field(default=0.0, ge=0, le=1e6)
-    """Weight of a second loss, which only trains: the encoder alone predicts the target, or the transcript where the
-    corpus has one, by connectionist temporal classification (Kim et al. 2017, "Joint CTC-attention"). Attention over
-    speech often does not begin to learn without (0.3). For sources with at least as many encoded positions as there are
-    target pieces."""
+    """The weight of a CTC loss, for training alone (Kim et al. 2017, "Joint CTC-attention"). The encoder predicts the
+    target, or the transcript where the corpus has one. Attention over speech often does not begin to learn without
+    (0.3). Sources need at least as many encoded positions as target pieces."""
     doubly_stochastic_weight: float = Field(default=0.0, ge=0, le=1e6)
-    """lambda: nats that training pays for attention that is not spread over the whole source in the course of a
+    """lambda, the weight of the doubly stochastic loss: attention is spread over the whole source in the course of a
     sentence (Xu et al. 2015, section 4.2.1; `alpha_c` of the authors' code: 1 for captions of COCO, else 0)."""
     coverage_weight: float = Field(default=0.0, ge=0, le=1e6)
-    """lambda: nats that training pays for attention to positions that have been attended to before, so that outputs
-    repeat themselves less (See et al. 2017, equations 12 and 13: 1, in the last 3,000 of 233,000 updates)."""
+    """lambda, the weight of the coverage loss: outputs repeat themselves less where a second attention to a position
+    costs (See et al. 2017, equations 12 and 13: 1, in the last 3,000 of 233,000 updates)."""
 
     aligner_size: int = Field(default=0, ge=0, le=MAX_SIZE)
-    """Above 0, there is an `Aligner` with layers of this size, which learns the links of `training.guided_alignment` in
-    place of the attention, and whose weights forced alignments are made of."""
+    """The layers' size of an `Aligner`, which learns the links of `training.guided_alignment` in place of the
+    attention. Forced alignments are then made of its weights. 0: there is none."""
 
     @model_validator(mode="after")
     def _attention_suits_the_rest(self) -> "ModelConfig":

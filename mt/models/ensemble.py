@@ -19,8 +19,8 @@ from mt.step import Prediction
 class Ensemble(nn.Module):
     """Models of one vocabulary, whose probabilities of each token it averages: P(y | x) = 1/N sum_n P_n(y | x).
 
-    Each reads hard, where steps are to be hard, if it can. Alignments are the mean of the models' where all of them
-    read soft and have as many positions; else they, and where a hard attention stops, are those of the first model.
+    In hard mode, each model that supports it reads hard. Alignments are the mean over the models, where all of them
+    read soft and have equally many positions. Else alignments and stops are the first model's.
     """
 
     def __init__(self, models: Sequence[Seq2Seq]) -> None:
@@ -57,7 +57,7 @@ class Ensemble(nn.Module):
     def init_state(self, memory: tuple[DecoderMemory, ...], *, hard: bool = False) -> tuple[Any, ...]:
         """Returns the first state of each model. memory: of each."""
         pairs = zip(self.models, memory, strict=True)
-        return tuple(model.init_state(part, hard=hard and model.supports_hard) for model, part in pairs)
+        return tuple(model.init_state(of_model, hard=hard and model.supports_hard) for model, of_model in pairs)
 
     def step(
         self,
@@ -69,12 +69,13 @@ class Ensemble(nn.Module):
     ) -> Prediction:
         """Returns a prediction whose logits are the logarithms of the mean probabilities."""
         predictions = [
-            model.step(tokens, part, model_state, hard=hard and model.supports_hard)
-            for model, part, model_state in zip(self.models, memory, state, strict=True)
+            model.step(tokens, model_memory, model_state, hard=hard and model.supports_hard)
+            for model, model_memory, model_state in zip(self.models, memory, state, strict=True)
         ]
         logits = _mean([prediction.log_probs() for prediction in predictions])
         attended = predictions[0].attended
-        attended = attended._replace(weights=self._weights([part.attended.weights for part in predictions], hard))
+        weights = self._weights([prediction.attended.weights for prediction in predictions], hard)
+        attended = attended._replace(weights=weights)
         states = tuple(prediction.state for prediction in predictions)
         return predictions[0]._replace(logits=logits, normalized=True, attended=attended, state=states)
 
@@ -95,8 +96,8 @@ class Ensemble(nn.Module):
         )
 
     def _weights(self, weights: Sequence[Tensor], hard: bool) -> Tensor:
-        """Returns the mean attention of the models; that of the first where shapes differ or a model reads hard."""
-        if (hard and self.supports_hard) or len({part.shape for part in weights}) > 1:
+        """Returns the mean attention of the models, or the first one's where shapes differ or a model reads hard."""
+        if (hard and self.supports_hard) or len({of_model.shape for of_model in weights}) > 1:
             return weights[0]
         return torch.stack(list(weights)).mean(0)
 

@@ -1,9 +1,9 @@
 """Fast paths, and claims about how a class computes, which a class opts into.
 
-A fast path, such as all target steps at once, is right for the class that it was written for. In a subclass that
-overrides something of what it stands for, training would go on by the fast path while decoding goes through what was
-overridden, without a word. So a class has those that it defines itself and those of its parents that it lists in
-`opts_into`, and else what the base class defines, which is right for all.
+A fast path, such as all target steps at once, is right for the class that it was written for. A subclass may override
+one of the methods that it replaces. Then training would silently go on by the fast path, while decoding calls the
+override. So a class has the fast paths that it defines itself, and its parents' that it lists in `opts_into`. All
+others are as in the base class, which is right for every subclass.
 """
 
 from typing import ClassVar

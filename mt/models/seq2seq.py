@@ -1,7 +1,7 @@
 """The whole model: front-end, encoder, attention, decoder. It has the decoder's verbs, so that a search can use it.
 
-It reads its source whole, while it arrives (`extend`), or behind a prefix mask (`wait`). `Loss` is what training
-minimises, and `CTC` the second task of an encoder.
+It reads its source whole, while it arrives (`extend`), or behind a prefix mask (`wait`). `Loss` is the training
+objective, and `CTC` the second task of an encoder.
 """
 
 from typing import Any, NamedTuple
@@ -29,18 +29,18 @@ from mt.trees import select_rows
 
 
 class Loss(NamedTuple):
-    """What training minimises for a batch, (sum + auxiliary) over a count of tokens or sentences."""
+    """The loss of a batch. Training minimises (sum + auxiliary) over a count of tokens or sentences."""
 
     sum: Tensor
     """Cross entropy of all target tokens, in nats, label smoothing included; float32, differentiable."""
     auxiliary: Tensor
-    """What attention and encoder (`ctc_weight`) add, in nats; float32, differentiable where it is not 0."""
+    """The losses of attention and encoder (`ctc_weight`), in nats; float32, differentiable where it is not 0."""
     tokens: Tensor
     """int64: real target tokens, EOS included."""
     token_losses: Tensor
     """[B, T] float32: the cross entropy of each token without smoothing, 0 on padding; no gradient."""
     source_mask: Tensor
-    """[B, S] bool: the real positions that are attended to, S those that the encoder gives."""
+    """[B, S] bool: the real ones of the encoder's S positions."""
     attention: AttentionOutput
     aligned: Tensor | None = None
     """[B, T, S] float32: the weights of the `Aligner`; None in a model without."""
@@ -49,18 +49,16 @@ class Loss(NamedTuple):
 
 
 class CTC(nn.Linear):
-    """Connectionist temporal classification (Graves et al. 2006) of the targets or, where there is a vocabulary of
-    transcripts, of what is said. The last class is the blank."""
+    """Connectionist temporal classification (Graves et al. 2006) of the targets or, where these have a vocabulary, of
+    transcripts. The last class is the blank."""
 
     def __init__(self, value_size: int, target_vocab_size: int, transcript_vocab_size: int | None) -> None:
         super().__init__(value_size, (transcript_vocab_size or target_vocab_size) + 1)
         self._transcribes = transcript_vocab_size is not None
 
     def loss(self, encoded: Encoded, batch: Batch) -> Float[Tensor, ""]:
-        """Returns the loss of a batch in nats, summed, without EOS, which no part of a source stands for.
-
-        0 for an example whose transcript is missing, and for a batch without transcripts where they are what is learnt.
-        """
+        """Returns the loss of a batch in nats, summed, without EOS, which has no sound of its own. It is 0 for examples
+        without the transcript that is learnt."""
         labels = batch.target_out.where(batch.target_out < len(self.weight) - 1, UNK)  # the blank is the last class
         mask = batch.target_mask
         if self._transcribes:
@@ -75,12 +73,13 @@ class CTC(nn.Linear):
 
 
 class SourceState(NamedTuple):
-    """What the next positions of sources that are still arriving are encoded from; batch-first tensors."""
+    """The state of sources that are still arriving, from which their next positions are encoded; batch-first
+    tensors."""
 
     frontend: FrontendState
     encoder: EncoderState
     vectors: Tensor
-    """[B] int64: how many the front-end has given."""
+    """[B] int64: the number of vectors of the front-end so far."""
     unencoded: tuple[Tensor, Tensor] | None
     """Tokens that were read and have no value yet, and their mask, where the decoder copies tokens; else None."""
 
@@ -99,7 +98,7 @@ class Seq2Seq(nn.Module):
         super().__init__()
         share = config.embedding.share
         require_one_table(config, source_vocab_size, target_vocab_size)
-        # The parts, in the order of the source's way through them, each with the sizes that the one before gives.
+        # The modules in the order of the data flow, each with the sizes of the one before.
         embedding = Embedding(config.embedding, target_vocab_size)
         self.frontend = build_frontend(
             config.frontend, lambda: embedding if share else Embedding(config.embedding, source_vocab_size)
@@ -108,35 +107,35 @@ class Seq2Seq(nn.Module):
         value_size = self.encoder.value_size
         attention = build_attention(config.attention, config.decoder.hidden_size, value_size)
         final_state_size = self.encoder.final_state_size
-        parts = DecoderParts(embedding, attention, value_size, final_state_size, config.embedding.tie_output)
-        self.decoder = DECODERS[config.decoder.name](config.decoder, parts)
+        decoder_parts = DecoderParts(embedding, attention, value_size, final_state_size, config.embedding.tie_output)
+        self.decoder = DECODERS[config.decoder.name](config.decoder, decoder_parts)
         if not (attention.uses_source or self.decoder.needs_full_source):
             raise UserError(
                 "with decoder.init_hidden=zeros and attention.context=zeros nothing of the source reaches the decoder: "
                 "set decoder.init_hidden=final_state or attention.context=last"
             )
-        # What the loss has beside the cross entropy.
+        # The losses beside the cross entropy.
         self.ctc_weight = config.ctc_weight
         self.penalties = WeightPenalties(config.doubly_stochastic_weight, config.coverage_weight)
         self.ctc = CTC(value_size, target_vocab_size, transcript_vocab_size) if config.ctc_weight else None
         self.aligner = build_aligner(config, embedding.output_size, value_size + self.frontend.output_size)
-        # What searches and streams ask of a model follows from all of its parts.
+        # The properties that searches and streams ask for follow from all modules.
         self.supports_hard = attention.supports_hard
         """Whether `hard=True` is defined; see `Attention`."""
         self.uses_source = attention.uses_source
         """Whether the attention depends on the source at all."""
         self.chunk_size = attention.chunk_size
-        """How many positions a hard attention attends to; see `Attention`."""
+        """The number of positions that a hard step attends to; see `Attention`."""
         incremental = self.frontend.incremental and self.encoder.incremental and not self.decoder.needs_full_source
         self.online = incremental and attention.monotonic
-        """Whether, in hard mode, it can write while it reads: nothing depends on more of the source than `read_for` of
-        the last stop."""
+        """Whether it can write while it reads, in hard mode: a step depends on the source up to `read_for` of its last
+        stop alone."""
         self.supports_wait_k = incremental and attention.supports_wait_k
-        """Whether `wait` is defined: nothing depends on the source that is not visible."""
-        limits = [part.max_source_length for part in (self.encoder, attention) if part.max_source_length is not None]
+        """Whether `wait` is defined: a step depends on visible positions alone."""
+        limits = [limit for limit in (self.encoder.max_source_length, attention.max_source_length) if limit is not None]
         self.max_source_length = min(limits, default=None)
-        """Most `encoded_lengths` that it is defined for; None for any number."""
-        # At last, since it is of the matrices of all parts.
+        """The most `encoded_lengths` that it is defined for; None for any number."""
+        # At last, since it is of the matrices of all modules.
         init_matrices(self, config.init_range)
 
     @property
@@ -150,21 +149,23 @@ class Seq2Seq(nn.Module):
         return self.decoder.copying is not None
 
     def encode(self, source: Tensor, mask: Bool[Tensor, "B S"], unknown: int = 0) -> DecoderMemory:
-        """source: [B, S, ...], what the front-end takes; mask: true on real positions, padding on the right. unknown:
-        E of `Memory.unknown`, where a decoder that copies is to write such words."""
+        """Returns the memory of sources.
+
+        source: [B, S, ...], as the front-end takes it; mask: true on real positions, padding on the right. unknown: E
+        of `Memory.unknown`, where a decoder that copies is to write such words."""
         encoded = self.encoded(source, mask)
         if unknown and self.copies:
             encoded = encoded._replace(unknown=mask.new_zeros(len(mask), unknown))
         return self.decoder.init_memory(encoded)
 
     def encoded(self, source: Tensor, mask: Bool[Tensor, "B S"]) -> Encoded:
-        """Returns what the encoder gives, with the tokens where the decoder copies some; see `encode`."""
+        """Returns the encoded source, with its tokens where the decoder copies; see `encode`."""
         encoded = self.encoder(*self.frontend(source, mask))
         return encoded if self.decoder.copying is None else encoded._replace(tokens=source)
 
     def encoded_lengths(self, lengths: Int[Tensor, " N"]) -> Int[Tensor, " N"]:
-        """Returns how many positions sources of these lengths, counted as their field does, have for the attention: of
-        text its tokens, EOS included."""
+        """Returns the number of encoded positions of sources of these lengths, counted as their field does: of text its
+        tokens, EOS included."""
         return self.encoder.output_lengths(self.frontend.output_lengths(lengths))
 
     def extend(
@@ -172,14 +173,14 @@ class Seq2Seq(nn.Module):
         source: Tensor,
         mask: Bool[Tensor, "B S"],
         complete: Bool[Tensor, " B"],
-        before: tuple[DecoderMemory, SourceState] | None = None,
+        earlier: tuple[DecoderMemory, SourceState] | None = None,
     ) -> tuple[DecoderMemory, SourceState]:
         """Encodes the next positions of sources that are still arriving, where front-end and encoder are incremental.
 
         source, mask: as in `encode`, of the new positions (see `Encoder.extend`); complete: which sources end with
-        them; before: what the call before returned, None for the first positions.
+        them; earlier: the result of the call before, None for the first positions.
         """
-        memory, state = (None, None) if before is None else before
+        memory, state = (None, None) if earlier is None else earlier
         frontend_state, encoder_state, count, unencoded = (None, None, 0, None) if state is None else state
         vectors, vector_mask, frontend_state = self.frontend.extend(source, mask, complete, frontend_state)
         encoded, encoder_state = self.encoder.extend(vectors, vector_mask, encoder_state, complete)
@@ -193,16 +194,16 @@ class Seq2Seq(nn.Module):
         return self.decoder.extend(memory, encoded, complete), after
 
     def wait(self, memory: DecoderMemory, k: int, lengths: Int[Tensor, " B"]) -> DecoderMemory:
-        """Returns the memory with a prefix mask (Ma et al. 2019, section 3.1): step t, counted from 1, attends to those
-        positions alone whose values are known when k + t - 1 source tokens have been read. Where `supports_wait_k`.
-        lengths: see `read_for`."""
+        """Returns the memory with a prefix mask (Ma et al. 2019, section 3.1), where `supports_wait_k`. Step t, counted
+        from 1, attends to the positions alone whose values are known after k + t - 1 source tokens. lengths: see
+        `read_for`."""
         visible_from = self.read_for(memory, lengths) - k
         return memory._replace(attention=memory.attention._replace(visible_from=visible_from))
 
     def read_for(self, memory: DecoderMemory, lengths: Int[Tensor, " B"]) -> Int[Tensor, "B S"]:
-        """Returns how many vectors of the front-end, of text tokens, must have come before the value of each position
-        is known (see `Encoder.read_for`); one more than there are, where the source must have ended and its last vector
-        does not say so. lengths: the vectors of each source. Of a memory from which nothing was dropped."""
+        """Returns the number of vectors of the front-end, of text tokens, after which the value of each position is
+        known (see `Encoder.read_for`). It is one more than there are where the source must have ended, unless the last
+        vector shows the end. lengths: the vectors of each source. memory: none of its positions was dropped."""
         mask = memory.attention.mask
         complete = memory.attention.complete
         lengths = lengths + self.frontend.extra_read_for_end
@@ -229,7 +230,7 @@ class Seq2Seq(nn.Module):
         memory = self.decoder.init_memory(encoded)
         memory = memory if wait_k is None else self.wait(memory, wait_k, lengths)
         readouts, attended = self.decoder(batch.target_in, memory, hard=hard)  # [B, T, F]
-        # The cross entropy, of what is generated or copied.
+        # The cross entropy, with or without copying.
         layer = self.decoder.output
         copying = self.decoder.copying
         target = batch.target_out
@@ -246,7 +247,7 @@ class Seq2Seq(nn.Module):
             mixture=mixture,
             r_drop_weight=batch.r_drop_weight,
         )
-        # What attention and encoder add.
+        # The auxiliary losses of attention and encoder.
         source_mask = memory.attention.mask
         with autocast(total.device, "fp32"):
             auxiliary = self.decoder.attention.auxiliary_loss(attended, each, source_mask, mask)
@@ -256,7 +257,7 @@ class Seq2Seq(nn.Module):
                 auxiliary = auxiliary + self.penalties.loss(weights, source_mask, mask)
             if self.ctc is not None:
                 auxiliary = auxiliary + self.ctc_weight * self.ctc.loss(encoded, batch)
-            # What is to be linked: the aligner's, or of a mechanism of one position the probability of selecting each.
+            # Links teach the weights of the aligner, or of the attention: alpha of mechanisms that select a position.
             aligned = links = None
             if self.aligner is not None and batch.source_of_target is None:
                 sources, _ = self.frontend(batch.source, batch.source_mask)
@@ -273,18 +274,18 @@ class Seq2Seq(nn.Module):
 
 def _tokens_of(
     encoded: Encoded,
-    before: tuple[Tensor, Tensor] | None,
+    unencoded: tuple[Tensor, Tensor] | None,
     source: Int[Tensor, "B N"],
     mask: Bool[Tensor, "B N"],
 ) -> tuple[Int[Tensor, "B S"], tuple[Tensor, Tensor]]:
-    """Returns the tokens of the positions that were encoded, and those that were read and not encoded, with their mask.
+    """Returns the tokens of the encoded positions, and the tokens that wait to be encoded, with their mask.
 
-    before: what was read and not encoded before. source, mask: what was read since.
+    unencoded: the tokens that waited before. source, mask: the new tokens.
     """
-    (tokens,), known = ((source,), mask) if before is None else append(before[:1], before[1], (source,), mask)
+    (tokens,), known = ((source,), mask) if unencoded is None else append(unencoded[:1], unencoded[1], (source,), mask)
     counts = encoded.mask.sum(1)
-    left = known.sum(1) - counts
-    rest = torch.arange(int(left.max()), device=left.device)
-    columns = (counts[:, None] + rest).clamp(max=tokens.shape[1] - 1)
+    waiting = known.sum(1) - counts
+    offsets = torch.arange(int(waiting.max()), device=waiting.device)
+    columns = (counts[:, None] + offsets).clamp(max=tokens.shape[1] - 1)
     width = encoded.mask.shape[1]
-    return pad(tokens, (0, width - tokens.shape[1])), (tokens.gather(1, columns), rest < left[:, None])
+    return pad(tokens, (0, width - tokens.shape[1])), (tokens.gather(1, columns), offsets < waiting[:, None])

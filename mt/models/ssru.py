@@ -3,9 +3,9 @@ Bogoychev 2019, "From Research to Production and Back: Ludicrously Fast Neural M
 
     f_t = sigmoid(W_f x_t + b_f);  c_t = f_t c_{t-1} + (1 - f_t) W x_t;  h_t = relu(c_t)
 
-Nothing but the sum itself depends on the step before: all products are taken for all steps at once, and the state is
-one vector. Around it stands what surrounds self-attention in a Transformer, with the norm before each residual branch
-(Vaswani et al. 2017; Xiong et al. 2020): x + recurrence(norm(x)), then x + feed_forward(norm(x)).
+Only the sum itself depends on the step before: all products are taken for all steps at once, and the state is one
+vector. A block is that of a pre-norm Transformer, with the unit in place of self-attention (Vaswani et al. 2017; Xiong
+et al. 2020): x + recurrence(norm(x)), then x + feed_forward(norm(x)).
 """
 
 import torch
@@ -22,7 +22,7 @@ class SSRU(nn.Module):
     def __init__(
         self, input_size: int, hidden_size: int, forget_bias: float, *, reverse: bool = False, int8: bool = False
     ) -> None:
-        """forget_bias: what b_f starts from. reverse: whether it goes from the last step to the first. int8: whether
+        """forget_bias: the initial b_f. reverse: whether it goes from the last step to the first. int8: whether
         decoding in int8 rounds it."""
         super().__init__()
         self.project = Linear(input_size, 2 * hidden_size, bias=False, int8=int8)
@@ -70,7 +70,7 @@ class BiSSRU(nn.Module):
         self, inputs: Float[Tensor, "B T I"], state: None, mask: Bool[Tensor, "B T"]
     ) -> tuple[Float[Tensor, "B T H"], Float[Tensor, "B H"]]:
         sides = (self.right(inputs, mask=mask), self.left(inputs, mask=mask))
-        outputs, after = (torch.cat(parts, -1) for parts in zip(*sides, strict=True))
+        outputs, after = (torch.cat(both, -1) for both in zip(*sides, strict=True))
         return outputs, after
 
 

@@ -1,4 +1,4 @@
-"""The numbers of a model: how matrices start, how they are stored, and how they grow with a vocabulary.
+"""The tensors of a model: their files, their growth with a vocabulary, and their initial values.
 
 Files are safetensors, in float32, or in fewer bits for decoding alone."""
 
@@ -19,11 +19,11 @@ from mt.common.input_files import reason, require_regular
 from mt.errors import UserError
 from mt.step import UNK
 
-# The numbers of a model in a safetensors file: in float32, or in fewer bits for those who only decode.
+# The tensors of a model in a safetensors file: in float32, or in fewer bits for decoding alone.
 #
-# bfloat16 has float32's range and 8 significant bits. int8 has a scale for each row of a matrix, the row's largest
-# number over 127, beside it in the file as `<name>:scale`. Both become float32 again when they are read: a file of a
-# half or a quarter of the size, whose model computes as any other. Vectors and single numbers stay in float32.
+# A matrix in bfloat16 has float32's range and 8 significant bits. One in int8 has a scale for each row, its largest
+# number over 127, beside it in the file as `<name>:scale`. Both become float32 again when they are read. The file has a
+# half or a quarter of the size, and its model computes as any other. Vectors and single numbers stay in float32.
 
 Form = Literal["float32", "bfloat16", "int8"]
 FORMS: tuple[Form, ...] = get_args(Form)
@@ -32,8 +32,8 @@ SCALE = ":scale"
 
 
 def to_storage_dtype(tensors: Mapping[str, Tensor], form: Form, parameters: Container[str]) -> dict[str, Tensor]:
-    """Returns what a file holds in place of float32 tensors. parameters: the names of those that were learnt; what is
-    fixed, as the bands of a filter, stays as it is."""
+    """Returns the tensors of a file in place of float32 ones. parameters: the names of learnt tensors; fixed ones, such
+    as the bands of a filter, stay as they are."""
     stored = dict(tensors)
     for name, tensor in tensors.items():
         if form != "float32" and name in parameters and tensor.dim() > 1:
@@ -49,16 +49,15 @@ def to_float32(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     stored = {}
     for name, tensor in tensors.items():
         if tensor.dtype == torch.int8:
-            rows = tensor.flatten(1).float() * tensors[name + SCALE][:, None]
-            stored[name] = rows.view(tensor.shape)
+            matrix = tensor.flatten(1).float() * tensors[name + SCALE][:, None]
+            stored[name] = matrix.view(tensor.shape)
         elif not name.endswith(SCALE):
             stored[name] = tensor.float() if tensor.is_floating_point() else tensor
     return stored
 
 
 def read(path: Path, remedy: str) -> dict[str, Tensor]:
-    """Returns the tensors of a file, in float32. remedy: for the sentence where it has int8 numbers without their
-    scale."""
+    """Returns the tensors of a file, in float32. remedy: named in the error where the file is damaged."""
     tensors = load(path, remedy)
     try:
         return to_float32(tensors)
@@ -74,8 +73,8 @@ def load(path: Path, remedy: str) -> dict[str, Tensor]:
 
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Around what safetensors writes to a file or folder: what the system refuses, which it tells in words alone, is
-    an OSError as anywhere else."""
+    """Goes around writing by safetensors to a file or folder, and turns its errors of the system, which have a text
+    alone, into OSError."""
     try:
         yield
     except SafetensorError as error:
@@ -113,17 +112,17 @@ def _readable(path: Path, remedy: str) -> Iterator[None]:
 
 
 def _quantized(tensor: Tensor) -> tuple[Tensor, Tensor]:
-    rows = tensor.flatten(1)
-    scale = rows.abs().amax(1) / 127
+    matrix = tensor.flatten(1)
+    scale = matrix.abs().amax(1) / 127
     # A row of zeros has the scale 0, and stays one.
-    steps = (rows / scale.clamp(min=torch.finfo(scale.dtype).tiny)[:, None]).round()
+    steps = (matrix / scale.clamp(min=torch.finfo(scale.dtype).tiny)[:, None]).round()
     return steps.to(torch.int8).view(tensor.shape), scale
 
 
-# The tensors of a model for vocabularies to which pieces were added; what it predicted before stays as it is.
+# The tensors of a model after an extension of its vocabularies, which keeps its predictions of earlier pieces.
 
 SHARE = 1e-8
-"""Probability that all new pieces of a vocabulary have together at first, as a share of that of the unknown piece."""
+"""The initial probability of all new pieces of a vocabulary together, as a share of the unknown piece's."""
 _SOURCE = ("frontend.table.weight",)
 _TARGET = ("decoder.embedding.table.weight", "decoder.output.weight", "decoder.output.bias")
 _CTC = ("ctc.weight", "ctc.bias")
@@ -137,12 +136,12 @@ def resized_state(state: Mapping[str, Tensor], before: Sizes, after: Sizes) -> d
     """Returns the state of a `Seq2Seq` with vocabularies of other sizes, whose new pieces have the ids after the old
     ones.
 
-    A new piece starts as what the model took it for: it has the vectors of the unknown piece, in the source as in the
-    output. Its bias is lower, so that whatever the readout is, all new pieces have `SHARE` of the unknown piece's
-    probability: the old ones' changes by a factor of at least 1 - `SHARE`.
+    A new piece starts with the vectors of the unknown piece, which the model took it for, in source and output. A lower
+    bias gives all new pieces together `SHARE` of the unknown piece's probability, whatever the readout is. So the other
+    probabilities change by a factor of at least 1 - `SHARE`.
     """
     sizes = dict.fromkeys(_SOURCE, (before[0], after[0])) | dict.fromkeys(_TARGET, (before[1], after[1]))
-    # Of CTC that writes transcripts, whose vocabulary never grows.
+    # The vocabulary of transcripts, which CTC may write, never grows.
     sizes |= dict.fromkeys(_CTC, (before[1], after[1]) if before[2] is None else (before[2], before[2]))
     return {
         name: _padded_rows(tensor, *sizes[name], lowered=name in _BIASES) if name in sizes else tensor
@@ -151,7 +150,7 @@ def resized_state(state: Mapping[str, Tensor], before: Sizes, after: Sizes) -> d
 
 
 def _padded_rows(tensor: Tensor, before: int, after: int, *, lowered: bool) -> Tensor:
-    """Returns a tensor with more rows of the vocabulary; what comes after them, as the blank of CTC, stays last."""
+    """Returns a tensor with more rows of the vocabulary; a row after these, as the blank of CTC, stays last."""
     count = after - before
     if not count:
         return tensor
@@ -160,12 +159,12 @@ def _padded_rows(tensor: Tensor, before: int, after: int, *, lowered: bool) -> T
     return torch.cat((tensor[:before], new, tensor[before:]))
 
 
-# How the matrices of a model start.
+# Initial values.
 
 
 def init_matrices(model: nn.Module, limit: float) -> None:
-    """Lets the matrices of torch's linear and recurrent layers start uniform in [-limit, limit]. Every other parameter
-    keeps what its own module gave it: so do word vectors, even where they are the output matrix."""
+    """Draws the matrices of torch's linear and recurrent layers from [-limit, limit] uniformly. Every other parameter
+    keeps its module's own values. So do word vectors, even where they are the output matrix."""
     tables = {module.weight for module in model.modules() if isinstance(module, nn.Embedding)}
     for module in model.modules():
         if isinstance(module, (nn.Linear, nn.RNNBase)):

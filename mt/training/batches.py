@@ -1,4 +1,5 @@
-"""The batches of training: own random generators, texts cut anew in every epoch, groups of an update, prefetching."""
+"""The batches of training. First come random generators, then training sets with drawn pieces (`_SampledPairs`) or tags
+(`_TaggedPairs`), then the groups of batches that make an update, with prefetching."""
 
 import contextlib
 import itertools
@@ -23,7 +24,7 @@ from mt.distributed import ProcessGroup
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
 
-# The generators of random numbers of a process: those that training goes on from, and others in their place.
+# The random generators of a process, and others in their place.
 
 
 def derived_seed(*numbers: int) -> int:
@@ -33,9 +34,9 @@ def derived_seed(*numbers: int) -> int:
 
 @contextlib.contextmanager
 def own_generators(*numbers: int) -> Iterator[None]:
-    """Returns a context in which the generators of torch (of the CPU and of all GPUs), NumPy and Python begin at a seed
-    that is derived from `numbers`. Afterwards, also after an error, they go on from where they were before."""
-    # What is put back at the end.
+    """Goes around code with a seed of its own, derived from `numbers`: for the generators of torch (CPU and GPUs),
+    NumPy and Python. Afterwards, also after an error, they have their earlier states."""
+    # The states that are put back at the end.
     cpu = torch.get_rng_state()
     gpus = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
     numpy_state = np.random.get_state()
@@ -57,10 +58,10 @@ def own_generators(*numbers: int) -> Iterator[None]:
         random.setstate(python_state)
 
 
-# Training sets whose texts are cut into pieces anew in every epoch (subword regularisation).
+# Training sets whose texts are segmented anew in every epoch (subword regularisation).
 
 Samplers = tuple[PieceSampler | None, PieceSampler | None]
-"""What cuts sources and what cuts targets; None for a side that stays as it is."""
+"""The samplers of source and target; None for a side that stays as it is."""
 _OPTIONS = {"bpe": "bpe_dropout", "unigram": "unigram_alpha"}
 _CHECKED = 100  # pairs
 _TAGS = 1  # by which the draws of tags differ from those of pieces
@@ -68,8 +69,8 @@ _COUNTED_EPOCHS = 10  # of which shares such as 0.1 and 0.3 are whole
 
 
 def with_sampled_pieces(training: Training, tokenizers: Tokenizers, options: TrainingConfig) -> Training:
-    """Returns the training set with the texts of each side cut as `bpe_dropout` and `unigram_alpha` say; itself where
-    they say nothing."""
+    """Returns the training set with the texts of each side segmented by `bpe_dropout` and `unigram_alpha`; itself
+    without these options."""
     if not options.samples_pieces:
         return training
     source = _sampler(tokenizers.source, options)
@@ -91,8 +92,8 @@ def with_learnt_tags(training: Training, tokenizers: Tokenizers, options: Traini
 
 
 def require_samplable(options: TrainingConfig, tokenizers: Tokenizers, model: Seq2Seq) -> None:
-    """Raises UserError where an option samples pieces of another type of vocabulary than both sides have, or the model
-    cannot read sources that become longer."""
+    """Raises UserError where neither side has the type of vocabulary of an option, or the model cannot read sources
+    that become longer."""
     kinds = {side: model_type(tokenizer) for side, tokenizer in zip(("source", "target"), tokenizers, strict=True)}
     wanted = {"bpe": options.bpe_dropout > 0, "unigram": options.unigram_alpha is not None}
     for kind, option in _OPTIONS.items():
@@ -156,8 +157,8 @@ def _sampler(tokenizer: Tokenizer, options: TrainingConfig) -> PieceSampler | No
 
 
 Key = tuple[int, int, int]
-"""The seed, the epoch, and the number of a part of it: what all that is drawn for its pairs depends on. So a run that
-goes on sees the pairs of a run that does not stop, and several processes see those of one."""
+"""The seed, the epoch, and the number of a part of it, from which all draws for its pairs follow. So resumed runs and
+several processes see the same pairs as one run without a stop."""
 
 
 class _Changed:
@@ -189,7 +190,7 @@ class _ChangedPart:
 
 
 class _SampledPairs:
-    """The pairs of one epoch. Their lengths, by which batches are made, are those of the best pieces."""
+    """The pairs of one epoch. Batches are made by the lengths of the best pieces."""
 
     def __init__(self, pairs: Pairs, samplers: Samplers, key: Key) -> None:
         self.source: Field = pairs.source
@@ -200,8 +201,8 @@ class _SampledPairs:
         self._key = key
 
     def ids(self, indices: Sequence[int] | np.ndarray) -> list[Pair]:
-        """Returns the (source row, target ids) of a batch, sampled. Each example is in one batch of an epoch, which its
-        first one names."""
+        """Returns the (source row, target ids) of a batch, sampled. The first example of a batch is its seed, since
+        each is in one batch of an epoch."""
         random = np.random.default_rng((*self._key, int(indices[0])))
         sources, targets = map(list, zip(*self._pairs.ids(indices), strict=True))
         of_source, of_target = self._samplers
@@ -271,21 +272,21 @@ class PendingBatch(NamedTuple):
 
 
 class SeededBatch(NamedTuple):
-    """What one forward and backward pass is made of."""
+    """The input of one forward and backward pass."""
 
     batch: Batch | None
     """None where this process has no batch of an update and others have: torch waits for a backward pass of each."""
     seed: int | None
-    """The seed of all that is random in the pass; None goes on from where the generators are."""
+    """The seed of the random numbers of the pass; None leaves the generators as they are."""
     is_last: bool
     """Whether it is the last one of this process in the update."""
 
 
 class PrefetchedGroup(NamedTuple):
-    """The batches of one update, of which this process's share is being read or has been."""
+    """The batches of one update, with this process's share of them, which is read ahead."""
 
     share: Sequence[tuple[int, Future[Batch]]]
-    """Each batch with its place among those of all processes."""
+    """Each batch with its place among the batches of all processes."""
     tokens: int
     """Real target tokens of all processes' batches, EOS included."""
     sentences: int
@@ -293,11 +294,11 @@ class PrefetchedGroup(NamedTuple):
     ends_epoch: bool
 
     def batches(self, config: Config, number: int) -> Iterator[SeededBatch]:
-        """Yields this process's share, each batch as soon as it is read. number: that of the update, from 1."""
+        """Yields this process's share, each batch as soon as it is read. number: of the update, from 1."""
         if not self.share:
             yield SeededBatch(None, None, is_last=True)
         for place, pending in self.share:
-            # A batch that is an update by itself goes on from the generators as they are, which checkpoints keep.
+            # A batch that is an update by itself has no seed: checkpoints keep the states of the generators.
             seed = derived_seed(config.seed, number, place) if config.training.gradient_accumulation > 1 else None
             yield SeededBatch(pending.result(), seed, is_last=place == self.share[-1][0])
 
@@ -325,7 +326,7 @@ def prefetched(groups: Iterable[Sequence[PendingBatch]], processes: ProcessGroup
 def _count_tokens(
     group: Sequence[PendingBatch], share: Sequence[tuple[int, Future[Batch]]], processes: ProcessGroup
 ) -> int:
-    """Counts the target tokens of an update. Of drawn ones, each process counts those of its share."""
+    """Counts the target tokens of an update. Drawn tokens are counted by each process in its share."""
     counts = [batch.tokens for batch in group if batch.tokens is not None]
     if len(counts) == len(group):
         return sum(counts)
@@ -334,7 +335,7 @@ def _count_tokens(
 
 
 def epoch_groups(training: Training, config: Config, epoch: int) -> Iterator[list[PendingBatch]]:
-    """Yields the batches of an epoch, those of one update together."""
+    """Yields the batches of an epoch, grouped by update."""
     options = config.training
     for number, part in enumerate(training.parts()):
         pairs = part.of_epoch(config.seed, epoch)
@@ -361,15 +362,15 @@ def epoch_groups(training: Training, config: Config, epoch: int) -> Iterator[lis
 
 
 def batches_per_update(training: Training, config: Config, epoch: int = 1) -> list[int] | None:
-    """Counts the batches of each update of an epoch; None where only the end of an epoch shows that."""
+    """Counts the batches of each update of an epoch; None for a stream, whose length is unknown."""
     if not isinstance(training.parts(), Sized):
         return None
     return [len(group) for group in epoch_groups(training, config, epoch)]
 
 
 def total_updates(training: Training, config: Config) -> int | None:
-    """Counts the updates of a whole run; None where only its end shows that. Where epochs have other pairs, as those of
-    mixed corpora, the mean of the first ones stands for all."""
+    """Counts the updates of a whole run; None for a stream, whose length is unknown. Where epochs differ, as in mixed
+    corpora, the mean over the first ones stands for all."""
     options = config.training
     parts = training.parts()
     if not isinstance(parts, Sized):

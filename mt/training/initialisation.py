@@ -1,11 +1,14 @@
-"""A run that starts from something learnt before: word vectors from elsewhere, or tokenizers and weights of a run."""
+"""The start of a run from pretrained word vectors, or from the tokenizers and weights of another run.
+
+Vectors come first: `load_pretrained` fills tables from a file (`read_vectors`). Then `load_earlier` loads a run, and
+`initialise` takes its weights; `require_same_sizes` names the option that prevents it."""
 
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -24,21 +27,21 @@ from mt.models.seq2seq import Seq2Seq
 from mt.models.weights import resized_state
 from mt.text_io import opened
 
-# Word vectors from elsewhere, in which the tables of a new run start: GloVe, word2vec, fastText and BPEmb, as text.
+# Pretrained word vectors for the tables of a new run: GloVe, word2vec, fastText and BPEmb, as text.
 
 _TABLES = {"source": "frontend.table.weight", "target": "decoder.embedding.table.weight"}
 _REMEDY = "give a text file of GloVe or word2vec, a word and its numbers in each line, between blanks"
 _LONGEST_HEADER = 40
-"""Characters of two numbers that say how many vectors there are, and of which size."""
+"""The most characters of a header, the number of vectors and their size."""
 _LARGEST = float(np.finfo(np.float32).max)
 
 
 def load_pretrained(model: Seq2Seq, tokenizers: Tokenizers, config: Config) -> Iterator[str]:
-    """Puts the vectors of `embedding.pretrained` into the tables of a new model; yields of each table what was found.
+    """Puts the vectors of `embedding.pretrained` into the tables of a new model; yields a report of each table.
 
-    Vectors of a file are scaled together, so that their numbers vary as much as those that a table starts with. What
-    the file lacks stays at random. Raises UserError where a file cannot be read, has vectors of another size, or none
-    that is asked for.
+    Vectors of a file are scaled together to the standard deviation of a new table. Words that the file lacks stay at
+    random. Raises UserError where a file cannot be read, or has vectors of another size, or no vector of the
+    vocabulary.
     """
     options = config.embedding
     tensors = model.state_dict()
@@ -59,11 +62,11 @@ def load_pretrained(model: Seq2Seq, tokenizers: Tokenizers, config: Config) -> I
 
 @torch.no_grad()
 def _fill(table: Tensor, tokenizer: Tokenizer, path: Path) -> str:
-    """Puts the vectors of a file into a table [V, D], and returns how many it has, in words."""
+    """Puts the vectors of a file into a table [V, D], and returns a report of their number."""
     names = dict(_names(tokenizer))
     size = table.shape[1]
     vectors, undecodable = read_vectors(path, {name for each in names.values() for name in each}, size)
-    # A file of pieces marks those that begin words, as the vocabulary does, and then `er` is no word.
+    # A file of pieces marks the beginnings of words, as the vocabulary does, and then `er` is no word.
     of_pieces = any(len(name) > 1 and name.startswith(SPACE) for name in vectors)
     # The token of each piece that the file knows, with its vector.
     found = {}
@@ -76,7 +79,7 @@ def _fill(table: Tensor, tokenizer: Tokenizer, path: Path) -> str:
             f"{path} has a vector of no piece of the vocabulary: give a file of the language of that side, or prepare "
             "with dataset.tokenizer.model_type=word"
         )
-    # They get the spread of the numbers that the table starts with.
+    # They are scaled to the standard deviation of a new table.
     loaded = torch.from_numpy(np.stack([*found.values()])).double()  # squares of large numbers are beyond float32
     deviation = loaded.square().mean().sqrt().item()
     table[[*found]] = (loaded * (size**-0.5 / deviation if deviation else 1.0)).to(table)
@@ -86,8 +89,8 @@ def _fill(table: Tensor, tokenizer: Tokenizer, path: Path) -> str:
 
 
 def _names(tokenizer: Tokenizer) -> Iterator[tuple[int, list[str]]]:
-    """Yields each piece but the special ones with its names: as it is, and, if it may be a whole word, that word as it
-    is and in small letters."""
+    """Yields each ordinary piece with its names: the piece itself, and of a possible whole word the word, as it is and
+    in small letters."""
     of_words = model_type(tokenizer) == "word"
     for token in range(EOS + 1, len(tokenizer)):
         [piece] = tokenizer.pieces([token])
@@ -96,20 +99,13 @@ def _names(tokenizer: Tokenizer) -> Iterator[tuple[int, list[str]]]:
         yield token, [piece, *dict.fromkeys((word, word.lower()))] if whole else [piece]
 
 
-class Vectors(NamedTuple):
-    """What a file has of some words."""
+def read_vectors(path: Path, words: Container[str], size: int) -> tuple[dict[str, np.ndarray], int]:
+    """Reads the first vector of each of some words from a file, which may end in `.gz` or `.zst`. A first line of two
+    numbers is the header of word2vec.
 
-    of_words: dict[str, np.ndarray]
-    """[size] float32 each."""
-    undecodable: int
-    """How many lines are not UTF-8. A long file may have some, of words that were cut to a number of bytes."""
-
-
-def read_vectors(path: Path, words: Container[str], size: int) -> Vectors:
-    """Reads the vectors of some words, of each the first, from a file that may end in `.gz` or `.zst`. A first line of
-    two numbers, which say how many vectors there are and of which size (word2vec), is none.
-
-    Raises UserError where the file cannot be read or has no vectors, or a line is not a word and so many numbers.
+    Returns the vectors, [size] float32 each, and the number of lines that are not UTF-8. A long file may have some, of
+    words that were cut to a number of bytes. Raises UserError where the file cannot be read or has no vectors, or a
+    line is not a word and so many numbers.
     """
     vectors: dict[str, np.ndarray] = {}
     undecodable = 0
@@ -131,18 +127,18 @@ def read_vectors(path: Path, words: Container[str], size: int) -> Vectors:
                     continue
             empty = False
             word, *numbers = line.rsplit(" ", size) if line.count(" ") > size else line.split(" ")
-            # A word with blanks in it, as GloVe has some, ends in no number: that would be one number too many.
+            # A word with blanks, as GloVe has some, does not end in a number: that would be one number too many.
             if len(numbers) != size or (" " in word and _is_number(word.rpartition(" ")[2])):
                 raise UserError(f"{path}, line {number}: expected a word and {size} numbers; {_REMEDY}")
             if word in words and word not in vectors:
                 vectors[word] = _numbers(path, number, numbers)
     if empty:
         raise UserError(f"{path} has no vectors: {_REMEDY}")
-    return Vectors(vectors, undecodable)
+    return vectors, undecodable
 
 
 def _count_numbers(line: str) -> int:
-    """Returns how many numbers follow the word of a line; 0 where what follows is something else."""
+    """Returns the count of numbers after the word of a line; 0 where it ends in another text."""
     return line.count(" ") if _is_number(line.rpartition(" ")[2]) else 0
 
 
@@ -158,7 +154,7 @@ def _require_size(path: Path, found: int, size: int) -> None:
 
 def _numbers(path: Path, line: int, numbers: list[str]) -> np.ndarray:
     if not all(map(_is_number, numbers)):
-        raise UserError(f"{path}, line {line}: a vector has something that is no finite number in it; {_REMEDY}")
+        raise UserError(f"{path}, line {line}: a vector has an entry that is no finite number; {_REMEDY}")
     return np.array([*map(float, numbers)], dtype=np.float32)
 
 
@@ -170,7 +166,7 @@ def _is_number(text: str) -> bool:
         return False
 
 
-# A run that starts from what another has learnt: its tokenizers and its weights.
+# A run that starts from the tokenizers and the weights of another.
 
 _SHARING = ("tie_output", "share")
 """Options of `embedding` that make one tensor of two."""
@@ -190,7 +186,7 @@ class Earlier:
 
 
 def load_earlier(name: str, folder: Path | None = None) -> Earlier:
-    """Loads the best checkpoint of a run, or the checkpoint that `name` is. folder: that of the new run.
+    """Loads the best checkpoint of a run, or the checkpoint that `name` is. folder: of the new run.
 
     Raises UserError where it cannot be loaded, and where it lies in the folder of the new run.
     """
@@ -212,7 +208,7 @@ def inherited_tokenizers(run: Path) -> Tokenizers | None:
 
 
 def initialise(model: Seq2Seq, tokenizers: Tokenizers, config: Config) -> str:
-    """Puts the weights of the run that `config.init_from` names into a new model; returns a table of what was taken.
+    """Puts the weights of the run that `config.init_from` names into a new model; returns a table of their counts.
 
     tokenizers: of the new model, which are that run's, or begin with its pieces. Raises UserError where they do not, or
     tensors differ in size.
@@ -228,15 +224,15 @@ def initialise(model: Seq2Seq, tokenizers: Tokenizers, config: Config) -> str:
 
 
 def require_same_sizes(earlier: Earlier, config: Config) -> None:
-    """Raises UserError where the model of this configuration has tensors of other sizes than the earlier run's; of a
-    part of another kind, such as another attention, it may."""
+    """Raises UserError where the model of this configuration has tensors of other sizes than the earlier run's. Only a
+    module of another kind, such as another attention, may have them."""
     for option in _SHARING:
         if getattr(config.embedding, option) and not getattr(earlier.config.embedding, option):
             raise UserError(
                 f"embedding.{option}=true makes one table of two, which init_from={earlier.name} has learnt apart: set "
                 f"embedding.{option}=false"
             )
-    if misfits := _misfits(earlier, config, _parts_of_another_kind(earlier.config, config)):
+    if misfits := _misfits(earlier, config, _groups_of_another_kind(earlier.config, config)):
         raise UserError(_refusal(earlier, config, misfits[0]))
 
 
@@ -245,8 +241,8 @@ def _require_same_pieces(earlier: Earlier, tokenizers: Tokenizers) -> None:
     pairs = [*zip(known, tokenizers, strict=True), (known.transcript, tokenizers.transcript)]
     if not all(old is new is None or (old and new and _begins(new, old)) for old, new in pairs):
         raise UserError(
-            f"the corpus was cut by other tokenizers than those of init_from={earlier.name}, whose weights are of its "
-            "own pieces: prepare it with that run's tokenizers, as `python train.py init_from=...` does"
+            f"the corpus was cut by other tokenizers than those of init_from={earlier.name}: prepare it with that "
+            "run's tokenizers, as `python train.py init_from=...` does"
         )
 
 
@@ -255,39 +251,39 @@ def _begins(longer: Tokenizer, shorter: Tokenizer) -> bool:
     return pieces == longer.pieces(range(min(len(longer), len(shorter))))
 
 
-def _parts_of_another_kind(before: ModelConfig, after: ModelConfig) -> set[str]:
-    """Returns the parts, such as attention, of which another kind was chosen: tensors that do not fit start anew."""
+def _groups_of_another_kind(before: ModelConfig, after: ModelConfig) -> set[str]:
+    """Returns the groups of options, such as attention, with another choice: tensors that do not fit start anew."""
     return {path[0] for path, old, _ in _differences(before, after) if isinstance(old, Mapping)}
 
 
-def _part(name: str) -> str:
-    """Returns the part of the configuration that a tensor belongs to."""
+def _group(name: str) -> str:
+    """Returns the group of options that a tensor belongs to."""
     if name.startswith(_EMBEDDED):
         return "embedding"
     return "attention" if name.startswith("decoder.attention.") else name.partition(".")[0]
 
 
-def _misfits(earlier: Earlier, config: Config, parts: set[str]) -> list[str]:
-    """Returns the tensors that the model of a configuration has in another shape, but for those of `parts`."""
+def _misfits(earlier: Earlier, config: Config, groups: set[str]) -> list[str]:
+    """Returns the tensors that the model of a configuration has in another shape, without the tensors of `groups`."""
     with shapes_alone():
         wanted = Seq2Seq(config, *earlier.tokenizers.sizes).state_dict()
     return [
         name
         for name, tensor in earlier.model.state_dict().items()
-        if name in wanted and wanted[name].shape != tensor.shape and _part(name) not in parts
+        if name in wanted and wanted[name].shape != tensor.shape and _group(name) not in groups
     ]
 
 
 def _refusal(earlier: Earlier, config: Config, misfit: str) -> str:
-    """Names the option to blame for tensors of other sizes: one that by itself gives them other sizes, else the first
-    that differs and cannot be changed by itself."""
-    # Options that differ: those that give tensors other sizes stand before those that cannot be tried alone.
-    parts = _parts_of_another_kind(earlier.config, config)
+    """Names the option to blame for tensors of other sizes. That is one that by itself changes their sizes, else the
+    first different one that cannot be changed by itself."""
+    # The candidates: options that by themselves change sizes, before options that cannot be tried alone.
+    groups = _groups_of_another_kind(earlier.config, config)
     culprits: list[tuple[tuple[str, ...], Any, Any]] = []
     for path, old, new in _differences(earlier.config, config):
         try:
             alone = parse(_with(earlier.config.model_dump(mode="json"), path, new), Config)
-            is_blamed = bool(_misfits(earlier, alone, parts))
+            is_blamed = bool(_misfits(earlier, alone, groups))
         except UserError:
             culprits.append((path, old, new))
         else:
@@ -308,9 +304,9 @@ def _shown(value: Any) -> str:
 
 
 def _differences(before: ModelConfig, after: ModelConfig) -> list[tuple[tuple[str, ...], Any, Any]]:
-    """Returns the options of the model that differ, with both values; of a part of another kind the whole part."""
-    parts = set(ModelConfig.model_fields)
-    old, new = (config.model_dump(mode="json", include=parts) for config in (before, after))
+    """Returns the options of the model that differ, with both values; a group with another choice as a whole."""
+    fields = set(ModelConfig.model_fields)
+    old, new = (config.model_dump(mode="json", include=fields) for config in (before, after))
     return list(_unequal(old, new, ()))
 
 
@@ -335,9 +331,9 @@ def _with(plain: dict[str, Any], path: tuple[str, ...], value: Any) -> dict[str,
 
 
 def _table(earlier: Earlier, model: Seq2Seq, tokenizers: Tokenizers, taken: set[str]) -> str:
-    """Writes how many numbers of each module were taken, are new, and were left out."""
+    """Writes a table of the numbers of each module that were taken, are new, and were left out."""
     counts = {column: Counter[str]() for column in ("taken", "new", "left out")}
-    # Of a table that grew, the earlier rows were taken, and the rest is new.
+    # In a table that grew, the earlier rows were taken, and the other ones are new.
     earlier_tensors = dict(_tensors(earlier.model))
     for name, tensor in _tensors(model):
         taken_count = earlier_tensors.get(name, tensor).numel() if name in taken else 0

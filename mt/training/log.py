@@ -1,4 +1,6 @@
-"""The records of a run: a bar or lines on the console, metrics.jsonl, and TensorBoard. The one door to tensorboard."""
+"""The records of a run: a bar or lines on the console, metrics.jsonl, and TensorBoard.
+
+`Console` comes first, with the texts that it shows; then `Log`, the only module that imports tensorboard."""
 
 import contextlib
 import json
@@ -45,7 +47,7 @@ class Console:
         """
         Args:
             seconds: the time between two lines.
-            quiet: whether nobody sees this process' standard output, since another process shows the same.
+            quiet: whether this process shows no bar, since another process shows the same.
         """
         self.bars = sys.stderr.isatty() and not quiet
         """Whether to show bars."""
@@ -63,7 +65,7 @@ class Console:
     def training(self, progress: Progress, total: int | None) -> Iterator[None]:
         """Shows the progress of training meanwhile. total: the updates of the whole run, None where unknown."""
         self._total = total
-        # Lines say more than how many updates: see `logged`.
+        # `logged` prints lines in place of the bar's.
         with Bar("training", total, "updates", done=progress.update, shown=self.bars, seconds=None) as self._bar:
             yield
 
@@ -90,8 +92,8 @@ def heading(
     total: int | None,
     processes: ProcessGroup = ALONE,
 ) -> str:
-    """Returns what a run says at its start: where it is, on which data, and how large the model is."""
-    # The data. Of a stream nobody knows how many pairs it has; sound and pictures have no pieces.
+    """Returns the head of a run's log: its folder, its data, and the size of the model."""
+    # The data. A stream has an unknown number of pairs; sound and pictures have no pieces.
     sizes = {name: len(corpus.split(name)) for name in SPLITS}
     tokens = f"{corpus.split('train').lengths()[1].sum():,} target tokens"
     train = "streamed" if corpus.training is not corpus.split("train") else f"{sizes['train']:,} pairs, {tokens}"
@@ -104,7 +106,7 @@ def heading(
     device = next(model.parameters()).device
     kinds = [config.encoder.name, config.attention.name, config.decoder.name]
     model_parts = ", ".join(kinds if written else [config.frontend.name, *kinds])
-    # How long and in which steps it trains.
+    # The length of the training, and the size of an update.
     epochs = f"{config.training.epochs} epoch{'s' * (config.training.epochs > 1)}"
     amount = epochs if total is None else f"{total:,} updates, at most {epochs}"
     begun = f", from update {progress.update:,}" if progress.update else ""
@@ -123,7 +125,7 @@ def heading(
     }
     if accumulation > 1:
         lines["update"] = f"{update}, of {processes.size} processes" if processes.size > 1 else update
-    # What may surprise: of scores that do not suit the data, and of a slow processor.
+    # Warnings: scores that do not suit the data, a slow processor.
     references = corpus.split("dev").column("references")
     notes = [("note", note) for note in notes_of(config.dataset, references, online=reports_delays(config.search))]
     if config.precision == "bf16" and not has_bfloat16(device):
@@ -135,8 +137,8 @@ def scores_shown(name: str, scores: Mapping[str, float], note: str) -> str:
     """Writes the scores of a validation on one line, or as a table of soft and hard ones.
 
     Args:
-        name: what was scored, such as `update 40`.
-        note: what became of it.
+        name: of the weights, such as `update 40`.
+        note: the consequence, at the end of the line.
     """
     both = [key.removesuffix("_soft") for key in scores if key.endswith("_soft")]
     if not both:
@@ -196,12 +198,12 @@ HYPERPARAMETERS = (
 )
 """The options in which runs mostly differ: the columns of TensorBoard's table. All options are in config.yaml."""
 OF_VALIDATIONS = ("dev", "attention")
-"""Kinds of lines that a validation writes, and training does not."""
+"""The kinds of lines of a validation."""
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 class Log:
-    """Appends to the records of a run. A run that is resumed first deletes what came after its checkpoint."""
+    """Appends to the records of a run. A resumed run first deletes the records after its checkpoint."""
 
     def __init__(
         self,
@@ -214,11 +216,9 @@ class Log:
     ) -> None:
         """
         Args:
-            update: that of the checkpoint that the run goes on from; 0 for a new run. Records of later updates are
-                deleted.
+            update: of the checkpoint that the run goes on from; 0 for a new run. Records of later updates are deleted.
             validated: whether the checkpoint holds a validation of this update. Where not, records of one are deleted.
-            sizes: what `sizes` returned when the checkpoint was saved; empty for a new run, None where the checkpoint
-                does not say.
+            sizes: of TensorBoard's files at the checkpoint; empty for a new run, None where it does not say.
             say: shows a notice.
         """
         self._name = _name(folder)
@@ -264,7 +264,7 @@ class Log:
 
         Args:
             options: the configuration.
-            results: what `report` returned.
+            results: of `report`.
             metric: the score that comes first.
         """
         scores: dict[str, float] = {}
@@ -279,7 +279,7 @@ class Log:
         values = dict(flat(options))
         chosen = {name: values[name] for name in HYPERPARAMETERS if values.get(name) is not None}
         experiment, start, end = hparams(chosen, {f"test/{name}": scores[name] for name in ordered})
-        # Otherwise rows are named by their folders, which TensorBoard cuts to the beginnings that they share.
+        # By default a row has the name of its folder, which TensorBoard cuts to the beginning that all share.
         content = start.value[0].metadata.plugin_data
         data = plugin_data_pb2.HParamsPluginData.FromString(content.content)
         data.session_start_info.group_name = self._name
@@ -293,7 +293,7 @@ class Log:
         return {path.name: path.stat().st_size for path in _event_files(self._events)}
 
     def close(self) -> None:
-        """Closes all files. Raises OSError where the disk does not take what is left."""
+        """Closes all files. Raises OSError where the disk is full."""
         self._file.close()
         try:
             self._board.close()
@@ -307,8 +307,8 @@ class Log:
 
 
 def _name(folder: Path) -> str:
-    """Returns a name of a run, which begins with what tells it apart, since some 14 characters are shown: the time of a
-    day, or what differs in a sweep."""
+    """Returns the name of a run. It begins with the time of day, or with the options of a sweep, since some 14
+    characters are shown."""
     date, _, time = folder.name.partition("_")
     return f"{time} {date} {folder.parent.name}" if _DATE.fullmatch(date) else f"{folder.name} {folder.parent.name}"
 
@@ -323,7 +323,7 @@ def _lines(path: Path) -> list[str]:
 
 
 def _stays(line: str, update: int, validated: bool) -> bool:
-    """Returns whether a line is of the time before the checkpoint of an update. validated: see `Log`."""
+    """Returns whether a line was written before the checkpoint of an update. validated: see `Log`."""
     try:
         record = json.loads(line)
         number = int(record["update"])
@@ -338,7 +338,7 @@ def _event_files(folder: Path) -> list[Path]:
 
 
 def _cut(folder: Path, sizes: Mapping[str, int]) -> None:
-    """Takes from TensorBoard's files what was written after they had these sizes."""
+    """Cuts TensorBoard's files to these sizes."""
     for path in _event_files(folder):
         if path.name not in sizes:
             path.unlink()

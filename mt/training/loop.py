@@ -1,7 +1,7 @@
 """The training loop as a generator: one optimizer update at a time, resumable between any two.
 
-In order: the scale of float16 losses, the loss of a batch and the report of an update, the progress that checkpoints
-keep, and the loop `updates`."""
+First come the scale of float16 losses, the loss of a batch and the report of an update. Then come the progress that
+checkpoints keep, and the loop `updates`."""
 
 import itertools
 import math
@@ -29,32 +29,27 @@ from mt.training.batches import SeededBatch, epoch_groups, prefetched
 from mt.training.optimizer import learning_rate, set_learning_rate, train_mode
 from mt.training.recorded import RecordedPasses
 
-# What a loss in float16 is multiplied by, so that its gradients are numbers that float16 has.
+# The factor of a loss in float16, which brings its gradients into the range of float16.
 
 PATIENCE = 2000
 """Updates in a row with a finite gradient, after which the factor is doubled."""
 LEAST = 2.0**-10
 MOST = 2.0**60
-"""Bounds of the factor. A gradient that float16 cannot hold even at the lower one has diverged."""
+"""Bounds of the factor. A gradient that is beyond float16 even at the lower one has diverged."""
 
 
 # Read from checkpoints, as a part of `Progress`.
 @pydantic.dataclasses.dataclass(config=ConfigDict(extra="forbid", allow_inf_nan=False))
 class LossScale:
-    """Dynamic loss scaling (Micikevicius et al. 2018, section 3.2), with the numbers of torch.amp.GradScaler, whose
-    state would be on the device, and which would ask each gradient whether it is finite: here its norm is known."""
+    """Dynamic loss scaling (Micikevicius et al. 2018, section 3.2), with the constants of torch.amp.GradScaler. That
+    has its state on the device, and asks each gradient whether it is finite; here the norm is known."""
 
     factor: Annotated[float, Field(ge=LEAST, le=MOST)] = 65536.0
-    """What the loss of the next update is multiplied by."""
+    """The factor of the next update's loss."""
     good: Annotated[int, Field(ge=0, lt=PATIENCE)] = 0
     """Updates with a finite gradient since the factor last changed."""
     left_out: Annotated[int, Field(ge=0, le=MAX_COUNT)] = 0
-    """Updates whose gradient was not finite and which were left out, in the whole run."""
-
-    @property
-    def can_fall(self) -> bool:
-        """Whether the factor can be halved and stay within its bounds."""
-        return self.factor / 2 >= LEAST
+    """Updates of the whole run that were left out, since their gradients were not finite."""
 
     def adjust(self, *, finite: bool) -> None:
         """Chooses the factor of the next update. finite: whether the gradient of the present one was."""
@@ -69,32 +64,17 @@ class LossScale:
             self.good = 0
 
     def notice(self, update: int) -> str:
-        """Returns what to say of the first update that was left out."""
+        """Returns the notice of the first update that was left out."""
         return (
             f"update {update} was left out: float16 had no numbers for its gradient, and the loss is now multiplied by "
             f"{self.factor:g}; some such updates are usual, most of them at the beginning (this is said once)"
         )
 
-
-def first_loss_scale(precision: str) -> LossScale | None:
-    """Returns the scale that a run begins with; None where the precision is not float16."""
-    return LossScale() if precision == "fp16" else None
-
-
-def scale_before_backward(scale: LossScale | None, processes: ProcessGroup) -> float:
-    """Returns what to multiply a loss by, so that after `unscale_gradients` the gradient is the sum over all processes,
-    where DistributedDataParallel leaves the mean.
-
-    In float16 the number of processes counts only afterwards, so that what its range holds does not depend on it.
-    """
-    return processes.size if scale is None else scale.factor
-
-
-def unscale_gradients(model: nn.Module, scale: LossScale | None, processes: ProcessGroup) -> None:
-    """Takes the scale of a float16 loss out of the gradients, after the backward passes of an update."""
-    if scale is not None:
+    def unscale_gradients(self, model: nn.Module, processes: ProcessGroup) -> None:
+        """Takes the factor out of the gradients, after the backward passes of an update. The number of processes counts
+        only here, so that the range of float16 does not depend on it."""
         gradients = [parameter.grad for parameter in model.parameters() if parameter.grad is not None]
-        torch._foreach_mul_(gradients, processes.size / scale.factor)
+        torch._foreach_mul_(gradients, processes.size / self.factor)
 
 
 # The loss of a batch, and the report of an update.
@@ -109,7 +89,7 @@ class Update:
     smoothed_loss: float
     """Cross entropy with label smoothing, or the risk of `MinimumRisk`; its sum with `auxiliary_loss` is minimised."""
     auxiliary_loss: float
-    """What the attention adds, its links among it."""
+    """The losses of attention and encoder, with the cross entropy of links."""
     links_loss: float
     """Cross entropy of the links that guide the attention, without its weight; 0 without links."""
     gradient_norm: float
@@ -128,11 +108,11 @@ class Update:
     def require_finite(self, number: int, loss_scale: LossScale | None) -> None:
         """Raises UserError where the loss is not a finite number, or the gradient at no scale of the loss."""
         loss = self.smoothed_loss + self.auxiliary_loss
-        may_be_left_out = loss_scale is not None and loss_scale.can_fall
-        if not math.isfinite(loss) or (self.left_out and not may_be_left_out):
+        can_fall = loss_scale is not None and loss_scale.factor / 2 >= LEAST
+        if not math.isfinite(loss) or (self.left_out and not can_fall):
             raise UserError(
                 f"the loss is {loss} and its gradient's norm {self.gradient_norm} at update {number}: training has "
-                "diverged; the checkpoints before it are good; lower optimizer.lr, or raise optimizer.warmup"
+                "diverged; earlier checkpoints are good; lower optimizer.lr, or raise optimizer.warmup"
             )
 
 
@@ -145,10 +125,10 @@ class BatchLoss(nn.Module):
         self.config = config
 
     def forward(self, batch: Batch | None, seed: int | None) -> tuple[Tensor, Tensor]:
-        """Returns the loss summed over the batch, and without a gradient [4] float32: the sums of the cross entropy
-        without label smoothing, of that with it, of what the attention adds, and of the cross entropy of links.
+        """Returns the loss summed over the batch, and without a gradient [4] float32. These are the sums of the cross
+        entropy without label smoothing and with it, of the auxiliary losses, and of the cross entropy of links.
 
-        batch: None counts for nothing. seed: of all that is random; None goes on from where the generators are.
+        batch: None counts as 0. seed: of the random numbers; None leaves the generators as they are.
         """
         if batch is None:
             parameter = next(parameter for parameter in self.parameters() if parameter.requires_grad)
@@ -167,13 +147,13 @@ class BatchLoss(nn.Module):
 
 
 def choose(choices: tuple[int, ...] | None) -> int | None:
-    """Draws one by the generator whose state checkpoints keep; None where there are none."""
+    """Draws a choice by the generator whose state checkpoints keep; None without choices."""
     return None if choices is None else choices[int(torch.randint(len(choices), ()))]
 
 
-# How far a training is: what a checkpoint keeps of it besides weights, moments and random generators.
+# The progress of a training, which checkpoints keep besides weights, moments and random generators.
 #
-# It is read from checkpoints, so what they hold is checked. (Strict parsing would take no mapping for a part of it.)
+# Its fields are checked, since they are read from checkpoints. (Strict parsing would refuse mappings within it.)
 
 Score = Annotated[float, Field(allow_inf_nan=True)]
 
@@ -220,7 +200,7 @@ class LogWindow:
 
 @pydantic.dataclasses.dataclass(config=ConfigDict(strict=True, extra="forbid", allow_inf_nan=False))
 class Progress:
-    """How far a run is: with the weights, the optimizer and the random state, all that resuming needs."""
+    """The progress of a run: with the weights, the optimizer and the random state, all that resuming needs."""
 
     update: Count = 0
     epoch: Annotated[int, Field(ge=1, le=MAX_COUNT)] = 1
@@ -261,7 +241,7 @@ class Progress:
         return self.validations[-1 - self.bad_validations[-1]] if self.validations else None
 
     def fault(self, metric: str) -> str | None:
-        """Says where the parts contradict one another; None where they do not. metric: chooses the best validation."""
+        """Returns a contradiction between the fields; None without one. metric: chooses the best validation."""
         ordered = all(earlier < later for earlier, later in pairwise([-1, *self.validations, self.update + 1]))
         if not ordered or self.position > self.update:
             return "updates out of order"
@@ -275,7 +255,7 @@ class Progress:
 # The loop.
 
 GIVE_BACK_EVERY = 20
-"""Updates, after which what their tensors have left free goes back to the system: for a moment it is a third of all."""
+"""Updates after which free memory goes back to the system: at times it is a third of all."""
 
 
 def updates(
@@ -290,32 +270,33 @@ def updates(
 ) -> Iterator[Update]:
     """Trains, and yields after each update, until the epochs or the updates are used up. Advances `progress`.
 
-    An update does not depend on how many processes share its batches: its gradient is that of the sum of the losses
-    over all of them, divided once by all their tokens (or sentences). objective: makes what computes the loss of a
-    batch. total: of updates, if known. Raises UserError before one whose loss or gradient is not finite."""
+    An update does not depend on the number of processes that share its batches. Its gradient is of the sum of losses
+    over all of them, divided once by all their tokens (or sentences). objective: makes the module with the loss of a
+    batch. total: of updates, if known. Raises UserError before an update whose loss or gradient is not finite."""
     options = config.training
-    scale = progress.loss_scale = progress.loss_scale or first_loss_scale(config.precision)
+    scale = progress.loss_scale = progress.loss_scale or (LossScale() if config.precision == "fp16" else None)
     backward = backward_pass(processes.data_parallel(objective(model, config)), config, processes)
     while progress.epoch <= options.epochs:
         groups = epoch_groups(training, config, progress.epoch)
-        # A run that goes on leaves out the updates that it has made in this epoch.
+        # A resumed run skips the updates that it has made in this epoch.
         for group in prefetched(itertools.islice(groups, progress.position, None), processes):
             if progress.update >= (options.max_updates or math.inf):
                 return
             train_mode(model, options.freeze)
             optimizer.zero_grad(set_to_none=not isinstance(backward, RecordedPasses))
-            divisor = group.tokens if options.normalization == "token" else group.sentences
-            sums = []  # of each batch, which adds its share to the gradient of the mean loss
-            for seeded_batch in group.batches(config, progress.update + 1):
-                sums.append(backward(seeded_batch, divisor / scale_before_backward(scale, processes)))
-            # The report, of all processes together; what has diverged ends here, before it changes a weight.
-            unscale_gradients(model, scale, processes)
+            # Each batch adds its share to the gradient of the mean loss, which torch averages over the processes.
+            divisor: float = group.tokens if options.normalization == "token" else group.sentences
+            divisor = divisor / (processes.size if scale is None else scale.factor)
+            sums = [backward(seeded_batch, divisor) for seeded_batch in group.batches(config, progress.update + 1)]
+            if scale is not None:
+                scale.unscale_gradients(model, processes)
+            # The report of all processes; a diverged run ends here, before an update of its weights.
             losses = _mean_losses(sums, group.tokens, processes)
             norm = float(torch.nn.utils.clip_grad_norm_(model.parameters(), options.max_grad_norm or math.inf))
             lr = learning_rate(config.optimizer, progress.update + 1, progress.epoch, progress.bad_validations, total)
             update = Update(*losses, norm, lr, group.tokens, group.ends_epoch)
             update.require_finite(progress.update + 1, scale)
-            # The step, but none where float16 had no numbers for the gradient.
+            # The step; an update whose gradient is beyond float16 is left out.
             if scale is not None:
                 scale.adjust(finite=not update.left_out)
             if not update.left_out:
@@ -333,7 +314,7 @@ def backward_pass(batch_loss: nn.Module, config: Config, processes: ProcessGroup
     """Returns a function of a `SeededBatch` and a divisor. It adds the gradients of the batch's loss over the divisor
     to those of the parameters, and returns the sums of `BatchLoss`."""
     device = next(batch_loss.parameters()).device
-    # Numbers that are drawn on the host, as sound is augmented by, would be the same in every replay.
+    # Random numbers that are drawn on the host, as in the augmentation of sound, would repeat in every replay.
     options = config.training
     draws = options.wait_k is not None or options.objective == "minimum_risk" or config.frontend.name == "logmel"
     if device.type == "cuda" and processes.size == 1 and not draws:
@@ -342,7 +323,7 @@ def backward_pass(batch_loss: nn.Module, config: Config, processes: ProcessGroup
 
 
 def _backward(batch_loss: nn.Module, seeded_batch: SeededBatch, divisor: float) -> Tensor:
-    """What the functions of the batch's graph hold ends with this call, before the next batch needs as much."""
+    """Runs both passes of a batch. The memory of its graph is free after this call, before the next batch."""
     batch, seed, is_last = seeded_batch
     with synchronized(batch_loss, when=is_last):  # all-reduce of gradients, in the last backward pass
         loss, sums = batch_loss(batch, seed)
@@ -351,7 +332,7 @@ def _backward(batch_loss: nn.Module, seeded_batch: SeededBatch, divisor: float) 
 
 
 def _mean_losses(sums: Sequence[Tensor], tokens: int, processes: ProcessGroup) -> tuple[float, float, float, float]:
-    """Returns the means over the target tokens of all processes, of what `BatchLoss` has summed in each batch."""
+    """Returns the means of the sums of `BatchLoss` over the target tokens of all processes."""
     sums_of_all = processes.all_reduce(torch.stack([*sums]).cpu().double().sum(0))
     loss, smoothed_loss, auxiliary_loss, links_loss = (sums_of_all / tokens).tolist()
     return loss, smoothed_loss, auxiliary_loss, links_loss

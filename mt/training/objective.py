@@ -1,4 +1,4 @@
-"""What training minimises: the module that computes the loss of a batch.
+"""The training objectives: the module that computes the loss of a batch.
 
 Two of the three objectives stand here, R-Drop (Liang et al. 2021) and minimum risk (Shen et al. 2016); the third is
 the cross entropy of the model itself. `objective` chooses."""
@@ -26,17 +26,16 @@ from mt.training.optimizer import train_mode
 #
 #     L = -log p(y | x) - log q(y | x) + alpha / 2 (KL(p || q) + KL(q || p))        (equations 3 and 4)
 #
-# p and q are what the two passes say of each target token; with `decoder.copy`, of the tokens that may be generated and
-# the positions that may be copied, which together have the probability 1. Half of L is minimised, so that it is the
-# usual cross entropy where nothing is dropped. Both passes are one of a batch of twice the size, with twice its
-# activations.
+# p and q are the distributions of each target token in the two passes. With `decoder.copy` they are over the tokens
+# that may be generated and the positions that may be copied. Half of L is minimised, which without dropout is the usual
+# cross entropy. Both passes are one of a batch of twice the size, with twice its activations.
 
 
 class RDrop(BatchLoss):
     """The model with the loss of two passes, in the place of `BatchLoss`."""
 
     def forward(self, batch: Batch | None, seed: int | None) -> tuple[Tensor, Tensor]:
-        """Returns half of L summed over the batch, and the means over both passes of what `BatchLoss` gives.
+        """Returns half of L summed over the batch, and the sums of `BatchLoss`, averaged over both passes.
 
         batch, seed: see `BatchLoss`.
         """
@@ -50,12 +49,12 @@ class RDrop(BatchLoss):
 #     R = sum over y in S(x) of Q(y) cost(y, target),  Q(y) = P(y | x)^alpha / sum over y' in S(x) of P(y' | x)^alpha
 #
 # with S(x) the target and translations that are drawn from the model, each once (equations 9 to 13). Its gradient is
-# that of a cross entropy of these translations, in which each counts by alpha Q(y) (R - cost(y)): what costs less than
-# is expected becomes more probable, and the rest less. So P is computed twice, at first for these weights, with the
-# same dropout and noise; nothing of the size of the vocabulary is kept for either.
+# that of a cross entropy of these translations with the weights alpha Q(y) (R - cost(y)). A translation that costs less
+# than R becomes more probable, and others less. So P is computed twice, at first for these weights, with the same
+# dropout and noise. No tensor of the size of the vocabulary is kept for either.
 #
-# What is drawn is a function of the generators' state, or of the seed of the batch, and of the places of sentence and
-# translation: the same in a run that goes on, and in any number of processes.
+# The sample depends on the generators' state, or on the seed of the batch, and on the places of sentence and
+# translation. So it is the same in a resumed run, and in any number of processes.
 
 Tokens = tuple[int, ...]
 
@@ -72,9 +71,8 @@ class MinimumRisk(BatchLoss):
         self._score = SENTENCE_SCORES[self._options.cost](settings)
 
     def forward(self, batch: Batch | None, seed: int | None) -> tuple[Tensor, Tensor]:
-        """Returns the risk summed over the batch, and without a gradient [4] float32: the sums of the cross entropy of
-        the targets, of the risk, of what the attention adds, which is its mean over the translations of a source, and 0
-        for links, of which there are none.
+        """Returns the risk summed over the batch, and without a gradient [4] float32. These are sums of the targets'
+        cross entropy, of the risk, of the auxiliary losses (their mean over the translations), and 0 for links.
 
         batch, seed: see `BatchLoss`.
         """
@@ -108,9 +106,9 @@ class MinimumRisk(BatchLoss):
     def draw_translations(
         self, batch: Batch, targets: Sequence[Tokens], drawing: int, wait_k: int | None
     ) -> list[list[Tokens]]:
-        """Returns for each source different translations: the target first, then those that are drawn, as they are in
-        decoding, without dropout and noise. drawing: the seed."""
-        # As long as in decoding, each translation with a generator of its own, whatever process draws it.
+        """Returns different translations of each source: the target first, then samples, drawn as in decoding, without
+        dropout and noise. drawing: the seed."""
+        # Limits of length as in decoding; each translation has a generator of its own, in any process.
         model = self.model
         model.eval()
         device = batch.source.device
@@ -121,7 +119,7 @@ class MinimumRisk(BatchLoss):
             [np.random.default_rng((drawing, place, number)) for number in range(options.samples)]
             for place in range(len(targets))
         ]
-        # One search over all sources, which with wait-k see of them what is read by then.
+        # One search over all sources; with wait-k its steps see a prefix of these.
         with torch.no_grad(), autocast(device, self.config.precision):
             copying = model.decoder.copying
             unknown = 0 if copying is None else max(0, int(batch.source.max()) + 1 - copying.vocab_size)
@@ -130,7 +128,7 @@ class MinimumRisk(BatchLoss):
             stepper = TorchStepper(model.step, memory, model.init_state(memory), len(targets), device)
             drawn = sample(stepper, limits, generators, temperature=options.temperature)
         train_mode(model, self.config.training.freeze)
-        # The target and what was drawn, each translation once.
+        # The target and the samples, each translation once.
         pairs = zip(targets, drawn, strict=True)
         return [
             [*dict.fromkeys((target, *(hypothesis.tokens for hypothesis in hypotheses)))]
@@ -138,9 +136,9 @@ class MinimumRisk(BatchLoss):
         ]
 
     def _weights(self, translations: Sequence[Sequence[Tokens]], log_probs: Tensor) -> tuple[Tensor, Tensor]:
-        """Returns by which each translation counts, [N] float64, and the sum of the risks of all sources.
+        """Returns the weight of each translation, [N] float64, and the sum of the risks of all sources.
 
-        log_probs: [N] float64, of the translations of all sources, those of a source together, its target first.
+        log_probs: [N] float64, of the translations of all sources, grouped by source, its target first.
         """
         weights = []
         risk = log_probs.new_zeros(())
@@ -155,7 +153,7 @@ class MinimumRisk(BatchLoss):
 
 
 def with_translations(batch: Batch, translations: Sequence[Sequence[Tokens]]) -> Batch:
-    """Returns a batch with the translations of each source as its targets, those of a source together."""
+    """Returns a batch with the translations of each source as its targets, grouped by source."""
     source_of_target = torch.arange(len(translations)).repeat_interleave(torch.tensor([*map(len, translations)]))
     targets = collate_targets([np.array(tokens) for of_source in translations for tokens in of_source])
     device = batch.source.device
@@ -172,7 +170,7 @@ def with_translations(batch: Batch, translations: Sequence[Sequence[Tokens]]) ->
 
 
 def objective_of(config: Config, target: Tokenizer) -> Callable[[Seq2Seq, Config], nn.Module]:
-    """Returns what makes the loss of a batch; see `mt.training.loop.updates`. target: writes the texts that cost."""
+    """Returns the objective; see `mt.training.loop.updates`. target: decodes the texts whose cost is computed."""
     if config.training.objective == "minimum_risk":
         return partial(MinimumRisk, target=target)
     return RDrop if config.training.r_drop else BatchLoss

@@ -1,4 +1,6 @@
-"""Frozen modules, the moving average of the weights, and optimizers with their learning rate and moments."""
+"""Frozen modules, the moving average of the weights, and optimizers with their learning rate and moments.
+
+Each of the three stands in a section of its own, in this order."""
 
 import inspect
 import math
@@ -46,12 +48,12 @@ def freeze(model: nn.Module, names: Sequence[str]) -> str:
 
 
 def train_mode(model: nn.Module, names: Sequence[str]) -> None:
-    """Puts the model in training mode but for the modules that are frozen: these compute as in decoding, without
-    dropout or noise, and keep no statistics."""
+    """Puts the model in training mode, except for frozen modules. These compute as in decoding, without dropout or
+    noise, and keep no statistics."""
     model.train()
     for module in _named(model, names):
         for layer in module.modules():
-            # On a GPU the gradient goes through a recurrent layer in training mode alone; it has no dropout by now.
+            # On a GPU a recurrent layer has a gradient in training mode alone; its dropout is 0 by now.
             layer.training = isinstance(layer, nn.RNNBase)
 
 
@@ -70,20 +72,20 @@ def _named(model: nn.Module, names: Sequence[str]) -> Iterator[nn.Module]:
         yield modules[name]
 
 
-# The exponential moving average of the weights in the course of training.
+# The exponential moving average of the weights.
 
 _ENDING = ".ema"
 """The ending of the tensors' names in a checkpoint."""
 
 
 class MovingAverage:
-    """The mean of the trained weights over the updates, in which those of n updates ago weigh `decay`^n (Kingma & Ba
-    2015, section 7.2), in float32, wherever the model is.
+    """The exponential moving average of the trained weights (Kingma & Ba 2015, section 7.2), in float32, on the device
+    of the model.
 
         a_t = decay a_{t-1} + (1 - decay) w_t, divided by 1 - decay^t
 
-    So it is a mean from the first update on, and the random weights of the beginning are no part of it. The division
-    is part of each step: a_t += (1 - decay) / (1 - decay^t) (w_t - a_{t-1}).
+    So it is a mean from the first update on, without the random weights of the beginning. The division is part of each
+    step: a_t += (1 - decay) / (1 - decay^t) (w_t - a_{t-1}).
     """
 
     def __init__(self, model: nn.Module, decay: float) -> None:
@@ -93,7 +95,7 @@ class MovingAverage:
 
     @torch.no_grad()
     def update(self, number: int) -> None:
-        """Takes the present weights in. number: that of the update that gave them, from 1."""
+        """Adds the present weights. number: of the last update, from 1."""
         share = (1 - self.decay) / (1 - self.decay**number)
         for name, average in self._averages.items():
             average.lerp_(self._parameters[name].float(), share)
@@ -109,8 +111,8 @@ class MovingAverage:
         return {name + _ENDING: average.contiguous() for name, average in self._averages.items()}
 
     def restore(self, tensors: Mapping[str, Tensor], path: Path) -> None:
-        """Puts back what `tensors` returned, of the same names, shapes and types. path: of the file that holds them.
-        Raises UserError where some are missing."""
+        """Restores the result of `tensors`, of the same names, shapes and types. path: of its file. Raises UserError
+        where some are missing."""
         for name, average in self._averages.items():
             if name + _ENDING not in tensors:
                 raise UserError(f"{path} lacks the moving average of {name}: copy the checkpoint again")
@@ -119,8 +121,8 @@ class MovingAverage:
 
 # The optimizers of `torch.optim`, their learning rate, and their moments, which checkpoints keep.
 #
-# A schedule is a pure function of how far training is, and no scheduler of torch, so that it has no state that a
-# checkpoint must keep, and can be changed where a run goes on.
+# A schedule is a pure function of the progress, and no scheduler of torch. So checkpoints keep no state of it, and a
+# resumed run can have another one.
 
 HOLD = 1000
 """Updates at the full rate, the warm-up among them, where `hold` does not say."""
@@ -133,13 +135,13 @@ MOMENTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "adagrad": ("sum",),
     }
 )
-"""What each optimizer keeps of a parameter beside `step`, the number of its updates: tensors of its shape, under the
-names of `torch.optim`."""
+"""The state of a parameter in each optimizer, beside `step`, the number of its updates. These are tensors of its shape,
+under the names of `torch.optim`."""
 
 
 def build_optimizer(config: OptimizerConfig, model: nn.Module) -> torch.optim.Optimizer:
-    """Makes the optimizer of `torch.optim` with these options, of the parameters that are trained: what is frozen needs
-    no gradient. Its rate is to be set before each update (`set_learning_rate`)."""
+    """Makes the optimizer of `torch.optim` with these options, of the parameters that are not frozen. Its rate is to be
+    set before each update (`set_learning_rate`)."""
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     lr = config.lr
     weight_decay = config.weight_decay
@@ -158,8 +160,8 @@ def build_optimizer(config: OptimizerConfig, model: nn.Module) -> torch.optim.Op
 
 
 def _uncompiled(kind: Any) -> Any:
-    """Returns an optimizer of torch without the wrappers that keep torch's compiler out of its methods: at their first
-    call these load the compiler, which takes a second and 70 MB of every process."""
+    """Returns an optimizer of torch without the wrappers that keep torch's compiler out of its methods. Their first
+    call would load the compiler, which takes a second and 70 MB in every process."""
     methods = {name: inspect.unwrap(getattr(kind, name)) for name in ("add_param_group", "zero_grad")}
     # The innermost function of a step leaves it to a wrapper to keep no graph.
     return type(kind.__name__, (kind,), methods | {"step": torch.no_grad()(inspect.unwrap(kind.step))})
@@ -216,10 +218,10 @@ def restore_moments(
     """Puts the moments of a checkpoint into a new optimizer, wherever its parameters are, and the moving average of the
     weights where there is one.
 
-    Nothing of them is trusted: a fused optimizer walks through its moments by the size of the parameter. update: that
-    of the checkpoint. Raises UserError where a moment does not fit its parameter.
+    All are checked: a fused optimizer walks through its moments by the size of the parameter. update: of the
+    checkpoint. Raises UserError where a moment does not fit its parameter.
     """
-    # What the file may hold, by name and shape: the moments of what is trained, and averages where there are some.
+    # The tensors that the file may hold, by name and shape: moments of trained parameters, and their averages.
     path = folder / checkpoint.TRAINING
     keys = MOMENTS[config.name]
     names = ("step", *keys) if keys else ()

@@ -1,8 +1,8 @@
 """Passes of training on a GPU, recorded as CUDA graphs.
 
 A forward and backward pass is a thousand small computations and more, and to start them one by one takes longer than
-they do. Batches of one shape come in every epoch: the second one is recorded, and from then on a pass of this shape is
-started in one call. It computes to the bit what a pass that is not recorded computes.
+they do. Batches of one shape come in every epoch. The second one is recorded; from then on one call starts a pass of
+this shape. Its results are the same to the bit as without recording.
 """
 
 from collections.abc import Callable
@@ -16,9 +16,9 @@ from mt.kernels.cuda_graph import recorded
 from mt.training.batches import SeededBatch
 
 MOST = 1000
-"""Shapes of batches that are recorded; those that come later are computed as they are."""
+"""The most recorded shapes of batches; later ones are computed without recording."""
 Record = Callable[[Callable[[], Any], torch.device], Callable[[], Any]]
-"""`mt.kernels.cuda_graph.recorded`, or what stands in its place."""
+"""`mt.kernels.cuda_graph.recorded`, or its substitute."""
 
 
 class _Recording(NamedTuple):
@@ -28,11 +28,11 @@ class _Recording(NamedTuple):
 
 
 class RecordedPasses:
-    """Adds the gradients of batches to those of the parameters, which must keep their memory from one update to the
-    next: they are set to zero, never to None."""
+    """Adds the gradients of batches to the gradients of the parameters. These keep their memory between updates: they
+    are set to zero, never to None."""
 
     def __init__(self, batch_loss: nn.Module, device: torch.device, record: Record = recorded) -> None:
-        """batch_loss: see `mt.training.loop.BatchLoss`. It asks nothing of the host that a pass may not repeat."""
+        """batch_loss: see `mt.training.loop.BatchLoss`. It draws no random numbers on the host."""
         self._batch_loss = batch_loss
         self._device = device
         self._record = record
@@ -48,7 +48,8 @@ class RecordedPasses:
         if seeded_batch.seed is not None:  # outside the recording, which goes on from where the generators are
             torch.manual_seed(seeded_batch.seed)
         self._divisor.fill_(divisor)
-        shape = tuple((name, part.shape) for name, part in batch._asdict().items() if isinstance(part, Tensor))
+        fields = batch._asdict().items()
+        shape = tuple((name, tensor.shape) for name, tensor in fields if isinstance(tensor, Tensor))
         recording = self._recordings.get(shape)
         if recording is None and shape in self._seen and self._possible and len(self._recordings) < MOST:
             recording = self._recorded(shape, batch.to(self._device))
@@ -66,7 +67,7 @@ class RecordedPasses:
         return sums
 
     def _recorded(self, shape: tuple[Any, ...], batch: Batch) -> _Recording | None:
-        """Records the pass of a batch; None where it waits for the GPU, as some encoders do, and cannot be."""
+        """Records the pass of a batch; None where it waits for the GPU, as some encoders do."""
 
         def body() -> Tensor:
             return self._pass(batch)

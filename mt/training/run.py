@@ -1,4 +1,4 @@
-"""A run while it lasts, and the checks that its parts fit together before anything is made."""
+"""A run while it lasts, and the checks before it that configuration, corpus and model fit together."""
 
 import contextlib
 from collections.abc import Mapping
@@ -38,7 +38,7 @@ from mt.training.signals import Signals
 
 
 def chosen_metric(config: Config) -> str:
-    """Returns what chooses the best checkpoint: `training.metric`, else the first score of the dataset."""
+    """Returns the metric that chooses the best checkpoint: `training.metric`, else the first one of the dataset."""
     return config.training.metric or METRICS[config.dataset.metrics[0]].main()
 
 
@@ -63,8 +63,8 @@ def require_work(config: Config, training: Training, processes: ProcessGroup) ->
     if processes.size > accumulation:
         raise UserError(
             f"{processes.size} processes share the batches of an update, which are training.gradient_accumulation="
-            f"{accumulation}: set it to {processes.size} or a multiple of that (an update is then of so many batches "
-            f"of {batch_tokens:,} tokens: training.batch_tokens), or start {accumulation}"
+            f"{accumulation}: set it to {processes.size} or a multiple (of training.batch_tokens={batch_tokens} each), "
+            f"or start {accumulation}"
         )
     counts = batches_per_update(training, config)
     if counts is not None and sum(counts) < processes.size:
@@ -111,17 +111,17 @@ def require_source_lengths(corpus: Corpus, model: Seq2Seq) -> None:
             unit = "tokens" if split.source.written else "positions"
             raise UserError(
                 f"source {int(lengths.argmax()) + 1} of {name} has {lengths.max()} {unit}, and this model reads at "
-                f"most {longest}: raise max_source_length of the attention, its energy or the encoder, whichever "
-                "limits, or lower dataset.cleaning.max_length"
+                f"most {longest}: raise max_source_length (of attention, energy or encoder), or lower "
+                "dataset.cleaning.max_length"
             )
 
 
-# The run: its configuration, corpus and folder, its model and optimizer, and what it says.
+# The run: its configuration, corpus and folder, its model and optimizer, its log and console.
 
 
 @dataclass
 class Run:
-    """An open run, which no other process can have but those that train with it."""
+    """An open run, locked against processes other than those that train with it."""
 
     config: Config
     corpus: Corpus
@@ -139,7 +139,7 @@ class Run:
     """See `mt.checkpoint.About`."""
     signals: Signals = field(default_factory=Signals)
     training: Training = field(init=False)
-    """What is trained on: the corpus, in sampled pieces and with learnt tags where the configuration asks for them."""
+    """The training set: of the corpus, in sampled pieces and with learnt tags where the configuration asks for them."""
     log: Log | None = field(init=False, default=None)
     """The log of the first process; the others write none."""
     console: Console = field(init=False)

@@ -1,4 +1,4 @@
-"""The checkpoints of a run: `progress.json`, which checkpoints are kept, and the mean of several."""
+"""The checkpoints of a run: `progress.json`, the choice of those that are kept, and the mean of several."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,8 +16,7 @@ from mt.training.loop import Progress
 from mt.training.optimizer import moments
 from mt.training.run import Run
 
-# `progress.json` of a checkpoint: how far the run was, and its random generators. Nothing of it is trusted when it is
-# read.
+# `progress.json` of a checkpoint: the progress of the run, and its random generators. All of it is checked when read.
 
 
 class Snapshot(Options):
@@ -25,15 +24,15 @@ class Snapshot(Options):
 
     progress: Progress
     random: str
-    """State of the CPU's generator of random numbers, in hexadecimal digits."""
+    """The state of the CPU's random generator, in hexadecimal digits."""
     random_cuda: list[str]
-    """State of each GPU's generator."""
+    """The state of each GPU's generator."""
     logged: dict[str, Count] | None = None
-    """How large TensorBoard's files were, by their names; None in checkpoints of versions that did not keep it."""
+    """The sizes of TensorBoard's files, by name; None in checkpoints of versions that did not keep them."""
 
 
 def snapshot(progress: Progress, logged: Mapping[str, int]) -> dict[str, Any]:
-    """Returns the progress, the random generators and the sizes of what was `logged`, as `progress.json` holds them."""
+    """Returns the content of `progress.json`. logged: the sizes of TensorBoard's files."""
     cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
     state = Snapshot(
         progress=progress,
@@ -58,8 +57,7 @@ def load_snapshot(folder: Path, metric: str) -> Snapshot:
 
 
 def restore_generators(folder: Path, loaded: Snapshot) -> None:
-    """Sets the random generators. GPUs that this machine lacks are left out, and those that the other machine lacked
-    stay as they are."""
+    """Sets the random generators. GPUs that either machine lacks are left out."""
     try:
         torch.set_rng_state(_state(loaded.random))
         for device, state in zip(range(torch.cuda.device_count()), loaded.random_cuda, strict=False):
@@ -77,11 +75,11 @@ def _state(text: str) -> Tensor:
     return torch.tensor(list(bytes.fromhex(text)), dtype=torch.uint8)
 
 
-# Which checkpoints are written and kept, and what `best` and `last` point to.
+# The checkpoints that are written and kept, and the links `best` and `last`.
 
 
 def save(run: Run, *, is_best: bool) -> None:
-    """Writes this update's checkpoint, points `last` and maybe `best` to it, and deletes those of no use. Of several
+    """Writes this update's checkpoint, points `last` and maybe `best` to it, and deletes unused ones. Of several
     processes the first does."""
     if not run.processes.is_first:
         return
@@ -99,30 +97,21 @@ def save_unsaved(run: Run) -> None:
         save(run, is_best=False)
 
 
-def save_average(run: Run, updates: list[int]) -> None:
-    """Saves the present weights, which are the mean of those of some updates, as the best checkpoint. Of several
-    processes the first does."""
-    if not run.processes.is_first:
-        return
-    folder = run.checkpoints / "average"
-    _write(run, folder, averaged=updates)
-    point_link(run.checkpoints / "best", folder)
-
-
-def save_moving_average(run: Run, decay: float, *, is_best: bool) -> None:
-    """Saves the present weights, which are the moving average of this decay, as the checkpoint `ema`, and points
+def save_mean(
+    run: Run, name: str, *, is_best: bool, averaged: list[int] | None = None, ema_decay: float | None = None
+) -> None:
+    """Saves the present weights, a mean over some updates or a moving average, as the checkpoint `name`, and points
     `best` to it where it is. Of several processes the first does."""
     if not run.processes.is_first:
         return
-    folder = run.checkpoints / "ema"
-    _write(run, folder, ema_decay=decay)
+    folder = run.checkpoints / name
+    _write(run, folder, averaged, ema_decay)
     if is_best:
         point_link(run.checkpoints / "best", folder)
 
 
 def checkpoints_to_average(run: Run) -> list[Path]:
-    """Returns the checkpoints of the last validations, as many as are averaged and, if that number was raised, still
-    there."""
+    """Returns the checkpoints of the last validations, as many as are averaged, without deleted ones."""
     averaged_updates = run.progress.validations[-run.config.training.average_checkpoints :]
     folders = [_folder(run.checkpoints, update).resolve() for update in averaged_updates]
     return [folder for folder in folders if folder.is_dir()]
@@ -160,7 +149,7 @@ def _write(run: Run, folder: Path, averaged: list[int] | None = None, ema_decay:
 
 
 def repair_links(checkpoints: Path, newest: Path, progress: Progress, metric: str) -> Progress:
-    """Points `best` and `last` to where they belong, after a kill at any moment of saving; returns the progress that
+    """Points `best` and `last` to their checkpoints, after a kill at any moment of saving; returns the progress that
     goes with `best`.
 
     newest: the checkpoint that is resumed, with its `progress`. metric: chooses the best.
@@ -181,7 +170,7 @@ def repair_links(checkpoints: Path, newest: Path, progress: Progress, metric: st
     return progress
 
 
-# The mean of checkpoints that somebody chose.
+# The mean of chosen checkpoints, as `mt average` makes it.
 
 
 def average_checkpoints(paths: Sequence[Path], out: Path) -> list[int]:
@@ -189,7 +178,7 @@ def average_checkpoints(paths: Sequence[Path], out: Path) -> list[int]:
     returns their updates.
 
     paths: of checkpoints, or of runs, for their best ones; at least two. Raises UserError where one cannot be loaded,
-    or has another vocabulary or other tensors than the first, and where the folder exists; nothing is written then.
+    or has another vocabulary or other tensors than the first. An existing folder is refused, too, before any writing.
     """
     # Two or more different ones, and a new folder.
     if len(paths) < 2:
@@ -210,7 +199,7 @@ def average_checkpoints(paths: Sequence[Path], out: Path) -> list[int]:
             raise UserError(f"{path} has other tensors than {paths[0]}: average checkpoints of one run")
     metas = [checkpoint.load_meta(folder) for folder in folders]
     unknown = _require_related(paths, metas)
-    # The mean is written as the first checkpoint would be, with what it is a mean of.
+    # The mean is written as the first checkpoint would be, with the updates of all.
     checkpoint.fill(model, checkpoint.average(folders))
     if unknown:
         say(unknown)
@@ -233,8 +222,8 @@ def _require_related(paths: Sequence[Path], metas: Sequence[checkpoint.Meta]) ->
     for path, begun in known[1:]:
         if begun != known[0][1]:
             raise UserError(
-                f"{path} and {known[0][0]} learnt from other initial weights, and the mean of such models means "
-                "nothing: average checkpoints of one run, or of runs that started from one another (init_from)"
+                f"{path} and {known[0][0]} learnt from other initial weights, so that their mean means nothing: "
+                "average checkpoints of one run, or of runs related by init_from"
             )
     if len(known) < len(metas):
         return (

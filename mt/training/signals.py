@@ -1,6 +1,7 @@
-"""Signals that ask a run to end: it finishes its update and saves, where it would have died on the spot.
+"""Signals that ask a run to end: it finishes its update and saves, and does not die on the spot.
 
-A terminal's (Ctrl-C, SIGHUP) end it for good; after those of a queue, `QUEUE`, it is to go on elsewhere.
+The signals of a terminal (Ctrl-C, SIGHUP) end it for good. After the signals of a queue, `QUEUE`, it goes on elsewhere.
+`leave_at_once` handles them until a run has begun, and `Signals` within one.
 """
 
 import contextlib
@@ -16,8 +17,8 @@ from typing import Any, Self
 from mt.errors import Interrupted, Preempted
 
 QUEUE = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
-"""What clusters send before they take a machine away: SLURM the first, or the one that its options name; submitit the
-last."""
+"""The signals of clusters before they take a machine away: SLURM sends the first, or the one of its options; submitit
+the last."""
 _ENDING = (signal.SIGINT, signal.SIGHUP, *QUEUE)
 _NOTICE = "\n{}: finishing the update, then saving; {} ends at once, from the last checkpoint\n"
 _LEFT = "interrupted by {}: no update is lost; run the same command again\n"
@@ -28,15 +29,15 @@ _LEFT_TOGETHER = (
 
 
 def interruption(number: int, message: str = "") -> Interrupted:
-    """Returns what a signal raises. The message, where there is one, says how to go on."""
+    """Returns the exception of a signal. The message, where there is one, says how to go on."""
     return Preempted(number, message) if number in QUEUE else Interrupted(number, message)
 
 
 def leave_at_once(rank: int | None = None) -> None:
     """Lets a signal of a queue end the process as a kill would, but with the status of `Preempted`, until a run
-    installs its handlers. Nothing is lost by that, since nothing has begun. Entry points call it first.
+    installs its handlers. By then no work has begun that could be lost. Entry points call it first.
 
-    No exception could do that while modules load: many catch it, or print a trace.
+    An exception would not do while modules load: many catch it, or print a trace.
 
     rank: of this process, where several train together; None where it is alone.
     """
@@ -64,8 +65,8 @@ class _Leave:
 class Signals:
     """A context in which a signal raises Interrupted at the next `check`, or at once inside of `at_once`.
 
-    A second Ctrl-C raises KeyboardInterrupt anywhere; other signals that follow the first are ignored. A handler that
-    was there before is called at the end, when all is saved, for it may end the process, as that of submitit does.
+    A second Ctrl-C raises KeyboardInterrupt anywhere; other signals that follow the first are ignored. An earlier
+    handler is called at the end, when all is saved, since it may end the process, as submitit's does.
     """
 
     def __init__(self) -> None:
@@ -91,7 +92,7 @@ class Signals:
         handlers = self._before
         self._before = {}
         for number, handler in handlers.items():
-            # The process is about to end then, and nothing that comes meanwhile may change its status.
+            # The process is about to end then, and no signal meanwhile may change its status.
             ignored = isinstance(handler, _Leave) and self._received and raised
             signal.signal(number, signal.SIG_IGN if ignored else handler)
         for number in self._received:
@@ -105,7 +106,7 @@ class Signals:
 
     @contextlib.contextmanager
     def at_once(self) -> Iterator[None]:
-        """Makes a signal interrupt what runs inside at any place, since its result can be computed again."""
+        """Makes a signal interrupt the code inside at any place, since its result can be computed again."""
         outer = self._at_once
         self._at_once = True
         try:

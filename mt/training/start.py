@@ -1,5 +1,7 @@
-"""Runs that begin, and runs that go on from their newest checkpoint: the folder, limits of length,
-the parts, and `resume=auto` for machines that a queue takes away."""
+"""New runs, and runs that go on from their newest checkpoint.
+
+First come the folder of a run and its limits of length, then `begin` and `resume`, then `resume=auto`, for machines
+that a queue takes away."""
 
 import contextlib
 import itertools
@@ -28,10 +30,10 @@ from mt.training.optimizer import MovingAverage, build_optimizer, freeze, restor
 from mt.training.run import Run, chosen_metric, require_alike, require_fit, require_work
 from mt.training.saving import load_snapshot, prune, repair_links, restore_generators
 
-# The folder of a run: how it is made, marked, looked up and locked.
+# The folder of a run: it is made, marked, looked up and locked.
 
 RUN = "run.json"
-"""Tells a folder for a run's, and in which format it is."""
+"""The file that marks a folder as a run's, with its format."""
 
 
 class RunFile(Options):
@@ -66,7 +68,7 @@ def run_of(path: Path) -> Path:
 
 
 def write_marker(folder: Path) -> None:
-    """Writes `run.json`, by which a folder is known as a run's."""
+    """Writes `run.json`."""
     write_json(folder / RUN, RunFile(format=checkpoint.FORMAT).model_dump())
 
 
@@ -96,12 +98,12 @@ def require_format(folder: Path) -> None:
         )
 
 
-# How long the hypotheses of a run may become, chosen from its training pairs.
+# The limits of length of the hypotheses, chosen from the training pairs.
 
 
 def with_limits(config: Config, corpus: Corpus, model: Seq2Seq) -> Config:
-    """Returns the configuration with `search.max_ratio` and `search.max_extra` as the training pairs ask for, where it
-    sets no limit. Of a stream, the sample is looked at that its vocabulary was learnt from."""
+    """Returns the configuration with `search.max_ratio` and `search.max_extra` that cover the training pairs, where it
+    sets no limit. For a stream they cover the sample of its vocabulary."""
     search = config.search
     train = corpus.split("train")
     if search.limited or not len(train):
@@ -124,10 +126,10 @@ def begin(
 ) -> Run:
     """Begins a new run, in the folder wanted or, where that is taken, in one beside it.
 
-    processes: begin it together. place: makes the folder. Raises UserError where the parts do not fit together; no
-    folder is made then.
+    processes: begin it together. place: makes the folder. Raises UserError where configuration, corpus and model do not
+    fit together; no folder is made then.
     """
-    # What can be refused without a model.
+    # The checks that need no model.
     require_work(config, corpus.training, processes)
     require_alike(config, corpus, processes)
     # The model, its weights drawn from the seed alone, then fitted to the data or taken from elsewhere.
@@ -142,7 +144,7 @@ def begin(
     taken_note = initialise(model, corpus.tokenizers, config) if config.init_from else None
     vector_notes = [] if config.init_from else [*load_pretrained(model, corpus.tokenizers, config)]
     frozen_note = freeze(model, config.training.freeze)
-    # The folder, which all processes must see and none other may have; it is left as it was found, or not made.
+    # The folder, which all processes must see and no other may have. After a refusal it is as before.
     folder = processes.decided_by_first(lambda: place(wanted))
     try:
         processes.require_shared(folder)
@@ -156,7 +158,7 @@ def begin(
         raise UserError(f"another process has trained in {folder} meanwhile: run the same command again")
     if processes.is_first:
         write_marker(folder)
-    # The run, which says what was done on the way.
+    # The run, which says the notes of the steps so far.
     optimizer = build_optimizer(config.optimizer, model)
     moving_average = _moving_average(config, model)
     run = Run(config, corpus, folder, model, optimizer, Progress(), lock, processes, moving_average=moving_average)
@@ -169,14 +171,14 @@ def begin(
 def resume(config: Config, corpus: Corpus, folder: Path, processes: ProcessGroup = ALONE) -> Run:
     """Opens a run as its newest checkpoint left it, to the bit on the CPU.
 
-    config: the checkpoint's, or with more epochs. processes: go on with it together, as many as
-    before or not. What a killed process left half done in the folder is mended. Raises UserError where another process
-    has the run, or a file is damaged, or of another format or corpus.
+    config: the checkpoint's, or with more epochs. processes: go on with it together, as many as before or not. A
+    half-finished save of a killed process is mended. Raises UserError where another process has the run, or a file is
+    damaged, or of another format or corpus.
     """
     require_alike(config, corpus, processes)
     require_format(folder)
     with lock_run(folder, processes) as lock:
-        # What a kill has left half done is mended first, so that the newest checkpoint is a whole one.
+        # A half-finished save is mended first, so that the newest checkpoint is a whole one.
         if processes.is_first:
             repair(subfolder(folder, "checkpoints"))
         newest = processes.decided_by_first(lambda: checkpoint.locate(checkpoint.newest(folder) or folder, "last"))
@@ -191,7 +193,7 @@ def resume(config: Config, corpus: Corpus, folder: Path, processes: ProcessGroup
         require_work(config, corpus.training, processes)
         processes.require_alike({f"checkpoint {newest.name}": about.sha256})
         require_compatible(config.search, model)
-        # The model on its device, then all that training goes on from: moments, averages, progress, random generators.
+        # The model on its device, then the state of training: moments, averages, progress, random generators.
         config = with_limits(config, corpus, model)
         _keep_programs(config)
         model = model.to(processes.device(config.device))
@@ -213,7 +215,7 @@ def resume(config: Config, corpus: Corpus, folder: Path, processes: ProcessGroup
 
 
 def _initialisation(config: Config, model: Seq2Seq) -> str | None:
-    """Returns which weights a new run begins with; of one that starts from another, those which that began with."""
+    """Returns the digest of a new run's initial weights, or of the run's that it starts from."""
     if config.init_from is None:
         return checkpoint.digest(model)
     return checkpoint.load_meta(checkpoint.locate(Path(config.init_from), "best")).initialisation
@@ -229,14 +231,14 @@ def _keep_programs(config: Config) -> str | None:
     return keep_programs(convolutions=convolutions)
 
 
-# `resume=auto`: one command for the first start of a run, and for all that follow when a queue took its machine.
+# `resume=auto`: one command for the first start of a run, and for all later ones after a queue took its machine.
 
 AUTO = "auto"
-"""What `resume=` takes in place of a run folder."""
+"""The value of `resume=` in place of a run folder."""
 
 
 def begin_in(folder: Path, config: Config, corpus: Corpus, processes: ProcessGroup = ALONE) -> Run:
-    """Begins a new run in this folder and no other, where an earlier start may have left all but a checkpoint.
+    """Begins a new run in this folder and no other, where an earlier start may have left files but no checkpoint.
 
     Raises UserError as `begin` does, and where another process trains there, or has trained there meanwhile.
     """

@@ -1,4 +1,5 @@
-"""One run from start, or from where it stopped, to its results."""
+"""One run to its results: the training loop around updates with its validations, then the choice of the best weights
+and the test. `train_and_test` calls them in turn."""
 
 import contextlib
 import enum
@@ -21,13 +22,13 @@ from mt.training.loop import LogWindow, Update, updates
 from mt.training.objective import objective_of
 from mt.training.optimizer import MovingAverage
 from mt.training.run import Run
-from mt.training.saving import checkpoints_to_average, save, save_average, save_moving_average, save_unsaved
+from mt.training.saving import checkpoints_to_average, save, save_mean, save_unsaved
 from mt.training.signals import interruption
 from mt.training.validation import cut_shown, improves, measure, say_advice, validate
 
 
 class Verdict(enum.Enum):
-    """What follows from a validation."""
+    """The consequence of a validation."""
 
     GO_ON = enum.auto()
     STOP_EARLY = enum.auto()
@@ -35,10 +36,10 @@ class Verdict(enum.Enum):
 
 
 def train_and_test(run: Run) -> dict[str, Any]:
-    """Trains to the end, then tests, draws and reports; returns what `results.json` holds.
+    """Trains to the end, then tests, draws and reports; returns the content of `results.json`.
 
     After a signal, and where another process that trains with this one has gone, the present update is saved. Raises
-    Interrupted or LostError then, and UserError where the system refuses to write: sentences that say how to go on.
+    Interrupted or LostError then, and UserError where the system refuses to write. Their sentences say how to go on.
     """
     try:
         # In this order: handlers of others, which may put the run into a queue again, find its folder free.
@@ -68,8 +69,8 @@ def train_and_test(run: Run) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _checked_batches(run: Run) -> Iterator[None]:
-    """Asks at each batch that is encoded whether a signal has come: Python ignores what its handler raises where that
-    interrupts the callback of a weak reference."""
+    """Asks at each encoded batch whether a signal has come. Python ignores the exception of a handler that interrupts
+    the callback of a weak reference."""
     hook = run.model.encoder.register_forward_pre_hook(lambda module, inputs: run.signals.check())
     try:
         yield
@@ -107,7 +108,7 @@ def _how_to_go_on(run: Run) -> str:
 
 def train(run: Run) -> None:
     """Makes updates, and logs, validates and saves as often as the options say, to the end or until a signal comes."""
-    # What a reader of the log sees first: the run's size, and whether anything is left to do.
+    # The head of the log: the run's size, and a note where nothing is left to do.
     progress = run.progress
     total = total_updates(run.corpus.training, run.config)
     run.console.say(heading(run.config, run.corpus, run.model, run.folder, progress, total, run.processes))
@@ -122,8 +123,9 @@ def train(run: Run) -> None:
         return
     with run.console.training(progress, total):
         began = time.perf_counter()
-        parts = (run.model, run.optimizer, run.training, run.config, progress, run.processes)
-        for update in updates(*parts, objective_of(run.config, run.corpus.tokenizers.target), total):
+        objective = objective_of(run.config, run.corpus.tokenizers.target)
+        setup = (run.model, run.optimizer, run.training, run.config, progress, run.processes)
+        for update in updates(*setup, objective, total):
             if run.moving_average is not None:
                 run.moving_average.update(progress.update)
             # Here the clock stops: logs, validations and saving are no part of the time of training.
@@ -184,8 +186,8 @@ def _nothing_left(run: Run, total: int | None) -> str:
 
 
 def requested_stop(run: Run) -> int:
-    """Returns the signal that asks the run to end after this update, whichever of its processes has received it; 0:
-    none. Asked once in an update, for all that follows from it."""
+    """Returns the signal that asks the run to end after this update, from any of its processes; 0: none. Each update
+    asks once."""
     return run.processes.maximum(run.signals.received or 0)
 
 
@@ -224,8 +226,8 @@ def stopped_early(run: Run) -> bool:
 
 
 def choose_best(run: Run) -> None:
-    """Leaves the best weights in the model, after trying their moving average and the average of the last
-    validations'."""
+    """Leaves the best weights in the model: a checkpoint's, their moving average, or the mean of the last
+    validations."""
     folders = run.processes.decided_by_first(lambda: checkpoints_to_average(run))
     say_advice(run, at_the_end=True)
     if run.moving_average is not None:
@@ -243,18 +245,18 @@ def _try_average(run: Run, folders: Sequence[Path]) -> None:
         checkpoint.fill(run.model, checkpoint.average(folders))
     run.processes.broadcast_weights(run.model)
     if _beats_best(run, f"average of the last {len(folders)}"):
-        save_average(run, run.progress.validations[-len(folders) :])
+        save_mean(run, "average", is_best=True, averaged=run.progress.validations[-len(folders) :])
 
 
 def _try_moving_average(run: Run, moving_average: MovingAverage) -> None:
     """Scores the moving average of the weights, and saves it, as the best checkpoint where it is."""
     moving_average.fill()
-    save_moving_average(run, moving_average.decay, is_best=_beats_best(run, "moving average"))
+    save_mean(run, "ema", is_best=_beats_best(run, "moving average"), ema_decay=moving_average.decay)
 
 
 def _beats_best(run: Run, name: str) -> bool:
-    """Scores the present weights, says the scores by this name, and returns whether they are the best so far, which is
-    recorded then."""
+    """Scores the present weights, says the scores by this name, and returns whether they are the best so far. The best
+    scores are recorded."""
     with run.evaluating():
         validation = measure(run)
     is_best = improves(validation.scores, run.progress.best, run.metric)

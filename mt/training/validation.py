@@ -1,4 +1,7 @@
-"""What happens at a validation: the dev split is scored, scores are logged, and the best checkpoint is chosen."""
+"""A validation: the dev split is scored, scores are logged, and the best checkpoint is chosen.
+
+First comes the comparison of validations (`rank`), with advice where the metric cannot tell them apart, then
+`validate`."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -15,19 +18,19 @@ from mt.metrics.base import References, without_mode
 from mt.training.log import Log, scores_shown
 from mt.training.run import Run
 
-# Which of several validations is the best, and what to say where the score that chooses cannot tell them apart.
+# The order of validations.
 #
-# The run's metric decides; of equal scores the lower dev loss. A score below NEAR_ZERO (of 100) is chance: BLEU, which
-# counts four words in a row, stays at 0 where outputs are single words, and near 0 until a model has learnt something.
-# There chrF decides, where it is measured and at least STAND_IN, else the loss; any score from NEAR_ZERO on is better
-# than all below it.
+# The run's metric decides; among equal scores the lower dev loss. A score below NEAR_ZERO (of 100) is chance. BLEU,
+# which counts four words in a row, stays at 0 for outputs of single words, and near 0 early in training. There chrF
+# decides, where it is measured and at least STAND_IN, else the loss. Any score from NEAR_ZERO on is better than all
+# below it.
 
 STAND_IN = 10.0
 """In percent: unrelated sentences of one language share character n-grams enough for a chrF of about this."""
 
 
 def rank(scores: Mapping[str, float], metric: str) -> tuple[float, ...]:
-    """Returns what orders validations from worst to best.
+    """Returns the key that orders validations from worst to best.
 
     scores: all of a validation; metric: the name of one of them.
     """
@@ -67,12 +70,12 @@ def _number(value: float) -> float:
     return -math.inf if math.isnan(value) else value
 
 
-# The validation itself, and what is said of it.
+# The validation itself, and its notices.
 
 _ALIGNED = 100
-"""Updates before which an attention cannot be expected to align, so that nothing is said of it; nor in a warm-up."""
+"""Updates before which, as in a warm-up, no warning speaks of the attention, since it has not learnt to align."""
 _SETTLED = 3
-"""Validations after which a score that is still near zero is spoken of."""
+"""Validations after which a warning speaks of a score that is still near zero."""
 
 
 def measure(run: Run) -> Validation:
@@ -84,7 +87,7 @@ def measure(run: Run) -> Validation:
 
 def validate(run: Run) -> bool:
     """Scores the dev split, logs and shows the scores; returns whether this is the best validation so far."""
-    # Whether it is the best decides what the rest of the run counts from.
+    # The run counts its validations without a new best.
     progress = run.progress
     validation = measure(run)
     scores, translations, stats = validation
@@ -121,7 +124,7 @@ def _log_translations(run: Run, log: Log, translations: Sequence[Translation]) -
 
 
 def cut_shown(validation: Validation) -> str:
-    """Says how many hypotheses were cut at the limit of their length; "" where none was."""
+    """Returns a note of the hypotheses that were cut at the limit of their length; "" without any."""
     return f"  ({validation.cut:,} of {len(validation.translations):,} cut)" if validation.cut else ""
 
 

@@ -177,7 +177,7 @@ def test_divergence_keeps_the_last_good_checkpoint(start: Callable[..., Run], sc
     run = start({"training": {"validate_every": 1, "max_updates": 9}})
     gradients = itertools.count(1)
     run.model.decoder.output.bias.register_hook(lambda gradient: gradient * (np.inf if next(gradients) > 1 else 1))
-    with pytest.raises(UserError, match="at update 2: training has diverged; the checkpoints before it are good"):
+    with pytest.raises(UserError, match="at update 2: training has diverged; earlier checkpoints are good"):
         train_and_test(run)
     assert checkpoint.load_meta(run.checkpoints / "last").update == 1
 
@@ -262,8 +262,8 @@ def test_a_corpus_with_longer_sources_than_the_model_reads_is_refused(
         fit(longest - 1)
     assert str(caught.value) == (
         f"source {lengths['train'].index(longest) + 1} of train has {longest} tokens, and this model reads at most "
-        f"{longest - 1}: raise max_source_length of the attention, its energy or the encoder, whichever limits, or "
-        "lower dataset.cleaning.max_length"
+        f"{longest - 1}: raise max_source_length (of attention, energy or encoder), or lower "
+        "dataset.cleaning.max_length"
     )
 
 

@@ -208,7 +208,7 @@ def test_a_run_goes_on_with_another_number_of_processes(
         (
             ["training.gradient_accumulation=1"], [],
             "2 processes share the batches of an update, which are training.gradient_accumulation=1: set it to 2 or a "
-            "multiple of that (an update is then of so many batches of 60 tokens: training.batch_tokens), or start 1",
+            "multiple (of training.batch_tokens=60 each), or start 1",
         ),
         ([], ["seed=7"], "seed is 1 in process 0 (on HOST) and 7 in process 1 (on HOST): start all with the same"),
         *exhaustive(

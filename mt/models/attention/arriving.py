@@ -1,4 +1,5 @@
-"""The memory of a source that is still arriving: it grows at its end, and what no later step can use is dropped."""
+"""The memory of a source that is still arriving. It grows at its end (`extend`), and loses a beginning that no later
+step can use (`trim`). The tensors of its positions come last."""
 
 from collections.abc import Sequence
 
@@ -15,23 +16,23 @@ from mt.models.encoders.base import Encoded
 def extend(attention: Attention, memory: Memory | None, encoded: Encoded, complete: Bool[Tensor, " B"]) -> Memory:
     """Returns the memory of sources that have grown by the newly encoded positions.
 
-    memory: of the positions before, None where there are none; complete: which sources end with these. Hard steps of
-    monotonic mechanisms return NEEDS_MORE_SOURCE where the positions so far do not decide them.
+    memory: of the positions before, None where there are none; complete: which sources end with these. Hard monotonic
+    steps return NEEDS_MORE_SOURCE where they stop at none of the positions so far.
     """
     if memory is None:
         return _with_a_column(memory_of(attention, encoded))._replace(complete=complete)
     lengths = memory.mask.sum(1)
-    before = lengths if memory.first is None else lengths + memory.first
-    added = memory_of(attention, encoded._replace(first_position=before))
-    parts, mask = append(positions(memory), memory.mask, positions(added), added.mask)
-    grown = with_positions(memory, parts, mask)
+    first_position = lengths if memory.first is None else lengths + memory.first
+    added = memory_of(attention, encoded._replace(first_position=first_position))
+    tensors, mask = append(positions(memory), memory.mask, positions(added), added.mask)
+    grown = with_positions(memory, tensors, mask)
     return grown._replace(complete=complete, visible_from=None, unknown=encoded.unknown)
 
 
 def trim(attention: Attention, memory: Memory, state: State) -> Memory:
-    """Returns the memory without the positions that no later hard step can use. state: that of the next step.
+    """Returns the memory without the positions that no later hard step can use. state: before the next step.
 
-    Whatever a step says of positions counts from the beginning of the source, before and after.
+    Positions in the results of steps count from the beginning of the source, before and after.
     """
     needed = attention.first_needed(state)
     return memory if needed is None else drop_prefix(memory, needed)
@@ -39,41 +40,40 @@ def trim(attention: Attention, memory: Memory, state: State) -> Memory:
 
 def drop_prefix(memory: Memory, needed: Sequence[int]) -> Memory:
     """Returns the memory without the positions of each source before `needed`."""
-    first = [0] * len(needed) if memory.first is None else memory.first.tolist()
-    dropped = [max(0, position - column) for position, column in zip(needed, first, strict=True)]
+    offsets = [0] * len(needed) if memory.first is None else memory.first.tolist()
+    dropped = [max(0, position - offset) for position, offset in zip(needed, offsets, strict=True)]
     if not any(dropped):
         return memory
     shift = torch.tensor(dropped, device=memory.mask.device)
     lengths = memory.mask.sum(1) - shift
     size = int(lengths.max())
-    parts = [_window(part, dropped, size) for part in positions(memory)]
+    tensors = [_window(tensor, dropped, size) for tensor in positions(memory)]
     mask = torch.arange(size, device=lengths.device) < lengths[:, None]
-    return with_positions(memory, parts, mask)._replace(first=shift if memory.first is None else memory.first + shift)
+    return with_positions(memory, tensors, mask)._replace(first=shift if memory.first is None else memory.first + shift)
 
 
-def _window(part: Tensor, begin: Sequence[int], size: int) -> Tensor:
-    """Returns columns begin .. begin + size - 1 of the rows of part [B, S, ...], as [B, size, ...].
+def _window(tensor: Tensor, begin: Sequence[int], size: int) -> Tensor:
+    """Returns columns begin .. begin + size - 1 of a tensor [B, S, ...], as [B, size, ...].
 
-    Beyond the last column it repeats that; of a part with one row it is a view, cut at the last column.
+    Beyond the last column it repeats that; for one source it is a view, cut at the last column.
     """
-    if part.shape[0] == 1:  # len of a tensor takes as long as a slice of it
-        return part[:, begin[0] : begin[0] + size]
-    columns = torch.tensor(begin, device=part.device)[:, None] + torch.arange(size, device=part.device)
-    lines = torch.arange(part.shape[0], device=part.device)
-    return part[lines[:, None], columns.clamp(max=part.shape[1] - 1)]
+    if tensor.shape[0] == 1:  # len of a tensor takes as long as a slice of it
+        return tensor[:, begin[0] : begin[0] + size]
+    columns = torch.tensor(begin, device=tensor.device)[:, None] + torch.arange(size, device=tensor.device)
+    sources = torch.arange(tensor.shape[0], device=tensor.device)
+    return tensor[sources[:, None], columns.clamp(max=tensor.shape[1] - 1)]
 
 
 def positions(memory: Memory) -> list[Tensor]:
-    """Returns the tensors that have something of each position, [B, S, ...], but for the mask."""
+    """Returns the tensors of a memory that have an entry for each position, [B, S, ...], without the mask."""
     return [*memory.keys, memory.values, *(() if memory.tokens is None else (memory.tokens,))]
 
 
-def with_positions(memory: Memory, parts: Sequence[Tensor], mask: Bool[Tensor, "B S"]) -> Memory:
-    """Returns the memory with other positions: `parts` are what `positions` returns of it."""
-    *keys, values = parts[: len(memory.keys) + 1]
-    return memory._replace(
-        keys=tuple(keys), values=values, mask=mask, tokens=None if memory.tokens is None else parts[-1]
-    )
+def with_positions(memory: Memory, tensors: Sequence[Tensor], mask: Bool[Tensor, "B S"]) -> Memory:
+    """Returns the memory with other positions. tensors: in the order of `positions`."""
+    *keys, values = tensors[: len(memory.keys) + 1]
+    tokens = None if memory.tokens is None else tensors[-1]
+    return memory._replace(keys=tuple(keys), values=values, mask=mask, tokens=tokens)
 
 
 def memory_of(attention: Attention, encoded: Encoded) -> Memory:
@@ -82,9 +82,9 @@ def memory_of(attention: Attention, encoded: Encoded) -> Memory:
 
 
 def _with_a_column(memory: Memory) -> Memory:
-    """Returns the memory, or one column of padding where it has no column: steps may be taken before anything is
-    encoded."""
+    """Returns the memory, or one column of padding where it has no column, since steps may come before the first
+    position."""
     if memory.mask.shape[1]:
         return memory
-    *parts, mask = (pad(part, ((0, 0) * (part.dim() - 2) + (0, 1))) for part in (*positions(memory), memory.mask))
-    return with_positions(memory, parts, mask)
+    tensors = [pad(tensor, ((0, 0) * (tensor.dim() - 2) + (0, 1))) for tensor in positions(memory)]
+    return with_positions(memory, tensors, pad(memory.mask, (0, 1)))

@@ -1,7 +1,7 @@
 """The four verbs of an attention mechanism, and their law.
 
-`Memory` is a source as attention sees it, `AttentionStep` and `AttentionOutput` are the attention of one target step
-and of all, and `Attention` has the verbs.
+`Memory` is the source of an attention. `AttentionStep` and `AttentionOutput` are the attention of one target step and
+of all. `Attention` has the verbs.
 """
 
 from abc import ABC, abstractmethod
@@ -18,19 +18,19 @@ from mt.models.opt_in import OptIn
 from mt.step import Attended
 
 State = tuple[Tensor, ...]
-"""What the next step needs to know of the steps before: batch-first tensors, so that a search can reorder them."""
+"""The state between two steps: batch-first tensors, so that a search can reorder them."""
 
 
 class Memory(NamedTuple):
     """Keys are projected once per source; the memory is returned and passed, never stored on a module."""
 
     keys: tuple[Tensor, ...]
-    """What energies compare queries with; each [B, S, ...]."""
+    """Compared with queries by energies; each [B, S, ...]."""
     values: Tensor
-    """[B, S, V]: what contexts are made of."""
+    """[B, S, V]: summed to contexts."""
     mask: Tensor
-    """[B, S] bool, S at least 1: true on real positions, the EOS included; padding is on the right. A source of which
-    nothing is known yet has none."""
+    """[B, S] bool, S at least 1: true on real positions, the EOS included; padding is on the right. A source that has
+    not begun to arrive has no real position."""
     complete: Tensor | None = None
     """[B] bool: false where the source goes on (see `mt.models.attention.arriving`); None: all sources are complete."""
     first: Tensor | None = None
@@ -41,10 +41,10 @@ class Memory(NamedTuple):
     tokens: Tensor | None = None
     """[B, S] int64: the source's, where the decoder copies some; else None."""
     unknown: Tensor | None = None
-    """[B, E], of which E alone has a meaning: how many ids after those of the vocabulary a batch has for words of its
-    sources that the vocabulary lacks; None: none."""
+    """[B, E]: a batch has E ids after the vocabulary for unknown words of its sources; the numbers have no meaning.
+    None: it has none."""
     forced: Tensor | None = None
-    """[B, S] float32: the weights with which a step attends, whatever its query asks for; None: its own."""
+    """[B, S] float32: the weights of a step, in place of its own; None: its own."""
 
     def visible(self, steps: Int[Tensor, "B T"]) -> Bool[Tensor, "B _ S"]:
         """Returns the real positions that each of these target steps, counted from 0, may attend to."""
@@ -94,13 +94,13 @@ class AttentionOutput(NamedTuple):
 
     def only_step(self, state: State, stops: Tensor | None = None) -> AttentionStep:
         """Returns the only step where T = 1. state: the state after it."""
-        context, weights, alpha, p_choose = (None if part is None else part[:, 0] for part in self)
+        context, weights, alpha, p_choose = (None if tensor is None else tensor[:, 0] for tensor in self)
         assert context is not None
         return AttentionStep(context, Attended(weights, stops), state, alpha, p_choose)
 
 
 def _over_source(step: AttentionStep, width: int) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
-    """Returns the fields of an `AttentionOutput` over whole sources of `width` positions, of one step."""
+    """Returns the fields of an `AttentionOutput` for one step, over whole sources of `width` positions."""
     weights, stops, first, _ = step.attended
     weights = weights if first is None else scattered(weights, first, width)
     alpha = step.alpha
@@ -112,7 +112,7 @@ def _over_source(step: AttentionStep, width: int) -> tuple[Tensor, Tensor, Tenso
 def scattered(weights: Float[Tensor, "B W"], first: Int[Tensor, " B"], width: int) -> Float[Tensor, "B S"]:
     """Returns weights [B, S] over whole sources of `width` positions, from those of windows that begin at `first`."""
     columns = first[:, None] + torch.arange(weights.shape[1], device=first.device)
-    # Room for a window that goes on beyond the end, where its weights are 0.
+    # Room for a window that extends beyond the end, where its weights are 0.
     whole = weights.new_zeros(len(weights), width + weights.shape[1])
     return whole.scatter(1, columns, weights)[:, :width]
 
@@ -129,17 +129,17 @@ class Attention(OptIn, nn.Module, ABC):
     monotonic: ClassVar[bool] = False
     """Whether a hard step attends to nothing after the position where it stops, nor stops before the last stop."""
     needs_order: ClassVar[bool] = False
-    """Whether it takes positions one after another, as those of a picture do not come."""
+    """Whether it needs an order of positions, which a picture has not."""
     chunk_size: int | None = None
-    """How many positions up to its stop a hard step attends to; None: one, or no fixed number."""
+    """The number of positions up to its stop that a hard step attends to; None: one, or no fixed number."""
     max_source_length: int | None = None
-    """Most source positions, EOS included, that it is defined for; None: any number."""
+    """The most source positions, EOS included, that it is defined for; None: any number."""
     supports_wait_k: ClassVar[bool] = False
-    """Whether it respects `Memory.visible_from`, and depends on nothing of the source that is not visible."""
+    """Whether it respects `Memory.visible_from`, and depends on visible positions alone."""
     uses_source: bool = True
     """Whether contexts depend on the source at all."""
     data_dependent_loop: ClassVar[bool] = False
-    """Whether how often a step loops over positions depends on the source, so that no fixed graph is the step."""
+    """Whether a step loops over positions as often as the source demands, so that no fixed graph computes it."""
     learns_weights: ClassVar[bool] = True
     """Whether its weights can be trained."""
     mass_preservation: bool = True
@@ -158,8 +158,8 @@ class Attention(OptIn, nn.Module, ABC):
         """Takes one target step. `hard` is legal where `supports_hard`."""
 
     def state_after(self, own: State, before: State, weights: Float[Tensor, "B S"]) -> State:
-        """Returns the state after a step that was forced to attend with these weights. own, before: after it, had it
-        attended with its own, and before it."""
+        """Returns the state after a step with these forced weights. before: the state before it; own: the state after
+        it, had it attended with its own weights."""
         return own
 
     def forward(self, queries: Float[Tensor, "B T Q"], memory: Memory, *, hard: bool = False) -> AttentionOutput:
@@ -172,7 +172,7 @@ class Attention(OptIn, nn.Module, ABC):
         return AttentionOutput.stack(steps, memory.mask.shape[1])
 
     def first_needed(self, state: State) -> Sequence[int] | None:
-        """Returns the first position that hard steps from `state` on can use, of each row; None where it is any."""
+        """Returns the first position of each source that hard steps from `state` on can use; None: any."""
         return None
 
     def weights_for_loss(self, output: AttentionOutput) -> Float[Tensor, "B T S"]:
@@ -186,8 +186,8 @@ class Attention(OptIn, nn.Module, ABC):
         source_mask: Bool[Tensor, "B S"],
         target_mask: Bool[Tensor, "B T"],
     ) -> Float[Tensor, ""] | None:
-        """Returns what training minimises besides the cross entropy, in nats summed over the batch; None for nothing.
-        losses: the cross entropy of each target token, 0 on padding, without a gradient."""
+        """Returns the attention's own loss, in nats summed over the batch; None: it has none. losses: the cross entropy
+        of each target token, 0 on padding, without a gradient."""
         return None
 
     def after_update(self, loss: float) -> None:

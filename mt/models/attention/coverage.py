@@ -1,11 +1,11 @@
-"""Coverage: how much attention each position has had so far joins the additive energy, so that an output repeats and
-leaves out less (See et al. 2017; Tu et al. 2016, section 3.1.2, linguistic coverage of a fertility of 1).
+"""Coverage: the attention that each position has had so far joins the additive energy, so that an output repeats and
+omits less (See et al. 2017; Tu et al. 2016, section 3.1.2, linguistic coverage of a fertility of 1).
 
     c_i = sum over t < i of a_t,   e_ij = v . tanh(W s_i + U h_j + w c_ij + b)    (See et al. 2017, equations 10 and 11)
 
 The energies of a step depend on the weights of all steps before, so that steps are taken one after another in training,
-too; and each keeps the hidden units [B, S, H] of its keys for the backward pass. `coverage_weight` is the loss that the
-paper trains it with.
+too. Each step keeps the hidden units [B, S, H] of its keys for the backward pass. The paper trains it with the loss of
+`coverage_weight`.
 """
 
 from typing import Literal
@@ -30,7 +30,7 @@ class Coverage(Attention):
 
     def __init__(self, config: CoverageConfig, query_size: int, value_size: int) -> None:
         super().__init__()
-        # Named as in bahdanau, so that a run of it can be gone on with (`init_from`).
+        # Named as in bahdanau, so that a run can start from one of that (`init_from`).
         self.energy = Concat(config, query_size, value_size)
         self.project_coverage = Linear(1, config.attention_dim)
 

@@ -1,5 +1,6 @@
-"""Energies: how well a source position fits a query (Luong et al. 2015, section 3.1; Bahdanau et al. 2015, A.1.2), and
-their closed table."""
+"""Energies, the scores of source positions for a query (Luong et al. 2015, section 3.1; Bahdanau et al. 2015, A.1.2).
+
+First their options, then the base class and one class for each, the learned scale, and their closed table."""
 
 from abc import ABC, abstractmethod
 from typing import Annotated, Any, ClassVar, Literal
@@ -35,12 +36,12 @@ class ConcatConfig(Options):
 class LocationConfig(Options):
     name: Literal["location"] = "location"
     max_source_length: int = Field(128, gt=0, le=MAX_SIZE)
-    """Source positions, EOS included, that there are scores for; a longer source is refused."""
+    """The most source positions, EOS included, that have a score; a longer source is refused."""
 
 
 class Energy(OptIn, nn.Module, ABC):
     """Constructed as `Class(config, query_size, value_size, normalized=...)`. An energy depends on its query and its
-    key alone: attentions compute those of a few positions, or of all, as they need them.
+    key alone: attentions compute the energies of a few positions, or of all.
 
     normalized: whether the direction vector of concat is divided by its length (Raffel et al. 2017, equation 16);
     the other energies have none and are the same either way.
@@ -51,17 +52,17 @@ class Energy(OptIn, nn.Module, ABC):
     size: int
     """The number of terms that one energy sums, d in the initial gain 1 / sqrt(d)."""
     max_source_length: int | None = None
-    """Most source positions that there are energies for; None for any number."""
+    """The most source positions that have an energy; None for any number."""
     is_dot_product: ClassVar[bool] = False
     """Whether an energy is the product of a query with a key. A subclass opts into it (see `OptIn`)."""
 
     @abstractmethod
     def keys(self, encoded: Encoded) -> Float[Tensor, "B S K"]:
-        """Returns what of the source can be computed before any query is known."""
+        """Returns the keys, the part of the energy that is computed before any query is known."""
 
     @abstractmethod
     def forward(self, queries: Float[Tensor, "B T Q"], keys: Float[Tensor, "B S K"]) -> Float[Tensor, "B T S"]:
-        """Returns how well each position fits each query."""
+        """Returns the energy of each query and each position."""
 
     def as_plain(self, query: Float[Tensor, "*B Q"], keys: Float[Tensor, "B S K"]) -> PlainEnergy | None:
         """Returns the energies in the form that compiled hard steps take; None of others."""
@@ -78,9 +79,9 @@ class Dot(Energy):
         super().__init__()
         if query_size != value_size:
             raise UserError(
-                f"dot attention compares decoder states of size {query_size} with encoder states of size {value_size}, "
-                f"which must be equal: set encoder.hidden_size={query_size} or decoder.hidden_size={value_size}, or "
-                "choose another energy (attention=general)"
+                f"dot attention needs equal sizes of decoder states, {query_size}, and encoder states, {value_size}: "
+                f"set encoder.hidden_size={query_size} or decoder.hidden_size={value_size}, or choose another energy "
+                "(attention=general)"
             )
         self.size = query_size
 
@@ -154,10 +155,10 @@ class Location(Energy):
         """Returns rows of W, the same for all sources. Raises UserError where a source has more positions than W has
         rows."""
         mask = encoded.mask
-        before = encoded.first_position
+        first_position = encoded.first_position
         most = self.max_source_length
-        if before is not None or mask.shape[1] > most:
-            length = int((mask.sum(1) if before is None else mask.sum(1) + before).max())
+        if first_position is not None or mask.shape[1] > most:
+            length = int((mask.sum(1) if first_position is None else mask.sum(1) + first_position).max())
             if length > most:
                 raise UserError(
                     f"a source of {length} tokens is longer than the {most} that location attention has scores for: "
@@ -165,9 +166,9 @@ class Location(Energy):
                     "choose another energy"
                 )
         positions = torch.arange(mask.shape[1], device=mask.device)
-        if before is None:
+        if first_position is None:
             return self.positions[positions.clamp(max=most - 1)].expand(len(mask), -1, -1)
-        return self.positions[(before[:, None] + positions).clamp(max=most - 1)]
+        return self.positions[(first_position[:, None] + positions).clamp(max=most - 1)]
 
     def forward(self, queries: Float[Tensor, "B T Q"], keys: Float[Tensor, "B S K"]) -> Float[Tensor, "B T S"]:
         return queries @ keys.transpose(1, 2)

@@ -21,7 +21,7 @@ class ScaledConfig(Options):
     scaled: bool = True
     """Whether energies have a learned gain that starts at 1 / sqrt(d), d the terms of an energy, and concat's direction
     is normalized (TF-NMT's `scaled_luong`, `normed_bahdanau`; Salimans & Kingma 2016). Without it (Luong et al. 2015)
-    dot and general of hundreds of terms make the softmax one-hot before it has learnt where to attend."""
+    dot and general of hundreds of terms make the softmax one-hot before it has learnt to align."""
 
 
 class DotAttentionConfig(ScaledConfig, DotConfig):
@@ -54,7 +54,7 @@ class SoftmaxAttention(Attention):
         return Memory((self.energy.keys(encoded),), encoded.values, encoded.mask)
 
     def init_state(self, memory: Memory, *, hard: bool = False) -> State:
-        """Returns how many steps were taken: [B] int64."""
+        """Returns the number of steps so far: [B] int64."""
         return (memory.mask.new_zeros(len(memory.mask), dtype=torch.int64),)
 
     def step(self, query: Float[Tensor, "B Q"], memory: Memory, state: State, *, hard: bool = False) -> AttentionStep:
@@ -122,8 +122,8 @@ class Location(Global):
 
 
 def as_dot_products(attention: Attention, memory: Memory, steps: int) -> DotProductAttention | None:
-    """Returns a softmax over dot products, whose gradient a decoder can compute itself; None of other attentions, those
-    of subclasses among them, which may compute something else."""
+    """Returns a softmax over dot products, whose gradient a decoder can compute itself. None: of other attentions, and
+    of subclasses, which may compute something else."""
     if type(attention) not in (Dot, General, Location):
         return None
     energy: Any = attention.energy

@@ -3,9 +3,9 @@
     local-m:  p_t = t, or the last position that the step may attend to, where that comes before
     local-p:  p_t = (S - 1) sigmoid(v . tanh(W h_t)),  weights times exp(-(s - p_t)^2 / (2 sigma^2)),  sigma = D / 2
 
-The softmax is taken inside the window and the Gaussian multiplied after it, without normalising again, so that the
-gradient reaches p_t through the Gaussian alone. Positions count from 0 and p_t ends at the last one, the EOS; the
-window is centred on floor(p_t) and cut at the sentence's edges. (So in the authors' code; the paper has S sigmoid(.).)
+The softmax is taken inside the window, and the Gaussian multiplied after it, without normalising again. So the gradient
+reaches p_t through the Gaussian alone. Positions count from 0 and p_t ends at the last one, the EOS. The window is
+centred on floor(p_t) and cut at the sentence's edges. (So in the authors' code; the paper has S sigmoid(.).)
 """
 
 from typing import ClassVar, Literal
@@ -46,7 +46,7 @@ class LocalM(SoftmaxAttention):
         self.window = config.window
 
     def step(self, query: Float[Tensor, "B Q"], memory: Memory, state: State, *, hard: bool = False) -> AttentionStep:
-        """Costs what the window costs: only its keys and values are gathered, whatever the length of the source."""
+        """Takes a step at the cost of the window: only its keys and values are gathered, whatever the source."""
         queries = query[:, None]
         steps = state[0]
         visible = memory.visible(steps[:, None])
@@ -59,8 +59,8 @@ class LocalM(SoftmaxAttention):
         inside &= visible[:, 0].gather(1, positions)
         # [B, W, K] and [B, W, V]
         keys, values = (
-            part.gather(1, positions[..., None].expand(-1, -1, part.shape[-1]))
-            for part in (memory.keys[0], memory.values)
+            tensor.gather(1, positions[..., None].expand(-1, -1, tensor.shape[-1]))
+            for tensor in (memory.keys[0], memory.values)
         )
         weights = self._weights(self.energy(queries, keys), inside[:, None])
         weights = weights * self._shape(positions[:, None] - centres[..., None])
@@ -81,7 +81,7 @@ class LocalM(SoftmaxAttention):
     def _centres(
         self, queries: Float[Tensor, "B T Q"], lengths: Int[Tensor, "B _"], steps: Int[Tensor, "B T"]
     ) -> Float[Tensor, "B T"]:
-        """p_t. lengths: how many positions each step, or all of them, may attend to, which are the first ones; steps:
+        """Returns p_t. lengths: the number of leading positions that each step, or all of them, may attend to. steps:
         the number of each step, from 0."""
         return torch.minimum(steps, (lengths - 1).clamp(min=0)).float()
 
@@ -91,7 +91,7 @@ class LocalM(SoftmaxAttention):
 
 
 class LocalP(LocalM):
-    """The centre is predicted from the query, and what is near it counts more (local-p). It is a share of the source's
+    """The centre is predicted from the query, and positions near it weigh more (local-p). It is a share of the source's
     length, which is not known before its end."""
 
     Config = LocalPConfig

@@ -1,5 +1,5 @@
-"""Location-aware attention: where the step before attended joins the additive energy, so that an attention over speech,
-which has many alike places, can move on (Chorowski et al. 2015, "Attention-based models for speech recognition").
+"""Location-aware attention: the weights of the step before join the additive energy. So an attention over speech, which
+has many alike places, can move on (Chorowski et al. 2015, "Attention-based models for speech recognition").
 
     f_i = F * a_{i-1},   e_ij = w . tanh(W s_{i-1} + V h_j + U f_ij + b)        (equations 8 and 9)
 

@@ -1,4 +1,4 @@
-"""Soft attention over a chunk that ends where a monotonic pointer stops: MoChA (Chiu & Raffel 2018), and what it shares
+"""Soft attention over a chunk that ends where a monotonic pointer stops: MoChA (Chiu & Raffel 2018), and its base class
 with MAtChA (`matcha.py`) and MILk (`milk.py`), whose chunks begin elsewhere."""
 
 from abc import abstractmethod

@@ -5,7 +5,7 @@ p_choose. Soft mode computes the expectation over all its paths; hard mode follo
 energy >= 0, which is p_choose >= 0.5. Both are the same recurrence, the second with p_choose rounded to 0 and 1, so
 that training and decoding cannot drift apart.
 
-Subclasses define what is attended to at a stop: here, the position itself.
+Subclasses attend to a chunk that ends at the stop: here, to the stop itself.
 """
 
 from collections.abc import Sequence
@@ -38,14 +38,14 @@ class MonotonicConfig(Options):
     """Standard deviation of the noise before the sigmoid, in training (Raffel et al. 2017, section 2.4: 1;
     Arivazhagan et al. 2019, table 4: 4)."""
     mass_preservation: bool = True
-    """When the pointer leaves the source. false: nothing is selected, in this step and all later ones (Raffel et al.
-    2017, section 2.2); true: it stops at the last position (Arivazhagan et al. 2019, section 3.2)."""
+    """true: a pointer that leaves the source stops at its last position (Arivazhagan et al. 2019, section 3.2). false:
+    it selects nothing, in this step and all later ones (Raffel et al. 2017, section 2.2)."""
     latency_weight: float = Field(0.0, ge=0, le=1e6)
-    """lambda: nats that training pays for each source token of expected lagging (Arivazhagan et al. 2019, section 3.3,
-    there 0.01 to 0.75 with milk)."""
+    """lambda, the weight of the latency loss, in nats for each source token of expected lagging (Arivazhagan et al.
+    2019, section 3.3, there 0.01 to 0.75 with milk)."""
     quantity_weight: float = Field(0.0, ge=0, le=1e6)
-    """Nats that training pays for each target token that nothing is selected for (Inaguma et al. 2020; in
-    neural_sp 0.1, for speech). With mass_preservation=true there is none."""
+    """The weight of the quantity loss, in nats for each target token without a selected position (Inaguma et al. 2020;
+    in neural_sp 0.1, for speech). With mass_preservation=true there is none."""
 
     @model_validator(mode="after")
     def _can_lose_a_token(self) -> "MonotonicConfig":
@@ -76,11 +76,12 @@ class Monotonic(Attention):
     Config: ClassVar[type[BaseModel]] = MonotonicConfig
     supports_hard = monotonic = needs_order = data_dependent_loop = True
     lookback: int = 0
-    """How many positions before its stop a step attends to at most."""
+    """The most positions before its stop that a step attends to."""
     since_last_stop: ClassVar[bool] = False
     """Whether none of them lies before the last stop."""
     chunk_energy: Energy | None
-    """Of the softmax over the chunk, and of the second of the memory's keys; None: the stop alone is attended to."""
+    """The energy of the softmax over the chunk, with the second keys of the memory; None: the stop alone has a
+    weight."""
 
     def __init__(self, config: MonotonicConfig, query_size: int, value_size: int) -> None:
         super().__init__()
@@ -97,7 +98,7 @@ class Monotonic(Attention):
         return Memory((self.energy.keys(encoded),), encoded.values, encoded.mask)
 
     def init_state(self, memory: Memory, *, hard: bool = False) -> State:
-        """Soft: alpha before the first step, [B, S]: one-hot on the first position (Raffel et al. 2017, section 2.3).
+        """Returns alpha before the first step, [B, S], one-hot on the first position (Raffel et al. 2017, section 2.3).
         Hard: the position of the last stop, and the next one to be looked at, both [B] int64."""
         begin = torch.zeros(len(memory.mask), dtype=torch.int64, device=memory.mask.device)
         return (begin, begin) if hard else (_one_hot(begin, memory.mask),)
@@ -117,13 +118,13 @@ class Monotonic(Attention):
         return self._attend(queries, memory, first, first, hard)
 
     def chunk_begin(self, last_stops: Int[Tensor, " B"], stops: Int[Tensor, " B"]) -> Int[Tensor, " B"]:
-        """Returns the first position that each step attends to, which stops there after its last stop."""
+        """Returns the first attended position of steps that stop at `stops` after `last_stops`."""
         begin = (stops - self.lookback).clamp(min=0)
         return torch.maximum(begin, last_stops) if self.since_last_stop else begin
 
     def first_needed(self, state: State) -> Sequence[int]:
         last_stops, position = state
-        # A source may end where it is waited for: then the stop is the last position that was looked at.
+        # A source may end while a step waits for it: then the stop is the last position that was looked at.
         return self.chunk_begin(last_stops, torch.maximum(last_stops, position - 1)).tolist()
 
     def auxiliary_loss(
@@ -133,8 +134,7 @@ class Monotonic(Attention):
         source_mask: Bool[Tensor, "B S"],
         target_mask: Bool[Tensor, "B T"],
     ) -> Float[Tensor, ""] | None:
-        """Returns the expected lagging (Arivazhagan et al. 2019, equations 10 to 14), and the tokens that nothing is
-        selected for (`quantity_loss`)."""
+        """Returns the latency loss (Arivazhagan et al. 2019, equations 10 to 14) and the quantity loss."""
         assert output.alpha is not None
         terms = []
         if self.latency_weight:
@@ -144,8 +144,8 @@ class Monotonic(Attention):
         return torch.stack(terms).sum() if terms else None
 
     def _attend(self, queries: Tensor, memory: Memory, start: Tensor, previous: Tensor, hard: bool) -> AttentionOutput:
-        """start: [B, S], the probability that each position is the first that is looked at. previous: [B, S], alpha of
-        the step before the first, which is the same but for a hard step that goes on where it waited."""
+        """Attends with all queries. start: [B, S], the probability that the first step begins at each position.
+        previous: [B, S], alpha before that step; only a hard step that has waited begins elsewhere."""
         p_choose = self._p_choose(queries, memory, hard)
         alpha = expected_alignment(p_choose, start)
         alignment = MonotonicAlignment(torch.cat((previous[:, None], alpha[:, :-1]), 1), p_choose, alpha, hard)
@@ -156,7 +156,7 @@ class Monotonic(Attention):
         energy = self.energy(queries, memory.keys[0])
         if self.training and self.noise_std and not hard:
             energy = energy + self.noise_std * torch.randn_like(energy)
-        # Decided on the energy: of one just below 0 the sigmoid in float32 is 0.5.
+        # The decision is on the energy: just below 0, its sigmoid in float32 is 0.5.
         p_choose = (energy >= 0).to(energy.dtype) if hard else energy.sigmoid()
         p_choose = p_choose.masked_fill(~memory.mask[:, None], 0.0)
         if not self.mass_preservation:
@@ -170,13 +170,13 @@ class Monotonic(Attention):
 
     def _hard_step(self, query: Tensor, memory: Memory, state: State) -> AttentionStep:
         """Takes one hard step: by a compiled loop, which looks at no position beyond the stop, or else over the whole
-        source. Where the positions so far decide nothing, the state has come to their end."""
+        source. The state of a step without a stop is at the end of the positions so far."""
         if terms := self._compiled_terms(query, memory):
             energies, source, rule = terms
             return AttentionStep(*kernel.hard_step(energies, source, state, rule))
         # As columns of the memory, which may have lost what came before.
         offset = 0 if memory.first is None else memory.first
-        last_stops, begin = (part - offset for part in state)
+        last_stops, begin = (position - offset for position in state)
         lengths = memory.mask.sum(1)
         start = begin
         if self.mass_preservation:
@@ -210,14 +210,14 @@ class Monotonic(Attention):
     def _compiled_terms(
         self, queries: Tensor, memory: Memory
     ) -> tuple[kernel.Energies, kernel.Source, kernel.Rule] | None:
-        """Returns what compiled loops take for queries [B, ..., Q]; None where there are none, as for a subclass that
-        may compute something else."""
+        """Returns the arguments of compiled loops for queries [B, ..., Q]. None: there are no loops, as for a subclass
+        that may compute something else."""
         if not (self.monotonic and kernel.is_compiled(queries, memory.values)):
             return None
-        parts: Any = self._modules  # as attributes they take longer than a step computes
+        modules: Any = self._modules  # as attributes they take longer than a step computes
         keys = memory.keys
-        energy = parts["energy"].as_plain(queries, keys[0])
-        chunk_energy = parts.get("chunk_energy")
+        energy = modules["energy"].as_plain(queries, keys[0])
+        chunk_energy = modules.get("chunk_energy")
         # Where the stop alone is attended to, its weight is 1 whatever its energy.
         chunk = energy if chunk_energy is None else chunk_energy.as_plain(queries, keys[1])
         if energy is None or chunk is None:
@@ -227,5 +227,5 @@ class Monotonic(Attention):
 
 
 def _one_hot(positions: Int[Tensor, " B"], mask: Bool[Tensor, "B S"]) -> Float[Tensor, "B S"]:
-    """Returns 1 at the position of each row, of those that the mask has."""
+    """Returns 1 at the position of each row, and 0 elsewhere."""
     return (torch.arange(mask.shape[1], device=mask.device) == positions[:, None]).float()

@@ -1,5 +1,4 @@
-"""No attention: the source is known as one fixed vector, the baseline of the family (Sutskever et al. 2014; Cho et al.
-2014)."""
+"""No attention, the baseline: the source is one fixed vector (Sutskever et al. 2014; Cho et al. 2014)."""
 
 from typing import Literal
 

@@ -1,15 +1,15 @@
 """Stochastic hard attention: one position is sampled from the softmax, and learnt by REINFORCE (Xu et al. 2015).
 
 In training each sentence attends either to positions sampled from alpha, or to their expectation (section 4.1: "with
-probability 0.5"). The gradient through a sample is that of section 4.1, with the return of each step in place of the
-whole reward, since positions do not change the tokens before them:
+probability 0.5"). The gradient through a sample is that of section 4.1. But each step has its return in place of the
+whole reward, since a position does not change the tokens before it:
 
     d log p(y | s, x) / dW  +  lambda_r sum over t of R_t d log p(s_t | x) / dW  +  lambda_e d H[s] / dW
     R_t = sum over n >= t of (log p(y_n | y_<n, s, x) - b)
 
-with s_t the position of step t, b a moving average of log p(y_n | .) per token, and H the entropy. (A moving average of
-the sum over a sentence, as in the paper, mostly tells long sentences from short ones.) In soft mode the context is the
-expectation; in hard mode it is the value of the most probable position.
+with s_t the position of step t, b a moving average of log p(y_n | .) per token, and H the entropy. The paper's moving
+average of sums over sentences mostly tells long sentences from short ones. In soft mode the context is the expectation,
+in hard mode the value of the most probable position.
 """
 
 from typing import Literal
@@ -50,8 +50,8 @@ class Stochastic(SoftmaxAttention):
         self.reinforce_weight = config.reinforce_weight
         self.entropy_weight = config.entropy_weight
         self.baseline_decay = config.baseline_decay
-        # Not a number, and taken for 0, until a first update is done: the mean of the same samples is no baseline,
-        # since it depends on them, and leaves a single token without any gradient.
+        # NaN, which counts as 0, until the first update: the mean of the same samples is no baseline. It depends on
+        # them, and leaves a single token without any gradient.
         self.register_buffer("baseline", torch.tensor(torch.nan))
 
     def init_state(self, memory: Memory, *, hard: bool = False) -> State:
@@ -101,7 +101,7 @@ class Stochastic(SoftmaxAttention):
         assert output.alpha is not None
         alpha = output.alpha.masked_fill(~target_mask[..., None], 0.0)
         log_alpha = alpha.clamp(min=torch.finfo(alpha.dtype).tiny).log()
-        # log p(s_t | x) of sampled positions. Of the expectation its gradient is zero, the sum of d alpha.
+        # log p(s_t | x) of sampled positions; for the expectation its gradient is zero, the sum of d alpha.
         log_p = (output.weights.detach() * log_alpha).sum(-1)
         advantages = (-losses - self.baseline.nan_to_num(0.0)).masked_fill(~target_mask, 0.0)
         returns = advantages.flip(1).cumsum(1).flip(1)

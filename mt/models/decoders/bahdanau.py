@@ -4,8 +4,8 @@ section 3.1).
     c_t = attention(s_{t-1});  s_t = GRU([y_{t-1}; c_t], s_{t-1})
     p(y_t) = softmax(W_o maxout(U s_t + V y_{t-1} + C c_t))
 
-With `gate`, beta_t = sigmoid(w . s_{t-1} + b) scales c_t wherever it goes (Xu et al. 2015, section 4.2.1), so that a
-word that needs nothing of the source can do without.
+With `gate`, beta_t = sigmoid(w . s_{t-1} + b) scales c_t everywhere (Xu et al. 2015, section 4.2.1). So a function word
+can do without the source.
 
 Target steps must be taken in turn. The readout sees s_t, as in the paper's equation 4 (its appendix writes s_{t-1}).
 """
@@ -63,10 +63,10 @@ class Bahdanau(Decoder):
         return step._replace(context=torch.sigmoid(self.gate(query.vector)) * step.context)
 
     def _read_out(self, query: DecoderQuery, step: AttentionStep) -> tuple[Float[Tensor, "B J"], BahdanauState]:
-        vectors, before = query.decoder_state
-        tops, recurrent = self.recurrence(torch.cat((vectors, step.context), -1)[:, None], before)
+        vectors, previous = query.decoder_state
+        tops, recurrent = self.recurrence(torch.cat((vectors, step.context), -1)[:, None], previous)
         return torch.cat((tops[:, 0], vectors, step.context), -1), BahdanauState(recurrent, step.state)
 
-    def _readouts(self, parts: Float[Tensor, "*steps J"]) -> Float[Tensor, "*steps F"]:
+    def _readouts(self, inputs: Float[Tensor, "*steps J"]) -> Float[Tensor, "*steps F"]:
         """Takes the largest of each pair, maxout (Goodfellow et al. 2013)."""
-        return self.dropout(self.readout(parts).unflatten(-1, (-1, 2)).amax(-1))
+        return self.dropout(self.readout(inputs).unflatten(-1, (-1, 2)).amax(-1))

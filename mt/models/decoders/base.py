@@ -1,7 +1,7 @@
-"""The verbs of a decoder: those of attention, one floor up, with the same law.
+"""The verbs of a decoder, with the same law as an attention's.
 
-First stand the options that decoders share and their recurrence, a stack of LSTM or GRU layers with batch-first states;
-then what a decoder reads and asks, and `Decoder` with the verbs. What predicts tokens is `mt.models.decoders.output`.
+First stand the options that decoders share, and their recurrence: LSTM or GRU layers with batch-first states. Then come
+the records of memory and query, and `Decoder` with the verbs. `mt.models.decoders.output` predicts tokens.
 """
 
 import warnings
@@ -42,8 +42,8 @@ with warnings.catch_warnings():
         readout_size: int = Field(256, gt=0, le=MAX_SIZE)
         """Size of the vector that predicts the token."""
         init_hidden: Literal["final_state", "zeros"] = "final_state"
-        """First state: a projection of the encoder's final state (Luong et al. 2015: the encoder's last states), or
-        zero, which online decoding needs, since the final state depends on all of the source."""
+        """The first state: a projection of the encoder's final state (Luong et al. 2015: the encoder's last states), or
+        zero. Online decoding needs the latter, since the final state depends on all of the source."""
         dropout: float = Field(0.3, ge=0, lt=1)
         """Between layers and on the readout (Zaremba et al. 2014; Luong et al. 2015: 0.2)."""
 
@@ -59,16 +59,15 @@ class RecurrenceConfig(LayersConfig):
     cell: Literal["lstm", "gru"] = "lstm"
     """Hochreiter & Schmidhuber 1997; Cho et al. 2014."""
     recurrent_dropout: float = Field(0.0, ge=0, lt=1)
-    """Share of the weights between successive states that are zero in training, for all steps of a batch alike (Merity
-    et al. 2018, section 2: 0.5)."""
+    """The share of recurrent weights that are zero in training, for all steps of a batch alike (Merity et al. 2018,
+    section 2: 0.5)."""
 
     @model_validator(mode="after")
     def _drops_for_all_steps(self) -> "RecurrenceConfig":
         if self.recurrent_dropout and self.step_by_step:
             raise UserError(
-                f"decoder.recurrent_dropout={self.recurrent_dropout:g} draws one mask for all steps, and this decoder "
-                "takes them one after another: choose decoder=gnmt, or decoder=luong with decoder.input_feeding=false, "
-                "or set it to 0"
+                f"decoder.recurrent_dropout={self.recurrent_dropout:g} needs all steps at once, and this decoder takes "
+                "them in turn: choose decoder=gnmt, or decoder=luong with decoder.input_feeding=false, or set it to 0"
             )
         return self
 
@@ -76,22 +75,22 @@ class RecurrenceConfig(LayersConfig):
 class FirstState(nn.Module):
     """Layers whose first state is made from the encoder's final state, or zero."""
 
-    def __init__(self, config: LayersConfig, parts: int, final_state_size: int) -> None:
-        """parts: how many tensors a state has, each [B, layers, H]."""
+    def __init__(self, config: LayersConfig, tensors: int, final_state_size: int) -> None:
+        """tensors: the number of tensors of a state, each [B, layers, H]."""
         super().__init__()
-        self.parts = parts
+        self.tensors = tensors
         self.shape = (config.num_layers, config.hidden_size)
         self.needs_full_source = config.init_hidden == "final_state"
-        states = parts * config.num_layers * config.hidden_size
+        states = tensors * config.num_layers * config.hidden_size
         self.bridge = Linear(final_state_size, states, exact=True) if self.needs_full_source else None
 
     def init_state(self, final_state: Float[Tensor, "B U"]) -> tuple[Float[Tensor, "B layers H"], ...]:
         """Returns the first state, from the encoder's final state."""
         shape = (len(final_state), *self.shape)
         if self.bridge is None:
-            return tuple(final_state.new_zeros(shape) for _ in range(self.parts))
+            return tuple(final_state.new_zeros(shape) for _ in range(self.tensors))
         bridged = torch.tanh(self.bridge(final_state))
-        return tuple(part.reshape(shape) for part in bridged.chunk(self.parts, -1))
+        return tuple(state.reshape(shape) for state in bridged.chunk(self.tensors, -1))
 
 
 class Recurrence(FirstState):
@@ -121,7 +120,7 @@ class Recurrence(FirstState):
 
 
 class DecoderMemory(NamedTuple):
-    """A source as a decoder sees it."""
+    """The source of a decoder."""
 
     attention: Memory
     final_state: Tensor
@@ -129,7 +128,7 @@ class DecoderMemory(NamedTuple):
 
 
 class DecoderParts(NamedTuple):
-    """What a decoder is built of beside its own options."""
+    """The modules and sizes that a decoder is built of, beside its own options."""
 
     embedding: Embedding
     attention: Attention
@@ -145,22 +144,22 @@ class DecoderQuery(NamedTuple):
     """A step before its attention. A stream keeps it while the attention waits for more of the source."""
 
     vector: Tensor
-    """[B, Q]: what energies compare the source's positions with."""
+    """[B, Q]: compared with the source's positions by energies."""
     attention_state: State
     """The attention's state before the step."""
     decoder_state: tuple[Any, ...]
-    """What else `Decoder.read_out` needs of the decoder: nested tuples of batch-first tensors."""
+    """The decoder's state for `Decoder.read_out`: nested tuples of batch-first tensors."""
 
 
 class Decoder(OptIn, nn.Module, ABC):
     """A language model conditioned on a source. Law: `forward` equals `step` in a loop.
 
-    A step makes its query, attends and reads out. Where a source is still arriving and the attention returns
-    NEEDS_MORE_SOURCE, the query is kept, with the state that the attention returned, and attends again later.
+    A step makes its query, attends and reads out. On an incomplete source the attention may return NEEDS_MORE_SOURCE.
+    Then the query is kept, with the state that the attention returned, and attends again later.
 
     Constructed as `Class(config, parts)`. A subclass defines `init_state`, `_make_query` and `_read_out`, and opts
     into a parent's `forward` where it holds (see `OptIn`). It cannot override the verbs that are made of these, since
-    training, search and streams each go their own way through them.
+    training, search and streams each call other ones of them.
     """
 
     opt_in = ("forward",)
@@ -172,7 +171,7 @@ class Decoder(OptIn, nn.Module, ABC):
     recurrence_type: ClassVar[Any] = Recurrence
 
     def __init__(self, config: LayersConfig, parts: DecoderParts, *, fed_size: int = 0) -> None:
-        """fed_size: the size of what joins the word vector at the input of the recurrence."""
+        """fed_size: the size of the vector that joins the word vector at the input of the recurrence."""
         super().__init__()
         embedding = parts.embedding
         self.embedding = embedding
@@ -193,16 +192,16 @@ class Decoder(OptIn, nn.Module, ABC):
         return self.recurrence.needs_full_source
 
     def init_memory(self, encoded: Encoded) -> DecoderMemory:
-        """Returns what of the source every step needs, once per source."""
+        """Returns the memory of all steps, once per source."""
         return DecoderMemory(arriving.memory_of(self.attention, encoded), encoded.final_state)
 
     def extend(self, memory: DecoderMemory | None, encoded: Encoded, complete: Bool[Tensor, " B"]) -> DecoderMemory:
         """Returns the memory of sources that have grown; see `arriving.extend`."""
-        before = None if memory is None else memory.attention
-        return DecoderMemory(arriving.extend(self.attention, before, encoded, complete), encoded.final_state)
+        of_attention = None if memory is None else memory.attention
+        return DecoderMemory(arriving.extend(self.attention, of_attention, encoded, complete), encoded.final_state)
 
     def trim(self, memory: DecoderMemory, state: State) -> DecoderMemory:
-        """Returns the memory without what no later hard step can use. state: of the attention; see `arriving.trim`."""
+        """Returns the memory without positions that no later hard step can use. state: of the attention."""
         return memory._replace(attention=arriving.trim(self.attention, memory.attention, state))
 
     @abstractmethod
@@ -224,13 +223,13 @@ class Decoder(OptIn, nn.Module, ABC):
         return self._gated(query, forced_step(self.attention, step, memory.attention, state))
 
     def _gated(self, query: DecoderQuery, step: AttentionStep) -> AttentionStep:
-        """Returns the attention with as much of its context as the decoder lets in: here, all."""
+        """Returns the attention with its context scaled by the decoder's gate: here, there is none."""
         return step
 
     def read_out(self, query: DecoderQuery, step: AttentionStep, memory: DecoderMemory) -> Prediction:
-        """Returns the prediction of a step, from what its query attended to."""
-        parts, state = self._read_out(query, step)
-        readout = self._readouts(parts)
+        """Returns the prediction of a step, from its query and its attention."""
+        inputs, state = self._read_out(query, step)
+        readout = self._readouts(inputs)
         logits = self.output(readout)
         if self.copying is not None:
             logits = self.copying.log_probs(logits, readout, step, memory.attention)
@@ -238,11 +237,11 @@ class Decoder(OptIn, nn.Module, ABC):
 
     @abstractmethod
     def _read_out(self, query: DecoderQuery, step: AttentionStep) -> tuple[Float[Tensor, "B J"], tuple[Any, ...]]:
-        """Returns what the readout of a step is made of, and the state after it."""
+        """Returns the input of the readout of a step, and the state after the step."""
 
-    def _readouts(self, parts: Float[Tensor, "*steps J"]) -> Float[Tensor, "*steps F"]:
-        """Returns the readouts of a step or of all, where no state depends on them: here, what they are made of."""
-        return parts
+    def _readouts(self, inputs: Float[Tensor, "*steps J"]) -> Float[Tensor, "*steps F"]:
+        """Returns the readouts of one or all steps, on which no state depends: here, the inputs themselves."""
+        return inputs
 
     def step(self, tokens: Int[Tensor, " B"], memory: DecoderMemory, state: Any, *, hard: bool = False) -> Prediction:
         """Returns the prediction of one step. tokens: the previous token of each target (BOS first)."""
@@ -254,13 +253,13 @@ class Decoder(OptIn, nn.Module, ABC):
     ) -> tuple[Float[Tensor, "B T F"], AttentionOutput]:
         """Takes all steps under teacher forcing (BOS first). This default is the law; an override is only faster."""
         state = self.init_state(memory, hard=hard)
-        parts = []
+        inputs = []
         steps = []
         for vectors in self.embedding(tokens).unbind(1):
             query = self._make_query(vectors, state)
             step = self.attend(query, memory, hard=hard)
-            part, state = self._read_out(query, step)
-            parts.append(part)
+            of_step, state = self._read_out(query, step)
+            inputs.append(of_step)
             steps.append(step)
         output = AttentionOutput.stack(steps, memory.attention.mask.shape[1])
-        return self._readouts(torch.stack(parts, 1)), output
+        return self._readouts(torch.stack(inputs, 1)), output

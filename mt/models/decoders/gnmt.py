@@ -1,10 +1,10 @@
-"""GNMT's decoder as NVIDIA's GNMT v2 has it: the first layer makes the query, and the context enters the layers above
-(Wu et al. 2016, sections 3 and 3.1).
+"""The decoder of GNMT (Wu et al. 2016, sections 3 and 3.1), in the form of NVIDIA's GNMT v2. The first layer makes the
+query, and the context enters the layers above.
 
     h1_t = LSTM_1(y_{t-1});  c_t = attention(h1_t);  hn_t = LSTM_n([h(n-1)_t; c_t])  (+ h(n-1)_t from the third on)
 
-No layer below the attention sees what is above, so that all target steps are taken at once under teacher forcing, with
-any attention, and the layers above still know what was attended to before, which input feeding is for.
+The layer below the attention does not depend on the layers above. So all target steps are taken at once under teacher
+forcing, with any attention. As with input feeding, the layers above know the contexts of earlier steps.
 """
 
 from typing import ClassVar, Literal, NamedTuple
@@ -19,7 +19,7 @@ from mt.models.attention.base import AttentionOutput, AttentionStep, State
 from mt.models.decoders.base import Decoder, DecoderMemory, DecoderParts, DecoderQuery, Recurrence, RecurrenceConfig
 
 Layers = tuple[tuple[Tensor, ...], ...]
-"""The state of each layer, each part [B, 1, H]."""
+"""The state of each layer, of tensors [B, 1, H]."""
 
 
 class GNMTConfig(RecurrenceConfig):
@@ -51,30 +51,31 @@ class GNMT(Decoder):
         return GNMTState(tuple(layers), self.attention.init_state(memory.attention, hard=hard))
 
     def _read_out(self, query: DecoderQuery, step: AttentionStep) -> tuple[Float[Tensor, "B F"], GNMTState]:
-        first, *before = query.decoder_state
-        readouts, after = self._upper_layers(query.vector[:, None], step.context[:, None], tuple(before))
-        return readouts[:, 0], GNMTState((first, *after), step.state)
+        lowest, *above = query.decoder_state
+        readouts, after = self._upper_layers(query.vector[:, None], step.context[:, None], tuple(above))
+        return readouts[:, 0], GNMTState((lowest, *after), step.state)
 
     def forward(
         self, tokens: Int[Tensor, "B T"], memory: DecoderMemory, *, hard: bool = False
     ) -> tuple[Float[Tensor, "B T F"], AttentionOutput]:
-        first, *before = self.init_state(memory, hard=hard).layers
-        queries, _ = self.recurrence(self.embedding(tokens), first)
+        lowest, *above = self.init_state(memory, hard=hard).layers
+        queries, _ = self.recurrence(self.embedding(tokens), lowest)
         output = self.attention(queries, memory.attention, hard=hard)
-        readouts, _ = self._upper_layers(queries, output.contexts, tuple(before))
+        readouts, _ = self._upper_layers(queries, output.contexts, tuple(above))
         return readouts, output
 
     def _make_query(self, vectors: Float[Tensor, "B E"], state: GNMTState) -> DecoderQuery:
-        queries, first = self.recurrence(vectors[:, None], state.layers[0])
-        return DecoderQuery(queries[:, 0], state.attention, (first, *state.layers[1:]))
+        lowest, *above = state.layers
+        queries, after = self.recurrence(vectors[:, None], lowest)
+        return DecoderQuery(queries[:, 0], state.attention, (after, *above))
 
     def _upper_layers(
-        self, queries: Float[Tensor, "B T H"], contexts: Float[Tensor, "B T V"], before: Layers
+        self, queries: Float[Tensor, "B T H"], contexts: Float[Tensor, "B T V"], layers: Layers
     ) -> tuple[Float[Tensor, "B T F"], Layers]:
-        """Returns the readouts, and the states of the layers above the first."""
+        """Returns the readouts, and the states of the layers above the first. layers: these states before."""
         tops = queries
         states = []
-        for number, (layer, state) in enumerate(zip(self.above, before, strict=True)):
+        for number, (layer, state) in enumerate(zip(self.above, layers, strict=True)):
             outputs, after = layer(self.dropout(torch.cat((tops, contexts), -1)), state)
             tops = outputs + tops if number else outputs
             states.append(after)

@@ -3,8 +3,8 @@
 
     h_t = LSTM(y_{t-1}, h_{t-1});  c_t = attention(h_t);  h~_t = tanh(W_c [c_t; h_t]);  p(y_t) = softmax(W_s h~_t)
 
-With input feeding (section 3.3) h~_{t-1} joins y_{t-1} at the LSTM's input, and target steps must be taken in turn;
-without it, all of them are taken at once under teacher forcing.
+With input feeding (section 3.3) h~_{t-1} joins y_{t-1} at the LSTM's input, and target steps must be taken in turn.
+Without it, all steps are taken at once under teacher forcing.
 """
 
 from typing import ClassVar, Literal, NamedTuple
@@ -74,7 +74,7 @@ class Luong(Decoder):
         drop = None
         if self.training and self.dropout.p:
             drop = self.dropout(inputs.new_ones(*inputs.shape[:2], self.readout_size))
-        hidden, cell = (part[:, 0] for part in state.recurrent)
+        hidden, cell = (vectors[:, 0] for vectors in state.recurrent)
         readouts, contexts, alpha = input_feeding(inputs, (hidden, cell), dot_product, weights, drop)
         return readouts, AttentionOutput(contexts, alpha)
 
@@ -93,5 +93,5 @@ class Luong(Decoder):
     def _combine(
         self, context: Float[Tensor, "*steps V"], query: Float[Tensor, "*steps H"]
     ) -> Float[Tensor, "*steps F"]:
-        """h~ = tanh(W_c [c; h])  (Luong et al. 2015, equation 5)."""
+        """Returns h~ = tanh(W_c [c; h])  (Luong et al. 2015, equation 5)."""
         return self.dropout(torch.tanh(self.combine(torch.cat((context, query), -1))))

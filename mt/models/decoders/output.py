@@ -1,17 +1,17 @@
-"""What predicts tokens, and what may be mixed with its probabilities: pieces that are copied from the source.
+"""The output layer, and copying: a mixture of its probabilities with the pieces of the source.
 
 With `decoder.copy` the next token is generated or copied (See et al. 2017, section 2.2, equations 8 and 9; Gu et al.
 2016):
 
     p(y) = g p_vocabulary(y) + (1 - g) sum of alpha_s over the positions s with x_s = y,  g = sigmoid(w [r; c] + b)
 
-alpha are the weights of the attention, hard ones, too; c is their context, and the readout r, which is made of state
-and input, stands for both of these in the gate. Where the weights of a step may sum to A < 1, as those of a monotonic
-attention that selects nothing, the rest is generated: g + (1 - g) (1 - A) of the probability. So it always sums to 1.
-Where they cannot, 1 - A is rounding, which may be more than a small g, and is left out.
+The weights alpha are the attention's, soft or hard, and c is their context. In the gate, the readout r stands for state
+and input. The weights of a step may sum to A < 1, as where a monotonic attention selects nothing. Then the generator
+has g + (1 - g) (1 - A) of the probability, which always sums to 1. Where the weights preserve their mass, 1 - A is
+rounding, which may be more than a small g, and is left out.
 
-With a vocabulary of words the unknown ones of a source have ids after those of the vocabulary (section 2.2), each its
-own, for which p_vocabulary is 0.
+With a vocabulary of words, each unknown word of a source has an id of its own after the vocabulary (section 2.2). Its
+p_vocabulary is 0.
 """
 
 import torch
@@ -49,7 +49,7 @@ class Copying(nn.Module):
     """The gate between generating and copying, and the mixture of both."""
 
     def __init__(self, readout_size: int, value_size: int, vocab_size: int, *, mass_preservation: bool) -> None:
-        """mass_preservation: the attention's."""
+        """mass_preservation: whether the weights of the attention always sum to 1."""
         super().__init__()
         self.vocab_size = vocab_size
         self.gate = Linear(readout_size + value_size, 1)
@@ -62,7 +62,7 @@ class Copying(nn.Module):
         memory: Memory,
         targets: Int[Tensor, "B T"],
     ) -> Mixture:
-        """Returns the share of the generator and the probability of a copy, for each target of teacher forcing; no
+        """Returns the share of the generator and the probability of a copy, for each target of teacher forcing. No
         tensor is larger than the attention's weights."""
         generated, copied = self._shares(readouts, attended.contexts, attended.weights)
         copies = copied[..., None] * attended.weights
@@ -88,15 +88,15 @@ class Copying(nn.Module):
         mixed = torch.maximum(generator, copier) + (-(generator - copier).abs()).exp().log1p()
         if memory.unknown is not None:
             mixed = mixed.where(sources < self.vocab_size, copier)
-        # Of a token that stands twice in the source, both places have the whole sum.
+        # The places of a token that stands twice in the source both have the whole sum.
         return log_probs.scatter(1, sources, mixed)
 
     def _shares(
         self, readout: Float[Tensor, "*N F"], context: Float[Tensor, "*N V"], weights: Float[Tensor, "*N W"]
     ) -> tuple[Float[Tensor, "*N"], Float[Tensor, "*N"]]:
-        """Returns the probability that a token is generated, which is never 0, and what weights count for as copies."""
+        """Returns the probability that a token is generated, which is never 0, and the factor of weights as copies."""
         logit = self.gate(torch.cat((readout, context.to(readout.dtype)), -1))[..., 0].to(weights.dtype)
-        # A share of 0 would have no logarithm. What is cut off keeps its gradient, so that a gate can come back.
+        # A share of 0 would have no logarithm. A clamped gate keeps its gradient, so that it can come back.
         logit = logit + (logit.clamp(-LEAST_SHARE, LEAST_SHARE) - logit).detach()
         generated = logit.sigmoid()
         copied = (-logit).sigmoid()
@@ -112,8 +112,8 @@ def _tokens(memory: Memory) -> Int[Tensor, "B S"]:
 
 
 def _attended_tokens(attended: Attended, memory: Memory) -> Int[Tensor, "B W"]:
-    """Returns the token of each position that a step has a weight for; beyond the end, where weights are 0, the last
-    one."""
+    """Returns the token of each position with a weight of the step. Beyond the end, where weights are 0, it repeats the
+    last one."""
     tokens = _tokens(memory)
     if attended.first is None:
         return tokens

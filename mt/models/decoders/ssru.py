@@ -3,9 +3,9 @@ the first recurrence.
 
     q_t = x_t + SSRU(norm(x_t));  c_t = attention(norm(q_t));  z_t = q_t + W_c c_t
 
-z_t goes through the first block's feed-forward network and the blocks above, so that these have the context, and their
-states what was attended to before. As in GNMT no recurrence below the attention sees what is above, so that all target
-steps are taken at once under teacher forcing, with any attention; and the recurrences are linear ones.
+The sum z_t goes through the first block's feed-forward network and the blocks above. So these have the context, and
+their states the contexts of earlier steps. As in GNMT, the recurrence below the attention does not depend on the blocks
+above. So all target steps are taken at once under teacher forcing, with any attention, in linear recurrences.
 
 Kim et al. (2019) attend in every block. With one attention there is one alignment, and memory and time of one.
 """
@@ -29,16 +29,16 @@ Cells = tuple[Tensor, ...]
 class SSRUConfig(LayersConfig):
     name: Literal["ssru"] = "ssru"
     hidden_size: int = Field(256, gt=0, le=MAX_SIZE)
-    """Size of a recurrence's state, and of what goes from block to block."""
+    """Size of a recurrence's state, and of the vectors between blocks."""
     num_layers: int = Field(2, gt=0, le=100)
     """Blocks, each of a recurrence and a feed-forward network (Kim et al. 2019: 6, 2 or 1)."""
     feed_forward_size: int = Field(512, gt=0, le=MAX_SIZE)
     """Hidden units of the feed-forward networks."""
     init_hidden: Literal["final_state", "zeros"] = "zeros"
     dropout: float = Field(0.1, ge=0, lt=1)
-    """Dropout on what is added in each residual (Vaswani et al. 2017), and on the readout."""
+    """Dropout on each residual branch (Vaswani et al. 2017), and on the readout."""
     forget_bias: float = Field(0.0, ge=-100, le=100)
-    """What the bias of the forget gates starts from (Kim et al. 2019: 0)."""
+    """The initial bias of the forget gates (Kim et al. 2019: 0)."""
 
 
 class SSRUState(NamedTuple):
@@ -77,7 +77,7 @@ class SSRU(Decoder):
             for _ in range(config.num_layers)
         )
         self.norm = nn.LayerNorm(size)
-        # Of equal sizes, too: else the residuals hold the vector of the token before, and a tied output says it again.
+        # Even of equal sizes: else the residuals hold the vector of the token before, and a tied output repeats it.
         self.readout = Linear(size, config.readout_size, bias=False, int8=True)
 
     def init_state(self, memory: DecoderMemory, *, hard: bool = False) -> SSRUState:
@@ -85,31 +85,32 @@ class SSRU(Decoder):
         return SSRUState(cells.unbind(1), self.attention.init_state(memory.attention, hard=hard))
 
     def _read_out(self, query: DecoderQuery, step: AttentionStep) -> tuple[Float[Tensor, "B F"], SSRUState]:
-        inputs, first, before = query.decoder_state
-        readout, after = self._upper_layers(inputs, step.context, before)
-        return readout, SSRUState((first, *after), step.state)
+        inputs, lowest, above = query.decoder_state
+        readout, after = self._upper_layers(inputs, step.context, above)
+        return readout, SSRUState((lowest, *after), step.state)
 
     def forward(
         self, tokens: Int[Tensor, "B T"], memory: DecoderMemory, *, hard: bool = False
     ) -> tuple[Float[Tensor, "B T F"], AttentionOutput]:
-        first, *before = self.init_state(memory, hard=hard).cells
-        inputs, _ = self.recurrence(self.embedding(tokens), first)
+        lowest, *above = self.init_state(memory, hard=hard).cells
+        inputs, _ = self.recurrence(self.embedding(tokens), lowest)
         output = self.attention(self.query_norm(inputs), memory.attention, hard=hard)
-        readouts, _ = self._upper_layers(inputs, output.contexts, tuple(before))
+        readouts, _ = self._upper_layers(inputs, output.contexts, tuple(above))
         return readouts, output
 
     def _make_query(self, vectors: Float[Tensor, "B E"], state: SSRUState) -> DecoderQuery:
-        first, *before = state.cells
-        inputs, after = self.recurrence(vectors, first)
-        return DecoderQuery(self.query_norm(inputs), state.attention, (inputs, after, tuple(before)))
+        lowest, *above = state.cells
+        inputs, after = self.recurrence(vectors, lowest)
+        return DecoderQuery(self.query_norm(inputs), state.attention, (inputs, after, tuple(above)))
 
     def _upper_layers(
-        self, inputs: Float[Tensor, "B *T H"], contexts: Float[Tensor, "B *T V"], before: Cells
+        self, inputs: Float[Tensor, "B *T H"], contexts: Float[Tensor, "B *T V"], cells: Cells
     ) -> tuple[Float[Tensor, "B *T F"], Cells]:
-        """Returns the readouts, and the states of the blocks above the first. inputs: of the attention."""
+        """Returns the readouts, and the states of the blocks above the first. inputs: of the attention. cells: these
+        states before."""
         outputs = self.feed_forward[0](inputs + self.dropout(self.join(contexts)))
         states = []
-        for layer, feed_forward, state in zip(self.above, self.feed_forward[1:], before, strict=True):
+        for layer, feed_forward, state in zip(self.above, self.feed_forward[1:], cells, strict=True):
             outputs, after = layer(outputs, state)
             outputs = feed_forward(outputs)
             states.append(after)

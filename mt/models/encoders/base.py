@@ -1,4 +1,4 @@
-"""What an encoder gives: values, keys and a mask for its positions, and a final state."""
+"""The verbs of an encoder, and its result: values, keys and a mask of its positions, and a final state."""
 
 from abc import ABC, abstractmethod
 from typing import ClassVar, NamedTuple
@@ -19,13 +19,13 @@ class Encoded(NamedTuple):
     values: Tensor
     """[B, S, V]; zero on padding."""
     keys: Tensor
-    """[B, S, V]: what queries are compared with: the values, in all encoders but Gehring et al.'s (2017)."""
+    """[B, S, V]: compared with queries; they are the values, in all encoders but Gehring et al.'s (2017)."""
     mask: Tensor
     """[B, S] bool: true on real positions, padding on the right."""
     final_state: Tensor
     """[B, U]: from which the decoder's first state is made."""
     first_position: Tensor | None = None
-    """[B] int64: the position of the first of them in its source, where earlier ones were encoded before; None: 0."""
+    """[B] int64: the source position of column 0, where earlier ones were encoded before; None: 0."""
     tokens: Tensor | None = None
     """[B, S] int64: the tokens of a text at these positions, where the decoder copies some; else None."""
     unknown: Tensor | None = None
@@ -33,9 +33,9 @@ class Encoded(NamedTuple):
 
 
 class Encoder(OptIn, nn.Module, ABC):
-    """Constructed as `Class(config, input_size)`. Padding never changes a result: a source alone gives what it gives in
-    any batch. A subclass opts into `extend`, `causal` and `incremental` of a parent where these hold for it, too (see
-    `OptIn`)."""
+    """Constructed as `Class(config, input_size)`. Padding never changes a result: a source alone has the same values as
+    in any batch. A subclass opts into `extend`, `causal` and `incremental` of a parent where these hold for it, too
+    (see `OptIn`)."""
 
     opt_in: ClassVar[tuple[str, ...]] = ("extend", "causal", "incremental")
     Config: ClassVar[type[BaseModel]]
@@ -44,19 +44,19 @@ class Encoder(OptIn, nn.Module, ABC):
     incremental: bool = False
     """Whether `extend` is defined: a value depends on the positions up to it and on a limited number after it."""
     data_dependent_loop: ClassVar[bool] = False
-    """Whether how many operations it takes depends on the length of the source, so that it is no fixed graph."""
+    """Whether its operations grow in number with the source, so that no fixed graph computes it."""
     value_size: int
     final_state_size: int
     max_source_length: int | None = None
-    """Most source positions, EOS included, that it is defined for; None for any number."""
+    """The most source positions, EOS included, that it is defined for; None for any number."""
 
     def output_lengths(self, lengths: Tensor) -> Tensor:
-        """Returns how many positions come of so many vectors, [B] int64."""
+        """Returns the number of positions for so many vectors, [B] int64."""
         return lengths
 
     @abstractmethod
     def forward(self, vectors: Float[Tensor, "B S E"], mask: Bool[Tensor, "B S"]) -> Encoded:
-        """vectors: what the front-end gives; mask: true on real positions, padding on the right."""
+        """Encodes sources. vectors: of the front-end; mask: true on real positions, padding on the right."""
 
     def extend(
         self,
@@ -67,23 +67,23 @@ class Encoder(OptIn, nn.Module, ABC):
     ) -> tuple[Encoded, State]:
         """Encodes the next positions of sources that are still arriving: the same values as `forward` of all at once.
 
-        vectors, mask: the new positions, which a source need not have. state: what the call before returned, None at
-        first. complete: which sources end here. Returns the values that are known now, which may be fewer than the new
-        positions, or more, or none: its mask says how many each source has. Defined where `incremental`.
+        vectors, mask: the new positions, which a source need not have. state: of the call before, None at first.
+        complete: which sources end here. Returns the values that are known now, and the state. These may be fewer than
+        the new positions, or more, or none; the mask tells. Defined where `incremental`.
         """
         raise NotImplementedError(f"{type(self).__name__} needs the whole source")
 
     def read_for(self, positions: Int[Tensor, "*shape"], lengths: Int[Tensor, "*#shape"]) -> Int[Tensor, "*shape"]:
-        """Returns how many positions of its input must have come before the values at these positions are known.
+        """Returns the number of input positions after which the values at these positions are known.
 
-        positions: from 0. lengths: of the sources, the most there is to wait for.
+        positions: from 0. lengths: of the sources, the upper bound.
         """
         return positions + 1 if self.causal else lengths.expand_as(positions)
 
 
 class CausalEncoder(Encoder):
-    """Goes from left to right, so that all of a source and its parts one after another are the same to it: a subclass
-    says what it is to go on from a state."""
+    """Goes from left to right, so that a whole source and its parts in turn have the same values. A subclass defines
+    how to go on from a state."""
 
     causal = incremental = True
 
@@ -106,16 +106,11 @@ class CausalEncoder(Encoder):
         """Encodes the positions after a state, None at the beginning; returns also the state after them."""
 
 
-def mean(values: Float[Tensor, "B S V"], mask: Bool[Tensor, "B S"]) -> Float[Tensor, "B V"]:
-    """Returns the mean over real positions of values that are zero on padding."""
-    return values.sum(1) / mask.sum(1, keepdim=True)
-
-
 def running_mean(
     values: Float[Tensor, "B S V"], mask: Bool[Tensor, "B S"], state: State | None
 ) -> tuple[Float[Tensor, "B V"], State]:
-    """Returns the `mean` over these and earlier positions, whose state is (their sum [B, V], their number [B, 1]); 0 of
-    none."""
+    """Returns the mean over these and earlier positions, 0 of none, and its state: their sum [B, V] and their number
+    [B, 1]. values: zero on padding."""
     total = values.sum(1)
     count = mask.sum(1, keepdim=True)
     if state is not None:

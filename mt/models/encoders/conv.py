@@ -17,12 +17,12 @@ from torch import Tensor, nn
 from mt.common.options import MAX_SIZE, Options
 from mt.errors import UserError
 from mt.kernels.linear import Linear
-from mt.models.encoders.base import Encoded, Encoder, mean
+from mt.models.encoders.base import Encoded, Encoder
 from mt.models.frontends import PAD, Embedding, EmbeddingConfig
 
 SCALE = 0.1
-"""Of what enters the convolutions. The authors' word vectors start small. At unit variance energies are so large that
-attention becomes one-hot, and at the wrong places, before it has learned anything."""
+"""The scale of the input of the convolutions. The authors' word vectors start small. At unit variance energies are so
+large that attention becomes one-hot, at the wrong places, before it has learned anything."""
 
 
 class ConvConfig(Options):
@@ -38,7 +38,7 @@ class ConvConfig(Options):
     dropout: float = Field(0.1, ge=0, lt=1)
     """Dropout on the input of each convolution (Gehring et al. 2017, "Convolutional Sequence to Sequence Learning")."""
     max_source_length: int = Field(512, gt=0, le=MAX_SIZE)
-    """Source tokens, EOS included, that there are position vectors for; a longer source is refused."""
+    """The most source tokens, EOS included, that have a position vector; a longer source is refused."""
 
     @field_validator("kernel_size")
     @classmethod
@@ -52,7 +52,7 @@ class ConvConfig(Options):
 
 
 class Stack(nn.Module):
-    """Convolutions that keep size and length: zeros beyond either end, whatever stands on padding."""
+    """Convolutions that keep size and length, with zeros beyond either end, also on padding."""
 
     def __init__(self, size: int, num_layers: int, kernel_size: int, dropout: float) -> None:
         super().__init__()
@@ -62,11 +62,11 @@ class Stack(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, inputs: Float[Tensor, "B S H"], mask: Bool[Tensor, "B S"]) -> Float[Tensor, "B S H"]:
-        """inputs: zero on padding, as is what is returned."""
+        """inputs, and the result: zero on padding."""
         states = inputs.transpose(1, 2)
         padding = ~mask[:, None]
         for convolution in self.convolutions:
-            # What a convolution gives beyond the end of a source must not enter the next one.
+            # The output of a convolution beyond the end of a source must not enter the next one.
             states = torch.tanh(convolution(self.dropout(states)) + states).masked_fill(padding, 0.0)
         return states.transpose(1, 2)
 
@@ -98,4 +98,4 @@ class Conv(Encoder):
         positions = self.positions(mask.cumsum(1).masked_fill(~mask, PAD))
         inputs = SCALE * self.project((vectors + positions).masked_fill(~mask[..., None], 0.0))
         values = self.values(inputs, mask)
-        return Encoded(values, self.keys(inputs, mask), mask, mean(values, mask))
+        return Encoded(values, self.keys(inputs, mask), mask, values.sum(1) / mask.sum(1, keepdim=True))

@@ -1,10 +1,12 @@
 """The latency-controlled bidirectional LSTM (Zhang, Chen, Yu, Yao, Khudanpur & Glass 2016, "Highway Long Short-Term
 Memory RNNs for Distant Speech Recognition", section 4; Xue & Yan 2017).
 
-The source is cut into chunks, and a chunk is read together with a few positions after it, its look-ahead: a block. In
-each layer the forward direction goes on from where it stood at the end of the chunk before, and through the look-ahead
-only for the layers above; the backward direction begins with zeros at the end of the look-ahead. So a value depends on
-all positions up to the end of its block, however many layers there are.
+The source is cut into chunks. A chunk and a few positions after it, its look-ahead, are a block. In each layer the
+forward direction goes on from its state at the end of the chunk before. It goes through the look-ahead for the layers
+above alone. The backward direction begins with zeros at the end of the look-ahead. So a value depends on all positions
+up to the end of its block, however many layers there are.
+
+First stands a layer over blocks, then the encoder, which cuts the blocks (`_run`) and keeps their state (`_Carried`).
 """
 
 from typing import ClassVar, Literal, NamedTuple
@@ -28,19 +30,19 @@ class LCBiLSTMConfig(WithForgetGates, BidirectionalConfig):
     chunk_size: int = Field(4, gt=0, le=MAX_SIZE)
     """Tokens of a chunk, whose values are known at the same time."""
     look_ahead: int = Field(2, ge=0, le=MAX_SIZE)
-    """Tokens after a chunk that its values depend on, too. A value is known after chunk_size + look_ahead - 1 further
-    tokens at most, and after look_ahead at least, or at the end of the source."""
+    """Tokens after a chunk that its values depend on, too. A value is known after look_ahead to chunk_size + look_ahead
+    - 1 further tokens, or at the end of the source."""
 
 
 class _Carried(NamedTuple):
-    """What the next chunk goes on from."""
+    """The state from which the next chunk goes on."""
 
-    vectors: Tensor  # [B, P, E]: what has come and is not encoded yet
+    vectors: Tensor  # [B, P, E]: of the positions that wait to be encoded
     mask: Tensor  # [B, P] bool
     hidden: Tensor  # [B, layers, H]: of the forward direction at the end of the last chunk
     cells: Tensor  # [B, layers, H]
-    begun: Tensor  # [B] bool: whether anything is encoded
-    final_state: Tensor  # [B, 2 H]: of what is encoded
+    begun: Tensor  # [B] bool: whether any position is encoded
+    final_state: Tensor  # [B, 2 H]: of the encoded positions
 
 
 class _Layer(nn.Module):
@@ -57,7 +59,8 @@ class _Layer(nn.Module):
     ) -> tuple[Float[Tensor, "B K W V"], State]:
         """Returns the outputs of both directions, and the state of the forward one, (hidden, cells), each [B, H].
 
-        mirrored: see `mirrored`. state: the one before; runs: whether a block is there, and changes it.
+        mirrored: see `mirrored`. state: the one before; runs: false where a source lacks the block, which keeps its
+        state.
         """
         turned = blocks.gather(2, mirrored[..., None].expand_as(blocks))
         left = self.leftward(turned.flatten(0, 1))[0].unflatten(0, blocks.shape[:2])
@@ -65,14 +68,14 @@ class _Layer(nn.Module):
         outputs = []
         ends = []
         for chunk, run in zip(blocks[:, :, : self.chunk_size].unbind(1), runs.unbind(1), strict=True):
-            output, after = self.rightward(chunk, tuple(part[:, None] for part in state))
+            output, after = self.rightward(chunk, tuple(vectors[:, None] for vectors in state))
             state = tuple(torch.where(run[:, None], new[:, 0], old) for new, old in zip(after, state, strict=True))
             outputs.append(output)
             ends.append(state)
         right = torch.stack(outputs, 1)
         if blocks.shape[2] > self.chunk_size:
             # Through all look-aheads at once, each from the end of its chunk.
-            begins = tuple(torch.stack(parts, 1).flatten(0, 1)[:, None] for parts in zip(*ends, strict=True))
+            begins = tuple(torch.stack(vectors, 1).flatten(0, 1)[:, None] for vectors in zip(*ends, strict=True))
             further, _ = self.rightward(blocks[:, :, self.chunk_size :].flatten(0, 1), begins)
             right = torch.cat((right, further.unflatten(0, blocks.shape[:2])), 2)
         return torch.cat((right, left), -1), state
@@ -121,18 +124,20 @@ class LCBiLSTM(Encoder):
         state: State | None,
         complete: Bool[Tensor, " B"],
     ) -> tuple[Encoded, State]:
-        before = self._begin(vectors) if state is None else _Carried(*state)
+        # The waiting positions and the new ones, of which whole chunks with their look-ahead are encoded.
+        carried = self._begin(vectors) if state is None else _Carried(*state)
         vectors = vectors.masked_fill(~mask[..., None], 0.0)
-        (vectors,), mask = append((before.vectors,), before.mask, (vectors,), mask)
+        (vectors,), mask = append((carried.vectors,), carried.mask, (vectors,), mask)
         lengths = mask.sum(1)
         whole = (lengths - self.look_ahead).clamp(min=0) // self.chunk_size
         chunks = torch.where(complete, -(-lengths // self.chunk_size), whole)
         counts = torch.minimum(chunks * self.chunk_size, lengths)
-        values, hidden, cells = self._run(vectors, lengths, chunks, before)
+        values, hidden, cells = self._run(vectors, lengths, chunks, carried)
+        # Their values, and the state with the positions that wait now.
         mask = torch.arange(int(counts.max()), device=mask.device) < counts[:, None]
         values = values[:, : mask.shape[1]].masked_fill(~mask[..., None], 0.0)
-        final_state = _final_state(values, counts, before)
-        after = _Carried(*_tail(vectors, counts, lengths), hidden, cells, before.begun | (counts > 0), final_state)
+        final_state = _final_state(values, counts, carried)
+        after = _Carried(*_tail(vectors, counts, lengths), hidden, cells, carried.begun | (counts > 0), final_state)
         return Encoded(values, values, mask, final_state), tuple(after)
 
     def _begin(self, vectors: Float[Tensor, "B S E"]) -> _Carried:
@@ -144,17 +149,17 @@ class LCBiLSTM(Encoder):
         return _Carried(nothing, begun[:, None][:, :0], state, state, begun, vectors.new_zeros(batch, size))
 
     def _run(
-        self, vectors: Float[Tensor, "B N E"], lengths: Int[Tensor, " B"], chunks: Int[Tensor, " B"], before: _Carried
+        self, vectors: Float[Tensor, "B N E"], lengths: Int[Tensor, " B"], chunks: Int[Tensor, " B"], carried: _Carried
     ) -> tuple[Float[Tensor, "B M V"], Float[Tensor, "B L H"], Float[Tensor, "B L H"]]:
         """Returns the values of the next `chunks` chunks of each source, and the states of the forward direction after
         them.
 
-        vectors: of all positions that are not encoded yet, zero on padding; lengths: how many of them are real.
+        vectors: of all positions that are not encoded yet, zero on padding; lengths: the number of real ones.
         """
         count = int(chunks.max())
         batch, width, _ = vectors.shape
         if count == 0:
-            return vectors.new_zeros(batch, 0, self.value_size), before.hidden, before.cells
+            return vectors.new_zeros(batch, 0, self.value_size), carried.hidden, carried.cells
         size = self.chunk_size + self.look_ahead if count > 1 else min(self.chunk_size + self.look_ahead, width)
         starts = self.chunk_size * torch.arange(count, device=vectors.device)
         # Blocks overlap by the look-ahead. Where a source ends they end with padding, which each direction reads last.
@@ -166,7 +171,7 @@ class LCBiLSTM(Encoder):
         cells = []
         for index, layer in enumerate(self.layers):
             blocks = self.dropout(blocks) if index else blocks
-            state = before.hidden[:, index], before.cells[:, index]
+            state = carried.hidden[:, index], carried.cells[:, index]
             blocks, (last_hidden, last_cells) = layer(blocks, turned, state, runs)
             hidden.append(last_hidden)
             cells.append(last_cells)
@@ -183,13 +188,12 @@ def _tail(
     return vectors.gather(1, index[..., None].expand(-1, -1, vectors.shape[2])), offsets < (ends - begins)[:, None]
 
 
-def _final_state(values: Float[Tensor, "B S V"], counts: Int[Tensor, " B"], before: _Carried) -> Float[Tensor, "B V"]:
-    """Returns the final state. values: of the next positions; counts: how many each source has of them."""
+def _final_state(values: Float[Tensor, "B S V"], counts: Int[Tensor, " B"], carried: _Carried) -> Float[Tensor, "B V"]:
+    """Returns the final state. values: of the next positions; counts: their number in each source."""
     if not values.shape[1]:
-        return before.final_state
-    (ahead, _), (_, back), (ahead_before, back_before) = (
-        part.chunk(2, -1) for part in (last(values, counts), values[:, 0], before.final_state)
-    )
-    ahead = torch.where(counts[:, None] > 0, ahead, ahead_before)
-    back = torch.where(before.begun[:, None], back_before, back)
-    return torch.cat((ahead, back), -1)
+        return carried.final_state
+    # The forward direction at the last position, the backward one at the first.
+    forward, backward = carried.final_state.chunk(2, -1)
+    forward = torch.where(counts[:, None] > 0, last(values, counts).chunk(2, -1)[0], forward)
+    backward = torch.where(carried.begun[:, None], backward, values[:, 0].chunk(2, -1)[1])
+    return torch.cat((forward, backward), -1)

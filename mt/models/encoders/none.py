@@ -1,4 +1,4 @@
-"""No encoder: the values are what the front-end gives, as word vectors, which know neither neighbours nor position."""
+"""No encoder: the values are the vectors of the front-end, such as word vectors, without neighbours or position."""
 
 from typing import ClassVar, Literal
 

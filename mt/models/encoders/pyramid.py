@@ -35,8 +35,8 @@ class PyramidConfig(WithForgetGates, WithRecurrentDropout, BidirectionalConfig):
 
 
 class Pyramid(Encoder):
-    """Where the positions of a layer are odd in number, the last one stands with zeros. The final state is that of the
-    top layer."""
+    """The last position of a layer with an odd number is paired with zeros. The final state is that of the top
+    layer."""
 
     Config: ClassVar[type[BaseModel]] = PyramidConfig
     data_dependent_loop = True
@@ -67,16 +67,16 @@ class Pyramid(Encoder):
     ) -> tuple[Encoded, State]:
         if not self.incremental:
             return super().extend(vectors, mask, state, complete)
-        # Hidden vectors and cells of the bottom; of each layer above the value below that waits for its neighbour,
+        # The state: hidden vectors and cells of the bottom layer. Then for each layer above, the waiting value below,
         # whether there is one, hidden vectors and cells.
         bottom, *upper = cast(Iterable[Causal], self.layers)
         encoded, after = bottom.extend(vectors, mask, state and state[:2], complete)
         for start, layer in zip(itertools.count(2, 4), upper, strict=False):
             values = self.dropout(encoded.values)
-            left = state[start : start + 2] if state else (values[:, :0], encoded.mask[:, :0])
-            pairs, mask, waiting, waits = _grown(left, values, encoded.mask, complete)
-            encoded, grown = layer.extend(pairs, mask, state and state[start + 2 : start + 4], complete)
-            after = (*after, waiting, waits, *grown)
+            unpaired = state[start : start + 2] if state else (values[:, :0], encoded.mask[:, :0])
+            pairs, mask, waiting, waits = _new_pairs(unpaired, values, encoded.mask, complete)
+            encoded, of_layer = layer.extend(pairs, mask, state and state[start + 2 : start + 4], complete)
+            after = (*after, waiting, waits, *of_layer)
         return encoded, after
 
     def output_lengths(self, lengths: Tensor) -> Tensor:
@@ -96,16 +96,16 @@ def _paired(values: Float[Tensor, "B S V"], mask: Bool[Tensor, "B S"]) -> tuple[
     return values.unflatten(1, (-1, 2)).flatten(2), mask[:, ::2]
 
 
-def _grown(
-    left: State,
+def _new_pairs(
+    unpaired: State,
     values: Float[Tensor, "B S V"],
     mask: Bool[Tensor, "B S"],
     complete: Bool[Tensor, " B"],
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Returns the pairs that are known with these values, their mask, the value that waits for its neighbour now, and
-    whether there is one. left: the value that waited before, and whether there was one."""
-    before, waited = left
-    (values,), mask = append((before,), waited, (values,), mask)
+    """Returns the pairs that these values complete, their mask, the value that waits for its neighbour now, and whether
+    there is one. unpaired: the latter two before."""
+    waiting, waited = unpaired
+    (values,), mask = append((waiting,), waited, (values,), mask)
     counts = mask.sum(1, keepdim=True)
     waits = (counts % 2 == 1) & ~complete[:, None]
     mask = torch.arange(mask.shape[1], device=mask.device) < counts - waits.long()

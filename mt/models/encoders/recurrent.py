@@ -32,16 +32,16 @@ class WithForgetGates(Options):
     """The options of LSTMs alone."""
 
     forget_bias: float = Field(0.0, ge=-100, le=100)
-    """Added to the bias of the forget gates at the start (Gers et al. 2000; Jozefowicz et al. 2015): with 0 a cell
-    begins by forgetting half of what it holds at each position, with 2 an eighth, which sound needs."""
+    """Added to the initial bias of the forget gates (Gers et al. 2000; Jozefowicz et al. 2015). With 0 a cell begins by
+    forgetting half of its content at each position, with 2 an eighth, which sound needs."""
 
 
 class WithRecurrentDropout(Options):
-    """Of LSTMs and GRUs whose whole source is read at once."""
+    """The options of LSTMs and GRUs that read whole sources at once."""
 
     recurrent_dropout: float = Field(0.0, ge=0, lt=1)
-    """Share of the weights between successive states that are zero in training, for all positions of a batch alike
-    (Merity et al. 2018, section 2: 0.5; as Gal & Ghahramani 2016 drop states by one mask for all positions)."""
+    """The share of recurrent weights that are zero in training, for all positions of a batch alike (Merity et al. 2018,
+    section 2: 0.5). Gal & Ghahramani (2016) drop states by one mask for all positions."""
 
 
 class LSTMConfig(WithForgetGates, WithRecurrentDropout, RecurrentConfig):
@@ -107,7 +107,7 @@ class Causal(Recurrent):
     causal = incremental = True
 
     def forward(self, vectors: Float[Tensor, "B S E"], mask: Bool[Tensor, "B S"]) -> Encoded:
-        # Nothing real comes after padding, so there is no need of packing, which takes five times as long on CPUs.
+        # Padding comes last, so that packing, which takes five times as long on CPUs, is not needed.
         values, _ = self.cells(vectors)
         values = values.masked_fill(~mask[..., None], 0.0)
         return self._encoded(values, (last(values, mask.sum(1))[:, None],), mask)
@@ -124,10 +124,10 @@ class Causal(Recurrent):
             return self._encoded(values, after, mask), after
         values, after = self.cells(vectors, state, mask)
         # A source without a new position keeps its state.
-        before = tuple(map(torch.zeros_like, after)) if state is None else state
+        previous = tuple(map(torch.zeros_like, after)) if state is None else state
         values = values.masked_fill(~mask[..., None], 0.0)
         grown = mask.any(1)[:, None, None]
-        after = tuple(torch.where(grown, new, old) for new, old in zip(after, before, strict=True))
+        after = tuple(torch.where(grown, new, old) for new, old in zip(after, previous, strict=True))
         return self._encoded(values, after, mask), after
 
 

@@ -1,5 +1,5 @@
 """SSRU as an encoder: blocks of a recurrence and a feed-forward network (see `mt.models.ssru`), left to right or both
-ways. A step costs no product that waits for the step before, so that positions are encoded side by side."""
+ways. No product waits for the step before, so that positions are encoded in parallel."""
 
 from typing import ClassVar, Literal
 
@@ -18,16 +18,16 @@ class BlocksConfig(RecurrentConfig):
     """Options of SSRU."""
 
     hidden_size: int = Field(256, gt=0, le=MAX_SIZE)
-    """Size of the values, and of what goes from block to block."""
+    """Size of the values, and of the vectors between blocks."""
     num_layers: int = Field(2, gt=0, le=100)
     """Blocks, each of a recurrence and a feed-forward network."""
     feed_forward_size: int = Field(512, gt=0, le=MAX_SIZE)
     """Hidden units of the feed-forward networks."""
     dropout: float = Field(0.1, ge=0, lt=1)
-    """Dropout on what is added in each residual (Vaswani et al. 2017)."""
+    """Dropout on each residual branch (Vaswani et al. 2017)."""
     forget_bias: float = Field(0.0, ge=-100, le=100)
-    """What the bias of the forget gates starts from (Kim et al. 2019: 0): with 0 a cell begins by forgetting half of
-    what it holds at each position."""
+    """The initial bias of the forget gates (Kim et al. 2019: 0). With 0 a cell begins by forgetting half of its content
+    at each position."""
 
 
 class SSRUConfig(BlocksConfig):
@@ -63,9 +63,9 @@ class SSRU(CausalEncoder):
     ) -> tuple[Encoded, State]:
         padding = ~mask[..., None]
         values = self.project(vectors.masked_fill(padding, 0.0))
-        before = [None] * len(self.recurrent) if state is None else state
+        states = [None] * len(self.recurrent) if state is None else state
         after = []
-        for recurrent, feed_forward, cells in zip(self.recurrent, self.feed_forward, before, strict=True):
+        for recurrent, feed_forward, cells in zip(self.recurrent, self.feed_forward, states, strict=True):
             values, cells_after = recurrent(values, cells, mask)
             values = feed_forward(values)
             after.append(cells_after)

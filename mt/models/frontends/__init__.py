@@ -1,4 +1,4 @@
-"""Front-ends: from what a field gives to vectors. A new one is a file beside these and a line here."""
+"""The closed table of front-ends, from a field's sources to vectors. A new one is a file here and a line below."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, Union

@@ -1,4 +1,4 @@
-"""Word vectors: the front-end of text, and what a decoder knows of the token before."""
+"""Word vectors: the front-end of text, and the decoder's input."""
 
 from typing import Literal
 
@@ -27,12 +27,12 @@ class EmbeddingConfig(Options):
     share: bool = False
     """Whether source and target have one table; needs a joint tokenizer."""
     pretrained: str | None = Field(None, min_length=1, max_length=4000)
-    """A text file of word vectors, as of GloVe or word2vec, in which the tables of both sides start (Qi et al.
-    2018); not read where a run starts from another (`init_from`). See `mt.training.initialisation`."""
+    """A text file of word vectors, as of GloVe or word2vec, from which the tables of both sides start (Qi et al. 2018).
+    A run that starts from another (`init_from`) does not read it. See `mt.training.initialisation`."""
     pretrained_source: str | None = Field(None, min_length=1, max_length=4000)
-    """That of the source alone, in place of `pretrained`."""
+    """The same for the source alone, in place of `pretrained`."""
     pretrained_target: str | None = Field(None, min_length=1, max_length=4000)
-    """That of the target alone, in place of `pretrained`."""
+    """The same for the target alone, in place of `pretrained`."""
 
     @model_validator(mode="after")
     def _one_file_for_one_table(self) -> "EmbeddingConfig":
@@ -45,7 +45,7 @@ class EmbeddingConfig(Options):
 
 
 class WordVectorsConfig(Options):
-    """What makes vectors of text: the options are those of `embedding`, which the target has too."""
+    """The front-end of text. Its options are `embedding`, which the target shares."""
 
     name: Literal["embedding"] = "embedding"
 
@@ -71,20 +71,18 @@ class Embedding(nn.Module):
     """A table of word vectors with dropout.
 
     Vectors leave with about unit variance, while the table's own are smaller by the square root of their size (Vaswani
-    et al. 2017, section 3.4): small enough for an output matrix, large enough for what follows. Without this a model
-    takes several times as long to begin to learn.
+    et al. 2017, section 3.4). So they suit an output matrix and the next layer alike. Without this a model takes
+    several times as long to begin to learn.
     """
 
     def __init__(self, config: EmbeddingConfig, vocab_size: int) -> None:
         super().__init__()
         self.vocab_size = vocab_size
         self.output_size = config.embedding_dim
-        self.table = nn.Embedding(
-            vocab_size, config.embedding_dim, padding_idx=PAD
-        )  # a vector of zeros without a gradient
+        self.table = nn.Embedding(vocab_size, config.embedding_dim, padding_idx=PAD)
         self.dropout = nn.Sequential(WordDropout(config.word_dropout), nn.Dropout(config.dropout))
         nn.init.normal_(self.table.weight, std=config.embedding_dim**-0.5)
-        nn.init.zeros_(self.table.weight[PAD])  # it never gets a gradient, and no result depends on it
+        nn.init.zeros_(self.table.weight[PAD])  # which never gets a gradient, and no result depends on
 
     def forward(self, source: Int[Tensor, "*positions"]) -> Float[Tensor, "*positions D"]:
         """source: ids of tokens."""
@@ -121,7 +119,7 @@ class WordVectors(Frontend):
 
 
 def vectors(table: nn.Embedding, dropout: nn.Module, ids: Int[Tensor, "*positions"]) -> Float[Tensor, "*positions D"]:
-    """Returns the vectors of tokens, of about unit variance: see `Embedding`. Ids after those of the vocabulary, which
-    unknown words have where they may be copied, have the vector of UNK."""
+    """Returns the vectors of tokens, of about unit variance: see `Embedding`. Ids after the vocabulary, of unknown
+    words that may be copied, have the vector of UNK."""
     scaled = table(ids.where(ids < table.num_embeddings, UNK)) * table.embedding_dim**0.5
     return dropout(scaled) if dropout.training else scaled

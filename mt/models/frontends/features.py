@@ -14,7 +14,7 @@ from mt.models.frontends.base import Frontend
 from mt.ops.sound import Moments
 
 SIZE = 112
-"""How many features a place has, by EfficientNet-Lite0."""
+"""The number of features of a place, by EfficientNet-Lite0."""
 
 
 class FeatureGridConfig(Options):
@@ -45,7 +45,7 @@ class FeatureGrid(Frontend):
     def forward(
         self, source: Float16[Tensor, "B P F"], mask: Bool[Tensor, "B P"]
     ) -> tuple[Float[Tensor, "B P D"], Bool[Tensor, "B P"]]:
-        """source: the features of each place; all are real."""
+        """Returns one vector for each place. source: its features; all are real."""
         return self.dropout(self.project((source.float() - self.mean) / self.std)), mask
 
     def fit(self, batches: Iterable[tuple[Tensor, Tensor]]) -> None:

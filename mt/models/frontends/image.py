@@ -16,7 +16,7 @@ from mt.models.frontends.base import Frontend
 PATCH = 16
 """Pixels of the side of a square that counts as a position in the length of a picture."""
 NARROWEST = 16
-"""Channels that no stage has less of, but for the last where `channels` is less."""
+"""The fewest channels of a stage; only the last may have less, by `channels`."""
 
 
 class ImageGridConfig(Options):
@@ -27,19 +27,19 @@ class ImageGridConfig(Options):
     """Of the last stage, which is the size of the annotation vectors; each stage before has half of the next, at least
     16."""
     coordinates: bool = False
-    """Whether the first convolution sees beside the colours how far right and how far down each pixel is (Liu et al.
-    2018), so that annotation vectors can tell where they are."""
+    """Whether the coordinates of each pixel join its colours in the first convolution (Liu et al. 2018), so that
+    annotation vectors can tell their places."""
     local: bool = False
-    """Whether convolutions look at little more than what a place covers, and as far on all sides: at 22 pixels where it
-    covers 8, after three stages, and not at 43 of which most are above it and to its left. Attention then has to look
-    at what it names; where places see half of the picture, any of them tells what is anywhere."""
+    """Whether receptive fields are small and symmetric. After three stages a place that covers 8 pixels sees 22. Else
+    it sees 43, most of them above it and to its left. Attention then has to look at the object that it names: places
+    that see half of the picture all know the objects anywhere."""
     dropout: float = Field(0.1, ge=0, lt=1)
     """Dropout on the annotation vectors."""
 
 
 class PlaceNorm(nn.LayerNorm):
     """Layer normalisation (Ba et al. 2016) of the channels of each place, as Liu et al. (2022, section 2.6) have it in
-    convolutional networks. A norm over all places hides what covers few of them, and tells each of the others.
+    convolutional networks. A norm over all places hides small objects, and tells each place of the others.
 
     Fast where channels lie next to each other in memory (`torch.channels_last`).
     """
@@ -49,9 +49,9 @@ class PlaceNorm(nn.LayerNorm):
 
 
 class Stage(nn.Module):
-    """Half the sides: a convolution with stride 2, and one more with a residual connection (He et al. 2016).
+    """Halves the sides: a convolution with stride 2, and one more with a residual connection (He et al. 2016).
 
-    local: the first is of four pixels, which looks as far on all sides, and the second of one.
+    local: the first is of four pixels, which is symmetric, and the second of one.
     """
 
     def __init__(self, inputs: int, outputs: int, *, local: bool) -> None:
@@ -91,13 +91,13 @@ class ImageGrid(Frontend):
     def forward(
         self, source: UInt8[Tensor, "B Y X 3"], mask: Bool[Tensor, "B Y"]
     ) -> tuple[Float[Tensor, "B P D"], Bool[Tensor, "B P"]]:
-        """source: pixels, red, green, blue; all are real."""
+        """Returns one vector for each place. source: pixels, red, green, blue; all are real."""
         pixels = source.float() / 127.5 - 1
         if self.coordinates:
             down, right = (torch.linspace(-1, 1, size, device=pixels.device) for size in pixels.shape[1:3])
             where = torch.stack(torch.meshgrid(right, down, indexing="xy"), -1)
             pixels = torch.cat((pixels, where.expand(len(pixels), -1, -1, -1)), -1)
-        # Channels stay next to each other, by which convolutions on a CPU are faster, too.
+        # Channels stay next to each other in memory, so that convolutions are faster, on a CPU too.
         grid = self.stages(pixels.permute(0, 3, 1, 2))
         places = self.norm(grid.flatten(2).transpose(1, 2))
         return self.dropout(places), torch.ones(places.shape[:2], dtype=torch.bool, device=places.device)

@@ -1,5 +1,7 @@
-"""Sound as log-mel energies, made while training and decoding, and convolutions over time and frequency that leave
-fewer positions (two of 3 x 3 with stride 2: Watanabe et al. 2018, ESPnet, as `conv2d`)."""
+"""Sound as log-mel energies, computed in training and decoding, and subsampling by convolutions over time and frequency
+(two of 3 x 3 with stride 2: Watanabe et al. 2018, ESPnet, as `conv2d`).
+
+First stand the options, then the front-end for whole sounds and for arriving ones, then the state of the latter."""
 
 from collections.abc import Iterable
 from typing import Annotated, ClassVar, Literal, NamedTuple
@@ -28,9 +30,9 @@ FRAMES = 100
 """Positions of sound in a second."""
 FULL_SCALE = 1 << 15
 LAG = 2
-"""Positions that must have come for a frame from its own on: it reaches 17.5 ms from the beginning of its 10 ms."""
+"""Positions that a frame needs, its own included: it reaches 17.5 ms from the beginning of its 10 ms."""
 PRIOR = 200
-"""Frames that the moments of the training set are worth at the start of a sound, under `normalization: running`."""
+"""The weight, in frames, of the training set's moments at the start of a sound, under `normalization: running`."""
 
 
 class LogMelConfig(Options):
@@ -38,9 +40,9 @@ class LogMelConfig(Options):
     bands: int = Field(80, ge=4, le=512)
     """Mel bands."""
     normalization: Literal["train", "utterance", "running"] = "train"
-    """Mean 0 and variance 1 of each band: over the training set, over each sound, or over what has come of it."""
+    """Mean 0 and variance 1 of each band: over the training set, over each sound, or over each sound so far."""
     convolutions: int = Field(2, ge=0, le=6)
-    """Each halves the positions and the bands; 0 hands the energies on."""
+    """Each halves the positions and the bands; 0 leaves the energies."""
     channels: int = Field(32, gt=0, le=MAX_SIZE)
     """The channels of each convolution."""
     causal: bool = False
@@ -65,20 +67,20 @@ class LogMelConfig(Options):
         if self.causal and self.normalization == "utterance":
             raise UserError(
                 "frontend.normalization=utterance needs the whole sound, and frontend.causal=true hears it as it "
-                "comes: set frontend.normalization=train or running"
+                "arrives: set frontend.normalization=train or running"
             )
         return self
 
 
 class SoundState(NamedTuple):
-    """What one sound that is still arriving goes on from."""
+    """The state of one sound that is still arriving."""
 
     mel: LogMelState
     moments: Moments
     features: Tensor
-    """[N, D]: those that vectors to come need."""
+    """[N, D]: the features that the next vectors need."""
     vectors: int
-    """Given so far."""
+    """The number of vectors so far."""
 
 
 class LogMel(Frontend):
@@ -110,7 +112,7 @@ class LogMel(Frontend):
     def forward(
         self, source: Int16[Tensor, "B F H"], mask: Bool[Tensor, "B F"]
     ) -> tuple[Float[Tensor, "B P D"], Bool[Tensor, "B P"]]:
-        """source: 10 ms of samples each."""
+        """Returns one vector for 2 ** convolutions positions. source: 10 ms of samples each."""
         features, real = self._features(source, mask, perturbed=self.training and bool(self.config.speeds))
         features = self._normalized(features, real)
         if self.training:
@@ -127,8 +129,8 @@ class LogMel(Frontend):
         """Returns the next vectors. A frame needs the 12.5 ms after its centre: one comes with the next 10 ms."""
         if not self.incremental:
             return super().extend(source, mask, complete, state)
-        before = [None] * len(source) if state is None else _unpacked(state)
-        sounds = zip(source, mask, complete.tolist(), before, strict=True)
+        states = [None] * len(source) if state is None else _unpacked(state)
+        sounds = zip(source, mask, complete.tolist(), states, strict=True)
         vectors, after = zip(
             *(self._extend_one(sound[real], ends, old) for sound, real, ends, old in sounds), strict=True
         )
@@ -150,11 +152,11 @@ class LogMel(Frontend):
         return -(-lengths // self.stride)
 
     def needed(self, vectors: Int[Tensor, "*shape"]) -> Int[Tensor, "*shape"]:
-        """Returns what these vectors need: the frame that each begins with, and `LAG` from its beginning on."""
+        """Returns the positions that these vectors need: up to `LAG` from the first frame of the last."""
         return self.stride * (vectors - 1) + LAG
 
     def _features(self, source: Tensor, mask: Tensor, *, perturbed: bool = False) -> tuple[Tensor, Tensor]:
-        """Returns log-mel energies, and which of them are real."""
+        """Returns log-mel energies and their mask."""
         sounds = (source.float() / FULL_SCALE).flatten(1)
         hop = source.shape[2]
         lengths = mask.sum(1).to(sounds.device) * hop
@@ -192,62 +194,65 @@ class LogMel(Frontend):
     def _subsampled(self, features: Tensor, real: Tensor) -> tuple[Tensor, Tensor]:
         planes = features[:, None]
         lengths = real.sum(1)
-        # What is left of the first frame is silence to the network, and so is what is right of the last.
+        # The network takes silence for the left of the first frame and the right of the last.
         left = 2 if self.config.causal else 1
         for convolution in self.convolutions:
             planes = convolution(nn.functional.pad(planes, (0, 0, left, 2 - left))).relu()
-            # An odd number of positions: the last one stands for two, or for itself and silence.
+            # The last of an odd number of positions stands for itself and silence.
             lengths = -(-lengths // 2)
             planes = planes[:, :, : -(-real.shape[1] // 2)]
             real = torch.arange(planes.shape[2], device=real.device) < lengths[:, None]
             planes = planes.masked_fill(~real[:, None, :, None], 0.0)
         return self.dropout(planes.transpose(1, 2).flatten(2)), real
 
-    def _extend_one(self, source: Tensor, complete: bool, before: SoundState | None) -> tuple[Tensor, SoundState]:
+    def _extend_one(self, source: Tensor, complete: bool, state: SoundState | None) -> tuple[Tensor, SoundState]:
         """Returns the next vectors of one sound."""
-        if before is None:
+        if state is None:
             prior = Moments.worth(PRIOR, self.mean, self.std)
             nothing = self.mean.new_zeros(0, self.config.bands)
-            before = SoundState(LogMelState(nothing[:, 0], 0, 0), prior, nothing, 0)
+            state = SoundState(LogMelState(nothing[:, 0], 0, 0), prior, nothing, 0)
+        # The next frames of normalised features.
         samples = source.flatten().float() / FULL_SCALE
         rate = FRAMES * source.shape[1]
-        features, mel = log_mel_extend(samples, before.mel, complete=complete, rate=rate, bands=self.config.bands)
+        features, mel = log_mel_extend(samples, state.mel, complete=complete, rate=rate, bands=self.config.bands)
         real = torch.ones(1, len(features), dtype=torch.bool, device=source.device)
-        moments = before.moments
+        moments = state.moments
         if self.config.normalization == "running":
             features, moments = normalize_running(features[None], real, moments)
         else:
             features = self._normalized(features[None], real)
-        frames = torch.cat((before.features, features[0]))
-        # Two vectors before the next one are computed again: what is left of them was forgotten, which is all that
-        # changes them.
-        start = self.stride * max(before.vectors - 2, 0)
+        frames = torch.cat((state.features, features[0]))
+        # The convolutions begin two vectors before the next one, whose left neighbours are dropped and would differ.
+        start = self.stride * max(state.vectors - 2, 0)
         count = -(-(start + len(frames)) // self.stride)
         vectors = frames.new_zeros(0, self.output_size)
-        if count > before.vectors:
+        if count > state.vectors:
             everything = torch.ones(1, len(frames), dtype=torch.bool, device=source.device)
-            vectors = self._subsampled(frames[None], everything)[0][0, before.vectors - start // self.stride :]
+            vectors = self._subsampled(frames[None], everything)[0][0, state.vectors - start // self.stride :]
         first_needed = self.stride * max(count - 2, 0) - start
         return vectors, SoundState(mel, moments, frames[first_needed:], count)
 
 
 def _packed(sounds: Iterable[SoundState]) -> State:
-    """Returns it as batch-first tensors."""
-    rows = [*sounds]
-    numbers = [(row.mel.start, row.mel.frame, len(row.mel.samples), len(row.features), row.vectors) for row in rows]
+    """Returns the states of several sounds as batch-first tensors."""
+    states = [*sounds]
+    numbers = [
+        (state.mel.start, state.mel.frame, len(state.mel.samples), len(state.features), state.vectors)
+        for state in states
+    ]
     return (
-        torch.tensor(numbers, device=rows[0].features.device),
-        pad_sequence([row.mel.samples for row in rows], batch_first=True),
-        pad_sequence([row.features for row in rows], batch_first=True),
-        *(torch.cat(parts) for parts in zip(*(row.moments for row in rows), strict=True)),
+        torch.tensor(numbers, device=states[0].features.device),
+        pad_sequence([state.mel.samples for state in states], batch_first=True),
+        pad_sequence([state.features for state in states], batch_first=True),
+        *(torch.cat(sums) for sums in zip(*(state.moments for state in states), strict=True)),
     )
 
 
 def _unpacked(state: State) -> list[SoundState]:
     numbers, samples, features, count, total, squares = state
-    rows = []
+    sounds = []
     for i, (start, frame, sounding, frames, vectors) in enumerate(numbers.tolist()):
         moments = Moments(count[i : i + 1], total[i : i + 1], squares[i : i + 1])
         mel = LogMelState(samples[i, :sounding], start, frame)
-        rows.append(SoundState(mel, moments, features[i, :frames], vectors))
-    return rows
+        sounds.append(SoundState(mel, moments, features[i, :frames], vectors))
+    return sounds
