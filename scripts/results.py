@@ -14,7 +14,7 @@ import statistics
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal, localcontext
 from pathlib import Path
 from typing import Any
 
@@ -173,12 +173,14 @@ def written(figure: Figure, form: str, where: str) -> str:
     if form in ("median", "mean") and isinstance(figure, list):
         numbers = [Decimal(str(number)) for number in figure]
         result = Decimal(statistics.median(numbers) if form == "median" else statistics.mean(numbers))
-        return str(result.quantize(Decimal(1).scaleb(min(int(number.as_tuple().exponent) for number in numbers))))
+        digits = min(int(number.as_tuple().exponent) for number in numbers)
+        return str(result.quantize(Decimal(1).scaleb(digits), ROUND_HALF_UP))
     if isinstance(figure, list):
         stroke = " / " if form.startswith("/") else ", "
         return stroke.join(written(one, form.removeprefix("/"), where) for one in figure)
     try:
-        return format(figure, form)
+        with localcontext(rounding=ROUND_HALF_UP):
+            return format(figure, form)
     except ValueError:
         raise UserError(f"{where}: {shown(str(figure))} has no form {form}") from None
 

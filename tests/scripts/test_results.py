@@ -92,8 +92,8 @@ def test_no_figure_of_a_table_of_scores_is_written_into_a_cell():
         ("{bleu}", "39.00, 38.9, 40.25"),
         ("**{bleu:median}**", "**39.00**"),
         ("{bleu:mean}; {commit}", "39.38; abc"),
-        ("{bleu:/.1f}", "39.0 / 38.9 / 40.2"),
-        ("{bleu[2]:.1f} {one/t/a/bleu[1]}", "40.2 38.9"),
+        ("{bleu:/.1f}", "39.0 / 38.9 / 40.3"),
+        ("{bleu[2]:.1f} {one/t/a/bleu[1]}", "40.3 38.9"),
         ("", ""),
     ],
 )
