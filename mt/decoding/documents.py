@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import regex
@@ -18,8 +18,9 @@ import regex
 from mt import markup
 from mt.common.terminal import output
 from mt.data.fields import Raw, as_list, require_texts
-from mt.data.glossary import Glossary
+from mt.data.glossary import Glossary, glossaries_of
 from mt.data.tags import Mark, found, inserted
+from mt.decoding.lexical import of_texts
 from mt.decoding.translation import Translation, in_units, links_between_pieces
 from mt.errors import UserError, invalid_choice
 from mt.markup.segments import Segment
@@ -58,11 +59,6 @@ def translate_documents(
     markup.require_format(format)
     if tags not in get_args(TagPlacement):
         raise UserError(invalid_choice("tags", str(tags), get_args(TagPlacement)))
-    glossary = asked["glossary"]
-    for name in (name for name, value in asked.items() if value is not None):
-        if name == "glossary" and not isinstance(glossary, list):
-            continue  # One for all sentences.
-        raise UserError(f"{name} is asked of a sentence, and a document has several: leave it out, or leave out format")
     if not translator.field.written:
         raise UserError(f"format={format} is of text, and this model reads {translator.config.dataset.field.name}")
     documents, alone = as_list(texts)
@@ -71,13 +67,14 @@ def translate_documents(
     read = [markup.read(str(text), format, symbols) for text in documents]
     # Each sentence of a block is translated on its own, and the block has the links of all.
     blocks = [[sentences(part) for part in parts if isinstance(part, markup.Segment)] for parts in read]
+    flat = [sentence for of_document in blocks for of_block in of_document for sentence in of_block]
+    given = _of_sentences(asked, [sum(map(len, of_document)) for of_document in blocks], alone=alone)
     waiting: Iterator[Translation]
     if tags == "links":
-        texts = [sentence.text for of_document in blocks for of_block in of_document for sentence in of_block]
-        waiting = iter(translator.translate(texts, search, glossary=glossary, progress=progress))
+        texts = [sentence.text for sentence in flat]
+        waiting = iter(translator.translate(texts, search, **given, progress=progress))
     else:
-        require_learnt_tags(translator, translator.config.search if search is None else search, glossary)
-        flat = [sentence for of_document in blocks for of_block in of_document for sentence in of_block]
+        require_learnt_tags(translator, translator.config.search if search is None else search, given)
         waiting = iter(with_learnt_tags(translator, flat, search, progress=progress))
     results = []
     for parts, of_document in zip(read, blocks, strict=True):
@@ -89,6 +86,36 @@ def translate_documents(
             links.append(joined([(placed(translator, *pair), pair[1].text) for pair in pairs]))
         results.append(Document(markup.write(parts, links, format), tuple(translations)))
     return results[0] if alone else results
+
+
+def _of_sentences(asked: Mapping[str, Any], counts: Sequence[int], *, alone: bool) -> dict[str, Any]:
+    """Returns what is asked of the sentences of documents: of each the phrases to avoid and the glossary of its
+    document, of the first the prefix. counts: of the sentences of each. Raises UserError where phrases must appear in
+    one of several sentences."""
+    names = [f"text {number}" for number in range(1, len(counts) + 1)]
+    lexical = of_texts(names, {key: value for key, value in asked.items() if key != "glossary"}, alone=alone)
+    given: dict[str, Any] = {}
+    for name, count, of_document in zip(names, counts, lexical or (), strict=lexical is not None):
+        if of_document.constraints and count != 1:
+            raise UserError(
+                f"{name} has {count} sentences, and constraints are asked of one: give each sentence as a text"
+            )
+        if of_document.prefix and not count:
+            raise UserError(f"{name} has no sentence that could begin with its prefix: leave the prefix out")
+        phrases = [one if isinstance(one, str) else {"any_of": one.any_of} for one in of_document.constraints]
+        for key, values in (
+            ("constraints", [phrases] * count),
+            ("avoid", [of_document.avoid] * count),
+            ("prefix", [of_document.prefix, *[""] * count][:count]),
+        ):
+            given.setdefault(key, []).extend(values)
+    glossaries = asked["glossary"]
+    if isinstance(glossaries, list):
+        glossaries = glossaries_of(glossaries, len(counts), alone=alone)
+        given["glossary"] = [one for one, count in zip(glossaries, counts, strict=True) for _ in range(count)]
+    elif glossaries is not None:
+        given["glossary"] = glossaries
+    return given
 
 
 class Sentence(NamedTuple):
@@ -121,12 +148,12 @@ def places_of(block: Segment, begin: int, end: int) -> dict[int, Span]:
 # Tags that the model itself puts.
 
 
-def require_learnt_tags(translator: "Translator", search: SearchConfig, glossary: object) -> None:
+def require_learnt_tags(translator: "Translator", search: SearchConfig, given: Mapping[str, Any]) -> None:
     """Raises UserError where the model has not learnt tags, or something else does not go with them."""
     if not translator.config.training.learnt_tags:
         raise UserError("tags=learnt is of a run that was trained with training.learnt_tags: choose tags=links")
-    if is_online(search) or glossary is not None:
-        what = "a glossary" if glossary is not None else f"search={search.name}"
+    if is_online(search) or given:
+        what = next(iter(given), f"search={search.name}")
         raise UserError(f"tags=learnt and {what} do not go together: choose tags=links, or leave the other out")
 
 

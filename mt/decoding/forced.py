@@ -207,7 +207,8 @@ def _aligned(
             windows = Windows.whole(weights[: len(ids[i])].clone().numpy())
             if stops is not None:
                 windows = windows._replace(stops=stops[row, : len(ids[i])])
-            forced = Hypothesis(tuple(ids[i]), score, score, windows)
+            log_probs = (-loss.token_losses[row, : len(ids[i])]).tolist()
+            forced = Hypothesis(tuple(ids[i]), score, score, windows, tuple(log_probs))
             (results[i],) = decoded(translator, encoded_sources[i], [forced], sources[i], targets[i])
     return [results[i] for i in range(len(ids))]
 

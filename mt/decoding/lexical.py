@@ -142,10 +142,7 @@ class ConstraintEncoder:
         wanted and forbidden at once."""
         terms = None
         if glossary is not None:
-            source = self.source_terms(glossary)
-            for part in composed(text).split():
-                source.read(part)
-            terms = source.end()
+            terms = self.source_terms(glossary).whole(composed(text))
         if not (asked.constraints or asked.avoid or asked.prefix or (terms and terms.terms)):
             return None
         avoided = self._avoided(tuple(self._written(phrase, name, "avoid") for phrase in asked.avoid))
@@ -158,7 +155,7 @@ class ConstraintEncoder:
                 raise _at_once(name, surface_forms[0])
             phrases.append(allowed)
         prefix = self._prefix(asked.prefix, name) if asked.prefix else None
-        if prefix is not None and avoided is not None and not avoided.allows(prefix.tokens):
+        if prefix is not None and avoided is not None and not avoided.allows_prefix(prefix):
             raise _at_once(name, asked.prefix)
         for term in () if terms is None else terms.terms:
             if avoided is not None and not any(avoided.allows(form.tokens) for form in term.forms):
@@ -294,6 +291,14 @@ class SourceTerms:
         self._words_of_tokens: list[int] = []
         self._certain = 0
         """The first word of which it is not certain whether it is part of a term."""
+
+    def whole(self, text: str) -> Terms:
+        """Returns the terms of a whole source, which is cut into tokens only where it has some."""
+        if self._glossary.terms(units(text, "word"))[0]:
+            for part in text.split():
+                self.read(part)
+            self.end()
+        return self.found
 
     def read(self, part: str) -> None:
         """Reads what stands between two blanks."""

@@ -14,6 +14,7 @@ from mt.common.input_files import read_json
 from mt.common.options import parse, without_idle
 from mt.data.fields import Row
 from mt.data.tokenizer import Tokenizers
+from mt.decoding.confidence import load_calibration
 from mt.decoding.network import BatchHypotheses, EncodedBatch
 from mt.decoding.translator import Translator
 from mt.errors import UserError
@@ -101,4 +102,6 @@ def load_graphs(
     plain = without_idle(read_json(path, "copy the folder again"))
     known = {name: plain[name] for name in ExportedConfig.model_fields if name in plain}
     known["attention"] = {"name": plain.get("attention", {}).get("name")}
-    return Translator(network, Tokenizers.load(folder), parse(known, ExportedConfig, str(path)))
+    translator = Translator(network, Tokenizers.load(folder), parse(known, ExportedConfig, str(path)))
+    translator.calibration = load_calibration(folder)
+    return translator

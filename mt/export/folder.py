@@ -12,6 +12,7 @@ from safetensors.torch import load_file, save_file
 from mt.checkpoint import CONFIG, MODEL, About, load_meta, load_model, locate, seal
 from mt.common.about import DISTRIBUTION
 from mt.common.input_files import read_text, reason
+from mt.decoding.confidence import FILE as CONFIDENCES, load_calibration
 from mt.errors import UserError, explained, invalid_choice
 from mt.evaluation.report import origin
 from mt.models.weights import FORMS, Form, to_storage_dtype, writing
@@ -47,6 +48,8 @@ def export(
         with replaced_folder(folder) as draft:
             write_json(draft / CONFIG, config.model_dump(mode="json"))
             tokenizers.save(draft)
+            if checkpoint == "best" and (calibration := load_calibration(run)) is not None:
+                write_json(draft / CONFIDENCES, calibration.model_dump(mode="json"))
             if format == "onnx":
                 from mt.export.graphs import require_known_words, write_graphs  # Not above: it needs the extra onnx.
 

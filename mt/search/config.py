@@ -18,7 +18,7 @@ from mt.search.online import OnlineConfig, WaitKConfig, online, wait_k
 from mt.search.options import MAX_BEAM_SIZE, BeamConfig, GreedyConfig, RetranslateConfig
 from mt.search.phrases import repeats
 from mt.search.sampling import SampleConfig, draw_samples
-from mt.search.steering import Steering, TokenConstraints
+from mt.search.steering import Steering, TokenConstraints, nothing_found
 from mt.search.stepper import Stepper
 from mt.search.tree import Observer
 
@@ -88,14 +88,12 @@ def decode(
     config = of_whole_sources(config)
     steering = None
     if any(asked):
-        steering = Steering(asked, [config.longest(length) for length in source_lengths], whole=not is_online(config))
+        limits = [config.longest(length) for length in source_lengths]
+        steering = Steering(asked, limits, whole=not is_online(config), wait_k=wait_k_of(config))
     hypotheses = _searched(config, stepper, source_lengths, read_for, positions, sources, asked, steering, observer)
     for one, found in zip(asked, hypotheses, strict=False):
         if one is not None and not found:
-            raise UserError(
-                f"{one.name} has no translation with all that it asks for, which this search could find: ask for less, "
-                "take a wider beam, or raise the limit of length"
-            )
+            raise nothing_found(one.name)
     return hypotheses
 
 
@@ -153,17 +151,12 @@ def _certain(read_for: np.ndarray | None, asked: Sequence[TokenConstraints | Non
 
 def require_steerable(config: SearchConfig, asked: TokenConstraints) -> None:
     """Raises UserError where a search cannot do what is asked of a sentence."""
-    if asked.terms is not None and isinstance(config, SampleConfig | WaitKConfig):
-        raise UserError(
-            f"{asked.name} has terms, which are written where the attention reads them, and search={config.name} "
-            "writes otherwise: choose search=greedy, beam or online, or leave the glossary out"
-        )
     if asked.phrases is None:
         return
-    if not isinstance(config, BeamConfig):
+    if not isinstance(config, GreedyConfig | BeamConfig):
         raise UserError(
-            f"{asked.name} asks for phrases, which need a beam, and search={config.name} has none: choose search=beam, "
-            "or ask for a prefix or phrases to avoid alone"
+            f"{asked.name} asks for phrases, for which search={config.name} has no room: choose search=beam, or ask "
+            "for a prefix or phrases to avoid alone"
         )
     if config.no_repeat_ngram_size and repeats(asked.phrases, config.no_repeat_ngram_size):
         raise UserError(

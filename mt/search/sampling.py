@@ -106,9 +106,12 @@ def sample(
     while opened:
         numbers = np.array([flat[index].random() for index in opened]).reshape(len(tokens), -1)
         forbidden = constraints.forbidden(prefix, len(history))
+        wanted = None
         if steering is not None:
-            forbidden, _ = steering.before(forbidden, alone=True)
-        step = stepper.step(tokens, parents, Draws(numbers, temperature), forbidden)
+            forbidden, wanted = steering.before(forbidden, alone=True)
+        step = stepper.step(tokens, parents, Draws(numbers, temperature), forbidden, wanted)
+        if steering is not None:
+            step = steering.drawn(step)
         history.append(tokens, parents, step.attended, [log_probs[i] for i in opened[: len(tokens)]])
         rows = np.arange(len(tokens)).repeat(numbers.shape[1]).tolist()
         drawn = zip(opened, rows, step.tokens.ravel().tolist(), step.log_probs.ravel().tolist(), strict=True)

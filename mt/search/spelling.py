@@ -100,6 +100,19 @@ class Avoided:
             state = self.after(state, token)
         return True
 
+    def allows_prefix(self, prefix: "Prefix") -> bool:
+        """Returns whether a hypothesis may begin so without any of the phrases."""
+        waiting = [(0, self.START)]
+        for state, end in waiting:  # which grows
+            options = prefix.options(state)
+            if options is None:
+                return True
+            for token in np.setdiff1d(options, self.forbidden(end)).tolist():
+                after = prefix.after(state, token), self.after(end, token)
+                if after not in waiting:
+                    waiting.append(after)
+        return False
+
     def forbidden(self, state: str) -> np.ndarray:
         """Returns the tokens that may not follow, [F] int64."""
         if state not in self._forbidden:

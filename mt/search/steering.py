@@ -49,13 +49,19 @@ class Steering:
     after it, and says which hypotheses go on."""
 
     def __init__(
-        self, sentences: Sequence[TokenConstraints | None], limits: Sequence[int], *, whole: bool = True
+        self,
+        sentences: Sequence[TokenConstraints | None],
+        limits: Sequence[int],
+        *,
+        whole: bool = True,
+        wait_k: int | None = None,
     ) -> None:
         """
         Args:
             sentences: of each what is asked; None: nothing.
             limits: of each the most tokens of a hypothesis.
             whole: whether sources are read to their ends before anything is written.
+            wait_k: k, where each step reads one token of the source more; None: the attention stops by itself.
 
         Raises UserError where more is asked than has room.
         """
@@ -85,8 +91,9 @@ class Steering:
             self._table = PhraseTable(phrases, spelling.inside, spelling.continues)
             self._phrases = self._table.begin()
         self._terms: TermStates | None = None
-        if any(asked is not None and asked.terms is not None for asked in sentences):
-            self._terms = TermStates([None if asked is None else asked.terms for asked in sentences], whole=whole)
+        terms = [None if asked is None else asked.terms for asked in sentences]
+        if any(of_sentence is not None for of_sentence in terms):
+            self._terms = TermStates(terms, whole=whole, wait_k=wait_k)
         self._wanted: Wanted | None = None
         self._forced: list[tuple[int, int, int]] = []
         """The hypotheses that are in their prefix, and where what may follow begins and ends in what is wanted."""
@@ -99,8 +106,8 @@ class Steering:
     def before(self, forbidden: Forbidden | None, *, alone: bool = False) -> tuple[Forbidden | None, Wanted | None]:
         """Returns what a step must not answer, and what it is asked for.
 
-        forbidden: what hypotheses may not have for other reasons. alone: whether nothing can be asked for, so that all
-            that does not go on with a prefix is forbidden.
+        forbidden: what hypotheses may not have for other reasons. alone: whether the step draws tokens, so that all
+            that does not go on with a prefix is forbidden. Raises UserError where nothing is left of a prefix then.
         """
         count = len(self._sentences)
         # Few hypotheses have tokens that end an avoided phrase, or go on with the last word of a term.
@@ -112,7 +119,9 @@ class Steering:
             if len(tokens):
                 closed.append((np.full(len(tokens), row), tokens))
         if forbidden is not None:
-            closed.append(forbidden[:2])
+            # A prefix may repeat itself.
+            free = np.array([not alone or self._options(row) is None for row in forbidden.rows.tolist()], bool)
+            closed.append((forbidden.rows[free], forbidden.tokens[free]))
         # A sentence must not end before its phrases are met.
         lacking = None if self._table is None else self._table.remaining(self._phrases, self._sentences)[0]
         early = np.zeros(count, bool) if forbidden is None else forbidden.early
@@ -124,6 +133,9 @@ class Steering:
                 rows, tokens = np.unique((rows, tokens), axis=1)
             forbidden = Forbidden(rows, tokens, early)
         self._wanted = self._asked_for(forbidden, lacking)
+        for row, begin, end in self._forced if alone else ():
+            if begin == end and (asked := self._asked[self._sentences[row]]) is not None:
+                raise nothing_found(asked.name)
         if self._terms is None:
             return forbidden, self._wanted
         return forbidden, joined(*filter(None, (self._wanted, self._terms.wanted(forbidden))))
@@ -181,7 +193,9 @@ class Steering:
         of_terms = None
         if self._terms is not None and step.wanted is not None:
             begin = 0 if self._wanted is None else len(self._wanted.rows)
-            step, of_terms = self._terms.choices(step._replace(wanted=step.wanted[:begin]), step.wanted[begin:])
+            step, of_terms = self._terms.choices(
+                step._replace(wanted=step.wanted[:begin]), step.wanted[begin:], self._room()
+            )
         log_probs = step.log_probs.copy()
         tokens = step.tokens.copy()
         for row, begin, end in self._forced:
@@ -198,11 +212,21 @@ class Steering:
         sentences = self._sentences[rows]
         states = self._table.after(self._phrases.rows(rows), sentences, tokens.ravel())
         lacking, fewest = (part.reshape(tokens.shape) for part in self._table.remaining(states, sentences))
-        left = self._limits[self._sentences, None] - self._length - 1
-        log_probs[fewest > np.where(tokens == EOS, 0, left)] = -np.inf
+        log_probs[fewest > np.where(tokens == EOS, 0, self._room()[:, None] - 1)] = -np.inf
         if of_terms is not None:
             lacking += np.pad(of_terms, ((0, 0), (0, columns - of_terms.shape[1])), mode="edge")
         return step._replace(log_probs=log_probs, tokens=tokens), lacking
+
+    def _room(self) -> np.ndarray:
+        """Returns how many tokens each hypothesis may still have."""
+        return self._limits[self._sentences] - self._length
+
+    def drawn(self, step: Step) -> Step:
+        """Returns a step of draws with the tokens of terms that are due in place of those that were drawn."""
+        if self._terms is None or step.wanted is None:
+            return step
+        begin = 0 if self._wanted is None else len(self._wanted.rows)
+        return self._terms.choices(step, step.wanted[begin:], self._room(), drawn=True)[0]
 
     def _with_phrases(
         self, log_probs: np.ndarray, tokens: np.ndarray, values: np.ndarray | None
@@ -247,6 +271,14 @@ class Steering:
         if asked is not None and asked.avoided is not None:
             end = asked.avoided.after(end, token)
         return prefix, end
+
+
+def nothing_found(name: str) -> UserError:
+    """Returns the error where no hypothesis has all that is asked of it."""
+    return UserError(
+        f"{name} has no translation with all that it asks for, which this search could find: ask for less, take a "
+        "wider beam, or raise the limit of length"
+    )
 
 
 def joined(*parts: tuple[np.ndarray, np.ndarray]) -> Wanted | None:

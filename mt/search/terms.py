@@ -40,6 +40,11 @@ class SourceTerm(NamedTuple):
     written: tuple[str, ...]
     """The translations as text; those in lower case are met whatever the case."""
 
+    @property
+    def longest(self) -> int:
+        """Tokens of its longest translation."""
+        return max(len(form.tokens) for form in (*self.forms, *self.first))
+
 
 class Terms:
     """The terms of one source. Those of a source that is still arriving are added while it does."""
@@ -70,12 +75,16 @@ class Terms:
                     return term
         return NO_TERM
 
-    def due(self, attended: Attended, weights: np.ndarray, row: int, missing: frozenset[int]) -> int:
-        """Returns the term that a step of a hypothesis reads, the first one of several."""
+    def due(self, attended: Attended, weights: np.ndarray, row: int, missing: frozenset[int], read: int | None) -> int:
+        """Returns the term that a step of a hypothesis reads, the first one of several. read: how many tokens of the
+        source the step may know; None: all that have come."""
         if attended.stops is not None:
             stop = int(attended.stops[row])
             return min(missing.intersection(self.owners[: None if stop < 0 else stop + 1].tolist()), default=NO_TERM)
-        shares = np.bincount(self.owners + 1, weights[row, : len(self.owners)], len(self.terms) + 1)[1:]
+        owners = self.owners[: weights.shape[1]]
+        if read is not None:
+            owners = np.where(np.array(self.certain[: len(owners)]) <= read, owners, NO_TERM)
+        shares = np.bincount(owners + 1, weights[row, : len(owners)], len(self.terms) + 1)[1:]
         return next((term for term in missing if shares[term] > MOST), NO_TERM)
 
     def at_end(self, best: int, weights: np.ndarray, row: int) -> bool:
@@ -121,11 +130,14 @@ class _State(NamedTuple):
 class TermStates:
     """How far the hypotheses of a batch have come with their terms."""
 
-    def __init__(self, sentences: Sequence[Terms | None], *, whole: bool) -> None:
-        """whole: whether sources are known to their ends, so that terms are written that were never due."""
+    def __init__(self, sentences: Sequence[Terms | None], *, whole: bool, wait_k: int | None = None) -> None:
+        """whole: whether sources are known to their ends, so that terms are written that were never due. wait_k: see
+        `mt.search.steering.Steering`."""
         self._rows = [None if terms is None else (terms, _State()) for terms in sentences]
         """[N]: the terms of each hypothesis, and its state; None without any."""
         self._whole = whole
+        self._read = wait_k
+        """How many tokens of their sources the hypotheses know; None: all that have come."""
         self._wanted = Wanted(_NO_TOKENS, _NO_TOKENS)
         self._begun: dict[int, _State] = {}
         """The states of hypotheses in which a term begins."""
@@ -150,9 +162,15 @@ class TermStates:
         self._wanted = Wanted(*np.array(sorted(pairs - taken), np.int64).reshape(-1, 2).T.copy())
         return self._wanted
 
-    def choices(self, step: Step, values: np.ndarray) -> tuple[Step, np.ndarray]:
+    def choices(
+        self, step: Step, values: np.ndarray, room: np.ndarray, *, drawn: bool = False
+    ) -> tuple[Step, np.ndarray]:
         """Returns a step with the tokens of terms that are due in place of all others, and of each next token how many
-        terms its hypothesis lacks then, [N, K] int64. values: of what was wanted."""
+        terms its hypothesis lacks then, [N, K] int64.
+
+        values: of what was wanted. room: [N], how many tokens each hypothesis may still have, this one included.
+        drawn: whether each next token was drawn, and goes on with a hypothesis of its own.
+        """
         attended = step.attended
         assert attended is not None
         weights = attended.weights if attended.stops is None else np.zeros((0, 0))
@@ -166,24 +184,45 @@ class TermStates:
                 continue
             terms, state = one
             lacking[row] = len(state.missing(terms))
-            state, columns = self._going_on(terms, state, attended, weights, row, tokens[row])
+            if drawn:
+                for column in range(tokens.shape[1]):
+                    place = row, slice(column, column + 1)
+                    going_on, columns = self._going_on(terms, state, attended, weights, row, tokens[place], room)
+                    asked = self._best(row, going_on, values)[:1] if len(columns) else _NO_TOKENS
+                    if len(asked):
+                        self._begun[row] = going_on
+                        log_probs[place] = values[asked]
+                        tokens[place] = self._wanted.tokens[asked]
+                continue
+            state, columns = self._going_on(terms, state, attended, weights, row, tokens[row], room)
             # Tokens that were asked for, most probable first, in place of others; each once.
-            firsts = [rest[0] for rest in state.rests]
-            asked = np.flatnonzero((self._wanted.rows == row) & np.isin(self._wanted.tokens, firsts))
-            asked = asked[(-values[asked]).argsort(kind="stable")][: len(columns)]
+            asked = self._best(row, state, values)[: len(columns)]
             if len(asked):
                 self._begun[row] = state
                 log_probs[row, columns] = -np.inf
                 log_probs[row, np.isin(tokens[row], self._wanted.tokens[asked])] = -np.inf
                 log_probs[row, columns[: len(asked)]] = values[asked]
                 tokens[row, columns[: len(asked)]] = self._wanted.tokens[asked]
-                lacking[row] -= np.isin(tokens[row], firsts)
+                lacking[row] -= np.isin(tokens[row], [rest[0] for rest in state.rests])
             elif self._whole and lacking[row, 0]:
                 log_probs[row, tokens[row] == EOS] = -np.inf
         return step._replace(log_probs=log_probs, tokens=tokens), lacking
 
+    def _best(self, row: int, state: _State, values: np.ndarray) -> np.ndarray:
+        """Returns the places, among what was wanted, of the tokens that go on with a term, most probable first."""
+        firsts = [rest[0] for rest in state.rests]
+        asked = np.flatnonzero((self._wanted.rows == row) & np.isin(self._wanted.tokens, firsts))
+        return asked[(-values[asked]).argsort(kind="stable")]
+
     def _going_on(
-        self, terms: Terms, state: _State, attended: Attended, weights: np.ndarray, row: int, tokens: np.ndarray
+        self,
+        terms: Terms,
+        state: _State,
+        attended: Attended,
+        weights: np.ndarray,
+        row: int,
+        tokens: np.ndarray,
+        room: np.ndarray,
     ) -> tuple[_State, np.ndarray]:
         """Returns the state of a hypothesis within the term that it must go on with or begin, and in place of which
         next tokens."""
@@ -192,12 +231,14 @@ class TermStates:
         best = int(tokens[0])
         if state.rests or not missing:
             return state, every
-        if self._whole and terms.at_end(best, weights, row):
+        # At its limit a hypothesis has room for the terms and EOS alone.
+        needed = 1 + sum(terms.terms[term].longest for term in missing)
+        if self._whole and (room[row] <= needed or terms.at_end(best, weights, row)):
             term = min(missing)
         elif state.text[-1:] in terms.spelling.letters and best in terms.spelling.continuing:
             return state, every  # a word is ended before
         else:
-            term = terms.due(attended, weights, row, missing)
+            term = terms.due(attended, weights, row, missing, self._read)
             if term == NO_TERM and self._whole and EOS in tokens:
                 term = min(missing)
                 every = np.flatnonzero(tokens == EOS)
@@ -213,3 +254,4 @@ class TermStates:
             rows.append(None if one is None else (one[0], self._begun.get(parent, one[1]).after(one[0], token)))
         self._rows = rows
         self._begun = {}
+        self._read = None if self._read is None else self._read + 1

@@ -1,13 +1,16 @@
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import mt
 from mt.cli.decode import translate
+from mt.data.words import words
 from mt.decoding.documents import cut, joined
 from mt.decoding.translator import Translator
 from mt.errors import UserError
 from mt.markup.words import Linked
+from mt.search.config import BeamConfig
 
 
 def test_a_document_has_the_translations_of_its_sentences(translator: Translator) -> None:
@@ -48,9 +51,21 @@ def test_blank_documents_stay_as_they_are(format: str, translator: Translator) -
     assert translator.translate(text, format=format).text == text
 
 
-def test_what_is_asked_of_sentences_is_refused(translator: Translator) -> None:
-    with pytest.raises(UserError, match="prefix is asked of a sentence, and a document has several"):
-        translator.translate("the cats", format="html", prefix="die")  # type: ignore[call-overload]
+def test_what_is_asked_holds_for_the_text_without_tags(translator: Translator) -> None:
+    texts = ["<p>the <b>cats</b></p>", "<p>two dogs</p><p>the birds</p>"]
+    asked: dict[str, Any] = {"prefix": ["zwei", "zwei"], "avoid": [None, ["die"]], "constraints": [["Hunde"], None]}
+    one, two = translator.translate(texts, BeamConfig(), **asked, format="html")
+    assert one.sentences[0].text.startswith("zwei") and "Hunde" in words(one.sentences[0].text)
+    assert two.sentences[0].text.startswith("zwei") and not two.sentences[1].text.startswith("zwei")
+    assert not any("die" in words(sentence.text) for sentence in two.sentences) and len(two.sentences) == 2
+    terms = translator.translate(texts, glossary=[None, {"birds": "Brücken"}], format="html")
+    assert "Brücken" in words(terms[1].sentences[1].text)
+    for text, prefix, phrases, sentence in (
+        (texts[1], None, ["die"], "text 1 has 2 sentences, and constraints are asked of one: give each"),
+        ("<br>", "die", None, "text 1 has no sentence that could begin with its prefix"),
+    ):
+        with pytest.raises(UserError, match=sentence):
+            translator.translate(text, BeamConfig(), constraints=phrases, prefix=prefix, format="html")
 
 
 def test_a_file_is_a_document_or_each_line_is(

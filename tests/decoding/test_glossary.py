@@ -1,16 +1,29 @@
 """Glossaries in translations of trained models: every kind of model and search, and what is refused."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 import mt
+from mt.config import Config
 from mt.data.words import words
+from mt.decoding.runs import torch_translator
 from mt.decoding.translator import Translator
 from mt.errors import UserError
-from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig, SampleConfig, SearchConfig, WaitKConfig
+from mt.models.seq2seq import Seq2Seq
+from mt.search.config import (
+    BeamConfig,
+    GreedyConfig,
+    OnlineConfig,
+    SampleConfig,
+    SearchConfig,
+    WaitKConfig,
+    revised_search,
+)
 
 TEXTS = ["the big cats see two green houses", "two dogs find bridges", "no term", "", "dogs see dogs , and two cats"]
 GLOSSARY = {"cats": ["Hunde", "Brücken"], "dogs": "zwei Brücken", "Two": "drei"}
@@ -24,7 +37,10 @@ def met(text: str, result: str) -> bool:
     return found.count("dogs") <= pairs.count(("zwei", "Brücken")) and found.count("cats") <= cats
 
 
-@pytest.mark.parametrize("search", [GreedyConfig(), BeamConfig(beam_size=4), BeamConfig(beam_size=5, n_best=3)])
+SEARCHES = [GreedyConfig(), BeamConfig(beam_size=4), BeamConfig(beam_size=5, n_best=3), SampleConfig(samples=3)]
+
+
+@pytest.mark.parametrize("search", SEARCHES)
 def test_all_terms_are_met_and_what_has_none_stays(translator: Translator, hard: Translator, search: SearchConfig):
     for one in (translator, hard):
         result = one.translate(TEXTS, search, glossary=GLOSSARY)
@@ -54,6 +70,17 @@ def test_ensembles_int8_and_prefixes(trained: Path):
     assert "drei" in words(both.text) and met(TEXTS[0], both.text)
 
 
+@pytest.mark.parametrize("search", SEARCHES)
+def test_terms_that_are_open_at_the_limit_are_written_before_it(translator: Translator, search: SearchConfig):
+    """After the prefix the limit leaves room for the terms and EOS alone."""
+    glossary = {"dogs": "zwei Brücken", "cats": "Hunde", "birds": "drei Brücken"}
+    limit = len(translator.tokenizers.target.encode(["drei die zwei Brücken Hunde drei Brücken"])[0])
+    search = revised_search(search, {"max_length": limit})
+    one = translator.translate("the birds see dogs and cats", search, prefix="drei die ", glossary=glossary)
+    assert one.text.startswith("drei die ")
+    assert all(target in one.text for target in glossary.values())
+
+
 def test_what_is_impossible_is_refused(translator: Translator, tmp_path: Path):
     (tmp_path / "terms.tsv").write_text("cats\tHunde\nno\t☃\n", encoding="utf-8")
     refused: list[tuple[dict[str, Any], SearchConfig | None, str]] = [
@@ -61,8 +88,6 @@ def test_what_is_impossible_is_refused(translator: Translator, tmp_path: Path):
         ({"glossary": {"cats": 3}}, None, "glossary is no glossary: write {"),
         ({"glossary": 3}, None, "glossary is no glossary: write {"),
         ({"glossary": {"cats": "Hunde"}, "avoid": ["Hunde"]}, None, 'asks for "Hunde" and to avoid it at once'),
-        ({"glossary": GLOSSARY}, SampleConfig(samples=2), "search=sample writes otherwise"),
-        ({"glossary": GLOSSARY}, WaitKConfig(k=2), "search=wait_k writes otherwise"),
         ({"glossary": {"cats": " ".join(["Hunde"] * 9)}}, GreedyConfig(max_length=5), "and at most 5 are written"),
     ]
     for asked, search, sentence in refused:
@@ -77,18 +102,42 @@ def test_the_online_simulation_counts_what_must_have_come_until_a_term_is_certai
     assert result.delays is not None and result.delays[place] >= 7
 
 
-def test_a_stream_writes_terms_where_it_stops_and_as_the_simulation_does(hard: Translator):
+@pytest.fixture(scope="module")
+def waiting(configure: Callable[..., Config], hard: Translator) -> Translator:
+    """A random model whose soft attention can wait for the source, and is of few positions."""
+    sizes = {
+        "encoder": {"name": "lstm", "hidden_size": 32},
+        "decoder": {"hidden_size": 32, "readout_size": 32, "init_hidden": "zeros"},
+    }
+    config = configure(sizes | {"attention": {"name": "general"}})
+    torch.manual_seed(2)
+    model = Seq2Seq(config, *hard.tokenizers.sizes).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter *= 6
+    return torch_translator(model, hard.tokenizers, config)
+
+
+@pytest.mark.parametrize("search", [OnlineConfig(), WaitKConfig(k=2), WaitKConfig(k=9)])
+def test_a_stream_writes_terms_where_it_reads_them_and_as_the_simulation_does(
+    hard: Translator, waiting: Translator, search: SearchConfig
+):
     glossary = {"cats": "Hunde", "cats see three": "Brücken", "dogs": "zwei Brücken", "houses": "Hunde"}
     texts = [text for text in TEXTS if text]
-    simulated = hard.translate(texts, OnlineConfig(), glossary=glossary)
+    translator = hard if isinstance(search, OnlineConfig) else waiting
+    simulated = translator.translate(texts, search, glossary=glossary)
     assert any("Hunde" in words(one.text) for one in simulated)
     for text, expected in zip(texts, simulated, strict=True):
-        session = hard.stream(glossary=glossary)
+        session = translator.stream(search, glossary=glossary)
         for word in text.split():
             session.read(word)
         session.finish()
         assert session.text == expected.text and session.delays == [*expected.word_delays]
+
+
+def test_a_stream_without_terms_is_as_without_a_glossary(hard: Translator):
+    texts = [text for text in TEXTS if text]
     plain = hard.stream(glossary={"zebra": "Hunde"})
     assert [*plain.read(texts[0]), *plain.finish()] == hard.translate(texts[0], OnlineConfig()).text.split()
     with pytest.raises(UserError, match="a glossary is of words, and this stream reads characters"):
-        hard.stream(unit="char", glossary=glossary)
+        hard.stream(unit="char", glossary=GLOSSARY)

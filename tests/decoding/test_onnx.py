@@ -82,6 +82,10 @@ def test_what_is_asked_of_translations_is_that_of_the_run(trained: Path, exporte
     pairs = zip(*(translator.n_best(lines, 2, beam, **asked) for translator in (run, graphs)), strict=True)
     for of_run, of_graphs in pairs:
         assert [one.text for one in of_run] == [one.text for one in of_graphs]
+    for search in (GreedyConfig(), SampleConfig(), beam):
+        pair = [one.translate(lines, search, glossary={"cats": "Hunde Brücken"}) for one in (run, graphs)]
+        assert [one.text for one in pair[0]] == [one.text for one in pair[1]]
+        assert all("Hunde Brücken" in one.text for line, one in zip(lines, pair[1], strict=True) if "cats" in line)
 
 
 USUAL = min(2, os.cpu_count() or 1)

@@ -8,11 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mt import Translator
+from mt import Translator, load
 from mt.decoding.confidence import FILE, Calibration, load_calibration, word_features
 from mt.errors import UserError
 from mt.evaluation.confidence import area_under_curve, calibrate, calibration_error, right_words, risk_coverage
 from mt.evaluation.likelihood import likelihoods
+from mt.export.folder import export
 from mt.search.config import BeamConfig, GreedyConfig, SampleConfig
 
 TEXTS = ["two cats see houses", "the big dogs find streets", "three green birds leave bridges"]
@@ -104,3 +105,29 @@ def test_a_table_is_read_with_its_bounds(run: Path) -> None:
             load_calibration(run)
     shutil.rmtree(run)
     assert load_calibration(run) is None
+
+
+def test_aligned_words_and_exports_have_the_confidences_of_the_run(trained: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(trained, run)
+    table = Calibration(judged="edits", words=3, weights=(1, 0.5, 0), centres=(-9.0, 1.0), shares=(0.25, 0.75))
+    (run / FILE).write_text(json.dumps(table.model_dump()))
+    one = load(run, device="cpu")
+    export(run, tmp_path / "export")
+    translations = one.translate(TEXTS, GreedyConfig())
+    aligned = one.align(TEXTS, [translation.text for translation in translations])
+    carried = load(tmp_path / "export", device="cpu").translate(TEXTS, GreedyConfig())
+    for translation, other, copied in zip(translations, aligned, carried, strict=True):
+        if translation.ids == other.ids:
+            assert other.word_confidence == pytest.approx(translation.word_confidence, abs=1e-4)
+        assert copied.word_confidence == translation.word_confidence
+    assert any(translation.ids == other.ids for translation, other in zip(translations, aligned, strict=True))
+
+
+def test_exported_graphs_have_the_confidences_of_the_run(trained: Path, tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime", reason="the extra onnx is not installed")
+    pytest.importorskip("onnxscript", reason="the extra onnx is not installed")
+    export(trained, tmp_path / "graphs", format="onnx")
+    table = Calibration(judged="edits", words=3, weights=(1, 0.5, 0), centres=(-9.0, 1.0), shares=(0.25, 0.75))
+    (tmp_path / "graphs" / FILE).write_text(json.dumps(table.model_dump()))
+    assert load(tmp_path / "graphs", engine="onnx").translate(TEXTS[0]).calibration == table

@@ -67,7 +67,7 @@ class Session:
         # How far source and hypothesis have come, in tokens; then what turns words to positions, and tokens to words.
         self._state = StreamState(streaming.model, streaming.search, streaming.field)
         if asked is not None:
-            self._state.steering = Steering([asked], [MAX_LENGTH], whole=False)
+            self._state.steering = Steering([asked], [MAX_LENGTH], whole=False, wait_k=self._state.wait)
         self._terms = terms
         needed = streaming.model.frontend.needed
         source, target, *_ = streaming.tokenizers

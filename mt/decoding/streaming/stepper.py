@@ -246,7 +246,9 @@ class StreamStepper:
                     own = None if values is None or asked is None else values[asked.rows == row]
                     stops = attention.attended.stops
                     stop = None if stops is None else stops[[row]].cpu().numpy()
-                    attended = Attended(np.zeros((1, 0), np.float32), stop)
+                    # A soft attention of a stream has dropped nothing of its source.
+                    weights = attention.attended.weights[[row]].float().cpu().numpy()
+                    attended = Attended(weights, stop)
                     step, _ = stream.steering.choices(Step(best[[row]], chosen[[row]], attended, own))
                     best[row] = step.log_probs
                     chosen[row] = step.tokens
