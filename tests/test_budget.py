@@ -12,10 +12,10 @@ BUDGET = {
     "mt/comparison": 1030,
     "mt/config": 468,
     "mt/data": 4470,
-    "mt/decoding": 4622,
+    "mt/decoding": 4666,
     "mt/evaluation": 1712,
     "mt/explorer": 80,
-    "mt/export": 516,
+    "mt/export": 519,
     "mt/kernels": 2865,
     "mt/markup": 1300,
     "mt/metrics": 2520,
@@ -23,7 +23,7 @@ BUDGET = {
     "mt/onnx": 220,
     "mt/ops": 1120,
     "mt/plots": 866,
-    "mt/search": 2811,
+    "mt/search": 2894,
     "mt/serve": 1880,
     "mt/training": 3158,
 }
@@ -36,7 +36,7 @@ def test_every_folder_keeps_its_budget_of_lines() -> None:
         inside = path.relative_to(ROOT)
         lines["/".join(inside.parts[:2]) if len(inside.parts) > 2 else "mt"] += len(path.read_text().splitlines())
     assert {folder: count for folder, count in lines.items() if count > BUDGET[folder]} == {}
-    assert sum(BUDGET.values()) <= 39254
+    assert sum(BUDGET.values()) <= 39384
 
 
 def test_the_house_has_no_more_files_than_chapters() -> None:
