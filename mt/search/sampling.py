@@ -106,15 +106,15 @@ def sample(
     while opened:
         numbers = np.array([flat[index].random() for index in opened]).reshape(len(tokens), -1)
         forbidden = constraints.forbidden(prefix, len(history))
-        draws = Draws(numbers, temperature)
-        if steering is None:
-            step = stepper.step(tokens, parents, draws, forbidden)
-        else:  # terms that are due stand in place of draws
-            step = steering.drawn(stepper.step(tokens, parents, draws, *steering.before(forbidden, alone=True)))
+        asked = (forbidden, None) if steering is None else steering.before(forbidden, alone=True)
+        step = stepper.step(tokens, parents, Draws(numbers, temperature), *asked)
+        step = step if steering is None else steering.drawn(step)
         history.append(tokens, parents, step.attended, [log_probs[i] for i in opened[: len(tokens)]])
         rows = np.arange(len(tokens)).repeat(numbers.shape[1]).tolist()
         drawn = zip(opened, rows, step.tokens.ravel().tolist(), step.log_probs.ravel().tolist(), strict=True)
-        tokens, parents, opened = list[int](), list[int](), list[int]()
+        tokens = []
+        parents = []
+        opened = []
         for index, row, token, log_prob in drawn:
             log_probs[index] += log_prob
             if token == EOS or len(history) == limits[index // count]:
