@@ -60,8 +60,8 @@ MODELS = {
         languages=("en", "de"),
         public="tatoeba",
         terms="cc-by-2.0",
-        data="163,480 pairs of six words by the volunteers of tatoeba.org, under CC BY 2.0 FR, as collected by "
-        "manythings.org/anki. The model is weak on longer sentences and on other domains.",
+        data="The training pairs of `mt get tatoeba`: short sentences by the volunteers of tatoeba.org, under CC BY 2.0 "
+        "FR, as collected by manythings.org/anki. The model is weak on longer sentences and on other domains.",
         example="I would like a cup of tea.",
     ),
 }
@@ -131,9 +131,7 @@ translator = load("{name}")
 translator.translate("{model.example}").text
 ```
 
-| metric | test | signature |
-|---|---:|---|
-{"".join(f"| {key} | {one['score']:.1f} | {one['signature']} |" + chr(10) for key, one in scores.items())}
+{"".join(f"- **{key} of test.** {one['score']:.1f} (`{one['signature']}`)" + chr(10) for key, one in scores.items())}\
 - **Data.** {model.data}
 - **Terms of the weights.** {model.terms.upper()}. The code is under the MIT licence.
 - **Command.** `mt train {" ".join(option for option in options if not option.startswith("dataset.folder="))}`

@@ -32,7 +32,7 @@ def test_a_model_is_packed_with_its_card(out: Path, trained: Path, tmp_path: Pat
     assert load(folder).translate("two cats").text == load(trained).translate("two cats").text
     card = (folder / "README.md").read_text(encoding="utf-8")
     results = json.loads((trained / "results.json").read_text())
-    assert f"| bleu | {results['bleu']['score']:.1f} | {results['bleu']['signature']} |\n" in card
+    assert f"- **bleu of test.** {results['bleu']['score']:.1f} (`{results['bleu']['signature']}`)\n" in card
     assert card.startswith("---\nlicense: mit\n") and "`mt train dataset=phrasebook seed=2`" in card
     with pytest.raises(UserError, match="out is there already: name a new folder, or remove it"):
         build("phrasebook", out, None, [])
