@@ -60,8 +60,8 @@ MODELS = {
         languages=("en", "de"),
         public="tatoeba",
         terms="cc-by-2.0",
-        data="The training pairs of `mt get tatoeba`: short sentences by the volunteers of tatoeba.org, under CC BY 2.0 "
-        "FR, as collected by manythings.org/anki. The model is weak on longer sentences and on other domains.",
+        data="The training pairs of `mt get tatoeba`: short sentences by the volunteers of tatoeba.org, under CC BY "
+        "2.0 FR, as collected by manythings.org/anki. The model is weak on longer sentences and on other domains.",
         example="I would like a cup of tea.",
     ),
 }
