@@ -17,7 +17,7 @@ from mt.markup.words import Linked, Span, Words
 
 _DEEPEST = 64
 """Pairs deeper than this go around all words of the pair that holds them."""
-_CLOSING = frozenset(".,;:!?)]}»”…、。，！？：；）")
+CLOSING = frozenset(".,;:!?)]}»”…、。，！？：；）")
 """Marks that no blank is put before."""
 _FAR = 8.0
 """How many words a range must have more to be at the other end of a sentence."""
@@ -295,7 +295,7 @@ def written(segment: Segment, linked: Linked, escaped: Escaped) -> str:
             continue
         begin, new_end = words.target[token.number]
         blank = "".join(characters[end:begin])
-        out.append(_between(between, segment.tags, blank, end > 0, linked.text[begin] not in _CLOSING))
+        out.append(_between(between, segment.tags, blank, end > 0, linked.text[begin] not in CLOSING))
         first = linked.text[begin]
         out.append(next(raws[first]) if first in raws else "".join(characters[begin:new_end]))
         between = []

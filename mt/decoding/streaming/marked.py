@@ -7,13 +7,18 @@ print(session.finish())"""
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from mt.data.placeholders import PLACEHOLDER
 from mt.decoding.streaming.session import Session
 from mt.markup import html
+from mt.markup.placing import CLOSING
 from mt.markup.segments import Event
 
 if TYPE_CHECKING:
     from mt.decoding.translator import Translator
     from mt.search.config import SearchConfig
+
+_LONGEST = 400
+"""Characters of a placeholder in braces; what is longer is text."""
 
 
 @dataclass
@@ -35,7 +40,7 @@ class MarkedSession:
     """Translates HTML while it arrives. What was written never changes. A pair is opened with the first word that is
     linked into it, and closed with the first that is not. A tag without a linked word is written once a later word is.
 
-    Block elements end a sentence. Placeholders are words like others here.
+    Block elements end a sentence. Placeholders are kept whole, and put like empty tags.
     """
 
     def __init__(self, translator: "Translator", search: "SearchConfig | None" = None) -> None:
@@ -54,12 +59,13 @@ class MarkedSession:
         self._tags: list[_Tag] = []
         self._stack: list[int] = []
         self._paths: list[tuple[int, ...]] = []  # the pairs around each source word
-        self._word = ""
+        self._word: list[tuple[str, str]] = []  # the characters that have come of a word, each as it is written
         self._path: tuple[int, ...] = ()
         self._open: list[int] = []  # the pairs that are open in the translation
         self._count = 0  # words written
         self._due = 0  # tags that were all written
         self._out: list[str] = []
+        self._parted = True  # whether no blank is due before the next word
 
     def read(self, text: str) -> str:
         """Reads what has come, of any length, and returns what is certain with it."""
@@ -104,22 +110,40 @@ class MarkedSession:
         return self._written()
 
     def _text(self, raw: str) -> None:
-        for character, _ in html.spelled(raw):
-            if character.isspace():
+        for character, spelling in html.spelled(raw):
+            if character.isspace() and not self._in_braces():
                 self._end_word()
             else:
-                self._word += character
+                self._word.append((character, spelling))
                 self._path = max(self._path, tuple(self._stack), key=len)
 
+    def _in_braces(self) -> bool:
+        """Returns whether what has come of a word may be the beginning of a placeholder with blanks in it."""
+        characters = [character for character, _ in self._word[: _LONGEST + 1]]
+        return characters.count("{") > characters.count("}") and len(characters) <= _LONGEST
+
     def _end_word(self) -> None:
-        """Lets the model read the word that has come."""
-        if self._word:
+        """Lets the model read the word that has come. Placeholders in it are put as elements that are kept."""
+        characters, self._word = self._word, []
+        text = "".join(character for character, _ in characters)
+        end = 0
+        for match in PLACEHOLDER.finditer(text):
+            self._read_words(text[end : match.start()])
+            raw = "".join(spelling for _, spelling in characters[match.start() : match.end()])
+            self._tag(Event("empty", raw, "word"))
+            end = match.end()
+        self._read_words(text[end:])
+        self._path = ()
+
+    def _read_words(self, text: str) -> None:
+        for word in text.split():
             self._paths.append(self._path)
-            word, self._word, self._path = self._word, "", ()
             self._session.read([word])
             self._write_words()
 
     def _tag(self, event: Event) -> None:
+        if len(self._word) <= _LONGEST and PLACEHOLDER.search("".join(character for character, _ in self._word)):
+            self._end_word()  # A placeholder stands within the pairs that are open where it ends.
         words = len(self._paths) + bool(self._word)
         if event.kind == "end" and self._stack and self._tags[self._stack[-1]].event.name == event.name:
             tag = self._tags[self._stack.pop()]
@@ -139,32 +163,62 @@ class MarkedSession:
             # A pair that was closed opens again only where its element may be split.
             path = tuple(n for n in path if n in self._open or not self._tags[n].written or self._tags[n].event.splits)
             while tuple(self._open) != path[: len(self._open)]:
-                self._close()
-            self._out.append(" " if self._count else "")
+                self._close(source)
+            self._part()
             self._pass(source)
             for number in path[len(self._open) :]:
+                self._part()
                 self._open.append(number)
                 self._tags[number].written = True
                 self._out.append(self._tags[number].event.raw)
+                self._pass(source)
+            if word[0] not in CLOSING:
+                self._part()
             self._out += html.escaped(word, {})
+            self._parted = False
             self._count += 1
 
-    def _close(self) -> None:
-        tag = self._tags[self._open.pop()]
-        self._out.append(tag.closing or f"</{tag.event.name}>")
-        tag.closing = tag.closing or f"</{tag.event.name}>"
+    def _part(self) -> None:
+        """Writes a blank behind a word, or what is read as one."""
+        self._out.append("" if self._parted else " ")
+        self._parted = True
 
-    def _pass(self, source: int) -> None:
-        """Writes the tags before a source word that were not written, and have no word of their own any more."""
+    def _close(self, source: int) -> None:
+        """Closes the inner pair, after the tags in it that stand before a source word."""
+        self._pass(source, self._open[-1])
+        tag = self._tags[self._open.pop()]
+        tag.closing = tag.closing or f"</{tag.event.name}>"
+        self._out.append(tag.closing)
+
+    def _pass(self, source: int, pair: int | None = None) -> None:
+        """Writes the tags before a source word that were not written, and have no word of their own any more.
+
+        pair: those within it alone. A tag waits for the pairs around it.
+        """
         while self._due < len(self._tags) and self._tags[self._due].written:
             self._due += 1
-        for tag in self._tags[self._due :]:
+        within: list[int] = []
+        for number, tag in enumerate(self._tags[self._due :], self._due):
             if tag.begin > source:
                 break
-            over = tag.begin <= source if tag.event.kind != "start" else tag.end is not None and tag.end <= source
-            if over and not tag.written:
-                tag.written = True
-                self._out.append(tag.event.raw + tag.closing + " " * (tag.event.name == "word"))
+            over = tag.event.kind != "start" or (tag.end is not None and tag.end <= source)
+            if tag.written or not over or not all(self._tags[around].written for around in tag.path):
+                continue
+            if pair is not None and pair not in tag.path:
+                continue
+            while within and within[-1] not in tag.path:
+                self._out.append(self._tags[within.pop()].closing)
+            # A blank parts what is read as a word, and stands before the pair that begins with it.
+            if any(
+                near.event.name == "word" and (near is tag or number in near.path)
+                for near in self._tags[number : number + 2]
+            ):
+                self._part()
+            self._out.append(tag.event.raw)
+            self._parted = self._parted and tag.event.name != "word"
+            tag.written = True
+            within += [number] * (tag.event.kind == "start")
+        self._out += [self._tags[number].closing for number in reversed(within)]
 
     def _end(self) -> str:
         """Ends the sentence."""
@@ -172,8 +226,8 @@ class MarkedSession:
         self._session.finish()
         self._write_words()
         while self._open:
-            tag = self._tags[self._open.pop()]
-            self._out.append(tag.closing)
+            self._pass(len(self._paths), self._open[-1])
+            self._out.append(self._tags[self._open.pop()].closing)
         self._pass(len(self._paths))
         self._out += [tag.event.raw for tag in self._tags if not tag.written]  # what is not closed
         written = self._written()

@@ -15,6 +15,7 @@ SOURCES = [
     "<i>one <b>two</b></i> three <code>x y</code> four",
     "<b>open <i>crossed</b> words</i> stray</u>",
     "<b>one</b><p>two <em>three</em></p>",
+    "<p>ae <b>{x} in { $y }</b> dr%s <i>{ $z }</i> {open</p>",
 ]
 
 
@@ -61,6 +62,24 @@ def test_what_no_word_is_linked_to_is_written_when_it_is_passed() -> None:
     assert session.finish() == ""
 
 
+def test_placeholders_are_kept_whole() -> None:
+    """What stands for a word is no word to the model, and stays within the pair that it is in."""
+    session = scripted((1, "Hallo", 0), (3, "sieh", 2), (4, "hier", 3))
+    pieces = [session.read(piece) for piece in ("Hello {na", "me}, se", "e <b>{ $u", "rl } her", "e</b> %(n)s ")]
+    text = "".join([*pieces, session.finish()])
+    assert text == "Hallo {name} sieh <b>{ $url } hier</b> %(n)s"
+    # Only placeholders in a pair; a brace that nothing closes; a spelling of its own.
+    assert whole(scripted((1, "Eins", 0)), "One <b>{x}</b> <code>y z</code>") == "Eins <b>{x}</b> <code>y z</code>"
+    assert whole(scripted((9, "a", 0), (9, "b.", 3)), "A { b. c") == "a b."
+    assert whole(scripted((1, "Ein", 0)), "One {a &amp; b}.") == "Ein {a &amp; b}"
+    assert whole(scripted((1, "eins", 0), (2, ".", 1)), "one {x}.") == "eins {x}."
+    assert whole(scripted((1, "a", 0)), f"a {{{'x' * 500} y") == "a"
+
+
+def whole(session: MarkedSession, text: str) -> str:
+    return session.read(text) + session.finish()
+
+
 def test_a_pair_opens_again_only_where_it_may_be_split() -> None:
     words = ((1, "a", 0), (3, "c", 2), (3, "b", 1), (3, "d", 0))
     assert scripted(*words).read("<b>A B</b> C ") == "<b>a</b> c <b>b d"
@@ -91,3 +110,4 @@ def test_every_tag_is_written_once(policy: str, source: str, setting: Any) -> No
     tags = [Counter(re.findall(r"<[^>]*>", side)) for side in (source, text)]
     assert all(tags[1][tag] == count for tag, count in tags[0].items() if not re.match(r"</?(b|i|em)>", tag))
     assert all(tags[1][tag] >= count for tag, count in tags[0].items())
+    assert all(text.count(found) == 1 for found in re.findall(r"{ ?\$?\w }|{x}|%s", source))
