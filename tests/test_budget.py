@@ -7,22 +7,22 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 BUDGET = {
     "mt": 1650,
-    "mt/cli": 2846,
+    "mt/cli": 2868,
     "mt/common": 500,
-    "mt/comparison": 1030,
+    "mt/comparison": 1037,
     "mt/config": 468,
     "mt/data": 4470,
     "mt/decoding": 4720,
-    "mt/evaluation": 1712,
+    "mt/evaluation": 1729,
     "mt/explorer": 80,
     "mt/export": 519,
     "mt/kernels": 2865,
     "mt/markup": 1245,
-    "mt/metrics": 2520,
+    "mt/metrics": 2534,
     "mt/models": 4620,
     "mt/onnx": 220,
     "mt/ops": 1120,
-    "mt/plots": 866,
+    "mt/plots": 867,
     "mt/search": 2894,
     "mt/serve": 1880,
     "mt/training": 3158,
@@ -36,7 +36,7 @@ def test_every_folder_keeps_its_budget_of_lines() -> None:
         inside = path.relative_to(ROOT)
         lines["/".join(inside.parts[:2]) if len(inside.parts) > 2 else "mt"] += len(path.read_text().splitlines())
     assert {folder: count for folder, count in lines.items() if count > BUDGET[folder]} == {}
-    assert sum(BUDGET.values()) <= 39384
+    assert sum(BUDGET.values()) <= 39444
 
 
 def test_the_house_has_no_more_files_than_chapters() -> None:

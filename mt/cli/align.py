@@ -1,4 +1,5 @@
-"""The command align: its manual, which `--help` prints, and the function that reads the command line."""
+"""The command align: its manual, which `--help` prints, the function that reads the command line, and the options that
+this alone has."""
 
 import argparse
 import sys
@@ -116,8 +117,8 @@ def _require_two_runs(options: argparse.Namespace) -> None:
 
 def _translators(options: argparse.Namespace) -> tuple["Translator", "Translator | None"]:
     """Loads the run, and the one of the other direction where there are two."""
-    first, *second = (load_translator(argparse.Namespace(**vars(options) | {"run": [run]})) for run in options.run)
-    return first, second[0] if second else None
+    forward, *backward = (load_translator(argparse.Namespace(**vars(options) | {"run": [run]})) for run in options.run)
+    return forward, backward[0] if backward else None
 
 
 def _hard(translator: "Translator", mode: str | None) -> bool | None:

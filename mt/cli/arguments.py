@@ -1,4 +1,5 @@
-"""Adds and reads the options that several scripts share, and puts errors into the words of the command line."""
+"""Adds and reads the options that several scripts share, first of runs, then of search, words and plots. At last it
+puts errors into the words of the command line."""
 
 import argparse
 import contextlib

@@ -1,4 +1,4 @@
-"""Knows the groups and choices of `group=choice`, composes them, and says what the chosen presets set."""
+"""Composes the groups and choices of `group=choice`, says which there are, and what the chosen presets set."""
 
 import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence

@@ -1,4 +1,5 @@
-"""Makes plain data of the command line: Hydra composes, and its complaints become sentences. For entry points alone."""
+"""Makes plain data of the command line: Hydra composes, and its complaints become sentences. For entry points alone.
+First come the types of options, then `compose` and the flags, and last the jobs."""
 
 import argparse
 import re
@@ -100,9 +101,9 @@ def compose_unreported(main: Main, name: str, arguments: Sequence[str]) -> None:
             return
         # A page is of one job: what has several values is left out of it.
         page = flags.help or flags.explain is not None
-        single = [one for one in overrides if not (page and one.is_sweep_override())]
+        single = [override for override in overrides if not (page and override.is_sweep_override())]
         command.check(single)
-        job = Job([one.input_line or "" for one in single])
+        job = Job([override.input_line or "" for override in single])
         composed = command.compose(job)
         if flags.explain is not None:
             say(explanation(name, composed, job.overrides, roots, key=flags.explain, presets=job.presets))
@@ -143,13 +144,15 @@ def _shown_part(composed: DictConfig, flags: argparse.Namespace) -> str:
     """Returns what `--cfg` shows, in YAML. Raises UserError where there is no `--package` of this name."""
     HydraConfig.instance().set_config(composed)  # the run's folder is named by what is chosen
     keys = {"job": [str(key) for key in composed if key != "hydra"], "hydra": ["hydra"], "all": None}[flags.cfg]
-    part = OmegaConf.masked_copy(composed, keys) if keys else composed
+    shown_config = OmegaConf.masked_copy(composed, keys) if keys else composed
     if flags.package is not None:
-        part = OmegaConf.select(part, flags.package)
-    if part is None:
-        part = shown(flags.package)
-        raise UserError(f"--package {part} is no part of the configuration: give a group or an option, such as dataset")
-    return OmegaConf.to_yaml(part, resolve=flags.resolve).rstrip() if OmegaConf.is_config(part) else str(part)
+        shown_config = OmegaConf.select(shown_config, flags.package)
+    if shown_config is None:
+        raise UserError(
+            f"--package {shown(flags.package)} is no part of the configuration: give a group or an option, as dataset"
+        )
+    is_tree = OmegaConf.is_config(shown_config)
+    return OmegaConf.to_yaml(shown_config, resolve=flags.resolve).rstrip() if is_tree else str(shown_config)
 
 
 @dataclass(frozen=True)
@@ -185,9 +188,9 @@ class _Command:
     def sweep(self, overrides: Sequence[Override]) -> bool:
         """Runs the jobs of a sweep: here, one after another, or by the launcher that is chosen. There they go on where
         they were when a queue starts them again. Returns whether all succeeded."""
-        jobs = expand([one for one in overrides if not one.is_hydra_override()])
+        jobs = expand([override for override in overrides if not override.is_hydra_override()])
         self.check([override for job in jobs for override in parse_overrides(job.overrides, self.roots)])
-        options = [one for one in overrides if one.is_hydra_override()]
+        options = [override for override in overrides if override.is_hydra_override()]
         if not options:
             return run_all(jobs, self.run)
         require_launcher(options)
@@ -199,7 +202,9 @@ class _Command:
             added = [line for line in ("resume=auto", f"folder={folder}") if line.partition("=")[0] not in typed]
             for job in jobs:
                 job.added += added
-        return launch(composed_of(self.name, [one.input_line or "" for one in options], self.roots), jobs, self.run)
+        return launch(
+            composed_of(self.name, [override.input_line or "" for override in options], self.roots), jobs, self.run
+        )
 
     def run(self, job: Job) -> None:
         """Composes and does one job."""

@@ -171,6 +171,7 @@ def stream(arguments: Sequence[str] | None = None, description: str = STREAM, wr
     parser.add_argument("--avoid", metavar="PHRASE", nargs="+", help="phrases that no translation holds")
     parser.add_argument("--format", choices=("html",), help="each tag is written with the word that it is linked to")
     options = parser.parse_args(arguments)
+    # Options that do not go together end the command before the model is loaded.
     if options.format and options.audio:
         parser.error("--format is of text, and --audio of sound: leave one of them out")
     if options.format and (options.glossary or options.avoid):

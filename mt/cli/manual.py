@@ -1,4 +1,5 @@
-"""Writes `--help`: the comments of conf/, which is the manual, with the values that the command line gives."""
+"""Writes `--help` and `--explain`. The comments of conf/ are the manual, shown with the values that the command line
+gives; how they are read comes last."""
 
 import re
 import shutil
@@ -28,12 +29,12 @@ def manual(name: str, composed: DictConfig, typed: Sequence[str], roots: Sequenc
     width = min(120, shutil.get_terminal_size().columns)
     lines = [*_head(root), "", *(_all_choices if whole else _names_of_choices)(chosen, roots, width)]
     named = {re.split(r"[./=]", line.lstrip("+~"))[0] for line in typed}
-    parts = [(title, part) for title, part in _parts(plain) if whole or not title or title in named]
+    sections = [(title, values) for title, values in _parts(plain) if whole or not title or title in named]
     lines += ["", "options, with their values:"]
-    for title, part in parts:
+    for title, values in sections:
         lines.append("")
         notes = _notes(title, root, chosen, roots)
-        for key, value in flat(part, f"{title}." if title else ""):
+        for key, value in flat(values, f"{title}." if title else ""):
             if not key.endswith(".name") or key == "dataset.name":  # others are the names of choices
                 lines.append(_row(f"  {key}={as_typed(value)}", notes.get(key, ""), 44, width))
     if not whole:
@@ -62,8 +63,8 @@ def explanation(
         group = next((group for group in inner_groups(key) if group in chosen), "")
         source = f"the default, in conf/{f'{group}/{chosen[group]}' if group else name}.yaml"
     # The comment beside the option in its file says what it is.
-    part = key.partition(".")[0] if "." in key else ""
-    note = _notes(part, file_of("", name, roots), chosen, roots).get(key, "")
+    title = key.partition(".")[0] if "." in key else ""
+    note = _notes(title, file_of("", name, roots), chosen, roots).get(key, "")
     return f"{key}={as_typed(options[key])}, from {source}{f': {note}' if note else ''}"
 
 

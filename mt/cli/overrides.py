@@ -83,8 +83,8 @@ def quote_text(line: str) -> str:
     half = not is_list and not is_path and value.startswith(("[", "{", "("))
     if nested or half or value.startswith(_QUOTES) or value.endswith(_QUOTES):
         return line
-    parts = ",".join(part if _read(f"{key}={part}") else _in_quotes(part) for part in inner.split(","))
-    return f"{key}=[{parts}]" if is_list else f"{key}={parts}"
+    items = ",".join(item if _read(f"{key}={item}") else _in_quotes(item) for item in inner.split(","))
+    return f"{key}=[{items}]" if is_list else f"{key}={items}"
 
 
 def require_once(overrides: Sequence[Override]) -> None:
@@ -196,7 +196,7 @@ def _options(part: str, options: Mapping[str, Any], known: Collection[str]) -> I
 def _in_grammar(value: Any) -> str:
     """Returns a value as Hydra's grammar reads it."""
     if isinstance(value, Mapping):
-        return f"{{{','.join(f'{key}:{_in_grammar(one)}' for key, one in value.items())}}}"
+        return f"{{{','.join(f'{key}:{_in_grammar(item)}' for key, item in value.items())}}}"
     if isinstance(value, list):
         return f"[{','.join(map(_in_grammar, value))}]"
     return _in_quotes(value) if isinstance(value, str) else json.dumps(value)

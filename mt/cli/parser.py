@@ -1,4 +1,5 @@
-"""Parses command lines; every complaint is one sentence, and status 2."""
+"""Parses command lines; every complaint is one sentence, and status 2. The parser comes first, then types of options,
+then spellings for messages."""
 
 import argparse
 import re
@@ -74,8 +75,10 @@ class Parser(argparse.ArgumentParser):
         known = self._option_string_actions
         seen: set[argparse.Action] = set()
         for name in _names(words):
-            fitting = [name] if name in known else [one for one in known if name[:2] == "--" and one.startswith(name)]
-            actions = {known[one] for one in fitting}
+            fitting = (
+                [name] if name in known else [flag for flag in known if name[:2] == "--" and flag.startswith(name)]
+            )
+            actions = {known[flag] for flag in fitting}
             if not actions and name[:2] != "--" and name[:2] in known:  # -cjob
                 continue
             new = _RENAMED.get(name, "")
@@ -84,7 +87,9 @@ class Parser(argparse.ArgumentParser):
                     f"{name} is gone: {new}" if new.count(" ") > 1 else f"{name} is called {new} now: write that"
                 )
             if not actions:
-                self.error(f"unknown option {shown(name)}: {nearest(name, (one for one in known if one[:2] == '--'))}")
+                self.error(
+                    f"unknown option {shown(name)}: {nearest(name, (flag for flag in known if flag[:2] == '--'))}"
+                )
             if len(actions) > 1:
                 self.error(f"{name} may be {' or '.join(sorted(fitting))}: write it out")
             if actions & seen:
@@ -116,7 +121,7 @@ class Parser(argparse.ArgumentParser):
             needed = " ".join([self.prog, *(_written(action) for action in self._actions if action.required)])
             return f"{' and '.join(complaint.split(', '))} missing: write {needed}"
         name = about.removeprefix("argument ").split("/")[0]
-        action = next((one for one in self._actions if name in (*one.option_strings, one.metavar, one.dest)), None)
+        action = next((each for each in self._actions if name in (*each.option_strings, each.metavar, each.dest)), None)
         if not about.startswith("argument ") or action is None:
             return shown(message, 1000)
         if complaint.startswith("expected "):

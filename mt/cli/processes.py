@@ -1,4 +1,5 @@
-"""Joins the processes that `torchrun` starts to a group, of which one prints what ended them all."""
+"""Joins the processes that `torchrun` starts to a group, of which one prints what ended them all. First they meet, then
+they hear of signals and of one another's ends."""
 
 import contextlib
 import os

@@ -169,6 +169,7 @@ OF_RUNS = ("run", "source", "target", "length_penalty", "checkpoint", "device")
 
 def add_task_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options that one task alone has."""
+    # Of texts and logs.
     parser.add_argument("--lead", type=int, metavar="N", help="score the first N words of each line")
     parser.add_argument("--log", type=Path, metavar="FILE", help="an instances.log, whose latency is scored, too")
     help_text = "of a log's targets: word, where none is named"
@@ -176,6 +177,7 @@ def add_task_options(parser: argparse.ArgumentParser) -> None:
     help_text = "a run's tokenizer.model, for --latency-unit subword"
     parser.add_argument("--spm-model", type=Path, metavar="FILE", help=help_text)
     parser.add_argument("--no-use-ref-len", action="store_true", help="AP, AL and LAAL by the hypothesis's length")
+    # Of pairs and their models, of terms, and of links.
     parser.add_argument("--run", type=Path, nargs="+", metavar="RUN", help="whose probability pairs are scored by")
     parser.add_argument("--source", type=Path, metavar="FILE", help="of the pairs, or of the hypotheses")
     parser.add_argument("--target", type=Path, metavar="FILE", help="of the pairs")
@@ -235,10 +237,12 @@ def _of_alignments(options: argparse.Namespace) -> dict[str, Score]:
     if options.symmetrise:
         turn = slice(None, None, -1 if options.second_reversed else 1)
         pairs = zip(*links, strict=True)
-        hypotheses = [symmetrised(one, {link[turn] for link in other}, options.symmetrise) for one, other in pairs]
+        hypotheses = [
+            symmetrised(links_of, {link[turn] for link in back}, options.symmetrise) for links_of, back in pairs
+        ]
     score = alignment_error_rate(hypotheses, gold)
-    parts = {name: Score(getattr(score, name), score.signature) for name in ("precision", "recall")}
-    return {"aer": score, **parts}
+    shares = {name: Score(getattr(score, name), score.signature) for name in ("precision", "recall")}
+    return {"aer": score, **shares}
 
 
 def _of_terms(options: argparse.Namespace) -> dict[str, Score]:

@@ -43,6 +43,7 @@ def serve(arguments: Sequence[str] | None = None) -> None:
         from mt.serve.limits import Limits
         from mt.serve.server import listen, serve as run
 
+        # The port is taken first: that it is in use shows before the models are loaded.
         limits = Limits()
         listening = listen(options.host, options.port)
         named = _named(options.runs)
@@ -56,6 +57,7 @@ def serve(arguments: Sequence[str] | None = None) -> None:
             )
             for name, path in named.items()
         }
+        # A server of this machine alone answers only to its names.
         key = os.environ.get("MT_SERVE_KEY") or None
         local = listening.getsockname()[0] in ("127.0.0.1", "::1")
         run(build(translators, limits, key=key, origins=options.origin, local=local), listening, limits)
@@ -65,9 +67,10 @@ def _named(runs: Sequence[str]) -> dict[str, str]:
     """Returns the runs by the names that they are served by. Raises UserError where two have one name."""
     named: dict[str, str] = {}
     for run in runs:
-        before, equals, after = run.partition("=")
-        path = after if equals else run
-        name = before if equals else Path(run).resolve().name
+        name, equals, path = run.partition("=")
+        if not equals:
+            path = run
+            name = Path(run).resolve().name
         if name in named or not name:
             raise UserError(f"{run} would be served by the name of another run, {name}: give it one, as NAME={path}")
         named[name] = path

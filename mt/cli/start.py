@@ -33,13 +33,13 @@ def resumed_config(config: Config, overrides: Sequence[str]) -> Config:
         key = "search.name" if override.key_or_group == "search" else override.key_or_group
         if key in ("resume", "folder", "corpora"):
             continue
-        part, _, option = key.rpartition(".")
-        if override.is_delete() or (key not in RESUMABLE and part != "search"):
+        group, _, option = key.rpartition(".")
+        if override.is_delete() or (key not in RESUMABLE and group != "search"):
             raise UserError(
-                f"{key} cannot change when a run is resumed: leave it out, or start a "
-                f"new run (search.* and {', '.join(RESUMABLE)} can change)"
+                f"{key} cannot change when a run is resumed, since it would be another run: leave it out, or start "
+                f"anew (search.* and {', '.join(RESUMABLE)} can change)"
             )
-        (search if part == "search" else plain[part] if part else plain)[option] = override.value()
+        (search if group == "search" else plain[group] if group else plain)[option] = override.value()
     revised = parse(plain, type(config))
     return revised.model_copy(update={"search": revised_search(config.search, search)})
 
@@ -79,7 +79,7 @@ def with_earlier_model(composed: Mapping[str, Any], overrides: Sequence[str], ea
     """
     typed = parse_overrides(overrides, [CONF])
     plain = dict(composed)
-    before = earlier.model_dump(mode="json")
+    trained = earlier.model_dump(mode="json")
     keys = {override.key_or_group for override in typed}
     # Tokenizers and pretrained vectors come with the earlier run, so options of them cannot be obeyed.
     for key in sorted(keys - {_SAMPLE}):
@@ -90,19 +90,19 @@ def with_earlier_model(composed: Mapping[str, Any], overrides: Sequence[str], ea
             )
         if key.startswith(_PRETRAINED):
             raise UserError(f"{key} cannot be chosen with init_from, whose vectors are taken: leave it out")
-    plain["dataset"] = _with_tokenizer(plain["dataset"], before["dataset"])
+    plain["dataset"] = _with_tokenizer(plain["dataset"], trained["dataset"])
     # An experiment says what the whole model is, so nothing of the earlier one replaces it.
     if any(override.key_or_group == "experiment" and not override.is_delete() for override in typed):
         return plain
     # Every other part is as it was, except for the single options that are typed.
-    for part in ModelConfig.model_fields:
-        of_part = [override for override in typed if _within(override, part)]
-        if isinstance(plain[part], Mapping) and any("." not in override.key_or_group for override in of_part):
+    for name in ModelConfig.model_fields:
+        of_part = [override for override in typed if _within(override, name)]
+        if isinstance(plain[name], Mapping) and any("." not in override.key_or_group for override in of_part):
             continue
-        value = before[part]
+        value = trained[name]
         for override in of_part:
-            value = _changed(value, composed[part], override.key_or_group.split(".")[1:])
-        plain[part] = value
+            value = _changed(value, composed[name], override.key_or_group.split(".")[1:])
+        plain[name] = value
     return plain
 
 

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from hydra import initialize_config_dir
-from hydra._internal.callbacks import Callbacks  # each launcher is handed them, and nothing public makes them
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.types import Override
 from hydra.core.plugins import Plugins
+from hydra.experimental.callback import Callback
 from hydra.types import HydraContext
 from omegaconf import DictConfig
 
@@ -105,12 +105,12 @@ def folder_of(job: Job, composed: Path) -> Path:
 def _name(differs: dict[str, str]) -> str:
     """Returns such as `seed-1+lr-0.001`: a name that every file system takes, and the command line without quotes."""
     counts = Counter(re.split(r"[./]", key)[-1] for key in differs)
-    parts = []
+    settings = []
     for key, value in differs.items():
         short = re.split(r"[./]", key)[-1]
         plain = re.sub(r"^[^\w.-]+|[^\w.-]+$", "", value, flags=re.ASCII)
-        parts.append(re.sub(r"[^\w.-]+", "-", f"{short if counts[short] == 1 else key}-{plain}", flags=re.ASCII))
-    return "+".join(parts)[:_LONGEST_NAME]
+        settings.append(re.sub(r"[^\w.-]+", "-", f"{short if counts[short] == 1 else key}-{plain}", flags=re.ASCII))
+    return "+".join(settings)[:_LONGEST_NAME]
 
 
 def run_all(jobs: Sequence[Job], run: Callable[[Job], None]) -> bool:
@@ -180,7 +180,7 @@ def launch(composed: DictConfig, jobs: Sequence[Job], run: Callable[[Job], None]
     UserError where the launcher cannot run the jobs.
     """
     with initialize_config_dir(str(CONF), job_name="mt", version_base="1.3"):
-        context = HydraContext(GlobalHydra.instance().config_loader(), Callbacks())
+        context = HydraContext(GlobalHydra.instance().config_loader(), Callback())  # type: ignore[arg-type]  # does nothing
     launcher = Plugins.instance().instantiate_launcher(context, partial(_run_launched, jobs, run), composed)
     try:
         # Each job composes its configuration where it runs, so the launcher has nothing to compose.

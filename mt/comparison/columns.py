@@ -1,4 +1,4 @@
-"""Lays columns out as a table for a terminal, and for Markdown, LaTeX and spreadsheets."""
+"""Lays columns out as a table: for a terminal and for Markdown, for LaTeX, then for spreadsheets and HTML."""
 
 import csv
 import io
@@ -68,6 +68,7 @@ def _cells(columns: Sequence[Column]) -> list[list[str]]:
 
 def as_latex(columns: Sequence[Column]) -> list[str]:
     """Returns the lines of a `tabular` for LaTeX's package booktabs, with the best value of each column in bold."""
+    # Cells, of which the best are bold, then the lines, which rules part.
     best = [column.best() for column in columns]
     count = len(columns[0].cells)
     rows = [

@@ -1,4 +1,5 @@
-"""Writes the page of a comparison, one HTML file: table, learning curves, differing options, and alignments."""
+"""Writes the page of a comparison, one HTML file. Its sections follow in their order: table, quality against latency,
+learning curves, differing options, and alignments."""
 
 import contextlib
 import json
@@ -37,6 +38,7 @@ def write(
 
     sources, references: of the test split. sentences: how many of its first ones are shown.
     """
+    # Files of their own, then the page, which holds the picture.
     online = comparison.tradeoff
     picture = folder / "tradeoff.png"
     write_text(folder / "table.md", [comparison.markdown()])
@@ -47,7 +49,8 @@ def write(
         (folder / f"tradeoff.{ending}").unlink(missing_ok=True)
     if online:
         online.write(folder / "tradeoff", plot_format or "png")
-    parts = [
+    # The page: tables and pictures of all runs, and behind them the first sentences.
+    sections = [
         _table(comparison, folder),
         _tradeoff(online, picture) if online else "",
         _curves(comparison),
@@ -59,8 +62,8 @@ def write(
         {"name": row.name, "records": _records(row, sources[:shown], references[:shown])} for row in comparison.rows
     ]
     title = "Comparison of " + ", ".join(row.name for row in comparison.rows)
-    before = "\n".join(part for part in parts if part)
-    write_text(folder / "index.html", [page(title, runs, before=before)])
+    above = "\n".join(section for section in sections if section)
+    write_text(folder / "index.html", [page(title, runs, before=above)])
 
 
 def _table(comparison: Comparison, folder: Path) -> str:
@@ -71,6 +74,7 @@ def _table(comparison: Comparison, folder: Path) -> str:
         f'<th aria-sort="none"><button title="sort">{as_html(column.heading)}</button></th>' for column in columns
     )
     rows = []
+    # The best value of a column is marked, a number sorts by itself, and a name leads to the run's folder.
     for i, row in enumerate(comparison.rows):
         cells = [
             f"<td{' class=best' if i in leading else ''}{_sort_key(column, i)}>{as_html(column.cells[i])}</td>"

@@ -1,4 +1,5 @@
-"""Finds finished runs on disk and reads their results, without their models; a damaged file is refused."""
+"""Finds finished runs on disk and reads their results, without their models. Files of results come first, with their
+types, then runs, and last their names. A damaged file is refused."""
 
 import re
 from collections import Counter

@@ -1,4 +1,5 @@
-"""Compares runs in one table: scores with their intervals and significance, and what the runs cost."""
+"""Compares runs in one table: scores with their intervals and significance, and what the runs cost. `FACTS` are its
+columns beside scores, `Comparison` its forms, and `compare` makes it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass

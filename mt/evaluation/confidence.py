@@ -1,4 +1,5 @@
-"""Confidences of words against the truth: which words are right, a calibration made of them, and how good it is."""
+"""Confidences of words against the truth. First come the words that are right, then a calibration made of them, then
+measures of how good it is."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -69,19 +70,19 @@ def calibrate(features: np.ndarray, right: np.ndarray, judged: Any) -> Calibrati
     sums = features @ scaled + added
     order = sums.argsort(kind="stable")
     table: list[tuple[float, float, int]] = []
-    for part in np.array_split(order, min(BINS, len(order))):
-        table.append((float(sums[part].mean()), float(right[part].mean()), len(part)))
+    for of_bin in np.array_split(order, min(BINS, len(order))):
+        table.append((float(sums[of_bin].mean()), float(right[of_bin].mean()), len(of_bin)))
         while len(table) > 1 and (table[-2][1] >= table[-1][1] or table[-2][0] >= table[-1][0]):
-            *others, one, two = table
-            count = one[2] + two[2]
-            means = ((one[k] * one[2] + two[k] * two[2]) / count for k in (0, 1))
+            *others, lower, upper = table
+            count = lower[2] + upper[2]
+            means = ((lower[k] * lower[2] + upper[k] * upper[2]) / count for k in (0, 1))
             table = [*others, (*means, count)]  # type: ignore[list-item]
     return Calibration(
         judged=judged,
         words=len(right),
         weights=(float(scaled[0]), float(scaled[1]), added),
-        centres=tuple(row[0] for row in table),
-        shares=tuple(min(row[1], 1.0) for row in table),
+        centres=tuple(centre for centre, _, _ in table),
+        shares=tuple(min(share, 1.0) for _, share, _ in table),
     )
 
 
@@ -124,7 +125,7 @@ def confidence_results(
     """
     if run is None and translator.calibration is None:
         return {}
-    first = translator.network.in_torch().processes.is_first
+    is_first = translator.network.in_torch().processes.is_first
     exact = {"wer", "cer", "accuracy"} & {*(translator.config.dataset.metrics or ())}
     judged = translator.calibration.judged if translator.calibration and run is None else "edits" if exact else "words"
     # At the end of a text, words may share the piece of the word before.
@@ -139,12 +140,12 @@ def confidence_results(
     right = np.concatenate([right for _, right in pairs] or [np.zeros(0, bool)])
     if run is not None:
         translator.calibration = calibrate(features, right, judged)
-        if first:
+        if is_first:
             write_json(run / FILE, translator.calibration.model_dump(mode="json"))
     if not len(right) or translator.calibration is None:
         return {}
     confidences = np.array(translator.calibration.confidences(features))
-    if first:
+    if is_first:
         _draw(folder, risk_coverage(confidences, right))
     results = {"confidence_error": 100 * calibration_error(confidences, right)}
     if right.any() and not right.all():

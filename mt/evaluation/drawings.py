@@ -1,4 +1,5 @@
-"""Word links of a split, gold and found, heatmaps of its first translations, and the records of all of them."""
+"""Word links, drawings and records of a split. Gold links and their error come first, then the heatmaps of the first
+translations, and last the records of all of them."""
 
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -72,17 +73,17 @@ def read_gold(
     """
     unit = WORDS[words or "marks"]
     naacl = is_naacl(lines)
-    first = int(one_based or naacl)
-    gold = parse_naacl(lines, name, len(sources)) if naacl else parse_pharaoh(lines, name, first=first)
-    advice = "" if first else ", give --one-based if they count from 1"
+    first_number = int(one_based or naacl)
+    gold = parse_naacl(lines, name, len(sources)) if naacl else parse_pharaoh(lines, name, first=first_number)
+    advice = "" if first_number else ", give --one-based if they count from 1"
     advice += "" if words == "blanks" else ", and --words blanks if their words are what stands between blanks"
     # A link to a word that is not there shows that words or counting differ.
     pairs = list(zip(sources, targets, strict=True))
     lengths = [(len(units(source, unit)), len(units(target, unit))) for source, target in pairs]
-    require_inside(gold, lengths, name, first=first, advice=advice, place="sentence" if naacl else "line")
+    require_inside(gold, lengths, name, first=first_number, advice=advice, place="sentence" if naacl else "line")
     # Where blanks part other words, and nobody says which are meant, a note asks.
     between_blanks = [(len(source.split()), len(target.split())) for source, target in pairs]
-    different = sum(one != other for one, other in zip(lengths, between_blanks, strict=True))
+    different = sum(length != blanks for length, blanks in zip(lengths, between_blanks, strict=True))
     if different and words is None:
         say(
             f"note: {different} of {len(gold)} pairs have other words between blanks: give --words blanks if the gold "
@@ -169,9 +170,11 @@ def records(
 
     links, linkable: of the forced alignments, for AER. All processes of an evaluation call it, and exhaust it.
     """
+    # The runners-up of all translations are decoded together, in batches.
     numbers = range(len(translations))
-    rows = [source for source, _ in translator.pairs(split).ids(np.array(numbers))]
-    replays = runners_up(translator, rows, [translation.ids for translation in translations], search)
+    encoded = [source for source, _ in translator.pairs(split).ids(np.array(numbers))]
+    replays = runners_up(translator, encoded, [translation.ids for translation in translations], search)
+    # What the split knows of each pair.
     sources = split.column("source")
     references = split.column("references")
     golds = _golds(split, translations)
@@ -190,6 +193,7 @@ def records(
             backdrop=images < IMAGES,
             boundaries=ends[number] if ends else (),
         )
+        # Scores of the sentence; pictures only until they are too many for a page.
         images += len(plain.get("backdrop", {}).get("image", ""))
         plain["scores"] = {"chrf": round(float(chrf.matrix([translation.text], references[number]).max()), 2)}
         if golds[number]:

@@ -1,4 +1,5 @@
-"""The log-probability of pairs of source and target under a model or an ensemble."""
+"""The log-probability of pairs of source and target under a model or an ensemble. Pairs of texts come first, then lines
+of two files, and how they are printed."""
 
 import json
 import math
@@ -66,18 +67,20 @@ def likelihoods(
     texts = [*(sources if translator.field.written else []), *targets]
     translator.refuse_long(text for text in texts if isinstance(text, str))
     # Targets have the ids of their own sources' unknown words, which a model of words may copy.
-    rows = translator.encoded(sources)
+    encoded = translator.encoded(sources)
     pairs = zip(sources, targets, strict=True)
-    ids = [translator.target_ids([text], [one])[0] if isinstance(text, str) else list(text) for one, text in pairs]
+    ids = [
+        translator.target_ids([text], [source])[0] if isinstance(text, str) else list(text) for source, text in pairs
+    ]
     require_compatible(search, translator.model)
     hard = reads_hard(search, translator.model)
     # Batches come sorted by length, and their rows are padded: each result is put where its pair was.
     likelihood_of: dict[int, Likelihood] = {}
     network = translator.network.in_torch()
-    batches = forced_rows(network, rows, ids, hard=hard, wait_k=wait_k_of(search), max_tokens=search.batch_tokens)
+    batches = forced_rows(network, encoded, ids, hard=hard, wait_k=wait_k_of(search), max_tokens=search.batch_tokens)
     for indices, loss in batches:
-        for i, row in zip(indices, (-loss.token_losses).cpu().double().tolist(), strict=True):
-            log_probs = tuple(row[: len(ids[i])])
+        for i, of_tokens in zip(indices, (-loss.token_losses).cpu().double().tolist(), strict=True):
+            log_probs = tuple(of_tokens[: len(ids[i])])
             score = sum(log_probs) / penalty(len(log_probs), exponent)
             pieces = translator.tokenizers_of(sources[i]).target.pieces(ids[i])
             likelihood_of[i] = Likelihood(tuple(pieces), log_probs, score)
@@ -105,15 +108,15 @@ def likelihoods_of_lines(
 
 def print_likelihoods(likelihoods: Sequence[Likelihood], *, as_json: bool) -> None:
     """Prints a line for each, and to standard error the mean over all pieces and the perplexity."""
-    for one in likelihoods:
+    for pair in likelihoods:
         if as_json:
-            print(output(json.dumps(asdict(one) | {"log_prob": one.log_prob}, ensure_ascii=False)))
+            print(output(json.dumps(asdict(pair) | {"log_prob": pair.log_prob}, ensure_ascii=False)))
         else:
-            each = " ".join(f"{log_prob:.6f}" for log_prob in one.token_log_probs)
-            print(output(f"{one.score:.6f} ||| {one.log_prob:.6f} ||| {' '.join(one.tokens)} ||| {each}"))
+            each = " ".join(f"{log_prob:.6f}" for log_prob in pair.token_log_probs)
+            print(output(f"{pair.score:.6f} ||| {pair.log_prob:.6f} ||| {' '.join(pair.tokens)} ||| {each}"))
     sys.stdout.flush()
-    total = sum(one.log_prob for one in likelihoods)
-    count = sum(len(one.tokens) for one in likelihoods)
+    total = sum(pair.log_prob for pair in likelihoods)
+    count = sum(len(pair.tokens) for pair in likelihoods)
     mean = total / count
     perplexity = math.exp(min(-mean, 700.0))
     say(f"{len(likelihoods):,} pairs, {count:,} pieces: {mean:.4f} a piece, perplexity {perplexity:.4f}", sys.stderr)

@@ -1,4 +1,5 @@
-"""Writes an evaluation for people: scores, hypotheses, alignments as pictures, numbers and word links."""
+"""Writes an evaluation for people: scores, hypotheses, alignments as pictures, numbers and word links. `report` writes
+a folder, `report_decoded` what is left of it for exported models. What follows puts results into words."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -110,7 +111,7 @@ def _write_gallery(
     shows them needs no other file."""
     alignments = subfolder(folder, "alignments")
     write_text(alignments / f"{name}.pharaoh", links)
-    write_text(alignments / f"{name}.jsonl", [as_json(one) for one in kept])
+    write_text(alignments / f"{name}.jsonl", [as_json(record) for record in kept])
     run = {"name": folder.resolve().name, "records": kept, "notes": table(results).splitlines()}
     write_text(alignments / "index.html", [page(f"Alignments of {run['name']}, {name}", [run])])
 
@@ -186,9 +187,9 @@ def variant(split: str, checkpoint: str, search: SearchConfig, usual: SearchConf
 
 def samples(split: Split, translations: Sequence[Translation]) -> str:
     """Returns a Markdown table of translations beside their sources and references."""
-    rows = zip(split.column("source"), split.column("target"), (t.text for t in translations), strict=False)
+    examples = zip(split.column("source"), split.column("target"), (t.text for t in translations), strict=False)
     lines = ["| source | reference | translation |", "|---|---|---|"]
-    lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
+    lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in example) + " |" for example in examples]
     return "\n".join(lines)
 
 

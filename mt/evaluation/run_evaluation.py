@@ -1,4 +1,5 @@
-"""Evaluations of trained runs apart from their training, each in a folder of its own."""
+"""Evaluations of trained runs apart from their training, each in a folder of its own: the options, then how one is
+written and named."""
 
 import sys
 from collections.abc import Sequence

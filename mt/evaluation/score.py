@@ -1,4 +1,5 @@
-"""Scores of a model on a split: decoded text against raw references, with the log of online decoding."""
+"""Scores of a model on a split. First comes the log of delays, then `evaluate`, which compares decoded text with raw
+references, and last what a validation measures."""
 
 import time
 from collections.abc import Callable, Sequence

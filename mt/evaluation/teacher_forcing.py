@@ -88,6 +88,7 @@ class AttentionStats:
 
 def warnings(stats: Mapping[str, float]) -> Iterator[str]:
     """Yields a sentence for each known failure that the scores show."""
+    # A soft attention fails by not aligning at all.
     if "saturation" not in stats:
         if stats.get("normalized_entropy", 0.0) > 0.9:
             yield (
@@ -95,6 +96,7 @@ def warnings(stats: Mapping[str, float]) -> Iterator[str]:
                 "it has not begun to align; train on, or raise optimizer.lr or its warm-up"
             )
         return
+    # A monotonic one by where its pointer is, and by what training expects of it.
     if stats["lost_mass"] > 0.5:
         yield (
             f"{stats['lost_mass']:.0%} of the attention has left the sentence: raise attention.energy_bias towards 0, "

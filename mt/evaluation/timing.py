@@ -1,4 +1,4 @@
-"""Where and when a model attended: times of spoken words, and places of named objects."""
+"""Where and when a model attended: first at the times of spoken words, then at the places of named objects."""
 
 import math
 from collections.abc import Sequence
@@ -58,7 +58,9 @@ def timing_scores(translator: Translator, translations: Sequence[Translation], s
         for i, each in zip(numbers, spans, strict=True)
     ]
     lowercase = target.lowercases
-    return timing([_in_lower_case(one) for one in timed] if lowercase else timed, unit, lowercase=lowercase)
+    return timing(
+        [_in_lower_case(hypothesis) for hypothesis in timed] if lowercase else timed, unit, lowercase=lowercase
+    )
 
 
 def boundaries(split: Split, count: int) -> list[list[float]]:
@@ -93,9 +95,11 @@ def _timed(tokenizer: Tokenizer, translation: Translation, unit: Unit, duration:
     stops = translation.stops
     end = float(translation.source_words or 0)
     return Timed(
-        units=[one.text for one in hypothesis],
-        written=None if read is None else [end if one.last is None else float(read[one.last]) for one in hypothesis],
-        stops=None if stops is None else [[_middle(int(stops[i]), duration) for i in one.tokens] for one in hypothesis],
+        units=[word.text for word in hypothesis],
+        written=None if read is None else [end if word.last is None else float(read[word.last]) for word in hypothesis],
+        stops=None
+        if stops is None
+        else [[_middle(int(stops[i]), duration) for i in word.tokens] for word in hypothesis],
         reference=(),
         spans=(),
     )

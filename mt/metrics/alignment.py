@@ -75,8 +75,8 @@ def parse_pharaoh(lines: Iterable[str], name: str, *, first: int = 0) -> list[Li
 
 def is_naacl(lines: Iterable[str]) -> bool:
     """Returns whether the first line that is not blank is of the format of `parse_naacl`."""
-    first = next((line for line in lines if line.strip()), "")
-    return _NAACL.fullmatch(first) is not None
+    first_line = next((line for line in lines if line.strip()), "")
+    return _NAACL.fullmatch(first_line) is not None
 
 
 def parse_naacl(lines: Iterable[str], name: str, count: int) -> list[Links]:
@@ -87,6 +87,7 @@ def parse_naacl(lines: Iterable[str], name: str, count: int) -> list[Links]:
     """
     sure: list[set[Link]] = [set() for _ in range(count)]
     possible: list[set[Link]] = [set() for _ in range(count)]
+    # A link to word 0 says that the other word has none.
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
@@ -103,7 +104,7 @@ def parse_naacl(lines: Iterable[str], name: str, count: int) -> list[Links]:
             possible[sentence - 1].add((i - 1, j - 1))
             if match[4] != "P":
                 sure[sentence - 1].add((i - 1, j - 1))
-    return [Links(frozenset(one), frozenset(other)) for one, other in zip(sure, possible, strict=True)]
+    return [Links(*map(frozenset, of_pair)) for of_pair in zip(sure, possible, strict=True)]
 
 
 def require_inside(

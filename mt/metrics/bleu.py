@@ -1,4 +1,5 @@
-"""BLEU (Papineni et al. 2002), chrF (Popović 2015) and TER (Snover et al. 2006). The one door to sacreBLEU."""
+"""BLEU (Papineni et al. 2002), chrF (Popović 2015) and TER (Snover et al. 2006). The one door to sacreBLEU. The choice
+of a tokenizer comes first, then the three metrics, and last what they need of sacreBLEU."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -78,7 +79,7 @@ class _SacreBleu(Metric):
         [(name, signature)] = signatures.items()
         results: list[Any] = table[name]
         baseline, *others = results
-        p_values = [None, *(p_value_unless_equal(one.p_value, one.score, baseline.score) for one in others)]
+        p_values = [None, *(p_value_unless_equal(other.p_value, other.score, baseline.score) for other in others)]
         paired = {
             system: Paired(result.score, signature.format(), float(result.mean), float(result.ci), p_value)
             for system, result, p_value in zip(systems, results, p_values, strict=True)

@@ -1,4 +1,5 @@
-"""Scores of captions: those of COCO's evaluation, and the truth of captions of drawn scenes."""
+"""Scores of captions: first the truth of captions of drawn scenes, then the scores of COCO's evaluation, and the
+n-grams that they count."""
 
 import re
 from collections import Counter, defaultdict
@@ -107,7 +108,7 @@ class CocoBleu(CaptionMetric):
     def counts(self, hypotheses: Sequence[str], references: References) -> dict[str, np.ndarray]:
         """Returns the counts of BLEU-n, [N, 2 n + 2]. They are for each order the n-grams that a reference has too, and
         all n-grams. Then follow the words of the hypothesis and of the reference."""
-        rows = []
+        counted = []
         for hypothesis, group in zip(hypotheses, references, strict=True):
             words = tokenize(hypothesis)
             tokenized = [tokenize(text) for text in group]
@@ -117,9 +118,9 @@ class CocoBleu(CaptionMetric):
             hits = Counter(len(ngram) for ngram in (count_ngrams(words) & most).elements())
             length = min((abs(len(text) - len(words)), len(text)) for text in tokenized)[1]
             guesses = [max(0, len(words) - n) for n in range(ORDER)]
-            rows.append(([hits[n + 1] for n in range(ORDER)], guesses, [len(words), length]))
+            counted.append(([hits[n + 1] for n in range(ORDER)], guesses, [len(words), length]))
         return {
-            name: np.array([[*hits[:n], *guesses[:n], *lengths] for hits, guesses, lengths in rows], dtype=float)
+            name: np.array([[*hits[:n], *guesses[:n], *lengths] for hits, guesses, lengths in counted], dtype=float)
             for n, name in enumerate(self.headings(), start=1)
         }
 

@@ -1,4 +1,5 @@
-"""Languages by the codes and names that people use, for metrics that depend on the language."""
+"""Languages by the codes and names that people use, for metrics that depend on the language. Tables come first, then
+how a name is looked up in them."""
 
 import difflib
 import re

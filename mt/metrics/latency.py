@@ -1,4 +1,5 @@
-"""Latency of simultaneous translation (AP, AL, LAAL, DAL, YAAL), and the log of SimulEval that the field exchanges."""
+"""Latency of simultaneous translation (AP, AL, LAAL, DAL, YAAL), erasure, and the log of SimulEval that the field
+exchanges. Measures of one sentence come first, then of a corpus, and last the log."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -301,7 +302,7 @@ def _fault(instance: Instance, unit: LatencyUnit) -> str | None:
     if len(delays) != units:
         return f"it has {len(delays)} delays for {units} {unit}s: it is damaged, or counts in another unit"
     finite = all(0 <= delay < float("inf") for delay in delays)
-    if not finite or any(after < before for before, after in pairwise(delays)):
+    if not finite or any(later < earlier for earlier, later in pairwise(delays)):
         return "its delays do not rise from 0"
     return "its source is empty, but its prediction is not" if delays and not instance.source_length else None
 

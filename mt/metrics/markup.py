@@ -1,4 +1,5 @@
-"""XML-BLEU (Hashimoto et al. 2019, "A High-Quality Multilingual Dataset for Structured Documentation Translation")."""
+"""XML-BLEU (Hashimoto et al. 2019, "A High-Quality Multilingual Dataset for Structured Documentation Translation"): the
+metric, and below it how texts are parted from their tags."""
 
 from collections.abc import Sequence
 from xml.parsers import expat
@@ -22,8 +23,12 @@ class XmlBleu(Bleu):
     def _scores(self, hypotheses: Sequence[str], references: References) -> dict[str, Score]:
         pairs = _pairs(hypotheses, references)
         score = super()._scores(*_segments(pairs))[self.name]
-        accuracy = 100 * sum(one is not None for one, _ in pairs) / len(pairs)
-        match = 100 * sum(one is not None and one[0] == golds[0][0] for one, golds in pairs) / len(pairs)
+        accuracy = 100 * sum(hypothesis is not None for hypothesis, _ in pairs) / len(pairs)
+        match = (
+            100
+            * sum(hypothesis is not None and hypothesis[0] == golds[0][0] for hypothesis, golds in pairs)
+            / len(pairs)
+        )
         fields = f"accuracy:{accuracy:.1f}|match:{match:.1f}|n:{len(pairs)}"
         return {self.name: Score(score.score, f"{score.signature}|{fields}")}
 
@@ -59,7 +64,7 @@ def _parsed(text: str) -> Parsed | None:
     except expat.ExpatError:
         return None
     # Without the root's own.
-    return tags[1:-1], [part.strip() for part in texts[1:-1]]
+    return tags[1:-1], [text.strip() for text in texts[1:-1]]
 
 
 Pair = tuple[Parsed | None, list[Parsed]]
@@ -83,8 +88,8 @@ def _segments(pairs: Sequence[Pair]) -> tuple[list[str], list[list[str]]]:
     """Returns the texts between tags, of hypotheses and of references; blank ones where the tags are others."""
     hypotheses: list[str] = []
     references: list[list[str]] = []
-    for one, golds in pairs:
+    for hypothesis, golds in pairs:
         tags, texts = golds[0]
-        hypotheses += one[1] if one is not None and one[0] == tags else [""] * len(texts)
+        hypotheses += hypothesis[1] if hypothesis is not None and hypothesis[0] == tags else [""] * len(texts)
         references += map(list, zip(*(texts for _, texts in golds), strict=True))
     return hypotheses, references

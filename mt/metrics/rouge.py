@@ -1,4 +1,5 @@
-"""ROUGE (Lin 2004), as Google's rouge-score computes it, and the lead baseline. The one door to rouge-score."""
+"""ROUGE (Lin 2004), as Google's rouge-score computes it, and the lead baseline. The one door to rouge-score. The metric
+comes first, then the tokenizers, and the baseline."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence

@@ -5,6 +5,7 @@ They are the utilities of minimum Bayes risk decoding and the costs of minimum r
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import TypeVar
 
 import numpy as np
@@ -134,7 +135,7 @@ class SentenceRougeL(SentenceScore):
 
     def _matrix(self, hypotheses: Sequence[str], references: Sequence[str]) -> np.ndarray:
         sides = [[self._words(text) for text in side] for side in (hypotheses, references)]
-        pairs = [float(longest_common_subsequence(one, other)) for one in sides[0] for other in sides[1]]
+        pairs = [float(longest_common_subsequence(*pair)) for pair in product(*sides)]
         common = np.array(pairs).reshape(len(hypotheses), len(references))
         lengths = [np.array([len(words) for words in side], float) for side in sides]
         # 2 P R / (P + R) with P = common / hypothesis and R = common / reference.
@@ -161,13 +162,13 @@ def _matches(hypotheses: Sequence[Counter], references: Sequence[Counter]) -> np
     columns = {ngram: column for column, ngram in enumerate(dict.fromkeys(n for count in references for n in count))}
     sides = [np.zeros((len(side), len(columns)), np.int32) for side in (hypotheses, references)]
     for matrix, side in zip(sides, (hypotheses, references), strict=True):
-        for row, count in enumerate(side):
+        for number, count in enumerate(side):
             shared = [ngram for ngram in count if ngram in columns]
-            matrix[row, [columns[ngram] for ngram in shared]] = [count[ngram] for ngram in shared]
+            matrix[number, [columns[ngram] for ngram in shared]] = [count[ngram] for ngram in shared]
     matches = np.zeros((len(hypotheses), len(references)))
     most = min(int(side.max(initial=0)) for side in sides)
     for times in range(1, most + 1):
         frequent = (sides[0] >= times).any(0) & (sides[1] >= times).any(0)
-        one, other = ((side[:, frequent] >= times).astype(np.float32) for side in sides)
-        matches += one @ other.T
+        hypothesis, reference = ((side[:, frequent] >= times).astype(np.float32) for side in sides)
+        matches += hypothesis @ reference.T
     return matches

@@ -37,11 +37,13 @@ def score_terms(
     count = sum(map(len, terms))
     if not count:
         raise UserError("no source has a term of the glossary: give the glossary of these texts")
+    # Terms of the hypotheses, as words and within words.
     exact = sum(len(_places(text, of_text)) for text, of_text in zip(hypotheses, terms, strict=True))
     inside = sum(_inside(" ".join(text), of_text) for text, of_text in zip(hypotheses, terms, strict=True))
     signature = f"terms:{count}|case:entry|words:mt|n:{len(hypotheses)}"
     scores = {"term_exact": Score(100 * exact / count, signature)}
     scores["term_inside"] = Score(100 * inside / count, signature.replace("case:entry", "case:lc"))
+    # Words around the terms of the references.
     for window in (2, 3):
         overlaps = [
             _overlap(text, reference, _places(reference, of_text), window)
@@ -95,7 +97,7 @@ def _overlap(text: Words, reference: Words, places: Sequence[_Place], window: in
     for form in dict.fromkeys(tuple(place.form) for place in places):
         around = [_around(reference, place.begin, len(form), window) for place in places if tuple(place.form) == form]
         written = [_around(text, begin, len(form), window) for begin in _begins(text, form)]
-        pairs = [(_share(one, other), i, j) for i, one in enumerate(around) for j, other in enumerate(written)]
+        pairs = [(_share(wanted, had), i, j) for i, wanted in enumerate(around) for j, had in enumerate(written)]
         matched: tuple[set[int], set[int]] = (set(), set())
         for share, i, j in sorted(pairs, key=lambda pair: -pair[0]):
             if i not in matched[0] and j not in matched[1]:
@@ -107,9 +109,9 @@ def _overlap(text: Words, reference: Words, places: Sequence[_Place], window: in
 
 def _around(text: Words, begin: int, length: int, window: int) -> list[str]:
     """Returns up to `window` words before and as many behind, without punctuation."""
-    before = [word for word in reversed(text[:begin]) if word not in string.punctuation]
+    ahead = [word for word in reversed(text[:begin]) if word not in string.punctuation]
     behind = [word for word in text[begin + length :] if word not in string.punctuation]
-    return before[:window] + behind[:window]
+    return ahead[:window] + behind[:window]
 
 
 def _share(reference: list[str], text: list[str]) -> float:

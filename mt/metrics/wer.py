@@ -1,4 +1,4 @@
-"""Word and character error rate, as jiwer counts them, and the timing of recognised units. The one door to jiwer."""
+"""Word and character error rate, as jiwer counts them, then the timing of recognised units. The one door to jiwer."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -154,7 +154,7 @@ class Timed(NamedTuple):
 def parse_spans(line: str, name: str) -> list[Span]:
     """Reads `120-722 830-1254`. name: what to call the line in an error. Raises UserError where it is something
     else."""
-    matches = [_SPAN.fullmatch(part) for part in line.split()]
+    matches = [_SPAN.fullmatch(span) for span in line.split()]
     spans = [(int(match[1]), int(match[2])) for match in matches if match]
     if len(spans) < len(matches) or any(begin > end for begin, end in spans):
         raise UserError(f"{name}: {line!r} does not say when units begin and end, as `120-722 830-1254` does, in ms")
@@ -168,10 +168,10 @@ def timing(sentences: Sequence[Timed], unit: str, *, lowercase: bool = False) ->
 
     unit, lowercase: what units are, for the signature.
     """
-    pairs = equal_units([one.units for one in sentences], [one.reference for one in sentences])
+    pairs = equal_units([sentence.units for sentence in sentences], [sentence.reference for sentence in sentences])
     matched = list(zip(sentences, pairs, strict=True))
-    late = [one.written[i] - one.spans[j][1] for one, equal in matched if one.written for i, j in equal]
-    inside = [hit for one, equal in matched for hit in _stops_inside(one, equal)]
+    late = [timed.written[i] - timed.spans[j][1] for timed, equal in matched if timed.written for i, j in equal]
+    inside = [hit for timed, equal in matched for hit in _stops_inside(timed, equal)]
 
     def scored(value: float, count: int) -> Score:
         return Score(value, f"n:{count}|unit:{unit}|of:right{'|case:lc' if lowercase else ''}|version:{VERSION}")

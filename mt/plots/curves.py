@@ -1,4 +1,5 @@
-"""Curves: times as fast as another system over length, quality against latency, and scores over updates."""
+"""Curves, in this order: times as fast as another system over length, quality against latency, scores over updates, and
+wrong words among the surest."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,5 @@
-"""The heatmap of an alignment, over text or over a spectrogram. Figures are objects: no pyplot, no global settings."""
+"""The heatmap of an alignment, over text or, with the spectrogram that comes first here, over a sound. Figures are
+objects: no pyplot, no global settings."""
 
 import io
 import math
@@ -73,8 +74,8 @@ def draw_spectrogram(axes: Axes, sound: Sound, positions: int, size: tuple[float
     below.set_xlabel("seconds", fontsize=LABEL_POINTS, color=AXIS, labelpad=2)
     # What was spoken ends here, in both.
     for boundary in np.asarray(sound.boundaries) / sound.seconds * positions - 0.5:
-        for part in (axes, below):
-            part.axvline(boundary, color=AXIS, linewidth=0.5, alpha=0.6)
+        for panel in (axes, below):
+            panel.axvline(boundary, color=AXIS, linewidth=0.5, alpha=0.6)
 
 
 def shades(sound: Sound) -> tuple[float, float]:
@@ -83,7 +84,7 @@ def shades(sound: Sound) -> tuple[float, float]:
     return float(low), float(max(high, low + 1e-6))
 
 
-# The heatmap of an alignment. Figures are objects of their own: no pyplot, no global settings.
+# The heatmap of an alignment.
 
 # Sizes are in inches. Up to 60 tokens each has a cell as tall as its label; beyond 100 only every n-th is labelled.
 _USUAL_SIDE = 6.0

@@ -1,4 +1,5 @@
-"""Attention over a picture, word by word (Xu et al. 2015, figures 2, 3 and 5); and backdrops for a page."""
+"""Attention over a picture, word by word (Xu et al. 2015, figures 2, 3 and 5). The page of panels comes first, then how
+a panel is lit, and last a backdrop for a page in the browser."""
 
 import io
 from base64 import b64encode

@@ -1,4 +1,4 @@
-"""The look that all drawings share: style, fonts for as many scripts as possible, and marks upon an alignment."""
+"""The look that all drawings share: style, then fonts for as many scripts as possible, then marks upon an alignment."""
 
 import functools
 import sys
@@ -18,8 +18,6 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Polygon, Rectangle
 
-# The look that all drawings share.
-
 INK = "#1f2933"
 AXIS = "#52606d"
 GRID = "#e4e8ee"
@@ -34,13 +32,13 @@ def chart(panels: int, *, sharey: bool = False) -> tuple[Figure, list[Axes]]:
     """Makes a figure with panels side by side, each with a grid, for lines to be drawn in."""
     figure = Figure(figsize=(_PANEL[0] * panels, _PANEL[1]), dpi=_PANEL_DOTS_PER_INCH, layout="constrained")
     FigureCanvasAgg(figure)
-    row = [*figure.subplots(1, panels, sharey=sharey, squeeze=False)[0]]
-    for axes in row:
+    all_axes = [*figure.subplots(1, panels, sharey=sharey, squeeze=False)[0]]
+    for axes in all_axes:
         axes.grid(color=GRID, linewidth=0.8)
         axes.set_axisbelow(True)
         axes.spines[:].set_color(GRID)
         axes.tick_params(length=0, labelsize=LABEL_POINTS, labelcolor=AXIS, labelleft=True)
-    return figure, row
+    return figure, all_axes
 
 
 def name_axes(axes: Axes, x: str, y: str) -> None:
