@@ -43,8 +43,7 @@ _PLACES = {
 
 
 def __getattr__(name: str) -> Any:
-    # Imported when asked for, so that neither the processes that prepare text nor those that decode without torch load
-    # it.
+    # Imported on demand, so that torch is not loaded by preparation, or by decoding without it.
     if name == "__version__":
         from mt.common.about import VERSION
 

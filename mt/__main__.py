@@ -27,7 +27,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
 
 
 def main() -> None:
-    """Does what `mt VERB ...` says; without a verb, says which there are. `python -m mt` without one trains."""
+    """Runs `mt VERB ...`; without a verb, it lists all verbs. `python -m mt` without one trains."""
     verb = sys.argv[1] if len(sys.argv) > 1 else ""
     program = Path(sys.argv[0]).name
     if program.startswith("mt-"):
@@ -41,7 +41,7 @@ def main() -> None:
 
 
 def call(verb: str, arguments: Sequence[str] | None = None) -> None:
-    """Calls a verb with the command line that follows it. What is not installed for it is told in one sentence."""
+    """Calls a verb with the command line that follows it. A missing package is reported in one sentence."""
     module, _, name = VERBS[verb][0].partition(":")
     try:
         getattr(importlib.import_module(module), name)(sys.argv[1:] if arguments is None else list(arguments))
@@ -57,7 +57,7 @@ def call(verb: str, arguments: Sequence[str] | None = None) -> None:
 
 
 def _without_verb(verb: str) -> None:
-    """Prints the verbs, or the release; refuses what is neither."""
+    """Prints the verbs, or the release; refuses other words."""
     from mt.common.about import VERSION
     from mt.common.terminal import say
     from mt.errors import UserError, nearest, reported, shown

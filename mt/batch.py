@@ -1,4 +1,4 @@
-"""The batch: what a corpus gives and a model takes, on a floor below both."""
+"""The batch that a corpus gives to a model, on a floor below both."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple, Self

@@ -30,7 +30,7 @@ from mt.models.seq2seq import Seq2Seq
 from mt.storage import replaced_folder, write_json
 
 FORMAT = 2
-"""The format of checkpoints and run folders: raised whenever files, their names, or what they hold, change."""
+"""The format of checkpoints and run folders, raised whenever files, their names or their content change."""
 CONFIG = "config.json"
 META = "meta.json"
 MODEL = "model.safetensors"
@@ -64,7 +64,7 @@ class About(Options):
 
 
 class Meta(About):
-    """`meta.json`: what people, and resuming, may want to know."""
+    """`meta.json`, for people and for resuming."""
 
     format: int
     versions: dict[str, str]
@@ -83,8 +83,8 @@ def save(
 ) -> None:
     """Writes a checkpoint folder, complete or not at all. Raises OSError where the disk does not take it.
 
-    progress: what `load_progress` gives back, as JSON.
-    training: what `load_training` gives back; None for weights that training cannot go on from.
+    progress: the result of `load_progress`, as JSON.
+    training: the result of `load_training`; None for weights from which training cannot go on.
     """
     with replaced_folder(folder) as draft:
         write_json(draft / CONFIG, config.model_dump(mode="json"))

@@ -103,7 +103,7 @@ def reset_peak_memory(device: torch.device) -> None:
 
 
 def peak_memory(device: torch.device) -> int:
-    """Returns the most bytes that were allocated on a GPU, else those that were resident in this process."""
+    """Returns the peak of allocated bytes on a GPU, else of resident bytes in this process."""
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device)
     with contextlib.suppress(OSError, StopIteration):

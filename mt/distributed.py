@@ -164,7 +164,7 @@ class ProcessGroup:
                     )
 
     def require_shared(self, folder: Path) -> None:
-        """Raises UserError where another process does not see what process 0 writes in a folder."""
+        """Raises UserError where another process does not see the files of process 0 in a folder."""
         if self.size == 1:
             return
         probe = self.decided_by_first(lambda: _probe(folder))

@@ -17,10 +17,10 @@ _NO_MEMORY = re.compile(
     r"|storage size calculation overflowed|invalid buffer size",
     re.IGNORECASE,
 )
-"""What torch says where a size is beyond the memory, or beyond what can be counted."""
-# Controls (C0, DEL and C1), separators of lines and paragraphs, lone surrogates, and what turns a line round beyond its
-# own text (embeddings, overrides, isolates: "Trojan Source", Boucher and Anderson 2021). Marks of direction and joiners
-# stay, as Hebrew, Persian or Hindi is written with them.
+"""Torch's messages for sizes beyond the memory, or beyond an integer."""
+# Controls (C0, DEL and C1), separators of lines and paragraphs, and lone surrogates. Characters that reverse a line
+# beyond their own text, too (embeddings, overrides, isolates: "Trojan Source", Boucher and Anderson 2021). Marks of
+# direction and joiners stay, as Hebrew, Persian or Hindi is written with them.
 _UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u206f\ufff9-\ufffb\ud800-\udfff]")
 _IN_A_CLONE = re.compile(
     r"(?:\bpython )?\bscripts/(?P<script>align|average|compare|evaluate|export|score|stream|translate)\.py\b"
@@ -92,7 +92,7 @@ def nearest(wrong: str, known: Iterable[str]) -> str:
 
 
 def invalid_choice(option: str, wrong: str, known: Iterable[str]) -> str:
-    """Returns the sentence for a value that is not among those that an option can have.
+    """Returns the sentence for an invalid value of an option.
 
     >>> invalid_choice("attention", "mocah", ["dot", "mocha"])
     'attention=mocah is an invalid choice: did you mean mocha? choices: dot, mocha'
@@ -202,7 +202,7 @@ def reported() -> Iterator[None]:
         finally:
             sys.stdout.flush()
     except (UserError, OSError) as error:
-        # A full disk or a folder that may not be written is nobody's bug either, and says what it is.
+        # A full disk or a write-protected folder is no bug either, and has a message of the system.
         fault = output_fault()
         sys.exit(141 if fault == READER_GONE else _printed(f"error: {fault or sentence(error)}", 2))
     except KeyboardInterrupt as interrupt:
@@ -229,7 +229,7 @@ def output_fault() -> str | None:
     After a fault the buffer is thrown away, since Python would try once more at its end, and print a report.
     """
     try:
-        sys.stdout.flush()  # what could not be written may still be buffered
+        sys.stdout.flush()  # unwritten text may still be buffered
         os.write(sys.stdout.fileno(), b"")
         ends = select.poll()
         ends.register(sys.stdout, 0)

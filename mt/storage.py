@@ -166,13 +166,13 @@ def open_to_append(path: Path) -> TextIO:
 
 
 def refuse_link(path: Path) -> None:
-    """Raises UserError where `path` is a link, so that what is written there would be elsewhere."""
+    """Raises UserError where `path` is a link, which would lead a write elsewhere."""
     if path.is_symlink():
         raise UserError(f"{path} is a link to {os.readlink(path)}, and nothing is written through links: remove it")
 
 
 def flush(path: Path) -> None:
-    """Flushes what was written to a file, or the names in a folder, to the disk."""
+    """Flushes the content of a file, or the names in a folder, to the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -207,7 +207,7 @@ def _lock(lock: IO[str], waiting: Callable[[], None] | None) -> None:
         waiting()
         fcntl.flock(lock, fcntl.LOCK_EX)
     except OSError as error:
-        # Some network file systems know no locks: those who use one look after themselves.
+        # Some network file systems have no locks: their users look after themselves.
         if error.errno not in _NO_LOCKS:
             raise
 

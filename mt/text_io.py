@@ -22,7 +22,7 @@ from mt.errors import UserError
 #
 # References and the hypotheses of other systems are brought into this form; in files both stay as they are.
 #
-# A blank is what `str.split` takes for one: all of Unicode's White_Space (tab, no-break space, ideographic space, line
+# A blank is a separator of `str.split`: all of Unicode's White_Space (tab, no-break space, ideographic space, line
 # separators) and U+001C to U+001F. Zero-width characters are none of it: they are characters, and a model can write
 # them. Only a text of nothing else is blank.
 
@@ -99,7 +99,7 @@ COMPRESSED = (".gz", ".zst")
 LONGEST_LINE = 1 << 26
 """The most bytes of a line: a device, say, which never ends one, would fill the memory."""
 STANDARD_INPUT = "standard input"
-"""What errors call it."""
+"""Its name in errors."""
 _BYTE_ORDER_MARK = "\ufeff"
 _BUFFER = 1 << 20
 _NEWLINE = ord("\n")
@@ -221,7 +221,7 @@ def read_lines(path: Path, *, pipes: bool = False) -> list[str]:
 
 
 def read_parallel(paths: Sequence[Path], what: str) -> list[list[str]]:
-    """Reads files, or pipes, whose lines n belong to the same `what`.
+    """Reads files, or pipes, of which line n belongs to the same `what`.
 
     Raises UserError as `read_lines`, or where counts differ.
     """

@@ -47,8 +47,8 @@ def select_some(tree: Tree, rows: Sequence[int], count: int, device: torch.devic
 
 
 def concatenate_rows(trees: Sequence[Tree]) -> Tree:
-    """Returns the rows of several trees of one structure as one batch. Where second dimensions differ, as those of
-    memories do, the shorter ones are padded on the right with zeros, which are false in a mask."""
+    """Returns the rows of several trees of one structure as one batch. Where second dimensions differ, as in memories,
+    the shorter ones are padded on the right with zeros, which are false in a mask."""
     example: Any = trees[0]
     if len(trees) == 1 or example is None:
         return example

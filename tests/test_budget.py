@@ -6,7 +6,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 BUDGET = {
-    "mt": 1650,
+    "mt": 1645,
     "mt/cli": 2868,
     "mt/common": 500,
     "mt/comparison": 1037,
@@ -16,12 +16,12 @@ BUDGET = {
     "mt/evaluation": 1729,
     "mt/explorer": 80,
     "mt/export": 519,
-    "mt/kernels": 2865,
+    "mt/kernels": 2861,
     "mt/markup": 1245,
     "mt/metrics": 2534,
-    "mt/models": 4620,
+    "mt/models": 4619,
     "mt/onnx": 220,
-    "mt/ops": 1120,
+    "mt/ops": 1117,
     "mt/plots": 867,
     "mt/search": 2894,
     "mt/serve": 1880,
@@ -36,7 +36,7 @@ def test_every_folder_keeps_its_budget_of_lines() -> None:
         inside = path.relative_to(ROOT)
         lines["/".join(inside.parts[:2]) if len(inside.parts) > 2 else "mt"] += len(path.read_text().splitlines())
     assert {folder: count for folder, count in lines.items() if count > BUDGET[folder]} == {}
-    assert sum(BUDGET.values()) <= 39444
+    assert sum(BUDGET.values()) <= 39431
 
 
 def test_the_house_has_no_more_files_than_chapters() -> None:

@@ -1,4 +1,4 @@
-"""The root configuration: joins the options that the parts declare, and has those of training.
+"""The root configuration: it joins the options of all parts, and declares the options of training.
 
 Defaults stand in these classes, once. The files of conf/ repeat them with a comment each, and a test compares the two
 over every choice of every group. `python train.py ~preset` trains `Config()`. A preset (conf/preset/, named after a
@@ -43,7 +43,7 @@ class TrainingConfig(Options):
     batch_sentences: int | None = Field(None, gt=0, le=MAX_COUNT)
     """The most pairs of a batch; null: as many as the tokens allow."""
     gradient_accumulation: int = Field(1, gt=0, le=MAX_COUNT)
-    """Batches whose gradients make one update, in however many processes: those that `torchrun` starts share them."""
+    """Batches whose gradients make one update. The processes of `torchrun` share them."""
     objective: Literal["cross_entropy", "minimum_risk"] = "cross_entropy"
     """The training objective: the cross entropy of the targets, or, to fine-tune a model trained so (`init_from`), the
     expected cost of translations sampled from it (Shen et al. 2016)."""
@@ -87,8 +87,7 @@ class TrainingConfig(Options):
     validate_limit: int | None = Field(None, gt=0, le=MAX_COUNT)
     """Sentences of the dev split that are decoded, the first ones; null decodes all."""
     validate_beam: int = Field(1, ge=1, le=MAX_BEAM_SIZE)
-    """The beam size in validation, with the other options of the run's beam search; 1 decodes greedily, as JoeyNMT and
-    fairseq do. Early in training, greedy outputs repeat themselves more than a beam's."""
+    """The beam size in validation, with the other options of the run's beam search; 1 decodes greedily, as JoeyNMT."""
     metric: str | None = None
     """The metric that chooses the best checkpoint: loss, or a score such as bleu, chrf, rougeL; null takes the
     dataset's first. While it is too low to choose, chrF or the loss does: see `mt.training.validation`."""
@@ -120,7 +119,7 @@ class TrainingConfig(Options):
 
 
 class InitConfig(Options):
-    """What a new run takes from the run that `init_from` names, beside its weights."""
+    """The tokenizers of a new run that starts from the run that `init_from` names."""
 
     vocabulary: Literal["keep", "extend"] = "keep"
     """keep: the tokenizers of that run. extend: adds pieces for unknown words and characters of the new training text;
@@ -251,6 +250,7 @@ class Config(ModelConfig):
     @model_validator(mode="after")
     def _tags_follow_links(self) -> Self:
         options = self.training
+        # Tags need links, and links a use.
         if options.learnt_tags and self.dataset.links is None:
             raise UserError(
                 f"training.learnt_tags={options.learnt_tags:g} puts tags around linked phrases, and there are no "

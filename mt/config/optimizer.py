@@ -1,4 +1,4 @@
-"""The options of optimizers and of learning-rate schedules; `mt.training.optimizer` makes both of them."""
+"""The options of learning-rate schedules and, below them, of optimizers; `mt.training.optimizer` makes both."""
 
 from typing import Annotated, Literal, Self
 

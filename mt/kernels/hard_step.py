@@ -37,7 +37,7 @@ from mt.kernels.numba_loops import ANY_ORDER, rational_tanh
 from mt.step import NEEDS_MORE_SOURCE, SELECTED_NONE, Attended
 
 WINDOW = 64
-"""Positions of a window that there is room for at first: where it is wider, a step is taken once more."""
+"""The initial room for a window, in positions; a step with a wider one is taken once more."""
 ZERO = np.float32(0)
 ONE = np.float32(1)
 FLOAT = 4  # bytes
@@ -197,7 +197,7 @@ def energy_terms(energy: PlainEnergy) -> Terms:
 
 
 _numbers = "UniTuple(int64, {})".format
-MATRIX = _numbers(7)  # what `matrix_terms` returns, in numba's words
+MATRIX = _numbers(7)  # the type of `matrix_terms`, in numba's words
 ENERGY = f"Tuple(({_numbers(5)}, {MATRIX}, {_numbers(4)}))"
 _TERMS = f"{MATRIX}, {_numbers(6)}, {ENERGY}, {ENERGY}, {_numbers(3)}"
 
@@ -205,7 +205,7 @@ _TERMS = f"{MATRIX}, {_numbers(6)}, {ENERGY}, {ENERGY}, {_numbers(3)}"
 @cache
 def hard_loops() -> tuple[Loop, ...] | None:
     """Returns the loop of a step and that of all steps; None where numba cannot."""
-    # To return an array, numba calls Python, where a signal may raise what would leave the loop as a SystemError.
+    # No loop returns an array: numba would call Python, where a signal's exception would become a SystemError.
     state = f"Tuple(({_numbers(3)}, {_numbers(3)}, int64))"
     step = f"int64({_TERMS}, {state}, {_numbers(4)})"
     steps = f"void({_TERMS}, {_numbers(4)}{3 * ', float32[:, :, ::1]'})"

@@ -41,5 +41,5 @@ def _maximum(values: Tensor) -> tuple[Tensor, Tensor]:
 
 @cache
 def _columns(rest: int, size: int, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Returns the columns of the first block, and those after all blocks."""
+    """Returns the columns of the first block, and the columns after all blocks."""
     return torch.arange(BLOCK, device=device), torch.arange(rest, size, device=device)

@@ -1,4 +1,5 @@
-"""Loops over single cells for CPUs (see `compiled`): the expected alignment and the additive energy."""
+"""Loops over single cells for CPUs (see `compiled`): the expected alignment and the additive energy. Their autograd
+functions come first, then the loops."""
 
 from functools import cache, partial
 from typing import no_type_check

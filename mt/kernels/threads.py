@@ -1,4 +1,5 @@
-"""The threads of compiled loops and of ONNX Runtime, and the compiled programs that oneDNN keeps."""
+"""The threads of compiled loops (`at_once`) and of ONNX Runtime, then the compiled programs that oneDNN keeps
+(`keep_programs`)."""
 
 import ctypes
 import os

@@ -80,7 +80,7 @@ def _forward(p, start, q, alpha, entering, leaving, first, steps, positions, BLO
     cell = row * steps * positions + j
     edge = row * steps + tl.zeros_like(k)
     alpha_j = tl.load(start + row * positions + j, mask=inside, other=0.0).to(tl.float64)
-    # Step by step: q as a scan over the block, alpha from it, and what enters the next block.
+    # Step by step: q as a scan over the block, alpha from it, and the value that enters the next block.
     for _ in range(steps):
         p_before = tl.load(p + cell - 1, mask=inside & (k > 0), other=0.0).to(tl.float64)
         p_j = tl.load(p + cell, mask=inside, other=0.0).to(tl.float64)

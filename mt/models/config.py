@@ -1,4 +1,5 @@
-"""The options of a model, and the checks that they suit each other."""
+"""The options of a model, with the checks that they suit each other, and the losses on attention weights that two of
+them weigh (`WeightPenalties`)."""
 
 from typing import NamedTuple
 

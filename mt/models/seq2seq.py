@@ -94,7 +94,7 @@ class Seq2Seq(nn.Module):
         target_vocab_size: int,
         transcript_vocab_size: int | None = None,
     ) -> None:
-        """transcript_vocab_size: where transcripts, and not targets, are what the CTC loss is of."""
+        """transcript_vocab_size: where the CTC loss is of transcripts, and not of targets."""
         super().__init__()
         share = config.embedding.share
         require_one_table(config, source_vocab_size, target_vocab_size)

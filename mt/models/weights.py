@@ -91,8 +91,7 @@ def shapes(path: Path, remedy: str) -> dict[str, list[int]]:
 
 
 def with_scales(shapes: Mapping[str, list[int]]) -> dict[str, list[int]]:
-    """Returns the shapes that a file with the tensors of a model may have: those, and a scale for each row of a
-    matrix."""
+    """Returns the shapes that a file with the tensors of a model may have, with a scale for each row of a matrix."""
     scales = {name + SCALE: shape[:1] for name, shape in shapes.items() if len(shape) > 1}
     return {**shapes, **scales}
 

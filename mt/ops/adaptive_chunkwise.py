@@ -25,7 +25,7 @@ from mt.kernels.precision import compute_dtype, result_dtype
 from mt.ops.sequences import masked_softmax
 
 BLOCK_BYTES = {"cpu": 32 * 2**20}
-"""Size of the chunks of one block of rows, by the kind of device: on a CPU, what fits its cache."""
+"""Size of the chunks of one block of rows, by the kind of device: on a CPU, it fits the cache."""
 OTHER_BLOCK_BYTES = 512 * 2**20
 """The same on other devices, which need more rows at once to be busy."""
 
@@ -144,7 +144,7 @@ def _gradients(previous: Tensor, p_choose: Tensor, energy: Tensor, g: Tensor) ->
         gap = g[m:] - mean[: len(share)]
         mean = torch.addcmul(mean[: len(share)], share, gap)
         chunks.append((share, rest, reached, mean, gap.mul_(share).mul_(rest)))
-    # Backward, from the longest chunks to the shortest: `value`, `left` and `total` are those one position longer.
+    # Backward, from the longest chunks to the shortest: `value`, `left` and `total` are of chunks one longer.
     grad_p = torch.zeros_like(g)
     grad_energy = torch.zeros_like(g)
     passed = 1 - p_choose

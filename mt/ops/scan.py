@@ -1,5 +1,5 @@
-"""First-order linear recurrences, such as those of SSRU (Kim et al. 2019) and minGRU (Feng et al. 2024): all steps at
-once, with an exact gradient.
+"""First-order linear recurrences, as in SSRU (Kim et al. 2019) and minGRU (Feng et al. 2024): all steps at once, with
+an exact gradient.
 
     h[t] = a[t] h[t-1] + b[t]
 

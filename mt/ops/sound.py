@@ -1,4 +1,5 @@
-"""Sound features: log-mel energies as Kaldi makes them, resampling, normalisation, and SpecAugment's masks."""
+"""Sound features, a section for each: log-mel energies as Kaldi makes them, resampling, normalisation, SpecAugment's
+masks. Sounds may be whole, or still arriving (`_extend`, `_running`)."""
 
 import functools
 import math
@@ -61,7 +62,7 @@ def log_mel(
 
 
 class LogMelState(NamedTuple):
-    """What is left of a sound that is still arriving."""
+    """The state of a sound that is still arriving."""
 
     samples: Tensor
     """[N]: the samples that frames to come need."""
@@ -155,7 +156,7 @@ def resample(samples: Float[Tensor, " N"], rate: int, new_rate: int) -> Float[Te
 
 
 class ResampleState(NamedTuple):
-    """What is left of a sound that is still arriving."""
+    """The state of a sound that is still arriving."""
 
     samples: Tensor
     """[N]: the samples that the next results need, with the silence before the sound."""
@@ -293,7 +294,7 @@ def normalize_running(
     total = so_far.total[:, None] + real.cumsum(1)
     squares = so_far.squares[:, None] + real.square().cumsum(1)
     moments = Moments(count, total, squares)
-    # Padding adds nothing, so that the last sums are those of the real frames.
+    # Padding adds nothing, so that the last sums are over the real frames.
     after = Moments(*(x[:, -1] for x in moments)) if features.shape[1] else so_far
     return _standardised(features, mask, moments.mean, moments.std), after
 

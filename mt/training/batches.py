@@ -64,7 +64,7 @@ Samplers = tuple[PieceSampler | None, PieceSampler | None]
 """The samplers of source and target; None for a side that stays as it is."""
 _OPTIONS = {"bpe": "bpe_dropout", "unigram": "unigram_alpha"}
 _CHECKED = 100  # pairs
-_TAGS = 1  # by which the draws of tags differ from those of pieces
+_TAGS = 1  # a number in the seed of tags, so that it differs from the seed of pieces
 _COUNTED_EPOCHS = 10  # of which shares such as 0.1 and 0.3 are whole
 
 
@@ -223,7 +223,7 @@ class _SampledPairs:
 
 
 class _TaggedPairs:
-    """The pairs of one epoch, some with learnt tags. Their lengths, by which batches are made, are those without."""
+    """The pairs of one epoch, some with learnt tags. Batches are made by the lengths without tags."""
 
     def __init__(self, pairs: Pairs, symbols: tuple[np.ndarray, np.ndarray], options: TrainingConfig, key: Key) -> None:
         self.source: Field = pairs.source
@@ -239,7 +239,7 @@ class _TaggedPairs:
         return [pair for pair, _ in self._tagged(indices)]
 
     def piece_links(self, indices: Sequence[int] | np.ndarray, pairs: Sequence[Pair]) -> list[np.ndarray] | None:
-        """Returns the links that guide the attention, with those of tags; None where they are for tags alone."""
+        """Returns the links that guide the attention, with the links of tags; None where they are for tags alone."""
         return [links for _, links in self._tagged(indices)] if self._guides else None
 
     def _tagged(self, indices: Sequence[int] | np.ndarray) -> Iterator[tuple[Pair, np.ndarray]]:
@@ -304,7 +304,7 @@ class PrefetchedGroup(NamedTuple):
 
 
 def prefetched(groups: Iterable[Sequence[PendingBatch]], processes: ProcessGroup) -> Iterator[PrefetchedGroup]:
-    """Reads and collates the batches of the next group in a thread, while those of the present one are computed."""
+    """Reads and collates the batches of the next group in a thread, while the present group is computed."""
     remaining = iter(groups)
     with ThreadPoolExecutor(1, "prefetch") as reader:
 
@@ -350,7 +350,7 @@ def epoch_groups(training: Training, config: Config, epoch: int) -> Iterator[lis
             part=number,
             together=options.gradient_accumulation,
         )
-        # Of drawn pieces and tags only reading a batch shows how many there are.
+        # With drawn pieces or tags, only reading a batch shows its number of tokens.
         tokens = [
             None if options.samples_pieces or options.learnt_tags else int(lengths[1][indices].sum())
             for indices in order

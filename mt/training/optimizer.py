@@ -31,7 +31,7 @@ from mt.errors import UserError, nearest, shown
 
 
 def freeze(model: nn.Module, names: Sequence[str]) -> str:
-    """Takes the gradient from the parameters of the named modules, also where other modules share them; says how many.
+    """Freezes the parameters of the named modules, also where other modules share them; returns a report.
 
     Raises UserError where there is no such module, or nothing is left to train.
     """
@@ -245,8 +245,8 @@ def restore_moments(
         step = tensors[f"{name}.step"]
         if not 0 <= step <= update:
             raise UserError(f"{path}: {name}.step is {step} after {update} updates: copy the checkpoint again")
-        # Adam's fused update counts where the parameter is, the others on the CPU. Copies, since what was loaded may be
-        # a view of the file.
+        # Adam's fused update counts on the parameter's device, the others on the CPU. These are copies, since a loaded
+        # tensor may be a view of the file.
         state = {key: tensors[f"{name}.{key}"].to(parameter.device, copy=True) for key in keys}
         count = step.to(parameter.device, copy=True) if isinstance(config, AdamConfig) else step.clone()
         optimizer.state[parameter] = {"step": count, **state}

@@ -1,4 +1,4 @@
-"""A run while it lasts, and the checks before it that configuration, corpus and model fit together."""
+"""The checks that configuration, corpus and model fit together (`require_...`), and a run while it lasts (`Run`)."""
 
 import contextlib
 from collections.abc import Mapping

@@ -1,4 +1,5 @@
-"""The checkpoints of a run: `progress.json`, the choice of those that are kept, and the mean of several."""
+"""The checkpoints of a run. First comes `progress.json` (`Snapshot`), then saving, with the links `best` and `last`,
+then the mean of chosen checkpoints."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

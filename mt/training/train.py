@@ -87,7 +87,7 @@ def final_results(run: Run) -> dict[str, Any]:
     results["updates"] = progress.update
     results["training_seconds"] = progress.seconds
     results["training_tokens"] = progress.tokens
-    # The mean over the whole run hides what changed in its course.
+    # The mean over the whole run hides changes in its course.
     results["training_tokens_per_second"] = progress.tokens / max(progress.seconds, 1e-9)
     results["training_tokens_per_second_last"] = progress.last_speed
     results["peak_memory_mb"] = peak_memory(run.translator.network.in_torch().device) / 2**20
@@ -240,7 +240,7 @@ def choose_best(run: Run) -> None:
 
 
 def _try_average(run: Run, folders: Sequence[Path]) -> None:
-    """Scores the mean of the weights of some checkpoints, and saves it as the best one where it is."""
+    """Scores the mean of the weights of some checkpoints, and saves it where it is the best."""
     if run.processes.is_first:
         checkpoint.fill(run.model, checkpoint.average(folders))
     run.processes.broadcast_weights(run.model)
@@ -249,7 +249,7 @@ def _try_average(run: Run, folders: Sequence[Path]) -> None:
 
 
 def _try_moving_average(run: Run, moving_average: MovingAverage) -> None:
-    """Scores the moving average of the weights, and saves it, as the best checkpoint where it is."""
+    """Scores and saves the moving average of the weights, which may be the best checkpoint."""
     moving_average.fill()
     save_mean(run, "ema", is_best=_beats_best(run, "moving average"), ema_decay=moving_average.decay)
 

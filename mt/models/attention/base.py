@@ -67,7 +67,7 @@ class AttentionStep(NamedTuple):
     context: Tensor
     """[B, V]: the weighted sum of the values."""
     attended: Attended
-    """Where it attended."""
+    """The attended positions and their weights."""
     state: State
     alpha: Tensor | None = None
     """[B, S]: see `AttentionOutput`, as of p_choose; None also of a step that gives its stop alone."""
@@ -110,7 +110,7 @@ def _over_source(step: AttentionStep, width: int) -> tuple[Tensor, Tensor, Tenso
 
 
 def scattered(weights: Float[Tensor, "B W"], first: Int[Tensor, " B"], width: int) -> Float[Tensor, "B S"]:
-    """Returns weights [B, S] over whole sources of `width` positions, from those of windows that begin at `first`."""
+    """Returns weights [B, S] over whole sources of `width` positions, from weights of windows that begin at `first`."""
     columns = first[:, None] + torch.arange(weights.shape[1], device=first.device)
     # Room for a window that extends beyond the end, where its weights are 0.
     whole = weights.new_zeros(len(weights), width + weights.shape[1])
@@ -176,7 +176,7 @@ class Attention(OptIn, nn.Module, ABC):
         return None
 
     def weights_for_loss(self, output: AttentionOutput) -> Float[Tensor, "B T S"]:
-        """Returns the weights that a loss on them differentiates: those of the contexts, unless it samples."""
+        """Returns the weights for losses on them: the weights of the contexts, unless it samples."""
         return output.weights
 
     def auxiliary_loss(

@@ -69,7 +69,14 @@ class Energy(OptIn, nn.Module, ABC):
         return PlainEnergy(query, keys) if self.is_dot_product else None
 
 
-class Dot(Energy):
+class DotProduct(Energy):
+    """An energy that is the product of a query with a key; a subclass defines the keys."""
+
+    def forward(self, queries: Float[Tensor, "B T Q"], keys: Float[Tensor, "B S K"]) -> Float[Tensor, "B T S"]:
+        return queries @ keys.transpose(1, 2)
+
+
+class Dot(DotProduct):
     """h . s: query and values have one size and no parameters."""
 
     Config = DotConfig
@@ -88,11 +95,8 @@ class Dot(Energy):
     def keys(self, encoded: Encoded) -> Float[Tensor, "B S K"]:
         return encoded.keys
 
-    def forward(self, queries: Float[Tensor, "B T Q"], keys: Float[Tensor, "B S K"]) -> Float[Tensor, "B T S"]:
-        return queries @ keys.transpose(1, 2)
 
-
-class General(Energy):
+class General(DotProduct):
     """h . W s."""
 
     Config = GeneralConfig
@@ -105,9 +109,6 @@ class General(Energy):
 
     def keys(self, encoded: Encoded) -> Float[Tensor, "B S K"]:
         return self.project(encoded.keys)
-
-    def forward(self, queries: Float[Tensor, "B T Q"], keys: Float[Tensor, "B S K"]) -> Float[Tensor, "B T S"]:
-        return queries @ keys.transpose(1, 2)
 
 
 class Concat(Energy):
@@ -137,7 +138,7 @@ class Concat(Energy):
         return PlainEnergy(self.project_query(query), keys, self.direction, self.normalized)
 
 
-class Location(Energy):
+class Location(DotProduct):
     """W s, whose row j scores position j whatever its value (Luong et al. 2015, section 3.1, `location`)."""
 
     Config = LocationConfig
@@ -169,9 +170,6 @@ class Location(Energy):
         if first_position is None:
             return self.positions[positions.clamp(max=most - 1)].expand(len(mask), -1, -1)
         return self.positions[(first_position[:, None] + positions).clamp(max=most - 1)]
-
-    def forward(self, queries: Float[Tensor, "B T Q"], keys: Float[Tensor, "B S K"]) -> Float[Tensor, "B T S"]:
-        return queries @ keys.transpose(1, 2)
 
 
 class Scaled(Energy):

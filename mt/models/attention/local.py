@@ -51,7 +51,7 @@ class LocalM(SoftmaxAttention):
         steps = state[0]
         visible = memory.visible(steps[:, None])
         centres = self._centres(queries, visible.sum(-1), steps[:, None])
-        # [B, W]: the window's positions, of which those outside the source, or not visible yet, get no weight.
+        # [B, W]: the window's positions. Positions outside the source, or not visible yet, get no weight.
         around = torch.arange(-self.window, self.window + 1, device=query.device)
         positions = centres[:, 0].floor().long()[:, None] + around
         inside = (positions >= 0) & (positions < memory.mask.shape[1])

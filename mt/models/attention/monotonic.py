@@ -71,7 +71,7 @@ class MonotonicAlignment(NamedTuple):
 
 
 class Monotonic(Attention):
-    """A step attends to the chunk that ends where it stops (`chunk_begin`): here, to that position alone."""
+    """A step attends to the chunk that ends at its stop (`chunk_begin`): here, to the stop alone."""
 
     Config: ClassVar[type[BaseModel]] = MonotonicConfig
     supports_hard = monotonic = needs_order = data_dependent_loop = True
@@ -174,7 +174,7 @@ class Monotonic(Attention):
         if terms := self._compiled_terms(query, memory):
             energies, source, rule = terms
             return AttentionStep(*kernel.hard_step(energies, source, state, rule))
-        # As columns of the memory, which may have lost what came before.
+        # Positions become columns of the memory, whose beginning may be dropped.
         offset = 0 if memory.first is None else memory.first
         last_stops, begin = (position - offset for position in state)
         lengths = memory.mask.sum(1)

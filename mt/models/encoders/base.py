@@ -1,4 +1,5 @@
-"""The verbs of an encoder, and its result: values, keys and a mask of its positions, and a final state."""
+"""The verbs of an encoder (`Encoder`), and its result: values, keys and a mask of its positions, and a final state
+(`Encoded`). `CausalEncoder` is the base of encoders from left to right."""
 
 from abc import ABC, abstractmethod
 from typing import ClassVar, NamedTuple
@@ -14,7 +15,7 @@ State = tuple[Tensor, ...]
 
 
 class Encoded(NamedTuple):
-    """S positions, which need not be as many as those of the encoder's input."""
+    """An encoded source of S positions, whose number may differ from the input's."""
 
     values: Tensor
     """[B, S, V]; zero on padding."""

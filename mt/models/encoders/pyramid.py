@@ -29,7 +29,7 @@ from mt.models.encoders.recurrent import (
 class PyramidConfig(WithForgetGates, WithRecurrentDropout, BidirectionalConfig):
     name: Literal["pyramid"] = "pyramid"
     num_layers: int = Field(3, gt=0, le=10)
-    """The first one, and those that halve the positions (the authors: 1 + 3)."""
+    """The first layer, and the layers above, which halve the positions (the authors: 1 + 3)."""
     causal: bool = False
     """Whether its layers go from left to right alone, as online decoding needs."""
 

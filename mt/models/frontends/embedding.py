@@ -1,4 +1,4 @@
-"""Word vectors: the front-end of text, and the decoder's input."""
+"""Word vectors: the decoder's input (`Embedding`), and the front-end of text (`WordVectors`), perhaps of one table."""
 
 from typing import Literal
 

@@ -1,5 +1,5 @@
 """A picture as a grid of annotation vectors (Xu et al. 2015, section 3.1.1), from a small convolutional network that is
-trained with the rest."""
+trained with the rest: stages (`Stage`) that halve its sides."""
 
 import itertools
 from typing import ClassVar, Literal
