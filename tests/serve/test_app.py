@@ -11,6 +11,7 @@ import pytest
 
 from mt import Translator
 from mt.serve.limits import Limits
+from mt.serve.server import listen
 from tests.serve.clients import Client
 
 
@@ -93,6 +94,13 @@ def test_what_a_client_has_given_up_is_not_translated(serving, translator: Trans
         metrics = client.get("/metrics").body.decode()
         assert 'mt_batch_size_count{run="tiny"} 1.0' in metrics  # the word that warms it up
         assert re.search(r'mt_request_seconds_count\{route="/api/translate",status="499"\} 1', metrics)
+
+
+def test_answers_are_sent_at_once() -> None:
+    with listen("127.0.0.1", 0) as listening, socket.create_connection(listening.getsockname()):
+        accepted, _ = listening.accept()
+        with accepted:
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 1
 
 
 def test_too_many_connections_are_told_so(serving, translator: Translator):
