@@ -4,6 +4,7 @@ A log line has the method, the route's pattern, the status and the time. Texts, 
 """
 
 import asyncio
+import contextlib
 import json
 import logging
 import time
@@ -31,8 +32,6 @@ _HEADERS = {
     "content-security-policy": "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 }
 """The headers of answers that do not have them themselves."""
-
-
 _PASSED_OVER = 16
 """How many times as much as is allowed is read of a body, and thrown away, before it is refused."""
 
@@ -180,11 +179,9 @@ class _Answer:
         body = json.dumps({"error": str(refusal)}, ensure_ascii=False).encode()
         headers = {"content-type": "application/json", "content-length": str(len(body)), **refusal.headers}
         encoded = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
-        try:
+        with contextlib.suppress(TimeoutError):
             await self({"type": "http.response.start", "status": refusal.status, "headers": encoded})
             await self({"type": "http.response.body", "body": body})
-        except TimeoutError:
-            return
 
 
 def log_fault(error: BaseException) -> None:

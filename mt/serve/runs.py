@@ -130,7 +130,6 @@ class ServedRun:
     def description(self) -> dict[str, Any]:
         """Returns what a client may want to know of the run, in plain JSON."""
         config = self.translator.config
-        names = ("attention", "encoder", "decoder")
         field = self.translator.field
         return {
             "name": self.name,
@@ -143,7 +142,11 @@ class ServedRun:
             "chunk": self.translator.network.chunk_size,
             **self._abilities(),
             "search": config.search.model_dump(mode="json"),
-            **{name: getattr(config, name).name for name in names if hasattr(config, name)},
+            **{
+                name: getattr(config, name).name
+                for name in ("attention", "encoder", "decoder")
+                if hasattr(config, name)
+            },
         }
 
 

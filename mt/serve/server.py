@@ -21,7 +21,6 @@ HEAD = 1 << 14
 """Most bytes of the head of a request."""
 FRAME = 1 << 16
 """Most bytes of a message of a stream."""
-
 _LINGER = 0.5
 """Seconds that a client has to read that it is refused."""
 
@@ -87,8 +86,7 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listening = socket.create_server(address[:2], family=family, backlog=1024)
-        # What is accepted has it, too. asyncio sets it only where a socket names its protocol, and without it the body
-        # of an answer waits 40 ms for the client to confirm its head.
+        # Of what is accepted, too: else the body of an answer waits 40 ms for the client to confirm its head.
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return listening
     except (OSError, OverflowError) as error:
