@@ -32,11 +32,19 @@ autodoc_typehints = "description"
 add_module_names = False
 suppress_warnings = ["myst.header"]
 LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)#\s]+)\)")
+ENTRY = re.compile(r"^- \*\*(.+?)\*\*: (.+)$", re.MULTILINE)
+"""An entry of the glossary: its terms, parted by commas, and what they mean."""
+NOT_TEXT = re.compile(
+    r"^```.*?^```|^ {4}.*?$|^#.*?$|<!--.*?-->|\{[\w-]+\}`[^`]*`|`[^`]*`|!?\[[^\]]*\]\([^)]*\)|<[^>\s]*>",
+    re.MULTILINE | re.DOTALL,
+)
+"""Code, headings and links, in which no term is linked."""
 
 
 def setup(app: Any) -> None:
     write_reference(ROOT / "docs" / "reference")
     app.connect("source-read", _name_folders)
+    app.connect("source-read", _explain_terms)
     app.connect("autodoc-process-docstring", _escape_bars)
 
 
@@ -48,6 +56,26 @@ def _name_folders(app: Any, document: str, source: list[str]) -> None:
         return link[1] if (folder / link[2]).is_dir() else link[0]
 
     source[0] = LINK.sub(replaced, source[0])
+
+
+def _explain_terms(app: Any, document: str, source: list[str]) -> None:
+    """Links each term of the glossary where a page first uses it. In the glossary, makes entries of its list."""
+    glossary = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
+    if document == "docs/glossary":
+        entries = ("\n".join([*terms.split(", "), f"  {meaning}\n"]) for terms, meaning in ENTRY.findall(glossary))
+        source[0] = "\n".join([glossary.partition("\n- **")[0], "```{glossary}", *entries, "```", ""])
+    elif not document.startswith(("docs/reference/", "CHANGELOG")):
+        terms = {term for names, _ in ENTRY.findall(glossary) for term in names.split(", ")} - {"run"}  # also a verb
+        spans = {match.span() for match in NOT_TEXT.finditer(source[0])}
+        found: dict[tuple[int, int], str] = {}
+        for term in sorted(terms, key=len, reverse=True):
+            for match in re.finditer(rf"(?<![\w-]){re.escape(term)}s?(?![\w-])", source[0], re.IGNORECASE):
+                if not any(match.start() < end and start < match.end() for start, end in [*spans, *found]):
+                    found[match.span()] = term
+                    break
+        for start, end in sorted(found, reverse=True):
+            shown, term = source[0][start:end], found[start, end]
+            source[0] = f"{source[0][:start]}{{term}}`{shown} <{term}>`{source[0][end:]}"
 
 
 def _escape_bars(app: Any, kind: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:

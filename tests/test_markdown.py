@@ -31,6 +31,10 @@ def test_a_row_belongs_to_a_table(page: Path):
 def test_a_link_leads_to_a_file(page: Path):
     links = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text_of(page))
     lost = [link for link in links if not re.match(r"\w+:", link) and not (page.parent / link).exists()]
+    for link, anchor in re.findall(r"\]\(([^)#\s:]*\.md)?#([^)\s]+)\)", text_of(page)):
+        headings = re.findall(r"^#+ (.*)$", text_of(page.parent / link if link else page), re.MULTILINE)
+        slugs = {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+        lost += [] if anchor in slugs else [f"{link}#{anchor}"]
     assert not lost
 
 

@@ -43,3 +43,15 @@ def test_the_reference_has_all_that_is_known_of_an_option() -> None:
     assert options["attention.window"][4] == "Luong et al. 2015: 10"
     assert "phrasebook `128`" in options["embedding.embedding_dim"][5]
     assert "morse" not in next(row[6] for row in rows if row[0] == "`frontend.channels`" and row[2] == "`128`")
+
+
+def test_the_troubles_quote_sentences_that_the_code_says() -> None:
+    text = " ".join(
+        re.sub(r"\{[^{}]*\}", "...", re.sub(r'"\s*\n\s*f?"', "", path.read_text(encoding="utf-8")))
+        for folder in ("mt", "data_prep")
+        for path in (ROOT / folder).rglob("*.py")
+    )
+    page = (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
+    symptoms = re.findall(r"^\| `([^`]{12,})`", page, re.MULTILINE)
+    lost = [part for symptom in symptoms for part in symptom.split("...") if part.strip(", :") not in text]
+    assert len(symptoms) > 15 and lost == []

@@ -196,7 +196,7 @@ class Translator:
 
         n: None: what `search` reports. Of samples so many are drawn, or more where `search` says so. Any other search
         becomes that of a beam with at least so many hypotheses. Raises UserError where `search` is given and writes
-            while it reads, which gives one translation.
+        while it reads, which gives one translation.
         """
         # The search, which must be able to give n translations.
         sources, alone = as_list(texts)
