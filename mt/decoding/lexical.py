@@ -310,6 +310,7 @@ class SourceTerms:
     def end(self) -> Terms:
         """Ends the source, and returns its terms."""
         self._words_of_tokens.append(len(self._words))
+        self.found.complete = True
         self._find(complete=True)
         return self.found
 

@@ -62,6 +62,7 @@ def written(
     *targets: Sequence[Sequence[int]],
     owners: Sequence[int] = (NO_TERM, 0, NO_TERM, NO_TERM, NO_TERM),
     whole: bool = True,
+    wait_k: int | None = None,
     beam_size: int = 1,
     limit: int = 12,
 ) -> str:
@@ -69,11 +70,12 @@ def written(
     terms = Terms(SPELLING)
     terms.owners = np.array(owners)
     terms.certain = [LENGTH] * LENGTH
+    terms.complete = True
     for forms in targets or ([[TERM]],):
         texts = tuple("".join(SURFACES[token] for token in form).strip() for form in forms)
         same = tuple(Form(tuple(form)) for form in forms)
         terms.terms.append(SourceTerm(same, same, texts))
-    steering = Steering([TokenConstraints("text 1", SPELLING, terms=terms)], [limit], whole=whole)
+    steering = Steering([TokenConstraints("text 1", SPELLING, terms=terms)], [limit], whole=whole, wait_k=wait_k)
     ((best, *_),) = search(model, [limit], beam_size=beam_size, steering=steering)
     return "".join(SURFACES[token] for token in best.tokens)
 
@@ -85,9 +87,12 @@ def test_a_term_stands_where_most_of_the_weight_lies_on_it():
 
 
 def test_a_hard_attention_reads_a_term_where_it_stops_on_it_or_behind_it():
-    assert written(Scripted([A, B, C], [0, 1, 2], hard=True)) == " A Term c"
+    assert written(Scripted([A, B, C, C], [0, 1, 2, 3], hard=True)) == " A b Term c"
+    assert written(Scripted([A, TERM, C], [0, 1, 2], hard=True)) == " A Term c"
+    # Two words at most stand before it.
+    assert written(Scripted([A, B, C, B, C], [0, 1, 1, 1, 1], hard=True)) == " A b c Term c"
     assert written(Scripted([A, B, C], [0, 2, 3], hard=True)) == " A Term c"
-    assert written(Scripted([A, B, C], [0, 0, 1], hard=True)) == " A b Term"
+    assert written(Scripted([A, B, C, B, C], [1, 1, 1, 2], hard=True)) == " A b Term b c"
     assert written(Scripted([A, B, C], [0, -1, -1], hard=True)) == " A Term c"
 
 
@@ -122,6 +127,10 @@ def test_of_several_translations_the_most_probable_one_is_written_whole():
 def test_a_source_that_is_not_known_to_its_end_ends_where_the_model_says():
     assert written(Scripted([A, B, DOT], [0, 0, 0, 0], hard=True), whole=False) == " A b."
     assert written(Scripted([A, B, DOT], [0, 0, 0, 0], hard=True)) == " A b. Term"
+    # With wait-k, the end is known once as many steps were taken, and so is what a term is.
+    assert written(Scripted([A, B, C], [0, 0, 0]), whole=False, wait_k=1) == " A b c"
+    assert written(Scripted([A, B, C], [0, 0, 0]), whole=False, wait_k=2) == " A b c Term"
+    assert written(Scripted([A, B, C], [1, 1, 2]), whole=False, wait_k=4) == " A Term c"
 
 
 @pytest.mark.parametrize("beam_size", [1, 2, 5])
