@@ -69,7 +69,8 @@ def _explain_terms(app: Any, document: str, source: list[str]) -> None:
         spans = {match.span() for match in NOT_TEXT.finditer(source[0])}
         found: dict[tuple[int, int], str] = {}
         for term in sorted(terms, key=len, reverse=True):
-            for match in re.finditer(rf"(?<![\w-]){re.escape(term)}s?(?![\w-])", source[0], re.IGNORECASE):
+            case = re.IGNORECASE if term.islower() else re.NOFLAG  # AL is no part of "et al."
+            for match in re.finditer(rf"(?<![\w-]){re.escape(term)}s?(?![\w-])", source[0], case):
                 if not any(match.start() < end and start < match.end() for start, end in [*spans, *found]):
                     found[match.span()] = term
                     break
