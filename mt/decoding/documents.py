@@ -89,9 +89,9 @@ def translate_documents(
 
 
 def _of_sentences(asked: Mapping[str, Any], counts: Sequence[int], *, alone: bool) -> dict[str, Any]:
-    """Returns what is asked of the sentences of documents: of each the phrases to avoid and the glossary of its
-    document, of the first the prefix. counts: of the sentences of each. Raises UserError where phrases must appear in
-    one of several sentences."""
+    """Returns what is asked of the sentences of documents. Each has the phrases to avoid and the glossary of its
+    document, and the first one the prefix. counts: of the sentences of each document. Raises UserError where phrases
+    must appear in one of several sentences."""
     names = [f"text {number}" for number in range(1, len(counts) + 1)]
     lexical = of_texts(names, {key: value for key, value in asked.items() if key != "glossary"}, alone=alone)
     given: dict[str, Any] = {}
