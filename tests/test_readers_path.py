@@ -138,8 +138,8 @@ def path_of(named: Iterable[str]) -> tuple[dict[str, int], dict[str, int]]:
     ("named", "read", "called"),
     [
         pytest.param(ATTENTION, (2, 226), (1, 12), id="the verbs of an attention"),
-        pytest.param(ONE_MECHANISM, (9, 1959), (25, 516), id="attention, decoder, loss, step"),
-        pytest.param(MOCHA, (11, 2110), (27, 525), id="attention=mocha in training"),
+        pytest.param(ONE_MECHANISM, (9, 1932), (25, 515), id="attention, decoder, loss, step"),
+        pytest.param(MOCHA, (11, 2083), (27, 524), id="attention=mocha in training"),
         pytest.param(BEAM, (8, 1280), (23, 769), id="a beam decode"),
         pytest.param(COMMAND, (12, 2159), (46, 2103), id="from the command on"),
     ],

@@ -58,8 +58,6 @@ class PlainEnergy(NamedTuple):
 
 Energies = tuple[PlainEnergy, PlainEnergy]
 """The energies of stopping, which a row does at the first that is not negative, and the energies of the softmax."""
-
-
 # Plain tuples: making a named one would add a tenth to a step of one row.
 Source = tuple[Tensor, Tensor, Tensor | None, Tensor | None]
 """values: [B, S, V]. mask: [B, S], true on real positions, with padding on the right. complete: [B] bool, false where
@@ -135,7 +133,8 @@ def _call_step(
     )
     terms = *_terms(energies, source, rule), state_terms
     # The loop says how wide the weights would have to be; it is called again until they are.
-    widest = min(WINDOW, rule[0] + 1)
+    lookback, _, _ = rule
+    widest = min(WINDOW, lookback + 1)
     room = 0
     while room < widest:
         room = widest
@@ -155,8 +154,9 @@ def _call_steps(energies: Energies, source: Source, rule: Rule) -> Sequence[Arra
     # numpy has large arrays in large pages: a sixth of the time that numba's or torch's zeros take.
     contexts = np.zeros((rows, count, size), np.float32)
     weights = np.zeros((rows, count, columns), np.float32)
-    # Of a window of one the weight is 1.
-    alpha = weights if rule[0] == 0 else np.zeros(weights.shape, np.float32)
+    # In a window of one the weight is 1.
+    lookback, _, _ = rule
+    alpha = weights if lookback == 0 else np.zeros(weights.shape, np.float32)
     loop(*_terms(energies, source, rule), steps, contexts, weights, alpha)
     return contexts, weights, alpha
 

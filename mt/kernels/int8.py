@@ -116,14 +116,15 @@ class Int8GRUCell:
         w_input, w_hidden, b_input, b_hidden = (weight.detach() for weight in weights)
         self._input = Int8Matrix(w_input)
         self._hidden = Int8Matrix(w_hidden)
-        self._biases = b_input, b_hidden
+        self._b_input = b_input
+        self._b_hidden = b_hidden
 
     def __call__(
         self, vectors: Float[Tensor, "B I"], state: Sequence[Float[Tensor, "B H"]]
     ) -> tuple[Float[Tensor, "B H"], ...]:
         """Returns the next hidden vectors."""
         (hidden,) = state
-        return gru_state(self._input(vectors, self._biases[0]), self._hidden(hidden, self._biases[1]), hidden)
+        return gru_state(self._input(vectors, self._b_input), self._hidden(hidden, self._b_hidden), hidden)
 
 
 def rounded(rows: Float[Tensor, "N I"], most: int = MOST) -> tuple[Int8[Tensor, "N I"], Float[Tensor, "N 1"]]:

@@ -37,8 +37,9 @@ def lstm_step(vectors: Float[Tensor, "B I"], state: Sequence[Tensor], weights: S
     loop = step_loop()
     assert loop is not None
     count, size = vectors.shape
-    units = weights[1].shape[1]
-    if weights[0].shape[1] != size or any(vector.shape != (count, units) for vector in state):
+    w_input, w_hidden, _, _ = weights
+    units = w_hidden.shape[1]
+    if w_input.shape[1] != size or any(vector.shape != (count, units) for vector in state):
         raise ValueError(f"rows of {size} numbers and states of {units} do not fit")
     inputs = [vector.float().contiguous() for vector in (vectors, *state)]  # a state may come from layers in bfloat16
     gates = vectors.new_empty(2, count, 4 * units)
@@ -46,7 +47,7 @@ def lstm_step(vectors: Float[Tensor, "B I"], state: Sequence[Tensor], weights: S
     # The loop reads addresses, so that the tensors stay here until it ends.
     tensors = [*inputs, *(weight.contiguous() for weight in weights), gates, after]
     call = partial(loop, count, size, units, *(tensor.data_ptr() for tensor in tensors))
-    threads = min(torch.get_num_threads(), weights[1].numel() // THREAD)
+    threads = min(torch.get_num_threads(), w_hidden.numel() // THREAD)
     at_once([partial(call, share.start, min(share.stop, units)) for share in shares(units, threads)])
     return after.unbind()
 
@@ -224,12 +225,13 @@ class RecurrentLayers(Int8Layer, nn.RNNBase):
     def _cell(self, layer: int, vectors: Tensor, state: State, weights: Sequence[Tensor]) -> State:
         if self.rounded is not None:
             return self.rounded[layer](vectors, state)
-        if are_few(vectors, weights[1]):
+        w_input, w_hidden, b_input, b_hidden = weights
+        if are_few(vectors, w_hidden):
             if len(state) == 2:
                 return lstm_step(vectors, state, weights)
-            of_input = few_rows(vectors, weights[0], weights[2])
-            of_hidden = few_rows(state[0], weights[1], weights[3])
-            return gru_state(of_input, of_hidden, *state)
+            (hidden,) = state
+            of_hidden = few_rows(hidden, w_hidden, b_hidden)
+            return gru_state(few_rows(vectors, w_input, b_input), of_hidden, hidden)
         if len(state) == 2:
             return torch.lstm_cell(vectors, state, *weights)
         return (torch.gru_cell(vectors, *state, *weights),)

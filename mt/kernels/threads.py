@@ -86,8 +86,6 @@ PROGRAMS = 40
 """An update in bfloat16 uses 35, and the next one two thirds of these again (see `mt.kernels.linear.in_blocks`)."""
 PROGRAMS_OF_CONVOLUTIONS = 1024
 """oneDNN's own bound."""
-
-
 _chosen: list[int] = []
 """The bounds that this process has chosen, of which the first holds: oneDNN reads it once, at its first product."""
 

@@ -17,8 +17,6 @@ from mt.training.batches import SeededBatch
 
 MOST = 1000
 """The most recorded shapes of batches; later ones are computed without recording."""
-Record = Callable[[Callable[[], Any], torch.device], Callable[[], Any]]
-"""`mt.kernels.cuda_graph.recorded`, or its substitute."""
 
 
 class _Recording(NamedTuple):
@@ -31,7 +29,7 @@ class RecordedPasses:
     """Adds the gradients of batches to the gradients of the parameters. These keep their memory between updates: they
     are set to zero, never to None."""
 
-    def __init__(self, batch_loss: nn.Module, device: torch.device, record: Record = recorded) -> None:
+    def __init__(self, batch_loss: nn.Module, device: torch.device, record: Callable[..., Any] = recorded) -> None:
         """batch_loss: see `mt.training.loop.BatchLoss`. It draws no random numbers on the host."""
         self._batch_loss = batch_loss
         self._device = device

@@ -219,11 +219,12 @@ def average_checkpoints(paths: Sequence[Path], out: Path) -> list[int]:
 
 def _require_related(paths: Sequence[Path], metas: Sequence[checkpoint.Meta]) -> str:
     """Raises UserError where checkpoints began at other weights; returns a warning where they do not say, else ""."""
-    known = [(path, meta.initialisation) for path, meta in zip(paths, metas, strict=True) if meta.initialisation]
-    for path, begun in known[1:]:
-        if begun != known[0][1]:
+    known = {path: meta.initialisation for path, meta in zip(paths, metas, strict=True) if meta.initialisation}
+    for path, begun in known.items():
+        known_path, expected = next(iter(known.items()))
+        if begun != expected:
             raise UserError(
-                f"{path} and {known[0][0]} learnt from other initial weights, so that their mean means nothing: "
+                f"{path} and {known_path} learnt from other initial weights, so that their mean means nothing: "
                 "average checkpoints of one run, or of runs related by init_from"
             )
     if len(known) < len(metas):
