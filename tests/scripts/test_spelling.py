@@ -54,7 +54,10 @@ def test_options_of_search_are_those_of_training(call, trained: Path) -> None:
         (["search.batch_tokens=x"], 'search.batch_tokens="x" is not possible: input should be a valid integer'),
         (["search=best"], "--search best is an invalid choice: choices: beam, "),
         (["search.wait=3"], "unknown option search.wait: "),
-        (["search=greedy", "search.length_penalty=null"], "--length-penalty is an option of --search retranslate or beam"),
+        (
+            ["search=greedy", "search.length_penalty=null"],
+            "--length-penalty is an option of --search retranslate or beam",
+        ),
     ):
         done = call("translate", trained, *words, stdin=lines)
         assert (done.status, done.out) == (2, "") and done.err.startswith(f"error: {sentence}"), done.err
