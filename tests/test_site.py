@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,12 +25,25 @@ def test_the_site_builds(tmp_path: Path) -> None:
     assert (tmp_path / "site" / "searchindex.js").exists()
 
 
+def module(name: str) -> Any:
+    specification = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
+    assert specification and specification.loader
+    loaded = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(loaded)
+    return loaded
+
+
+def test_pictures_are_of_figures_in_results() -> None:
+    pictures = module("pictures")
+    *policies, causal, bidirectional = pictures.policies()
+    assert [len(line.points) for line in policies] == [4, 3, 1, 6] and causal.level < bidirectional.level
+    rows = pictures.values("linear-time")
+    assert all(len(rows[row]["s_2000"]) > place for lines in pictures.RATIOS.values() for row, place in lines.values())
+
+
 def test_the_reference_has_all_that_is_known_of_an_option() -> None:
     """Name, type, default, unit, meaning, source, and the presets that change it; a number without a unit fails."""
-    specification = importlib.util.spec_from_file_location("reference", ROOT / "docs" / "reference.py")
-    assert specification and specification.loader
-    reference = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(reference)
+    reference = module("reference")
     rows = [
         [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
         for line in reference.options_page().splitlines()

@@ -1,0 +1,76 @@
+"""Draws the pictures of RESULTS.md from the figures in results/: `python docs/pictures.py`."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+from mt.common.palette import colour  # noqa: E402
+from mt.plots import save  # noqa: E402
+from mt.plots.curves import Line, speedup, tradeoff  # noqa: E402
+
+POLICIES = {
+    "MILk": ("milk-0", "milk-0.05", "milk-0.1", "milk-0.4"),
+    "MoChA": ("mocha-0", "mocha-0.1", "mocha-0.4"),
+    "hard monotonic": ("monotonic-0",),
+    "wait-k": ("wait-k-again", "wait-k-5-7-9"),
+}
+LENGTHS = (10, 100, 500, 1000, 2000)
+RATIOS = {
+    "attention alone, dot products, at once": {
+        "monotonic": ("hard-monotonic", 1),
+        "MoChA, w = 2": ("mocha-w-2-8", 1),
+        "MoChA, w = 8": ("mocha-w-2-8", 4),
+    },
+    "attention alone, additive energies, at once": {
+        "monotonic": ("hard-monotonic-mocha-w-2", 1),
+        "MoChA, w = 2": ("hard-monotonic-mocha-w-2", 4),
+    },
+    "whole decoder, dot products": {"monotonic": ("whole-decoder-one-by-one-softmax-hard-monotonic", 2)},
+}
+"""For each line of a panel its row in the table of linear time, and where the ratio to softmax in PyTorch stands."""
+
+
+def values(table: str) -> dict[str, Any]:
+    tables = json.loads((ROOT / "results" / "online.json").read_text(encoding="utf-8"))["tables"]
+    return {row["name"]: row["values"] for row in tables[table]["rows"]}
+
+
+def policies() -> list[Line]:
+    """Returns a line for each policy, with the two offline scores as levels."""
+    rows = values("tradeoff")
+    lines = []
+    for number, (name, settings) in enumerate(POLICIES.items()):
+        points: list[tuple[list[float], list[float]]] = []
+        for row in (rows[setting] for setting in settings):
+            if isinstance(row["al"], list):  # a point for each k
+                points += [
+                    ([al, dal], [bleu]) for al, dal, bleu in zip(row["al"], row["dal"], row["bleu"], strict=True)
+                ]
+            else:  # seeds
+                points.append(
+                    ([row["al"], row["dal"]], row["bleu"] if isinstance(row["bleu"], list) else [row["bleu"]])
+                )
+        lines.append(Line(name, colour(number), points))
+    for name, bleu in zip(("offline, causal encoder", "offline, bidirectional"), rows["offline"]["bleu"], strict=True):
+        lines.append(Line(name, colour(len(lines)), level=bleu))
+    return lines
+
+
+def main() -> None:
+    measures = ["AL (source words)", "DAL (source words)"]
+    save(tradeoff(policies(), measures, "BLEU"), ROOT / "docs" / "tradeoff.png")
+    rows = values("linear-time")
+    panels = {
+        title: {name: [rows[row][f"s_{length}"][place] for length in LENGTHS] for name, (row, place) in lines.items()}
+        for title, lines in RATIOS.items()
+    }
+    picture = speedup(LENGTHS, panels, "source and target length", "times as fast as softmax")
+    save(picture, ROOT / "docs" / "speedup.png")
+
+
+if __name__ == "__main__":
+    main()
