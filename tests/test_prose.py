@@ -36,6 +36,7 @@ CODE = [
     "mt/errors.py",
     "mt/evaluation",
     "mt/kernels",
+    "mt/markup",
     "mt/metrics",
     "mt/models",
     "mt/ops",

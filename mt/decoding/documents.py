@@ -5,10 +5,10 @@
 """
 
 import sys
-from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import accumulate, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
@@ -69,13 +69,11 @@ def translate_documents(
     blocks = [[sentences(part) for part in parts if isinstance(part, markup.Segment)] for parts in read]
     flat = [sentence for of_document in blocks for of_block in of_document for sentence in of_block]
     given = _of_sentences(asked, [sum(map(len, of_document)) for of_document in blocks], alone=alone)
-    waiting: Iterator[Translation]
-    if tags == "links":
-        texts = [sentence.text for sentence in flat]
-        waiting = iter(translator.translate(texts, search, **given, progress=progress))
-    else:
+    if tags == "learnt":
         require_learnt_tags(translator, translator.config.search if search is None else search, given)
         waiting = iter(with_learnt_tags(translator, flat, search, progress=progress))
+    else:
+        waiting = iter(translator.translate([text for text, _ in flat], search, **given, progress=progress))
     results = []
     for parts, of_document in zip(read, blocks, strict=True):
         translations: list[Translation] = []
@@ -128,21 +126,14 @@ class Sentence(NamedTuple):
 
 def sentences(block: Segment) -> list[Sentence]:
     """Returns the sentences of a block, with their tags."""
-    with_tags = []
-    begin = 0
-    for text in cut(block.text):
-        with_tags.append(Sentence(text, places_of(block, begin, begin + len(text))))
-        begin += len(text) + 1
-    return with_tags
-
-
-def places_of(block: Segment, begin: int, end: int) -> dict[int, Span]:
-    """Returns the tags of a block that lie between two of its characters; see `Sentence.tags`."""
-    return {
-        number: (tag.begin - begin, tag.end - begin if tag.kind == "pair" else tag.begin - begin)
-        for number, tag in enumerate(block.tags)
-        if begin <= tag.begin and max(tag.begin, tag.end) <= end
-    }
+    texts = cut(block.text)
+    begins = [*accumulate((len(text) + 1 for text in texts), initial=0)]
+    tags: list[dict[int, Span]] = [{} for _ in texts]
+    for number, tag in enumerate(block.tags):
+        owner = min(bisect_right(begins, tag.begin), len(texts)) - 1
+        if tag.end < begins[owner + 1]:
+            tags[owner][number] = (tag.begin - begins[owner], tag.end - begins[owner])
+    return [Sentence(*pair) for pair in zip(texts, tags, strict=True)]
 
 
 # Tags that the model itself puts.
@@ -186,11 +177,9 @@ def marks_of(translator: "Translator", sentence: Sentence) -> list[Mark]:
     for number, span in enumerate([*sentence.tags.values()][: len(tokenizer.tags)]):
         begin, end = (len("".join(sentence.text[:place].split())) for place in span)
         first = bisect_left(firsts, begin)
-        if begin == end:
-            marks.append(Mark(number, first, first))
-            continue
-        first -= first == len(firsts) or firsts[first] > begin
-        marks.append(Mark(number, first, max(bisect_left(firsts, end), first + 1)))
+        if begin < end:
+            first -= first == len(firsts) or firsts[first] > begin
+        marks.append(Mark(number, first, max(bisect_left(firsts, end), first + 1) if begin < end else first))
     return marks
 
 
@@ -200,12 +189,12 @@ def placed(translator: "Translator", translation: Translation, sentence: Sentenc
     one = linked(translation, sentence.text)
     characters = [place for place, character in enumerate(one.text) if not character.isspace()]
     # The character that follows each token, blanks apart.
-    following = len(characters)
-    gaps: list[int] = []
-    for unit in reversed(translation.target_units):
-        following = following if unit is None else unit
-        gaps.append(following)
-    gaps.reverse()
+    following = accumulate(
+        reversed(translation.target_units),
+        lambda later, unit: later if unit is None else unit,
+        initial=len(characters),
+    )
+    gaps = [*following][:0:-1]
     tags = {}
     written = found(translation.ids, translator.tokenizers.target.tags)
     for number, tag in enumerate(sentence.tags):

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from mt import markup
 from mt.data.placeholders import PLACEHOLDER
-from mt.decoding.documents import Sentence, TagPlacement, linked, placed, places_of, sentences, with_learnt_tags
+from mt.decoding.documents import Sentence, TagPlacement, linked, placed, sentences, with_learnt_tags
 from mt.decoding.translator import Translator
 from mt.markup import html
 from mt.markup.segments import Segment
@@ -86,7 +86,7 @@ def forced_tags(translator: Translator, segments: Sequence[Segment], references:
 
     A beam writes each reference, and between its tokens the tags, nested as those of the source.
     """
-    marked = [Sentence(segment.text, places_of(segment, 0, len(segment.text))) for segment in segments]
+    marked = [Sentence(one.text, {n: (tag.begin, tag.end) for n, tag in enumerate(one.tags)}) for one in segments]
     source = translator.tokenizers.source.tags
     symbols = translator.tokenizers.target.tags.tolist()
     asked = []
@@ -180,6 +180,7 @@ def places(document: str) -> Places:
                 seen[match[0]] += 1
                 end = match.end()
             length += len("".join(text[end:].split()))
+        # An end takes the name of its start, which may be there several times.
         elif event.kind == "end":
             crossed = not opened or opened[-1][0] != event.name
             key = (event.raw, seen[event.raw]) if crossed else opened.pop()[1]

@@ -68,6 +68,7 @@ def _parser(spans: dict[int, list[_Span]]) -> "MarkdownIt":
 
         return noted
 
+    # Of what Markdown has beside CommonMark, tables and strikethrough; texts stay in the pieces that rules have read.
     parser = MarkdownIt("commonmark").enable(["table", "strikethrough"]).disable(["text_join", "fragments_join"])
     rules = parser.inline.ruler
     for name, rule in zip(rules.get_active_rules(), rules.getRules(""), strict=True):
@@ -93,11 +94,13 @@ def _events(spans: Sequence[_Span], raws: Sequence[str]) -> Iterator[Event]:
     links: list[_Span] = []
     waiting = [*sorted(spans, key=lambda span: (span.begin, -span.end)), _Span(len(raws), len(raws), "end", ())]
     for span in waiting:
+        # What ends before this span: links, and the text between.
         while links and links[-1].end <= span.begin:
             yield Event("end", "".join(raws[place : links[-1].end]), f"link {links[-1].begin}")
             place = links.pop().end
         if place < span.begin:
             yield Event("text", "".join(raws[place : span.begin]))
+        # The span itself, by what its rule has made of it.
         raw = "".join(raws[span.begin : span.end])
         types = [token.type for token in span.tokens]
         place = span.end

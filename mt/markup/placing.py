@@ -277,6 +277,7 @@ Escaped = Callable[[str, Mapping[str, str]], Sequence[str]]
 
 def written(segment: Segment, linked: Linked, escaped: Escaped) -> str:
     """Returns a translation with the tags of its source, and all that stands around it."""
+    # The places of tags, by the words of both sides.
     segment, linked = with_its_symbols(segment, linked)
     words = Words.of(segment.text, linked)
     begins = [begin for begin, _ in words.target]
@@ -284,6 +285,7 @@ def written(segment: Segment, linked: Linked, escaped: Escaped) -> str:
     learnt = {n: (bisect_right(ends, begin), bisect_left(begins, end)) for n, (begin, end) in linked.tags.items()}
     placing = _Placing(segment.text, linked.text, words, segment.tags, learnt)
     placing.run()
+    # Words and tags in order, with the blanks between words.
     characters = escaped(linked.text, segment.spellings)
     raws = {symbol: iter(of_symbol) for symbol, of_symbol in segment.symbols.items()}
     out = [segment.lead]
@@ -314,6 +316,7 @@ def _between(
     empty = [tags[token.number] for token in tokens if token.kind == "empty"]
     if any(tag.breaks and tag.blanks == (False, False) for tag in empty):
         blank = ""  # it has taken its place
+    # Each tag has blanks where it has some in the source, and the words are parted once.
     out = []
     due = blank
     parted = not after_word  # whether nothing, or a blank, stands before

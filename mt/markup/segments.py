@@ -172,6 +172,7 @@ def _segment(atoms: list[_Atom], words: Sequence[int], symbols: int) -> Segment:
     sentence = _Sentence(numbered)
     # What the text will have: a pair around tags and words that it lacks goes as one.
     seen = [0, *accumulate(atom.key in numbered if atom.kind == "word" else atom.says for atom in atoms)]
+    # Each atom goes into the text, or becomes a tag; what stands around all words is kept apart.
     place = first
     while place < last:
         atom = atoms[place]

@@ -53,6 +53,7 @@ def _unit(pieces: Sequence[_Piece], begin: int, symbols: int) -> tuple[int, Iter
     opening = f"<{prefix}target>"
     closing = f"</{prefix}target>"
     resume = after
+    # The target that there is stays where it says something; else it is filled.
     for place in range(after, len(pieces)):
         kind, raw, name, *_ = pieces[place]
         if kind == "end" and name in _UNITS:
@@ -120,6 +121,7 @@ def _pieces(text: str) -> list[_Piece]:
         else:
             add("end", name, {})
 
+    # Where each piece begins says what it is made of.
     parser.StartElementHandler = begin
     parser.EndElementHandler = end
     parser.DefaultHandler = lambda _: add("text", "", {})
