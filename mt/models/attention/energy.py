@@ -86,9 +86,9 @@ class Dot(DotProduct):
         super().__init__()
         if query_size != value_size:
             raise UserError(
-                f"dot attention needs equal sizes of decoder states, {query_size}, and encoder states, {value_size}: "
-                f"set encoder.hidden_size={query_size} or decoder.hidden_size={value_size}, or choose another energy "
-                "(attention=general)"
+                f"dot attention compares decoder states of size {query_size} with encoder states of size {value_size}: "
+                f"set encoder.hidden_size={query_size} or decoder.hidden_size={value_size} to make them equal, or "
+                "choose attention=general"
             )
         self.size = query_size
 

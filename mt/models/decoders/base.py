@@ -66,8 +66,9 @@ class RecurrenceConfig(LayersConfig):
     def _drops_for_all_steps(self) -> "RecurrenceConfig":
         if self.recurrent_dropout and self.step_by_step:
             raise UserError(
-                f"decoder.recurrent_dropout={self.recurrent_dropout:g} needs all steps at once, and this decoder takes "
-                "them in turn: choose decoder=gnmt, or decoder=luong with decoder.input_feeding=false, or set it to 0"
+                f"decoder.recurrent_dropout={self.recurrent_dropout:g} draws one mask for all steps, and this decoder "
+                "takes them in turn: choose decoder=gnmt, decoder=luong with decoder.input_feeding=false, or set it to "
+                "0"
             )
         return self
 
