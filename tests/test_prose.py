@@ -46,8 +46,10 @@ CODE = [
     "mt/text_io.py",
     "mt/data",
     "mt/decoding",
+    "mt/explorer",
     "mt/export",
     "mt/onnx",
+    "mt/serve",
     "mt/training",
     "mt/trees.py",
 ]

@@ -1,6 +1,6 @@
 """The page that draws alignments in a browser: gallery of a run, comparison, notebook and server are all this one.
 
-It is one HTML file that asks for nothing else: style, scripts and data stand in it, and its policy lets the browser run
+It is one HTML file that asks for nothing else: style, scripts and data stand in it. Its policy lets the browser run
 these scripts alone. What the scripts draw are the records of `mt.decoding.record`."""
 
 import json
@@ -28,7 +28,7 @@ _UNSAFE = re.compile("[<\x7f-\x9f\u2028\u2029]")
 def page(title: str, runs: Sequence[Mapping[str, Any]], *, live: bool = False, before: str = "") -> str:
     """Returns the page.
 
-    runs: each with its `name` and its `records`, and some `notes`, a sentence each, if any; the records of several runs
+    runs: each with its `name` and its `records`, and some `notes`, a sentence each, if any. The records of several runs
     are of the same sentences. live: whether a server answers, of which the page asks translations. before: HTML that
     stands above the drawings.
     """
@@ -56,8 +56,8 @@ def as_json(value: Any) -> str:
 
 
 def _policy(style: str, scripts: Sequence[str], *, live: bool) -> str:
-    """Returns what the browser may do: run and apply what stands in the page, and where there is a server ask it, and
-    run its one script, `listen.js`."""
+    """Returns what the browser may do: run and apply what stands in the page. Where there is a server, it may ask that,
+    and run its one script, `listen.js`."""
     hashes = " ".join(_hash(script) for script in scripts)
     hashes += " 'self'" if live else ""
     server = "'self'" if live else "'none'"

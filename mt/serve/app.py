@@ -17,7 +17,7 @@ from mt.explorer import LISTENING, page
 from mt.serve import inference, libretranslate, opennmt, own, streams
 from mt.serve.bodies import Key
 from mt.serve.guard import Application, Guard
-from mt.serve.limits import Limits, RequestError
+from mt.serve.limits import Limits, answer_to
 from mt.serve.metrics import Metrics
 from mt.serve.runs import Runs, ServedRun
 
@@ -118,18 +118,12 @@ def _documentation(app: FastAPI) -> str:
 def _answer_errors(app: FastAPI) -> None:
     """Makes a sentence of every error that is expected."""
 
-    @app.exception_handler(RequestError)
-    async def refuse(request: Request, refusal: RequestError) -> JSONResponse:
-        return JSONResponse({"error": str(refusal)}, refusal.status, refusal.headers)
-
     @app.exception_handler(UserError)
-    async def refuse_user(request: Request, error: UserError) -> JSONResponse:
-        return JSONResponse({"error": str(error)}, 422)
+    async def refuse(request: Request, error: UserError) -> JSONResponse:
+        return JSONResponse({"error": str(error)}, *answer_to(error))
 
     @app.exception_handler(404)
-    async def refuse_address(request: Request, error: Exception) -> JSONResponse:
-        return JSONResponse({"error": "there is nothing at this address: see /docs"}, 404)
-
     @app.exception_handler(405)
-    async def refuse_method(request: Request, error: HTTPException) -> JSONResponse:
-        return JSONResponse({"error": "another method is asked for here: see /docs"}, 405, error.headers)
+    async def refuse_address(request: Request, error: HTTPException) -> JSONResponse:
+        what = "there is nothing at this address" if error.status_code == 404 else "another method is asked for here"
+        return JSONResponse({"error": f"{what}: see /docs"}, error.status_code, error.headers)

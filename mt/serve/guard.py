@@ -71,6 +71,7 @@ class Guard:
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         begin = time.monotonic()
         answer = _Answer(send, self._limits.patience)
+        # The answer, or the sentence that stands for it.
         try:
             if refusal := self._refused(scope):
                 raise refusal
@@ -86,6 +87,7 @@ class Guard:
         except Exception as error:
             log_fault(error)
             await answer.refuse(RequestError(500, "the server failed at this request, which is a fault of its own"))
+        # What is counted and logged of it.
         seconds = time.monotonic() - begin
         route = getattr(scope.get("route"), "path", "none")
         self._metrics.seconds.labels(route, str(answer.status)).observe(seconds)
@@ -111,6 +113,7 @@ class Guard:
         parts = []
         size = 0
         more = declared <= _PASSED_OVER * most
+        # What is too much is read for a while, and thrown away.
         while more and size <= _PASSED_OVER * most:
             message = await receive()
             if message["type"] == "http.disconnect":

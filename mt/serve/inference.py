@@ -1,6 +1,6 @@
 """The Open Inference Protocol, version 2, over HTTP, which KServe, Triton and Seldon speak.
 
-A run takes a tensor `text` of BYTES, and gives `translation` (BYTES), `score` (FP32) and `alignment` (BYTES, word links
+A run takes a tensor `text` of BYTES. It gives `translation` (BYTES), `score` (FP32) and `alignment` (BYTES, word links
 in Pharaoh's format), each of the shape of the input.
 """
 
@@ -50,6 +50,7 @@ def router(runs: Runs, key: Key) -> APIRouter:
     """Returns the routes below /v2."""
     routes = APIRouter(prefix="/v2", tags=["Open Inference Protocol"])
 
+    # The server.
     @routes.get("")
     async def server() -> dict[str, Any]:
         """Describes the server."""
@@ -65,6 +66,7 @@ def router(runs: Runs, key: Key) -> APIRouter:
         """Says that all runs are loaded, which they are from the beginning."""
         return {"live": True, "ready": True}
 
+    # Its runs, which the protocol calls models.
     @routes.get("/models/{name}")
     async def model(name: str) -> dict[str, Any]:
         """Describes a run."""

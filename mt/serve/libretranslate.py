@@ -48,6 +48,7 @@ def router(runs: Runs, key: Key, limits: Limits) -> APIRouter:
         run = run_for(runs, asked.source, asked.target)
         texts = [asked.q] if isinstance(asked.q, str) else asked.q
         best, others = await _translated(run, texts, asked)
+        # One text has one answer, a list of texts a list of them.
         answer: dict[str, Any] = {"translatedText": best if isinstance(asked.q, list) else best[0]}
         if asked.source == AUTO:
             detected = {"language": run.source, "confidence": 0.0}
@@ -61,28 +62,27 @@ def router(runs: Runs, key: Key, limits: Limits) -> APIRouter:
         """Lists the languages of the runs, and into which each can be translated."""
         codes = dict.fromkeys(code for pair in pairs for code in pair)
         return [
-            {
-                "code": code,
-                "name": english_name(code),
-                "targets": list(dict.fromkeys(target for source, target in pairs if source == code)),
-            }
+            _language(code) | {"targets": list(dict.fromkeys(target for source, target in pairs if source == code))}
             for code in codes
         ]
 
     @routes.get("/frontend/settings")
     async def settings() -> dict[str, Any]:
         """Says what a page may send."""
-        codes = dict(zip(("source", "target"), pairs[0], strict=True)) if pairs else {}
         return {
             "charLimit": limits.characters,
             "frontendTimeout": 500,
             **dict.fromkeys(("apiKeys", "keyRequired"), key.required),
             **dict.fromkeys(("suggestions", "filesTranslation"), False),
             "supportedFilesFormat": [],
-            "language": {side: {"code": code, "name": english_name(code)} for side, code in codes.items()},
+            "language": {side: _language(pairs[0][place]) for place, side in enumerate(("source", "target")) if pairs},
         }
 
     return routes
+
+
+def _language(code: str) -> dict[str, Any]:
+    return {"code": code, "name": english_name(code)}
 
 
 async def _body(request: Request) -> TranslateBody:
@@ -122,6 +122,7 @@ async def _translated(run: ServedRun, texts: Sequence[str], asked: TranslateBody
     if asked.format == "html":
         return [await run.document(text, search, asked.format) for text in texts], [[] for _ in texts]
     lines = [text.splitlines() or [""] for text in map(run.require_text, texts)]
+    # All lines at once, which are then put together again.
     flat = [line for of_text in lines for line in of_text]
     translations = await run.translate(flat, search)
     begin = 0

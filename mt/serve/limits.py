@@ -51,6 +51,11 @@ class RequestError(UserError):
         return str(self.args[0])
 
 
+def answer_to(error: UserError) -> tuple[int, dict[str, str]]:
+    """Returns the status and the headers of the answer to what is refused."""
+    return (error.status, error.headers) if isinstance(error, RequestError) else (422, {})
+
+
 def full(what: str) -> RequestError:
     """Returns the refusal of what there is no room for at present."""
     return RequestError(503, f"{what}: try again in a second", {"Retry-After": "1"})

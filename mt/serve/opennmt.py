@@ -10,7 +10,7 @@ from pydantic import RootModel
 from mt.errors import UserError
 from mt.metrics.alignment import to_pharaoh
 from mt.serve.bodies import Foreign, Key, body_of, parsed
-from mt.serve.limits import RequestError
+from mt.serve.limits import RequestError, answer_to
 from mt.serve.runs import Runs, ServedRun
 
 
@@ -38,9 +38,9 @@ def router(runs: Runs, key: Key) -> APIRouter:
             if not sources:
                 raise RequestError(400, "there is no source: give a list of objects with src and id")
             return await _translated(_run(runs, sources[0].id), sources)
+        # Refusals have a form of their own here.
         except UserError as error:
-            status, headers = (error.status, error.headers) if isinstance(error, RequestError) else (422, {})
-            return JSONResponse({"error": str(error), "status": "error"}, status, headers)
+            return JSONResponse({"error": str(error), "status": "error"}, *answer_to(error))
 
     @routes.get("/models")
     async def models() -> list[dict[str, Any]]:

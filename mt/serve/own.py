@@ -96,6 +96,7 @@ def router(runs: Runs, key: Key, limits: Limits) -> APIRouter:
         if asked.format != "text":
             text = await run.document(asked.document(), search, asked.format)
             return {"run": run.name, "translations": [{"text": text}], "tree": None}
+        # A sentence, with its record.
         (answer,) = await run.worker.do(Recording(run.translator, search, asked.top), (asked.source(run), asked))
         run.count(*(len(answer["translations"][0][side]) for side in ("source_tokens", "tokens")))
         return {"run": run.name, **answer}
@@ -109,6 +110,7 @@ def router(runs: Runs, key: Key, limits: Limits) -> APIRouter:
         pair = (asked.source(run), run.require_target(asked.target))
         gold = None if asked.gold is None else parse_pharaoh([asked.gold], "gold")
         ((translation, plain),) = await run.worker.do(Aligning(run.translator, asked.hard), pair)
+        # Words that have pieces may have links.
         score = None
         if gold is not None:
             linkable = {*translation.source_units}, {*translation.target_units}

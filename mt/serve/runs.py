@@ -53,15 +53,12 @@ class ServedRun:
         search = revised_search(self.translator.config.search, changes) if changes else self.translator.config.search
         widest = max(width(search), n_best or 1)
         if widest > self.limits.beam_size:
-            raise RequestError(
-                422,
-                f"{widest} hypotheses of a text are more than this server's {self.limits.beam_size}: ask for fewer",
-            )
+            most = self.limits.beam_size
+            raise RequestError(422, f"{widest} hypotheses of a text are more than this server's {most}: ask for fewer")
         return search if n_best is None else n_best_search(search, n_best)
 
     def require_text(self, text: str) -> str:
-        """Returns a text. Raises RequestError where it is too long, or the run reads no texts, since no file of this
-        machine is to be read for a client."""
+        """Returns a text. Raises RequestError where it is too long, or the run reads no texts: it could be a path."""
         if not self.translator.field.written:
             raise RequestError(
                 422,
@@ -72,11 +69,8 @@ class ServedRun:
     def require_target(self, text: str) -> str:
         """Returns a text. Raises RequestError where it is too long."""
         if len(text) > self.limits.characters:
-            raise RequestError(
-                422,
-                f"a text has {len(text)} characters, more than the {self.limits.characters} that this server takes at "
-                "once: split it into sentences",
-            )
+            sizes = f"{len(text)} characters, more than the {self.limits.characters} of this server"
+            raise RequestError(422, f"a text has {sizes}: split it into sentences")
         return text
 
     @property
@@ -87,11 +81,8 @@ class ServedRun:
     async def translate(self, sources: Sequence[Raw], search: SearchConfig) -> list[list[Translation]]:
         """Returns the hypotheses of each source. Raises RequestError where there are too many sources."""
         if len(sources) > self.limits.texts:
-            raise RequestError(
-                422,
-                f"a request of {len(sources)} texts is larger than the {self.limits.texts} that this server takes at "
-                "once: send several requests",
-            )
+            sizes = f"{len(sources)} texts, more than this server's {self.limits.texts}"
+            raise RequestError(422, f"a request has {sizes}: send several requests")
         translations: list[list[Translation]] = await self.worker.do(Translating(self.translator, search), *sources)
         for best, *_ in translations:
             self.count(len(best.source_tokens), len(best.tokens))
@@ -131,6 +122,7 @@ class ServedRun:
         """Returns what a client may want to know of the run, in plain JSON."""
         config = self.translator.config
         field = self.translator.field
+        # What it reads and writes, what it can do, and what it is made of.
         return {
             "name": self.name,
             "source": config.dataset.source,

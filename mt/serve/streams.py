@@ -23,7 +23,7 @@ from mt.errors import UserError
 from mt.search.config import SearchConfig, of_whole_sources, online_search, revised_search
 from mt.serve.bodies import Key, Wishes, parsed
 from mt.serve.guard import log_fault
-from mt.serve.limits import Limits, RequestError
+from mt.serve.limits import Limits, RequestError, answer_to
 from mt.serve.runs import Runs, ServedRun
 from mt.serve.work import Translating
 
@@ -154,8 +154,9 @@ def router(runs: Runs, key: Key, limits: Limits) -> APIRouter:
             await _converse(socket, runs, key, limits)
         except _LeftError:
             return
+        # WebSocket has codes of its own for what HTTP calls 413 and 503.
         except UserError as error:
-            status = error.status if isinstance(error, RequestError) else 422
+            status, _ = answer_to(error)
             await _close(socket, {413: 1009, 503: 1013}.get(status, 1008), str(error))
         except TimeoutError:
             await _close(socket, 1008, "nothing came for too long: begin again")
