@@ -86,11 +86,10 @@ class LengthOptions(Options):
 def fit_length_limits(sources: np.ndarray, targets: np.ndarray) -> tuple[float, int]:
     """Returns the `max_ratio` and `max_extra` that fit training pairs of these lengths ([N], EOS included).
 
-    With S the length of a source, M its mean, and r the least number for which r * (S + M) is at least as long as all
-    targets but one in UNCOVERED, the line is MARGIN * r * (S + M); steeper, where r is less than the median ratio of a
-    target to its source, since a source that is longer than all of them is to have a target as much longer. The unit
-    of S changes no limit: tokens of a text, positions of a sound, or the cells of a picture's grid, whose number is the
-    same for all. A short source, whose ratio says little, counts little.
+    The limit of a source of length S is MARGIN * r * (S + M), where M is the mean of S. The factor r covers all targets
+    but one in UNCOVERED. The slope is at least MARGIN times the median ratio of target to source, so that a source
+    longer than all of these has a limit as much longer. S may count tokens, positions of a sound, or the cells of a
+    picture's grid, whose number is the same for all. A short source, whose ratio says little, counts little.
     """
     mean = max(float(sources.mean()), 1.0)
     ratios = targets / (sources + mean)
