@@ -19,7 +19,7 @@ BUDGET = {
     "mt/kernels": 2862,
     "mt/markup": 1254,
     "mt/metrics": 2534,
-    "mt/models": 4620,
+    "mt/models": 4619,
     "mt/onnx": 220,
     "mt/ops": 1117,
     "mt/plots": 867,
@@ -36,7 +36,7 @@ def test_every_folder_keeps_its_budget_of_lines() -> None:
         inside = path.relative_to(ROOT)
         lines["/".join(inside.parts[:2]) if len(inside.parts) > 2 else "mt"] += len(path.read_text().splitlines())
     assert {folder: count for folder, count in lines.items() if count > BUDGET[folder]} == {}
-    assert sum(BUDGET.values()) <= 39447
+    assert sum(BUDGET.values()) <= 39445
 
 
 def test_the_house_has_no_more_files_than_chapters() -> None:

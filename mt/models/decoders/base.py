@@ -67,8 +67,7 @@ class RecurrenceConfig(LayersConfig):
         if self.recurrent_dropout and self.step_by_step:
             raise UserError(
                 f"decoder.recurrent_dropout={self.recurrent_dropout:g} draws one mask for all steps, and this decoder "
-                "takes them in turn: choose decoder=gnmt, decoder=luong with decoder.input_feeding=false, or set it to "
-                "0"
+                "takes them in turn: choose decoder=gnmt, decoder=luong with decoder.input_feeding=false or set it to 0"
             )
         return self
 
