@@ -2,12 +2,16 @@
 
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from mt.data.corpus import Corpus
 from mt.decoding.load import load
+from mt.decoding.modes import require_compatible
 from mt.decoding.translator import Translator
+from mt.decoding.unknown_words import UnknownWords
 from mt.errors import UserError
 from mt.evaluation.score import evaluate
 from mt.metrics.latency import Timing, erased, finalised, latency
@@ -83,7 +87,12 @@ def test_a_stream_takes_nothing_back(hard: Translator, corpus: Corpus):
     assert evaluate(hard, corpus.split("dev"), OnlineConfig()).values()["erasure"] == 0
 
 
-def test_what_cannot_be_re_translated_is_refused(translator: Translator):
+def test_what_cannot_be_re_translated_is_refused(translator: Translator, corpus: Corpus):
+    sound: Any = SimpleNamespace(frontend=SimpleNamespace(field="audio"))
+    with pytest.raises(UserError, match=r"^search=retranslate .* this model reads no texts: choose search=online"):
+        require_compatible(RetranslateConfig(), sound)
+    with pytest.raises(UserError, match=r"^--replace-unknown changes the last .*: leave it out"):
+        evaluate(translator, corpus.split("dev"), RetranslateConfig(), unknown_words=UnknownWords(translator, {}))
     with pytest.raises(UserError, match=r"text 1 asks .* choose search=beam"):
         translator.translate("two dogs", RetranslateConfig(), prefix="zwei")
     with pytest.raises(UserError, match=r"search=retranslate changes what it has shown: choose search=online"):
