@@ -59,6 +59,26 @@ function partsOf(tokens, units, byWord) {
   return parts;
 }
 
+// Gives unknown words of a source their names: what stands in the text between the words that are known.
+function nameUnknown(parts, text) {
+  const known = part => !part.end && !part.label.includes("<unk>");
+  let from = 0;
+  parts.forEach((part, place) => {
+    if (part.end) return;
+    if (known(part)) {
+      const at = text.indexOf(part.label, from);
+      from = at < 0 ? from : at + part.label.length;
+      return;
+    }
+    const next = parts.slice(place + 1).find(known);
+    const to = next ? text.indexOf(next.label, from) : text.length;
+    const [word] = text.slice(from, Math.max(from, to)).split(/\s+/).filter(Boolean);
+    if (!word) return;
+    part.label = word;
+    from = text.indexOf(word, from) + word.length;
+  });
+}
+
 // The record as drawings need it. Weights between words: those of a source word's pieces summed, of a target word's the
 // mean, as `weights_between_words` of mt/metrics/alignment.py has them.
 class Alignment {
@@ -68,6 +88,7 @@ class Alignment {
     this.onBackdrop = record.backdrop ?? null;
     this.timed = this.onBackdrop?.kind === "sound";
     this.source = partsOf(record.source_tokens ?? [], record.source_units ?? [], byWord);
+    if (byWord) nameUnknown(this.source, record.source ?? "");
     this.target = partsOf(record.tokens ?? [], record.target_units ?? [], byWord);
     this.weights = this.target.map(part => this.#row(part.tokens));
     const columnOf = position => this.source.findIndex(part => part.tokens.includes(position));

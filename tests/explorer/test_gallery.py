@@ -52,6 +52,15 @@ def test_a_matrix_has_a_cell_for_each_weight(opened) -> None:
     assert "attention of 3 target words to 4 source words" in tab.locator("svg.drawing").get_attribute("aria-label")
 
 
+def test_an_unknown_source_word_has_its_name_from_the_text(opened) -> None:
+    weights = [[1.0, 0, 0, 0, 0, 0], [0, 0, 0, 0, 0, 1.0]]
+    record = a_record("the a b house c", "das", weights)
+    tokens = ["▁the", "▁<unk>", "▁<unk>", "▁house", "▁caf<unk>", "</s>"]
+    tab = opened([{**record, "source": "the 鳥 🦊 house café", "source_tokens": tokens}])
+    names = tab.locator(".source .word").all_inner_texts()
+    assert names[:5] == ["the", "鳥", "🦊", "house", "café"]
+
+
 def test_a_word_shows_its_links_both_ways_its_mass_and_the_runners_up(opened) -> None:
     tab = opened([HOUSE])
     tab.get_by_role("button", name="alte").hover()
