@@ -22,7 +22,7 @@ MODELS: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"attention": {"name": "dot"}, "encoder": {"name": "bilstm", "hidden_size": 8}},
-        "equal sizes of decoder states, .*, and encoder states, 8.*decoder.hidden_size=8.*attention=general",
+        "decoder states of size .* with encoder states of size 8.*decoder.hidden_size=8.*attention=general",
     ),
     (
         {"decoder": {"init_hidden": "zeros"}, "attention": {"name": "none", "context": "zeros"}},
@@ -55,11 +55,11 @@ MODELS: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"decoder": {"name": "bahdanau", "recurrent_dropout": 0.2}},
-        "decoder.recurrent_dropout=0.2 needs all steps at once, and this d",
+        "decoder.recurrent_dropout=0.2 draws one mask for all steps, and this d",
     ),
     (
         {"decoder": {"name": "luong", "input_feeding": True, "recurrent_dropout": 0.2}},
-        "decoder.recurrent_dropout=0.2 needs all steps at once, and this d",
+        "decoder.recurrent_dropout=0.2 draws one mask for all steps, and this d",
     ),
 ]
 SEARCHES: list[tuple[dict[str, Any], str]] = [
