@@ -1,6 +1,8 @@
 """The site of the pages builds without a warning: every link resolves, and no page is unlinked."""
 
 import importlib.util
+import json
+import os
 import re
 import subprocess
 import sys
@@ -22,7 +24,13 @@ def test_the_site_builds(tmp_path: Path) -> None:
     assert "attention.chunk_size" in options and "training.r_drop" in options
     python = (tmp_path / "site" / "docs" / "reference" / "python.html").read_text(encoding="utf-8")
     assert "likelihoods" in python and "Session" in python
-    assert (tmp_path / "site" / "searchindex.js").exists()
+    found = json.loads((tmp_path / "site" / "searchindex.js").read_text(encoding="utf-8")[len("Search.setIndex(") : -1])
+    assert {"docs/online", "docs/tutorials/which-attention"} <= {
+        found["docnames"][page] for page in found["terms"]["mocha"]
+    }
+    home = (tmp_path / "site" / "docs" / "index.html").read_text(encoding="utf-8")
+    pages = {os.path.relpath(f"{page}.html", "docs") for page in found["docnames"]} - {"index.html"}
+    assert [page for page in pages if f'href="{page}"' not in home] == [], "a page that the list of pages lacks"
 
 
 def module(name: str) -> Any:
