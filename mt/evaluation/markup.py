@@ -90,6 +90,7 @@ def forced_tags(translator: Translator, segments: Sequence[Segment], references:
     source = translator.tokenizers.source.tags
     symbols = translator.tokenizers.target.tags.tolist()
     asked = []
+    # Each reference is a prefix that must be written; a tag names the one around it, or -1 for none.
     targets = translator.target_ids(references, [segment.text for segment in segments])
     for segment, sentence, ids in zip(segments, marked, targets, strict=True):
         numbers = [*sentence.tags][: len(source)]
