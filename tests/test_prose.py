@@ -41,6 +41,7 @@ CODE = [
     "mt/models",
     "mt/ops",
     "mt/plots",
+    "mt/search",
     "mt/step.py",
     "mt/storage.py",
     "mt/text_io.py",

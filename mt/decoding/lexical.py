@@ -145,6 +145,7 @@ class ConstraintEncoder:
             terms = self.source_terms(glossary).whole(composed(text))
         if not (asked.constraints or asked.avoid or asked.prefix or (terms and terms.terms)):
             return None
+        # Phrases to avoid bound all the rest, of which some form must be left.
         avoided = self._avoided(tuple(self._written(phrase, name, "avoid") for phrase in asked.avoid))
         phrases: list[list[Form]] = []
         for phrase in asked.constraints:

@@ -1,13 +1,13 @@
 """Beam search with a length penalty, its n best hypotheses exact with respect to the beam; a beam of one is greedy.
 
 A sentence has `beam_size` slots. Each step keeps the most probable extensions of its open hypotheses, one for each free
-slot; a hypothesis that ends, by EOS, by READ or at the maximum length, keeps its slot, and the search goes on with the
-rest. It is over when none is open, or none can become one of the n best: log-probabilities only fall, so that a
-hypothesis scores at most what its present log-probability would score at the maximum length, where the penalty divides
-by most; and what it pays for its attention (`mt.search.coverage`) only rises. Stopping there changes no result. So a
+slot. A hypothesis that ends, by EOS, by READ or at the maximum length, keeps its slot, and the search goes on with the
+rest. It is over when none is open, or none can become one of the n best. Log-probabilities only fall. So a hypothesis
+scores at most what its present log-probability would score at the maximum length, where the penalty divides by most.
+What it pays for its attention (`mt.search.coverage`) only rises. Stopping there changes no result. So a
 beam with a slot for every possible sentence is exhaustive search.
 
-Hypotheses are Python lists: a step of one sentence is some dozen numbers, and an operation on a tensor or an array
+Hypotheses are Python lists. A step of one sentence is some dozen numbers, and an operation on a tensor or an array
 takes as long as ten of Python.
 """
 
@@ -93,8 +93,8 @@ def search(
     steering: Steering | None = None,
     observer: Observer | None = None,
 ) -> list[list[Hypothesis]]:
-    """Returns for each sentence its `n_best` hypotheses, best score first; fewer if the beam or the language has no
-    more, or none that has all that is asked of it.
+    """Returns for each sentence its `n_best` hypotheses, best score first. There are fewer if the beam or the language
+    has no more, or none that has all that is asked of it.
 
     limits: of each sentence the most tokens of a hypothesis, at least 1, EOS included. Hypotheses that reach it without
         EOS end there and compete with the others.
@@ -111,6 +111,7 @@ def search(
     count = len(sentences)
     opened = _Open([BOS] * count, list(range(count)), [0.0] * count, [1] * count)
     prefix = np.zeros((count, 0), np.int64)
+    # Each step extends the open hypotheses; those that have ended are found again in the record of all steps.
     while searched:
         slots = max([sentence.slots for sentence in searched])
         forbidden = constraints.forbidden(prefix, len(history))

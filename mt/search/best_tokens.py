@@ -17,7 +17,7 @@ def top_k(
     log_probs: Tensor, count: int, forbidden: tuple[np.ndarray, np.ndarray] | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Returns the log-probabilities of the `count` most probable next tokens of each row, [N, count] float32, and these
-    tokens, [N, count] int64, best first; fewer where the vocabulary has fewer.
+    tokens, [N, count] int64. The best comes first; there are fewer where the vocabulary has fewer.
 
     log_probs: [N, V] in float32, which are written to. PAD, BOS and what is `forbidden` (rows and tokens) are never
     chosen, but keep their share of the probability: log-probabilities are the model's own. Raises UserError where they
@@ -45,7 +45,7 @@ def best_tokens(log_probs: Tensor, count: int) -> tuple[Tensor, Tensor]:
 
 
 def packed(log_probs: Tensor, tokens: Tensor) -> Tensor:
-    """Returns both in one tensor, [N, 2 count] float32, the bits of tokens as they are: each copy to the host has to
+    """Returns both in one tensor, [N, 2 count] float32, the bits of tokens as they are. Each copy to the host has to
     wait for the device."""
     return torch.cat((log_probs, tokens.int().view(torch.float32)), 1)
 

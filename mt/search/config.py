@@ -23,7 +23,7 @@ from mt.search.stepper import Stepper
 from mt.search.tree import Observer
 
 Precision = Literal["fp32", "bf16", "fp16", "int8"]
-"""The number format of products. int8: in the steps of a search that is not online; sources are read in bfloat16 then
+"""The number format of products. int8: in the steps of a search that is not online. Sources are read in bfloat16 then
 where the processor has it, and all else is in float32. fp16 is for GPUs."""
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 
@@ -41,8 +41,8 @@ SearchConfig = Annotated[_Config, Field(discriminator="name")]
 
 
 def is_online(config: SearchConfig) -> bool:
-    """Returns whether a search writes while it reads: its hypotheses have delays, and are computed in float32, since
-    decisions that are close to a threshold must not depend on the batch."""
+    """Returns whether a search writes while it reads. Its hypotheses have delays, and are computed in float32.
+    Decisions that are close to a threshold must not depend on the batch."""
     return isinstance(config, OnlineConfig | WaitKConfig)
 
 
@@ -138,8 +138,8 @@ def _searched(
 
 
 def _certain(read_for: np.ndarray | None, asked: Sequence[TokenConstraints | None]) -> np.ndarray | None:
-    """Returns how many source tokens must have come before a stop at each position, also until it is certain to what
-    term it belongs; see `online`."""
+    """Returns how many source tokens must have come before a stop at each position, also until its term is certain; see
+    `online`."""
     if read_for is not None and any(asked):
         read_for = read_for.copy()
         for row, one in enumerate(asked):
@@ -188,7 +188,7 @@ def revised_search(config: SearchConfig, changes: Mapping[str, Any]) -> SearchCo
 
 
 def n_best_search(config: SearchConfig, n: int) -> SearchConfig:
-    """Returns a search that reports `n` hypotheses of each source: of samples at least so many are drawn; any other
+    """Returns a search that reports `n` hypotheses of each source. Of samples at least so many are drawn. Any other
     search becomes that of a beam, at least so wide. Raises UserError where `n` is not possible."""
     if not isinstance(n, int) or not 1 <= n <= MAX_BEAM_SIZE:
         raise UserError(f"n={n} translations of a text are not possible: ask for 1 to {MAX_BEAM_SIZE}")

@@ -75,8 +75,8 @@ class Constraints(NamedTuple):
         return np.array([tokens if self.no_repeat_ngram_size else []], np.int64)
 
     def extended(self, prefix: np.ndarray, parents: list[int], tokens: list[int]) -> np.ndarray:
-        """Returns the prefixes [N, L + 1] of hypotheses that continue those of `parents` by tokens; [N, 0] where no
-        n-gram is looked up, so that no step copies them."""
+        """Returns the prefixes [N, L + 1] of hypotheses that continue those of `parents` by tokens. They are [N, 0]
+        where no n-gram is looked up, so that no step copies them."""
         if not self.no_repeat_ngram_size:
             return np.zeros((len(parents), 0), np.int64)
         return np.concatenate((prefix[parents], np.array(tokens, np.int64)[:, None]), 1)

@@ -4,9 +4,9 @@ With c_i the attention that a hypothesis Y of a source X has given to position i
 
     score(Y) = log P(Y | X) / length penalty + b_1 sum over i of log min(c_i, 1) - b_2 sum over i of max(c_i - 1, 0)
 
-b_1 weighs the coverage penalty of Wu et al. (2016, equation 14), which only a complete hypothesis pays: what it has
+b_1 weighs the coverage penalty of Wu et al. (2016, equation 14), which only a complete hypothesis pays. What it has
 left out it may still say. b_2 weighs the `summary` penalty of OpenNMT (Klein et al. 2017; its `stepwise_penalty`),
-which can only rise, so that open hypotheses pay it, too, and those that repeat themselves leave the beam.
+which can only rise. So open hypotheses pay it, too, and those that repeat themselves leave the beam.
 """
 
 from collections.abc import Sequence

@@ -1,5 +1,5 @@
-"""Steps on a GPU that are recorded once for a batch: to start a step's some forty computations one by one takes longer
-than they do.
+"""Steps on a GPU that are recorded once for a batch. A step has some forty computations, and to start them one by one
+takes longer than they do.
 
 What is recorded has a fixed number of rows, for each sentence as many as the search extends side by side. Hypotheses
 take some of them, in order; what is computed in the others is of no use, and nothing looks at it.

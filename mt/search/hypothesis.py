@@ -177,8 +177,8 @@ class History:
     def append(
         self, tokens: list[int], parents: list[int], attended: Attended | None, log_probs: list[float] | None = None
     ) -> None:
-        """Records a step of N hypotheses: their last tokens, which hypotheses of the step before they continue, where
-        the step attended, and the log-probabilities of the hypotheses before it."""
+        """Records a step of N hypotheses: their last tokens, which hypotheses of the step before they continue, and
+        where the step attended. log_probs: of the hypotheses before it."""
         self._steps.append(_Recorded(tokens, parents, attended, log_probs or []))
 
     def backtrack(self, ends: Sequence[End]) -> list[Hypothesis]:

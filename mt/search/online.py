@@ -1,7 +1,7 @@
 """Searches that write while they read: greedy hypotheses with their delays. Needs no torch.
 
 With a hard monotonic attention behind a one-way encoder, a target token depends on the source only up to where the
-attention stopped (Raffel et al. 2017, section 2.2): it can be written while the rest is still being spoken. Wait-k
+attention stopped (Raffel et al. 2017, section 2.2). It can be written while the rest is still being spoken. Wait-k
 reads k source tokens, then writes and reads one in turn (Ma et al. 2019, section 3.1): g(t) = min(k + t - 1, |x|).
 Latency is computed from these delays.
 
@@ -33,8 +33,8 @@ class OnlineConfig(SearchOptions):
 
 
 class WaitKConfig(SearchOptions):
-    """Greedy search whose target token t, counted from 1, sees the first k + t - 1 source tokens alone, of which it
-    reports the delays (Ma et al. 2019, section 3.1)."""
+    """Greedy search whose target token t, counted from 1, sees the first k + t - 1 source tokens alone. It reports the
+    delays (Ma et al. 2019, section 3.1)."""
 
     name: Literal["wait_k"] = "wait_k"
     k: int = Field(3, ge=1, le=MAX_LENGTH)
@@ -92,7 +92,7 @@ def wait_k(
 
 
 def delayed(hypothesis: Hypothesis, needed: np.ndarray, limits: Sequence[int]) -> OnlineHypothesis:
-    """Returns the hypothesis with its delays: a token is written when its attention has read what it needed, and not
+    """Returns the hypothesis with its delays. A token is written when its attention has read what it needed, and not
     before the tokens in front of it. While the source goes on a hypothesis is no longer than what was read allows.
 
     needed: [T] int64, source tokens that the attention had to read for each token.
@@ -119,8 +119,8 @@ def _needed(hypothesis: Hypothesis, read_for: np.ndarray, source_length: int) ->
     stops = hypothesis.windows.stops
     if stops is None:
         raise UserError(
-            "online decoding needs an attention that stops at a source position, but this one reads the whole source "
-            "at each step; use a model with attention=monotonic, mocha, matcha or milk, decoded hard, or search=greedy"
+            "online decoding needs an attention that stops at a source position, as monotonic, mocha, matcha and milk "
+            "do: choose search=greedy, or such a model"
         )
     # To have selected nothing (-1), a step must have read the whole source.
     return np.where(stops < 0, source_length, read_for[stops.clip(min=0)])

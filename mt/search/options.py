@@ -62,8 +62,8 @@ class BeamConfig(BeamOptions):
     n_best: int = Field(1, ge=1, le=MAX_BEAM_SIZE)
     """Hypotheses reported per sentence, at most `beam_size`."""
     utility: Utility | None = None
-    """The score of a hypothesis against another by which the one is chosen of the whole beam that is expected to have
-    the most, where others are as likely as the model says (minimum Bayes risk; Kumar & Byrne 2004); null: none."""
+    """The score of a hypothesis against another. Of the whole beam the one is chosen that is expected to have the most,
+    where others are as likely as the model says (minimum Bayes risk; Kumar & Byrne 2004); null: none."""
 
     @model_validator(mode="after")
     def _keeps_what_it_reports(self) -> Self:

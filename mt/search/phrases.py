@@ -1,8 +1,8 @@
 """Phrases that must appear in a hypothesis, as an automaton over tokens (Aho & Corasick 1975). Needs no torch.
 
-Each hypothesis of a batch has integers for a state: the node of its sentence's automaton that its last tokens lead to,
-and of each phrase how often it is still missing. A phrase has several forms, sequences of tokens of which any will do,
-and the same phrase twice is to appear twice. A phrase ends with its word: a token that goes on with the word takes back
+Each hypothesis of a batch has integers for a state. They are the node of its sentence's automaton that its last tokens
+lead to, and of each phrase how often it is missing. A phrase has several forms, sequences of tokens of which any will
+do, and the same phrase twice is to appear twice. It ends with its word: a token that goes on with the word takes back
 that the phrase was met.
 """
 
@@ -51,6 +51,7 @@ class Phrases:
         """[C]: tokens of its shortest form that may stand anywhere."""
         self.resets = [count > 1 and _overlap(forms) for forms, count in counted.items()]
         """[C]: whether its next copy must not begin within the last one."""
+        # The automaton: its edges, and what is met, gained and may follow at each node.
         children, left, following = _ways([*counted])
         self.edges, failures = _edges(children, inside)
         """Of each node the tokens after which a hypothesis is in some phrase, and the nodes that they lead to."""
@@ -75,11 +76,12 @@ class Phrases:
 def _ways(
     phrases: Sequence[Sequence[Form]],
 ) -> tuple[list[dict[int, int]], list[list[tuple[int, int]]], list[set[tuple[int, int]]]]:
-    """Returns of each node the nodes after it; the phrases on whose ways it is, and tokens to go; and the tokens that
-    go on with a way, and its phrase."""
+    """Returns of each node the nodes after it, the phrases on whose ways it is with tokens to go, and the tokens that
+    go on."""
     children: list[dict[int, int]] = [{}, {}]
     left: list[list[tuple[int, int]]] = [[], []]
     following: list[set[tuple[int, int]]] = [set(), set()]
+    # A node for each beginning of a form.
     ways = [(phrase, form) for phrase, forms in enumerate(phrases) for form in forms]
     for phrase, (tokens, bare) in ways:
         node = OUTSIDE
@@ -99,8 +101,8 @@ def _ways(
 
 
 def _edges(children: list[dict[int, int]], inside: np.ndarray) -> tuple[list[dict[int, int]], dict[int, int]]:
-    """Returns of each node all its edges, and of each node, the nearest first, the node of the longest end of its
-    tokens that begins a phrase, too."""
+    """Returns of each node all its edges; and, the nearest first, the node of the longest end of its tokens that begins
+    a phrase, too."""
     edges = [dict(of_node) for of_node in children]
     failures = {OUTSIDE: OUTSIDE, INSIDE: INSIDE}
     queue = [OUTSIDE, INSIDE]
@@ -184,6 +186,7 @@ class PhraseTable:
                 [one.resets for one in sentences],
             )
         )
+        # All edges as one sorted table of keys, and all that follows as one list.
         edges = [
             ((root + node) * _STRIDE + token, root + child)
             for root, one in zip(self._roots.tolist(), sentences, strict=True)
@@ -220,8 +223,8 @@ class PhraseTable:
         return PhraseStates(np.where(again, roots, nodes), missing, fresh, inside)
 
     def remaining(self, states: PhraseStates, sentences: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Returns how many tokens each hypothesis needs to meet all its phrases, one after another; and a number
-        without which none does, that of the phrase that needs most, since phrases may share tokens. [N] int64 each."""
+        """Returns how many tokens each hypothesis needs to meet all its phrases, one after another, [N] int64. Beside
+        it stands the number of the phrase that needs most, without which none does, since phrases may share tokens."""
         missing = states.missing > 0
         least = self._least[sentences]
         gains = self._gains[states.nodes]

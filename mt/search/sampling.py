@@ -1,7 +1,7 @@
 """Ancestral sampling: hypotheses that are drawn from a model, token by token. Needs no torch.
 
-Each sample has a generator of its own, which begins at a function of the seed, the source and the number of the sample:
-whatever else is decoded with it, and where, a source has the same samples.
+Each sample has a generator of its own, which begins at a function of the seed, the source and the number of the sample.
+Whatever else is decoded with it, and where, a source has the same samples.
 """
 
 import hashlib
@@ -63,8 +63,8 @@ def draw_samples(
     sources: Sequence[np.ndarray],
     steering: Steering | None = None,
 ) -> list[list[Hypothesis]]:
-    """Returns for each sentence of a batch its samples, the most probable first, `n_best` of them; all in the order in
-    which they were drawn, where `utility` is to choose.
+    """Returns for each sentence of a batch its samples, the most probable first, `n_best` of them. Where `utility` is
+    to choose, these are all, in the order in which they were drawn.
 
     source_lengths: in tokens, EOS included. sources: the rows of the batch. steering: see `search`. Raises UserError
     as `sample`.

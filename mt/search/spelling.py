@@ -65,7 +65,7 @@ class Spelling:
 
 class Avoided:
     """Phrases that must not appear. The state of a hypothesis is the end of its text that may begin one, with the
-    character before it; what is computed of a state is kept."""
+    character before it. What is computed of a state is kept."""
 
     START = " "
     """The state of a hypothesis without tokens."""

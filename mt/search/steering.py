@@ -1,10 +1,13 @@
 """What is asked of the hypotheses of single sentences: how they begin, phrases that they must hold, and phrases that
 they must not. Needs no torch and knows no model.
 
-Phrases that must appear compete by dynamic beam allocation (Post & Vilar 2018), vectorised (Hu et al. 2019): beside the
-most probable tokens of each hypothesis are those that go on with a phrase, EOS follows when all are met, and the slots
+Phrases that must appear compete by dynamic beam allocation (Post & Vilar 2018), vectorised (Hu et al. 2019). Beside the
+most probable tokens of each hypothesis are those that go on with a phrase, and EOS follows when all are met. The slots
 of a sentence are shared among hypotheses that lack as many tokens each, those that lack fewest first. So with each step
 the best of these lacks one token less. Which has no steps left for what it lacks is dropped.
+
+First stands what is asked of a sentence, then how far a batch has come: before a step, after it, and afterwards. At the
+end are the functions that join and share.
 """
 
 from collections.abc import Sequence
@@ -82,6 +85,7 @@ class Steering:
             self._spelled = [(0, Avoided.START)] * len(sentences)
         self._table: PhraseTable | None = None
         self._phrases: PhraseStates
+        # The automata of phrases, as one, and the terms.
         spelling = next(
             (asked.spelling for asked in sentences if asked is not None and asked.phrases is not None), None
         )
@@ -188,14 +192,15 @@ class Steering:
         return joined(*parts)
 
     def choices(self, step: Step) -> tuple[Step, np.ndarray | None]:
-        """Returns a step with what was asked for in place of what it answered, or in columns beside that; and of each
-        of these next tokens how many its hypothesis lacks then, [N, K] int64; None where nothing must appear."""
+        """Returns a step with what was asked for in place of what it answered, or in columns beside that. With it comes
+        of each next token how many its hypothesis lacks then, [N, K] int64; None where nothing must appear."""
         of_terms = None
         if self._terms is not None and step.wanted is not None:
             begin = 0 if self._wanted is None else len(self._wanted.rows)
             step, of_terms = self._terms.choices(
                 step._replace(wanted=step.wanted[:begin]), step.wanted[begin:], self._room()
             )
+        # A hypothesis within its prefix goes on with that alone.
         log_probs = step.log_probs.copy()
         tokens = step.tokens.copy()
         for row, begin, end in self._forced:
@@ -206,6 +211,7 @@ class Steering:
                 tokens[row, : len(best)] = self._wanted.tokens[best]
         if self._table is None:
             return step._replace(log_probs=log_probs, tokens=tokens), of_terms
+        # Of each next token, what its hypothesis would lack, and whether that has room.
         log_probs, tokens = self._with_phrases(log_probs, tokens, step.wanted)
         columns = tokens.shape[1]
         rows = np.arange(len(tokens)).repeat(columns)
@@ -276,8 +282,8 @@ class Steering:
 def nothing_found(name: str) -> UserError:
     """Returns the error where no hypothesis has all that is asked of it."""
     return UserError(
-        f"{name} has no translation with all that it asks for, which this search could find: ask for less, take a "
-        "wider beam, or raise the limit of length"
+        f"this search found no translation of {name} with all that it asks for: ask for less, widen the beam, or "
+        "raise the limit of length"
     )
 
 
@@ -290,8 +296,8 @@ def joined(*parts: tuple[np.ndarray, np.ndarray]) -> Wanted | None:
 
 
 def shared(scores: np.ndarray, lacking: np.ndarray) -> np.ndarray:
-    """Returns of each sentence the order in which its next hypotheses get slots: the best of each number of lacking
-    tokens, fewest first, then the second best of each, and so on; impossible ones at last.
+    """Returns of each sentence the order in which its next hypotheses get slots. First is the best of each number of
+    lacking tokens, fewest first, then the second best of each, and so on; impossible ones at last.
 
     scores: [S, M], -inf of impossible ones. lacking: [S, M].
     """

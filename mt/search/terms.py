@@ -1,10 +1,10 @@
 """Terms of a glossary, which hypotheses write where their attention reads the source of the term. Needs no torch.
 
-A term is due where most of the weight of a soft attention lies on it, and where a hard attention stops on it or behind
-it, since that never comes back. Of a term that is due only the first tokens may follow, and within it its next ones; a
-word is ended before. So greedy search will do, and a source that is still arriving. A term is met once for each time
-that it occurs, also where the model writes it by itself. Once the source is known to its end, terms that were never
-due are written in place of EOS, or of the mark that ends the sentence.
+A term is due where most of the weight of a soft attention lies on it. It is due where a hard attention stops on it, or
+behind it, since that never comes back. Of a term that is due only the first tokens may follow, and within it its next
+ones; a word is ended before. So greedy search will do, and a source that is still arriving. A term is met once for each
+time that it occurs, also where the model writes it by itself. Once the source is known to its end, terms that were
+never due stand in place of EOS, or of the last full stop.
 
 In a beam hypotheses that lack as many terms share its slots, as of phrases (see `mt.search.steering`): else those that
 evade a term would win.
@@ -173,8 +173,8 @@ class TermStates:
     def choices(
         self, step: Step, values: np.ndarray, room: np.ndarray, *, drawn: bool = False
     ) -> tuple[Step, np.ndarray]:
-        """Returns a step with the tokens of terms that are due in place of all others, and of each next token how many
-        terms its hypothesis lacks then, [N, K] int64.
+        """Returns a step with the tokens of terms that are due in place of all others. With it comes of each next token
+        how many terms its hypothesis lacks then, [N, K] int64.
 
         values: of what was wanted. room: [N], how many tokens each hypothesis may still have, this one included.
         drawn: whether each next token was drawn, and goes on with a hypothesis of its own.
