@@ -87,9 +87,9 @@ def fit_length_limits(sources: np.ndarray, targets: np.ndarray) -> tuple[float, 
     """Returns the `max_ratio` and `max_extra` that fit training pairs of these lengths ([N], EOS included).
 
     The limit of a source of length S is MARGIN * r * (S + M), where M is the mean of S. The factor r covers all targets
-    but one in UNCOVERED. The slope is at least MARGIN times the median ratio of target to source, so that a source
-    longer than all of these has a limit as much longer. S may count tokens, positions of a sound, or the cells of a
-    picture's grid, whose number is the same for all. A short source, whose ratio says little, counts little.
+    but one in UNCOVERED. The slope is at least MARGIN times the median ratio of target to source: a longer source has a
+    limit as much longer. S may count tokens, positions of a sound, or the cells of a picture's grid, whose number is
+    the same for all. A short source, whose ratio says little, counts little.
     """
     mean = max(float(sources.mean()), 1.0)
     ratios = targets / (sources + mean)
