@@ -105,12 +105,13 @@ def report(
 
 
 def _write_gallery(
-    folder: Path, name: str, links: Sequence[str], kept: Sequence[Mapping[str, Any]], results: Mapping[str, Any]
+    folder: Path, name: str, links: Sequence[str] | None, kept: Sequence[Mapping[str, Any]], results: Mapping[str, Any]
 ) -> None:
-    """Writes the links of forced alignments, and the records of all translations, a line of JSON each. The page that
+    """Writes the links of forced alignments, if any, and the records of all translations, a line each. The page that
     shows them needs no other file."""
     alignments = subfolder(folder, "alignments")
-    write_text(alignments / f"{name}.pharaoh", links)
+    if links is not None:
+        write_text(alignments / f"{name}.pharaoh", links)
     write_text(alignments / f"{name}.jsonl", [as_json(record) for record in kept])
     run = {"name": folder.resolve().name, "records": kept, "notes": table(results).splitlines()}
     write_text(alignments / "index.html", [page(f"Alignments of {run['name']}, {name}", [run])])
@@ -134,7 +135,7 @@ def report_decoded(
     unknown_words: UnknownWords | None = None,
     progress: bool = False,
 ) -> dict[str, Any]:
-    """Does the same with a translator that can only decode: without loss, statistics of the attention, and pictures.
+    """Does the same with a translator that can only decode: without loss, statistics of the attention, and heatmaps.
 
     checkpoint: the checkpoint that its weights are of.
     """
@@ -142,7 +143,7 @@ def report_decoded(
     evaluation = evaluate(translator, split, search, unknown_words=unknown_words, progress=progress)
     digests = split.digests()
     _write_hypotheses(subfolder(folder, "hypotheses"), name, evaluation, digests)
-    return {
+    results = {
         "split": name,
         "scored_on": digests,
         "search": search.model_dump(),
@@ -151,6 +152,8 @@ def report_decoded(
         **evaluation.counts(),
         "checkpoint": dict(checkpoint),
     }
+    _write_gallery(folder, name, None, [*records(translator, evaluation.translations, split, search)], results)
+    return results
 
 
 def _write_hypotheses(folder: Path, name: str, evaluation: Evaluation, digests: Mapping[str, Any]) -> None:

@@ -38,6 +38,7 @@ def test_graphs_of_int8_translate_and_are_scored(
     drawn = call("evaluate", folder, "--engine", "onnx", "--corpora", corpora, "--plot-words")
     assert drawn.status == 2 and "--engine onnx draws none: leave them out" in drawn.err
     scored = call("evaluate", folder, "--engine", "onnx", "--corpora", corpora, "--out", tmp_path / "scores")
+    assert "<title>Alignments of" in (tmp_path / "scores" / "alignments" / "index.html").read_text(encoding="utf-8")
     assert scored.status == 0 and scored.out.startswith("test: beam search")
     results = json.loads((tmp_path / "scores" / "results.json").read_text())
     assert results["bleu"]["signature"] and "loss" not in results
