@@ -7,7 +7,6 @@ A line `<!-- results/TOPIC.json: TABLE -->` stands above each table. CONTRIBUTIN
 """
 
 import mt.cli.startup  # isort: skip # noqa: F401 - Ctrl-C ends at once while modules load
-import argparse
 import json
 import re
 import statistics
@@ -20,6 +19,7 @@ from typing import Any
 
 from pydantic import Field
 
+from mt.cli.parser import Parser
 from mt.common.options import Options, parse_json
 from mt.errors import UserError, nearest, reported, shown
 from mt.storage import replaced
@@ -207,7 +207,7 @@ def differing(root: Path) -> Iterator[tuple[Path, str, list[str]]]:
 
 def main(arguments: list[str], root: Path = ROOT) -> int:
     """Writes or checks the tables, and returns the status of the process."""
-    parser = argparse.ArgumentParser(description="Writes the tables of the pages from results/*.json.")
+    parser = Parser(__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing; name the tables that differ")
     options = parser.parse_args(arguments)
     found = list(differing(root))

@@ -30,7 +30,9 @@ def test_a_row_belongs_to_a_table(page: Path):
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_a_link_leads_to_a_file(page: Path):
     links = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text_of(page))
-    lost = [link for link in links if not re.match(r"\w+:", link) and not (page.parent / link).exists()]
+    # The reference is generated with the site, whose test finds links that lead nowhere.
+    links = [link for link in links if not re.match(r"\w+:|reference/", link)]
+    lost = [link for link in links if not (page.parent / link).exists()]
     for link, anchor in re.findall(r"\]\(([^)#\s:]*\.md)?#([^)\s]+)\)", text_of(page)):
         headings = re.findall(r"^#+ (.*)$", text_of(page.parent / link if link else page), re.MULTILINE)
         slugs = {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
