@@ -134,7 +134,7 @@ class Translator:
         empty one.
 
         search: how to decode; by default as the run was configured. constraints: phrases that must appear, each a str
-            or {"any_of": [...]} of several forms, which need a beam. avoid: phrases that must not. prefix: how the
+            or {"any_of": [...]} of several forms, in a beam or greedily. avoid: phrases that must not. prefix: how the
             translation begins. Of several texts each is a list with an entry for each text, or None; see
             `LexicalConstraints`. glossary: a file, or a mapping of terms to targets, or one for each text; see
             `mt.data.glossary`. format: html, markdown, xliff or text, in which texts are documents; see `Document`.

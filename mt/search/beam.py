@@ -158,11 +158,9 @@ def _extended(
     most = max(sentence.slots for sentence in searched)
     going: list[_Sentence] = []
     after = _Open([], [], [], [])
-    ranked = _ranked(opened, step, offsets, lacking, most)
-    for sentence, log_probs, rows, tokens in zip(searched, *ranked, strict=True):
+    for sentence, log_probs, rows, tokens in zip(searched, *_ranked(opened, step, offsets, lacking, most), strict=True):
         ends: list[End] = []
         first_open = len(after.tokens)
-        # The best extensions get the free slots of their sentence.
         for log_prob, row, token, _ in zip(log_probs, rows, tokens, range(sentence.slots), strict=False):
             if log_prob == -math.inf:
                 break
@@ -211,8 +209,7 @@ def _ranked(
     hypotheses, ranks = np.divmod(order, step.tokens.shape[1])
     counts = np.array(opened.counts)
     rows = np.minimum((counts.cumsum() - counts)[:, None] + hypotheses, len(values) - 1)
-    best = np.take_along_axis(log_probs, order, 1)
-    return best.tolist(), rows.tolist(), step.tokens[rows, ranks].tolist()
+    return np.take_along_axis(log_probs, order, 1).tolist(), rows.tolist(), step.tokens[rows, ranks].tolist()
 
 
 def _by_sentence(values: np.ndarray, counts: list[int]) -> np.ndarray:
