@@ -2,8 +2,8 @@
 
 simuleval --agent-class scripts.simuleval_agent.Agent --run RUN --source test.en --target test.de --output DIR
 
-SimulEval imports this file; elsewhere nothing of SimulEval is needed, and it is in no environment of ours (it pins old
-packages; docs/latency.md says how to install it).
+SimulEval imports this file. Nothing else here needs SimulEval, and it is in no environment of ours, since it pins old
+packages. docs/latency.md says how to install it.
 """
 
 import argparse

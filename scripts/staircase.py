@@ -86,8 +86,8 @@ class Staircase:
         if not self._tread:
             self._lead = ""
         step = f"{self._tread} ┓ {word}" if self._tread else f"┃ {word}"
-        # Where there is no room to the right, the staircase begins anew at the margin; what was read has a line of its
-        # own where even there both do not fit.
+        # Where there is no room to the right, the staircase begins anew at the margin. Where even there both do not
+        # fit, the words that were read have a line of their own.
         if not self._fits(step):
             self._left = 0
         if not self._fits(step):

@@ -24,11 +24,13 @@ CODE = [
     # Not `data_prep/generated`, whose files are hashed: a corpus of another text has another name.
     *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "data_prep").glob("*.py")),
     "data_prep/sources",
+    "examples",
     "mt/__init__.py",
     "mt/__main__.py",
     "mt/batch.py",
     "mt/checkpoint.py",
     "mt/cli",
+    "mt/common",
     "mt/comparison",
     "mt/config",
     "mt/device.py",
@@ -53,6 +55,8 @@ CODE = [
     "mt/serve",
     "mt/training",
     "mt/trees.py",
+    "scripts",
+    "train.py",
 ]
 SAYS = re.compile(r"\w*(Error|Exit|Warning)|warn|warning")
 """The functions that take a message."""

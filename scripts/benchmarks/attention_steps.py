@@ -1,5 +1,7 @@
-"""Sentences as `benchmark.py online` times them, step by step or all steps in one call: the attention of a model, alone
-or within its decoder, and softmax attention as fast as it gets."""
+"""Sentences as `benchmark.py online` times them, step by step or all steps in one call.
+
+They go through the attention of a model, alone or within its decoder, and through softmax attention as fast as it gets.
+"""
 
 import math
 import time

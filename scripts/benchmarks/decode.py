@@ -3,9 +3,9 @@
     python scripts/benchmark.py decode [--corpus FOLDER] [--ssru] [--device cuda] [--json]
 
 A model of the benchmarks' sizes, with input feeding, is trained for a while, so that sentences end where they end.
-The plain search is in float32, `mt` decodes in each precision that the device has, and single sentences by its export
-to ONNX in int8, too, where the extra `onnx` is installed. `fp32_ratio`, `bf16_ratio`, `int8_ratio` and `onnx_ratio` are
-how many times as fast it is as the plain search in the same round, medians of rounds in which all take turns; `ratio`
+The plain search is in float32, and `mt` decodes in each precision that the device has. Where the extra `onnx` is
+installed, its export in int8 decodes single sentences, too. `fp32_ratio`, `bf16_ratio`, `int8_ratio` and `onnx_ratio`
+compare its speed with the plain search of the same round. They are medians of rounds in which all take turns. `ratio`
 is that of the fastest, whose `tokens_per_second` counts target tokens, EOS included. `agree` (not in JSON) is the share
 of sentences in which it found the tokens of the plain search. `ssru` rows are encoder=bissru with decoder=ssru, and
 `parallel` rows LSTMs without input feeding, both in the same rounds. OMP_NUM_THREADS sets the threads.

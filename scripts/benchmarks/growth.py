@@ -1,12 +1,14 @@
-"""How cost grows: training over the size of a batch and the length of its sentences, decoding over the width of a beam
-and the length, memory of a training step over the length of the source.
+"""How cost grows with the size of a batch, the length of sentences, and the width of a beam.
+
+The time of training is measured over batch and length, and its memory over the length of the source. The time of
+decoding is measured over beam and length.
 
     python scripts/benchmark.py growth [--device cuda] [--json]
 
 Random sentences, a model of the benchmarks' sizes with input feeding in float32. Rows name what is varied, the others
-stay at 2,000 tokens of 25 a sentence, and 16 sentences with a beam of 5. `tokens_per_second` counts target tokens; what
-a step takes beyond what the process held before it is `peak_mb`, in MiB. `exponent`, in the last row of a group: of the
-cost of a batch, a sentence or (over the beam) a token, or of the memory, over what is varied; 1 is linear.
+stay at 2,000 tokens of 25 a sentence, and 16 sentences with a beam of 5. `tokens_per_second` counts target tokens;
+`peak_mb` is the memory of a step beyond what the process held before it, in MiB. `exponent` stands in the last row of a
+group. It is of the memory, or of the cost of a batch, a sentence or (over the beam) a token; 1 is linear.
 OMP_NUM_THREADS sets the threads.
 """
 

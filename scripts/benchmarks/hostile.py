@@ -3,9 +3,9 @@ and no traceback is printed.
 
     python scripts/benchmark.py hostile --run RUN [--requests 10000] [--streams 1000]
 
-Requests have wrong types, a megabyte of one word, deep nesting, bytes that are no text, headers that come slowly, half
-of a body, or an end in the middle; streams are dropped at every stage. Prints how many answers had which status, and
-memory, open files and threads after a tenth of the campaign, and at its end.
+Requests have wrong types, a megabyte of one word, deep nesting, or bytes that are no text. Others send their headers
+slowly, half of a body, or end in the middle. Streams are dropped at every stage. Prints how many answers had which
+status, and memory, open files and threads after a tenth of the campaign, and at its end.
 """
 
 import contextlib

@@ -7,7 +7,7 @@ One sentence of S source and T = S target positions; the pointer moves one posit
 `attention_at_once` and `concat_at_once` are all steps in one call, as where the target is known, and as the papers
 compare; `decoder` is the whole step, from the last token to the logits of the next, with dot products. `softmax` is the
 model's own; `torch` is the fastest in PyTorch, without masks and states, `compiled` is made of the loops of hard steps.
-Times are processor seconds of one thread, every 200 steps in the least of rounds in which all take turns; those of all
+Times are processor seconds of one thread, every 200 steps in the least of rounds in which all take turns. Times of all
 steps in one call are means of calls that make 2,000 steps or more. The exponent is that of total time over S, fitted to
 the lengths from a quarter of the longest on.
 """
@@ -93,8 +93,9 @@ def exponent_of_longest(lengths: Sequence[int], seconds: Sequence[float]) -> flo
 
 
 def summarize(part: TimedPart, lengths: Sequence[int], measured: Sequence[Mapping[str, Measured]]) -> dict[str, Any]:
-    """Returns what is written with --json of a part: for each contender its exponent, and at each length its seconds,
-    its energies, and how many times as fast as each of the baselines it is."""
+    """Returns the JSON of a part: for each contender its exponent, and figures at each length.
+
+    These are its seconds, its energies, and its speed as a multiple of each baseline's."""
     return {
         name: {
             "lengths": list(lengths),

@@ -1,9 +1,9 @@
 """The model of the benchmarks as a textbook writes it in plain PyTorch: what `mt` is measured against.
 
-Word vectors, a packed bidirectional nn.LSTM, an nn.LSTMCell with input feeding (Luong et al. 2015, section 3.3),
-general attention, cross entropy over all logits; greedy and beam search with a log-softmax over the vocabulary and a
-top-k, the whole batch going on until its last sentence has ended. All in float32. It computes what `mt` computes (tests
-load one's weights into the other), without any trick, and without being made slow.
+It has word vectors, a packed bidirectional nn.LSTM, and an nn.LSTMCell with input feeding (Luong et al. 2015, section
+3.3). Attention is `general`, and the cross entropy is over all logits. Greedy and beam search take a log-softmax over
+the vocabulary and a top-k. The whole batch goes on until its last sentence has ended. All in float32. It computes what
+`mt` computes (tests load one's weights into the other), without any trick, and without being made slow.
 """
 
 from collections.abc import Sequence

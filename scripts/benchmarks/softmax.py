@@ -19,7 +19,7 @@ from mt.kernels.numba_loops import ANY_ORDER, rational_tanh
 from mt.models.attention.base import Memory
 
 Softmax = Callable[[Tensor], tuple[Tensor, Tensor]]
-"""From a query [1, Q] to a context [1, V] and weights [1, S], or from queries [1, T, Q] to [1, T, V] and [1, T, S]."""
+"""From a query [1, Q] to a context [1, V] and weights [1, S]. From queries [1, T, Q] to [1, T, V] and [1, T, S]."""
 
 
 class Bare(NamedTuple):
@@ -43,8 +43,9 @@ def step_in_torch(energy: Any, memory: Memory) -> Softmax:
 
 
 def all_steps_in_torch(energy: Any, memory: Memory) -> Softmax:
-    """Returns all steps in plain PyTorch: of dot products two products of matrices; of additive energies the hidden
-    units of one query at a time, which stay in the processor's cache."""
+    """Returns all steps in plain PyTorch. Dot products are two products of matrices.
+
+    Of additive energies the hidden units of one query at a time are computed, which stay in the processor's cache."""
     (keys,) = memory.keys
     if energy.energy.is_dot_product:
         return lambda queries: softmax((queries @ keys.transpose(1, 2)) * energy.gain, memory.values)

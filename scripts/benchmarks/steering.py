@@ -2,9 +2,9 @@
 
     python scripts/benchmark.py steering RUN --source FILE --target FILE [--sentences 1000] [--beam 5] [--json]
 
-A trained run translates the first lines of a file, alone and with what is asked, all in turn: `reference` asks each for
-one to three phrases of its own reference, `foreign` for as many of another line's, `avoid` avoids as many of what it
-writes when it is free, and `prefix` gives the first half of the characters of its reference. `seconds` are the
+A trained run translates the first lines of a file, alone and with what is asked, all in turn. `reference` asks each for
+one to three phrases of its own reference, and `foreign` for as many of another line's. `avoid` avoids as many phrases
+of its free translation. `prefix` gives the first half of the characters of its reference. `seconds` are the
 processor's; `ratio` is to `free` in the same round, a median; `met` is the share of lines that have what they ask for,
 and `tokens` are those of a translation. OMP_NUM_THREADS sets the threads.
 """

@@ -4,15 +4,15 @@ Or the real-time factor of a run that reads sound.
     python scripts/benchmark.py stream [--words 10000] [--attentions monotonic mocha] [--json]
     python scripts/benchmark.py stream --run RUN --audio FILE [--json]
 
-One session of an untrained model of the usual sizes, whose pointer stops at every other position by chance, so that it
-writes a token for each word on average. Times are processor seconds between a word and all that is written with it,
-means over the session, and for each token read or written over the last tenth of the words and over those of a second
-session that begins then: the two take turns, since a processor is not equally fast at all times. The exponent is that
+One session is of an untrained model of the usual sizes. Its pointer stops at every other position by chance, so that it
+writes a token for each word on average. Times are processor seconds between a word and all that is written with it, as
+means over the session. Times for each token read or written are of the last tenth of the words, and of a second session
+that begins then. The two take turns, since a processor is not equally fast at all times. The exponent is that
 of the first session's total time over the words read, fitted to the last three quarters.
 
-With --run and --audio, a trained model reads a sound 10 ms at a time. The real-time factor is the processor seconds of
-one thread, reading the file, features and search included, per second of sound; beside it stands the longest time that
-a piece took.
+With --run and --audio, a trained model reads a sound 10 ms at a time. The real-time factor is processor seconds of one
+thread per second of sound, with reading the file, features and search. Beside it stands the longest time that a piece
+took.
 """
 
 import argparse

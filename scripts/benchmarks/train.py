@@ -4,10 +4,10 @@
         [--json]
 
 `ratio` is how many times as fast as the plain loop in the same round, the median of rounds in which all take turns;
-`tokens_per_second` counts real target tokens, EOS included, in the median round; `peak_mb` is what a process of its own
-that only trains holds at the most, as the kernel counts (on a GPU: what is allocated there), in MiB. All rows are
-compared with the plain loop with input feeding: `bf16` and `fp32` are the model without. `gnmt` rows are
-decoder=gnmt with two layers, `ssru` rows encoder=bissru with decoder=ssru. OMP_NUM_THREADS sets the threads.
+`tokens_per_second` counts real target tokens, EOS included, in the median round. `peak_mb` is the largest memory of a
+process that only trains, in MiB: as the kernel counts it, or on a GPU as allocated there. All rows are compared with
+the plain loop with input feeding: `bf16` and `fp32` are the model without. `gnmt` rows are decoder=gnmt with two
+layers, `ssru` rows encoder=bissru with decoder=ssru. OMP_NUM_THREADS sets the threads.
 
 On a GPU all contenders first train for two epochs, after which `mt` has recorded the shapes of its batches.
 """
