@@ -49,4 +49,4 @@ def test_the_page_in_the_browser_stays_small_and_is_written_in_lines() -> None:
         for path in (ROOT / "mt" / "explorer").glob("*.*s")  # .js and .css
         for line in path.read_text(encoding="utf-8").splitlines()
     ]
-    assert 1000 < len(lines) <= 1962 and max(map(len, lines)) <= 602
+    assert 1000 < len(lines) <= 1560 and max(map(len, lines)) <= 140
