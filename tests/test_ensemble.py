@@ -117,5 +117,5 @@ def test_runs_that_do_not_go_together(
     tokenizers = Tokenizers.train(TokenizerConfig(model_type="char", vocab_size=100), [("ab", "cd")] * 3)
     about = checkpoint.About(update=1, averaged=None, metric="bleu", best=None, corpus="none")
     checkpoint.save(tmp_path / "other", Seq2Seq(config, *tokenizers.sizes), tokenizers, config, about, {}, None)
-    with pytest.raises(UserError, match=r"other has another vocabulary than .*: give runs that were trained on one"):
+    with pytest.raises(UserError, match=r"other has another vocabulary than .*Give runs that were trained on one"):
         mt.load([trained, tmp_path / "other"])

@@ -195,7 +195,7 @@ def test_the_shipped_sizes_fit_together(dataset: str, attention: str):
     words = [f"dataset={dataset}", f"attention={attention}", *one_size, *NEEDED.get(dataset, [])]
     if dataset == "scenes":
         # Its preset is for attentions that need no equal sizes; what is refused names the option that makes them equal.
-        with pytest.raises(UserError, match=r"which must be equal: set encoder\.hidden_size=128 or ") as refusal:
+        with pytest.raises(UserError, match=r"of size 64: set encoder\.hidden_size=128 or ") as refusal:
             built(words)
         words += re.findall(r"encoder\.hidden_size=\d+", str(refusal.value))
     built(words)

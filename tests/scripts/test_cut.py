@@ -148,7 +148,7 @@ def test_flags_that_would_be_ignored_are_refused(call, trained: Path, trained_ha
     done = call("evaluate", trained, "--latency-unit", "char", "--corpora", corpora)
     assert done.err == (
         "error: --latency-unit char is of searches that write while they read, and beam search does not: add --search "
-        "online or --search wait_k, or leave it out\n"
+        "online, wait_k or retranslate, or leave it out\n"
     )
     int8 = ("--precision", "int8", "--device", "cpu")
     done = call("translate", trained_hard, "--search", "online", *int8, stdin="two\n")

@@ -34,7 +34,7 @@ def log(tmp_path):
 
 def test_a_log_of_simultaneous_translation(call, log):
     scores = json.loads(call("score", "--task", "simultaneous", "--json", "--log", log).out)
-    assert list(scores) == ["bleu", "chrf", "ap", "al", "laal", "dal", "yaal", "swf", "efsw"]
+    assert list(scores) == ["bleu", "chrf", "ap", "al", "laal", "dal", "yaal", "erasure", "swf", "efsw"]
     actual = [scores[name]["score"] for name in ("ap", "al", "laal", "dal", "yaal", "swf", "efsw")]
     expected = [(0.9375 + 1 + 2 / 3) / 3, (3 + 2.7 + 2) / 3, 8 / 3, 8 / 3, 3, 100 / 3, 40]
     assert actual == pytest.approx(expected, abs=1e-9)
@@ -51,7 +51,7 @@ def test_a_log_without_references_and_a_degenerate_one(call, tmp_path):
         for i, d in enumerate((1, 20, 20, 20))
     ]
     done = call("score", "--task", "simultaneous", "--json", "--log", written(tmp_path, *lines))
-    assert list(json.loads(done.out)) == ["ap", "al", "laal", "dal", "yaal", "swf", "efsw"]
+    assert list(json.loads(done.out)) == ["ap", "al", "laal", "dal", "yaal", "erasure", "swf", "efsw"]
     assert done.err == "note: SWF and EFSW are more than 20 apart: likely a degenerate policy, by OmniSTEval\n"
 
 

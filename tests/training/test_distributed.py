@@ -69,7 +69,9 @@ def learnt(
 ) -> dict[int, Path]:
     """What one process and as many as tests are selected for made of every case."""
     selected = [
-        item for item in request.session.items if isinstance(item, pytest.Function) and "learnt" in item.fixturenames
+        item
+        for item in request.session.items
+        if isinstance(item, pytest.Function) and item.path == request.path and "learnt" in item.fixturenames
     ]
     sizes = sorted({1} | {item.callspec.params["size"] for item in selected})
     folder = tmp_path_factory.mktemp("distributed")
