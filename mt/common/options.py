@@ -52,9 +52,8 @@ _RENAMED = {("attention", "concat"): "bahdanau", ("encoder", "embedding"): "none
 
 
 def without_idle(plain: dict[str, Any]) -> dict[str, Any]:
-    """Returns the `config.json` of a checkpoint, of this version or an earlier one, as this version reads it.
-
-    Options that changed nothing, and are refused now, are left out. Choices have the names of this version."""
+    """Returns a checkpoint's `config.json` as this version reads it. Options of earlier versions that changed nothing,
+    and are refused now, are left out. Choices have the names of this version."""
     for (group, old), new in _RENAMED.items():
         if isinstance(options := plain.get(group), dict) and options.get("name") == old:
             plain = plain | {group: options | {"name": new}}
