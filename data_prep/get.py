@@ -24,10 +24,12 @@ from unicodedata import normalize
 
 from mt.cli.parser import Parser
 from mt.common.about import VERSION
+from mt.common.input_files import sha256
 from mt.common.options import Digest, Options, parse_json
 from mt.common.terminal import Bar, say
 from mt.errors import UserError, message_of, nearest, reported, shown
 from mt.storage import replaced_folder, write_json
+from mt.text_io import file_lines
 
 GET = """Download a public data set into DIR, check it against the sums of this release, and cut its splits.
 
@@ -97,7 +99,7 @@ def get(name: str, folder: Path, mirror: str | None = None) -> PublicSet:
     with replaced_folder(folder) as draft:
         notes = list(CUTS[chosen.kind](name, files, draft))
         require_sums(name, draft, {one: digest for one, digest in chosen.sums.items() if one not in files}, notes)
-        sums = {one: {"url": urls[one], "sha256": sum_of(file)} for one, file in files.items()}
+        sums = {one: {"url": urls[one], "sha256": sha256(file)} for one, file in files.items()}
         origin = {"set": name, "licence": chosen.licence, "cut": chosen.cut, "downloads": sums, "notes": notes}
         write_json(draft / "origin.json", origin)
     shutil.rmtree(downloads)
@@ -121,7 +123,7 @@ def download(url: str, path: Path, digest: str | None = None) -> None:
             f"{url} could not be downloaded ({message_of(error).strip('<>')}): repeat the command when the "
             "network is there, or name a folder of copies with --mirror"
         ) from error
-    if digest is not None and (found := sum_of(part)) != digest:
+    if digest is not None and (found := sha256(part)) != digest:
         part.unlink()
         raise UserError(f"{url} has the SHA-256 {found} and not {digest}: it was changed, or damaged on its way")
     part.replace(path)
@@ -150,16 +152,10 @@ def _append(url: str, part: Path) -> None:
         raise ConnectionError(f"it ended after {part.stat().st_size:,} of {total:,} bytes")
 
 
-def sum_of(path: Path) -> str:
-    """Returns the SHA-256 of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def require_sums(name: str, folder: Path, sums: Mapping[str, str], notes: Sequence[str]) -> None:
     """Refuses files that are not those of the figures of this release, unless the notes say what they lack."""
     for file, digest in sums.items():
-        found = _recordings_sum(folder / file) if (folder / file).is_dir() else sum_of(folder / file)
+        found = _recordings_sum(folder / file) if (folder / file).is_dir() else sha256(folder / file)
         if found != digest and not notes:
             raise UserError(
                 f"{file} of {name} has the SHA-256 {found} and not {digest}: its public place has changed since this "
@@ -296,11 +292,8 @@ def key_of(pair: tuple[str, str]) -> str:
 
 
 def lines_of(path: Path) -> Iterator[str]:
-    """Yields the lines of a text, in composed letters (NFC)."""
-    opener = gzip.open if path.suffix == ".gz" else open
-    with opener(path, "rt", encoding="utf-8-sig", newline="\n") as file:
-        for line in file:
-            yield normalize("NFC", line.rstrip("\r\n"))
+    """Yields the lines of a text, plain or compressed, in composed letters (NFC)."""
+    return (normalize("NFC", line) for line in file_lines(path))
 
 
 def write(path: Path, lines: Iterable[str]) -> None:

@@ -16,10 +16,11 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from data_prep.get import get, sum_of
+from data_prep.get import get
 from mt import load
 from mt.cli.parser import Parser
 from mt.common.about import VERSION
+from mt.common.input_files import sha256
 from mt.common.options import Options
 from mt.common.terminal import say
 from mt.errors import UserError, reported
@@ -149,7 +150,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     with reported():
         archive = build(options.name, options.out, options.data, options.overrides)
-        say(f"{archive}  SHA-256 {sum_of(archive)}")
+        say(f"{archive}  SHA-256 {sha256(archive)}")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 import data_prep.get
-from data_prep.get import PublicSets, command, get, key_of, known, sum_of
+from data_prep.get import PublicSets, command, get, key_of, known
+from mt.common.input_files import sha256
 from mt.errors import UserError
 
 MULTI30K = Path(__file__).parents[3] / "shared" / "data" / "multi30k"
@@ -68,7 +69,7 @@ def offer(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
 def sum_text(tmp_path: Path) -> str:
     (tmp_path / "text").write_bytes(TEXT)
-    return sum_of(tmp_path / "text")
+    return sha256(tmp_path / "text")
 
 
 def test_a_download_that_broke_off_goes_on(server: str, offer: Callable[..., None], tmp_path: Path):
