@@ -128,7 +128,8 @@ def tagged(
     # A tag is linked to itself: its symbols come in one order on both sides.
     of_tags = [
         (int(i), int(j))
-        for before, after in zip(symbols[0].ravel(), symbols[1].ravel(), strict=False)
+        for number in sorted(mark.number for mark in marks[0])
+        for before, after in zip(symbols[0][number], symbols[1][number], strict=True)
         for i in np.flatnonzero(source[0] == before)
         for j in np.flatnonzero(target[0] == after)
     ]
