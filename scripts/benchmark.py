@@ -4,7 +4,6 @@
     python scripts/benchmark.py additive    the additive energy beside the plain expression, and their memory (Linux)
     python scripts/benchmark.py train       training beside a plain PyTorch loop of the same model
     python scripts/benchmark.py decode      greedy and beam search beside plain ones
-    python scripts/benchmark.py growth      training, decoding and memory over batch, length and beam
     python scripts/benchmark.py online      softmax, hard monotonic attention and MoChA over the length of a sentence
     python scripts/benchmark.py stream      a word of a stream after many words: its delay, and what is kept;
                                             with --run RUN --audio FILE the real-time factor of a stream of sound

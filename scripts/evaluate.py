@@ -1,11 +1,6 @@
 """`python scripts/evaluate.py ...` is `mt evaluate ...`: see --help."""
 
-import mt.cli.startup  # isort: skip # noqa: F401 - Ctrl-C ends at once while modules load
-from functools import partial
-
 from mt.__main__ import call
 
-main = partial(call, "evaluate")
-
 if __name__ == "__main__":
-    main()
+    call("evaluate")

@@ -1,11 +1,6 @@
 """`python scripts/export.py ...` is `mt export ...`: see --help."""
 
-import mt.cli.startup  # isort: skip # noqa: F401 - Ctrl-C ends at once while modules load
-from functools import partial
-
 from mt.__main__ import call
 
-main = partial(call, "export")
-
 if __name__ == "__main__":
-    main()
+    call("export")

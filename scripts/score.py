@@ -1,11 +1,6 @@
 """`python scripts/score.py ...` is `mt score ...`: see --help."""
 
-import mt.cli.startup  # isort: skip # noqa: F401 - Ctrl-C ends at once while modules load
-from functools import partial
-
 from mt.__main__ import call
 
-main = partial(call, "score")
-
 if __name__ == "__main__":
-    main()
+    call("score")

@@ -13,11 +13,11 @@ from huggingface_hub import constants
 
 import mt
 from mt.cli.arguments import add_run_options, load_translator
+from mt.cli.decode import evaluate
 from mt.cli.parser import Parser
 from mt.decoding.load import repository_of, require_name
 from mt.errors import UserError
 from mt.export.folder import export
-from scripts.evaluate import main as evaluate
 
 SOURCE = "two cats see houses"
 NOWHERE = "http://localhost:1"

@@ -11,6 +11,7 @@ from safetensors.torch import load_file
 
 import mt
 from data_prep.prepare import prepare
+from mt.__main__ import call
 from mt.common.options import parse
 from mt.config import Config
 from mt.data.corpus import Corpus
@@ -18,7 +19,6 @@ from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
 from mt.training.start import begin, resume
 from mt.training.train import train_and_test
-from scripts import align, evaluate, translate
 
 soundfile = pytest.importorskip("soundfile", reason="needs the extra `speech`")
 Image = pytest.importorskip("PIL.Image", reason="needs the extra `images`")
@@ -184,14 +184,16 @@ def test_the_scripts_take_paths(
     expected = (run / "hypotheses/test.txt").read_text()
     paths = [str(folder / f"test{number}.{ending}") for number in range(6)]
     (tmp_path / "list").write_text("".join(f"{path}\n" for path in paths))
-    translate.main([str(run), str(tmp_path / "list"), "--device", "cpu"])
+    call("translate", [str(run), str(tmp_path / "list"), "--device", "cpu"])
     assert capsys.readouterr().out == expected
-    translate.main([str(run), paths[2], "--device", "cpu"])
+    call("translate", [str(run), paths[2], "--device", "cpu"])
     assert capsys.readouterr().out.strip() == expected.splitlines()[2]
     (tmp_path / "texts").write_text(expected)
-    align.main([str(run), "--source", str(tmp_path / "list"), "--target", str(tmp_path / "texts"), "--device", "cpu"])
+    call(
+        "align", [str(run), "--source", str(tmp_path / "list"), "--target", str(tmp_path / "texts"), "--device", "cpu"]
+    )
     assert len(capsys.readouterr().out.splitlines()) == 6
-    evaluate.main([str(run), "--corpora", str(corpora), "--device", "cpu", "--out", str(tmp_path / "out")])
+    call("evaluate", [str(run), "--corpora", str(corpora), "--device", "cpu", "--out", str(tmp_path / "out")])
     assert (tmp_path / "out/hypotheses/test.txt").read_text() == expected
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from mt.cli.parser import Parser
 from mt.cli.startup import loading
 from mt.common.backdrop import PlotFormat
-from mt.decoding.load import ENGINES, folders, load
+from mt.decoding.load import ENGINES, folders, load, repository_of
 from mt.errors import UserError, nearest
 from mt.search.config import PRECISIONS, SEARCHES, SearchConfig, revised_search
 from mt.search.options import Utility
@@ -45,11 +45,8 @@ FLAGS = {option: flag for option, (flag, *_) in SEARCH_OPTIONS.items()} | {"n_be
 
 
 def add_run_options(parser: argparse.ArgumentParser, *, several: str = "", engine: bool = False) -> None:
-    """Adds which model, and where it runs.
-
-    several: the help about several runs, where they are allowed. engine: whether to add what computes the model, and in
-    what precision.
-    """
+    """Adds which model, and where it runs. several: the help about several runs, where they are allowed. engine:
+    whether what computes, and how precisely, is a choice."""
     help_text = "the folder that training printed, or hf://OWNER/NAME on the Hugging Face hub"
     help_text += f"; {several}" if several else ""
     parser.add_argument("run", type=Path, nargs="+" if several else None, metavar="RUN", help=help_text)
@@ -91,8 +88,7 @@ def add_unknown_options(parser: argparse.ArgumentParser) -> None:
 
 
 def chosen_unknown_words(options: argparse.Namespace, translator: "Translator") -> "UnknownWords | None":
-    """Returns what replaces unknown words; None: nothing. Raises UserError where the model attends to no words, or FILE
-    is no dictionary."""
+    """Returns what replaces unknown words; None: nothing."""
     dictionary = options.unknown_dictionary
     if not options.replace_unknown and dictionary is None:
         return None
@@ -110,10 +106,8 @@ def add_plot_options(parser: argparse.ArgumentParser, *, words: bool = True) -> 
 
 
 def load_translator(options: argparse.Namespace) -> "Translator":
-    """Loads the translator of `add_run_options`, by the engine that is chosen where there is that option.
-
-    In the place of repositories `options.run` has the downloaded folders afterwards. Raises UserError as `load`.
-    """
+    """Loads the translator of `add_run_options`. In the place of repositories `options.run` has the downloaded folders
+    afterwards."""
     options.run = folders(options.run) if isinstance(options.run, list) else folders(options.run)[0]
     typed = vars(options)
     with in_flags(), loading():
@@ -138,11 +132,16 @@ def chosen_checkpoint(options: argparse.Namespace) -> str:
     return options.checkpoint or "best"
 
 
-def chosen_search(options: argparse.Namespace, config: SearchConfig) -> SearchConfig:
-    """Returns a run's search with the options of `add_search_options`, and of --n-best where there is one.
+def folder_of_results(run: Path) -> Path:
+    """Returns the folder below which results of a run are written: what is downloaded lies in a cache, where nobody
+    looks for them."""
+    repository = repository_of(str(run))
+    return run if repository is None else Path("outputs") / repository
 
-    Raises UserError where they do not go together, or not with the search: none is accepted and ignored.
-    """
+
+def chosen_search(options: argparse.Namespace, config: SearchConfig) -> SearchConfig:
+    """Returns a run's search with the options of `add_search_options`, and of --n-best where there is one. None is
+    accepted and ignored."""
     # Only what is typed counts, so that the run's own search fills in the rest.
     typed = {f"--{name.replace('_', '-')}": value for name, value in vars(options).items()}
     chosen = {option: typed[flag] for option, flag in FLAGS.items() if typed.get(flag) is not None}
@@ -177,10 +176,7 @@ def _value(text: str) -> Any:
 @contextlib.contextmanager
 def in_flags() -> Iterator[None]:
     """Makes errors inside name options as a command line does (`--beam 3`), not as YAML does (`search.beam_size=3`).
-
-    Options that have no flag keep their names, since they can only have come from the run's own configuration. So does
-    what a `config.json` is blamed for.
-    """
+    Those without a flag keep their names, and what a `config.json` is blamed for: they are the run's own."""
     try:
         yield
     except UserError as error:

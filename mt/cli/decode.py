@@ -14,12 +14,12 @@ from mt.cli.arguments import (
     chosen_checkpoint,
     chosen_search,
     chosen_unknown_words,
+    folder_of_results,
     in_flags,
     load_translator,
 )
 from mt.cli.parser import Parser, typed_flags, whole_number
 from mt.data.glossary import read_glossary
-from mt.decoding.load import repository_of
 from mt.errors import UserError, reported
 from mt.markup import FORMATS
 from mt.metrics.latency import LatencyUnit
@@ -220,23 +220,25 @@ def evaluate(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--calibrate", action="store_true", help="make the run's table of confidences, of --split dev")
     parser.add_argument("--out", type=Path, metavar="DIR", help="where to write")
     options = parser.parse_args(arguments)
-    unit = options.latency_unit
-    run = options.run[0]
-    # What is downloaded lies in a cache, where nobody looks for results.
-    repository = repository_of(str(run))
-    home = run if repository is None else Path("outputs") / repository
+    home = folder_of_results(options.run[0])
     with reported(), in_flags():
-        _require_calibratable(options, repository)
+        # A table of confidences is of one run in a folder, on dev, by torch.
+        here = len(options.run) == 1 and home == options.run[0]
+        if options.calibrate and not (here and options.split == "dev" and options.engine == "torch"):
+            raise UserError(
+                "--calibrate makes the table of confidences of one run in a folder here, of its dev split: write RUN "
+                "--split dev --calibrate"
+            )
         from data_prep.prepare import corpus_of_run
         from mt.evaluation.run_evaluation import PlotOptions, RunEvaluation
 
         translator = load_translator(options)
         config = translator.config
         search = chosen_search(options, config.search)
-        if unit and not reports_delays(search):
+        if options.latency_unit and not reports_delays(search):
             raise UserError(
-                f"--latency-unit {unit} is of searches that write while they read, and {search.name} search does not: "
-                "add --search online, wait_k or retranslate, or leave it out"
+                f"--latency-unit {options.latency_unit} is of searches that write while they read, and {search.name} "
+                "search does not: add --search online, wait_k or retranslate, or leave it out"
             )
         corpus = corpus_of_run(config, options.corpora, translator.tokenizers, str(options.run[0]), _OTHERWISE)
         split = corpus.split(options.split)
@@ -244,7 +246,7 @@ def evaluate(arguments: Sequence[str] | None = None) -> None:
             raise UserError(f"{config.dataset.name} has no {options.split} split: choose --split dev")
         unknown = chosen_unknown_words(options, translator)
         of_run = (options.run, chosen_checkpoint(options), options.split, search, options.precision)
-        evaluation = RunEvaluation(*of_run, unit, unknown, options.calibrate)
+        evaluation = RunEvaluation(*of_run, options.latency_unit, unknown, options.calibrate)
         plots = PlotOptions(options.plot_words, options.plot_format)
         evaluation.write(translator, split, options.out or home / "evaluations" / evaluation.name(config.search), plots)
 
@@ -255,14 +257,3 @@ def _share(text: str) -> float:
     if not 0 <= value <= 1:
         raise argparse.ArgumentTypeError(f"{text} is no share: give a number from 0 to 1")
     return value
-
-
-def _require_calibratable(options: argparse.Namespace, repository: str | None) -> None:
-    """Raises UserError where --calibrate is asked for of what is no single run in a folder, decoded on dev by torch."""
-    if options.calibrate and (
-        options.split != "dev" or len(options.run) > 1 or repository is not None or options.engine != "torch"
-    ):
-        raise UserError(
-            "--calibrate makes the table of confidences of one run in a folder here, of its dev split: write RUN "
-            "--split dev --calibrate"
-        )

@@ -2,14 +2,13 @@
 
 from collections.abc import Callable, Sequence
 
-from benchmarks import decode, growth, hostile, keys, online, operations, prepare, serve, steering, stream, train
+from benchmarks import decode, hostile, keys, online, operations, prepare, serve, steering, stream, train
 
 BENCHMARKS: dict[str, Callable[[Sequence[str]], None]] = {
     "ops": operations.compare_alignments,
     "additive": operations.compare_energies,
     "train": train.main,
     "decode": decode.main,
-    "growth": growth.main,
     "online": online.main,
     "stream": stream.main,
     "steering": steering.main,

@@ -1,27 +1,27 @@
 """How the time of attention grows with length: softmax beside hard monotonic attention and MoChA, in one process.
 
-    python scripts/benchmark.py online [--parts decoder] [--lengths 10 100 1000] [--rounds 5] [--json] [--plot FILE]
+    python scripts/benchmark.py online [--parts decoder] [--lengths 10 100 1000] [--rounds 5] [--json]
 
 One sentence of S source and T = S target positions; the pointer moves one position a step, as in a monotone alignment.
 `attention` is the attention alone, with dot products, step by step, `concat` with the additive energies of the papers;
 `attention_at_once` and `concat_at_once` are all steps in one call, as where the target is known, and as the papers
 compare; `decoder` is the whole step, from the last token to the logits of the next, with dot products. `softmax` is the
 model's own; `torch` is the fastest in PyTorch, without masks and states, `compiled` is made of the loops of hard steps.
-Times are processor seconds of one thread, every 200 steps in the least of rounds in which all take turns. Times of all
-steps in one call are means of calls that make 2,000 steps or more. The exponent is that of total time over S, fitted to
-the lengths from a quarter of the longest on.
+Times are processor milliseconds of one thread, every 200 steps in the least of rounds in which all take turns. Times of
+all steps in one call are means of calls that make 2,000 steps or more. The exponent is that of total time over S,
+fitted to the lengths from a quarter of the longest on. Published for all steps in one call, beside softmax in the same
+loops, at S = T = 100 are 13.6 times as fast, and of MoChA 12.1, 9.7 and 7.3 (Chiu & Raffel 2018, figure 3).
 """
 
 import argparse
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 from benchmarks.attention_steps import CHUNKS, Contender, Measured
-from benchmarks.harness import add_number, add_rounds, exponent, in_turn, option_parser
+from benchmarks.harness import add_number, add_rounds, exponent, in_turn, option_parser, print_rows
 from benchmarks.softmax import BARE
 
 from mt.cli.parser import whole_number
@@ -29,14 +29,11 @@ from mt.cli.parser import whole_number
 LENGTHS = (10, 20, 50, 100, 200, 500, 1000, 2000)
 FITTED = 0.25
 """Exponents are fitted to lengths from this share of the longest on."""
-PUBLISHED = {1: 13.6, 2: 12.1, 4: 9.7, 8: 7.3}
-"""Times as fast as softmax at S = T = 100, by the positions of a chunk (Chiu & Raffel 2018, figure 3)."""
 
 
 class TimedPart(NamedTuple):
     """What is timed."""
 
-    title: str
     energy: str
     baselines: tuple[str, ...]
     """Contenders that the others are compared with."""
@@ -47,19 +44,18 @@ class TimedPart(NamedTuple):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names its contenders."""
-        return ("softmax", *self.baselines, *CHUNKS) if "softmax" not in self.baselines else ("softmax", *CHUNKS)
+        return tuple(dict.fromkeys(("softmax", *self.baselines, *CHUNKS)))
 
     def run(self, contender: Contender, length: int) -> Measured:
         return contender.run_at_once(length) if self.at_once else contender.run(self.whole, length)
 
 
 PARTS = {
-    "attention": TimedPart("attention alone, dot products, step by step", "general", tuple(BARE)),
-    "concat": TimedPart("attention alone, additive energies, step by step", "concat", tuple(BARE)),
-    "attention_at_once": TimedPart("attention alone, dot products, at once", "general", tuple(BARE), at_once=True),
-    "concat_at_once": TimedPart("attention alone, additive energies, at once", "concat", tuple(BARE), at_once=True),
-    "decoder": TimedPart("whole decoder, dot products", "general", ("softmax",), whole=True),
+    "attention": TimedPart("general", tuple(BARE)),
+    "concat": TimedPart("concat", tuple(BARE)),
+    "attention_at_once": TimedPart("general", tuple(BARE), at_once=True),
+    "concat_at_once": TimedPart("concat", tuple(BARE), at_once=True),
+    "decoder": TimedPart("general", ("softmax",), whole=True),
 }
 
 
@@ -79,82 +75,42 @@ def measure(part: TimedPart, lengths: Sequence[int], options: argparse.Namespace
         yield {name: least([turn[name] for turn in turns]) for name in contenders}
 
 
-def fitted(lengths: Sequence[int]) -> list[int]:
-    """Returns the shortest and the longest of those that exponents are fitted to. lengths: at least two, in order."""
-    *_, before, last = lengths
-    return [min(before, *(length for length in lengths if length >= FITTED * last)), last]
-
-
 def exponent_of_longest(lengths: Sequence[int], seconds: Sequence[float]) -> float:
-    """Fits an exponent to the lengths that `fitted` chooses."""
-    shortest, longest = fitted(lengths)
-    chosen = [(length, s) for length, s in zip(lengths, seconds, strict=True) if shortest <= length <= longest]
-    return exponent(*zip(*chosen, strict=True))
+    """Fits an exponent to the lengths from a quarter of the longest on, and to the two longest at least."""
+    count = max(2, sum(length >= FITTED * lengths[-1] for length in lengths))
+    return exponent(lengths[-count:], seconds[-count:])
 
 
 def summarize(part: TimedPart, lengths: Sequence[int], measured: Sequence[Mapping[str, Measured]]) -> dict[str, Any]:
-    """Returns the JSON of a part: for each contender its exponent, and figures at each length.
-
-    These are its seconds, its energies, and its speed as a multiple of each baseline's."""
+    """Returns for each contender of a part its exponent, and at each length its seconds, its energies, and its speed as
+    a multiple of each baseline's."""
+    seconds = {name: [of_length[name].seconds for of_length in measured] for name in part.names}
     return {
         name: {
             "lengths": list(lengths),
-            "fitted": fitted(lengths),
-            "seconds": [row[name].seconds for row in measured],
-            "energies": [row[name].energies for row in measured],
-            "exponent": round(exponent_of_longest(lengths, [row[name].seconds for row in measured]), 3),
+            "seconds": own,
+            "energies": [of_length[name].energies for of_length in measured],
+            "exponent": round(exponent_of_longest(lengths, own), 3),
             "speedup": {
-                other: [row[other].seconds / row[name].seconds for row in measured] for other in part.baselines
+                other: [theirs / ours for theirs, ours in zip(seconds[other], own, strict=True)]
+                for other in part.baselines
             },
         }
-        for name in part.names
+        for name, own in seconds.items()
     }
 
 
-def table(summary: dict[str, Any], lengths: Sequence[int]) -> str:
-    """Returns the parts one below the other. summary: of `summarize`, by the name of each part."""
-    lines = []
-    for key, rows in summary.items():
-        part = PARTS[key]
-        lines.append(f"{part.title}: ms a sentence (times as fast as {' and as '.join(part.baselines)})")
-        lines.append(row("S = T", rows))
-        for i, length in enumerate(lengths):
-            lines.append(row(f"{length:,}", (cell(entry, i) for entry in rows.values())))
-        lines += [row("exponent", (f"{entry['exponent']:.2f}" for entry in rows.values())), ""]
-    published = ", ".join(f"{ratio} (w = {width})" for width, ratio in PUBLISHED.items())
-    lines += [
-        f"published for attention alone at S = T = 100, all steps in one call, softmax in the same loops: {published}",
-        "",
-    ]
-    energies = next(iter(summary.values()))
-    lines.append("energies that were computed to find where to stop, or to compare with all positions")
-    lines.append(row("S = T", energies))
-    for i, length in enumerate(lengths):
-        lines.append(row(f"{length:,}", (f"{entry['energies'][i]:,}" for entry in energies.values())))
-    shortest, longest = fitted(lengths)
-    return "\n".join([*lines, "", f"exponents are fitted to lengths {shortest:,} to {longest:,}"])
-
-
-def row(name: str, cells: Iterable[str]) -> str:
-    return "".join([f"{name:>10}", *(f"{text:>22}" for text in cells)])
-
-
-def cell(entry: dict[str, Any], i: int) -> str:
-    ratios = ", ".join(f"{ratios[i]:.2f}" for ratios in entry["speedup"].values())
-    return f"{1e3 * entry['seconds'][i]:.2f} ({ratios})"
-
-
-def plot(summary: dict[str, Any], lengths: Sequence[int], path: Path) -> None:
-    from mt.plots import save  # Not above: other benchmarks measure memory, and matplotlib takes 40 MB.
-    from mt.plots.curves import speedup
-
-    panels = {
-        f"{PARTS[key].title}, beside {PARTS[key].baselines[0]}": {
-            name: next(iter(rows[name]["speedup"].values())) for name in CHUNKS
-        }
-        for key, rows in summary.items()
-    }
-    save(speedup(lengths, panels, "source and target length", "times as fast as softmax"), path)
+def table(summary: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, float]]:
+    """Returns the rows of what `summarize` gives for each part: milliseconds, then how many times as fast."""
+    rows: dict[str, dict[str, float]] = {}
+    for part, contenders in summary.items():
+        for name, entry in contenders.items():
+            lengths = [f"{length:,}" for length in entry["lengths"]]
+            times = {length: 1000 * seconds for length, seconds in zip(lengths, entry["seconds"], strict=True)}
+            rows[f"{part}, {name}: ms"] = times | {"exponent": entry["exponent"]}
+            for other, ratios in entry["speedup"].items():
+                rows[f"{part}, {name} beside {other}"] = dict(zip(lengths, ratios, strict=True))
+    return rows
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -171,7 +127,6 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--parts", nargs="+", choices=[*PARTS], default=[*PARTS], metavar="PART", help="what is timed")
     add_number(parser, "--size", 512, "of values, queries and the decoder's state", most=100_000)
     add_number(parser, "--vocabulary", 1000, "tokens that the decoder chooses from", least=4)
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the ratios: .png, .pdf or .svg")
     options = parser.parse_args(arguments)
     lengths = sorted(set(options.lengths))
     if len(lengths) < 2:
@@ -182,6 +137,7 @@ def main(arguments: Sequence[str]) -> None:
         summary = {
             key: summarize(PARTS[key], lengths, [*measure(PARTS[key], lengths, options)]) for key in options.parts
         }
-    if options.plot:
-        plot(summary, lengths, options.plot)
-    print(json.dumps(summary) if options.json else table(summary, lengths))
+    if options.json:
+        print(json.dumps(summary))
+    else:
+        print_rows(table(summary), as_json=False, rounds=f"{options.rounds} rounds, the least")

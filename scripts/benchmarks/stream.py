@@ -15,8 +15,6 @@ thread per second of sound, with reading the file, features and search. Beside i
 took.
 """
 
-import argparse
-import json
 import time
 from collections.abc import Sequence
 from itertools import accumulate, chain, cycle
@@ -24,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from benchmarks.harness import exponent, option_parser
+from benchmarks.harness import exponent, option_parser, print_rows
 from torch import Tensor
 
 from mt.cli.parser import whole_number
@@ -85,7 +83,7 @@ class Session:
         return sum(self.seconds[-words:]) / (words + sum(self.written[-words:]))
 
 
-def measure_words(attention: str, words: int) -> dict[str, Any]:
+def measure_words(attention: str, words: int) -> dict[str, float]:
     """Streams words through a new model with this attention."""
     options = {"encoder": {"name": "lstm"}, "decoder": {"name": "luong", "init_hidden": "zeros"}}
     model = Seq2Seq(parse({**options, "attention": {"name": attention}}, ModelConfig), VOCABULARY, VOCABULARY).eval()
@@ -104,17 +102,17 @@ def measure_words(attention: str, words: int) -> dict[str, Any]:
             young.read(token)
     total = [*accumulate(old.seconds)]
     return {
-        "words": words,
-        "tokens_written": sum(old.written),
-        "energies": old.state.looked_at,
-        "seconds": total[-1],
-        "seconds_of_token": [young.seconds_of_token(tenth), old.seconds_of_token(tenth)],
-        "kept": [max(young.stored), max(old.stored[-tenth:])],
+        "word_ms": 1000 * total[-1] / words,
+        "first_token_ms": 1000 * young.seconds_of_token(tenth),
+        "last_token_ms": 1000 * old.seconds_of_token(tenth),
+        "first_kept": max(young.stored),
+        "last_kept": max(old.stored[-tenth:]),
+        "energies_of_token": old.state.looked_at / (words + sum(old.written)),
         "exponent": exponent([*range(words // 4 + 1, words + 1)], total[words // 4 :]),
     }
 
 
-def measure_sound(translator: Translator, name: str) -> dict[str, Any]:
+def measure_sound(translator: Translator, name: str) -> dict[str, float]:
     """Streams a sound, 10 ms at a time."""
     if not isinstance(translator.field, AudioField):
         raise UserError("--audio is of runs that read sound, and this one does not: leave it out")
@@ -136,45 +134,10 @@ def measure_sound(translator: Translator, name: str) -> dict[str, Any]:
         "sound_seconds": sound,
         "processor_seconds": sum(seconds),
         "real_time_factor": sum(seconds) / sound,
-        "longest_piece": max(seconds),
-        "kept": [max(stored[:tenth]), max(stored[-tenth:])],
+        "longest_piece_ms": 1000 * max(seconds),
+        "first_kept": max(stored[:tenth]),
+        "last_kept": max(stored[-tenth:]),
     }
-
-
-def print_sound(options: argparse.Namespace) -> None:
-    if not (options.run and options.audio):
-        raise UserError("--run RUN and --audio FILE go together: give both")
-    measured = measure_sound(load(options.run, device="cpu"), options.audio)
-    if options.json:
-        print(json.dumps(measured))
-        return
-    few, many = measured["kept"]
-    print(
-        f"real-time factor {measured['real_time_factor']:.3f}: {measured['processor_seconds']:.2f} processor seconds "
-        f"for {measured['sound_seconds']:.2f} seconds of sound, at most {1000 * measured['longest_piece']:.1f} ms for "
-        f"10 ms; numbers kept in the first tenth {few:,}, in the last {many:,}"
-    )
-
-
-def print_words(options: argparse.Namespace) -> None:
-    results = {attention: measure_words(attention, options.words) for attention in options.attentions}
-    if options.json:
-        print(json.dumps(results))
-        return
-    print(f"{options.words:,} words; milliseconds, and numbers kept, of a first tenth and of the last")
-    print(" " * 13 + "word ms first ms*  last ms*   ratio  first kept   last kept   ratio energies*  exponent")
-    for attention, measured in results.items():
-        print(table_row(attention, measured))
-    print("* for each token read or written")
-
-
-def table_row(name: str, measured: dict[str, Any]) -> str:
-    word = measured["seconds"] / measured["words"]
-    first, last = measured["seconds_of_token"]
-    few, many = measured["kept"]
-    per_token = measured["energies"] / (measured["words"] + measured["tokens_written"])
-    times = f"{1000 * word:>10.2f}{1000 * first:>10.2f}{1000 * last:>10.2f}{last / first:>8.2f}"
-    return f"{name:>10}{times}{few:>12,}{many:>12,}{many / few:>8.2f}{per_token:>10.2f}{measured['exponent']:>10.2f}"
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -186,7 +149,10 @@ def main(arguments: Sequence[str]) -> None:
     options = parser.parse_args(arguments)
     torch.set_num_threads(1)
     torch.manual_seed(1)
-    if options.run or options.audio:
-        print_sound(options)
+    if bool(options.run) != bool(options.audio):
+        raise UserError("--run RUN and --audio FILE go together: give both")
+    if options.audio:
+        rows = {options.audio: measure_sound(load(options.run, device="cpu"), options.audio)}
     else:
-        print_words(options)
+        rows = {attention: measure_words(attention, options.words) for attention in options.attentions}
+    print_rows(rows, as_json=options.json, rounds="one round")

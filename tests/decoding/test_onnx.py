@@ -156,7 +156,7 @@ def test_attentions_and_decoders(
 def test_without_torch(exported: Path, lines: list[str]) -> None:
     command = (
         "import sys; sys.modules['torch'] = None; sys.path.insert(0, '.')\n"
-        "from scripts.translate import main; main(sys.argv[1:])"
+        "from mt.__main__ import call; call('translate', sys.argv[1:])"
     )
     arguments = [exported, "--engine", "onnx", "--n-best", 2]
     done = subprocess.run(

@@ -1,20 +1,21 @@
 import gzip
 import json
 import os
-import runpy
 import subprocess
 import sys
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
+from mt.__main__ import call as call_verb
 from mt.metrics import METRICS, score_names
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "scripts" / "score.py"
-main = runpy.run_path(str(SCRIPT))["main"]
+main = partial(call_verb, "score")
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 import fcntl
 import os
 import pty
-import runpy
 import select
 import signal
 import subprocess
@@ -16,6 +15,7 @@ from typing import NamedTuple
 
 import pytest
 
+from mt.__main__ import call as call_verb
 from mt.decoding.translator import Translator
 from tests.marks import exhaustive
 
@@ -46,9 +46,8 @@ def stream(capfd: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch, traine
             patch.setattr(sys, "stdin", file)
             status = 0
             try:
-                main = runpy.run_path(str(ROOT / "scripts" / "stream.py"))["main"]
                 device = () if "--device" in arguments else ("--device", "cpu")
-                main([str(argument) for argument in (run, *device, *arguments)])
+                call_verb("stream", [str(argument) for argument in (run, *device, *arguments)])
             except SystemExit as end:
                 status = int(end.code or 0)
         out, err = capfd.readouterr()
@@ -150,9 +149,8 @@ def test_what_is_no_text(stream, data: bytes, out: int, sentence: str) -> None:
 
 def test_standard_input_is_closed(stream, monkeypatch: pytest.MonkeyPatch, trained_hard: Path, capfd) -> None:
     monkeypatch.setattr(sys, "stdin", None)
-    main = runpy.run_path(str(ROOT / "scripts" / "stream.py"))["main"]
     with pytest.raises(SystemExit):
-        main([str(trained_hard), "--device", "cpu"])
+        call_verb("stream", [str(trained_hard), "--device", "cpu"])
     assert capfd.readouterr().err.startswith("error: standard input is closed: send it text with | or < FILE")
 
 

@@ -1,11 +1,10 @@
-import runpy
 import sys
 from pathlib import Path
 
 import pytest
 
 from mt.decoding.load import load
-from scripts.staircase import staircase
+from scripts.staircase import main, staircase
 
 
 def test_reads_and_writes_are_drawn_sentence_by_sentence(
@@ -13,7 +12,6 @@ def test_reads_and_writes_are_drawn_sentence_by_sentence(
 ) -> None:
     texts = ["two cats see houses", "", "the big dogs find birds"]
     (tmp_path / "source.txt").write_text("\n".join(texts))
-    main = runpy.run_path(str(Path(__file__).parents[2] / "scripts/staircase.py"))["main"]
     with (tmp_path / "source.txt").open() as source:
         monkeypatch.setattr(sys, "stdin", source)
         main([str(trained_hard)])
