@@ -10,17 +10,16 @@ from random import Random
 from types import MappingProxyType
 from typing import NamedTuple
 
-from data_prep.generated.phrasebook.expressions import EXPRESSIONS
-from data_prep.generated.phrasebook.grammar import Grammar, Phrase, rules, split_key
+from data_prep.generated.phrasebook.grammar import Grammar, Phrase, read_rules, split_key
 from data_prep.generated.phrasebook.lexicon import LEXICON
-from data_prep.generated.phrasebook.sentences import APPOINTMENTS, SHOPPING, TRAVEL
+from data_prep.generated.phrasebook.sentences import TEMPLATES
 from mt.data.words import words
 
 __all__ = ["SIZES", "Example", "generate", "words"]
 
 SIZES: Mapping[str, int] = MappingProxyType({"train": 20_000, "dev": 1_000, "test": 1_000})
-SENTENCES = rules(SHOPPING) + rules(TRAVEL) + rules(APPOINTMENTS)
-GRAMMAR = Grammar(LEXICON | {name: rules(text) for name, text in EXPRESSIONS.items()} | {"sentence": SENTENCES})
+RULES = read_rules(TEMPLATES)
+GRAMMAR = Grammar(LEXICON | RULES)
 
 
 class Example(NamedTuple):

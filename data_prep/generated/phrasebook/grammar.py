@@ -79,9 +79,19 @@ class Grammar:
         return Phrase({"en": _fill(rule.en, "en", fills, agreement), "de": _fill(rule.de, "de", fills, agreement)})
 
 
-def rules(text: str) -> list[Rule]:
-    """Parses the rules in `text`: English over German, a blank line between two rules."""
-    return [Rule(*pair.split("\n")) for pair in text.strip().split("\n\n")]
+def read_rules(text: str) -> dict[str, Sequence[Rule]]:
+    """Parses the rules of each category, `English = German` under its name, `[city]`; the German may have a line of its
+    own."""
+    _, *parts = re.split(r"\[(\w+)\]\n", text.replace("\n= ", " = "))
+    return {
+        name: [Rule(*line.split(" = ")) for line in lines.splitlines() if line]
+        for name, lines in zip(parts[::2], parts[1::2], strict=True)
+    }
+
+
+def pairs(text: str) -> dict[str, str]:
+    """Parses words and their translations: `"red: rot, blue: blau"`."""
+    return dict(pair.strip().split(": ") for pair in text.split(","))
 
 
 def split_key(item: str) -> tuple[str, str]:

@@ -1,28 +1,18 @@
 """Numerals and prices in English and German words."""
 
-from data_prep.generated.phrasebook.grammar import Phrase
+from data_prep.generated.phrasebook.grammar import Phrase, pairs
 
-# fmt: off
-UNITS_EN = [
-    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine",
-    "ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
-]
-UNITS_DE = [
-    "null", "eins", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun",
-    "zehn", "elf", "zwölf", "dreizehn", "vierzehn", "fünfzehn", "sechzehn", "siebzehn", "achtzehn", "neunzehn",
-]
+UNITS_EN = """
+    zero one two three four five six seven eight nine
+    ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen
+""".split()  # noqa: SIM905 - many words
+UNITS_DE = """
+    null eins zwei drei vier fünf sechs sieben acht neun
+    zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn siebzehn achtzehn neunzehn
+""".split()  # noqa: SIM905 - likewise
 TENS_EN = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
 TENS_DE = ["zwanzig", "dreißig", "vierzig", "fünfzig", "sechzig", "siebzig", "achtzig", "neunzig"]
-# fmt: on
-IRREGULAR_EN = {
-    "one": "first",
-    "two": "second",
-    "three": "third",
-    "five": "fifth",
-    "eight": "eighth",
-    "nine": "ninth",
-    "twelve": "twelfth",
-}
+IRREGULAR_EN = pairs("one: first, two: second, three: third, five: fifth, eight: eighth, nine: ninth, twelve: twelfth")
 IRREGULAR_DE = {1: "erst", 3: "dritt", 7: "siebt", 8: "acht"}
 
 
@@ -74,12 +64,8 @@ def number(n: int) -> Phrase:
 def price(euros: int, cents: int) -> Phrase:
     """Makes a price from two euros upwards: `twelve euros fifty`, `zwölf Euro fünfzig`."""
     tail_en, tail_de = (f" {tag(cardinal(cents), 'c')}" if cents else "" for cardinal in (cardinal_en, cardinal_de))
-    return Phrase(
-        {
-            "en": f"{tag(cardinal_en(euros), 'n')} euros/euro{tail_en}",
-            "de": f"{tag(cardinal_de(euros), 'n')} Euro/euro{tail_de}",
-        }
-    )
+    head_en, head_de = (tag(cardinal(euros), "n") for cardinal in (cardinal_en, cardinal_de))
+    return Phrase({"en": f"{head_en} euros/euro{tail_en}", "de": f"{head_de} Euro/euro{tail_de}"})
 
 
 def price_in_digits(euros: int, cents: int) -> Phrase:

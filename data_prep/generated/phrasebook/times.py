@@ -1,31 +1,18 @@
 """Clock times and dates in spoken English and German."""
 
-from data_prep.generated.phrasebook.grammar import Phrase
+from data_prep.generated.phrasebook.grammar import Phrase, pairs
 from data_prep.generated.phrasebook.numbers import cardinal_de, cardinal_en, ordinal_de, ordinal_en
 
-WEEKDAYS = {
-    "Monday": "Montag",
-    "Tuesday": "Dienstag",
-    "Wednesday": "Mittwoch",
-    "Thursday": "Donnerstag",
-    "Friday": "Freitag",
-    "Saturday": "Samstag",
-    "Sunday": "Sonntag",
-}
-MONTHS = {  # English, German, days (of a common year)
-    "January": ("Januar", 31),
-    "February": ("Februar", 28),
-    "March": ("März", 31),
-    "April": ("April", 30),
-    "May": ("Mai", 31),
-    "June": ("Juni", 30),
-    "July": ("Juli", 31),
-    "August": ("August", 31),
-    "September": ("September", 30),
-    "October": ("Oktober", 31),
-    "November": ("November", 30),
-    "December": ("Dezember", 31),
-}
+WEEKDAYS = pairs("""
+    Monday: Montag, Tuesday: Dienstag, Wednesday: Mittwoch, Thursday: Donnerstag, Friday: Freitag, Saturday: Samstag,
+    Sunday: Sonntag
+""")
+MONTHS = pairs("""
+    January: Januar, February: Februar, March: März, April: April, May: Mai, June: Juni, July: Juli, August: August,
+    September: September, October: Oktober, November: November, December: Dezember
+""")
+DAYS = dict(zip(MONTHS, (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31), strict=True))
+"""How many days each month of a common year has."""
 
 # The words before the hour, by minute. At half past, English names the hour that has begun and German the one to
 # come, "halb acht"; German tells 7:25 and 7:35 from that half, too.
@@ -64,12 +51,7 @@ def clock_in_digits(hour: int, minute: int) -> Phrase:
 def date(day: int, month: str) -> Phrase:
     """Makes a date without the article: `twenty-first of March`, `einundzwanzigsten März`; nominative `einundzwanzigste
     März`."""
-    month_de, _ = MONTHS[month]
-    return Phrase(
-        {
-            "en": f"{ordinal_en(day)}/d of {month}/m",
-            "de": f"{ordinal_de(day, 'en')}/d {month_de}/m",
-            "nom": f"{ordinal_de(day, 'e')}/d {month_de}/m",
-        },
-        head=f"{day} {month}",
-    )
+    forms = {"en": f"{ordinal_en(day)}/d of {month}/m"}
+    for form, ending in (("de", "en"), ("nom", "e")):
+        forms[form] = f"{ordinal_de(day, ending)}/d {MONTHS[month]}/m"
+    return Phrase(forms, head=f"{day} {month}")

@@ -3,7 +3,7 @@ from random import Random
 
 import pytest
 
-from data_prep.generated.phrasebook import GRAMMAR, SENTENCES, Example, generate, realise, words
+from data_prep.generated.phrasebook import GRAMMAR, RULES, Example, generate, realise, words
 from data_prep.generated.phrasebook.grammar import Grammar
 
 
@@ -45,7 +45,7 @@ def test_an_english_sentence_has_one_german(examples):
     assert all(first[example.source] == example for example in again)
 
 
-@pytest.mark.parametrize("rule", SENTENCES, ids=lambda rule: rule.en)
+@pytest.mark.parametrize("rule", RULES["sentence"], ids=lambda rule: rule.en)
 def test_every_rule_makes_many_sentences(rule):
     rng = Random(0)
     grammar = Grammar({**GRAMMAR.categories, "sentence": [rule]})

@@ -3,7 +3,7 @@ from random import Random
 
 import pytest
 
-from data_prep.generated.phrasebook import GRAMMAR, SENTENCES, Example, realise, words
+from data_prep.generated.phrasebook import GRAMMAR, RULES, Example, realise, words
 from data_prep.generated.phrasebook.grammar import Grammar, Phrase, Rule
 from data_prep.generated.phrasebook.nouns import THE, Noun, counted, noun_phrase
 from data_prep.generated.phrasebook.numbers import number, price
@@ -18,7 +18,7 @@ def linked_words(example: Example) -> list[str]:
 
 def translate(start: str, **fills: str | Phrase) -> Example:
     """The example of the rule whose English starts with `start`, with these phrases, named by their English, in it."""
-    (rule,) = [rule for rule in SENTENCES if rule.en.startswith(start)]
+    (rule,) = [rule for rule in RULES["sentence"] if rule.en.startswith(start)]
     categories = {**GRAMMAR.categories, "sentence": [rule]}
     for category, fill in fills.items():
         categories[category] = [fill if isinstance(fill, Phrase) else named(category, fill)]
