@@ -120,9 +120,8 @@ def is_seen(mutant: Mutant, copy: Path) -> bool:
     inner = inner.relative_to("mt") if inner.parts[0] == "mt" else inner
     mirror = copy / "tests" / inner.with_name(f"test_{inner.name}")
     # Beside a module at the top of `mt` there are all tests, of which its own file is enough.
-    folders = [copy / "tests" / "refusals", *([copy / "tests" / inner.parent] if len(inner.parts) > 1 else [])]
-    if not all(folder.is_dir() for folder in folders):
-        raise FileNotFoundError(f"{path} has no folder of tests")
+    folder = next(folder for folder in mirror.parents if folder.is_dir())
+    folders = [copy / "tests" / "refusals", *([folder] if len(inner.parts) > 1 else [])]
     path.write_text(mutant.text, encoding="utf-8")
     try:
         runs = [[mirror]] if mirror.exists() else []

@@ -1,5 +1,5 @@
-"""The categories of facts that stories of any topic may name: those of `lexicon.txt`, names, and what is drawn by a
-function, as amounts, people and results are."""
+"""The categories of facts that stories of any topic may name: names, and what `lexicon.txt` lists. Amounts, people,
+results and the like are drawn by functions."""
 
 import re
 from collections.abc import Callable
@@ -31,8 +31,8 @@ WOMEN = names("woman")
 MEN = names("man")
 COUNTRIES = [dict(zip(("text", "adjective"), country.split("/"), strict=True)) for country in names("country")]
 SECTORS = (
-    *("Airways", "Bank", "Chemicals", "Electronics", "Energy", "Foods", "Insurance", "Logistics"),
-    *("Media", "Mining", "Motors", "Pharma", "Software", "Steel", "Stores", "Telecom"),
+    "Airways, Bank, Chemicals, Electronics, Energy, Foods, Insurance, Logistics, "
+    "Media, Mining, Motors, Pharma, Software, Steel, Stores, Telecom"
 )
 NUMERALS = ("two", "three", "four", "five", "six", "seven", "eight", "nine")
 
@@ -43,25 +43,11 @@ def _few(rng: Random) -> Fact:
     return {"text": NUMERALS[number - 2], "digits": str(number)}
 
 
-def _number(low: int, high: int, step: int = 1) -> Draw:
-    return lambda rng: {"text": f"{step * rng.randint(low, high):,}"}
+def _percent(number: int) -> Fact:
+    return {"text": f"{number} percent", "short": f"{number}%"}
 
 
-def _percent(low: int, high: int) -> Draw:
-    def drawn(rng: Random) -> Fact:
-        number = rng.randint(low, high)
-        return {"text": f"{number} percent", "short": f"{number}%"}
-
-    return drawn
-
-
-def _money(rng: Random) -> Fact:
-    millions = f"{rng.randint(1, 9)}.{rng.randint(1, 9)}" if rng.randrange(2) else str(rng.randint(10, 99))
-    return {"text": f"${millions} million", "short": f"${millions}m"}
-
-
-def _fortune(rng: Random) -> Fact:
-    millions = 10 * rng.randint(10, 95)
+def _money(millions: object) -> Fact:
     return {"text": f"${millions} million", "short": f"${millions}m"}
 
 
@@ -74,21 +60,21 @@ def _person(rng: Random) -> Fact:
     return {"text": full, "short": last, "he": he, "his": his, "him": him}
 
 
-def _aged(*nouns: str) -> Draw:
+def _aged(nouns: str) -> Draw:
     """Returns what draws someone with an age; a headline has "Hiker, 34," for "a 34-year-old hiker"."""
 
     def drawn(rng: Random) -> Fact:
-        noun = rng.choice(nouns)
+        noun = rng.choice(nouns.split(", "))
         age = str(rng.randint(18, 79))
         return {"text": f"{age}-year-old {noun}", "noun": noun, "age": age}
 
     return drawn
 
 
-def _company(*sectors: str) -> Draw:
+def _company(sectors: str) -> Draw:
     def drawn(rng: Random) -> Fact:
         firm = rng.choice(FIRMS)
-        return {"text": f"{firm} {rng.choice(sectors)}", "short": firm}
+        return {"text": f"{firm} {rng.choice(sectors.split(', '))}", "short": firm}
 
     return drawn
 
@@ -116,69 +102,54 @@ def _final(rng: Random) -> Fact:
     return {"text": winner["text"], "short": winner["short"], "other": loser["text"], "loser": loser["short"]}
 
 
-GAINS = (
-    ("lower costs", "cost cuts"),
-    ("the success of a new product", "new product"),
-    ("the sale of a subsidiary", "unit sale"),
-)
-LOSSES = (
-    ("a strike of several weeks", "strike"),
-    ("higher costs", "high costs"),
-    ("the loss of a lawsuit", "lost lawsuit"),
-)
-
-
 def _change(rng: Random) -> Fact:
     """Draws a rise or a fall of a profit; the headline's verb says how large it is."""
     percent = rng.randint(3, 89)
     verb = rng.randrange(3)
     if rng.randrange(2):
-        past = ("rose", "grew", "increased")[verb]
-        done = ("risen", "grown", "increased")[verb]
+        past, done = ("rose risen", "grew grown", "increased increased")[verb].split()
         short = "soars" if percent >= 40 else "rises"
-        why, reason = rng.choice(GAINS)
+        causes = (
+            "lower costs | cost cuts; the success of a new product | new product; the sale of a subsidiary | unit sale"
+        )
     else:
-        past = ("fell", "dropped", "decreased")[verb]
-        done = ("fallen", "dropped", "decreased")[verb]
+        past, done = ("fell fallen", "dropped dropped", "decreased decreased")[verb].split()
         short = "plunges" if percent >= 40 else "falls"
-        why, reason = rng.choice(LOSSES)
+        causes = "a strike of several weeks | strike; higher costs | high costs; the loss of a lawsuit | lost lawsuit"
+    why, reason = rng.choice(causes.split("; ")).split(" | ")
     amounts = {"long": f"{percent} percent", "percent": f"{percent}%"}
     return {"text": done, "past": past, "short": short, "why": why, "reason": reason} | amounts
 
 
 DRAWN: dict[str, Category] = {
     "few": _few,
-    "dozens": _number(11, 68),
-    "hundreds": _number(11, 96, 10),
-    "thousands": _number(4, 90, 500),
-    "percent": _percent(2, 39),
-    "majority": _percent(51, 69),
-    "money": _money,
-    "fortune": _fortune,
+    "dozens": lambda rng: {"text": str(rng.randint(11, 68))},
+    "hundreds": lambda rng: {"text": str(10 * rng.randint(11, 96))},
+    "thousands": lambda rng: {"text": f"{500 * rng.randint(4, 90):,}"},
+    "percent": lambda rng: _percent(rng.randint(2, 39)),
+    "majority": lambda rng: _percent(rng.randint(51, 69)),
+    "money": lambda rng: _money(
+        f"{rng.randint(1, 9)}.{rng.randint(1, 9)}" if rng.randrange(2) else rng.randint(10, 99)
+    ),
+    "fortune": lambda rng: _money(10 * rng.randint(10, 95)),
     "year": lambda rng: {"text": str(rng.randint(2027, 2036))},
     "past_year": lambda rng: {"text": str(rng.randint(1996, 2021))},
     "age": lambda rng: {"text": str(rng.randint(61, 97))},
     "heat": lambda rng: {"text": f"{rng.randint(31, 44)}.{rng.randint(1, 9)}"},
     "highway": lambda rng: {"text": f"Highway {rng.randint(2, 98)}"},
     "person": _person,
-    "driver": _aged(
-        *("driver", "passenger", "farmer", "teacher", "nurse"),
-        *("student", "soldier", "plumber", "mechanic", "musician"),
-    ),
-    "rider": _aged("cyclist", "motorcyclist", "pedestrian", "jogger", "postman", "dog walker"),
-    "walker": _aged("hiker", "climber", "skier", "camper", "photographer", "geologist", "mushroom picker"),
-    "patient": _aged(
-        *("man", "woman", "farmer", "teacher", "bus driver"),
-        *("pianist", "priest", "baker", "carpenter", "gardener"),
-    ),
+    "driver": _aged("driver, passenger, farmer, teacher, nurse, student, soldier, plumber, mechanic, musician"),
+    "rider": _aged("cyclist, motorcyclist, pedestrian, jogger, postman, dog walker"),
+    "walker": _aged("hiker, climber, skier, camper, photographer, geologist, mushroom picker"),
+    "patient": _aged("man, woman, farmer, teacher, bus driver, pianist, priest, baker, carpenter, gardener"),
     "city": [{"text": city} for city in CITIES],
     "region": [{"text": region} for region in names("region")],
     "country": COUNTRIES,
-    "company": _company(*SECTORS),
+    "company": _company(SECTORS),
     "retailer": _company("Stores"),
     "utility": _company("Energy"),
     "pharma": _company("Pharma"),
-    "manufacturer": _company("Chemicals", "Electronics", "Foods", "Motors", "Pharma", "Steel"),
+    "manufacturer": _company("Chemicals, Electronics, Foods, Motors, Pharma, Steel"),
     "airline": _company("Airways"),
     "team": _team,
     "win": _win,

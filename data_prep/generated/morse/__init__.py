@@ -1,19 +1,18 @@
 """The embedded data set of speech recognition: Morse code as sound, and what was sent.
 
-A sound is written down as a text, from which `render` makes it: what is sent, and how. Hands are
-as on the air: 12 to 35 words a minute, speed and pitch drift, strength fades, and there is noise: 0 to 20 dB below the
-tone in train, 10 to 20 dB in dev and test. More than half of train is of one character or two. No text of one split
-occurs in another.
+A sound is written down as a text, from which `render` makes it: what is sent, and how. Hands are as on the air: they
+send 12 to 35 words a minute, speed and pitch drift, and strength fades. Noise is 0 to 20 dB below the tone in train,
+10 to 20 dB in dev and test. More than half of train is of one character or two. No text of one split occurs in another.
 """
 
 from collections.abc import Mapping
 from random import Random
 from types import MappingProxyType
-from typing import NamedTuple
 
 from data_prep.generated.morse.sending import Sending
 from data_prep.generated.morse.sound import RATE, render
 from data_prep.generated.morse.texts import draw_short, draw_text
+from mt.data.corpus import Example
 
 __all__ = ["RATE", "SHORT", "SIZES", "Example", "generate", "render"]
 
@@ -23,18 +22,12 @@ SHORT = 0.6
 DECIBELS = {"train": (0.0, 20.0), "dev": (10.0, 20.0), "test": (10.0, 20.0)}
 
 
-class Example(NamedTuple):
-    """A sound and its text."""
-
-    source: str
-    """The sound, for `render`: `CQ DE W1AW; 23.1 wpm; 612 Hz; 12.4 dB; fading 0.31; seed 8213`."""
-    target: str
-    times: str
-    """When each letter begins and ends, in milliseconds: `211-722 890-1254 ...`."""
-
-
 def generate(seed: int = 1, sizes: Mapping[str, int] = SIZES) -> dict[str, list[Example]]:
-    """Returns the splits named in `sizes`, each with that many examples: a pure function of its arguments."""
+    """Returns the splits named in `sizes`, each with that many examples: a pure function of its arguments.
+
+    A source is for `render`: `CQ DE W1AW; 23.1 wpm; 612 Hz; 12.4 dB; fading 0.31; seed 8213`. Its links are the
+    milliseconds in which each letter lasts: `211-722 890-1254 ...`.
+    """
     rng = Random(seed)
     splits: dict[str, list[Example]] = {split: [] for split in sizes}
     sent: set[str] = set()

@@ -69,8 +69,8 @@ class Sending(NamedTuple):
         return cls(fields["text"], *numbers, int(fields["seed"]))
 
     def keyed(self) -> Keying:
-        """Returns when the key is down. A dash is as long as three dots, and so is the gap between letters; that
-        between marks is one dot long, and that between words seven."""
+        """Returns when the key is down. A dash is as long as three dots. Gaps between marks are one
+        dot long, between letters three, between words seven."""
         rng = np.random.default_rng([self.seed, 0])
         period = rng.uniform(3, 8)
         phase = rng.uniform(0, 2 * np.pi)

@@ -30,8 +30,8 @@ class Phrase:
     """One meaning in both languages.
 
     `forms` maps a form's name to keyed words: `en` and `de`, and where a phrase declines, `nom`, `acc`, `dat` in place
-    of `de`, and `gen` for the English genitive. `agreement` chooses among the alternatives of a rule: for subjects 0 is
-    "I", 1 is "she", 2 is "we"; for things 0 is singular, 1 is plural; for people addressed 0 is "du", 1 is "Sie".
+    of `de`, and `gen` for the English genitive. `agreement` chooses among the alternatives of a rule. For subjects 0 is
+    "I", 1 is "she", 2 is "we"; for things 0 is singular, 1 is plural. For people addressed 0 is "du", 1 is "Sie".
     No two slots of a rule get the same `head`, where they have one: "two apples and an egg", not "and an apple".
     """
 

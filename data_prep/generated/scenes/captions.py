@@ -1,17 +1,20 @@
-"""Captions of a scene, by a small grammar."""
+"""Captions of a scene: the words for what is in it, and a small grammar that writes them."""
 
 from random import Random
 
 from data_prep.generated.scenes.scene import PLACES, Scene, Thing
 
 _PREPOSITIONS = {"left": "on", "right": "on", "top": "at", "bottom": "at"}
-_SIZES = {"large": ("large", "big"), "small": ("small", "little")}
-_BESIDE = {
-    "above": ("above", "over"),
-    "below": ("below", "under"),
-    "left": ("to the left of", "left of"),
-    "right": ("to the right of", "right of"),
+SIZES = {"large": ("large", "big"), "small": ("small", "little")}
+PHRASES = [[f"{_PREPOSITIONS.get(place, 'in')} the {place}" for place in row] for row in PLACES]
+"""What captions call the ninths of the picture, by row and column."""
+BESIDE = {
+    (-1, 0): ("above", "over"),
+    (1, 0): ("below", "under"),
+    (0, -1): ("to the left of", "left of"),
+    (0, 1): ("to the right of", "right of"),
 }
+"""What they call a step in rows and columns, from the second object to the first."""
 
 
 def described(scene: Scene) -> str:
@@ -38,20 +41,19 @@ def written(scene: Scene, rng: Random) -> str:
 
 
 def _named(thing: Thing, rng: Random) -> str:
-    size = f"{rng.choice(_SIZES[thing.size])} " if rng.random() < 0.5 else ""
+    size = f"{rng.choice(SIZES[thing.size])} " if rng.random() < 0.5 else ""
     return f"a {size}{thing.colour} {thing.shape}"
 
 
 def _place(thing: Thing) -> str:
-    place = PLACES[thing.row][thing.column]
-    return f"{_PREPOSITIONS.get(place, 'in')} the {place}"
+    return PHRASES[thing.row][thing.column]
 
 
 def _relation(first: Thing, second: Thing, rng: Random) -> str:
     """Names where the first object is, seen from the second."""
     true = []
     if first.row != second.row:
-        true.append("above" if first.row < second.row else "below")
+        true.append((-1, 0) if first.row < second.row else (1, 0))
     if first.column != second.column:
-        true.append("left" if first.column < second.column else "right")
-    return rng.choice(_BESIDE[rng.choice(true)])
+        true.append((0, -1) if first.column < second.column else (0, 1))
+    return rng.choice(BESIDE[rng.choice(true)])

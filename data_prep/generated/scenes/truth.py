@@ -1,6 +1,6 @@
 """Whether captions of `scenes` are true of their picture, and whether the right object was looked at.
 
-Captions are parsed by a small grammar of their own, apart from the one that writes them:
+Captions are parsed by a small grammar of their own, which shares its words with the one that writes them:
 
     caption   ["there is"] clause {"and" clause}
     clause    object ["is"] (place | relation object)  |  place "is" object
@@ -15,48 +15,23 @@ from typing import NamedTuple
 
 import numpy as np
 
-_SIZES = {"large": "large", "big": "large", "small": "small", "little": "small"}
-_PLACES = {
-    "in the top left": (0, 0),
-    "at the top": (0, 1),
-    "in the top right": (0, 2),
-    "on the left": (1, 0),
-    "in the middle": (1, 1),
-    "on the right": (1, 2),
-    "in the bottom left": (2, 0),
-    "at the bottom": (2, 1),
-    "in the bottom right": (2, 2),
-}
-# The step in rows and columns from the second object to the first, of which one must be made.
-_RELATIONS = {
-    "above": (-1, 0),
-    "over": (-1, 0),
-    "below": (1, 0),
-    "under": (1, 0),
-    "to the left of": (0, -1),
-    "left of": (0, -1),
-    "to the right of": (0, 1),
-    "right of": (0, 1),
-}
-_COLOURS = ("red", "green", "blue", "yellow", "purple", "black")
-_SHAPES = ("circle", "square", "triangle", "star", "cross")
+from data_prep.generated.scenes.captions import BESIDE, PHRASES, SIZES
+from data_prep.generated.scenes.scene import COLOURS, SHAPES, Scene
 
-
-def _object(n: int) -> str:
-    return (
-        f"a (?:(?P<size{n}>{'|'.join(_SIZES)}) )?(?P<colour{n}>{'|'.join(_COLOURS)}) (?P<shape{n}>{'|'.join(_SHAPES)})"
-    )
+_SIZES = {word: size for size, words in SIZES.items() for word in words}
+_PLACES = {phrase: (row, column) for row, phrases in enumerate(PHRASES) for column, phrase in enumerate(phrases)}
+_RELATIONS = {words: step for step, phrases in BESIDE.items() for words in phrases}
 
 
 @cache
 def _clauses() -> tuple[re.Pattern[str], ...]:
     """Returns the patterns of clauses, compiled here, since most commands parse no captions."""
-    places = "|".join(_PLACES)
-    relations = "|".join(_RELATIONS)
+    sizes, places, relations, colours, shapes = map("|".join, (_SIZES, _PLACES, _RELATIONS, COLOURS, SHAPES))
+    one, other = (f"a (?:(?P<size{n}>{sizes}) )?(?P<colour{n}>{colours}) (?P<shape{n}>{shapes})" for n in (1, 2))
     return (
-        re.compile(f"{_object(1)}(?: is)? (?P<place>{places})"),
-        re.compile(f"{_object(1)}(?: is)? (?P<relation>{relations}) {_object(2)}"),
-        re.compile(f"(?P<place>{places}) is {_object(1)}"),
+        re.compile(f"{one}(?: is)? (?P<place>{places})"),
+        re.compile(f"{one}(?: is)? (?P<relation>{relations}) {other}"),
+        re.compile(f"(?P<place>{places}) is {one}"),
     )
 
 
@@ -140,7 +115,7 @@ def full_description(references: Sequence[str]) -> list[Mention] | None:
 
 def is_true(caption: str, references: Sequence[str]) -> bool:
     """Returns whether a caption is true of the picture that the references describe, and leaves none of its objects
-    out; the text of a reference is, whatever that is."""
+    out. The text of a reference always is."""
     if caption in references:
         return True
     statement = parse_caption(caption)
@@ -151,8 +126,10 @@ def is_true(caption: str, references: Sequence[str]) -> bool:
 def pointing(
     caption: str, weights: np.ndarray, picture: str, references: Sequence[str], grid: tuple[int, int]
 ) -> list[bool]:
-    """Plays the pointing game (Zhang et al. 2016, "Top-down neural attention by excitation backprop"): returns for each
-    word of a true caption that names an object whether the attention of that step is largest on the object's box.
+    """Plays the pointing game (Zhang et al. 2016, "Top-down neural attention by excitation backprop").
+
+    Returns for each word of a true caption that names an object whether the attention of that step is largest on the
+    object's box.
 
     weights: [words of the caption, rows * columns of the grid], rows of the picture first. picture: what it was drawn
     from, whose objects end in their boxes in percent, `large red circle 20,6,46,32; ...`, in the order of the full
@@ -164,7 +141,7 @@ def pointing(
     order = match_objects(statement, objects) if statement and objects else None
     if statement is None or order is None:
         return []
-    boxes = [[int(edge) for edge in part.rsplit(" ", 1)[1].split(",")] for part in picture.split("; ")]
+    boxes = [(thing.left, thing.top, thing.right, thing.bottom) for thing in Scene.of(picture).things]
     return [
         int(weights[mention.word].argmax()) in set(_places_on(boxes[i], grid))
         for mention, i in zip(statement.mentions, order, strict=True)
