@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 
 from mt.errors import UserError, invalid_choice
-from mt.metrics.accuracy import Accuracy
 from mt.metrics.base import DEFAULT, Metric, References, Settings, without_mode
 from mt.metrics.bleu import Bleu, Chrf, Ter
 from mt.metrics.captions import Cider, CocoBleu, CocoRouge, Truth
 from mt.metrics.markup import XmlBleu
 from mt.metrics.rouge import Rouge
-from mt.metrics.wer import Cer, Wer
+from mt.metrics.wer import Accuracy, Cer, Wer
 
 METRICS: dict[str, type[Metric]] = {
     metric.name: metric
@@ -34,8 +33,7 @@ def build(names: Sequence[str], settings: Settings = DEFAULT) -> list[Metric]:
 
 
 def notes(metrics: Sequence[Metric], references: References) -> list[str]:
-    """Returns what a user should know of the scores, whatever they are: how metrics were set up, and which cannot
-    judge texts like these."""
+    """Returns what a user should know of any scores: how metrics were set up, and which cannot judge such texts."""
     sentences = [note for metric in metrics for note in (metric.notice, metric.unsuited(references)) if note]
     return [*dict.fromkeys(sentences)]
 
@@ -46,6 +44,5 @@ def score_names(names: Sequence[str]) -> list[str]:
 
 
 def higher_is_better(score: str) -> bool:
-    """Returns whether a larger value of the score of this name is better, also of one mode (`bleu_hard`). False for a
-    loss."""
+    """Returns whether a larger value of a score is better, also of one mode (`bleu_hard`). False for a loss."""
     return any(metric.higher_is_better for metric in METRICS.values() if without_mode(score) in metric.headings())

@@ -41,16 +41,8 @@ class AlignmentScore(Score):
 
 def parse_pharaoh(lines: Iterable[str], name: str, *, first: int = 0) -> list[Links]:
     """Reads one sentence pair per line: `i-j` is a sure link, `ipj` a possible one; TsinghuaAligner's `i:j/1` and
-    `i:j/0` are the same two. An empty line has no links.
-
-    Args:
-        lines: the lines, with or without their newlines.
-        name: what to call them in an error: the file's name.
-        first: the number of the first word in the lines, 0 or 1; links are counted from 0 in any case.
-
-    Raises:
-        UserError: a token is not a link; names the line.
-    """
+    `i:j/0` are the same two. name: of the file, for an error. first: the number of the first word in the lines, 0 or 1;
+    links are counted from 0 in any case."""
     parsed = []
     for number, line in enumerate(lines, start=1):
         # A sure link is possible, too.
@@ -81,10 +73,7 @@ def is_naacl(lines: Iterable[str]) -> bool:
 
 def parse_naacl(lines: Iterable[str], name: str, count: int) -> list[Links]:
     """Reads a link per line, `sentence source target [S|P] [confidence]`, all counted from 1 (Mihalcea & Pedersen 2003,
-    the shared task of NAACL). Without a letter it is a sure link; one to word 0 says that a word has none.
-
-    count: the sentence pairs. Raises UserError, with the line, for what is no link, and for another sentence.
-    """
+    the shared task of NAACL). Without a letter it is a sure link. count: the sentence pairs."""
     sure: list[set[Link]] = [set() for _ in range(count)]
     possible: list[set[Link]] = [set() for _ in range(count)]
     # A link to word 0 says that the other word has none.
@@ -118,12 +107,8 @@ def require_inside(
 ) -> None:
     """Raises UserError, with the line, where a link joins a word that is not there.
 
-    Args:
-        golds: the links of each sentence pair, counted from 0.
-        lengths: the source and target words of each.
-        name, first: as of `parse_pharaoh`.
-        advice: what else to do, for the end of the sentence.
-        place: what a pair is called in the file: a line, or of the NAACL format a sentence.
+    lengths: the source and target words of each pair. name, first: as of `parse_pharaoh`. advice: what else to do.
+    place: what a pair is called in the file, a line or of the NAACL format a sentence.
     """
     for number, (gold, (source, target)) in enumerate(zip(golds, lengths, strict=True), start=1):
         for i, j in sorted(gold.possible):
@@ -143,10 +128,7 @@ def to_pharaoh(links: Iterable[Link]) -> str:
 def project(links: Iterable[Link], source_words: Sequence[int | None], target_words: Sequence[int | None]) -> set[Link]:
     """Makes links between words of links between their pieces: two words are linked when any of their pieces are.
 
-    Args:
-        links: links between piece positions.
-        source_words: [S], the word that each source piece belongs to, None for a piece of no word (EOS).
-        target_words: [T], the same for the target.
+    source_words: [S], the word that each source piece belongs to, None for a piece of no word (EOS). target_words: [T].
     """
     pairs = ((source_words[i], target_words[j]) for i, j in links)
     return {(i, j) for i, j in pairs if i is not None and j is not None}
@@ -154,9 +136,7 @@ def project(links: Iterable[Link], source_words: Sequence[int | None], target_wo
 
 def positions_of_words(words: Sequence[int | None]) -> list[list[int]]:
     """Returns the positions of the pieces of each word, in the order of the words' first pieces; a piece of no word
-    (EOS) stands alone.
-
-    words: of each piece the word that it belongs to.
+    (EOS) stands alone. words: that of each piece.
 
     >>> positions_of_words([0, 0, 2, None])
     [[0, 1], [2], [3]]
@@ -172,10 +152,7 @@ def weights_between_words(
     weights: np.ndarray, source: Sequence[int | None], target: Sequence[int | None]
 ) -> np.ndarray:
     """Returns attention weights between words, out of weights [T, S] between their pieces. A source word has the sum of
-    what its pieces have, and a target word the mean, so that each row sums to as much.
-
-    source: [S], target: [T], as in `project`.
-    """
+    what its pieces have, and a target word the mean. source: [S], target: [T], as in `project`."""
     columns = [weights[:, pieces].sum(1) for pieces in positions_of_words(source)]
     summed = np.stack(columns, axis=1)
     return np.stack([summed[pieces].mean(0) for pieces in positions_of_words(target)])
@@ -185,19 +162,12 @@ def alignment_error_rate(
     hypotheses: Sequence[Set[Link]], golds: Sequence[Links], linkable: Sequence[Linkable] | None = None
 ) -> AlignmentScore:
     """Computes AER over a corpus (Och & Ney 2003, section 6): 1 - (|A and S| + |A and P|) / (|A| + |S|), of sums of the
-    counts.
+    counts. A are the hypothesis' links, S the sure and P the possible ones. Precision is |A and P| / |A|, or 0 without
+    a link, and recall |A and S| / |S|.
 
-    A are the hypothesis' links, S the sure and P the possible links. Precision is |A and P| / |A| and recall |A and S|
-    / |S|. Precision is 0 where there is no link at all.
-
-    Args:
-        hypotheses: the links of each sentence pair; a parsed file's are its `possible`, which hold all of them.
-        golds: the gold links of each sentence pair.
-        linkable: what links of each pair can join, all words by default. Gold links of other words, which share a piece
-            with a neighbour, are no errors of an attention: they are left out, and counted.
-
-    Raises:
-        UserError: unequal counts, nothing to score, or gold alignments without a sure link.
+    linkable: what links of each pair can join, all words by default. Gold links of other words, which share a piece
+    with a neighbour, are no errors of an attention: they are left out, and counted. Raises UserError for unequal
+    counts, nothing to score, and gold alignments without a sure link.
     """
     require_pairs(hypotheses, golds)
     given = sum(len(gold.possible) for gold in golds)

@@ -20,24 +20,22 @@ from mt.text_io import COMPOSED, are_composed, comparable, with_field
 
 @dataclass(frozen=True)
 class RougeProtocol:
-    """The settings of ROUGE that a benchmark of summarization agrees on. All of them stand in the signature."""
+    """The settings of ROUGE that a benchmark agrees on. All of them stand in the signature."""
 
     measure: Literal["f1", "recall"] = "f1"
     limit_bytes: int | None = None
-    """The bytes of UTF-8 to which each hypothesis is cut, within a word too; references are never cut. None: all."""
+    """The bytes of UTF-8 to which each hypothesis is cut, within a word too; None: all."""
     mask_digits: bool = False
     """Whether digits become `#` on both sides, of which rouge-score's tokenizer makes a blank: numbers do not count."""
     keep_unk: bool = True
     """Whether the tokens `<unk>`, `unk` and `UNK` count as words, or are taken out of both sides."""
     multi: Literal["max", "mean"] = "max"
-    """How several references count: the one with the highest measure, for each score by itself (Lin 2004, 2.1), or the
-    mean over all. Figures published on DUC are means: ROUGE-1.5.5 averages by default."""
+    """Which of several references counts: the one with the highest score (Lin 2004, 2.1), or the mean over all. Figures
+    published on DUC are means, as ROUGE-1.5.5 averages by default."""
     stem: bool = True
-    """Whether Porter stems of words longer than three letters are compared. They are English, and made with
-    rouge-score's tokenizer alone."""
+    """Whether Porter stems of words longer than three letters are compared; with rouge-score's tokenizer alone."""
     tokenizer: str = "a-z0-9"
-    """The name of rouge-score's tokenizer, which knows these letters alone, or of one of BLEU's: see
-    `mt.metrics.rouge.ROUGE_TOKENIZERS`."""
+    """The name of rouge-score's tokenizer, which knows these letters alone, or of one of BLEU's."""
 
 
 PLAIN = RougeProtocol()
@@ -79,11 +77,7 @@ class Score:
 
 
 def require_pairs(hypotheses: Sized, references: Sized) -> None:
-    """Checks that there are as many hypotheses as references, at least one: hypothesis i is scored against entry i.
-
-    Raises:
-        UserError: the counts differ, or there is nothing to score.
-    """
+    """Raises UserError where there are not as many hypotheses as references, or none."""
     if len(hypotheses) != len(references):
         raise UserError(
             f"there are {len(hypotheses)} hypotheses but {len(references)} references: "
@@ -96,9 +90,7 @@ def require_pairs(hypotheses: Sized, references: Sized) -> None:
 def reference_count(references: Sequence[Sequence[str]]) -> str:
     """Returns the `nrefs` field of a signature, as sacreBLEU writes it: a number, or "var" where sentences differ.
 
-    Raises:
-        TypeError: an entry is a string instead of a list of strings (its characters would be scored).
-        UserError: a sentence has no reference.
+    Raises TypeError for a string instead of a list of strings, and UserError for a sentence without a reference.
     """
     for number, group in enumerate(references, start=1):
         if isinstance(group, str):
@@ -152,13 +144,8 @@ def paired_bootstrap(
 ) -> dict[str, Paired]:
     """Compares systems, by name, whose score is computed from sums over the sentences; the first is the baseline.
 
-    Interval and p-value are defined as sacreBLEU defines them for BLEU (its `significance.py`, which follows Moses and
-    multeval), on the same samples.
-
-    Args:
-        counts: [N, K] of each system, numerators and denominators where K = 2, all of the same N sentences.
-        signature: that of every result.
-        score_of_sums: computes the score [...] of sums [..., K].
+    Interval and p-value are as sacreBLEU has them for BLEU (`significance.py`), on the same samples. counts: [N, K] of
+    each system, of the same N sentences. score_of_sums: computes the score [...] of sums [..., K].
     """
     stacked = np.stack([np.asarray(rows, dtype=float) for rows in counts.values()], axis=1)  # [N, systems, K]
     scores = score_of_sums(stacked.sum(0))
@@ -176,8 +163,7 @@ def paired_bootstrap(
 
 
 def p_value_unless_equal(p_value: float, score: float, baseline: float) -> float:
-    """Returns the p-value of sacreBLEU's test, or 1 for equal scores, for which that test returns its smallest
-    value."""
+    """Returns the p-value of sacreBLEU's test, or 1 for equal scores, of which that test makes its smallest value."""
     return p_value if score != baseline else 1.0
 
 
@@ -192,13 +178,12 @@ def _resampled(counts: np.ndarray) -> np.ndarray:
 
 
 def _half_width(sample: np.ndarray) -> float:
-    """Returns half the width of the interval without the 2.5 % at either end."""
     ordered = np.sort(sample)
     cut = len(sample) // 40
     return float(ordered[-1 - cut] - ordered[cut]) / 2
 
 
-# The base of every metric: a class with a name and a direction that scores a corpus and compares systems on it.
+# The base of every metric.
 
 Systems = Mapping[str, Sequence[str]]
 """Hypotheses of each system, by its name."""
@@ -208,11 +193,8 @@ AnyScore = TypeVar("AnyScore", bound=Score)
 
 
 class Metric(ABC):
-    """A measure of text against references. `METRICS` of this package lists them all.
-
-    `score` and `compare` bring both sides into one form (`mt.text_io`), and a subclass counts what they
-    pass on.
-    """
+    """A measure of text against references. `score` and `compare` bring both sides into one form (`mt.text_io`), and a
+    subclass counts what they pass on."""
 
     name: ClassVar[str]
     """The name that a user chooses it by."""
@@ -238,32 +220,18 @@ class Metric(ABC):
         return cls.name
 
     def score(self, hypotheses: Sequence[str], references: References) -> dict[str, Score]:
-        """Computes the scores of a corpus of detokenised sentences, by name.
-
-        Raises:
-            UserError: unequal counts, nothing to score, or a sentence without reference.
-        """
-        _require_comparable(hypotheses, references)
-        field = _field([hypotheses], references)
-        scores = self._scores(self._comparable(hypotheses), [self._comparable(group) for group in references])
-        return {name: _with_field(score, field) for name, score in scores.items()}
+        """Computes the scores of a corpus of detokenised sentences, by name. Raises UserError for unequal counts,
+        nothing to score, or a sentence without a reference."""
+        systems, groups, field = self._prepared({"": hypotheses}, references)
+        return {name: _with_field(score, field) for name, score in self._scores(systems[""], groups).items()}
 
     def compare(self, systems: Systems, references: References) -> dict[str, dict[str, Paired]]:
         """Returns for each score the result of each system, compared with the first by paired bootstrap. Raises as
-        `score`.
-
-        A score that cannot differ from another on these texts may be left out.
-        """
-        for hypotheses in systems.values():
-            _require_comparable(hypotheses, references)
-        field = _field(systems.values(), references)
-        comparisons = self._comparison(
-            {system: self._comparable(hypotheses) for system, hypotheses in systems.items()},
-            [self._comparable(group) for group in references],
-        )
+        `score`. A score that cannot differ from another on these texts may be left out."""
+        texts, groups, field = self._prepared(systems, references)
         return {
             name: {system: _with_field(result, field) for system, result in results.items()}
-            for name, results in comparisons.items()
+            for name, results in self._comparison(texts, groups).items()
         }
 
     def unsuited(self, references: References) -> str | None:
@@ -286,10 +254,20 @@ class Metric(ABC):
         lowercase = self.settings.lowercase
         return [comparable(text, lowercase=lowercase, newlines=self.reads_lines) for text in texts]
 
+    def _prepared(self, systems: Systems, references: References) -> tuple[Systems, References, str | None]:
+        """Checks texts, and returns them in the form in which they are compared. Last is the field of a signature that
+        says that they were composed; None where they were so already."""
+        for hypotheses in systems.values():
+            require_pairs(hypotheses, references)
+        reference_count(references)
+        field = None if are_composed(chain(*systems.values(), *references)) else COMPOSED
+        texts = {system: self._comparable(hypotheses) for system, hypotheses in systems.items()}
+        return texts, [self._comparable(group) for group in references], field
+
 
 class RatioMetric(Metric):
-    """A metric whose scores are computed from sums over the sentences: as ratios, in percent (errors per word, or
-    means), unless a subclass overrides `score_of_sums`."""
+    """A metric whose scores are computed from sums over the sentences: ratios in percent (errors per word, or means),
+    unless a subclass overrides `score_of_sums`."""
 
     library: ClassVar[str | None] = None
     """The distribution that counts, whose version the signature names."""
@@ -329,16 +307,6 @@ class RatioMetric(Metric):
     def _case(self) -> str:
         """Returns the field of the signature for a metric that itself leaves capitals as they are."""
         return "case:lc" if self.settings.lowercase else "case:mixed"
-
-
-def _require_comparable(hypotheses: Sequence[str], references: References) -> None:
-    require_pairs(hypotheses, references)
-    reference_count(references)
-
-
-def _field(systems: Iterable[Sequence[str]], references: References) -> str | None:
-    """Returns the field of a signature that says that texts were composed; None where they were so already."""
-    return None if are_composed(chain(*systems, *references)) else COMPOSED
 
 
 def _with_field(score: AnyScore, field: str | None) -> AnyScore:

@@ -22,15 +22,8 @@ _BY_LANGUAGE = {"zh": "zh", "ja": "ja-mecab", "ko": "ko-mecab"}
 
 
 def bleu_tokenizer(target: str | None, name: str | None) -> str:
-    """Returns the name of BLEU's tokenizer: `name`, where it is not None, else that of the target language, as
-    sacreBLEU has it.
-
-    Where the packages of ja-mecab or ko-mecab are missing, characters are counted.
-
-    Args:
-        target: the language, as `mt.metrics.languages.language` understands it (`zh`, `zh_TW`, `jpn`, `cn`,
-            `test.ja.gz`); None where it is not known.
-    """
+    """Returns the name of BLEU's tokenizer: `name`, where it is not None, else that of the target language. Where the
+    packages of ja-mecab or ko-mecab are missing, characters are counted."""
     if name is not None:
         return name
     usual = _BY_LANGUAGE.get(language(target), "13a")
@@ -44,10 +37,8 @@ def require_tokenizer(name: str | None, where: str) -> None:
 
 
 def tokenizing(name: str, user: str) -> Callable[[str], str]:
-    """Returns the function of one of TOKENIZERS, from a text to its tokens with blanks between them.
-
-    user: who needs it, for the sentence of the UserError where it cannot be used here.
-    """
+    """Returns the function of one of TOKENIZERS, from a text to its tokens with blanks between them. user: who needs
+    it, for the UserError where it cannot be used here."""
     return _sacrebleu(name, user, lowercase=False).tokenizer
 
 
@@ -88,10 +79,7 @@ class _SacreBleu(Metric):
 
 
 class Bleu(_SacreBleu):
-    """Corpus BLEU, from 0 to 100: up to 4-grams, exponential smoothing (sacreBLEU's defaults).
-
-    The tokenizer is that of `bleu_tokenizer`: 13a takes a whole Japanese clause for one word.
-    """
+    """Corpus BLEU, from 0 to 100: up to 4-grams, exponential smoothing (sacreBLEU's defaults)."""
 
     name = "bleu"
     higher_is_better = True
@@ -129,8 +117,7 @@ class Bleu(_SacreBleu):
 
 
 class Chrf(_SacreBleu):
-    """Corpus chrF2, from 0 to 100: character n-grams up to 6, no word n-grams. Needs no tokenizer, whatever the
-    language."""
+    """Corpus chrF2, from 0 to 100: character n-grams up to 6, no word n-grams."""
 
     name = "chrf"
     higher_is_better = True
@@ -144,11 +131,8 @@ class Chrf(_SacreBleu):
 
 
 class Ter(_SacreBleu):
-    """Translation edit rate, in percent (may pass 100): edits and shifts of phrases per word of the references.
-
-    Words are what stands between blanks, in lower case. Of several references the one with the fewest edits counts,
-    over the mean of their lengths.
-    """
+    """Translation edit rate, in percent (may pass 100): edits and shifts of phrases per word of the references, between
+    blanks and in lower case. Of several references the one with the fewest edits counts, over their mean length."""
 
     name = "ter"
     higher_is_better = False
@@ -176,7 +160,7 @@ def _installation(tokenizer: str) -> str:
 
 
 def _sacrebleu(tokenizer: str, user: str, *, lowercase: bool) -> Any:
-    """Makes sacreBLEU's BLEU. Raises UserError where the tokenizer cannot be used here; user: who needs it."""
+    """Makes sacreBLEU's BLEU; user: as of `tokenizing`."""
     from sacrebleu.metrics import BLEU
 
     if not _is_installed(tokenizer):

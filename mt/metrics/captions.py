@@ -3,7 +3,7 @@ n-grams that they count."""
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -16,11 +16,8 @@ from mt.metrics.sentence import longest_common_subsequence, ngrams
 
 
 class Truth(RatioMetric):
-    """Percentage of captions of `dataset=scenes` that are true of their picture and leave none of its objects out.
-
-    The reference that names size and place of every object says what is in a picture. A caption that equals a reference
-    is true, whatever it says.
-    """
+    """Percentage of captions of `dataset=scenes` that are true of their picture and leave none of its objects out. The
+    reference that names size and place of all says what is in it, and a caption that equals a reference is true."""
 
     name = "truth"
     higher_is_better = True
@@ -39,9 +36,8 @@ class Truth(RatioMetric):
         return None
 
 
-# The scores of image captions, as the evaluation of COCO computes them (Chen et al. 2015; `pycocoevalcap`).
-#
-# In percent: a CIDEr-D of 2.1 in a paper is 210 here.
+# The scores of image captions, as the evaluation of COCO computes them (Chen et al. 2015; `pycocoevalcap`), in percent:
+# a CIDEr-D of 2.1 in a paper is 210 here.
 
 ORDER = 4
 """The longest n-grams that are counted, in BLEU and CIDEr."""
@@ -84,8 +80,7 @@ class CaptionMetric(RatioMetric):
         return "tok:ptb-regex|case:lower|punct:removed|version:coco"
 
     def _signature(self, references: References, resampling: str = "") -> str:
-        """Adds the number of references, and of those that repeat another one of their example. Where captions were
-        copied to make five references, scores are several times as high."""
+        """Adds the number of references, and of those that repeat another one of their example: copies raise scores."""
         total = sum(len(group) for group in references)
         different = sum(len({tuple(tokenize(text)) for text in group}) for group in references)
         return super()._signature(references, f"{resampling}refs:{total}|repeats:{total - different}|")
@@ -106,8 +101,8 @@ class CocoBleu(CaptionMetric):
         return f"bleu{ORDER}"
 
     def counts(self, hypotheses: Sequence[str], references: References) -> dict[str, np.ndarray]:
-        """Returns the counts of BLEU-n, [N, 2 n + 2]. They are for each order the n-grams that a reference has too, and
-        all n-grams. Then follow the words of the hypothesis and of the reference."""
+        """Returns the counts of BLEU-n, [N, 2 n + 2]: the n-grams of each order that a reference has too, all n-grams,
+        and the words of both sides."""
         counted = []
         for hypothesis, group in zip(hypotheses, references, strict=True):
             words = tokenize(hypothesis)
@@ -153,17 +148,16 @@ class CocoRouge(CaptionMetric):
 
 
 class Cider(CaptionMetric):
-    """CIDEr-D (Vedantam et al. 2015): cosines of n-gram counts, weighted by how few examples' references have them.
-
-    Each score depends on all references of the corpus. 0 to 1000. Samples of a bootstrap keep the weights.
-    """
+    """CIDEr-D (Vedantam et al. 2015), 0 to 1000: cosines of n-gram counts, weighted by how few examples' references
+    have them. Samples of a bootstrap keep the weights."""
 
     name = "cider"
     heading = "CIDEr-D"
 
     def counts(self, hypotheses: Sequence[str], references: References) -> dict[str, np.ndarray]:
         groups = [[count_ngrams(tokenize(text)) for text in group] for group in references]
-        frequencies = document_frequencies(groups)
+        # In how many examples each n-gram occurs.
+        frequencies = Counter(ngram for group in groups for ngram in set().union(*group))
         rarity: dict[tuple[str, ...], float] = defaultdict(lambda: float(np.log(len(references))))
         rarity.update({ngram: float(np.log(len(references) / count)) for ngram, count in frequencies.items()})
         scores = []
@@ -171,11 +165,6 @@ class Cider(CaptionMetric):
             counts = count_ngrams(tokenize(hypothesis))
             scores.append(10 * float(np.mean([_cosines(counts, reference, rarity) for reference in group])))
         return {self.name: np.column_stack([scores, np.ones(len(scores))])}
-
-
-def document_frequencies(groups: Iterable[Iterable[Counter[tuple[str, ...]]]]) -> Counter[tuple[str, ...]]:
-    """Counts in how many groups of texts each n-gram occurs. groups: the n-grams of each text."""
-    return Counter(ngram for group in groups for ngram in set().union(*group))
 
 
 def count_ngrams(words: Sequence[str]) -> Counter[tuple[str, ...]]:

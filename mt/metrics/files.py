@@ -21,11 +21,8 @@ from mt.text_io import digest, is_blank, read_parallel
 def score_files(
     names: Sequence[str], settings: Settings, hypotheses: Path, references: Sequence[Path], *, lead: int | None = None
 ) -> dict[str, Score]:
-    """Computes the scores of a file of hypotheses, by their names.
-
-    names: of metrics. lead: scores only so many words of each line, as ROUGE's tokenizer cuts them. Raises UserError
-    for a file that cannot be used, for unequal numbers of lines, and for hypotheses of a run that belong to others.
-    """
+    """Computes the scores of a file of hypotheses, by their names. names: of metrics. lead: scores only so many words
+    of each line, as ROUGE's tokenizer cuts them."""
     texts, *columns = read_parallel([hypotheses, *references], "example")
     _require_own_references(hypotheses, references, columns)
     lines = enumerate(zip(*columns, strict=True), start=1)
@@ -47,11 +44,8 @@ def score_log(
     count_subwords: Callable[[str], int] = len,
     reference_length: bool = True,
 ) -> dict[str, Score]:
-    """Computes the scores of the hypotheses in a log that have references, and after them the latency of all.
-
-    names: of metrics. count_subwords: counts those of a reference. unit, reference_length: see `latency`. Raises
-    UserError for a log that cannot be used.
-    """
+    """Computes the scores of the hypotheses in a log that have references, and after them the latency of all. names: of
+    metrics. count_subwords: counts those of a reference. unit, reference_length: see `latency`."""
     instances = read_log(log, unit)
     timed = score_latency(instances, unit, subwords=count_subwords, reference_length=reference_length)
     if not timed:
@@ -90,7 +84,7 @@ def _require_own_references(hypotheses: Path, paths: Sequence[Path], columns: Se
 
 
 def _references_of_line(texts: Sequence[str], number: int, paths: Sequence[Path]) -> list[str]:
-    """Returns the references in one line of each file: a blank line is none. Raises UserError where all are blank."""
+    """Returns the references in one line of each file: a blank line is none."""
     if written := [text for text in texts if not is_blank(text)]:
         return written
     where = f"{paths[0]}, line {number} is blank" if len(paths) == 1 else f"line {number} is blank in all references"

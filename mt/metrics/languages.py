@@ -17,9 +17,8 @@ _TWO_LETTERS = frozenset(
     tg th ti tk tl tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu
     """.split()  # noqa: SIM905 - a table
 )
-# What else people call them: codes of ISO 639-2 and -3, of countries, and names. The other thousands of codes of ISO
-# 639-3 are taken as they are. Kanuri is kr in ISO 639-1, and Chinook Jargon chn in ISO 639-3. Of both there is hardly
-# any text, so that they mean Korean and Chinese here. For Kanuri there is also kau.
+# What else people call them: codes of ISO 639-2 and -3, of countries, and names. Kanuri is kr in ISO 639-1, and Chinook
+# Jargon chn in ISO 639-3. Of both there is hardly any text, so that they mean Korean and Chinese here.
 _NAMES = {
     "zh": "zho chi cmn yue chn cn hk chs cht zhs zht zhcn zhtw chinese mandarin cantonese",
     "ja": "jpn jp jap japanese",
@@ -64,10 +63,7 @@ _CODE = re.compile(r"([a-z]+)[0-9]*")
 
 def language(name: str | None) -> str:
     """Returns the code of a language, that of ISO 639-1 where people call it in several ways: `zh` of `ZH-cn`, `cmn`,
-    `zho_Hant`, `Chinese`, `test.zh`, `test.zh.gz`, `zh2` and `ref.zh.2`; "" where nothing says which it is.
-
-    name: a code with or without script and region, a language's name in English, or what a file is called.
-    """
+    `zho_Hant`, `Chinese`, `test.zh`, `test.zh.gz`, `zh2` and `ref.zh.2`; "" where nothing says which it is."""
     plain = (name or "").lower()
     while ending := _ENDING.search(plain):
         plain = plain[: ending.start()]
@@ -85,10 +81,8 @@ def english_name(code: str) -> str:
 
 
 def require_language(name: str | None, where: str) -> None:
-    """Raises UserError where a name is neither a code nor a known name of a language. where: the option that has it.
-
-    Codes of three letters are many thousands, and all are accepted.
-    """
+    """Raises UserError where a name is neither a code nor a known name of a language. All codes of three letters are
+    accepted, which are many thousands. where: the option that has it."""
     if name is None:
         return
     code = re.split("[-_]", name.lower())[0]

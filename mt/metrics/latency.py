@@ -18,12 +18,9 @@ from mt.metrics.base import Score
 from mt.storage import write_text
 from mt.text_io import file_lines
 
-# Definitions and lengths are of the scorers that the field uses: SimulEval 1.1.4 (facebookresearch/SimulEval,
-# latency_scorer.py) and OmniSTEval 0.1.10 (scoring.py).
-#
-# All take the delays of one sentence: `delays[i]`, g(i+1) in the papers. It is how much of the source had been read
-# when target word i was written. Sources count words, or milliseconds of speech; no end of sentence is counted on
-# either side.
+# Definitions and lengths are of the scorers that the field uses: SimulEval 1.1.4 (latency_scorer.py) and OmniSTEval
+# 0.1.10 (scoring.py). `delays[i]`, g(i+1) in the papers, is how much of the source had been read when target word i was
+# written: words, or milliseconds of speech. No end of sentence is counted on either side.
 
 LatencyUnit = Literal["word", "char", "subword"]
 """The unit in which a target is counted. A source of text is counted in words between blanks, whatever the unit."""
@@ -44,8 +41,7 @@ class Timing(NamedTuple):
     """The delay of each target word; an empty hypothesis has none."""
     source_length: float
     reference_length: int | None
-    """The reference's words, as SimulEval counts them; None where there is no reference: the hypothesis' length
-    counts."""
+    """The reference's words, as SimulEval counts them; None: the hypothesis' length counts."""
     stripped_length: int | None
     """The reference's words as OmniSTEval counts them, without white space at the ends."""
     erased: int = 0
@@ -78,25 +74,15 @@ def _common(one: Sequence[str], other: Sequence[str]) -> int:
 
 def average_proportion(delays: Sequence[float], source_length: float, target_length: float | None = None) -> float:
     """Computes AP, the mean share of the source that was read before a word: sum_i g(i) / (|x| |y|) (Cho & Esipova
-    2016, section 3.2).
-
-    target_length: |y|; SimulEval's is that of the reference, so that AP may exceed 1. None: of the hypothesis.
-
-    Raises:
-        ValueError: no delays, one below 0 or below the one before it, or no source.
-    """
+    2016, section 3.2). target_length: |y|; SimulEval's is that of the reference; None: of the hypothesis."""
     _require_delays(delays, source_length)
     return sum(delays) / (source_length * (target_length or len(delays)))
 
 
 def average_lagging(delays: Sequence[float], source_length: float, target_length: float | None = None) -> float:
     """Computes AL, how far a policy is behind an ideal one: 1/tau sum_{i <= tau} g(i) - (i-1) |x|/|y| (Ma et al. 2019,
-    equation 8).
-
-    tau is the first word that was written with the whole source read, or else the last. Where even the first delay is
-    beyond the source (speech), it is the result. target_length: |y|; SimulEval's is that of the reference; None: of the
-    hypothesis. Raises ValueError as `average_proportion`.
-    """
+    equation 8). tau is the first word that was written with the whole source read, or the last. Where even the first
+    delay is beyond the source (speech), it is the result."""
     _require_delays(delays, source_length)
     if delays[0] > source_length:
         return delays[0]
@@ -108,16 +94,14 @@ def average_lagging(delays: Sequence[float], source_length: float, target_length
 def length_adaptive_average_lagging(
     delays: Sequence[float], source_length: float, target_length: float | None = None
 ) -> float:
-    """Computes LAAL: AL in which |y| is the length of the longer of hypothesis and reference, so that writing too much
-    does not pay (Papi et al. 2022; Polák et al. 2022). For the arguments see `average_lagging`."""
+    """Computes LAAL: AL in which |y| is the length of the longer of hypothesis and reference (Papi et al. 2022; Polák
+    et al. 2022)."""
     return average_lagging(delays, source_length, max(len(delays), target_length or 0))
 
 
 def differentiable_average_lagging(delays: Sequence[float], source_length: float) -> float:
     """Computes DAL: AL over all words with g'(i) = max(g(i), g'(i-1) + |x|/|y|) (Cherry & Foster 2019, section 3.1).
-
-    |y| is the length of the hypothesis, always. Raises ValueError as `average_proportion`.
-    """
+    |y| is the length of the hypothesis, always."""
     _require_delays(delays, source_length)
     rate = len(delays) / source_length
     lags = []
@@ -132,7 +116,7 @@ def yet_another_average_lagging(
     delays: Sequence[float], source_length: float, target_length: float | None = None
 ) -> float | None:
     """Computes YAAL: LAAL over the words alone that were written before the source ended (Polák et al. 2025, arXiv
-    2509.17349); None where there is no such word. Raises ValueError as `average_proportion`."""
+    2509.17349); None where there is no such word."""
     _require_delays(delays, source_length)
     rate = max(len(delays), target_length or 0) / source_length
     lags = [delay - i / rate for i, delay in enumerate(delays) if delay < source_length]
@@ -147,13 +131,11 @@ def latency(
     reference_length: bool = True,
 ) -> dict[str, Score]:
     """Computes the measures of a corpus, means over its sentences: "ap" (a share), "al", "laal", "dal", "yaal" (source
-    words, or ms), "erasure" (target words taken back, for each word of the results; Arivazhagan et al. 2020), and "swf"
-    and "efsw" of the test for degenerate policies, in percent.
+    words, or ms), "erasure" (target words taken back, for each that stays), "swf" and "efsw" (percent, of the test for
+    degenerate policies). Empty hypotheses have no latency; YAAL and EFSW also need a word that was written before its
+    source ended.
 
-    An empty hypothesis has no latency and is left out: `n` of the signature counts the others. Where there is none of
-    them there are no scores; YAAL and EFSW also need a word that was written before its source ended.
-
-    unit: of the targets, source: of the sources, for the signature. reference_length: false takes the length of the
+    unit, source: those of targets and sources, for the signature. reference_length: false takes the length of the
     hypothesis everywhere but in YAAL (SimulEval's --no-use-ref-len).
     """
     written = [timing for timing in timings if len(timing.delays)]
@@ -175,35 +157,33 @@ def latency(
     }
     lags = [yet_another_average_lagging(t.delays, t.source_length, t.stripped_length) for t in written]
     early = [(lag, t.source_length) for lag, t in zip(lags, written, strict=True) if lag is not None]
-    corpus = f"{count}|average:corpus|version:{_OMNISTEVAL}"
-    words = [delay < t.source_length for t in written for delay in t.delays]
-    scores["swf"] = Score(100 * fmean(words), corpus)
-    taken_back = sum(timing.erased for timing in timings)
-    scores["erasure"] = Score(taken_back / len(words), f"{count}|erased:{taken_back}|average:corpus")
     if early:
         scores["yaal"] = mean("longer", [lag for lag, _ in early], _OMNISTEVAL)
+    corpus = f"{count}|average:corpus|version:{_OMNISTEVAL}"
+    words = [delay < t.source_length for t in written for delay in t.delays]
+    taken_back = sum(timing.erased for timing in timings)
+    scores["erasure"] = Score(taken_back / len(words), f"{count}|erased:{taken_back}|average:corpus")
+    scores["swf"] = Score(100 * fmean(words), corpus)
+    if early:
         # The share of the source after the mean delay, in which words can be written before it ends.
         left = sum(max(0.0, length - lag) for lag, length in early)
-        whole = sum(length for _, length in early)
-        scores["efsw"] = Score(100 * left / whole, corpus)
-    return {
-        name: scores[name] for name in ("ap", "al", "laal", "dal", "yaal", "erasure", "swf", "efsw") if name in scores
-    }
+        scores["efsw"] = Score(100 * left / sum(length for _, length in early), corpus)
+    return scores
 
 
 def unsuited(unit: LatencyUnit, references: Sequence[str]) -> str | None:
-    """Returns why latency in this unit says little of text like this, and what to choose instead; None where it
-    suits."""
+    """Returns why latency in this unit says little of such text, and what to choose instead; None where it suits."""
     return BETWEEN_BLANKS if unit == "word" and nearly_all(references, is_unspaced) else None
 
 
 def degenerate(scores: dict[str, Score]) -> bool:
-    """Returns whether a policy writes much more, or less, before its sources end than its mean delay would let it
-    (OmniSTEval's test: |EFSW - SWF| > 20). One that waits for the end in half of the sentences does."""
+    """Returns whether a policy writes much more, or less, before its sources end than its mean delay would let it, by
+    OmniSTEval's test: |EFSW - SWF| > 20."""
     return "efsw" in scores and abs(scores["efsw"].score - scores["swf"].score) > DEGENERATE
 
 
 def _require_delays(delays: Sequence[float], source_length: float) -> None:
+    """Raises ValueError for no delays, one below 0 or below the one before it, or no source."""
     rising = len(delays) > 0 and delays[0] >= 0 and all(b >= a for a, b in pairwise(delays)) and isfinite(delays[-1])
     if not rising or source_length <= 0:
         raise ValueError(
@@ -217,7 +197,6 @@ def _require_delays(delays: Sequence[float], source_length: float) -> None:
 LOG = "instances.log"
 
 Measure = Callable[[str], int]
-"""Returns the length of a reference."""
 
 
 class Instance(BaseModel, frozen=True, strict=True):
@@ -227,8 +206,7 @@ class Instance(BaseModel, frozen=True, strict=True):
     prediction: str
     """The hypothesis, detokenised."""
     delays: tuple[int | float, ...]
-    """How much of the source had been read before each target word, character or subword: words of text, ms of
-    speech."""
+    """How much of the source had been read before each target word, character or subword."""
     reference: str | None
     """The raw line, with its newline, as SimulEval has it."""
     source: str | list[str] = ""
@@ -248,8 +226,8 @@ class Instance(BaseModel, frozen=True, strict=True):
         return len(self.prediction.split()) if unit == "word" else len("".join(self.prediction.split()))
 
     def line(self) -> str:
-        """Writes the line as SimulEval does. The time that computing took is left out: `elapsed` is 0 for text, and the
-        delays for speech, as if computing took none."""
+        """Writes the line as SimulEval does, as if computing took no time: `elapsed` is 0 for text, and the delays for
+        speech."""
         plain = {
             "index": self.index,
             "prediction": self.prediction,
@@ -272,10 +250,7 @@ def write_log(folder: Path, instances: Sequence[Instance]) -> None:
 
 
 def read_log(path: Path, unit: LatencyUnit = "word") -> list[Instance]:
-    """Reads the sentences of a log, of ours or of SimulEval's, in the order of their lines.
-
-    Raises UserError where it cannot be read, or a line is none of such a log, with its number.
-    """
+    """Reads the sentences of a log, of ours or of SimulEval's, in the order of their lines."""
     instances: dict[int, Instance] = {}
     for number, line in enumerate(file_lines(path, pipes=True), start=1):
         try:
@@ -310,11 +285,8 @@ def _fault(instance: Instance, unit: LatencyUnit) -> str | None:
 def score_latency(
     instances: Sequence[Instance], unit: LatencyUnit = "word", *, subwords: Measure = len, reference_length: bool = True
 ) -> dict[str, Score]:
-    """Computes the latency of a log, with the lengths that SimulEval and OmniSTEval give to its references.
-
-    subwords: counts those of a reference, for the unit `subword`. The other arguments are those of
-    `mt.metrics.latency.latency`.
-    """
+    """Computes the latency of a log, with the lengths that SimulEval and OmniSTEval give to its references. subwords:
+    counts those of a reference. The other arguments are those of `latency`."""
     # A word more for every further blank in a row, and one in an empty line: so do both. Blanks are characters.
     measures: dict[LatencyUnit, Measure] = {
         "word": lambda text: len(text.split(" ")),

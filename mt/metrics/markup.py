@@ -13,8 +13,8 @@ class XmlBleu(Bleu):
     """BLEU of the texts between tags, from 0 to 100, where a text with other tags than its reference has none.
 
     In the signature, accuracy is the share of hypotheses that are well-formed. `match` is the share of those with the
-    reference's tags, in the same order and nesting, whatever their attributes. Of several references those count with
-    which that is so. The published script differs in how BLEU counts alone: by Moses' tokenizer, and without smoothing.
+    tags of a reference, which then counts, in the same order and nesting. The published script has Moses' tokenizer and
+    no smoothing.
     """
 
     name = "xml_bleu"
@@ -24,12 +24,8 @@ class XmlBleu(Bleu):
         pairs = _pairs(hypotheses, references)
         score = super()._scores(*_segments(pairs))[self.name]
         accuracy = 100 * sum(hypothesis is not None for hypothesis, _ in pairs) / len(pairs)
-        match = (
-            100
-            * sum(hypothesis is not None and hypothesis[0] == golds[0][0] for hypothesis, golds in pairs)
-            / len(pairs)
-        )
-        fields = f"accuracy:{accuracy:.1f}|match:{match:.1f}|n:{len(pairs)}"
+        alike = sum(hypothesis is not None and hypothesis[0] == golds[0][0] for hypothesis, golds in pairs)
+        fields = f"accuracy:{accuracy:.1f}|match:{100 * alike / len(pairs):.1f}|n:{len(pairs)}"
         return {self.name: Score(score.score, f"{score.signature}|{fields}")}
 
     def _comparison(self, systems: Systems, references: References) -> dict[str, dict[str, Paired]]:

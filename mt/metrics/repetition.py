@@ -17,13 +17,9 @@ def text_statistics(
 ) -> dict[str, float]:
     """Returns `repeated_trigrams`: the percentage of hypotheses in which three words in a row stand twice. Where nearly
     all references are what is left of their sources after words are deleted, there are three more. `deletions` is the
-    percentage of hypotheses that are so, too. `prefixes` is the percentage of those that are the beginning of their
-    source. `spans` is the mean number of runs of words of the source from which those that delete are joined. Each also
-    `<name>_of_references`.
-
-    references: one of each hypothesis; sources: their texts, None where they are no text. Words stand between blanks;
-    in scripts without blanks they are characters. What is left of a source is often given a capital and a full stop, so
-    that there words are compared without case and punctuation.
+    percentage of hypotheses that are so, too, and `prefixes` of those that are the beginning of their source. `spans`
+    is the mean number of runs of words of the source from which those that delete are joined. Case and punctuation
+    count for nothing in these. Each also `<name>_of_references`. sources: None where they are no text.
     """
     statistics: dict[str, float] = {}
     sources = None if sources is None else [*map(_bare, sources)]
@@ -81,7 +77,6 @@ def _bare(text: str) -> str:
 
 
 def _deletion_statistics(sources: Sequence[str], texts: Sequence[str]) -> dict[str, float]:
-    """Computes `deletions`, `prefixes` and `spans`."""
     counts = [spans(*pair) for pair in zip(sources, texts, strict=True)]
     joined = [count for count in counts if count]
     pairs = [(text_words(source), text_words(text)) for source, text in zip(sources, texts, strict=True)]

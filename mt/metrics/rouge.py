@@ -23,15 +23,11 @@ _UNK = re.compile(r"(?<!\S)(<unk>|unk|UNK)(?!\S)")
 
 
 class Rouge(RatioMetric):
-    """ROUGE-1, -2, -L and -Lsum in percent, averaged over the examples.
+    """ROUGE-1, -2, -L and -Lsum in percent, averaged over the examples. ROUGE-Lsum takes a summary for a list of
+    sentences, separated by newlines and by nothing else.
 
-    ROUGE-Lsum takes a summary for a list of sentences, separated by newlines and by nothing else: without newlines
-    it equals ROUGE-L.
-
-    rouge-score's tokenizer is for English. It lower-cases the text and keeps a-z and 0-9: every other character
-    separates words. German "Größe" is counted as the words "gr" and "e", and Japanese has no words at all and
-    scores 0. The stemmer (Porter) is English too. Other languages have the tokenizers of BLEU: the tokens in lower case
-    with a letter or a digit are words, without stems.
+    rouge-score's tokenizer and its stemmer are for English: every character but a-z and 0-9 separates words. Other
+    languages have the tokenizers of BLEU: the tokens in lower case with a letter or a digit are words, without stems.
     """
 
     name = "rouge"
@@ -44,7 +40,7 @@ class Rouge(RatioMetric):
         """Raises UserError where the tokenizer that the settings name is unknown, or cannot be used here."""
         super().__init__(settings)
         require_rouge_tokenizer(settings.rouge.tokenizer, "rouge_tokenizer")
-        self._tokenizer = _Tokenizer(settings.rouge)
+        self._tokenize = _tokenizer_of_bleu(settings.rouge.tokenizer, "ROUGE")
 
     @classmethod
     def headings(cls) -> Mapping[str, str]:
@@ -54,15 +50,24 @@ class Rouge(RatioMetric):
     def main(cls) -> str:
         return "rougeL"
 
-    def words(self, text: str) -> list[str]:
-        """Returns the words of a text that are compared."""
-        return self._tokenizer.tokenize(text)
+    def tokenize(self, text: str) -> list[str]:
+        """Returns the words of a text that are compared, also for rouge-score."""
+        if self._tokenize is None:
+            return self._default.tokenize(text)
+        return [token for token in self._tokenize(text.lower()).split() if count_letters(token)]
+
+    @cached_property
+    def _default(self) -> Any:
+        """Makes rouge-score's tokenizer. One that rouge-score makes itself says so in the log of absl."""
+        from rouge_score.tokenizers import DefaultTokenizer  # here, since it takes half a second to import
+
+        return DefaultTokenizer(_stems(self.settings.rouge))
 
     def counts(self, hypotheses: Sequence[str], references: References) -> dict[str, np.ndarray]:
         from rouge_score.rouge_scorer import RougeScorer  # here, since it takes half a second to import
 
         protocol = self.settings.rouge
-        scorer = RougeScorer(list(self.headings()), tokenizer=self._tokenizer)
+        scorer = RougeScorer(list(self.headings()), tokenizer=self)
         choose = max if protocol.multi == "max" else fmean
         measure = "fmeasure" if protocol.measure == "f1" else "recall"
         values: dict[str, list[float]] = {name: [] for name in self.headings()}
@@ -91,8 +96,8 @@ class Rouge(RatioMetric):
 
     def _objection(self, texts: Sequence[str]) -> str | None:
         name = self.settings.rouge.tokenizer
-        share = share_in_tokens(texts, self._tokenizer.tokenize)
-        reason = unsuited_tokenizer(name, self._tokenizer.with_blanks, texts)
+        share = share_in_tokens(texts, self.tokenize)
+        reason = unsuited_tokenizer(name, lambda text: " ".join(self.tokenize(text)), texts)
         if share < _FEW:
             reason = f"sees {share:.0%} of the letters and digits of the references"
         if reason is None:
@@ -103,31 +108,6 @@ class Rouge(RatioMetric):
         )
 
 
-class _Tokenizer:
-    """The tokenizer that a protocol has rouge-score use."""
-
-    def __init__(self, protocol: RougeProtocol) -> None:
-        self._stem = _stems(protocol)
-        self._tokenize = _tokenizer_of_bleu(protocol.tokenizer, "ROUGE")
-
-    def tokenize(self, text: str) -> list[str]:
-        """Returns the words that are compared."""
-        if self._tokenize is None:
-            return self._default.tokenize(text)
-        return [token for token in self._tokenize(text.lower()).split() if count_letters(token)]
-
-    def with_blanks(self, text: str) -> str:
-        """Returns the words with blanks between them."""
-        return " ".join(self.tokenize(text))
-
-    @cached_property
-    def _default(self) -> Any:
-        """Makes rouge-score's tokenizer. One that rouge-score makes itself says so in the log of absl."""
-        from rouge_score.tokenizers import DefaultTokenizer  # here, since it takes half a second to import
-
-        return DefaultTokenizer(self._stem)
-
-
 def require_rouge_tokenizer(name: str, where: str) -> None:
     """Raises UserError where no tokenizer has this name. where: the option that names it."""
     if name not in ROUGE_TOKENIZERS:
@@ -135,8 +115,7 @@ def require_rouge_tokenizer(name: str, where: str) -> None:
 
 
 class Lead:
-    """The baseline that reads only the beginning: the first words of a source, split at blanks. Where ROUGE has another
-    tokenizer than rouge-score's, that cuts them."""
+    """The baseline that reads only the beginning: the first words of a source, between blanks or by a tokenizer."""
 
     def __init__(self, words: int, tokenizer: str = PLAIN.tokenizer) -> None:
         """Raises UserError where the tokenizer cannot be used here."""
@@ -144,7 +123,6 @@ class Lead:
         self._tokenize = _tokenizer_of_bleu(tokenizer, "--lead")
 
     def beginning(self, text: str) -> str:
-        """Returns the first words of a text."""
         if self._tokenize is None:
             return " ".join(text.split()[: self._words])
         end = 0
@@ -160,7 +138,6 @@ class Lead:
         return text[:end]
 
     def unsuited(self, sources: Sequence[str]) -> str | None:
-        """Returns why it would take more than a beginning, and what to choose instead; None where it would not."""
         if self._tokenize is None and nearly_all(sources, is_unspaced):
             return (
                 "--lead takes words between blanks, and most sources have none: choose another tokenizer "

@@ -27,8 +27,8 @@ def ngrams(units: Units, order: int) -> list[Units]:
 
 
 def longest_common_subsequence(one: Sequence[str], other: Sequence[str]) -> int:
-    """Returns the length of the longest common subsequence (Hyyrö 2004). It takes one sum of whole numbers for each
-    word of `other`, whose bits are the positions of `one`."""
+    """Returns the length of the longest common subsequence (Hyyrö 2004): one sum of whole numbers for each word of
+    `other`, whose bits are the positions of `one`."""
     positions: dict[str, int] = {}
     for position, word in enumerate(one):
         positions[word] = positions.get(word, 0) | 1 << position
@@ -40,8 +40,8 @@ def longest_common_subsequence(one: Sequence[str], other: Sequence[str]) -> int:
     return len(one) - unmatched.bit_count()
 
 
-# The scores are those of sacreBLEU and rouge-score to the last digits, for a thousand pairs in a few milliseconds.
-# N-grams are counted once for each text, and the matches of all pairs are products of matrices.
+# The scores are those of sacreBLEU and rouge-score for a sentence, of a thousand pairs in a few milliseconds. N-grams
+# are counted once for each text, and the matches of all pairs are products of matrices.
 
 CHRF_ORDER = 6
 """Most characters of an n-gram of chrF."""
@@ -68,8 +68,7 @@ class SentenceScore(ABC):
 
 
 class SentenceChrf(SentenceScore):
-    """chrF2 (Popović 2015) as sacreBLEU has it for a sentence: F-scores of the means of precision and recall over the
-    orders that both texts have n-grams of."""
+    """chrF2 (Popović 2015): F-scores of the means of precision and recall over the orders that both texts have."""
 
     def _matrix(self, hypotheses: Sequence[str], references: Sequence[str]) -> np.ndarray:
         units = [["".join(text.split()) for text in side] for side in (hypotheses, references)]
@@ -92,8 +91,7 @@ class SentenceChrf(SentenceScore):
 
 
 class SentenceBleu(SentenceScore):
-    """BLEU (Papineni et al. 2002) as sacreBLEU has it for a sentence: exponential smoothing, and no orders of which the
-    hypothesis has no n-grams."""
+    """BLEU (Papineni et al. 2002): exponential smoothing, and no orders of which the hypothesis has no n-grams."""
 
     def __init__(self, settings: Settings = DEFAULT) -> None:
         """Raises UserError where the tokenizer that the settings name is unknown, or cannot be used here."""
@@ -126,12 +124,12 @@ class SentenceBleu(SentenceScore):
 
 
 class SentenceRougeL(SentenceScore):
-    """ROUGE-L (Lin 2004) as rouge-score has it: F1 of the longest common subsequence of words."""
+    """ROUGE-L (Lin 2004): F1 of the longest common subsequence of words."""
 
     def __init__(self, settings: Settings = DEFAULT) -> None:
         """Raises UserError where the tokenizer that the settings name is unknown, or cannot be used here."""
         super().__init__(settings)
-        self._words = Rouge(settings).words
+        self._words = Rouge(settings).tokenize
 
     def _matrix(self, hypotheses: Sequence[str], references: Sequence[str]) -> np.ndarray:
         sides = [[self._words(text) for text in side] for side in (hypotheses, references)]
@@ -155,10 +153,8 @@ def _sizes(counts: Sequence[Counter]) -> np.ndarray:
 
 
 def _matches(hypotheses: Sequence[Counter], references: Sequence[Counter]) -> np.ndarray:
-    """Returns [H, R] float64, how many n-grams each pair has in common, each as often as both have it.
-
-    min(a, b) is the sum over k >= 1 of [a >= k] [b >= k]. So all pairs are one product of matrices for each k.
-    """
+    """Returns [H, R] float64, how many n-grams each pair has in common, each as often as both have it. As min(a, b) is
+    the sum over k >= 1 of [a >= k] [b >= k], all pairs are one product of matrices for each k."""
     columns = {ngram: column for column, ngram in enumerate(dict.fromkeys(n for count in references for n in count))}
     sides = [np.zeros((len(side), len(columns)), np.int32) for side in (hypotheses, references)]
     for matrix, side in zip(sides, (hypotheses, references), strict=True):

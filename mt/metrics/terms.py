@@ -7,8 +7,7 @@ mahfuzibnalam/terminology_evaluation). Here words take the place of what stands 
 """
 
 import string
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
 
 from mt.errors import UserError
 from mt.metrics.base import Score, require_pairs
@@ -18,21 +17,15 @@ Forms = Sequence[Words]
 """The translations of a term, each of which will do."""
 
 
-class _Place(NamedTuple):
-    """Where a form of a term stands in a text."""
-
-    begin: int
-    form: Words
+Places = Mapping[int, Words]
+"""The forms of terms in a text, by where they begin."""
 
 
 def score_terms(
     hypotheses: Sequence[Words], references: Sequence[Words], terms: Sequence[Sequence[Forms]]
 ) -> dict[str, Score]:
-    """Computes the share of terms that are met, in percent. One place in a hypothesis meets one term.
-
-    hypotheses, references: the words of N texts. terms: the terms of each source. Raises UserError where the counts
-    differ, or there is no term.
-    """
+    """Computes the share of terms that are met, in percent. One place in a hypothesis meets one term. hypotheses,
+    references: the words of N texts. terms: those of each source."""
     require_pairs(hypotheses, references)
     count = sum(map(len, terms))
     if not count:
@@ -55,15 +48,13 @@ def score_terms(
     return scores
 
 
-def _places(text: Words, terms: Sequence[Forms]) -> list[_Place]:
+def _places(text: Words, terms: Sequence[Forms]) -> Places:
     """Returns of each term that a text meets its place; no two begin at one word."""
-    places: dict[int, _Place] = {}
+    places: dict[int, Words] = {}
     for forms in terms:
-        free = (_Place(begin, form) for form in forms for begin in _begins(text, form) if begin not in places)
-        place = next(free, None)
-        if place is not None:
-            places[place.begin] = place
-    return [*places.values()]
+        free = ({begin: form} for form in forms for begin in _begins(text, form) if begin not in places)
+        places |= next(free, {})
+    return places
 
 
 def _begins(text: Words, form: Words) -> Iterator[int]:
@@ -90,12 +81,12 @@ def _inside(text: str, terms: Sequence[Forms]) -> int:
     return count
 
 
-def _overlap(text: Words, reference: Words, places: Sequence[_Place], window: int) -> float:
+def _overlap(text: Words, reference: Words, places: Places, window: int) -> float:
     """Returns the mean share of the words around terms of the reference that stand around them in the text, too. Of a
     term that occurs several times, the places that agree most are compared first."""
     shares = []
-    for form in dict.fromkeys(tuple(place.form) for place in places):
-        around = [_around(reference, place.begin, len(form), window) for place in places if tuple(place.form) == form]
+    for form in dict.fromkeys(map(tuple, places.values())):
+        around = [_around(reference, begin, len(form), window) for begin in places if tuple(places[begin]) == form]
         written = [_around(text, begin, len(form), window) for begin in _begins(text, form)]
         pairs = [(_share(wanted, had), i, j) for i, wanted in enumerate(around) for j, had in enumerate(written)]
         matched: tuple[set[int], set[int]] = (set(), set())
@@ -108,7 +99,7 @@ def _overlap(text: Words, reference: Words, places: Sequence[_Place], window: in
 
 
 def _around(text: Words, begin: int, length: int, window: int) -> list[str]:
-    """Returns up to `window` words before and as many behind, without punctuation."""
+    """Returns up to `window` words ahead and as many behind, without punctuation."""
     ahead = [word for word in reversed(text[:begin]) if word not in string.punctuation]
     behind = [word for word in text[begin + length :] if word not in string.punctuation]
     return ahead[:window] + behind[:window]

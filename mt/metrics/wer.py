@@ -1,4 +1,5 @@
-"""Word and character error rate, as jiwer counts them, then the timing of recognised units. The one door to jiwer."""
+"""Accuracy, word and character error rate as jiwer counts them, then the timing of recognised units. The one door to
+jiwer."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -23,6 +24,22 @@ def process_characters(references: list[str], hypotheses: list[str]) -> Any:
     import jiwer
 
     return jiwer.process_characters(references, hypotheses)
+
+
+class Accuracy(RatioMetric):
+    """Percentage of hypotheses that equal one of their references; for single words and other short outputs. Case and
+    punctuation count."""
+
+    name = "accuracy"
+    higher_is_better = True
+    heading = "accuracy"
+
+    def counts(self, hypotheses: Sequence[str], references: References) -> dict[str, np.ndarray]:
+        hits = [text in group for text, group in zip(hypotheses, references, strict=True)]
+        return {self.name: np.column_stack([hits, np.ones(len(hits))])}
+
+    def signature_fields(self) -> str:
+        return f"multi:any|{self._case()}|space:joined"
 
 
 @dataclass(frozen=True)
@@ -58,10 +75,8 @@ class _Rate(RatioMetric):
 
 
 class Wer(_Rate):
-    """Word error rate: substitutions, insertions and deletions per word of the reference.
-
-    Words stand between blanks; case and punctuation count.
-    """
+    """Word error rate: substitutions, insertions and deletions per word of the reference, between blanks. Case and
+    punctuation count."""
 
     name = "wer"
     heading = "WER"
@@ -93,8 +108,8 @@ VERSION = f"jiwer.{version('jiwer')}"
 def equal_units(
     hypotheses: Sequence[Sequence[str]], references: Sequence[Sequence[str]]
 ) -> list[list[tuple[int, int]]]:
-    """Returns for each hypothesis the pairs (position in it, position in its reference) of units that are equal in an
-    alignment of the fewest edits. Units are without blanks."""
+    """Returns for each hypothesis the pairs (position in it, in its reference) of units that are equal in an alignment
+    of the fewest edits. Units are without blanks."""
     pairs: list[list[tuple[int, int]]] = [[] for _ in references]
     numbers = [i for i, reference in enumerate(references) if reference]
     if numbers:
@@ -126,10 +141,8 @@ def _errors(process: Callable[..., Any], hypotheses: Sequence[str], references: 
     return np.array([best[i][1:] for i in range(len(references))])
 
 
-# When units were written, and where attention was, against when they were spoken.
-#
-# Units are words or characters of which it is known when they begin and end in the source. A hypothesis is aligned with
-# its reference by edit distance, and only units that are equal count. A unit that was not spoken has no end.
+# When units, words or characters, were written, and where attention was, against when they were spoken. A hypothesis is
+# aligned with its reference by edit distance, and only units that are equal count.
 
 Span = tuple[int, int]
 """The times at which a unit begins and ends, in milliseconds."""
@@ -152,8 +165,7 @@ class Timed(NamedTuple):
 
 
 def parse_spans(line: str, name: str) -> list[Span]:
-    """Reads `120-722 830-1254`. name: what to call the line in an error. Raises UserError where it is something
-    else."""
+    """Reads `120-722 830-1254`. name: what to call the line in an error."""
     matches = [_SPAN.fullmatch(span) for span in line.split()]
     spans = [(int(match[1]), int(match[2])) for match in matches if match]
     if len(spans) < len(matches) or any(begin > end for begin, end in spans):
@@ -163,11 +175,8 @@ def parse_spans(line: str, name: str) -> list[Span]:
 
 def timing(sentences: Sequence[Timed], unit: str, *, lowercase: bool = False) -> dict[str, Score]:
     """Computes `emission_ms` and `emission_ms_p95`, the milliseconds from the end of a unit until it is written, median
-    and 95th percentile. They are less than 0 before the end. `stops_inside` is the percentage of the hard stops for a
-    unit that lie within it. Scores that cannot be measured are left out.
-
-    unit, lowercase: what units are, for the signature.
-    """
+    and 95th percentile. `stops_inside` is the percentage of the hard stops for a unit that lie within it. Scores that
+    cannot be measured are left out. unit, lowercase: for the signature."""
     pairs = equal_units([sentence.units for sentence in sentences], [sentence.reference for sentence in sentences])
     matched = list(zip(sentences, pairs, strict=True))
     late = [timed.written[i] - timed.spans[j][1] for timed, equal in matched if timed.written for i, j in equal]

@@ -9,8 +9,8 @@ compare; `decoder` is the whole step, from the last token to the logits of the n
 model's own; `torch` is the fastest in PyTorch, without masks and states, `compiled` is made of the loops of hard steps.
 Times are processor milliseconds of one thread, every 200 steps in the least of rounds in which all take turns. Times of
 all steps in one call are means of calls that make 2,000 steps or more. The exponent is that of total time over S,
-fitted to the lengths from a quarter of the longest on. Published for all steps in one call, beside softmax in the same
-loops, at S = T = 100 are 13.6 times as fast, and of MoChA 12.1, 9.7 and 7.3 (Chiu & Raffel 2018, figure 3).
+fitted to the lengths from a quarter of the longest on. Published ratios at S = T = 100, of all
+steps in one call, are 13.6, and of MoChA 12.1, 9.7 and 7.3 (Chiu & Raffel 2018, figure 3).
 """
 
 import argparse
@@ -82,8 +82,8 @@ def exponent_of_longest(lengths: Sequence[int], seconds: Sequence[float]) -> flo
 
 
 def summarize(part: TimedPart, lengths: Sequence[int], measured: Sequence[Mapping[str, Measured]]) -> dict[str, Any]:
-    """Returns for each contender of a part its exponent, and at each length its seconds, its energies, and its speed as
-    a multiple of each baseline's."""
+    """Returns the exponent of each contender of a part. At each length it has its seconds, its energies, and how many
+    times as fast as each baseline it is."""
     seconds = {name: [of_length[name].seconds for of_length in measured] for name in part.names}
     return {
         name: {

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from mt.errors import UserError
-from mt.metrics.accuracy import Accuracy
-from mt.metrics.wer import Cer, Timed, Wer, equal_units, parse_spans, timing
+from mt.metrics.wer import Accuracy, Cer, Timed, Wer, equal_units, parse_spans, timing
 
 BOTH = pytest.mark.parametrize(("metric", "oracle"), [(Wer(), jiwer.wer), (Cer(), jiwer.cer)], ids=["wer", "cer"])
 
