@@ -25,18 +25,14 @@ _RENAMED = {"recipe": "preset", "attention=concat": "attention=bahdanau", "encod
 
 
 def compose(name: str, lines: Sequence[str], roots: Sequence[Path]) -> DictConfig:
-    """Returns what Hydra composes of `conf/<name>.yaml` and overrides, with its own part. roots: folders of
-    configuration files."""
+    """Returns what Hydra composes of `conf/<name>.yaml` and overrides, with its own part."""
     with initialize_config_dir(str(CONF), job_name="mt", version_base="1.3"), warnings.catch_warnings():
         # Launchers of plugins have a schema of the name that our choice has to have.
         warnings.filterwarnings("ignore", r"\s*'hydra/launcher/\w+' is validated against ConfigStore", UserWarning)
-        return hydra.compose(name, [*search_path(roots), *lines], return_hydra_config=True)
-
-
-def search_path(roots: Sequence[Path]) -> list[str]:
-    """Returns the override by which Hydra finds folders of configuration files that are not ours; none without them."""
-    paths = [f"'file://{root.resolve()}'" for root in roots if root != CONF]
-    return [f"hydra.searchpath=[{','.join(paths)}]"] if paths else []
+        # Folders of configuration files that are not ours.
+        paths = [f"'file://{root.resolve()}'" for root in roots if root != CONF]
+        search_path = [f"hydra.searchpath=[{','.join(paths)}]"] if paths else []
+        return hydra.compose(name, [*search_path, *lines], return_hydra_config=True)
 
 
 def plain_of(composed: DictConfig) -> tuple[dict[str, Any], dict[str, str | None]]:
@@ -104,11 +100,11 @@ class Preset:
 def presets(
     chosen: Mapping[str, str | None], composed: Mapping[str, Any], typed: Collection[str], roots: Sequence[Path]
 ) -> Preset:
-    """Returns what the chosen presets set.
+    """Returns what the chosen presets set. A preset sets options of the parts that it chooses; with another part that
+    was typed, those that this has not are left out.
 
-    A preset sets options of the parts that it chooses; with another part that was typed, those that this has not are
-    left out. chosen, composed: the choices of all groups, and the options by their dotted names. typed: the options and
-    groups of the command line.
+    chosen, composed: the choices of all groups, and the options by their dotted names. typed: those of the command
+    line.
     """
     removed: dict[str, None] = {}
     lines: list[str] = []
@@ -118,18 +114,16 @@ def presets(
         if (name := chosen.get(kind)) is None:
             continue
         title = {"preset": f"preset {name}", "experiment": f"conf/experiment/{name}.yaml"}.get(kind, f"{kind}={name}")
-        set_here: list[str] = []
-        for key, value in _values(kind, name, roots).items():
+        values = {key: value for key, value in _values(kind, name, roots).items() if key not in typed}
+        for key in values if kind in PRESETS else ():
             group = next((group for group in inner_groups(key) if group in chosen and key not in chosen), None)
-            if key in typed:
-                continue
-            if kind in PRESETS and group and not _fits(key, group, chosen[group], roots):
+            if group and not _fits(key, group, chosen[group], roots):
                 removed[f"~{key}"] = None
-            elif in_force.get(key) == value:  # else it is an experiment's, or another preset's
-                set_here.append(f"{key}={as_typed(value)}")
-                origins[key] = title
+        # What has another value is an experiment's, or another preset's.
+        kept = [key for key, value in values.items() if f"~{key}" not in removed and in_force.get(key) == value]
+        origins |= dict.fromkeys(kept, title)
         if kind in PRESETS:
-            lines.append(f"{title}: {', '.join(set_here)}")
+            lines.append(f"{title}: {', '.join(f'{key}={as_typed(values[key])}' for key in kept)}")
     return Preset([*removed], lines, origins)
 
 
@@ -148,9 +142,7 @@ def _values(kind: str, name: str, roots: Sequence[Path]) -> dict[str, Any]:
 
 def check_choice(override: Override, roots: Sequence[Path]) -> None:
     """Raises UserError for `group=choice` where the group has no such file; Hydra would ignore it in an optional group.
-
-    override: of one job; those of a sweep are expanded before.
-    """
+    override: of one job."""
     group = override.key_or_group
     typed = override.input_line or ""
     new = _RENAMED.get(typed) or (group in _RENAMED and typed.replace(group, _RENAMED[group], 1))

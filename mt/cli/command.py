@@ -1,5 +1,5 @@
-"""Makes plain data of the command line: Hydra composes, and its complaints become sentences. For entry points alone.
-First come the types of options, then `compose` and the flags, and last the jobs."""
+"""Makes plain data of the command line: Hydra composes, and its complaints become sentences. First come the types of
+options, then `compose` and the flags, and last the jobs."""
 
 import argparse
 import re
@@ -75,11 +75,8 @@ _ENTRIES: dict[str, type[Options]] = {"config": _TrainOptions, "data_prep": _Pre
 
 
 def compose(main: Main, name: str, arguments: Sequence[str]) -> None:
-    """Calls `main` with what `conf/<name>.yaml` and the command line say, for each job of a sweep.
-
-    arguments: the words of the command line. What a user can mend ends as one sentence; in a sweep, whose other jobs
-    run, as a line of the table at its end.
-    """
+    """Calls `main` with what `conf/<name>.yaml` and the command line say, for each job of a sweep. What a user can mend
+    ends as one sentence; in a sweep, whose other jobs run, as a line of the table at its end."""
     with reported():
         compose_unreported(main, name, arguments)
 
@@ -116,8 +113,6 @@ def compose_unreported(main: Main, name: str, arguments: Sequence[str]) -> None:
 
 
 def _read_flags(words: Sequence[str]) -> argparse.Namespace:
-    """Reads the flags of a command line. Raises UserError where flags do not go together; unknown ones end the process
-    in a sentence."""
     parser = Parser(None, add_help=False)
     parser.add_argument("overrides", nargs="*", metavar="KEY=VALUE")
     parser.add_argument("--help", "-h", action="store_true")
@@ -141,7 +136,7 @@ def _read_flags(words: Sequence[str]) -> argparse.Namespace:
 
 
 def _shown_part(composed: DictConfig, flags: argparse.Namespace) -> str:
-    """Returns what `--cfg` shows, in YAML. Raises UserError where there is no `--package` of this name."""
+    """Returns what `--cfg` shows, in YAML."""
     HydraConfig.instance().set_config(composed)  # the run's folder is named by what is chosen
     keys = {"job": [str(key) for key in composed if key != "hydra"], "hydra": ["hydra"], "all": None}[flags.cfg]
     shown_config = OmegaConf.masked_copy(composed, keys) if keys else composed
@@ -175,8 +170,7 @@ class _Command:
             check_choice(override, self.roots)
 
     def compose(self, job: Job) -> DictConfig:
-        """Returns the configuration of a job, without the options of presets that its parts do not have, and with
-        Hydra's own part."""
+        """Returns the configuration of a job with Hydra's own part, without options of presets that its parts lack."""
         lines = [*job.overrides, *job.added]
         composed = composed_of(self.name, lines, self.roots)
         typed = {override.key_or_group for override in parse_overrides(job.overrides, self.roots)}
@@ -186,8 +180,8 @@ class _Command:
         return composed_of(self.name, [*lines, *removed], self.roots) if removed else composed
 
     def sweep(self, overrides: Sequence[Override]) -> bool:
-        """Runs the jobs of a sweep: here, one after another, or by the launcher that is chosen. There they go on where
-        they were when a queue starts them again. Returns whether all succeeded."""
+        """Runs the jobs of a sweep here, or by the launcher that is chosen; there they resume when a queue starts them
+        again. Returns whether all succeeded."""
         jobs = expand([override for override in overrides if not override.is_hydra_override()])
         self.check([override for job in jobs for override in parse_overrides(job.overrides, self.roots)])
         options = [override for override in overrides if override.is_hydra_override()]

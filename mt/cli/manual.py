@@ -6,7 +6,6 @@ import shutil
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from omegaconf import DictConfig
 
@@ -19,8 +18,7 @@ _KEY = re.compile(r"(?P<indent> *)(?P<key>\w+):(?P<rest>.*)")
 
 def manual(name: str, composed: DictConfig, typed: Sequence[str], roots: Sequence[Path], *, whole: bool = False) -> str:
     """Returns what `conf/<name>.yaml` says at its head, then groups with their choices, then options with their values.
-    They are of the whole configuration, with a line about each choice, or of its root and of the parts that the command
-    line names.
+    Without `whole` the options are of the root and of the parts that the command line names.
 
     composed: what the command line comes to, with Hydra's own part. typed: its overrides.
     """
@@ -29,12 +27,14 @@ def manual(name: str, composed: DictConfig, typed: Sequence[str], roots: Sequenc
     width = min(120, shutil.get_terminal_size().columns)
     lines = [*_head(root), "", *(_all_choices if whole else _names_of_choices)(chosen, roots, width)]
     named = {re.split(r"[./=]", line.lstrip("+~"))[0] for line in typed}
-    sections = [(title, values) for title, values in _parts(plain) if whole or not title or title in named]
+    # Options of the root come last.
+    parts = {str(key): value for key, value in plain.items() if isinstance(value, Mapping)}
+    parts[""] = {key: value for key, value in plain.items() if key not in parts}
     lines += ["", "options, with their values:"]
-    for title, values in sections:
+    for title in [title for title in parts if whole or not title or title in named]:
         lines.append("")
         notes = _notes(title, root, chosen, roots)
-        for key, value in flat(values, f"{title}." if title else ""):
+        for key, value in flat(parts[title], f"{title}." if title else ""):
             if not key.endswith(".name") or key == "dataset.name":  # others are the names of choices
                 lines.append(_row(f"  {key}={as_typed(value)}", notes.get(key, ""), 44, width))
     if not whole:
@@ -45,11 +45,8 @@ def manual(name: str, composed: DictConfig, typed: Sequence[str], roots: Sequenc
 def explanation(
     name: str, composed: DictConfig, typed: Sequence[str], roots: Sequence[Path], *, key: str, presets: Preset
 ) -> str:
-    """Returns the value that an option has under a command line, where it comes from, and what the option is.
-
-    key: the dotted name of an option, or a group; the rest as in `manual`. Raises UserError where there is none of this
-    name.
-    """
+    """Returns the value that an option has under a command line, where it comes from, and what the option is. key: the
+    dotted name of an option, or a group; the rest as in `manual`."""
     plain, chosen = plain_of(composed)
     options = {**dict(flat(plain)), **chosen}
     if key not in options:
@@ -69,7 +66,6 @@ def explanation(
 
 
 def _names_of_choices(chosen: Mapping[str, str | None], roots: Sequence[Path], width: int) -> Iterator[str]:
-    """Yields a row for each group: which choice is made, and which there are."""
     yield "groups, with the choice that is made, and all that there are:"
     yield ""
     for group in groups(roots):
@@ -78,7 +74,6 @@ def _names_of_choices(chosen: Mapping[str, str | None], roots: Sequence[Path], w
 
 
 def _all_choices(chosen: Mapping[str, str | None], roots: Sequence[Path], width: int) -> Iterator[str]:
-    """Yields a row for each choice of each group: what it is."""
     yield "groups, with their choices (* chosen):"
     for group in groups(roots):
         if group in chosen:
@@ -120,12 +115,6 @@ def _summary(path: Path) -> str:
     # A sentence does not end after "et al.", an initial, or the dot of a product.
     sentence = re.split(r"(?<!\bal)(?<!\b[A-Z])(?<!\s)\.(?=\s|$)", head)[0] if head else comments(path).get("name", "")
     return textwrap.shorten(sentence, 160, placeholder=" ...")
-
-
-def _parts(composed: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yields the parts of a configuration with their names; options of the root come last, under no name."""
-    yield from ((str(key), value) for key, value in composed.items() if isinstance(value, Mapping))
-    yield "", {key: value for key, value in composed.items() if not isinstance(value, Mapping)}
 
 
 def _notes(title: str, root: Path, chosen: Mapping[str, str | None], roots: Sequence[Path]) -> dict[str, str]:

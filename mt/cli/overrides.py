@@ -45,8 +45,7 @@ class _Choices:
 
 
 def parse_overrides(lines: Sequence[str], roots: Sequence[Path]) -> list[Override]:
-    """Returns the overrides of a command line. roots: folders of configuration files. Raises UserError for a line that
-    is no override."""
+    """Returns the overrides of a command line. Raises UserError for a line that is none."""
     parser = OverridesParser.create(config_loader=cast(ConfigLoader, _Choices(roots)))
     overrides: list[Override] = []
     for line in lines:
@@ -58,11 +57,8 @@ def parse_overrides(lines: Sequence[str], roots: Sequence[Path]) -> list[Overrid
 
 
 def quote_text(line: str) -> str:
-    """Returns an argument for Hydra: unchanged, or with quotes round text.
-
-    A path is text whatever it looks like (`folder=2026`), and `~/` at its beginning is the user's home. Of a list, and
-    of the values of a sweep, each is put into quotes.
-    """
+    """Returns an argument for Hydra: unchanged, or with quotes round text. A path is text whatever it looks like
+    (`folder=2026`), and `~/` at its beginning is the user's home. Of several values each is put into quotes."""
     match = _ASSIGNMENT.fullmatch(line)
     if match is None:
         return line
@@ -121,7 +117,6 @@ def _is_path(key: str) -> bool:
 
 
 def _in_quotes(text: str) -> str:
-    """Returns text in the quotes of Hydra's grammar."""
     escaped = re.sub(r'(\\*)"', r'\1\1\\"', text)
     return '"' + re.sub(r"(\\+)$", r"\1\1", escaped) + '"'
 
@@ -133,7 +128,6 @@ def _shell_argument(line: str) -> str:
 
 
 def _unreadable(line: str) -> str:
-    """Returns the sentence for an argument that is no override."""
     if not _ASSIGNMENT.fullmatch(line):
         return f"{shown(line)} cannot be read: write group=choice or key=value, with an option's name before the ="
     key = line.partition("=")[0]
@@ -145,10 +139,7 @@ def _unreadable(line: str) -> str:
 
 def with_file(words: Sequence[str], roots: Sequence[Path]) -> list[str]:
     """Returns the words of a command line with the options of a YAML file (`run.yaml`) in its place. Options that are
-    typed are left out, and options of a part that is chosen anew.
-
-    Raises UserError for a file that holds no options.
-    """
+    typed are left out, and options of a part that is chosen anew."""
     files = [word for word in words if "=" not in word and word.endswith((".yaml", ".yml"))]
     typed = [word for word in words if word not in files]
     if len(files) > 1:
@@ -217,7 +208,6 @@ def complaints_as_sentences() -> Iterator[None]:
 
 
 def _sentence(error: Exception) -> str:
-    """Returns what the user is to read of an error."""
     if isinstance(error, OverrideParseException):
         return _unreadable(error.override)
     # An unknown option is answered by the choices that have it, or by the nearest known name.

@@ -43,7 +43,6 @@ class Parser(argparse.ArgumentParser):
     def parse_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> argparse.Namespace:
-        """Parses as `argparse` does. A mistake ends the process."""
         words, rest = self._with_flags(sys.argv[1:] if args is None else args)
         self._check(words)
         options, surplus = self.parse_known_intermixed_args(words, namespace)
@@ -75,21 +74,18 @@ class Parser(argparse.ArgumentParser):
         known = self._option_string_actions
         seen: set[argparse.Action] = set()
         for name in _names(words):
-            fitting = (
-                [name] if name in known else [flag for flag in known if name[:2] == "--" and flag.startswith(name)]
-            )
+            long = [flag for flag in known if flag[:2] == "--"]
+            fitting = [name] if name in known else [flag for flag in long if name[:2] == "--" and flag.startswith(name)]
             actions = {known[flag] for flag in fitting}
             if not actions and name[:2] != "--" and name[:2] in known:  # -cjob
                 continue
-            new = _RENAMED.get(name, "")
-            if not actions and (new.partition(" ")[0] in known or new.count(" ") > 1):
-                self.error(
-                    f"{name} is gone: {new}" if new.count(" ") > 1 else f"{name} is called {new} now: write that"
-                )
             if not actions:
-                self.error(
-                    f"unknown option {shown(name)}: {nearest(name, (flag for flag in known if flag[:2] == '--'))}"
-                )
+                new = _RENAMED.get(name, "")
+                if new.count(" ") > 1:
+                    self.error(f"{name} is gone: {new}")
+                if new.partition(" ")[0] in known:
+                    self.error(f"{name} is called {new} now: write that")
+                self.error(f"unknown option {shown(name)}: {nearest(name, long)}")
             if len(actions) > 1:
                 self.error(f"{name} may be {' or '.join(sorted(fitting))}: write it out")
             if actions & seen:
@@ -97,7 +93,6 @@ class Parser(argparse.ArgumentParser):
             seen |= actions
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
-        """Says which choices there are, where `argparse` repeats them all."""
         if action.choices is not None and value not in action.choices:
             wrong = _value(str(value))
             raise argparse.ArgumentError(
@@ -105,11 +100,9 @@ class Parser(argparse.ArgumentParser):
             )
 
     def format_help(self) -> str:
-        """Returns the help of `argparse`, with commands spelt as this process was started."""
         return with_own_commands(super().format_help())
 
     def error(self, message: str) -> NoReturn:
-        """Ends the process. message: argparse's, or a sentence already."""
         with reported():
             raise UserError(f"{self._sentence(message)}; see --help")
         raise AssertionError("`reported` ends the process")
@@ -161,7 +154,6 @@ def _number_of(kind: Callable[[str], float], words: str) -> Callable[[str], floa
 
 
 def _path(text: str) -> Path:
-    """Returns a path. Raises ArgumentTypeError for what names none."""
     # Path("") is the folder that one stands in, which nobody means by an empty variable of a shell.
     if not text or "\0" in text:
         raise argparse.ArgumentTypeError(f"{_value(text)} names no file and no folder: give a path")

@@ -30,11 +30,8 @@ _PRINTING_TIMEOUT = timedelta(seconds=20)
 
 @contextlib.contextmanager
 def process_group() -> Iterator[ProcessGroup]:
-    """Yields the group of the processes that were started together; to be entered inside of `reported`.
-
-    Only process 0 has a standard output. An error ends all of them, and is printed by the process that fails first; a
-    signal by process 0. Raises UserError where they do not find one another.
-    """
+    """Yields the group of the processes that were started together; to be entered inside of `reported`. Only process 0
+    has a standard output. An error ends all, and the process that fails first prints it; a signal, process 0."""
     rank = int(os.environ["RANK"])
     size = int(os.environ["WORLD_SIZE"])
     store = _hearing_signals(lambda: _rendezvous(rank, size))
@@ -103,7 +100,6 @@ def _cause(error: BaseException, store: dist.Store) -> BaseException:
 
 
 def _is_to_print(error: BaseException, store: dist.Store, rank: int) -> bool:
-    """Returns whether this process is the one that prints what ended all."""
     if isinstance(error, KeyboardInterrupt):
         return rank == 0
     try:

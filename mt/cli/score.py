@@ -1,9 +1,9 @@
-"""The command score: its manual, the options by which texts are compared, and the tasks. No option is accepted and
-ignored."""
+"""The command score: its manual, the options by which texts are compared, and the tasks, each with the options that it
+takes. No option is accepted and ignored."""
 
 import argparse
 import json
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Sequence, Set
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
@@ -16,13 +16,7 @@ from mt.data.tokenizer import load_tokenizer
 from mt.data.words import words
 from mt.errors import UserError, reported
 from mt.metrics import DEFAULTS, METRICS, require_known
-from mt.metrics.alignment import (
-    Link,
-    alignment_error_rate,
-    is_naacl,
-    parse_naacl,
-    parse_pharaoh,
-)
+from mt.metrics.alignment import Link, alignment_error_rate, is_naacl, parse_naacl, parse_pharaoh
 from mt.metrics.base import PLAIN, ROUGE_PROTOCOLS, Score, Settings
 from mt.metrics.bleu import TOKENIZERS, require_tokenizer
 from mt.metrics.files import score_files, score_log
@@ -85,7 +79,17 @@ def score(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("texts", type=Path, nargs="*", metavar="FILE", help="the hypotheses, then their references")
     options = parser.parse_args(arguments)
     with reported():
-        run_task(options)
+        _require_fitting(options)
+        if options.task == LIKELIHOOD:
+            _likelihoods(options)
+            return
+        tasks = {SIMULTANEOUS: _of_log, TERMS: _of_terms, ALIGNMENT: _of_alignments, MARKUP: _of_markup}
+        scores = tasks.get(options.task, _of_files)(options)
+        if options.json:
+            say(json.dumps({name: asdict(score) for name, score in scores.items()}, indent=2))
+        else:
+            width = max(9, *map(len, scores))
+            say("\n".join(f"{name:<{width}} {score.score:6.2f}  {score.signature}" for name, score in scores.items()))
 
 
 # The options by which texts are compared.
@@ -112,13 +116,8 @@ def add_metric_options(parser: argparse.ArgumentParser) -> None:
 
 
 def chosen_metrics(options: argparse.Namespace, *, lead: bool = False) -> Sequence[str]:
-    """Returns the names of the metrics, by default those of the task.
-
-    lead: whether ROUGE's tokenizer cuts beginnings of sources.
-
-    Raises:
-        UserError: a value is none of those that there are, or an option is of a metric that is not chosen.
-    """
+    """Returns the names of the metrics, by default those of the task. lead: whether ROUGE's tokenizer cuts beginnings
+    of sources. Raises UserError for an option of a metric that is not chosen, too."""
     names = DEFAULTS[options.task] if options.metrics is None else options.metrics.split(",")
     # Names are checked before any text is read, since scoring can take long.
     require_known(names, "--metrics")
@@ -162,9 +161,15 @@ LIKELIHOOD = "likelihood"
 MARKUP = "markup"
 TERMS = "terms"
 ALIGNMENT = "alignment"
-OF_ALIGNMENTS = ("symmetrise", "second_reversed", "one_based")
-OF_LOGS = ("log", "latency_unit", "spm_model", "no_use_ref_len")
-OF_RUNS = ("run", "source", "target", "length_penalty", "checkpoint", "device")
+OF_TASKS = {
+    ALIGNMENT: ("symmetrise", "second_reversed", "one_based"),
+    TERMS: ("glossary",),
+    SIMULTANEOUS: ("log", "latency_unit", "spm_model", "no_use_ref_len"),
+    LIKELIHOOD: ("run", "source", "target", "length_penalty", "checkpoint", "device"),
+    MARKUP: ("shift",),
+}
+"""The options of one task; `TAKEN` are those that another task takes, too."""
+TAKEN = {TERMS: ("source",), MARKUP: ("run", "source", "target", "checkpoint", "device")}
 
 
 def add_task_options(parser: argparse.ArgumentParser) -> None:
@@ -172,10 +177,10 @@ def add_task_options(parser: argparse.ArgumentParser) -> None:
     # Of texts and logs.
     parser.add_argument("--lead", type=int, metavar="N", help="score the first N words of each line")
     parser.add_argument("--log", type=Path, metavar="FILE", help="an instances.log, whose latency is scored, too")
-    help_text = "of a log's targets: word, where none is named"
-    parser.add_argument("--latency-unit", choices=get_args(LatencyUnit), help=help_text)
-    help_text = "a run's tokenizer.model, for --latency-unit subword"
-    parser.add_argument("--spm-model", type=Path, metavar="FILE", help=help_text)
+    units = get_args(LatencyUnit)
+    parser.add_argument("--latency-unit", choices=units, help="of a log's targets: word, where none is named")
+    model_help = "a run's tokenizer.model, for --latency-unit subword"
+    parser.add_argument("--spm-model", type=Path, metavar="FILE", help=model_help)
     parser.add_argument("--no-use-ref-len", action="store_true", help="AP, AL and LAAL by the hypothesis's length")
     # Of pairs and their models, of terms, and of links.
     parser.add_argument("--run", type=Path, nargs="+", metavar="RUN", help="whose probability pairs are scored by")
@@ -192,29 +197,23 @@ def add_task_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--device", help="of a run: auto, cpu, cuda, cuda:1, mps")
 
 
-def run_task(options: argparse.Namespace) -> None:
-    """Prints what the task is to print. Raises UserError for options that do not fit, and as the functions it calls."""
-    if options.task != ALIGNMENT:
-        _refuse(options, OF_ALIGNMENTS, ALIGNMENT)
-    if options.task == LIKELIHOOD:
-        _likelihoods(options)
-        return
-    tasks = {SIMULTANEOUS: _of_log, TERMS: _of_terms, ALIGNMENT: _of_alignments, MARKUP: _of_markup}
-    scores = tasks.get(options.task, _of_files)(options)
-    if options.json:
-        say(json.dumps({name: asdict(score) for name, score in scores.items()}, indent=2))
-    else:
-        width = max(9, *map(len, scores))
-        say("\n".join(f"{name:<{width}} {score.score:6.2f}  {score.signature}" for name, score in scores.items()))
+def _require_fitting(options: argparse.Namespace) -> None:
+    """Raises UserError for options of other tasks, and of texts where no texts are compared: they have no effect."""
+    task = options.task
+    for owner, names in OF_TASKS.items():
+        if owner != task:
+            for flag in typed_flags(options, (name for name in names if name not in TAKEN.get(task, ()))):
+                raise UserError(f"{flag} is an option of --task {owner}: leave it out, or add that")
+    if task in OF_TASKS and task != SIMULTANEOUS:
+        for flag in typed_flags(options, (*OF_TEXTS, "lead")):
+            if task == TERMS:
+                reason = f"not for --task {task}, which counts terms as the glossary writes them"
+            else:
+                reason = f"about texts that are compared, which --task {task} does not"
+            raise UserError(f"{flag} is {reason}: leave it out")
 
 
 def _of_alignments(options: argparse.Namespace) -> dict[str, Score]:
-    # Options of other tasks are refused, since they would have no effect.
-    _refuse(options, ("glossary",), TERMS)
-    _refuse(options, OF_LOGS, SIMULTANEOUS)
-    _refuse(options, OF_RUNS, LIKELIHOOD)
-    for flag in typed_flags(options, (*OF_TEXTS, "lead")):
-        raise UserError(f"{flag} is about texts that are compared, which --task {ALIGNMENT} does not: leave it out")
     if len(options.texts) != (3 if options.symmetrise else 2) or (options.second_reversed and not options.symmetrise):
         raise UserError(
             f"--task {ALIGNMENT} takes files of links and of gold links, with --symmetrise two of links: give "
@@ -236,9 +235,9 @@ def _of_alignments(options: argparse.Namespace) -> dict[str, Score]:
     hypotheses: Sequence[Set[Link]] = links[0]
     if options.symmetrise:
         turn = slice(None, None, -1 if options.second_reversed else 1)
-        pairs = zip(*links, strict=True)
         hypotheses = [
-            symmetrised(links_of, {link[turn] for link in back}, options.symmetrise) for links_of, back in pairs
+            symmetrised(forth, {link[turn] for link in back}, options.symmetrise)
+            for forth, back in zip(*links, strict=True)
         ]
     score = alignment_error_rate(hypotheses, gold)
     shares = {name: Score(getattr(score, name), score.signature) for name in ("precision", "recall")}
@@ -246,13 +245,6 @@ def _of_alignments(options: argparse.Namespace) -> dict[str, Score]:
 
 
 def _of_terms(options: argparse.Namespace) -> dict[str, Score]:
-    # Options of other tasks are refused, since they would have no effect.
-    _refuse(options, OF_LOGS, SIMULTANEOUS)
-    _refuse(options, (name for name in OF_RUNS if name != "source"), LIKELIHOOD)
-    for flag in typed_flags(options, (*OF_TEXTS, "lead")):
-        raise UserError(
-            f"{flag} is not for --task {TERMS}, which counts terms as the glossary writes them: leave it out"
-        )
     if len(options.texts) != 2 or None in (options.glossary, options.source):
         raise UserError(
             f"--task {TERMS} takes a glossary and three texts: write --glossary FILE --source FILE HYPOTHESES "
@@ -272,9 +264,6 @@ def _of_terms(options: argparse.Namespace) -> dict[str, Score]:
 
 
 def _of_files(options: argparse.Namespace) -> dict[str, Score]:
-    _refuse(options, ("glossary",), TERMS)
-    _refuse(options, OF_LOGS, SIMULTANEOUS)
-    _refuse(options, OF_RUNS, LIKELIHOOD)
     if len(options.texts) < 2:
         raise UserError(
             f"--task {options.task} compares with references: give HYPOTHESES, then files of references; see --help"
@@ -289,9 +278,7 @@ def _of_files(options: argparse.Namespace) -> dict[str, Score]:
 
 
 def _of_log(options: argparse.Namespace) -> dict[str, Score]:
-    # Options of other tasks are refused, and so are files beside the log, which holds all texts.
-    _refuse(options, ("glossary",), TERMS)
-    _refuse(options, OF_RUNS, LIKELIHOOD)
+    # Files beside the log, which holds all texts, are refused.
     if options.texts or options.lead is not None or options.log is None:
         log = options.log or (options.texts or ["FILE"])[0]
         raise UserError(
@@ -331,7 +318,6 @@ def _likelihoods(options: argparse.Namespace) -> None:
 def _of_markup(options: argparse.Namespace) -> dict[str, Score]:
     from mt.evaluation.markup import markup_scores
 
-    _refuse(options, ("length_penalty",), LIKELIHOOD)
     translator, _, (sources, targets) = _run_and_texts(options)
     return markup_scores(translator, sources, targets, shift=options.shift)
 
@@ -340,11 +326,6 @@ def _run_and_texts(options: argparse.Namespace) -> tuple["Translator", Sequence[
     """Loads the run, or the ensemble, and reads the pairs of a task that takes these."""
     from mt.decoding.load import load
 
-    # Options of other tasks are refused, since they would have no effect.
-    _refuse(options, ("glossary",), TERMS)
-    _refuse(options, OF_LOGS, SIMULTANEOUS)
-    for flag in typed_flags(options, (*OF_TEXTS, "lead")):
-        raise UserError(f"{flag} is about texts that are compared, which --task {options.task} does not: leave it out")
     # Files without their flags are answered by the command as it should be written.
     if options.texts or None in (options.run, options.source, options.target):
         *runs, source, target = map(str, options.texts if len(options.texts) > 2 else ("RUN", "FILE", "FILE"))
@@ -357,12 +338,6 @@ def _run_and_texts(options: argparse.Namespace) -> tuple["Translator", Sequence[
     _refuse_pipes(paths)
     texts = read_parallel(paths, "pair")
     return load(options.run, checkpoint=options.checkpoint or "best", device=options.device or "auto"), paths, texts
-
-
-def _refuse(options: argparse.Namespace, names: Iterable[str], task: str) -> None:
-    """Raises UserError where one of the options, which are those of another task, is on the command line."""
-    for flag in typed_flags(options, names):
-        raise UserError(f"{flag} is an option of --task {task}: leave it out, or add that")
 
 
 def _refuse_pipes(paths: Sequence[Path]) -> None:

@@ -2,11 +2,10 @@
 makes the model of a run that starts from another (`init_from=RUN`). That model is that of the earlier run, but for the
 options that the command line sets."""
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
-
-from hydra.core.override_parser.types import Override
 
 from mt.cli.choices import CONF
 from mt.cli.overrides import parse_overrides
@@ -25,8 +24,8 @@ RESUMABLE = ("device", *(f"training.{name}" for name in _RESUMABLE_TRAINING))
 
 
 def resumed_config(config: Config, overrides: Sequence[str]) -> Config:
-    """Returns a checkpoint's configuration with what a command line with `resume=RUN` changes: how long to train, how
-    to decode, where to run. Raises UserError for other options."""
+    """Returns a checkpoint's configuration with what a command line with `resume=RUN` changes. Raises UserError where
+    that would be another run."""
     plain = config.model_dump(mode="json")
     search: dict[str, Any] = {}
     for override in parse_overrides(overrides, [CONF]):
@@ -45,11 +44,8 @@ def resumed_config(config: Config, overrides: Sequence[str]) -> Config:
 
 
 def continued_config(config: Config, trained: Config, folder: Path) -> Config:
-    """Returns the configuration of a command line that goes on with a run (`resume=auto`).
-
-    config: as it was composed. trained: that of the run's checkpoint. Raises UserError where they differ in more than
-    may change on the way.
-    """
+    """Returns the configuration of a command line that goes on with a run (`resume=auto`). trained: that of the run's
+    checkpoint. Raises UserError where they differ in more than may change on the way."""
     options = dict(flat(config.model_dump(mode="json")))
     trained_options = dict(flat(trained.model_dump(mode="json")))
     for key in sorted(options.keys() | trained_options.keys()):
@@ -72,18 +68,16 @@ _PRETRAINED = "embedding.pretrained"
 
 
 def with_earlier_model(composed: Mapping[str, Any], overrides: Sequence[str], earlier: Config) -> dict[str, Any]:
-    """Returns what was composed, with the parts of the model as the earlier run has them.
-
-    A part that the command line chooses (`attention=mocha`) is as composed, and with an experiment all are. Of other
-    parts the single options that it sets are changed. Raises UserError where it sets what cannot differ.
-    """
+    """Returns what was composed, with the parts of the model as the earlier run has them. A part that the command line
+    chooses (`attention=mocha`) is as composed, and with an experiment all are. Of other parts the single options that
+    it sets are changed. Raises UserError where it sets what cannot differ."""
     typed = parse_overrides(overrides, [CONF])
     plain = dict(composed)
     trained = earlier.model_dump(mode="json")
-    keys = {override.key_or_group for override in typed}
+    keys = [override.key_or_group for override in typed]
     # Tokenizers and pretrained vectors come with the earlier run, so options of them cannot be obeyed.
-    for key in sorted(keys - {_SAMPLE}):
-        if key.startswith(_TOKENIZER):
+    for key in sorted(keys):
+        if key.startswith(_TOKENIZER) and key != _SAMPLE:
             raise UserError(
                 f"{key} cannot be chosen with init_from, whose tokenizers are taken: leave it out; "
                 "init.vocabulary=extend adds pieces"
@@ -96,53 +90,41 @@ def with_earlier_model(composed: Mapping[str, Any], overrides: Sequence[str], ea
         return plain
     # Every other part is as it was, except for the single options that are typed.
     for name in ModelConfig.model_fields:
-        of_part = [override for override in typed if _within(override, name)]
-        if isinstance(plain[name], Mapping) and any("." not in override.key_or_group for override in of_part):
+        of_part = [key for key in keys if re.split("[./]", key)[0] == name]
+        if isinstance(plain[name], Mapping) and any("." not in key for key in of_part):
             continue
-        value = trained[name]
-        for override in of_part:
-            value = _changed(value, composed[name], override.key_or_group.split(".")[1:])
-        plain[name] = value
+        plain[name] = trained[name]
+        for key in of_part:
+            plain[name] = _changed(plain[name], composed[name], key.split(".")[1:])
     return plain
 
 
 def folder_of_attention(folder: Path, overrides: Sequence[str], plain: Mapping[str, Any]) -> Path:
-    """Returns the run's folder, which by default is below the name of the attention that the earlier run has.
-
-    folder: as it was composed. plain: the configuration with the model of the earlier run.
-    """
+    """Returns the run's folder, which by default is below the name of the attention that the earlier run has. plain:
+    the configuration with the model of that."""
     typed = {override.key_or_group for override in parse_overrides(overrides, [CONF])}
     if typed & {"folder", "attention"}:
         return folder
     return folder.parent.with_name(plain["attention"]["name"]) / folder.name
 
 
-def _with_tokenizer(dataset: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the options of a data set with the earlier run's options of tokenizers, which are taken as they are.
-
-    Raises UserError for data of another kind.
-    """
-    field = dataset["field"]
-    earlier_field = before["field"]
+def _with_tokenizer(dataset: Mapping[str, Any], earlier: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the options of a data set with the earlier run's of tokenizers. Raises UserError for data of another
+    kind."""
     for option in ("name", "rate", "size"):
-        if field.get(option) != earlier_field.get(option):
+        trained, composed = (each["field"].get(option) for each in (earlier, dataset))
+        if composed != trained:
             raise UserError(
-                f"init_from was trained with dataset.field.{option}={earlier_field.get(option)}, and this run would "
-                f"have dataset.field.{option}={field.get(option)}: choose data of its kind"
+                f"init_from was trained with dataset.field.{option}={trained}, and this run would have "
+                f"dataset.field.{option}={composed}: choose data of its kind"
             )
-    if dataset["transcript"] and not before["transcript"]:
+    if dataset["transcript"] and not earlier["transcript"]:
         raise UserError(
             f"dataset.transcript={dataset['transcript']} needs a vocabulary of its own, which init_from has not: leave "
             "it out"
         )
     sample = dataset["tokenizer"]["sample"]
-    return {**dataset, "tokenizer": {**before["tokenizer"], "sample": sample}}
-
-
-def _within(override: Override, part: str) -> bool:
-    """Returns whether an override chooses a part of the model, or sets an option of it."""
-    key = override.key_or_group
-    return key == part or key.startswith((f"{part}.", f"{part}/"))
+    return {**dataset, "tokenizer": {**earlier["tokenizer"], "sample": sample}}
 
 
 def _changed(value: Any, composed: Any, path: Sequence[str]) -> Any:

@@ -1,12 +1,10 @@
-"""Lets Ctrl-C end a command at once, without a trace, while its modules load, and loads them fast: what an entry point
-imports first.
+"""Lets Ctrl-C end a command at once, without a trace, while its modules load: what an entry point imports first.
 
 Importing it is enough where the process is a command of ours. Where an entry point is itself imported, as by a test or
 by a process that prepares text, nothing is changed. `mt.errors.reported` lets Ctrl-C raise KeyboardInterrupt again.
 """
 
 import contextlib
-import gc
 import signal
 import sys
 import threading
@@ -32,32 +30,6 @@ if PROGRAM and is_entry_point(Path(PROGRAM)) and signal.getsignal(signal.SIGINT)
 
 @contextlib.contextmanager
 def loading() -> Iterator[None]:
-    """Loads the modules that are imported inside: Ctrl-C ends the process at once, and no garbage is collected."""
-    with _leaving_at_interrupt(), _without_collection():
-        yield
-
-
-@contextlib.contextmanager
-def _without_collection() -> Iterator[None]:
-    """Collects no garbage inside, as what modules make stays: it saves a tenth of the time that torch takes.
-
-    Where torch is loaded already, nothing is saved, and nothing done.
-    """
-    if "torch" in sys.modules:
-        yield
-        return
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()  # nor is it collected later
-        if was_on:
-            gc.enable()
-
-
-@contextlib.contextmanager
-def _leaving_at_interrupt() -> Iterator[None]:
     """Lets Ctrl-C inside end the process at once, as is right for a command that loads modules. Where a module is in
     the midst of its C++, an exception would end the process with a trace all the same."""
     usual = signal.default_int_handler

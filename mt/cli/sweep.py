@@ -1,5 +1,5 @@
 """Makes the jobs of a sweep of one command line, each in a folder that is named by what differs. Runs them here, or
-elsewhere by one of Hydra's launchers, such as submitit's on a cluster."""
+elsewhere by one of Hydra's launchers, such as submitit's."""
 
 import itertools
 import math
@@ -90,10 +90,8 @@ def _values(override: Override) -> list[str]:
 
 
 def folder_of(job: Job, composed: Path) -> Path:
-    """Returns the folder of a job: what differs is a part of its name, but for what the folders above it say.
-
-    composed: the folder that a single run would get, `.../<dataset>/<attention>/<time>`; where the user gave another,
-    each job gets a folder in it.
+    """Returns the folder of a job: what differs is a part of its name, but for what the folders above it say. composed:
+    the folder of a single run, `.../<dataset>/<attention>/<time>`; where the user gave another, jobs get folders in it.
     """
     chosen = any(line.startswith("folder=") for line in job.overrides)
     differs = {key: value for key, value in job.differs.items() if chosen or key not in ("dataset", "attention")}
@@ -104,20 +102,19 @@ def folder_of(job: Job, composed: Path) -> Path:
 
 def _name(differs: dict[str, str]) -> str:
     """Returns such as `seed-1+lr-0.001`: a name that every file system takes, and the command line without quotes."""
-    counts = Counter(re.split(r"[./]", key)[-1] for key in differs)
+    shorts = {key: re.split(r"[./]", key)[-1] for key in differs}
+    counts = Counter(shorts.values())
     settings = []
     for key, value in differs.items():
-        short = re.split(r"[./]", key)[-1]
+        name = shorts[key] if counts[shorts[key]] == 1 else key
         plain = re.sub(r"^[^\w.-]+|[^\w.-]+$", "", value, flags=re.ASCII)
-        settings.append(re.sub(r"[^\w.-]+", "-", f"{short if counts[short] == 1 else key}-{plain}", flags=re.ASCII))
+        settings.append(re.sub(r"[^\w.-]+", "-", f"{name}-{plain}", flags=re.ASCII))
     return "+".join(settings)[:_LONGEST_NAME]
 
 
 def run_all(jobs: Sequence[Job], run: Callable[[Job], None]) -> bool:
-    """Runs every job, whatever becomes of the others, and prints at the end what became of each.
-
-    Returns whether all succeeded. A job that fails by a fault of the program prints its trace, and the next begins.
-    """
+    """Runs every job, whatever becomes of the others, and prints at the end what became of each. Returns whether all
+    succeeded."""
     try:
         for number, job in enumerate(jobs, start=1):
             say(f"\njob {number} of {len(jobs)}: {visible(job.title)}", sys.stderr)
@@ -143,7 +140,6 @@ def _outcome(call: Callable[[], None]) -> str:
 
 
 def _print_outcomes(jobs: Sequence[Job]) -> bool:
-    """Prints what became of each job; returns whether all succeeded."""
     undone = sum(job.outcome != "done" for job in jobs)
     say(f"\n{len(jobs)} jobs, {undone} of them not done" if undone else f"\n{len(jobs)} jobs, all done")
     width = max(len(visible(job.title)) for job in jobs)
@@ -174,11 +170,8 @@ def require_launcher(options: Sequence[Override]) -> None:
 
 
 def launch(composed: DictConfig, jobs: Sequence[Job], run: Callable[[Job], None]) -> bool:
-    """Hands all jobs to the launcher, and prints at the end what became of each, as `run_all` does.
-
-    composed: a configuration with Hydra's part, which chooses the launcher. Returns whether all jobs succeeded. Raises
-    UserError where the launcher cannot run the jobs.
-    """
+    """Hands all jobs to the launcher, and prints at the end what became of each, as `run_all` does. composed: a
+    configuration with Hydra's part, which chooses the launcher."""
     with initialize_config_dir(str(CONF), job_name="mt", version_base="1.3"):
         context = HydraContext(GlobalHydra.instance().config_loader(), Callback())  # type: ignore[arg-type]  # does nothing
     launcher = Plugins.instance().instantiate_launcher(context, partial(_run_launched, jobs, run), composed)

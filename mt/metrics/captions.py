@@ -101,8 +101,8 @@ class CocoBleu(CaptionMetric):
         return f"bleu{ORDER}"
 
     def counts(self, hypotheses: Sequence[str], references: References) -> dict[str, np.ndarray]:
-        """Returns the counts of BLEU-n, [N, 2 n + 2]: the n-grams of each order that a reference has too, all n-grams,
-        and the words of both sides."""
+        """Returns the counts of BLEU-n, [N, 2 n + 2]: n-grams of each order that a reference has, all n-grams, words of
+        both sides."""
         counted = []
         for hypothesis, group in zip(hypotheses, references, strict=True):
             words = tokenize(hypothesis)

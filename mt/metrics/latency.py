@@ -81,7 +81,7 @@ def average_proportion(delays: Sequence[float], source_length: float, target_len
 
 def average_lagging(delays: Sequence[float], source_length: float, target_length: float | None = None) -> float:
     """Computes AL, how far a policy is behind an ideal one: 1/tau sum_{i <= tau} g(i) - (i-1) |x|/|y| (Ma et al. 2019,
-    equation 8). tau is the first word that was written with the whole source read, or the last. Where even the first
+    equation 8). Word tau is the first that was written with the whole source read, or the last. Where even the first
     delay is beyond the source (speech), it is the result."""
     _require_delays(delays, source_length)
     if delays[0] > source_length:
@@ -130,8 +130,8 @@ def latency(
     source: Literal["word", "ms"] = "word",
     reference_length: bool = True,
 ) -> dict[str, Score]:
-    """Computes the measures of a corpus, means over its sentences: "ap" (a share), "al", "laal", "dal", "yaal" (source
-    words, or ms), "erasure" (target words taken back, for each that stays), "swf" and "efsw" (percent, of the test for
+    """Computes the measures of a corpus: means over its sentences of "ap" (a share), "al", "laal", "dal", "yaal"
+    (words, or ms); "erasure" (target words taken back, for each that stays); "swf" and "efsw" (percent, of the test for
     degenerate policies). Empty hypotheses have no latency; YAAL and EFSW also need a word that was written before its
     source ended.
 

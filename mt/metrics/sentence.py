@@ -153,8 +153,8 @@ def _sizes(counts: Sequence[Counter]) -> np.ndarray:
 
 
 def _matches(hypotheses: Sequence[Counter], references: Sequence[Counter]) -> np.ndarray:
-    """Returns [H, R] float64, how many n-grams each pair has in common, each as often as both have it. As min(a, b) is
-    the sum over k >= 1 of [a >= k] [b >= k], all pairs are one product of matrices for each k."""
+    """Returns [H, R] float64, how many n-grams each pair has in common, each as often as both have it. All pairs are
+    one product of matrices for each k, as min(a, b) is the sum over k of `[a >= k] [b >= k]`."""
     columns = {ngram: column for column, ngram in enumerate(dict.fromkeys(n for count in references for n in count))}
     sides = [np.zeros((len(side), len(columns)), np.int32) for side in (hypotheses, references)]
     for matrix, side in zip(sides, (hypotheses, references), strict=True):
