@@ -16,9 +16,8 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from mt.kernels.linear import Linear
-from mt.models.config import ModelConfig
 from mt.models.encoders import Encoded
-from mt.ops import masked_softmax
+from mt.ops.sequences import masked_softmax
 
 
 class Aligner(nn.Module):
@@ -44,9 +43,3 @@ class Aligner(nn.Module):
         queries = self.queries(torch.cat((readouts, later, targets), -1).float())
         keys = self.keys(torch.cat((encoded.values, sources), -1).float())
         return masked_softmax(self.scale * queries @ keys.transpose(1, 2), encoded.mask[:, None])
-
-
-def build_aligner(config: ModelConfig, target_size: int, key_size: int) -> Aligner | None:
-    """Returns the aligner of these options, if any. target_size, key_size: of target vectors, and of the input of g."""
-    query_size = 2 * config.decoder.readout_size + target_size
-    return Aligner(config.aligner_size, query_size, key_size) if config.aligner_size else None

@@ -1,11 +1,6 @@
-"""The options of a model, with the checks that they suit each other, and the losses on attention weights that two of
-them weigh (`WeightPenalties`)."""
+"""The options of a model, with the checks that they suit each other."""
 
-from typing import NamedTuple
-
-from jaxtyping import Bool, Float
 from pydantic import Field, model_validator
-from torch import Tensor
 
 from mt.common.options import MAX_SIZE, Options
 from mt.errors import UserError
@@ -16,26 +11,6 @@ from mt.models.decoders.luong import LuongConfig
 from mt.models.encoders import ENCODERS, Encoder, EncoderConfig
 from mt.models.encoders.recurrent import BiLSTMConfig
 from mt.models.frontends import FRONTENDS, EmbeddingConfig, FrontendConfig, WordVectorsConfig
-from mt.ops import coverage_loss, doubly_stochastic_loss
-
-
-class WeightPenalties(NamedTuple):
-    """The weights of the losses on an attention's weights; see the options of these names in `ModelConfig`."""
-
-    doubly_stochastic_weight: float
-    coverage_weight: float
-
-    def loss(
-        self, weights: Float[Tensor, "B T S"], source_mask: Bool[Tensor, "B S"], target_mask: Bool[Tensor, "B T"]
-    ) -> Float[Tensor, ""]:
-        """Returns the loss on the attention weights of a batch, in nats."""
-        total = weights.new_zeros(())
-        if self.doubly_stochastic_weight:
-            spread = doubly_stochastic_loss(weights, source_mask, target_mask).sum()
-            total = total + self.doubly_stochastic_weight * spread
-        if self.coverage_weight:
-            total = total + self.coverage_weight * coverage_loss(weights, source_mask, target_mask).sum()
-        return total
 
 
 class ModelConfig(Options):
@@ -67,14 +42,14 @@ class ModelConfig(Options):
     @model_validator(mode="after")
     def _attention_suits_the_rest(self) -> "ModelConfig":
         chosen = self.attention.name
-        attention = ATTENTIONS[self.attention.name]
+        attention = ATTENTIONS[chosen]
         if attention.needs_order and not FRONTENDS[self.frontend.name].ordered:
             raise UserError(
                 f"attention={chosen} needs an order of positions, which frontend={self.frontend.name} has not: choose "
                 "an attention over all positions, such as general, bahdanau or stochastic"
             )
-        for option in WeightPenalties._fields if not attention.learns_weights else ():
-            if value := getattr(self, option):
+        for option in ("doubly_stochastic_weight", "coverage_weight"):
+            if (value := getattr(self, option)) and not attention.learns_weights:
                 raise UserError(
                     f"{option}={value:g} prices the weights of an attention, and attention={chosen} has none that can "
                     "be trained: choose another attention, or set the weight to 0"
@@ -82,27 +57,20 @@ class ModelConfig(Options):
         return self
 
     @model_validator(mode="after")
-    def _aligns_words(self) -> "ModelConfig":
-        whole = ENCODERS[self.encoder.name].output_lengths is Encoder.output_lengths
-        if self.aligner_size and (self.frontend.name != "embedding" or not whole):
-            raise UserError(
-                f"aligner_size={self.aligner_size} aligns each word of a text, and frontend={self.frontend.name} with "
-                f"encoder={self.encoder.name} leaves no value for each: choose others, or set aligner_size=0"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _copies_what_is_attended_to(self) -> "ModelConfig":
-        if not self.decoder.copy:
-            return self
+    def _has_a_value_for_each_word(self) -> "ModelConfig":
         chosen = None
         if self.frontend.name != "embedding":
             chosen = f"frontend={self.frontend.name} reads no text"
-        elif not ATTENTIONS[self.attention.name].learns_weights:
-            chosen = f"attention={self.attention.name} attends to none of them"
         elif ENCODERS[self.encoder.name].output_lengths is not Encoder.output_lengths:
             chosen = f"encoder={self.encoder.name} leaves no value for each of them"
-        if chosen:
+        if self.aligner_size and chosen:
+            raise UserError(
+                f"aligner_size={self.aligner_size} aligns the words of a text, and {chosen}: choose another, or set "
+                "aligner_size=0"
+            )
+        if not ATTENTIONS[self.attention.name].learns_weights:
+            chosen = chosen or f"attention={self.attention.name} attends to none of them"
+        if self.decoder.copy and chosen:
             raise UserError(
                 f"decoder.copy=true copies pieces of the source that are attended to, and {chosen}: choose another, or "
                 "set decoder.copy=false"

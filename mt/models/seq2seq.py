@@ -9,21 +9,21 @@ from typing import Any, NamedTuple
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
-from torch.nn.functional import pad
+from torch.nn.functional import ctc_loss, pad
 
 from mt.batch import Batch
 from mt.device import autocast
 from mt.errors import UserError
 from mt.kernels.cross_entropy import token_losses
 from mt.kernels.padding import append
-from mt.models.aligner import build_aligner
+from mt.models.aligner import Aligner
 from mt.models.attention import AttentionOutput, build_attention
-from mt.models.config import ModelConfig, WeightPenalties, require_one_table
+from mt.models.config import ModelConfig, require_one_table
 from mt.models.decoders import DECODERS, DecoderMemory, DecoderParts
 from mt.models.encoders import ENCODERS, Encoded, EncoderState
 from mt.models.frontends import Embedding, FrontendState, build_frontend
 from mt.models.weights import init_matrices
-from mt.ops.losses import ctc_losses, guided_alignment_loss
+from mt.ops.losses import coverage_loss, doubly_stochastic_loss, guided_alignment_loss
 from mt.step import UNK, Prediction
 from mt.trees import select_rows
 
@@ -57,8 +57,9 @@ class CTC(nn.Linear):
         self._transcribes = transcript_vocab_size is not None
 
     def loss(self, encoded: Encoded, batch: Batch) -> Float[Tensor, ""]:
-        """Returns the loss of a batch in nats, summed, without EOS, which has no sound of its own. It is 0 for examples
-        without the transcript that is learnt."""
+        """Returns the loss of a batch in nats, summed over all CTC paths of its labels (equation 8) without EOS, which
+        has no sound of its own. It is 0, without a gradient, for examples without the transcript that is learnt, or
+        with fewer positions than labels and blanks between equal neighbours."""
         labels = batch.target_out.where(batch.target_out < len(self.weight) - 1, UNK)  # the blank is the last class
         mask = batch.target_mask
         if self._transcribes:
@@ -66,10 +67,11 @@ class CTC(nn.Linear):
                 return encoded.values.new_zeros((), dtype=torch.float32)
             labels = batch.transcript
             mask = batch.transcript_mask
-        pieces = mask[:, 1:]
-        logits = self(encoded.values.to(self.weight.dtype))
-        losses = ctc_losses(logits, encoded.mask, labels[:, :-1], pieces)
-        return (losses.masked_fill(~pieces.any(1), 0) if self._transcribes else losses).sum()
+        lengths = (encoded.mask.sum(1), mask[:, 1:].sum(1))
+        log_probs = self(encoded.values.to(self.weight.dtype)).log_softmax(-1).transpose(0, 1)
+        blank = log_probs.shape[2] - 1
+        losses = ctc_loss(log_probs, labels[:, :-1], *lengths, blank=blank, reduction="none", zero_infinity=True)
+        return (losses.masked_fill(lengths[1] == 0, 0) if self._transcribes else losses).sum()
 
 
 class SourceState(NamedTuple):
@@ -116,9 +118,13 @@ class Seq2Seq(nn.Module):
             )
         # The losses beside the cross entropy.
         self.ctc_weight = config.ctc_weight
-        self.penalties = WeightPenalties(config.doubly_stochastic_weight, config.coverage_weight)
+        self.doubly_stochastic_weight = config.doubly_stochastic_weight
+        self.coverage_weight = config.coverage_weight
         self.ctc = CTC(value_size, target_vocab_size, transcript_vocab_size) if config.ctc_weight else None
-        self.aligner = build_aligner(config, embedding.output_size, value_size + self.frontend.output_size)
+        self.aligner = None
+        if config.aligner_size:
+            query_size = 2 * config.decoder.readout_size + embedding.output_size
+            self.aligner = Aligner(config.aligner_size, query_size, value_size + self.frontend.output_size)
         # The properties that searches and streams ask for follow from all modules.
         self.supports_hard = attention.supports_hard
         """Whether `hard=True` is defined; see `Attention`."""
@@ -252,9 +258,12 @@ class Seq2Seq(nn.Module):
         with autocast(total.device, "fp32"):
             auxiliary = self.decoder.attention.auxiliary_loss(attended, each, source_mask, mask)
             auxiliary = total.new_zeros(()) if auxiliary is None else auxiliary
-            if any(self.penalties):
-                weights = self.decoder.attention.weights_for_loss(attended)
-                auxiliary = auxiliary + self.penalties.loss(weights, source_mask, mask)
+            weights = self.decoder.attention.weights_for_loss(attended)
+            if self.doubly_stochastic_weight:
+                spread = doubly_stochastic_loss(weights, source_mask, mask).sum()
+                auxiliary = auxiliary + self.doubly_stochastic_weight * spread
+            if self.coverage_weight:
+                auxiliary = auxiliary + self.coverage_weight * coverage_loss(weights, source_mask, mask).sum()
             if self.ctc is not None:
                 auxiliary = auxiliary + self.ctc_weight * self.ctc.loss(encoded, batch)
             # Links teach the weights of the aligner, or of the attention: alpha of mechanisms that select a position.

@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from mt.kernels.linear import Linear
-from mt.ops import linear_scan
+from mt.ops.scan import linear_scan
 
 
 class SSRU(nn.Module):

@@ -22,7 +22,6 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
 from mt.kernels.precision import compute_dtype, result_dtype
-from mt.ops.sequences import masked_softmax
 
 BLOCK_BYTES = {"cpu": 32 * 2**20}
 """Size of the chunks of one block of rows, by the kind of device: on a CPU, it fits the cache."""
@@ -48,22 +47,6 @@ def adaptive_chunkwise_attention(
     columns = (torch.atleast_2d(x).flatten(0, -2).T.to(dtype).contiguous() for x in (previous, p_choose, energy))
     beta = _AdaptiveChunkwise.apply(*columns)
     return beta.T.reshape(energy.shape).to(result_dtype(previous, p_choose, energy))
-
-
-def hard_adaptive_chunkwise_attention(
-    previous: Float[Tensor, "*batch S"], alpha: Float[Tensor, "*batch S"], energy: Float[Tensor, "*batch S"]
-) -> Float[Tensor, "*batch S"]:
-    """Returns `adaptive_chunkwise_attention` where both stops are known: the softmax from the previous to the present
-    one.
-
-    previous, alpha: one-hot, or all zeros for no stop, in which case beta is all zeros. energy: u, finite or -inf.
-
-    Computed and returned in float32, or float64 where `energy` is float64. Differentiable in `energy`. O(S) per row.
-    """
-    reached = previous.cumsum(-1) > 0
-    after_stop = (alpha.cumsum(-1) - alpha) > 0
-    stopped = (alpha > 0).any(-1, keepdim=True)
-    return masked_softmax(energy, reached & ~after_stop & stopped & (energy != -torch.inf))
 
 
 class _AdaptiveChunkwise(Function):

@@ -1,11 +1,10 @@
-"""Auxiliary losses: of an attention (quantity, coverage, doubly stochastic, latency), and of an encoder (CTC).
+"""Auxiliary losses of an attention: quantity, coverage, doubly stochastic, latency.
 
-Each takes batches with masks and returns a loss for each row. Those of attentions are computed in float64."""
+Each takes batches with masks and returns a loss for each row, computed in float64."""
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
-from torch.nn.functional import ctc_loss
 
 from mt.kernels.precision import compute_dtype, result_dtype
 
@@ -122,25 +121,3 @@ def expected_lagging(
     lost = (1 - alpha.sum(-1)).clamp(min=0)
     delays = alpha @ positions.to(alpha.dtype) + lost * lengths[:, None]
     return differentiable_average_lagging(delays, lengths, target_mask)
-
-
-# Connectionist temporal classification (Graves et al. 2006), as an auxiliary loss of an encoder.
-
-
-def ctc_losses(
-    logits: Float[Tensor, "B S C"],
-    source_mask: Bool[Tensor, "B S"],
-    targets: Int[Tensor, "B T"],
-    target_mask: Bool[Tensor, "B T"],
-) -> Float[Tensor, " B"]:
-    """Returns - log p(targets | logits) of each row in nats, summed over all CTC paths of the targets (equation 8).
-
-    The loss is 0, without a gradient, for a row without any path. Such a row has fewer positions than targets and
-    blanks between equal neighbours. logits: of C classes at each encoded position, the last of which is the blank.
-    Masks: true first, then false. Computed in float32, or float64 where `logits` is float64.
-    """
-    dtype = torch.promote_types(logits.dtype, torch.float32)
-    log_probs = logits.to(dtype).log_softmax(-1).transpose(0, 1)
-    lengths = (source_mask.sum(1), target_mask.sum(1))
-    blank = logits.shape[2] - 1
-    return ctc_loss(log_probs, targets, *lengths, blank=blank, reduction="none", zero_infinity=True)

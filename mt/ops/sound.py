@@ -32,22 +32,17 @@ def frame_size(rate: int) -> tuple[int, int]:
     return rate * 25 // 1000, rate * 10 // 1000
 
 
-def frame_counts(lengths: Int[Tensor, " B"], rate: int) -> Int[Tensor, " B"]:
-    """Returns the frames of so many samples: one for every 10 ms, rounded; less than 5 ms of sound have none."""
-    _, shift = frame_size(rate)
-    return (lengths + shift // 2) // shift
-
-
 def log_mel(
     samples: Float[Tensor, "B N"], lengths: Int[Tensor, " B"], rate: int, bands: int = 80
 ) -> tuple[Float[Tensor, "B S D"], Int[Tensor, " B"]]:
-    """Returns the energies of each frame in D = `bands` bands, 0 on padding, and the number of frames of each sound.
+    """Returns the energies of each frame in D = `bands` bands, 0 on padding, and the number of frames of each sound:
+    one for every 10 ms, rounded, so that less than 5 ms have none.
 
     samples: in [-1, 1], padded on the right with anything; lengths: real samples; rate: samples per second, at least
     200. float32, whatever the samples are. What is behind a sound in the batch changes nothing in it.
     """
     window, shift = frame_size(rate)
-    counts = frame_counts(lengths, rate)
+    counts = (lengths + shift // 2) // shift
     frames = int(counts.max()) if len(counts) else 0
     if frames == 0:
         return samples.new_zeros(len(samples), 0, bands, dtype=torch.float32), counts
@@ -65,9 +60,7 @@ class LogMelState(NamedTuple):
     """The state of a sound that is still arriving."""
 
     samples: Tensor
-    """[N]: the samples that frames to come need."""
-    start: int
-    """The index of the first of them in the sound."""
+    """[N]: the samples that frames to come need, from where the next frame begins."""
     frame: int
     """The index of the next frame."""
 
@@ -82,19 +75,20 @@ def log_mel_extend(
     reflect the sound's end, come with `complete`. state: as the call before returned it, None at the beginning.
     """
     window, shift = frame_size(rate)
-    kept, start, frame = LogMelState(samples[:0], 0, 0) if state is None else state
+    kept, frame = LogMelState(samples[:0], 0) if state is None else state
     available = torch.cat((kept, samples))
-    ending = start + len(available)
     margin = window // 2 - shift // 2  # samples that a frame reaches to the left of its 10 ms
+    start = max(0, frame * shift - margin)
+    ending = start + len(available)
     frames = (ending + shift // 2) // shift if complete else max(0, (ending - window + margin) // shift + 1)
     if frames <= frame:
-        return samples.new_zeros(0, bands, dtype=torch.float32), LogMelState(available, start, frame)
+        return samples.new_zeros(0, bands, dtype=torch.float32), LogMelState(available, frame)
     index = torch.arange(frame * shift - margin, (frames - 1) * shift - margin + window, device=samples.device)
     index = index % (2 * max(ending, 1))
     sound = available.float()[torch.minimum(index, 2 * ending - 1 - index) - start]
     features = _energies(sound[None].unfold(1, window, shift), rate, bands)[0]
-    first_needed = max(start, min(ending, frames * shift - margin))
-    return features, LogMelState(available[first_needed - start :], first_needed, frames)
+    first_needed = max(0, frames * shift - margin)
+    return features, LogMelState(available[first_needed - start :], frames)
 
 
 def _energies(frames: Float[Tensor, "B S W"], rate: int, bands: int) -> Float[Tensor, "B S D"]:
@@ -145,14 +139,7 @@ def resample(samples: Float[Tensor, " N"], rate: int, new_rate: int) -> Float[Te
     """
     if rate == new_rate or len(samples) == 0:
         return samples.float()
-    divisor = math.gcd(rate, new_rate)
-    rate = rate // divisor
-    new_rate = new_rate // divisor
-    length = -(-len(samples) * new_rate // rate)
-    kernels, width = _kernels(rate, new_rate)
-    padded = pad(samples.float(), (width, width + rate))
-    phases = conv1d(padded[None, None], kernels.to(samples.device), stride=rate)
-    return phases[0].T.flatten()[:length]
+    return resample_extend(samples, None, complete=True, rate=rate, new_rate=new_rate)[0]
 
 
 class ResampleState(NamedTuple):
@@ -193,7 +180,7 @@ def resample_extend(
 
 
 def perturb_speed(
-    samples: Float[Tensor, " N"], generator: torch.Generator, factors: tuple[float, ...] = (0.9, 1.0, 1.1)
+    samples: Float[Tensor, " N"], generator: torch.Generator, factors: tuple[float, ...]
 ) -> Float[Tensor, " M"]:
     """Returns the sound at one of these speeds, which are equally likely (Ko et al. 2015, section 2.1): 1.1 is a tenth
     faster, and higher. factors: to a hundredth."""
@@ -220,7 +207,7 @@ SMALLEST = 1e-5
 
 
 class Moments(NamedTuple):
-    """Sums of D bands over frames, which can be added. float64 (MPS: float32), as a training set has 1e9 frames.
+    """Sums of D bands over frames. float64 (MPS: float32), as a training set has 1e9 frames.
 
     A row for each source [B, ...], or one for all [1, ...].
     """
@@ -247,18 +234,11 @@ class Moments(NamedTuple):
     def of_all(cls, batches: Iterable[tuple[Tensor, Tensor]]) -> "Moments | None":
         """Returns the moments of the real frames of all (features, mask) batches, as in `of`, one row; None where there
         is no batch."""
-        total: Moments | None = None
+        sums: list[Tensor] | None = None
         for features, mask in batches:
-            moments = cls.of(features, mask).sum()
-            total = moments if total is None else total + moments
-        return total
-
-    def sum(self) -> "Moments":
-        """Returns the moments of all sources together, [1, ...]."""
-        return Moments(*(x.sum(0, keepdim=True) for x in self))
-
-    def __add__(self, other: "Moments") -> "Moments":  # type: ignore[override]  # not the concatenation of two tuples
-        return Moments(self.frames + other.frames, self.total + other.total, self.squares + other.squares)
+            of_batch = [x.sum(0, keepdim=True) for x in cls.of(features, mask)]
+            sums = of_batch if sums is None else list(map(torch.add, sums, of_batch))
+        return None if sums is None else cls(*sums)
 
     @property
     def mean(self) -> Float[Tensor, "*rows D"]:
@@ -308,15 +288,15 @@ def spec_augment(
     lengths: Int[Tensor, " B"],
     generator: torch.Generator,
     *,
-    frequency_masks: int = 2,
-    frequency_width: int = 27,
-    time_masks: int = 2,
-    time_width: int = 100,
-    time_share: float = 1.0,
+    frequency_masks: int,
+    frequency_width: int,
+    time_masks: int,
+    time_width: int,
+    time_share: float,
 ) -> Float[Tensor, "B S D"]:
     """Returns the features with masks of 0, the mean of normalised features (SpecAugment, Park et al. 2019, section 2).
 
-    The defaults are policy LD, table 1. Time warping, the least of the three, is left out (section 5.2).
+    Time warping, the least of the three, is left out (section 5.2).
     Each of `frequency_masks` hides f neighbouring bands, with f uniform from 0 to `frequency_width`. Each of
     `time_masks` hides t neighbouring frames, with t uniform from 0 to `time_width`, and at most `time_share` of a
     source's frames.

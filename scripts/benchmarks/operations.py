@@ -20,8 +20,7 @@ from torch import Tensor
 
 from mt.cli.parser import Parser, whole_number
 from mt.kernels.additive import additive_energy
-from mt.ops import expected_alignment
-from mt.ops.expected import Wavefront
+from mt.ops.expected import Wavefront, expected_alignment
 
 Function = Callable[..., Tensor]
 Shape = tuple[int, ...]

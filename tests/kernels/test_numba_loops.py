@@ -10,7 +10,7 @@ import torch
 
 from mt.kernels import compiled, numba_loops
 from mt.kernels.additive import additive_energy
-from mt.ops import expected_alignment
+from mt.ops.expected import expected_alignment
 
 numba = pytest.importorskip("numba")
 

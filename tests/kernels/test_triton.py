@@ -12,9 +12,8 @@ import torch
 from torch import Tensor
 
 from mt.kernels.triton_check import block_size, fused_alignment, fused_scan
-from mt.ops import expected_alignment, linear_scan
-from mt.ops.expected import Wavefront
-from mt.ops.scan import Chunks
+from mt.ops.expected import Wavefront, expected_alignment
+from mt.ops.scan import Chunks, linear_scan
 
 CPU = torch.device("cpu")
 HERE = torch.device("cuda", torch.cuda.current_device()) if torch.cuda.is_available() else CPU

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from mt.models.attention import Attention, AttentionOutput, Memory, build_attention
-from mt.models.attention.forced import forced_step
+from mt.models.decoders.base import forced_step
 from mt.models.encoders import Encoded
 from mt.step import SELECTED_NONE
 

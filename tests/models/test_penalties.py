@@ -10,7 +10,7 @@ from mt.models.attention import ATTENTIONS
 from mt.models.config import ModelConfig
 from mt.models.encoders.recurrent import BiLSTMConfig
 from mt.models.seq2seq import Seq2Seq
-from mt.ops import coverage_loss, doubly_stochastic_loss
+from mt.ops.losses import coverage_loss, doubly_stochastic_loss
 from tests.marks import combined
 
 PENALTIES = {"doubly_stochastic_weight": doubly_stochastic_loss, "coverage_weight": coverage_loss}

@@ -8,7 +8,8 @@ from hypothesis import given, settings, strategies as st
 from torch.nn.functional import one_hot, pad
 
 import mt.ops.adaptive_chunkwise
-from mt.ops import adaptive_chunkwise_attention, expected_alignment, hard_adaptive_chunkwise_attention
+from mt.ops.adaptive_chunkwise import adaptive_chunkwise_attention
+from mt.ops.expected import expected_alignment
 from tests.ops import oracle
 
 KINDS = ("any", "zeros and ones", "extremes", "ones", "zeros", "sharp")
@@ -155,35 +156,3 @@ def test_a_tiny_gradient_is_not_lost_in_rounding(gap: float):
     truth = 2 * math.exp(-40.0)
     assert energy.grad is not None
     torch.testing.assert_close(energy.grad, torch.tensor([truth, -truth]), atol=0, rtol=1e-6)
-
-
-@given(size=st.sampled_from([1.0, 300.0]), positions=st.integers(1, 20), data=st.data(), seed=st.integers(0, 2**31))
-@settings(max_examples=60, deadline=None)
-def test_hard_equals_soft_with_decisions(energies, size: float, positions: int, data: st.DataObject, seed: int):
-    """Values and gradients of the energy. A stop of `positions` is none."""
-    begin = data.draw(st.integers(0, positions))
-    stop = data.draw(st.integers(begin, positions))
-    previous, p_choose = (torch.arange(positions) == j for j in (begin, stop))
-    alpha = p_choose if begin < positions else torch.zeros(positions)
-    energy = energies(size, (positions,), seed)
-    energy[torch.rand(positions, generator=torch.Generator().manual_seed(seed)) < 0.2] = -math.inf
-    soft = energy.clone().requires_grad_()
-    hard = energy.clone().requires_grad_()
-    beta = hard_adaptive_chunkwise_attention(previous.float(), alpha.float(), hard)
-    truth = adaptive_chunkwise_attention(previous.float(), p_choose.float(), soft)
-    torch.testing.assert_close(beta, truth, atol=1e-6, rtol=1e-6)
-    upstream = torch.randn(positions, generator=torch.Generator().manual_seed(seed))
-    beta.backward(upstream)
-    truth.backward(upstream)
-    torch.testing.assert_close(hard.grad, soft.grad, atol=1e-6, rtol=1e-5)
-
-
-def test_hard_does_not_look_at_every_pair_of_positions():
-    """10^5 positions have 5 10^9 chunks."""
-    previous = torch.zeros(2, 100_000)
-    alpha = torch.zeros(2, 100_000)
-    previous[:, 10] = 1.0
-    alpha[:, -10] = 1.0
-    beta = hard_adaptive_chunkwise_attention(previous, alpha, torch.zeros(2, 100_000))
-    torch.testing.assert_close(beta.sum(-1), torch.ones(2))
-    assert beta[0].nonzero()[[0, -1], 0].tolist() == [10, 99_990]

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings, strategies as st
 from torch import Tensor
 
-from mt.ops import chunkwise_attention
+from mt.ops.chunkwise import chunkwise_attention
 from tests.ops import oracle
 
 KINDS = ("any", "one stop", "nothing", "everywhere")

@@ -9,11 +9,37 @@ import pytest
 import torch
 from torch import Tensor
 
-from mt import ops
 from mt.kernels.additive import additive_energy
 from mt.kernels.cross_entropy import token_losses
+from mt.ops.adaptive_chunkwise import adaptive_chunkwise_attention
+from mt.ops.chunkwise import chunkwise_attention
+from mt.ops.expected import expected_alignment
+from mt.ops.infinite_lookback import infinite_lookback_attention
+from mt.ops.losses import (
+    coverage_loss,
+    differentiable_average_lagging,
+    doubly_stochastic_loss,
+    expected_lagging,
+    quantity_loss,
+)
+from mt.ops.scan import linear_scan
+from mt.ops.sequences import masked_softmax
 
-FUNCTIONS = [*(getattr(ops, name) for name in ops.__all__), additive_energy, token_losses]
+FUNCTIONS = [
+    adaptive_chunkwise_attention,
+    chunkwise_attention,
+    coverage_loss,
+    differentiable_average_lagging,
+    doubly_stochastic_loss,
+    expected_alignment,
+    expected_lagging,
+    infinite_lookback_attention,
+    linear_scan,
+    masked_softmax,
+    quantity_loss,
+    additive_energy,
+    token_losses,
+]
 SIZES = {"B": 2, "T": 3, "S": 4, "H": 5, "F": 6, "V": 7}
 DTYPES = {jaxtyping.Float: torch.float32, jaxtyping.Bool: torch.bool, jaxtyping.Int: torch.int64}
 
@@ -101,14 +127,10 @@ def drawn(function: Function) -> list[Tensor]:
 
 
 def called(function: Function, given: list[Tensor]) -> Tensor:
-    return function(*given, 3) if function is ops.chunkwise_attention else function(*given)
+    return function(*given, 3) if function is chunkwise_attention else function(*given)
 
 
-DIFFERENTIABLE = [
-    function
-    for function in FUNCTIONS
-    if function.__name__ not in ("expected_lagging", "hard_adaptive_chunkwise_attention", "token_losses")
-]
+DIFFERENTIABLE = [function for function in FUNCTIONS if function.__name__ not in ("expected_lagging", "token_losses")]
 every_one = pytest.mark.parametrize("function", DIFFERENTIABLE, ids=lambda function: function.__name__)
 
 

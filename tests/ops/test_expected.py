@@ -14,8 +14,7 @@ from torch import Tensor
 
 from mt.kernels import numba_loops
 from mt.kernels.triton_check import block_size
-from mt.ops import expected_alignment
-from mt.ops.expected import Wavefront
+from mt.ops.expected import Wavefront, expected_alignment
 from tests.marks import combined
 from tests.ops import oracle
 

@@ -6,7 +6,8 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from mt.ops import chunkwise_attention, infinite_lookback_attention
+from mt.ops.chunkwise import chunkwise_attention
+from mt.ops.infinite_lookback import infinite_lookback_attention
 from tests.ops import oracle
 
 KINDS = ("distribution", "one position", "zeros", "sharp")

@@ -12,7 +12,10 @@ import torch
 from hypothesis import given, settings, strategies as st
 from torch import Tensor
 
-from mt.ops import adaptive_chunkwise_attention, chunkwise_attention, expected_alignment, infinite_lookback_attention
+from mt.ops.adaptive_chunkwise import adaptive_chunkwise_attention
+from mt.ops.chunkwise import chunkwise_attention
+from mt.ops.expected import expected_alignment
+from mt.ops.infinite_lookback import infinite_lookback_attention
 from tests.ops import oracle
 
 Chunk = Callable[[int, int], range]

@@ -11,7 +11,7 @@ import torch
 from hypothesis import given, settings, strategies as st
 from torch import Tensor
 
-from mt.ops import linear_scan
+from mt.ops.scan import linear_scan
 from tests.marks import combined
 from tests.ops import oracle
 

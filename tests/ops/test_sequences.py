@@ -3,8 +3,7 @@ import math
 import torch
 from hypothesis import given, settings, strategies as st
 
-from mt.ops import masked_softmax
-from mt.ops.sequences import shift_left, shift_right
+from mt.ops.sequences import masked_softmax, shift_left, shift_right
 
 
 def test_shifts():

@@ -2,12 +2,14 @@ import torch
 
 from mt.ops.sound import spec_augment
 
+LD = {"frequency_masks": 2, "frequency_width": 27, "time_masks": 2, "time_width": 100, "time_share": 1.0}
+"""The paper's policy of this name."""
 LENGTHS = torch.tensor([200, 30, 1, 120])
 
 
 def masked(seed: int, **options) -> torch.Tensor:
     """[B, S, D] bool: what is hidden of features that are 1 everywhere."""
-    return spec_augment(torch.ones(4, 200, 40), LENGTHS, torch.Generator().manual_seed(seed), **options) == 0
+    return spec_augment(torch.ones(4, 200, 40), LENGTHS, torch.Generator().manual_seed(seed), **LD | options) == 0
 
 
 def runs(hidden: torch.Tensor) -> list[int]:
@@ -46,9 +48,10 @@ def test_several_masks():
 def test_what_is_not_hidden_stays_and_rows_differ():
     features = torch.randn(4, 200, 40, generator=torch.Generator().manual_seed(1))
     before = features.clone()
-    result = spec_augment(features, LENGTHS, torch.Generator().manual_seed(1))
+    result = spec_augment(features, LENGTHS, torch.Generator().manual_seed(1), **LD)
     assert torch.equal(features, before)
     assert torch.equal(result[result != 0], features[result != 0])
     assert not torch.equal(result[0] == 0, result[3] == 0)
-    assert torch.equal(result, spec_augment(features, LENGTHS, torch.Generator().manual_seed(1)))
-    assert torch.equal(features, spec_augment(features, LENGTHS, torch.Generator(), frequency_masks=0, time_masks=0))
+    assert torch.equal(result, spec_augment(features, LENGTHS, torch.Generator().manual_seed(1), **LD))
+    nothing = spec_augment(features, LENGTHS, torch.Generator(), **LD | {"frequency_masks": 0, "time_masks": 0})
+    assert torch.equal(features, nothing)

@@ -14,7 +14,7 @@ from mt.models.attention import energy as energies
 from mt.models.attention.base import Attention, AttentionOutput, AttentionStep, Memory, State
 from mt.models.attention.energy import ConcatConfig, DotConfig, Energy, GeneralConfig, LocationConfig, Scaled
 from mt.models.encoders.base import Encoded
-from mt.ops import masked_softmax
+from mt.ops.sequences import masked_softmax
 
 
 class ScaledConfig(Options):

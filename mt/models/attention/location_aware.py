@@ -20,7 +20,7 @@ from mt.kernels.linear import Linear
 from mt.models.attention.base import Attention, AttentionStep, Memory, State
 from mt.models.attention.energy import ConcatConfig
 from mt.models.encoders.base import Encoded
-from mt.ops import masked_softmax
+from mt.ops.sequences import masked_softmax
 from mt.step import Attended
 
 

@@ -8,7 +8,8 @@ from torch import Tensor
 
 from mt.models.attention.mocha import Chunkwise
 from mt.models.attention.monotonic import MonotonicAlignment, MonotonicConfig
-from mt.ops import adaptive_chunkwise_attention, hard_adaptive_chunkwise_attention
+from mt.ops.adaptive_chunkwise import adaptive_chunkwise_attention
+from mt.ops.sequences import masked_softmax
 
 
 class MAtChAConfig(MonotonicConfig):
@@ -24,6 +25,10 @@ class MAtChA(Chunkwise):
     since_last_stop = True
 
     def _soft_attention(self, alignment: MonotonicAlignment, energy: Tensor) -> Tensor:
-        if alignment.hard:
-            return hard_adaptive_chunkwise_attention(alignment.previous, alignment.alpha, energy)
-        return adaptive_chunkwise_attention(alignment.previous, alignment.p_choose, energy)
+        previous, p_choose, alpha, hard = alignment
+        if not hard:
+            return adaptive_chunkwise_attention(previous, p_choose, energy)
+        # Both stops are known, one-hot, or all zeros for none: the softmax from the one to the other, O(S) per step.
+        reached = previous.cumsum(-1) > 0
+        after_stop = (alpha.cumsum(-1) - alpha) > 0
+        return masked_softmax(energy, reached & ~after_stop & alpha.any(-1, keepdim=True))

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from mt.models.attention.mocha import Chunkwise
 from mt.models.attention.monotonic import MonotonicAlignment, MonotonicConfig
-from mt.ops import infinite_lookback_attention
+from mt.ops.infinite_lookback import infinite_lookback_attention
 
 
 class MILkConfig(MonotonicConfig):

@@ -12,7 +12,7 @@ from mt.models.attention.base import Memory
 from mt.models.attention.energy import Energy, Scaled, build_energy
 from mt.models.attention.monotonic import Monotonic, MonotonicAlignment, MonotonicConfig
 from mt.models.encoders.base import Encoded
-from mt.ops import chunkwise_attention
+from mt.ops.chunkwise import chunkwise_attention
 
 
 class MoChAConfig(MonotonicConfig):

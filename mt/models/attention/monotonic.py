@@ -23,7 +23,8 @@ from mt.kernels import hard_step as kernel
 from mt.models.attention.base import Attention, AttentionOutput, AttentionStep, Memory, State
 from mt.models.attention.energy import Energy, EnergyConfig, GeneralConfig, Scaled, build_energy
 from mt.models.encoders.base import Encoded
-from mt.ops import expected_alignment, expected_lagging, quantity_loss
+from mt.ops.expected import expected_alignment
+from mt.ops.losses import expected_lagging, quantity_loss
 from mt.step import NEEDS_MORE_SOURCE, SELECTED_NONE, Attended
 
 

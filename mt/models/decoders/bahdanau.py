@@ -10,7 +10,7 @@ can do without the source.
 Target steps must be taken in turn. The readout sees s_t, as in the paper's equation 4 (its appendix writes s_{t-1}).
 """
 
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal
 
 import torch
 from jaxtyping import Float
@@ -18,8 +18,8 @@ from pydantic import BaseModel
 from torch import Tensor
 
 from mt.kernels.linear import Linear
-from mt.models.attention.base import AttentionStep, State
-from mt.models.decoders.base import Decoder, DecoderMemory, DecoderParts, DecoderQuery, RecurrenceConfig
+from mt.models.attention.base import AttentionStep
+from mt.models.decoders.base import Decoder, DecoderParts, DecoderQuery, RecurrenceConfig, Tree
 
 
 class BahdanauConfig(RecurrenceConfig):
@@ -33,12 +33,6 @@ class BahdanauConfig(RecurrenceConfig):
         return True
 
 
-class BahdanauState(NamedTuple):
-    recurrent: tuple[Tensor, ...]
-    """Each [B, layers, H]."""
-    attention: State
-
-
 class Bahdanau(Decoder):
     """Attends with the state before. Of several layers the context enters the lowest; the highest gives the query."""
 
@@ -50,22 +44,18 @@ class Bahdanau(Decoder):
         self.readout = Linear(joint_size, 2 * config.readout_size, int8=True)
         self.gate = Linear(config.hidden_size, 1) if config.gate else None
 
-    def init_state(self, memory: DecoderMemory, *, hard: bool = False) -> BahdanauState:
-        attention = self.attention.init_state(memory.attention, hard=hard)
-        return BahdanauState(self.recurrence.init_state(memory.final_state), attention)
-
-    def _make_query(self, vectors: Float[Tensor, "B E"], state: BahdanauState) -> DecoderQuery:
-        return DecoderQuery(state.recurrent[0][:, -1], state.attention, (vectors, state.recurrent))
+    def _make_query(self, vectors: Float[Tensor, "B E"], state: Tree) -> tuple[Float[Tensor, "B H"], Tree]:
+        return state[0][:, -1], (vectors, state)
 
     def _gated(self, query: DecoderQuery, step: AttentionStep) -> AttentionStep:
         if self.gate is None:
             return step
         return step._replace(context=torch.sigmoid(self.gate(query.vector)) * step.context)
 
-    def _read_out(self, query: DecoderQuery, step: AttentionStep) -> tuple[Float[Tensor, "B J"], BahdanauState]:
+    def _read_out(self, query: DecoderQuery, context: Float[Tensor, "B V"]) -> tuple[Float[Tensor, "B J"], Tree]:
         vectors, previous = query.decoder_state
-        tops, recurrent = self.recurrence(torch.cat((vectors, step.context), -1)[:, None], previous)
-        return torch.cat((tops[:, 0], vectors, step.context), -1), BahdanauState(recurrent, step.state)
+        tops, recurrent = self.recurrence(torch.cat((vectors, context), -1), previous)
+        return torch.cat((tops, vectors, context), -1), recurrent
 
     def _readouts(self, inputs: Float[Tensor, "*steps J"]) -> Float[Tensor, "*steps F"]:
         """Takes the largest of each pair, maxout (Goodfellow et al. 2013)."""

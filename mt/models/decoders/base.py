@@ -19,12 +19,11 @@ from mt.kernels.linear import Linear
 from mt.kernels.lstm import GRU, LSTM
 from mt.models.attention import arriving
 from mt.models.attention.base import Attention, AttentionOutput, AttentionStep, Memory, State
-from mt.models.attention.forced import forced_step
 from mt.models.decoders.output import Copying, OutputLayer
 from mt.models.encoders.base import Encoded
 from mt.models.frontends.embedding import Embedding
 from mt.models.opt_in import OptIn
-from mt.step import Prediction
+from mt.step import SELECTED_NONE, Attended, Prediction
 
 with warnings.catch_warnings():
     # The name `copy` is also that of a method of pydantic 1, which `model_copy` has replaced.
@@ -113,10 +112,17 @@ class Recurrence(FirstState):
         return type(self) is Recurrence and type(self.cells) is LSTM and self.cells.num_layers == 1
 
     def forward(
-        self, inputs: Float[Tensor, "B T I"], state: tuple[Float[Tensor, "B layers H"], ...]
-    ) -> tuple[Float[Tensor, "B T H"], tuple[Float[Tensor, "B layers H"], ...]]:
-        """Returns the top layer's states and the state after the last step."""
-        return self.cells(inputs, state)
+        self, inputs: Float[Tensor, "B *T I"], state: tuple[Float[Tensor, "B layers H"], ...]
+    ) -> tuple[Float[Tensor, "B *T H"], tuple[Float[Tensor, "B layers H"], ...]]:
+        """Returns the top layer's states, of all steps or one, and the state after the last step."""
+        if inputs.dim() == 3:
+            return self.cells(inputs, state)
+        tops, after = self.cells(inputs[:, None], state)
+        return tops[:, 0], after
+
+
+Tree = Any
+"""Nested tuples of batch-first tensors."""
 
 
 class DecoderMemory(NamedTuple):
@@ -140,6 +146,14 @@ class DecoderParts(NamedTuple):
     """Whether the output matrix is the embedding table (Press & Wolf 2017)."""
 
 
+class DecoderState(NamedTuple):
+    """The state between two steps."""
+
+    recurrent: Tree
+    """The decoder's own."""
+    attention: State
+
+
 class DecoderQuery(NamedTuple):
     """A step before its attention. A stream keeps it while the attention waits for more of the source."""
 
@@ -147,8 +161,8 @@ class DecoderQuery(NamedTuple):
     """[B, Q]: compared with the source's positions by energies."""
     attention_state: State
     """The attention's state before the step."""
-    decoder_state: tuple[Any, ...]
-    """The decoder's state for `Decoder.read_out`: nested tuples of batch-first tensors."""
+    decoder_state: Tree
+    """What `Decoder.read_out` needs of the decoder."""
 
 
 class Decoder(OptIn, nn.Module, ABC):
@@ -157,9 +171,9 @@ class Decoder(OptIn, nn.Module, ABC):
     A step makes its query, attends and reads out. On an incomplete source the attention may return NEEDS_MORE_SOURCE.
     Then the query is kept, with the state that the attention returned, and attends again later.
 
-    Constructed as `Class(config, parts)`. A subclass defines `init_state`, `_make_query` and `_read_out`, and opts
-    into a parent's `forward` where it holds (see `OptIn`). It cannot override the verbs that are made of these, since
-    training, search and streams each call other ones of them.
+    Constructed as `Class(config, parts)`. A subclass defines `_make_query` and `_read_out`, and opts into a parent's
+    `forward` where it holds (see `OptIn`). It cannot override the verbs that are made of these, since training, search
+    and streams each call other ones of them.
     """
 
     opt_in = ("forward",)
@@ -204,17 +218,23 @@ class Decoder(OptIn, nn.Module, ABC):
         """Returns the memory without positions that no later hard step can use. state: of the attention."""
         return memory._replace(attention=arriving.trim(self.attention, memory.attention, state))
 
-    @abstractmethod
-    def init_state(self, memory: DecoderMemory, *, hard: bool = False) -> Any:
-        """Returns the state before the first token, a tree of batch-first tensors. hard: whether the steps are."""
+    def init_state(self, memory: DecoderMemory, *, hard: bool = False) -> DecoderState:
+        """Returns the state before the first token. hard: whether the steps are."""
+        attention = self.attention.init_state(memory.attention, hard=hard)
+        return DecoderState(self._first_state(memory.final_state), attention)
 
-    def make_query(self, tokens: Int[Tensor, " B"], state: Any) -> DecoderQuery:
+    def _first_state(self, final_state: Float[Tensor, "B U"]) -> Tree:
+        """Returns the decoder's own state before the first token. final_state: the encoder's."""
+        return self.recurrence.init_state(final_state)
+
+    def make_query(self, tokens: Int[Tensor, " B"], state: DecoderState) -> DecoderQuery:
         """Returns the query of one step. tokens: the previous token of each target (BOS first)."""
-        return self._make_query(self.embedding(tokens), state)
+        vector, carried = self._make_query(self.embedding(tokens), state.recurrent)
+        return DecoderQuery(vector, state.attention, carried)
 
     @abstractmethod
-    def _make_query(self, vectors: Float[Tensor, "B E"], state: Any) -> DecoderQuery:
-        """vectors: the embedded tokens."""
+    def _make_query(self, vectors: Float[Tensor, "B E"], state: Tree) -> tuple[Float[Tensor, "B Q"], Tree]:
+        """Returns the vector of a query, and `DecoderQuery.decoder_state`. vectors: the embedded tokens."""
 
     def attend(self, query: DecoderQuery, memory: DecoderMemory, *, hard: bool = False) -> AttentionStep:
         """Returns the attention of one step."""
@@ -228,22 +248,25 @@ class Decoder(OptIn, nn.Module, ABC):
 
     def read_out(self, query: DecoderQuery, step: AttentionStep, memory: DecoderMemory) -> Prediction:
         """Returns the prediction of a step, from its query and its attention."""
-        inputs, state = self._read_out(query, step)
+        inputs, recurrent = self._read_out(query, step.context)
         readout = self._readouts(inputs)
         logits = self.output(readout)
         if self.copying is not None:
             logits = self.copying.log_probs(logits, readout, step, memory.attention)
+        state = DecoderState(recurrent, step.state)
         return Prediction(logits, step.attended, state, normalized=self.copying is not None)
 
     @abstractmethod
-    def _read_out(self, query: DecoderQuery, step: AttentionStep) -> tuple[Float[Tensor, "B J"], tuple[Any, ...]]:
-        """Returns the input of the readout of a step, and the state after the step."""
+    def _read_out(self, query: DecoderQuery, context: Float[Tensor, "B V"]) -> tuple[Float[Tensor, "B J"], Tree]:
+        """Returns the input of the readout of a step, and the decoder's own state after the step."""
 
     def _readouts(self, inputs: Float[Tensor, "*steps J"]) -> Float[Tensor, "*steps F"]:
         """Returns the readouts of one or all steps, on which no state depends: here, the inputs themselves."""
         return inputs
 
-    def step(self, tokens: Int[Tensor, " B"], memory: DecoderMemory, state: Any, *, hard: bool = False) -> Prediction:
+    def step(
+        self, tokens: Int[Tensor, " B"], memory: DecoderMemory, state: DecoderState, *, hard: bool = False
+    ) -> Prediction:
         """Returns the prediction of one step. tokens: the previous token of each target (BOS first)."""
         query = self.make_query(tokens, state)
         return self.read_out(query, self.attend(query, memory, hard=hard), memory)
@@ -256,10 +279,30 @@ class Decoder(OptIn, nn.Module, ABC):
         inputs = []
         steps = []
         for vectors in self.embedding(tokens).unbind(1):
-            query = self._make_query(vectors, state)
-            step = self.attend(query, memory, hard=hard)
-            of_step, state = self._read_out(query, step)
+            vector, carried = self._make_query(vectors, state.recurrent)
+            query = DecoderQuery(vector, state.attention, carried)
+            steps.append(self.attend(query, memory, hard=hard))
+            of_step, recurrent = self._read_out(query, steps[-1].context)
             inputs.append(of_step)
-            steps.append(step)
+            state = DecoderState(recurrent, steps[-1].state)
         output = AttentionOutput.stack(steps, memory.attention.mask.shape[1])
         return self._readouts(torch.stack(inputs, 1)), output
+
+
+def forced_step(attention: Attention, step: AttentionStep, memory: Memory, state: State) -> AttentionStep:
+    """Returns a step that attends as `memory.forced` says; a hard one stops at the last position with any weight. So
+    Seq2Seq-Vis tries out what a model predicts, had it looked there (Strobelt et al. 2019).
+
+    step: with its own attention. state: before it. memory: none of its positions was dropped.
+    """
+    weights = memory.forced
+    if weights is None:
+        return step
+    context = memory.contexts(weights[:, None])[:, 0]
+    _, *of_hard_step = step.attended
+    stops, first, looked_at = (None if numbers is None else torch.zeros_like(numbers) for numbers in of_hard_step)
+    if stops is not None:
+        positions = torch.arange(weights.shape[1], device=weights.device)
+        stops = torch.where(weights > 0, positions, SELECTED_NONE).amax(1)
+    after = attention.state_after(step.state, state, weights)
+    return AttentionStep(context, Attended(weights, stops, first, looked_at), after)

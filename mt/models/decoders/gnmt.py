@@ -4,10 +4,11 @@ query, and the context enters the layers above.
     h1_t = LSTM_1(y_{t-1});  c_t = attention(h1_t);  hn_t = LSTM_n([h(n-1)_t; c_t])  (+ h(n-1)_t from the third on)
 
 The layer below the attention does not depend on the layers above. So all target steps are taken at once under teacher
-forcing, with any attention. As with input feeding, the layers above know the contexts of earlier steps.
+forcing, with any attention (`LayersAbove`). As with input feeding, the layers above know the contexts of earlier steps.
 """
 
-from typing import ClassVar, Literal, NamedTuple
+from abc import abstractmethod
+from typing import ClassVar, Literal
 
 import torch
 from jaxtyping import Float, Int
@@ -15,11 +16,52 @@ from pydantic import BaseModel, Field
 from torch import Tensor, nn
 
 from mt.kernels.linear import Linear
-from mt.models.attention.base import AttentionOutput, AttentionStep, State
-from mt.models.decoders.base import Decoder, DecoderMemory, DecoderParts, DecoderQuery, Recurrence, RecurrenceConfig
+from mt.models.attention.base import AttentionOutput
+from mt.models.decoders.base import (
+    Decoder,
+    DecoderMemory,
+    DecoderParts,
+    DecoderQuery,
+    LayersConfig,
+    Recurrence,
+    RecurrenceConfig,
+    Tree,
+)
 
-Layers = tuple[tuple[Tensor, ...], ...]
-"""The state of each layer, of tensors [B, 1, H]."""
+
+class LayersAbove(Decoder):
+    """A decoder whose first layer makes the query, while the context enters the layers above. Its own state is that of
+    each layer."""
+
+    def __init__(self, config: LayersConfig, parts: DecoderParts) -> None:
+        super().__init__(config, parts)
+        self.query_norm: nn.Module = nn.Identity()
+
+    def forward(
+        self, tokens: Int[Tensor, "B T"], memory: DecoderMemory, *, hard: bool = False
+    ) -> tuple[Float[Tensor, "B T F"], AttentionOutput]:
+        lowest, *above = self._first_state(memory.final_state)
+        inputs, _ = self.recurrence(self.embedding(tokens), lowest)
+        output = self.attention(self.query_norm(inputs), memory.attention, hard=hard)
+        readouts, _ = self._upper_layers(inputs, output.contexts, tuple(above))
+        return readouts, output
+
+    def _make_query(self, vectors: Float[Tensor, "B E"], state: Tree) -> tuple[Float[Tensor, "B H"], Tree]:
+        lowest, *above = state
+        inputs, after = self.recurrence(vectors, lowest)
+        return self.query_norm(inputs), (inputs, after, tuple(above))
+
+    def _read_out(self, query: DecoderQuery, context: Float[Tensor, "B V"]) -> tuple[Float[Tensor, "B F"], Tree]:
+        inputs, lowest, above = query.decoder_state
+        readout, after = self._upper_layers(inputs, context, above)
+        return readout, (lowest, *after)
+
+    @abstractmethod
+    def _upper_layers(
+        self, inputs: Float[Tensor, "B *T H"], contexts: Float[Tensor, "B *T V"], states: Tree
+    ) -> tuple[Float[Tensor, "B *T F"], Tree]:
+        """Returns the readouts, and the states of the layers above the first. inputs: of the attention. states: these
+        states before."""
 
 
 class GNMTConfig(RecurrenceConfig):
@@ -28,13 +70,9 @@ class GNMTConfig(RecurrenceConfig):
     """The first one makes the query, the context enters the others (Wu et al. 2016: 8; GNMT v2: 4)."""
 
 
-class GNMTState(NamedTuple):
-    layers: Layers
-    attention: State
-
-
-class GNMT(Decoder):
+class GNMT(LayersAbove):
     Config: ClassVar[type[BaseModel]] = GNMTConfig
+    opts_into = ("forward",)
 
     def __init__(self, config: GNMTConfig, parts: DecoderParts) -> None:
         single = config.model_copy(update={"num_layers": 1})
@@ -46,37 +84,16 @@ class GNMT(Decoder):
         same = config.readout_size == config.hidden_size
         self.readout = nn.Identity() if same else Linear(config.hidden_size, config.readout_size, bias=False)
 
-    def init_state(self, memory: DecoderMemory, *, hard: bool = False) -> GNMTState:
-        layers = (layer.init_state(memory.final_state) for layer in (self.recurrence, *self.above))
-        return GNMTState(tuple(layers), self.attention.init_state(memory.attention, hard=hard))
-
-    def _read_out(self, query: DecoderQuery, step: AttentionStep) -> tuple[Float[Tensor, "B F"], GNMTState]:
-        lowest, *above = query.decoder_state
-        readouts, after = self._upper_layers(query.vector[:, None], step.context[:, None], tuple(above))
-        return readouts[:, 0], GNMTState((lowest, *after), step.state)
-
-    def forward(
-        self, tokens: Int[Tensor, "B T"], memory: DecoderMemory, *, hard: bool = False
-    ) -> tuple[Float[Tensor, "B T F"], AttentionOutput]:
-        lowest, *above = self.init_state(memory, hard=hard).layers
-        queries, _ = self.recurrence(self.embedding(tokens), lowest)
-        output = self.attention(queries, memory.attention, hard=hard)
-        readouts, _ = self._upper_layers(queries, output.contexts, tuple(above))
-        return readouts, output
-
-    def _make_query(self, vectors: Float[Tensor, "B E"], state: GNMTState) -> DecoderQuery:
-        lowest, *above = state.layers
-        queries, after = self.recurrence(vectors[:, None], lowest)
-        return DecoderQuery(queries[:, 0], state.attention, (after, *above))
+    def _first_state(self, final_state: Float[Tensor, "B U"]) -> tuple[tuple[Tensor, ...], ...]:
+        return tuple(layer.init_state(final_state) for layer in (self.recurrence, *self.above))
 
     def _upper_layers(
-        self, queries: Float[Tensor, "B T H"], contexts: Float[Tensor, "B T V"], layers: Layers
-    ) -> tuple[Float[Tensor, "B T F"], Layers]:
-        """Returns the readouts, and the states of the layers above the first. layers: these states before."""
-        tops = queries
-        states = []
-        for number, (layer, state) in enumerate(zip(self.above, layers, strict=True)):
-            outputs, after = layer(self.dropout(torch.cat((tops, contexts), -1)), state)
+        self, inputs: Float[Tensor, "B *T H"], contexts: Float[Tensor, "B *T V"], states: Tree
+    ) -> tuple[Float[Tensor, "B *T F"], Tree]:
+        tops = inputs
+        after = []
+        for number, (layer, state) in enumerate(zip(self.above, states, strict=True)):
+            outputs, of_layer = layer(self.dropout(torch.cat((tops, contexts), -1)), state)
             tops = outputs + tops if number else outputs
-            states.append(after)
-        return self.dropout(self.readout(tops)), tuple(states)
+            after.append(of_layer)
+        return self.dropout(self.readout(tops)), tuple(after)

@@ -7,7 +7,7 @@ With input feeding (section 3.3) h~_{t-1} joins y_{t-1} at the LSTM's input, and
 Without it, all steps are taken at once under teacher forcing.
 """
 
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal
 
 import torch
 from jaxtyping import Float, Int
@@ -16,9 +16,9 @@ from torch import Tensor
 
 from mt.kernels.input_feeding import DotProductAttention, Weights, input_feeding
 from mt.kernels.linear import Linear
-from mt.models.attention.base import AttentionOutput, AttentionStep, State
+from mt.models.attention.base import AttentionOutput
 from mt.models.attention.global_ import as_dot_products
-from mt.models.decoders.base import Decoder, DecoderMemory, DecoderParts, DecoderQuery, RecurrenceConfig
+from mt.models.decoders.base import Decoder, DecoderMemory, DecoderParts, DecoderQuery, RecurrenceConfig, Tree
 
 
 class LuongConfig(RecurrenceConfig):
@@ -31,14 +31,6 @@ class LuongConfig(RecurrenceConfig):
         return self.input_feeding
 
 
-class LuongState(NamedTuple):
-    recurrent: tuple[Tensor, ...]
-    """Each [B, layers, H]."""
-    feed: Tensor
-    """[B, F]: h~ of the step before, zero at the first."""
-    attention: State
-
-
 class Luong(Decoder):
     Config: ClassVar[type[BaseModel]] = LuongConfig
 
@@ -48,25 +40,26 @@ class Luong(Decoder):
         self.input_feeding = config.input_feeding
         self.combine = Linear(parts.value_size + config.hidden_size, config.readout_size, bias=False, int8=True)
 
-    def init_state(self, memory: DecoderMemory, *, hard: bool = False) -> LuongState:
-        feed = memory.final_state.new_zeros(len(memory.final_state), self.readout_size)
-        attention = self.attention.init_state(memory.attention, hard=hard)
-        return LuongState(self.recurrence.init_state(memory.final_state), feed, attention)
+    def _first_state(self, final_state: Float[Tensor, "B U"]) -> tuple[Tensor, ...]:
+        """Returns the recurrence's state, each [B, layers, H], and h~ of the step before, [B, F], zero at first."""
+        feed = final_state.new_zeros(len(final_state), self.readout_size)
+        return *self.recurrence.init_state(final_state), feed
 
     def forward(
         self, tokens: Int[Tensor, "B T"], memory: DecoderMemory, *, hard: bool = False
     ) -> tuple[Float[Tensor, "B T F"], AttentionOutput]:
         if not self.input_feeding:
-            queries, _ = self.recurrence(self.embedding(tokens), self.init_state(memory, hard=hard).recurrent)
+            queries, _ = self.recurrence(self.embedding(tokens), self.recurrence.init_state(memory.final_state))
             output = self.attention(queries, memory.attention, hard=hard)
             return self._combine(output.contexts, queries), output
         dot_product = as_dot_products(self.attention, memory.attention, tokens.shape[1])
         if dot_product is None or hard or not self.recurrence.single_lstm:
             return super().forward(tokens, memory, hard=hard)
-        return self._forward_at_once(self.embedding(tokens), self.init_state(memory), dot_product)
+        hidden, cell = self.recurrence.init_state(memory.final_state)
+        return self._forward_at_once(self.embedding(tokens), (hidden[:, 0], cell[:, 0]), dot_product)
 
     def _forward_at_once(
-        self, inputs: Float[Tensor, "B T E"], state: LuongState, dot_product: DotProductAttention
+        self, inputs: Float[Tensor, "B T E"], state: tuple[Tensor, Tensor], dot_product: DotProductAttention
     ) -> tuple[Float[Tensor, "B T F"], AttentionOutput]:
         """Takes all steps by one function with a backward pass of its own."""
         w_input, w_hidden, *biases = self.recurrence.cells.all_weights[0]
@@ -74,21 +67,21 @@ class Luong(Decoder):
         drop = None
         if self.training and self.dropout.p:
             drop = self.dropout(inputs.new_ones(*inputs.shape[:2], self.readout_size))
-        hidden, cell = (vectors[:, 0] for vectors in state.recurrent)
-        readouts, contexts, alpha = input_feeding(inputs, (hidden, cell), dot_product, weights, drop)
+        readouts, contexts, alpha = input_feeding(inputs, state, dot_product, weights, drop)
         return readouts, AttentionOutput(contexts, alpha)
 
-    def _make_query(self, vectors: Float[Tensor, "B E"], state: LuongState) -> DecoderQuery:
+    def _make_query(self, vectors: Float[Tensor, "B E"], state: Tree) -> tuple[Float[Tensor, "B H"], Tree]:
+        *recurrent, feed = state
         if self.input_feeding:
-            vectors = torch.cat((vectors, state.feed), -1)
-        queries, recurrent = self.recurrence(vectors[:, None], state.recurrent)
-        return DecoderQuery(queries[:, 0], state.attention, (recurrent, state.feed))
+            vectors = torch.cat((vectors, feed), -1)
+        query, after = self.recurrence(vectors, tuple(recurrent))
+        return query, (*after, feed)
 
-    def _read_out(self, query: DecoderQuery, step: AttentionStep) -> tuple[Float[Tensor, "B F"], LuongState]:
+    def _read_out(self, query: DecoderQuery, context: Float[Tensor, "B V"]) -> tuple[Float[Tensor, "B F"], Tree]:
         """Returns the readout h~, and the state after the step."""
-        recurrent, feed = query.decoder_state
-        readout = self._combine(step.context, query.vector)
-        return readout, LuongState(recurrent, readout if self.input_feeding else feed, step.state)
+        *recurrent, feed = query.decoder_state
+        readout = self._combine(context, query.vector)
+        return readout, (*recurrent, readout if self.input_feeding else feed)
 
     def _combine(
         self, context: Float[Tensor, "*steps V"], query: Float[Tensor, "*steps H"]

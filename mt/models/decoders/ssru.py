@@ -4,26 +4,22 @@ the first recurrence.
     q_t = x_t + SSRU(norm(x_t));  c_t = attention(norm(q_t));  z_t = q_t + W_c c_t
 
 The sum z_t goes through the first block's feed-forward network and the blocks above. So these have the context, and
-their states the contexts of earlier steps. As in GNMT, the recurrence below the attention does not depend on the blocks
-above. So all target steps are taken at once under teacher forcing, with any attention, in linear recurrences.
+their states the contexts of earlier steps. All target steps are taken at once under teacher forcing, as in GNMT.
 
 Kim et al. (2019) attend in every block. With one attention there is one alignment, and memory and time of one.
 """
 
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal
 
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from pydantic import BaseModel, Field
 from torch import Tensor, nn
 
 from mt.common.options import MAX_SIZE
 from mt.kernels.linear import Linear
 from mt.models import ssru
-from mt.models.attention.base import AttentionOutput, AttentionStep, State
-from mt.models.decoders.base import Decoder, DecoderMemory, DecoderParts, DecoderQuery, FirstState, LayersConfig
-
-Cells = tuple[Tensor, ...]
-"""c of each block, [B, H]."""
+from mt.models.decoders.base import DecoderParts, FirstState, LayersConfig, Tree
+from mt.models.decoders.gnmt import LayersAbove
 
 
 class SSRUConfig(LayersConfig):
@@ -41,11 +37,6 @@ class SSRUConfig(LayersConfig):
     """The initial bias of the forget gates (Kim et al. 2019: 0)."""
 
 
-class SSRUState(NamedTuple):
-    cells: Cells
-    attention: State
-
-
 class _First(FirstState):
     """The first block up to the attention, and the first states of all blocks."""
 
@@ -61,8 +52,9 @@ class _First(FirstState):
         return self.layer(self.project(inputs), cells)
 
 
-class SSRU(Decoder):
+class SSRU(LayersAbove):
     Config: ClassVar[type[BaseModel]] = SSRUConfig
+    opts_into = ("forward",)
     recurrence_type = _First
 
     def __init__(self, config: SSRUConfig, parts: DecoderParts) -> None:
@@ -80,41 +72,21 @@ class SSRU(Decoder):
         # Even of equal sizes: else the residuals hold the vector of the token before, and a tied output repeats it.
         self.readout = Linear(size, config.readout_size, bias=False, int8=True)
 
-    def init_state(self, memory: DecoderMemory, *, hard: bool = False) -> SSRUState:
-        (cells,) = self.recurrence.init_state(memory.final_state)
-        return SSRUState(cells.unbind(1), self.attention.init_state(memory.attention, hard=hard))
-
-    def _read_out(self, query: DecoderQuery, step: AttentionStep) -> tuple[Float[Tensor, "B F"], SSRUState]:
-        inputs, lowest, above = query.decoder_state
-        readout, after = self._upper_layers(inputs, step.context, above)
-        return readout, SSRUState((lowest, *after), step.state)
-
-    def forward(
-        self, tokens: Int[Tensor, "B T"], memory: DecoderMemory, *, hard: bool = False
-    ) -> tuple[Float[Tensor, "B T F"], AttentionOutput]:
-        lowest, *above = self.init_state(memory, hard=hard).cells
-        inputs, _ = self.recurrence(self.embedding(tokens), lowest)
-        output = self.attention(self.query_norm(inputs), memory.attention, hard=hard)
-        readouts, _ = self._upper_layers(inputs, output.contexts, tuple(above))
-        return readouts, output
-
-    def _make_query(self, vectors: Float[Tensor, "B E"], state: SSRUState) -> DecoderQuery:
-        lowest, *above = state.cells
-        inputs, after = self.recurrence(vectors, lowest)
-        return DecoderQuery(self.query_norm(inputs), state.attention, (inputs, after, tuple(above)))
+    def _first_state(self, final_state: Float[Tensor, "B U"]) -> tuple[Tensor, ...]:
+        """Returns c of each block, [B, H]."""
+        (cells,) = self.recurrence.init_state(final_state)
+        return cells.unbind(1)
 
     def _upper_layers(
-        self, inputs: Float[Tensor, "B *T H"], contexts: Float[Tensor, "B *T V"], cells: Cells
-    ) -> tuple[Float[Tensor, "B *T F"], Cells]:
-        """Returns the readouts, and the states of the blocks above the first. inputs: of the attention. cells: these
-        states before."""
+        self, inputs: Float[Tensor, "B *T H"], contexts: Float[Tensor, "B *T V"], states: Tree
+    ) -> tuple[Float[Tensor, "B *T F"], tuple[Tensor, ...]]:
         outputs = self.feed_forward[0](inputs + self.dropout(self.join(contexts)))
-        states = []
-        for layer, feed_forward, state in zip(self.above, self.feed_forward[1:], cells, strict=True):
-            outputs, after = layer(outputs, state)
+        after = []
+        for layer, feed_forward, state in zip(self.above, self.feed_forward[1:], states, strict=True):
+            outputs, of_layer = layer(outputs, state)
             outputs = feed_forward(outputs)
-            states.append(after)
-        return self.dropout(self.readout(self.norm(outputs))), tuple(states)
+            after.append(of_layer)
+        return self.dropout(self.readout(self.norm(outputs))), tuple(after)
 
 
 def _recurrent(config: SSRUConfig) -> ssru.Recurrent:

@@ -210,7 +210,7 @@ class LogMel(Frontend):
         if state is None:
             prior = Moments.worth(PRIOR, self.mean, self.std)
             nothing = self.mean.new_zeros(0, self.config.bands)
-            state = SoundState(LogMelState(nothing[:, 0], 0, 0), prior, nothing, 0)
+            state = SoundState(LogMelState(nothing[:, 0], 0), prior, nothing, 0)
         # The next frames of normalised features.
         samples = source.flatten().float() / FULL_SCALE
         rate = FRAMES * source.shape[1]
@@ -236,10 +236,7 @@ class LogMel(Frontend):
 def _packed(sounds: Iterable[SoundState]) -> State:
     """Returns the states of several sounds as batch-first tensors."""
     states = [*sounds]
-    numbers = [
-        (state.mel.start, state.mel.frame, len(state.mel.samples), len(state.features), state.vectors)
-        for state in states
-    ]
+    numbers = [(state.mel.frame, len(state.mel.samples), len(state.features), state.vectors) for state in states]
     return (
         torch.tensor(numbers, device=states[0].features.device),
         pad_sequence([state.mel.samples for state in states], batch_first=True),
@@ -251,8 +248,8 @@ def _packed(sounds: Iterable[SoundState]) -> State:
 def _unpacked(state: State) -> list[SoundState]:
     numbers, samples, features, count, total, squares = state
     sounds = []
-    for i, (start, frame, sounding, frames, vectors) in enumerate(numbers.tolist()):
+    for i, (frame, sounding, frames, vectors) in enumerate(numbers.tolist()):
         moments = Moments(count[i : i + 1], total[i : i + 1], squares[i : i + 1])
-        mel = LogMelState(samples[i, :sounding], start, frame)
+        mel = LogMelState(samples[i, :sounding], frame)
         sounds.append(SoundState(mel, moments, features[i, :frames], vectors))
     return sounds

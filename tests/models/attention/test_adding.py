@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from mt.models.attention.base import Attention, AttentionStep, Memory, State
 from mt.step import Attended
 from mt.models.encoders import Encoded
-from mt.ops import masked_softmax
+from mt.ops.sequences import masked_softmax
 from mt.common.options import Options
 
 SMALLEST = 1e-4

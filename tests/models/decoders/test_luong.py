@@ -124,7 +124,7 @@ def test_a_zero_start_does_not_see_the_source():
     final_state = torch.tensor([[5.0], [-5.0]])
     memory = decoder.init_memory(Encoded(values, values, torch.ones(2, 3) > 0, final_state))
     state = decoder.init_state(memory)
-    assert not any(part.any() for part in (*state.recurrent, state.feed))
+    assert not any(part.any() for part in state.recurrent)
 
 
 def test_tying_shares_the_table():
