@@ -282,10 +282,7 @@ class Seq2Seq(nn.Module):
 
 
 def _tokens_of(
-    encoded: Encoded,
-    unencoded: tuple[Tensor, Tensor] | None,
-    source: Int[Tensor, "B N"],
-    mask: Bool[Tensor, "B N"],
+    encoded: Encoded, unencoded: tuple[Tensor, Tensor] | None, source: Int[Tensor, "B N"], mask: Bool[Tensor, "B N"]
 ) -> tuple[Int[Tensor, "B S"], tuple[Tensor, Tensor]]:
     """Returns the tokens of the encoded positions, and the tokens that wait to be encoded, with their mask.
 

@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float, Int
 from pydantic import BaseModel
 from torch import Tensor, nn
 
-from mt.models.encoders.base import Encoded
+from mt.models.encoders.base import Encoded, Mask
 from mt.models.opt_in import OptIn
 from mt.step import Attended
 
@@ -180,11 +180,7 @@ class Attention(OptIn, nn.Module, ABC):
         return output.weights
 
     def auxiliary_loss(
-        self,
-        output: AttentionOutput,
-        losses: Float[Tensor, "B T"],
-        source_mask: Bool[Tensor, "B S"],
-        target_mask: Bool[Tensor, "B T"],
+        self, output: AttentionOutput, losses: Float[Tensor, "B T"], source_mask: Mask, target_mask: Bool[Tensor, "B T"]
     ) -> Float[Tensor, ""] | None:
         """Returns the attention's own loss, in nats summed over the batch; None: it has none. losses: the cross entropy
         of each target token, 0 on padding, without a gradient."""

@@ -22,7 +22,7 @@ from mt.errors import UserError
 from mt.kernels import hard_step as kernel
 from mt.models.attention.base import Attention, AttentionOutput, AttentionStep, Memory, State
 from mt.models.attention.energy import Energy, EnergyConfig, GeneralConfig, Scaled, build_energy
-from mt.models.encoders.base import Encoded
+from mt.models.encoders.base import Encoded, Mask
 from mt.ops.expected import expected_alignment
 from mt.ops.losses import expected_lagging, quantity_loss
 from mt.step import NEEDS_MORE_SOURCE, SELECTED_NONE, Attended
@@ -129,11 +129,7 @@ class Monotonic(Attention):
         return self.chunk_begin(last_stops, torch.maximum(last_stops, position - 1)).tolist()
 
     def auxiliary_loss(
-        self,
-        output: AttentionOutput,
-        losses: Float[Tensor, "B T"],
-        source_mask: Bool[Tensor, "B S"],
-        target_mask: Bool[Tensor, "B T"],
+        self, output: AttentionOutput, losses: Float[Tensor, "B T"], source_mask: Mask, target_mask: Bool[Tensor, "B T"]
     ) -> Float[Tensor, ""] | None:
         """Returns the latency loss (Arivazhagan et al. 2019, equations 10 to 14) and the quantity loss."""
         assert output.alpha is not None

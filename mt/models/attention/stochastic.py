@@ -22,6 +22,7 @@ from torch import Tensor
 from mt.models.attention.base import AttentionOutput, AttentionStep, Memory, State
 from mt.models.attention.energy import EnergyConfig, GeneralConfig, build_energy
 from mt.models.attention.global_ import ScaledConfig, SoftmaxAttention
+from mt.models.encoders.base import Mask
 from mt.step import Attended
 
 
@@ -92,11 +93,7 @@ class Stochastic(SoftmaxAttention):
         return output.alpha
 
     def auxiliary_loss(
-        self,
-        output: AttentionOutput,
-        losses: Float[Tensor, "B T"],
-        source_mask: Bool[Tensor, "B S"],
-        target_mask: Bool[Tensor, "B T"],
+        self, output: AttentionOutput, losses: Float[Tensor, "B T"], source_mask: Mask, target_mask: Bool[Tensor, "B T"]
     ) -> Float[Tensor, ""] | None:
         assert output.alpha is not None
         alpha = output.alpha.masked_fill(~target_mask[..., None], 0.0)

@@ -56,11 +56,7 @@ class Copying(nn.Module):
         self.mass_preservation = mass_preservation
 
     def mixture(
-        self,
-        readouts: Float[Tensor, "B T F"],
-        attended: AttentionOutput,
-        memory: Memory,
-        targets: Int[Tensor, "B T"],
+        self, readouts: Float[Tensor, "B T F"], attended: AttentionOutput, memory: Memory, targets: Int[Tensor, "B T"]
     ) -> Mixture:
         """Returns the share of the generator and the probability of a copy, for each target of teacher forcing. No
         tensor is larger than the attention's weights."""

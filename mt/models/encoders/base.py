@@ -8,8 +8,11 @@ from jaxtyping import Bool, Float, Int
 from pydantic import BaseModel
 from torch import Tensor, nn
 
+from mt.models.frontends.base import Mask
 from mt.models.opt_in import OptIn
 
+Vectors = Float[Tensor, "B S E"]
+"""Of the front-end, one for each position of a source."""
 State = tuple[Tensor, ...]
 """Batch-first tensors from which an incremental encoder goes on."""
 
@@ -56,15 +59,11 @@ class Encoder(OptIn, nn.Module, ABC):
         return lengths
 
     @abstractmethod
-    def forward(self, vectors: Float[Tensor, "B S E"], mask: Bool[Tensor, "B S"]) -> Encoded:
+    def forward(self, vectors: Vectors, mask: Mask) -> Encoded:
         """Encodes sources. vectors: of the front-end; mask: true on real positions, padding on the right."""
 
     def extend(
-        self,
-        vectors: Float[Tensor, "B S E"],
-        mask: Bool[Tensor, "B S"],
-        state: State | None,
-        complete: Bool[Tensor, " B"],
+        self, vectors: Vectors, mask: Mask, state: State | None, complete: Bool[Tensor, " B"]
     ) -> tuple[Encoded, State]:
         """Encodes the next positions of sources that are still arriving: the same values as `forward` of all at once.
 
@@ -88,28 +87,20 @@ class CausalEncoder(Encoder):
 
     causal = incremental = True
 
-    def forward(self, vectors: Float[Tensor, "B S E"], mask: Bool[Tensor, "B S"]) -> Encoded:
+    def forward(self, vectors: Vectors, mask: Mask) -> Encoded:
         return self._encode(vectors, mask, None)[0]
 
     def extend(
-        self,
-        vectors: Float[Tensor, "B S E"],
-        mask: Bool[Tensor, "B S"],
-        state: State | None,
-        complete: Bool[Tensor, " B"],
+        self, vectors: Vectors, mask: Mask, state: State | None, complete: Bool[Tensor, " B"]
     ) -> tuple[Encoded, State]:
         return self._encode(vectors, mask, state)
 
     @abstractmethod
-    def _encode(
-        self, vectors: Float[Tensor, "B S E"], mask: Bool[Tensor, "B S"], state: State | None
-    ) -> tuple[Encoded, State]:
+    def _encode(self, vectors: Vectors, mask: Mask, state: State | None) -> tuple[Encoded, State]:
         """Encodes the positions after a state, None at the beginning; returns also the state after them."""
 
 
-def running_mean(
-    values: Float[Tensor, "B S V"], mask: Bool[Tensor, "B S"], state: State | None
-) -> tuple[Float[Tensor, "B V"], State]:
+def running_mean(values: Float[Tensor, "B S V"], mask: Mask, state: State | None) -> tuple[Float[Tensor, "B V"], State]:
     """Returns the mean over these and earlier positions, 0 of none, and its state: their sum [B, V] and their number
     [B, 1]. values: zero on padding."""
     total = values.sum(1)

@@ -10,14 +10,14 @@ kernels start as the authors' do, uniform within 1 / sqrt(kernel * hidden).
 from typing import ClassVar, Literal
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from pydantic import BaseModel, Field, field_validator
 from torch import Tensor, nn
 
 from mt.common.options import MAX_SIZE, Options
 from mt.errors import UserError
 from mt.kernels.linear import Linear
-from mt.models.encoders.base import Encoded, Encoder
+from mt.models.encoders.base import Encoded, Encoder, Mask, Vectors
 from mt.models.frontends import PAD, Embedding, EmbeddingConfig
 
 SCALE = 0.1
@@ -61,7 +61,7 @@ class Stack(nn.Module):
         )
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self, inputs: Float[Tensor, "B S H"], mask: Bool[Tensor, "B S"]) -> Float[Tensor, "B S H"]:
+    def forward(self, inputs: Float[Tensor, "B S H"], mask: Mask) -> Float[Tensor, "B S H"]:
         """inputs, and the result: zero on padding."""
         states = inputs.transpose(1, 2)
         padding = ~mask[:, None]
@@ -88,7 +88,7 @@ class Conv(Encoder):
         self.keys = Stack(config.hidden_size, config.num_layers, config.kernel_size, config.dropout)
         self.values = Stack(config.hidden_size, config.num_value_layers, config.kernel_size, config.dropout)
 
-    def forward(self, vectors: Float[Tensor, "B S E"], mask: Bool[Tensor, "B S"]) -> Encoded:
+    def forward(self, vectors: Vectors, mask: Mask) -> Encoded:
         """Raises UserError where a source has more than `max_source_length` tokens."""
         if mask.shape[1] > self.max_source_length and (length := int(mask.sum(1).max())) > self.max_source_length:
             raise UserError(

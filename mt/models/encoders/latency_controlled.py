@@ -20,7 +20,7 @@ from torch.nn.functional import pad
 from mt.common.options import MAX_SIZE
 from mt.kernels.lstm import LSTM
 from mt.kernels.padding import append, last, mirrored
-from mt.models.encoders.base import Encoded, Encoder, State
+from mt.models.encoders.base import Encoded, Encoder, Mask, State, Vectors
 from mt.models.encoders.recurrent import BidirectionalConfig, WithForgetGates
 from mt.models.weights import open_forget_gates
 
@@ -103,26 +103,13 @@ class LCBiLSTM(Encoder):
     def read_for(self, positions: Int[Tensor, "*shape"], lengths: Int[Tensor, "*#shape"]) -> Int[Tensor, "*shape"]:
         return torch.minimum((positions // self.chunk_size + 1) * self.chunk_size + self.look_ahead, lengths)
 
-    def forward(self, vectors: Float[Tensor, "B S E"], mask: Bool[Tensor, "B S"]) -> Encoded:
-        encoded, _ = self._encode(vectors, mask, None, torch.ones_like(mask[:, 0]))
+    def forward(self, vectors: Vectors, mask: Mask) -> Encoded:
+        encoded, _ = self.extend(vectors, mask, None, torch.ones_like(mask[:, 0]))
         values = pad(encoded.values, (0, 0, 0, mask.shape[1] - encoded.values.shape[1]))
         return Encoded(values, values, mask, encoded.final_state)
 
     def extend(
-        self,
-        vectors: Float[Tensor, "B S E"],
-        mask: Bool[Tensor, "B S"],
-        state: State | None,
-        complete: Bool[Tensor, " B"],
-    ) -> tuple[Encoded, State]:
-        return self._encode(vectors, mask, state, complete)
-
-    def _encode(
-        self,
-        vectors: Float[Tensor, "B S E"],
-        mask: Bool[Tensor, "B S"],
-        state: State | None,
-        complete: Bool[Tensor, " B"],
+        self, vectors: Vectors, mask: Mask, state: State | None, complete: Bool[Tensor, " B"]
     ) -> tuple[Encoded, State]:
         # The waiting positions and the new ones, of which whole chunks with their look-ahead are encoded.
         carried = self._begin(vectors) if state is None else _Carried(*state)
@@ -140,7 +127,7 @@ class LCBiLSTM(Encoder):
         after = _Carried(*_tail(vectors, counts, lengths), hidden, cells, carried.begun | (counts > 0), final_state)
         return Encoded(values, values, mask, final_state), tuple(after)
 
-    def _begin(self, vectors: Float[Tensor, "B S E"]) -> _Carried:
+    def _begin(self, vectors: Vectors) -> _Carried:
         batch = len(vectors)
         size = self.value_size
         nothing = vectors[:, :0]

@@ -2,13 +2,12 @@
 
 from typing import ClassVar, Literal
 
-from jaxtyping import Bool, Float
 from pydantic import BaseModel, Field
-from torch import Tensor, nn
+from torch import nn
 
 from mt.common.options import MAX_SIZE, Options
 from mt.kernels.linear import Linear
-from mt.models.encoders.base import CausalEncoder, Encoded, State, running_mean
+from mt.models.encoders.base import CausalEncoder, Encoded, Mask, State, Vectors, running_mean
 
 
 class NoEncoderConfig(Options):
@@ -29,9 +28,7 @@ class NoEncoder(CausalEncoder):
         projects = config.hidden_size is not None
         self.project = Linear(input_size, self.value_size, bias=False) if projects else nn.Identity()
 
-    def _encode(
-        self, vectors: Float[Tensor, "B S E"], mask: Bool[Tensor, "B S"], state: State | None
-    ) -> tuple[Encoded, State]:
+    def _encode(self, vectors: Vectors, mask: Mask, state: State | None) -> tuple[Encoded, State]:
         values = self.project(vectors.masked_fill(~mask[..., None], 0.0))
         final_state, state = running_mean(values, mask, state)
         return Encoded(values, values, mask, final_state), state

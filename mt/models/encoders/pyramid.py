@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field
 from torch import Tensor, nn
 
 from mt.kernels.padding import append, last
-from mt.models.encoders.base import Encoded, Encoder, State
+from mt.models.encoders.base import Encoded, Encoder, Mask, State, Vectors
 from mt.models.encoders.recurrent import (
     LSTM,
     BidirectionalConfig,
@@ -52,18 +52,14 @@ class Pyramid(Encoder):
         self.layers = nn.ModuleList(kind(options, each) for each in inputs)
         self.dropout = nn.Dropout(config.dropout)
 
-    def forward(self, vectors: Float[Tensor, "B S E"], mask: Bool[Tensor, "B S"]) -> Encoded:
+    def forward(self, vectors: Vectors, mask: Mask) -> Encoded:
         encoded = self.layers[0](vectors, mask)
         for layer in self.layers[1:]:
             encoded = layer(*_paired(self.dropout(encoded.values), encoded.mask))
         return encoded
 
     def extend(
-        self,
-        vectors: Float[Tensor, "B S E"],
-        mask: Bool[Tensor, "B S"],
-        state: State | None,
-        complete: Bool[Tensor, " B"],
+        self, vectors: Vectors, mask: Mask, state: State | None, complete: Bool[Tensor, " B"]
     ) -> tuple[Encoded, State]:
         if not self.incremental:
             return super().extend(vectors, mask, state, complete)
@@ -88,7 +84,7 @@ class Pyramid(Encoder):
         return torch.minimum(self.stride * (positions + 1), lengths)
 
 
-def _paired(values: Float[Tensor, "B S V"], mask: Bool[Tensor, "B S"]) -> tuple[Tensor, Tensor]:
+def _paired(values: Float[Tensor, "B S V"], mask: Mask) -> tuple[Tensor, Tensor]:
     """Puts neighbours side by side, and returns them with the mask of the pairs. values: zero on padding."""
     odd = values.shape[1] % 2
     values = nn.functional.pad(values, (0, 0, 0, odd))
@@ -97,10 +93,7 @@ def _paired(values: Float[Tensor, "B S V"], mask: Bool[Tensor, "B S"]) -> tuple[
 
 
 def _new_pairs(
-    unpaired: State,
-    values: Float[Tensor, "B S V"],
-    mask: Bool[Tensor, "B S"],
-    complete: Bool[Tensor, " B"],
+    unpaired: State, values: Float[Tensor, "B S V"], mask: Mask, complete: Bool[Tensor, " B"]
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Returns the pairs that these values complete, their mask, the value that waits for its neighbour now, and whether
     there is one. unpaired: the latter two before."""

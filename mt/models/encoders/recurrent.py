@@ -12,7 +12,7 @@ from mt.common.options import MAX_SIZE, Options
 from mt.errors import UserError
 from mt.kernels import lstm
 from mt.kernels.padding import last
-from mt.models.encoders.base import Encoded, Encoder, State
+from mt.models.encoders.base import Encoded, Encoder, Mask, State, Vectors
 from mt.models.weights import open_forget_gates
 
 
@@ -93,11 +93,11 @@ class Recurrent(Encoder):
         if isinstance(config, WithForgetGates):
             open_forget_gates(self.cells, config.forget_bias)
 
-    def forward(self, vectors: Float[Tensor, "B S E"], mask: Bool[Tensor, "B S"]) -> Encoded:
+    def forward(self, vectors: Vectors, mask: Mask) -> Encoded:
         values, state = self.cells(vectors, mask=mask)
         return self._encoded(values, state, mask)
 
-    def _encoded(self, values: Float[Tensor, "B S V"], state: State, mask: Bool[Tensor, "B S"]) -> Encoded:
+    def _encoded(self, values: Float[Tensor, "B S V"], state: State, mask: Mask) -> Encoded:
         return Encoded(values, values, mask, state[0][:, -self.directions :].flatten(1))
 
 
@@ -106,18 +106,14 @@ class Causal(Recurrent):
 
     causal = incremental = True
 
-    def forward(self, vectors: Float[Tensor, "B S E"], mask: Bool[Tensor, "B S"]) -> Encoded:
+    def forward(self, vectors: Vectors, mask: Mask) -> Encoded:
         # Padding comes last, so that packing, which takes five times as long on CPUs, is not needed.
         values, _ = self.cells(vectors)
         values = values.masked_fill(~mask[..., None], 0.0)
         return self._encoded(values, (last(values, mask.sum(1))[:, None],), mask)
 
     def extend(
-        self,
-        vectors: Float[Tensor, "B S E"],
-        mask: Bool[Tensor, "B S"],
-        state: State | None,
-        complete: Bool[Tensor, " B"],
+        self, vectors: Vectors, mask: Mask, state: State | None, complete: Bool[Tensor, " B"]
     ) -> tuple[Encoded, State]:
         if mask.all():
             values, after = self.cells(vectors, state)

@@ -3,14 +3,13 @@ ways. No product waits for the step before, so that positions are encoded in par
 
 from typing import ClassVar, Literal
 
-from jaxtyping import Bool, Float
 from pydantic import BaseModel, Field
-from torch import Tensor, nn
+from torch import nn
 
 from mt.common.options import MAX_SIZE
 from mt.kernels.linear import Linear
 from mt.models import ssru
-from mt.models.encoders.base import CausalEncoder, Encoded, State
+from mt.models.encoders.base import CausalEncoder, Encoded, Mask, State, Vectors
 from mt.models.encoders.recurrent import BidirectionalConfig, RecurrentConfig
 
 
@@ -58,9 +57,7 @@ class SSRU(CausalEncoder):
         )
         self.norm = nn.LayerNorm(size)
 
-    def _encode(
-        self, vectors: Float[Tensor, "B S E"], mask: Bool[Tensor, "B S"], state: State | None
-    ) -> tuple[Encoded, State]:
+    def _encode(self, vectors: Vectors, mask: Mask, state: State | None) -> tuple[Encoded, State]:
         padding = ~mask[..., None]
         values = self.project(vectors.masked_fill(padding, 0.0))
         states = [None] * len(self.recurrent) if state is None else state

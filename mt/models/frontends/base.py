@@ -10,6 +10,8 @@ from torch import Tensor, nn
 
 from mt.models.opt_in import OptIn
 
+Mask = Bool[Tensor, "B S"]
+"""True on the real positions of a batch of sources; padding is on the right."""
 State = tuple[Tensor, ...]
 """Batch-first tensors from which an incremental front-end goes on."""
 
@@ -37,17 +39,13 @@ class Frontend(OptIn, nn.Module, ABC):
 
     @abstractmethod
     def forward(
-        self, source: Shaped[Tensor, "B S ..."], mask: Bool[Tensor, "B S"]
+        self, source: Shaped[Tensor, "B S ..."], mask: Mask
     ) -> tuple[Float[Tensor, "B P D"], Bool[Tensor, "B P"]]:
         """Returns vectors, which may have another number of positions, and their mask. source, mask: of the field's
         `collate`."""
 
     def extend(
-        self,
-        source: Shaped[Tensor, "B S ..."],
-        mask: Bool[Tensor, "B S"],
-        complete: Bool[Tensor, " B"],
-        state: State | None = None,
+        self, source: Shaped[Tensor, "B S ..."], mask: Mask, complete: Bool[Tensor, " B"], state: State | None = None
     ) -> tuple[Float[Tensor, "B P D"], Bool[Tensor, "B P"], State]:
         """Returns the vectors of sources that are still arriving: in all the same as `forward` of the whole.
 

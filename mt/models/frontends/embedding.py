@@ -9,7 +9,7 @@ from torch.nn import functional
 
 from mt.common.options import MAX_SIZE, Options
 from mt.errors import UserError
-from mt.models.frontends.base import Frontend, State
+from mt.models.frontends.base import Frontend, Mask, State
 from mt.step import PAD, UNK
 
 
@@ -103,17 +103,11 @@ class WordVectors(Frontend):
         self.table = embedding.table
         self.dropout = embedding.dropout
 
-    def forward(
-        self, source: Int[Tensor, "B S"], mask: Bool[Tensor, "B S"]
-    ) -> tuple[Float[Tensor, "B S D"], Bool[Tensor, "B S"]]:
+    def forward(self, source: Int[Tensor, "B S"], mask: Mask) -> tuple[Float[Tensor, "B S D"], Bool[Tensor, "B S"]]:
         return vectors(self.table, self.dropout, source), mask
 
     def extend(
-        self,
-        source: Int[Tensor, "B S"],
-        mask: Bool[Tensor, "B S"],
-        complete: Bool[Tensor, " B"],
-        state: State | None = None,
+        self, source: Int[Tensor, "B S"], mask: Mask, complete: Bool[Tensor, " B"], state: State | None = None
     ) -> tuple[Float[Tensor, "B S D"], Bool[Tensor, "B S"], State]:
         return *self(source, mask), ()
 

@@ -14,7 +14,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from mt.common.options import MAX_SIZE, Options
 from mt.errors import UserError
-from mt.models.frontends.base import Frontend, State
+from mt.models.frontends.base import Frontend, Mask, State
 from mt.ops.sound import (
     LogMelState,
     Moments,
@@ -120,11 +120,7 @@ class LogMel(Frontend):
         return self._subsampled(features, real)
 
     def extend(
-        self,
-        source: Int16[Tensor, "B F H"],
-        mask: Bool[Tensor, "B F"],
-        complete: Bool[Tensor, " B"],
-        state: State | None = None,
+        self, source: Int16[Tensor, "B S H"], mask: Mask, complete: Bool[Tensor, " B"], state: State | None = None
     ) -> tuple[Float[Tensor, "B P D"], Bool[Tensor, "B P"], State]:
         """Returns the next vectors. A frame needs the 12.5 ms after its centre: one comes with the next 10 ms."""
         if not self.incremental:
