@@ -23,7 +23,7 @@ from mt.decoding.network import refuse_long_rows
 from mt.decoding.translation import Translation
 from mt.errors import UserError
 from mt.metrics.latency import LatencyUnit, erased, finalised
-from mt.models.frontends import Frontend
+from mt.models.frontends.base import Frontend
 from mt.search.config import SearchConfig
 from mt.search.online import OnlineHypothesis
 from mt.search.options import RetranslateConfig

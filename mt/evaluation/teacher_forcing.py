@@ -16,7 +16,7 @@ from mt.decoding.forced import forced_batches, link_weights
 from mt.decoding.translation import links_between_pieces
 from mt.decoding.translator import Translator
 from mt.metrics.alignment import Linkable, project, to_pharaoh
-from mt.models.attention import AttentionOutput
+from mt.models.attention.base import AttentionOutput
 from mt.search.hypothesis import Windows
 
 # Statistics of attention, and a warning in words where they show a failure that is known.

@@ -10,7 +10,8 @@ from mt.models.decoders import DecoderConfig
 from mt.models.decoders.luong import LuongConfig
 from mt.models.encoders import ENCODERS, Encoder, EncoderConfig
 from mt.models.encoders.recurrent import BiLSTMConfig
-from mt.models.frontends import FRONTENDS, EmbeddingConfig, FrontendConfig, WordVectorsConfig
+from mt.models.frontends import FRONTENDS, FrontendConfig
+from mt.models.frontends.embedding import EmbeddingConfig, WordVectorsConfig
 
 
 class ModelConfig(Options):

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from mt.batch import Batch
 from mt.models.decoders import DecoderMemory
-from mt.models.frontends import Frontend
+from mt.models.frontends.base import Frontend
 from mt.models.seq2seq import Loss, Seq2Seq
 from mt.step import Prediction
 

@@ -16,17 +16,11 @@ class OptIn:
     """The attributes, of the base class that lists them, that a subclass has to define or to list in `opts_into`."""
     opts_into: ClassVar[tuple[str, ...]] = ()
     """Attributes that hold in this class as in its parent; of this class alone."""
-    final: ClassVar[dict[str, str]] = {}
-    """The methods, of the base class that lists them, that no subclass may override, and what to do instead."""
 
     def __init_subclass__(cls) -> None:
-        """Raises TypeError where a class overrides what is final."""
         super().__init_subclass__()
         defined = {*vars(cls), *vars(cls).get("opts_into", ())}
         for base in cls.__mro__[1:]:
-            for name, instead in vars(base).get("final", {}).items():
-                if name in vars(cls):
-                    raise TypeError(f"{cls.__name__} overrides {base.__name__}.{name}, {instead}")
             for name in vars(base).get("opt_in", ()):
                 if name not in defined:
                     setattr(cls, name, vars(base)[name])

@@ -17,11 +17,14 @@ from mt.errors import UserError
 from mt.kernels.cross_entropy import token_losses
 from mt.kernels.padding import append
 from mt.models.aligner import Aligner
-from mt.models.attention import AttentionOutput, build_attention
+from mt.models.attention import build_attention
+from mt.models.attention.base import AttentionOutput
 from mt.models.config import ModelConfig, require_one_table
 from mt.models.decoders import DECODERS, DecoderMemory, DecoderParts
 from mt.models.encoders import ENCODERS, Encoded, EncoderState
-from mt.models.frontends import Embedding, FrontendState, build_frontend
+from mt.models.frontends import FRONTENDS
+from mt.models.frontends.base import State as FrontendState
+from mt.models.frontends.embedding import Embedding
 from mt.models.weights import init_matrices
 from mt.ops.losses import coverage_loss, doubly_stochastic_loss, guided_alignment_loss
 from mt.step import UNK, Prediction
@@ -57,9 +60,9 @@ class CTC(nn.Linear):
         self._transcribes = transcript_vocab_size is not None
 
     def loss(self, encoded: Encoded, batch: Batch) -> Float[Tensor, ""]:
-        """Returns the loss of a batch in nats, summed over all CTC paths of its labels (equation 8) without EOS, which
-        has no sound of its own. It is 0, without a gradient, for examples without the transcript that is learnt, or
-        with fewer positions than labels and blanks between equal neighbours."""
+        """Returns the loss of a batch in nats, summed (equation 8); EOS, which has no sound of its own, is left out. It
+        is 0, without a gradient, for examples without the transcript that is learnt. So it is for those with fewer
+        positions than labels and blanks between equal neighbours."""
         labels = batch.target_out.where(batch.target_out < len(self.weight) - 1, UNK)  # the blank is the last class
         mask = batch.target_mask
         if self._transcribes:
@@ -98,19 +101,19 @@ class Seq2Seq(nn.Module):
     ) -> None:
         """transcript_vocab_size: where the CTC loss is of transcripts, and not of targets."""
         super().__init__()
-        share = config.embedding.share
         require_one_table(config, source_vocab_size, target_vocab_size)
         # The modules in the order of the data flow, each with the sizes of the one before.
         embedding = Embedding(config.embedding, target_vocab_size)
-        self.frontend = build_frontend(
-            config.frontend, lambda: embedding if share else Embedding(config.embedding, source_vocab_size)
-        )
+        options: Any = config.frontend
+        if config.frontend.name == "embedding":
+            options = embedding if config.embedding.share else Embedding(config.embedding, source_vocab_size)
+        self.frontend = FRONTENDS[config.frontend.name](options)
         self.encoder = ENCODERS[config.encoder.name](config.encoder, self.frontend.output_size)
         value_size = self.encoder.value_size
         attention = build_attention(config.attention, config.decoder.hidden_size, value_size)
-        final_state_size = self.encoder.final_state_size
-        decoder_parts = DecoderParts(embedding, attention, value_size, final_state_size, config.embedding.tie_output)
-        self.decoder = DECODERS[config.decoder.name](config.decoder, decoder_parts)
+        sizes = (value_size, self.encoder.final_state_size)
+        parts = DecoderParts(embedding, attention, *sizes, config.embedding.tie_output)
+        self.decoder = DECODERS[config.decoder.name](config.decoder, parts)
         if not (attention.uses_source or self.decoder.needs_full_source):
             raise UserError(
                 "with decoder.init_hidden=zeros and attention.context=zeros nothing of the source reaches the decoder: "
@@ -118,13 +121,10 @@ class Seq2Seq(nn.Module):
             )
         # The losses beside the cross entropy.
         self.ctc_weight = config.ctc_weight
-        self.doubly_stochastic_weight = config.doubly_stochastic_weight
-        self.coverage_weight = config.coverage_weight
+        self.penalties = (config.doubly_stochastic_weight, config.coverage_weight)
         self.ctc = CTC(value_size, target_vocab_size, transcript_vocab_size) if config.ctc_weight else None
-        self.aligner = None
-        if config.aligner_size:
-            query_size = 2 * config.decoder.readout_size + embedding.output_size
-            self.aligner = Aligner(config.aligner_size, query_size, value_size + self.frontend.output_size)
+        sizes = (2 * config.decoder.readout_size + embedding.output_size, value_size + self.frontend.output_size)
+        self.aligner = Aligner(config.aligner_size, *sizes) if config.aligner_size else None
         # The properties that searches and streams ask for follow from all modules.
         self.supports_hard = attention.supports_hard
         """Whether `hard=True` is defined; see `Attention`."""
@@ -134,8 +134,7 @@ class Seq2Seq(nn.Module):
         """The number of positions that a hard step attends to; see `Attention`."""
         incremental = self.frontend.incremental and self.encoder.incremental and not self.decoder.needs_full_source
         self.online = incremental and attention.monotonic
-        """Whether it can write while it reads, in hard mode: a step depends on the source up to `read_for` of its last
-        stop alone."""
+        """Whether it can write while it reads, in hard mode: a step depends on `read_for` of its last stop alone."""
         self.supports_wait_k = incremental and attention.supports_wait_k
         """Whether `wait` is defined: a step depends on visible positions alone."""
         limits = [limit for limit in (self.encoder.max_source_length, attention.max_source_length) if limit is not None]
@@ -259,11 +258,9 @@ class Seq2Seq(nn.Module):
             auxiliary = self.decoder.attention.auxiliary_loss(attended, each, source_mask, mask)
             auxiliary = total.new_zeros(()) if auxiliary is None else auxiliary
             weights = self.decoder.attention.weights_for_loss(attended)
-            if self.doubly_stochastic_weight:
-                spread = doubly_stochastic_loss(weights, source_mask, mask).sum()
-                auxiliary = auxiliary + self.doubly_stochastic_weight * spread
-            if self.coverage_weight:
-                auxiliary = auxiliary + self.coverage_weight * coverage_loss(weights, source_mask, mask).sum()
+            for factor, penalty in zip(self.penalties, (doubly_stochastic_loss, coverage_loss), strict=True):
+                if factor:
+                    auxiliary = auxiliary + factor * penalty(weights, source_mask, mask).sum()
             if self.ctc is not None:
                 auxiliary = auxiliary + self.ctc_weight * self.ctc.loss(encoded, batch)
             # Links teach the weights of the aligner, or of the attention: alpha of mechanisms that select a position.

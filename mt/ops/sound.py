@@ -35,8 +35,9 @@ def frame_size(rate: int) -> tuple[int, int]:
 def log_mel(
     samples: Float[Tensor, "B N"], lengths: Int[Tensor, " B"], rate: int, bands: int = 80
 ) -> tuple[Float[Tensor, "B S D"], Int[Tensor, " B"]]:
-    """Returns the energies of each frame in D = `bands` bands, 0 on padding, and the number of frames of each sound:
-    one for every 10 ms, rounded, so that less than 5 ms have none.
+    """Returns the energies of each frame in D = `bands` bands, 0 on padding, and the number of frames of each sound.
+
+    There is a frame for every 10 ms, rounded, so that less than 5 ms have none.
 
     samples: in [-1, 1], padded on the right with anything; lengths: real samples; rate: samples per second, at least
     200. float32, whatever the samples are. What is behind a sound in the batch changes nothing in it.

@@ -13,7 +13,7 @@ from mt.evaluation.likelihood import likelihoods
 from mt.models.attention import ATTENTIONS
 from mt.models.config import ModelConfig
 from mt.models.decoders import DECODERS
-from mt.models.frontends import EmbeddingConfig
+from mt.models.frontends.embedding import EmbeddingConfig
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import BeamConfig
 from mt.step import EOS

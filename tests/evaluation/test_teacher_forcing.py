@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from mt.evaluation.teacher_forcing import AttentionStats, warnings
-from mt.models.attention import AttentionOutput
+from mt.models.attention.base import AttentionOutput
 
 # Of three positions and of two.
 SOURCE = torch.tensor([[True, True, True], [True, True, False]])

@@ -3,8 +3,9 @@
 import pytest
 import torch
 
-from mt.models.attention import Attention, AttentionOutput, Memory, build_attention
-from mt.models.decoders.base import forced_step
+from mt.models.attention import build_attention
+from mt.models.attention.arriving import forced_step
+from mt.models.attention.base import Attention, AttentionOutput, Memory
 from mt.models.encoders import Encoded
 from mt.step import SELECTED_NONE
 

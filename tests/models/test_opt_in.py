@@ -8,16 +8,16 @@ import torch
 from torch import Tensor
 
 from mt.kernels.lstm import LSTM
-from mt.models.attention import ATTENTIONS, Attention, AttentionOutput, Memory, build_attention
-from mt.models.attention.base import scattered
-from mt.models.attention.energy import ENERGIES, Energy, Scaled
+from mt.models.attention import ATTENTIONS, build_attention
+from mt.models.attention.base import Attention, AttentionOutput, Memory, scattered
+from mt.models.attention.energy import ENERGIES, Scaled
 from mt.models.attention.global_ import SoftmaxAttention, as_dot_products
 from mt.models.attention.mocha import Chunkwise
 from mt.models.attention.monotonic import Monotonic
 from mt.models.decoders import DECODERS, Decoder, DecoderParts
 from mt.models.decoders.base import Recurrence
-from mt.models.encoders import Encoded, Encoder
-from mt.models.frontends import Embedding, EmbeddingConfig, Frontend
+from mt.models.encoders import Encoded
+from mt.models.frontends.embedding import Embedding, EmbeddingConfig
 from tests.marks import exhaustive
 
 SIZE = 6
@@ -214,14 +214,6 @@ def test_decoders(name: str, piece: str, batch, shake) -> None:
         follows_the_law(shake(decoder), batch)
 
 
-@pytest.mark.parametrize("verb", ["make_query", "attend", "read_out", "step"])
-def test_verbs_that_decoders_cannot_override(verb: str) -> None:
-    with pytest.raises(
-        TypeError, match=rf"^OtherLuong overrides Decoder\.{verb}, .*: override _make_query or _read_out$"
-    ):
-        derived(DECODERS["luong"], **{verb: lambda self: None})
-
-
 def test_a_recurrence_that_computes_something_else(batch, shake) -> None:
     for kind in (Recurrence, LSTM):
         bent = derived(kind, forward=shifted(kind, "forward"))
@@ -229,19 +221,3 @@ def test_a_recurrence_that_computes_something_else(batch, shake) -> None:
         part = decoder.recurrence if kind is Recurrence else decoder.recurrence.cells
         part.__class__ = bent
         follows_the_law(shake(decoder), batch)
-
-
-@pytest.mark.parametrize(
-    ("kind", "method"),
-    [
-        (Attention, "init_memory"),
-        (Decoder, "init_state"),
-        (Encoder, "forward"),
-        (Frontend, "forward"),
-        (Energy, "keys"),
-    ],
-)
-def test_a_method_under_a_misspelt_name_is_missed_when_the_part_is_built(kind: type, method: str) -> None:
-    pieces = {name: lambda *_: None for name in kind.__abstractmethods__ - {method}}
-    with pytest.raises(TypeError, match=rf"abstract method '?{method}"):
-        derived(kind, **pieces, **{f"{method}s": lambda *_: None})()

@@ -10,7 +10,8 @@ import torch
 
 from mt.data.fields import TEXT, Field, Row
 from mt.decoding.modes import evaluation_mode
-from mt.models.attention import AttentionStep, arriving
+from mt.models.attention import arriving
+from mt.models.attention.base import AttentionStep
 from mt.models.decoders import DecoderMemory, DecoderQuery
 from mt.models.seq2seq import Seq2Seq
 from mt.search.beam import search

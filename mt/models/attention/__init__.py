@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Union
 
 from pydantic import Field
 
-from mt.models.attention.base import Attention, AttentionOutput, AttentionStep, Memory, State
+from mt.models.attention.base import Attention
 from mt.models.attention.coverage import Coverage
 from mt.models.attention.global_ import Bahdanau, Dot, General, Location
 from mt.models.attention.local import LocalM, LocalP
@@ -38,17 +38,6 @@ if TYPE_CHECKING:
 else:
     _configs = tuple(attention.Config for attention in ATTENTIONS.values())
     AttentionConfig = Annotated[Union[_configs], Field(discriminator="name")]  # noqa: UP007 - a tuple has no `|`
-
-__all__ = [
-    "ATTENTIONS",
-    "Attention",
-    "AttentionConfig",
-    "AttentionOutput",
-    "AttentionStep",
-    "Memory",
-    "State",
-    "build_attention",
-]
 
 
 def build_attention(config: AttentionConfig, query_size: int, value_size: int) -> Attention:

@@ -6,7 +6,7 @@ the records of memory and query, and `Decoder` with the verbs. `mt.models.decode
 
 import warnings
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, final
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -23,7 +23,7 @@ from mt.models.decoders.output import Copying, OutputLayer
 from mt.models.encoders.base import Encoded
 from mt.models.frontends.embedding import Embedding
 from mt.models.opt_in import OptIn
-from mt.step import SELECTED_NONE, Attended, Prediction
+from mt.step import Prediction
 
 with warnings.catch_warnings():
     # The name `copy` is also that of a method of pydantic 1, which `model_copy` has replaced.
@@ -79,9 +79,8 @@ class FirstState(nn.Module):
         super().__init__()
         self.tensors = tensors
         self.shape = (config.num_layers, config.hidden_size)
-        self.needs_full_source = config.init_hidden == "final_state"
         states = tensors * config.num_layers * config.hidden_size
-        self.bridge = Linear(final_state_size, states, exact=True) if self.needs_full_source else None
+        self.bridge = Linear(final_state_size, states, exact=True) if config.init_hidden == "final_state" else None
 
     def init_state(self, final_state: Float[Tensor, "B U"]) -> tuple[Float[Tensor, "B layers H"], ...]:
         """Returns the first state, from the encoder's final state."""
@@ -105,11 +104,6 @@ class Recurrence(FirstState):
             recurrent_dropout=config.recurrent_dropout,
             int8=True,
         )
-
-    @property
-    def single_lstm(self) -> bool:
-        """Whether the recurrence is one layer of an LSTM, computed as torch does."""
-        return type(self) is Recurrence and type(self.cells) is LSTM and self.cells.num_layers == 1
 
     def forward(
         self, inputs: Float[Tensor, "B *T I"], state: tuple[Float[Tensor, "B layers H"], ...]
@@ -172,15 +166,11 @@ class Decoder(OptIn, nn.Module, ABC):
     Then the query is kept, with the state that the attention returned, and attends again later.
 
     Constructed as `Class(config, parts)`. A subclass defines `_make_query` and `_read_out`, and opts into a parent's
-    `forward` where it holds (see `OptIn`). It cannot override the verbs that are made of these, since training, search
-    and streams each call other ones of them.
+    `forward` where it holds (see `OptIn`). The verbs that are made of these are final: training, search and streams
+    each call other ones of them.
     """
 
     opt_in = ("forward",)
-    final = dict.fromkeys(
-        ("make_query", "attend", "read_out", "step"),
-        "which not all of training, search and streams call: override _make_query or _read_out",
-    )
     Config: ClassVar[type[BaseModel]]
     recurrence_type: ClassVar[Any] = Recurrence
 
@@ -191,19 +181,14 @@ class Decoder(OptIn, nn.Module, ABC):
         self.embedding = embedding
         self.attention = parts.attention
         self.recurrence = self.recurrence_type(config, embedding.output_size + fed_size, parts.final_state_size)
+        self.needs_full_source = config.init_hidden == "final_state"
+        """Whether the first state depends on the whole source."""
         self.dropout = nn.Dropout(config.dropout)
         self.output = OutputLayer(config.readout_size, embedding, tied=parts.tied)
         self.copying = None
         if config.copy:
-            mass_preservation = parts.attention.mass_preservation
-            self.copying = Copying(
-                config.readout_size, parts.value_size, embedding.vocab_size, mass_preservation=mass_preservation
-            )
-
-    @property
-    def needs_full_source(self) -> bool:
-        """Whether the first state depends on the whole source."""
-        return self.recurrence.needs_full_source
+            sizes = (config.readout_size, parts.value_size, embedding.vocab_size)
+            self.copying = Copying(*sizes, mass_preservation=parts.attention.mass_preservation)
 
     def init_memory(self, encoded: Encoded) -> DecoderMemory:
         """Returns the memory of all steps, once per source."""
@@ -227,6 +212,7 @@ class Decoder(OptIn, nn.Module, ABC):
         """Returns the decoder's own state before the first token. final_state: the encoder's."""
         return self.recurrence.init_state(final_state)
 
+    @final
     def make_query(self, tokens: Int[Tensor, " B"], state: DecoderState) -> DecoderQuery:
         """Returns the query of one step. tokens: the previous token of each target (BOS first)."""
         vector, carried = self._make_query(self.embedding(tokens), state.recurrent)
@@ -236,16 +222,18 @@ class Decoder(OptIn, nn.Module, ABC):
     def _make_query(self, vectors: Float[Tensor, "B E"], state: Tree) -> tuple[Float[Tensor, "B Q"], Tree]:
         """Returns the vector of a query, and `DecoderQuery.decoder_state`. vectors: the embedded tokens."""
 
+    @final
     def attend(self, query: DecoderQuery, memory: DecoderMemory, *, hard: bool = False) -> AttentionStep:
         """Returns the attention of one step."""
         state = query.attention_state
         step = self.attention.step(query.vector, memory.attention, state, hard=hard)
-        return self._gated(query, forced_step(self.attention, step, memory.attention, state))
+        return self._gated(query, arriving.forced_step(self.attention, step, memory.attention, state))
 
     def _gated(self, query: DecoderQuery, step: AttentionStep) -> AttentionStep:
         """Returns the attention with its context scaled by the decoder's gate: here, there is none."""
         return step
 
+    @final
     def read_out(self, query: DecoderQuery, step: AttentionStep, memory: DecoderMemory) -> Prediction:
         """Returns the prediction of a step, from its query and its attention."""
         inputs, recurrent = self._read_out(query, step.context)
@@ -264,6 +252,7 @@ class Decoder(OptIn, nn.Module, ABC):
         """Returns the readouts of one or all steps, on which no state depends: here, the inputs themselves."""
         return inputs
 
+    @final
     def step(
         self, tokens: Int[Tensor, " B"], memory: DecoderMemory, state: DecoderState, *, hard: bool = False
     ) -> Prediction:
@@ -287,22 +276,3 @@ class Decoder(OptIn, nn.Module, ABC):
             state = DecoderState(recurrent, steps[-1].state)
         output = AttentionOutput.stack(steps, memory.attention.mask.shape[1])
         return self._readouts(torch.stack(inputs, 1)), output
-
-
-def forced_step(attention: Attention, step: AttentionStep, memory: Memory, state: State) -> AttentionStep:
-    """Returns a step that attends as `memory.forced` says; a hard one stops at the last position with any weight. So
-    Seq2Seq-Vis tries out what a model predicts, had it looked there (Strobelt et al. 2019).
-
-    step: with its own attention. state: before it. memory: none of its positions was dropped.
-    """
-    weights = memory.forced
-    if weights is None:
-        return step
-    context = memory.contexts(weights[:, None])[:, 0]
-    _, *of_hard_step = step.attended
-    stops, first, looked_at = (None if numbers is None else torch.zeros_like(numbers) for numbers in of_hard_step)
-    if stops is not None:
-        positions = torch.arange(weights.shape[1], device=weights.device)
-        stops = torch.where(weights > 0, positions, SELECTED_NONE).amax(1)
-    after = attention.state_after(step.state, state, weights)
-    return AttentionStep(context, Attended(weights, stops, first, looked_at), after)

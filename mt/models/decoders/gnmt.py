@@ -40,7 +40,7 @@ class LayersAbove(Decoder):
     def forward(
         self, tokens: Int[Tensor, "B T"], memory: DecoderMemory, *, hard: bool = False
     ) -> tuple[Float[Tensor, "B T F"], AttentionOutput]:
-        lowest, *above = self._first_state(memory.final_state)
+        lowest, *above = self.init_state(memory, hard=hard).recurrent
         inputs, _ = self.recurrence(self.embedding(tokens), lowest)
         output = self.attention(self.query_norm(inputs), memory.attention, hard=hard)
         readouts, _ = self._upper_layers(inputs, output.contexts, tuple(above))

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from mt.kernels.input_feeding import DotProductAttention, Weights, input_feeding
 from mt.kernels.linear import Linear
+from mt.kernels.lstm import LSTM
 from mt.models.attention.base import AttentionOutput
 from mt.models.attention.global_ import as_dot_products
 from mt.models.decoders.base import Decoder, DecoderMemory, DecoderParts, DecoderQuery, RecurrenceConfig, Tree
@@ -49,11 +50,12 @@ class Luong(Decoder):
         self, tokens: Int[Tensor, "B T"], memory: DecoderMemory, *, hard: bool = False
     ) -> tuple[Float[Tensor, "B T F"], AttentionOutput]:
         if not self.input_feeding:
-            queries, _ = self.recurrence(self.embedding(tokens), self.recurrence.init_state(memory.final_state))
+            queries, _ = self.recurrence(self.embedding(tokens), self.init_state(memory, hard=hard).recurrent[:-1])
             output = self.attention(queries, memory.attention, hard=hard)
             return self._combine(output.contexts, queries), output
         dot_product = as_dot_products(self.attention, memory.attention, tokens.shape[1])
-        if dot_product is None or hard or not self.recurrence.single_lstm:
+        plain = type(self.recurrence) is Decoder.recurrence_type and type(self.recurrence.cells) is LSTM
+        if dot_product is None or not plain or self.recurrence.cells.num_layers > 1:
             return super().forward(tokens, memory, hard=hard)
         hidden, cell = self.recurrence.init_state(memory.final_state)
         return self._forward_at_once(self.embedding(tokens), (hidden[:, 0], cell[:, 0]), dot_product)

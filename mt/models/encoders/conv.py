@@ -18,7 +18,7 @@ from mt.common.options import MAX_SIZE, Options
 from mt.errors import UserError
 from mt.kernels.linear import Linear
 from mt.models.encoders.base import Encoded, Encoder, Mask, Vectors
-from mt.models.frontends import PAD, Embedding, EmbeddingConfig
+from mt.models.frontends.embedding import PAD, Embedding, EmbeddingConfig
 
 SCALE = 0.1
 """The scale of the input of the convolutions. The authors' word vectors start small. At unit variance energies are so

@@ -15,7 +15,7 @@ from mt.models.attention.energy import Energy
 from mt.models.config import ModelConfig
 from mt.models.decoders import DECODERS
 from mt.models.encoders import ENCODERS, Encoded
-from mt.models.frontends import EmbeddingConfig
+from mt.models.frontends.embedding import EmbeddingConfig
 from mt.models.frontends.logmel import LogMelConfig
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import OnlineConfig, SearchConfig, WaitKConfig

@@ -8,13 +8,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from mt.models.attention import (
-    Attention,
-    AttentionOutput,
-    Memory,
-    arriving,
-    build_attention,
-)
+from mt.models.attention import arriving, build_attention
+from mt.models.attention.base import Attention, AttentionOutput, Memory
 from mt.models.encoders import Encoded
 from mt.step import NEEDS_MORE_SOURCE, SELECTED_NONE
 from tests.components import CASES

@@ -8,14 +8,8 @@ import torch
 from torch import Tensor
 
 from mt.kernels.hard_step import hard_loops
-from mt.models.attention import (
-    Attention,
-    AttentionOutput,
-    AttentionStep,
-    Memory,
-    arriving,
-    build_attention,
-)
+from mt.models.attention import arriving, build_attention
+from mt.models.attention.base import Attention, AttentionOutput, AttentionStep, Memory
 from mt.models.attention.energy import ConcatConfig, DotConfig, EnergyConfig
 from mt.models.attention.matcha import MAtChAConfig
 from mt.models.attention.milk import MILkConfig

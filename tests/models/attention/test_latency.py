@@ -4,7 +4,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from mt.models.attention import ATTENTIONS, AttentionOutput
+from mt.models.attention import ATTENTIONS
+from mt.models.attention.base import AttentionOutput
 from mt.models.attention.monotonic import Monotonic
 
 SIZE = 6

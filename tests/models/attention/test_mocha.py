@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from mt.models.attention import Attention, AttentionOutput, Memory
+from mt.models.attention.base import Attention, AttentionOutput, Memory
 from mt.models.attention.energy import ConcatConfig, EnergyConfig, GeneralConfig
 from mt.models.attention.matcha import MAtChA
 from mt.models.attention.milk import MILk

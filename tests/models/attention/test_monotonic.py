@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from mt.models.attention import AttentionOutput, Memory
+from mt.models.attention.base import AttentionOutput, Memory
 from mt.models.attention.energy import ConcatConfig, DotConfig, EnergyConfig, GeneralConfig
 from mt.models.attention.mocha import MoChA, MoChAConfig
 from mt.models.attention.monotonic import Monotonic, MonotonicConfig

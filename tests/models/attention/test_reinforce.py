@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from mt.models.attention import AttentionOutput, Memory
+from mt.models.attention.base import AttentionOutput, Memory
 from mt.models.attention.energy import GeneralConfig
 from mt.models.attention.stochastic import Stochastic, StochasticConfig
 from mt.models.encoders import Encoded

@@ -7,12 +7,13 @@ import torch
 from torch import Tensor
 
 from mt.data.batches import Batch
-from mt.models.attention import ATTENTIONS, AttentionOutput, AttentionStep
+from mt.models.attention import ATTENTIONS
+from mt.models.attention.base import AttentionOutput, AttentionStep
 from mt.models.attention.global_ import GeneralAttentionConfig
 from mt.models.config import ModelConfig
 from mt.models.decoders import DECODERS
 from mt.models.ensemble import Ensemble
-from mt.models.frontends import EmbeddingConfig
+from mt.models.frontends.embedding import EmbeddingConfig
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import BeamConfig, GreedyConfig
 from mt.step import BOS, Attended
