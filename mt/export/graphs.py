@@ -20,8 +20,7 @@ from mt.data.tokenizer import BOS, Tokenizer
 from mt.decoding.modes import reads_hard
 from mt.errors import UserError, message_of
 from mt.export.layers import onnx_layers
-from mt.models.attention import ATTENTIONS
-from mt.models.attention.base import Attention
+from mt.models.attention import ATTENTIONS, Attention
 from mt.models.encoders import ENCODERS, Encoder
 from mt.models.frontends.embedding import WordVectors
 from mt.models.seq2seq import Seq2Seq

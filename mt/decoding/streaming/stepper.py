@@ -10,7 +10,7 @@ import torch
 
 from mt.data.fields import TEXT, Field, Row
 from mt.decoding.modes import evaluation_mode
-from mt.models.attention import arriving
+from mt.models.attention.arriving import positions, with_positions
 from mt.models.attention.base import AttentionStep
 from mt.models.decoders import DecoderMemory, DecoderQuery
 from mt.models.seq2seq import Seq2Seq
@@ -276,12 +276,11 @@ class StreamStepper:
         attention = self._model.decoder.attend(self._query, self._memory, hard=self._wait_k is None)
         if attention.attended.stops is not None:
             # What may yet become part of a term is read again, as if for the first time, when more has come.
-            count = len(self._streams)
             stops = attention.attended.stops.tolist()
             rows = self._leave([stream.certain(stop) for stream, stop in zip(self._streams, stops, strict=True)])
             if not rows:
                 return None
-            attention = select_some(attention, rows, count, self._device) if len(rows) < count else attention
+            attention = select_some(attention, rows, len(stops), self._device)
         self._query = self._query._replace(attention_state=attention.state)
         _, stops, _, looked_at = attention.attended
         if stops is None or looked_at is None:
@@ -348,5 +347,5 @@ def _memory_row(memory: DecoderMemory, index: int) -> DecoderMemory:
     length = max(1, int(attention.mask.sum()))
     if length == attention.mask.shape[1]:
         return row_memory
-    *parts, mask = (tensor[:, :length].clone() for tensor in (*arriving.positions(attention), attention.mask))
-    return row_memory._replace(attention=arriving.with_positions(attention, parts, mask))
+    *parts, mask = (tensor[:, :length].clone() for tensor in (*positions(attention), attention.mask))
+    return row_memory._replace(attention=with_positions(attention, parts, mask))
