@@ -191,13 +191,6 @@ def test_a_decoder_that_could_know_nothing_of_the_source_is_refused():
     assert Seq2Seq(small(NoneConfig(context="last"), decoder=FROM_ZEROS), 20, 14).uses_source
 
 
-def test_without_attention_the_source_is_known_from_the_first_state(pairs, shake):
-    model = shake(Seq2Seq(small(NoneConfig()), 20, 14))
-    others = pairs._replace(source=torch.where(pairs.source_mask, 20 - pairs.source, 0))
-    difference = model(pairs).token_losses - model(others).token_losses
-    assert (difference.abs().amax(1) > 1e-3).all()
-
-
 @pytest.mark.parametrize(
     ("encoder", "attention", "longest"),
     [
@@ -216,19 +209,3 @@ def test_the_longest_source_is_that_of_encoder_and_attention(encoder, attention,
         model.encode(torch.ones(1, longest, dtype=torch.int64), torch.ones(1, longest, dtype=torch.bool))
         with pytest.raises(UserError, match=f"a source of {longest + 1} tokens is longer than the {longest} that"):
             model.encode(torch.ones(1, longest + 1, dtype=torch.int64), torch.ones(1, longest + 1, dtype=torch.bool))
-
-
-def test_shared_tables():
-    shared = Seq2Seq(small(embedding=EmbeddingConfig(embedding_dim=5, share=True)), 14, 14)
-    assert shared.frontend.table is shared.decoder.embedding.table
-    apart = Seq2Seq(small(), 14, 14)
-    assert apart.frontend.table is not apart.decoder.embedding.table
-    assert sum(p.numel() for p in apart.parameters()) - sum(p.numel() for p in shared.parameters()) == 14 * 5
-
-
-def test_dropout_is_of_training_alone(pairs):
-    model = Seq2Seq(small(embedding=EmbeddingConfig(embedding_dim=5, dropout=0.5)), 20, 14)
-    first, second = (model.eval()(pairs).sum for _ in range(2))
-    assert torch.equal(first, second)
-    first, second = (model.train()(pairs).sum for _ in range(2))
-    assert not torch.equal(first, second)

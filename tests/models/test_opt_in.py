@@ -1,4 +1,5 @@
-"""A subclass that overrides a piece of what it inherits trains with it as it decodes: no fast path goes around it."""
+"""A subclass that overrides a piece of what it inherits trains with it as it decodes: no fast path goes around it, and
+it claims nothing that may not hold."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +17,8 @@ from mt.models.attention.mocha import Chunkwise
 from mt.models.attention.monotonic import Monotonic
 from mt.models.decoders import DECODERS, Decoder, DecoderParts
 from mt.models.decoders.base import Recurrence
-from mt.models.encoders import Encoded
+from mt.models.encoders import ENCODERS, Encoded
+from mt.models.frontends import FRONTENDS
 from mt.models.frontends.embedding import Embedding, EmbeddingConfig
 from tests.marks import exhaustive
 
@@ -221,3 +223,35 @@ def test_a_recurrence_that_computes_something_else(batch, shake) -> None:
         part = decoder.recurrence if kind is Recurrence else decoder.recurrence.cells
         part.__class__ = bent
         follows_the_law(shake(decoder), batch)
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+def test_encoders_that_compute_something_else_claim_nothing(name: str, shake) -> None:
+    kind = ENCODERS[name]
+    options = {"causal": True} if "causal" in kind.Config.model_fields else {}
+    encoder = derived(kind, forward=shifted(kind, "forward"))(small(kind, **options), SIZE)
+    assert not (encoder.causal or encoder.incremental)
+    with pytest.raises(NotImplementedError, match="needs the whole source"):
+        encoder.extend(torch.zeros(1, 1, SIZE), torch.ones(1, 1, dtype=torch.bool), None, torch.tensor([True]))
+
+
+@pytest.mark.parametrize("name", ["bilstm", "bigru", "lstm", "gru"])
+def test_recurrent_encoders_encode_a_source_alone_as_in_a_batch(name: str, batch, shake) -> None:
+    """With a piece that the ways to encode a batch could go around."""
+    kind = ENCODERS[name]
+
+    def encoded(self: Any, values: Tensor, state: Any, mask: Tensor) -> Encoded:
+        return kind._encoded(self, values.sin(), state, mask)
+
+    encoder = shake(derived(kind, _encoded=encoded)(small(kind), SIZE))
+    values = batch.values.masked_fill(~batch.mask[..., None], 0.0)
+    with torch.no_grad():
+        together = encoder(values, batch.mask)
+        for row, length in enumerate(batch.mask.sum(1).tolist()):
+            alone = encoder(values[row : row + 1, :length], batch.mask[row : row + 1, :length])
+            torch.testing.assert_close(together.values[row, :length], alone.values[0], atol=1e-5, rtol=1e-5)
+
+
+def test_frontends_that_compute_something_else_claim_nothing() -> None:
+    for kind in FRONTENDS.values():
+        assert not derived(kind, forward=lambda self, source, mask: (source, mask)).incremental

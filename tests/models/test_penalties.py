@@ -61,25 +61,6 @@ def test_penalties_are_added_to_one_another(batch: Batch):
 
 
 @pytest.mark.parametrize("option", PENALTIES)
-def test_label_smoothing_and_padding_change_nothing_in_it(option: str, batch: Batch):
-    """The mean over tokens of a batch is that of its sentences, one by one."""
-    priced = model("general", {option: 1.0}).eval()
-    together = priced(batch, label_smoothing=0.1).auxiliary
-    lengths = zip(batch.source_mask.sum(1).tolist(), batch.target_mask.sum(1).tolist(), strict=True)
-    alone = [
-        Batch(
-            batch.source[row, None, :source],
-            batch.source_mask[row, None, :source],
-            batch.target_in[row, None, :target],
-            batch.target_out[row, None, :target],
-            batch.target_mask[row, None, :target],
-        )
-        for row, (source, target) in enumerate(lengths)
-    ]
-    torch.testing.assert_close(together, torch.stack([priced(one).auxiliary for one in alone]).sum())
-
-
-@pytest.mark.parametrize("option", PENALTIES)
 def test_of_samples_the_probabilities_are_priced(option: str, batch: Batch):
     options = {"sample_ratio": 1.0, "reinforce_weight": 0.0, "entropy_weight": 0.0}
     loss = model("stochastic", {option: 1.0}, **options).train()(batch)

@@ -47,28 +47,6 @@ def test_the_forget_bias_is_what_gates_start_from() -> None:
     torch.testing.assert_close(after, torch.full((B, H), 1 / (1 + math.exp(-2))))
 
 
-@pytest.mark.parametrize("begun", [False, True])
-def test_one_step_at_a_time_is_all_at_once(unit: SSRU, begun: bool) -> None:
-    inputs = drawn(B, T, I)
-    state = drawn(B, H) if begun else None
-    outputs, after = unit(inputs, state)
-    for step in range(T):
-        output, state = unit(inputs[:, step], state)
-        torch.testing.assert_close(output, outputs[:, step], atol=1e-6, rtol=1e-5)
-    torch.testing.assert_close(state, after, atol=1e-6, rtol=1e-5)
-
-
-def test_padding_leaves_the_state(shake) -> None:
-    inputs = drawn(B, T, I)
-    mask = torch.arange(T) < torch.tensor([[7], [4], [1]])
-    for unit in (shake(SSRU(I, H, 0.0)), shake(BiSSRU(I, H, 0.0))):
-        outputs, after = unit(inputs, None, mask)
-        for row, length in enumerate(mask.sum(1).tolist()):
-            alone, state = unit(inputs[row : row + 1, :length], None, mask[row : row + 1, :length])
-            torch.testing.assert_close(outputs[row, :length], alone[0], atol=1e-6, rtol=1e-5)
-            torch.testing.assert_close(after[row], state[0], atol=1e-6, rtol=1e-5)
-
-
 def test_both_directions_have_half_of_the_units_each(shake) -> None:
     unit = shake(BiSSRU(I, H, 0.0))
     inputs = drawn(B, T, I)
@@ -89,14 +67,3 @@ def test_residuals_are_around_what_is_computed_of_the_norm(shake) -> None:
     network = shake(FeedForward(H, 5, 0.5))
     inner = (network.norm(inputs) @ network.enter.weight.T + network.enter.bias).clamp(min=0)
     torch.testing.assert_close(network(inputs), inputs + inner @ network.leave.weight.T + network.leave.bias)
-
-
-@pytest.mark.parametrize("layer", [Recurrent(SSRU(H, H, 0.0), H, 0.5), FeedForward(H, 5, 0.5)], ids=["unit", "network"])
-def test_dropout_is_of_training_alone(layer: Recurrent | FeedForward) -> None:
-    def output() -> Tensor:
-        made = layer(drawn(B, T, H))
-        return made if isinstance(made, Tensor) else made[0]
-
-    for training in (False, True):
-        layer.train(training)
-        assert torch.equal(output(), output()) != training

@@ -9,7 +9,6 @@ from mt.decoding.modes import require_wait_k
 from mt.errors import UserError
 from mt.models.attention import ATTENTIONS
 from mt.models.attention.energy import ENERGIES
-from mt.models.attention.global_ import GeneralAttentionConfig
 from mt.models.attention.local import LocalMConfig
 from mt.models.config import ModelConfig
 from mt.models.decoders import DECODERS
@@ -17,7 +16,6 @@ from mt.models.encoders import ENCODERS
 from mt.models.encoders.recurrent import BiLSTMConfig, LSTMConfig
 from mt.models.frontends.embedding import EmbeddingConfig
 from mt.models.seq2seq import Seq2Seq
-from tests.marks import combined
 
 SOFT = {name: kind.Config() for name, kind in ATTENTIONS.items() if kind.supports_wait_k} | {
     f"local_m-{name}": LocalMConfig(window=2, energy=kind.Config()) for name, kind in ENERGIES.items()
@@ -84,43 +82,6 @@ def test_a_step_is_that_of_the_source_read_so_far(attention: str, encoder: str, 
     usual = model(pairs).token_losses
     assert (actual.token_losses - usual).abs().max() > 1e-3, "a mask without effect tests nothing"
     assert torch.equal(model(pairs, wait_k=40).token_losses, usual)
-
-
-@combined(attention=[*SOFT], decoder=[*DECODERS])
-def test_forward_is_step_in_a_loop(attention: str, decoder: str, pairs, shake):
-    model = shake(Seq2Seq(config(SOFT[attention], decoder=decoder), 20, 14), scale=0.5)
-    memory = model.wait(model.encode(pairs.source, pairs.source_mask), 2, pairs.source_mask.sum(1))
-    _, attended = model.decoder(pairs.target_in, memory)
-    state = model.init_state(memory)
-    for step, token in enumerate(pairs.target_in.unbind(1)):
-        prediction = model.step(token, memory, state)
-        state = prediction.state
-        torch.testing.assert_close(prediction.attended.weights, attended.weights[:, step], atol=3e-6, rtol=0)
-
-
-@pytest.mark.parametrize("k", [1, 4])
-@pytest.mark.parametrize("attention", SOFT)
-def test_another_future_changes_nothing_before_it_is_read(attention: str, k: int, pairs, shake):
-    model = shake(Seq2Seq(config(SOFT[attention]), 20, 14), scale=0.5)
-    before = model(pairs, wait_k=k).token_losses
-    for position in range(pairs.source.shape[1]):
-        other = torch.where(torch.arange(pairs.source.shape[1]) >= position, 20 - pairs.source, pairs.source)
-        after = model(pairs._replace(source=other.masked_fill(~pairs.source_mask, 0)), wait_k=k).token_losses
-        # Step t, from 0, has read positions 0 to k + t - 1.
-        blind = max(0, position - k + 1)
-        assert torch.equal(after[:, :blind], before[:, :blind])
-        if blind < T and not attention.startswith("local_m"):  # whose window may have passed it
-            assert not torch.equal(after[:, blind], before[:, blind])
-
-
-def test_what_is_hidden_gets_no_gradient(pairs, shake):
-    model = shake(Seq2Seq(config(GeneralAttentionConfig()), 20, 14), scale=0.5)
-    vectors = model.frontend(pairs.source, pairs.source_mask)[0].detach().requires_grad_()
-    memory = model.decoder.init_memory(model.encoder(vectors, pairs.source_mask))
-    memory = model.wait(memory, 3, pairs.source_mask.sum(1))
-    readouts, _ = model.decoder(pairs.target_in, memory)
-    (gradient,) = torch.autograd.grad(readouts[:, 2].sum(), vectors)
-    assert gradient[:, 5:].abs().max() == 0 < gradient[0, 4].abs().max()
 
 
 @pytest.mark.parametrize("attention", ATTENTIONS)

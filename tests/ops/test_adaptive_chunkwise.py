@@ -5,11 +5,10 @@ import math
 import pytest
 import torch
 from hypothesis import given, settings, strategies as st
-from torch.nn.functional import one_hot, pad
+from torch.nn.functional import pad
 
 import mt.ops.adaptive_chunkwise
 from mt.ops.adaptive_chunkwise import adaptive_chunkwise_attention
-from mt.ops.expected import expected_alignment
 from tests.ops import oracle
 
 KINDS = ("any", "zeros and ones", "extremes", "ones", "zeros", "sharp")
@@ -60,39 +59,6 @@ def test_equals_the_equation_on_a_longer_source(probabilities, energies, assert_
     shape = (2, 40)
     arguments = (probabilities("distribution", shape, 3), probabilities(kind, shape, 4), energies(50.0, shape, 3))
     assert_agree(adaptive_chunkwise_attention, oracle.adaptive_chunkwise_attention, arguments)
-
-
-@given(
-    kind=st.sampled_from(KINDS),
-    size=st.sampled_from([1.0, 300.0]),
-    positions=st.integers(1, 200),
-    seed=st.integers(0, 2**31),
-)
-@settings(max_examples=30, deadline=None)
-def test_mass_is_that_of_the_stops(probabilities, energies, kind: str, size: float, positions: int, seed: int):
-    previous = probabilities("distribution", (3, positions), seed)
-    p = probabilities(kind, (3, positions), seed + 1)
-    beta = adaptive_chunkwise_attention(previous, p, energies(size, (3, positions), seed))
-    stops = expected_alignment(p[:, None].double(), previous.double())[:, 0]
-    assert (beta >= 0).all()
-    torch.testing.assert_close(beta.double().sum(-1), stops.sum(-1), atol=1e-6, rtol=0)
-
-
-@pytest.mark.parametrize(("begin", "stop"), [(0, 0), (0, 8), (3, 6), (5, 5), (8, 8)])
-def test_decisions_give_the_softmax_of_the_chunk(energies, begin: int, stop: int):
-    energy = energies(50.0, (9,), begin)
-    p = (torch.arange(9) == stop).float()
-    # What lies before the start and behind the stop is not reached.
-    p[:begin] = 1.0
-    p[stop + 1 :] = 1.0
-    beta = adaptive_chunkwise_attention(one_hot(torch.tensor(begin), 9).float(), p, energy)
-    truth = pad(energy[begin : stop + 1].softmax(0), (begin, 8 - stop))
-    torch.testing.assert_close(beta, truth, atol=1e-7, rtol=0)
-    assert not beta[:begin].any() and not beta[stop + 1 :].any()
-
-
-def test_without_a_stop_nothing_is_distributed(energies):
-    assert not adaptive_chunkwise_attention(torch.eye(4)[:1], torch.zeros(1, 4), energies(50.0, (1, 4), 0)).any()
 
 
 def test_padding_has_no_weight_and_no_gradient(probabilities, energies):

@@ -87,19 +87,6 @@ def test_empty_arguments_have_a_result_and_gradients(function: Function, empty: 
         assert not gradient.any()
 
 
-@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
-def test_the_signature_is_checked(function: Function):
-    """In tests alone: by jaxtyping's plugin for pytest, and beartype (see pyproject.toml)."""
-    given = arguments(function, SIZES)
-    function(*given)
-    for i, annotation in enumerate(parameters(function)):
-        if annotation is not int:
-            scalar = given[i].flatten()[0]
-            for wrong in (given[i].to(torch.complex64), scalar if annotation.dim_str != "..." else None):
-                with pytest.raises(jaxtyping.TypeCheckError):
-                    function(*given[:i], wrong, *given[i + 1 :])
-
-
 def drawn(function: Function) -> list[Tensor]:
     """Arguments of three rows: probabilities, of which some are 0 and 1, shares of one, energies, masks."""
     generator = torch.Generator().manual_seed(5)

@@ -4,7 +4,6 @@ Every test here runs three times: with the compiled (numba) loops, and with the 
 their place. The kernels run on a GPU where there is one, and else in Triton's interpreter, if Triton is installed.
 """
 
-import math
 from collections.abc import Iterator
 
 import pytest
@@ -53,26 +52,6 @@ def starts(kind: str, batch: int, positions: int, seed: int) -> Tensor:
     return weights / weights.sum(-1, keepdim=True) * (1.0 if kind == "distribution" else 0.6)
 
 
-def every_path(p: list[list[float]], start: list[float]) -> list[list[float]]:
-    """The same expectation as a sum over whole paths: where each step stops, or that it runs off the sentence."""
-    steps = len(p)
-    positions = len(start)
-    alpha = [[0.0] * positions for _ in p]
-
-    def walk(step: int, begin: int, probability: float) -> None:
-        if step == steps:
-            return
-        for stop in range(begin, positions):
-            passed = math.prod(1 - p[step][j] for j in range(begin, stop))
-            here = probability * passed * p[step][stop]
-            alpha[step][stop] += here
-            walk(step + 1, stop, here)
-
-    for position, probability in enumerate(start):
-        walk(0, position, probability)
-    return alpha
-
-
 def test_worked_out_by_hand():
     p = torch.tensor([[[0.5, 0.5], [0.5, 0.5]]])
     assert expected_alignment(p, torch.tensor([[1.0, 0.0]])).tolist() == [[[0.5, 0.25], [0.25, 0.25]]]
@@ -118,57 +97,6 @@ def test_the_bound_without_float64(monkeypatch: pytest.MonkeyPatch, saturated: t
     monkeypatch.setattr("mt.ops.expected.compute_dtype", lambda device: torch.float32)
     error = (Wavefront.apply(*saturated) - oracle.expected_alignment(*saturated)).abs().max().item()
     assert 1e-6 < error < (400 + 20) * 2**-23
-
-
-@given(
-    kind=st.sampled_from(KINDS),
-    start=st.sampled_from(["one-hot", "distribution", "less"]),
-    steps=st.integers(1, 4),
-    positions=st.integers(1, 5),
-    seed=st.integers(0, 2**31),
-)
-@settings(max_examples=60, deadline=None)
-def test_equals_the_sum_over_every_path(probabilities, kind: str, start: str, steps: int, positions: int, seed: int):
-    p = probabilities(kind, (1, steps, positions), seed)
-    first = starts(start, 1, positions, seed)
-    truth = torch.tensor(every_path(p[0].double().tolist(), first[0].double().tolist()), dtype=torch.float64)
-    torch.testing.assert_close(oracle.expected_alignment(p, first)[0], truth, atol=1e-12, rtol=0)
-    torch.testing.assert_close(expected_alignment(p, first)[0].double(), truth, atol=1e-6, rtol=0)
-
-
-@given(
-    kind=st.sampled_from(KINDS),
-    steps=st.integers(1, 8),
-    positions=st.integers(1, 60),
-    seed=st.integers(0, 2**31),
-)
-@settings(max_examples=60, deadline=None)
-def test_mass_only_leaves(probabilities, kind: str, steps: int, positions: int, seed: int):
-    alpha = expected_alignment(
-        probabilities(kind, (2, steps, positions), seed), starts("distribution", 2, positions, seed)
-    )
-    mass = alpha.double().sum(-1)
-    assert (alpha >= 0).all()
-    assert (mass <= 1 + 1e-6).all()
-    assert (mass.diff(dim=1) <= 1e-6).all()
-
-
-@given(
-    kind=st.sampled_from(KINDS),
-    steps=st.integers(2, 8),
-    cut=st.integers(1, 7),
-    positions=st.integers(1, 30),
-    seed=st.integers(0, 2**31),
-)
-@settings(max_examples=40, deadline=None)
-def test_can_be_continued_from_any_step(probabilities, kind: str, steps: int, cut: int, positions: int, seed: int):
-    p = probabilities(kind, (2, steps, positions), seed)
-    start = starts("one-hot", 2, positions, seed)
-    cut = min(cut, steps - 1)
-    whole = expected_alignment(p, start)
-    first = expected_alignment(p[:, :cut], start)
-    rest = expected_alignment(p[:, cut:], first[:, -1])
-    torch.testing.assert_close(torch.cat((first, rest), 1), whole, atol=1e-7, rtol=0)
 
 
 def test_decisions_give_exact_decisions():

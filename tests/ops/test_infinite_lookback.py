@@ -6,7 +6,6 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from mt.ops.chunkwise import chunkwise_attention
 from mt.ops.infinite_lookback import infinite_lookback_attention
 from tests.ops import oracle
 
@@ -52,23 +51,6 @@ def test_a_large_energy_takes_nothing_from_the_stops_before_it():
     alpha = torch.tensor([0.0, 1.0, 0.0])
     energy = torch.tensor([-1000.0, -1000.0, 1000.0])
     assert infinite_lookback_attention(alpha, energy).tolist() == [0.5, 0.5, 0.0]
-
-
-@given(size=st.sampled_from([1.0, 300.0]), positions=st.integers(1, 400), seed=st.integers(0, 2**31))
-@settings(max_examples=30, deadline=None)
-def test_mass_is_kept(probabilities, energies, size: float, positions: int, seed: int):
-    alpha = 0.7 * probabilities("distribution", (3, positions), seed)
-    beta = infinite_lookback_attention(alpha, energies(size, (3, positions), seed))
-    assert (beta >= 0).all()
-    torch.testing.assert_close(beta.double().sum(-1), alpha.double().sum(-1), atol=1e-6, rtol=0)
-
-
-def test_equals_a_chunk_as_wide_as_the_sentence(probabilities, energies):
-    alpha = probabilities("distribution", (5, 30), 1)
-    energy = energies(3.0, (5, 30), 1)
-    torch.testing.assert_close(
-        infinite_lookback_attention(alpha, energy), chunkwise_attention(alpha, energy, 30), atol=1e-6, rtol=0
-    )
 
 
 def test_energies_of_minus_infinity_have_no_weight_and_no_gradient(probabilities, energies, assert_agree):

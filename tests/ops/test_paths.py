@@ -7,7 +7,9 @@ where the step before did; its expectation is the sum over whole paths of probab
 
 import math
 from collections.abc import Callable, Iterator
+from typing import Any
 
+import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 from torch import Tensor
@@ -19,14 +21,6 @@ from mt.ops.infinite_lookback import infinite_lookback_attention
 from tests.ops import oracle
 
 Chunk = Callable[[int, int], range]
-
-small = {
-    "kind": st.sampled_from(["any", "zeros and ones", "extremes", "ones", "zeros", "sharp"]),
-    "size": st.sampled_from([1.0, 50.0]),
-    "steps": st.integers(1, 4),
-    "positions": st.integers(1, 4),
-    "seed": st.integers(0, 2**31),
-}
 
 
 def every_path(p: list[list[float]], begin: int = 0) -> Iterator[tuple[float, tuple[int, ...]]]:
@@ -69,65 +63,53 @@ def previous_alignment(alpha: Tensor) -> Tensor:
     return torch.cat((first, alpha[:, :-1]), 1)
 
 
-def start(p: Tensor) -> Tensor:
-    return torch.eye(p.shape[2])[:1]
-
-
-def assert_all_equal(truth: Tensor, ours: Tensor, oracles: Tensor) -> None:
-    assert ours.dtype == torch.float32
-    torch.testing.assert_close(oracles[0], truth, atol=1e-12, rtol=0)
-    torch.testing.assert_close(ours[0].double(), truth, atol=1e-6, rtol=0)
-
-
 def test_the_paths_are_all_there_are():
     # Two steps on two positions: 0 0, 0 1, 0 and out, 1 1, 1 and out, out.
     paths = {stops: probability for probability, stops in every_path([[0.5, 0.25], [0.5, 0.25]])}
     assert paths == {(0, 0): 0.25, (0, 1): 0.0625, (0,): 0.1875, (1, 1): 0.03125, (1,): 0.09375, (): 0.375}
 
 
-@given(**small)
+def of_functions(kind: str, p: Tensor, energy: Tensor, size: int, module: Any) -> Tensor:
+    """The expectation by the functions of mt.ops, or of the oracle."""
+    alpha = module["expected_alignment"](p, torch.eye(p.shape[2])[:1])
+    if kind == "monotonic":
+        return alpha
+    if kind == "mocha":
+        return module["chunkwise_attention"](alpha, energy, size)
+    if kind == "milk":
+        return module["infinite_lookback_attention"](alpha, energy)
+    return module["adaptive_chunkwise_attention"](previous_alignment(alpha), p, energy)
+
+
+OURS = {
+    function.__name__: function
+    for function in (adaptive_chunkwise_attention, chunkwise_attention, expected_alignment, infinite_lookback_attention)
+}
+CHUNKS: dict[str, Callable[[int], Chunk]] = {
+    "monotonic": lambda size: lambda previous, stop: range(stop, stop + 1),
+    "mocha": lambda size: lambda previous, stop: range(max(0, stop - size + 1), stop + 1),
+    "matcha": lambda size: lambda previous, stop: range(previous, stop + 1),
+    "milk": lambda size: lambda previous, stop: range(stop + 1),
+}
+
+
+@pytest.mark.parametrize("name", CHUNKS)
+@given(
+    kind=st.sampled_from(["any", "zeros and ones", "extremes", "ones", "zeros", "sharp"]),
+    size=st.sampled_from([1.0, 50.0]),
+    steps=st.integers(1, 4),
+    positions=st.integers(1, 4),
+    seed=st.integers(0, 2**31),
+    chunk_size=st.integers(1, 5),
+)
 @settings(max_examples=50, deadline=None)
-def test_monotonic_reads_where_it_stops(
-    probabilities, energies, kind: str, size: float, steps: int, positions: int, seed: int
+def test_what_is_read_is_the_expectation_over_all_paths(
+    probabilities, energies, name, kind, size, steps, positions, seed, chunk_size
 ):
     p = probabilities(kind, (1, steps, positions), seed)
     energy = energies(size, (1, steps, positions), seed)
-    truth = expectation(p[0], energy[0], lambda previous, stop: range(stop, stop + 1))
-    assert_all_equal(truth, expected_alignment(p, start(p)), oracle.expected_alignment(p, start(p)))
-
-
-@given(**small, chunk_size=st.integers(1, 5))
-@settings(max_examples=50, deadline=None)
-def test_mocha_reads_a_chunk_that_ends_where_it_stops(
-    probabilities, energies, kind: str, size: float, steps: int, positions: int, seed: int, chunk_size: int
-):
-    p = probabilities(kind, (1, steps, positions), seed)
-    energy = energies(size, (1, steps, positions), seed)
-    truth = expectation(p[0], energy[0], lambda previous, stop: range(max(0, stop - chunk_size + 1), stop + 1))
-    exact = oracle.chunkwise_attention(oracle.expected_alignment(p, start(p)), energy, chunk_size)
-    assert_all_equal(truth, chunkwise_attention(expected_alignment(p, start(p)), energy, chunk_size), exact)
-
-
-@given(**small)
-@settings(max_examples=50, deadline=None)
-def test_matcha_reads_from_the_stop_before_to_its_own(
-    probabilities, energies, kind: str, size: float, steps: int, positions: int, seed: int
-):
-    p = probabilities(kind, (1, steps, positions), seed)
-    energy = energies(size, (1, steps, positions), seed)
-    truth = expectation(p[0], energy[0], lambda previous, stop: range(previous, stop + 1))
-    ours = adaptive_chunkwise_attention(previous_alignment(expected_alignment(p, start(p))), p, energy)
-    exact = oracle.adaptive_chunkwise_attention(previous_alignment(oracle.expected_alignment(p, start(p))), p, energy)
-    assert_all_equal(truth, ours, exact)
-
-
-@given(**small)
-@settings(max_examples=50, deadline=None)
-def test_milk_reads_everything_up_to_where_it_stops(
-    probabilities, energies, kind: str, size: float, steps: int, positions: int, seed: int
-):
-    p = probabilities(kind, (1, steps, positions), seed)
-    energy = energies(size, (1, steps, positions), seed)
-    truth = expectation(p[0], energy[0], lambda previous, stop: range(stop + 1))
-    exact = oracle.infinite_lookback_attention(oracle.expected_alignment(p, start(p)), energy)
-    assert_all_equal(truth, infinite_lookback_attention(expected_alignment(p, start(p)), energy), exact)
+    truth = expectation(p[0], energy[0], CHUNKS[name](chunk_size))
+    ours, exact = (of_functions(name, p, energy, chunk_size, module) for module in (OURS, vars(oracle)))
+    assert ours.dtype == torch.float32
+    torch.testing.assert_close(exact[0], truth, atol=1e-12, rtol=0)
+    torch.testing.assert_close(ours[0].double(), truth, atol=1e-6, rtol=0)

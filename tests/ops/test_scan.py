@@ -95,29 +95,6 @@ def test_no_decay_is_the_cumulative_sum_and_a_decay_of_zero_forgets(energies, re
     assert torch.equal(linear_scan(torch.zeros_like(inputs), inputs, start, reverse=reverse), inputs)
 
 
-def test_can_be_continued_from_any_step(probabilities, energies):
-    decay = probabilities("any", (2, 20, 3), 4)
-    inputs = energies(1.0, (2, 20, 3), 4)
-    whole = linear_scan(decay, inputs)
-    for cut in (1, 7, 19):
-        rest = linear_scan(decay[:, cut:], inputs[:, cut:], whole[:, cut - 1])
-        torch.testing.assert_close(rest, whole[:, cut:], atol=1e-6, rtol=0)
-
-
-@pytest.mark.parametrize("reverse", [False, True])
-def test_padding_leaves_the_state(probabilities, energies, reverse: bool):
-    decay = probabilities("any", (2, 9, 3), 6)
-    inputs = energies(1.0, (2, 9, 3), 6)
-    padded = linear_scan(
-        torch.nn.functional.pad(decay, (0, 0, 0, 5), value=1.0),
-        torch.nn.functional.pad(inputs, (0, 0, 0, 5)),
-        reverse=reverse,
-    )
-    whole = linear_scan(decay, inputs, reverse=reverse)
-    torch.testing.assert_close(padded[:, :9], whole, atol=1e-6, rtol=0)
-    assert torch.equal(padded[:, 9:], torch.zeros(2, 5, 3) if reverse else padded[:, 8:9].expand(-1, 5, -1))
-
-
 @pytest.mark.parametrize("reverse", [False, True])
 def test_gradients_in_float64(probabilities, energies, reverse: bool):
     decay = probabilities("extremes", (2, 5, 3), 5).double().requires_grad_()

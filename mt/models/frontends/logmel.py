@@ -16,6 +16,7 @@ from mt.common.options import MAX_SIZE, Options
 from mt.errors import UserError
 from mt.models.frontends.base import Frontend, Mask, State
 from mt.ops.sound import (
+    FULL_SCALE,
     LogMelState,
     Moments,
     log_mel,
@@ -28,7 +29,6 @@ from mt.ops.sound import (
 
 FRAMES = 100
 """Positions of sound in a second."""
-FULL_SCALE = 1 << 15
 LAG = 2
 """Positions that a frame needs, its own included: it reaches 17.5 ms from the beginning of its 10 ms."""
 PRIOR = 200

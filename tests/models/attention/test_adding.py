@@ -57,7 +57,6 @@ temperature: 0.1  # of the softmax
 """
 IMPORT = "from mt.models.attention.cosine import Cosine"
 ENTRY = '    "cosine": Cosine,'
-EDITED = {"mt/models/attention/cosine.py", "mt/models/attention/__init__.py", "conf/attention/cosine.yaml"}
 
 SUITES = [
     f"tests/{name}.py"
@@ -97,17 +96,6 @@ def run(folder: Path, *command: str) -> str:
     return done.stdout
 
 
-def test_three_files_are_edited(copy: Path):
-    files = {path.relative_to(copy) for name in COPIED for path in [copy / name, *(copy / name).rglob("*")]}
-    files = {path for path in files if (copy / path).is_file() and "__pycache__" not in path.parts}
-    differs = {
-        path for path in files if not (ROOT / path).exists() or (ROOT / path).read_bytes() != (copy / path).read_bytes()
-    }
-    assert {path.as_posix() for path in differs} == EDITED
-    before, after = ((folder / "mt/models/attention/__init__.py").read_text() for folder in (ROOT, copy))
-    assert sorted(set(after.splitlines()) - set(before.splitlines())) == sorted((IMPORT, ENTRY))
-
-
 @pytest.mark.slow
 def test_the_tests_over_the_table_take_it_up(copy: Path):
     """Its law, its gradients, padding, decoders, whole models, initialisation, learning to copy."""
@@ -121,23 +109,8 @@ def test_the_tests_over_the_table_take_it_up(copy: Path):
 
 
 def test_a_run_trains_with_it(copy: Path, texts: Path):
-    run(
-        copy,
-        "train.py",
-        "attention=cosine",
-        "dataset=files",
-        f"dataset.folder={texts}",
-        "dataset.source=en",
-        "dataset.target=de",
-        "dataset.tokenizer.vocab_size=60",
-        "encoder.hidden_size=16",
-        "decoder.hidden_size=16",
-        "dataset.workers=1",
-        "training.epochs=1",
-        "training.max_updates=2",
-        "training.plots=0",
-        "search=greedy",
-        "device=cpu",
-        "folder=outputs/run",
-    )
+    options = "encoder.hidden_size=16 decoder.hidden_size=16 training.epochs=1 training.max_updates=2 training.plots=0"
+    options += " dataset=files dataset.source=en dataset.target=de dataset.tokenizer.vocab_size=60 dataset.workers=1"
+    options += " attention=cosine search=greedy device=cpu folder=outputs/run"
+    run(copy, "train.py", f"dataset.folder={texts}", *options.split())
     assert (copy / "outputs/run/results.json").exists()

@@ -34,10 +34,11 @@ def equations(
     return torch.stack(rows)
 
 
-def test_weights_are_those_of_the_paper(batch, shake):
+def test_weights_and_gradients_are_those_of_the_paper(batch, shake):
+    """The gradient is that of the loop in float64, in which all steps before have a part."""
     attention = shake(Coverage(CoverageConfig(attention_dim=5), SIZE, SIZE))
-    actual = attention(batch.queries, attention.init_memory(batch.encoded)).weights
     energy = attention.energy
+    actual = attention(batch.queries, attention.init_memory(batch.encoded)).weights
     expected = equations(
         batch.queries @ energy.project_query.weight.T,
         batch.values @ energy.project_value.weight.T + attention.project_coverage.bias,
@@ -46,24 +47,10 @@ def test_weights_are_those_of_the_paper(batch, shake):
         energy.direction,
     )
     torch.testing.assert_close(actual.double(), expected, atol=2e-6, rtol=1e-5)
-
-
-def test_its_gradient_goes_through_the_sum(batch, shake):
-    """That of the loop in float64, in which all steps before have a part."""
-    attention = shake(Coverage(CoverageConfig(attention_dim=5), SIZE, SIZE))
     upstream = torch.randn(8, 7, 11, generator=torch.Generator().manual_seed(2))
-    energy = attention.energy
     leaves = (attention.project_coverage.weight, energy.project_query.weight, energy.direction)
-    weights = attention(batch.queries, attention.init_memory(batch.encoded)).weights
-    expected = equations(
-        batch.queries @ energy.project_query.weight.T,
-        batch.values @ energy.project_value.weight.T + attention.project_coverage.bias,
-        batch.mask,
-        attention.project_coverage.weight[:, 0],
-        energy.direction,
-    )
-    actual = torch.autograd.grad((weights * upstream).sum(), leaves)
-    for ours, theirs in zip(actual, torch.autograd.grad((expected * upstream).sum(), leaves), strict=True):
+    gradients = (torch.autograd.grad((weights * upstream).sum(), leaves) for weights in (actual, expected))
+    for ours, theirs in zip(*gradients, strict=True):
         torch.testing.assert_close(ours, theirs, atol=1e-4 * float(theirs.abs().max()), rtol=1e-3)
 
 

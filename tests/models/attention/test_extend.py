@@ -9,11 +9,9 @@ import torch
 from torch import Tensor
 
 from mt.models.attention import arriving, build_attention
-from mt.models.attention.base import Attention, AttentionOutput, Memory
+from mt.models.attention.base import Attention, Memory
 from mt.models.encoders import Encoded
 from mt.step import NEEDS_MORE_SOURCE, SELECTED_NONE
-from tests.components import CASES
-from tests.marks import combined
 
 SIZE = 6
 STEPS = 7
@@ -39,33 +37,6 @@ def new_positions(batch, before: list[int], after: list[int]) -> Encoded:
     for row, (begin, end) in enumerate(zip(before, after, strict=True)):
         values[row, : end - begin] = batch.values[row, begin:end]
     return Encoded(values, values, torch.arange(values.shape[1]) < torch.tensor(counts)[:, None], values[:, 0])
-
-
-def growing(attention: Attention, batch, seed: int) -> Iterator[Memory]:
-    """The memory of the sources of a batch while they arrive."""
-    lengths = batch.mask.sum(1).tolist()
-    memory = None
-    before = [0] * len(lengths)
-    for arrived in arrivals(lengths, seed):
-        complete = torch.tensor(arrived) == torch.tensor(lengths)
-        memory = arriving.extend(attention, memory, new_positions(batch, before, arrived), complete)
-        before = arrived
-        assert memory.mask.sum(1).tolist() == arrived
-        yield memory
-
-
-@combined(str, case=CASES, seed=[1, 2])
-def test_a_memory_that_has_grown_is_that_of_the_whole_source(case, seed: int, batch, shake):
-    attention = shake(build_attention(case.config, SIZE, SIZE))
-    whole, *_, grown = attention.init_memory(batch.encoded), *growing(attention, batch, seed)
-    assert torch.equal(grown.mask, whole.mask), "padding is on the right"
-    assert grown.complete is not None and grown.complete.all()
-    assert torch.equal(grown.values[grown.mask], whole.values[whole.mask])
-    for ours, theirs in zip(grown.keys, whole.keys, strict=True):
-        torch.testing.assert_close(ours[grown.mask], theirs[whole.mask], atol=3e-6, rtol=1e-5)
-    outputs = [attention(batch.queries, memory, hard=case.hard) for memory in (grown, whole)]
-    for ours, theirs in zip(*(output[:2] for output in outputs), strict=True):
-        torch.testing.assert_close(ours, theirs, atol=3e-6, rtol=1e-5)
 
 
 class Reader:
@@ -148,54 +119,6 @@ def test_steps_of_a_source_that_arrives_are_those_of_the_whole_source(monotonic,
         waited += reader.waited
     assert waited > 10 and stopped > 10
     assert (lost > 0) != preserves_mass(monotonic.config)
-
-
-@pytest.mark.usefixtures("hard_steps")
-def test_a_step_does_not_depend_on_what_follows_its_stop(monotonic, batch, shake):
-    positions = torch.arange(11)
-    followed = 0
-    for _, attention in shaken(monotonic, shake):
-        memory = attention.init_memory(batch.encoded)
-        state = attention.init_state(memory, hard=True)
-        for query in batch.queries.unbind(1):
-            step = attention.step(query, memory, state, hard=True)
-            selected = step.attended.stops >= 0
-            later = positions > step.attended.stops[:, None]
-            followed += int((selected & (later & batch.mask).any(1)).sum())
-            changed = torch.where(later[..., None], -batch.values, batch.values)
-            others = attention.init_memory(batch._replace(values=changed).encoded)
-            again = attention.step(query, others, state, hard=True)
-            assert torch.equal(step.attended.stops[selected], again.attended.stops[selected])
-            weights, others_weights = (AttentionOutput.stack([one], 11).weights[:, 0] for one in (step, again))
-            assert not weights[later & selected[:, None]].any()
-            for ours, theirs in ((step.context, again.context), (weights, others_weights)):
-                torch.testing.assert_close(ours[selected], theirs[selected], atol=3e-6, rtol=1e-5)
-            for ours, theirs in zip(step.state, again.state, strict=True):
-                assert torch.equal(ours[selected], theirs[selected])
-            state = step.state
-    assert followed > 10
-
-
-def test_only_a_source_that_goes_on_is_waited_for(monotonic, batch, shake):
-    waited = 0
-    for _, attention in shaken(monotonic, shake):
-        memory = attention.init_memory(batch.encoded)
-        state = attention.init_state(memory, hard=True)
-        complete = torch.tensor([True, False] * 4)
-        for query in batch.queries.unbind(1):
-            # Without a word about its end, a source is complete.
-            assert memory.complete is None
-            whole = attention.step(query, memory, state, hard=True)
-            mixed = attention.step(query, memory._replace(complete=complete), state, hard=True)
-            waiting = mixed.attended.stops == NEEDS_MORE_SOURCE
-            assert torch.equal(whole.attended.stops[~waiting], mixed.attended.stops[~waiting])
-            assert not (waiting & complete).any()
-            assert not ((mixed.attended.stops == SELECTED_NONE) & ~complete).any()
-            at_the_end = batch.mask.sum(1) - 1 if preserves_mass(monotonic.config) else torch.full((8,), SELECTED_NONE)
-            assert torch.equal(whole.attended.stops[waiting], at_the_end[waiting])
-            waited += int(waiting.sum())
-            state = whole.state
-    assert waited > 10
 
 
 @pytest.mark.usefixtures("hard_steps")

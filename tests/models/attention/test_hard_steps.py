@@ -10,7 +10,7 @@ from torch import Tensor
 from mt.kernels.hard_step import hard_loops
 from mt.models.attention import arriving, build_attention
 from mt.models.attention.base import Attention, AttentionOutput, AttentionStep, Memory
-from mt.models.attention.energy import ConcatConfig, DotConfig, EnergyConfig
+from mt.models.attention.energy import DotConfig, EnergyConfig
 from mt.models.attention.matcha import MAtChAConfig
 from mt.models.attention.milk import MILkConfig
 from mt.models.attention.mocha import MoChA, MoChAConfig
@@ -84,26 +84,6 @@ def test_a_sentence_looks_at_each_position_and_once_more_in_each_step(build, mod
     moved = int(result[-1].attended.stops) - int(result[0].attended.stops)
     assert moved > min(source // 3, target // 2), "a pointer that stays where it is costs nothing"
     assert total >= moved
-
-
-@pytest.mark.usefixtures("hard_steps")
-@pytest.mark.parametrize("model", [undecided, trained])
-def test_each_row_of_a_batch_takes_what_it_takes_alone(build, model):
-    lengths = [300, 1, 16, 17, 290, 33]
-    attention = build(ConcatConfig(attention_dim=3), mass_preservation=False)
-    values, queries = model(300, 60, len(lengths), seed=2)
-    together = list(steps(attention, attention.init_memory(encoded(values, lengths)), queries))
-    for row, length in enumerate(lengths):
-        one = slice(row, row + 1)
-        alone = list(steps(attention, attention.init_memory(encoded(values[one, :length])), queries[one]))
-        for ours, theirs in zip(together, alone, strict=True):
-            for name in ("stops", "looked_at"):
-                assert getattr(ours.attended, name)[row] == getattr(theirs.attended, name)[0]
-            weights = ours.attended.weights[row]
-            width = theirs.attended.weights.shape[1]
-            torch.testing.assert_close(weights[:width], theirs.attended.weights[0], atol=3e-6, rtol=1e-5)
-            assert not weights[width:].any()
-            torch.testing.assert_close(ours.context[row], theirs.context[0], atol=3e-6, rtol=1e-5)
 
 
 @pytest.mark.usefixtures("hard_steps")
@@ -207,13 +187,6 @@ def test_what_is_trimmed_is_not_missed(build, model, mass_preservation: bool):
     assert (memory.first.tolist() if memory.first is not None else [0] * 4) == kept
     assert memory.mask.sum(1).tolist() == [length - first for length, first in zip(lengths, kept, strict=True)]
     assert memory.mask.shape == memory.keys[0].shape[:2] == memory.values.shape[:2]
-
-
-def test_a_soft_memory_keeps_everything(case, batch, shake):
-    attention = shake(build_attention(case.config, 6, 6))
-    memory = attention.init_memory(batch.encoded)
-    if not attention.monotonic:
-        assert arriving.trim(attention, memory, attention.init_state(memory)) is memory
 
 
 # Hard steps are the same compiled, as where nobody wants a gradient, and in PyTorch.

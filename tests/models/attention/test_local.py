@@ -69,49 +69,6 @@ def test_local_p_is_a_softmax_around_a_predicted_position_under_a_gaussian(
     assert len(centres) > 6, "centres at both edges and between"
 
 
-@pytest.mark.parametrize(
-    ("length", "window", "centre", "expected"),
-    [
-        # sigma = 1 and p_t in the middle: exp(-(s - 2)^2 / 2) / 5.
-        (5, 2, 2.0, [0.0270671, 0.1213061, 0.2, 0.1213061, 0.0270671]),
-        # Between two positions the window leans to the left: floor(1.5) = 1, so 0, 1, 2; exp(-2 (s - 1.5)^2) / 3.
-        (4, 1, 1.5, [0.0037030, 0.2021769, 0.2021769, 0.0]),
-        (1, 3, 0.0, [1.0]),
-    ],
-)
-def test_local_p_worked_out_by_hand(length: int, window: int, centre: float, expected: list[float]):
-    attention = LocalP(LocalPConfig(energy=DotConfig(), window=window), 1, 1)
-    with torch.no_grad():
-        attention.position.weight.zero_()
-    values = torch.zeros(1, length, 1)
-    memory = attention.init_memory(Encoded(values, values, torch.ones(1, length, dtype=torch.bool), values[:, 0]))
-    step = attention.step(torch.ones(1, 1), memory, attention.init_state(memory))
-    assert (length - 1) / 2 == centre
-    torch.testing.assert_close(step.attended.weights, torch.tensor([expected]), atol=1e-6, rtol=0)
-
-
-def test_the_gradient_reaches_the_position_through_the_gaussian_alone(batch, shake):
-    window = 3
-    attention = shake(LocalP(LocalPConfig(window=window), SIZE, SIZE))
-    memory = attention.init_memory(batch.encoded)
-    weights = attention(batch.queries, memory).weights
-    upstream = torch.randn(weights.shape, generator=torch.Generator().manual_seed(2))
-    (gradient,) = torch.autograd.grad((weights * upstream).sum(), [attention.position.weight])
-    expected = torch.zeros(SIZE, dtype=torch.float64)
-    for row, length in enumerate(batch.mask.sum(1).tolist()):
-        for step in range(STEPS):
-            centre = predicted_centre(attention, batch.queries[row, step], length)
-            # d/dp exp(-(s - p)^2 / 2 sigma^2) = (s - p) / sigma^2 of it, and the softmax stays as it is.
-            slope = sum(
-                (upstream[row, step, s] * weights[row, step, s]).item() * (s - centre) / (window / 2) ** 2
-                for s in range(length)
-            )
-            hidden = torch.tanh(attention.project.weight.detach().double() @ batch.queries[row, step].double())
-            share = centre / (length - 1) if length > 1 else 0.0
-            expected += slope * (length - 1) * share * (1 - share) * hidden
-    torch.testing.assert_close(gradient[0].double(), expected, atol=1e-5, rtol=1e-5)
-
-
 @pytest.mark.parametrize("kind", [LocalM, LocalP])
 @pytest.mark.parametrize("length", [9, 400])
 def test_a_step_computes_the_energies_of_its_window_alone(kind: type[LocalM], length: int, shake):
@@ -124,7 +81,3 @@ def test_a_step_computes_the_energies_of_its_window_alone(kind: type[LocalM], le
     for _ in range(4):
         state = attention.step(torch.ones(3, SIZE), memory, state).state
     assert computed == [(3, 1, 5)] * 4
-
-
-def test_a_window_does_not_make_location_scores_reach_further():
-    assert LocalM(LocalMConfig(energy=LocationConfig(max_source_length=9), window=2), SIZE, SIZE).max_source_length == 9

@@ -27,18 +27,6 @@ def test_weights_are_those_of_the_paper(reach: int, batch, shake):
     torch.testing.assert_close(actual.double(), expected, atol=2e-6, rtol=1e-5)
 
 
-def test_where_the_step_before_attended_changes_this_one(batch, shake):
-    attention = shake(LocationAware(LocationAwareConfig(attention_dim=5), SIZE, SIZE))
-    memory = attention.init_memory(batch.encoded)
-    first = torch.zeros(8, 11)
-    last = torch.zeros(8, 11)
-    first[:, 0] = 1
-    last[range(8), batch.mask.sum(1) - 1] = 1
-    weights = [attention.step(batch.queries[:, 0], memory, (before,)).attended.weights for before in (first, last)]
-    long = batch.mask.sum(1) > 1
-    assert (weights[0] - weights[1])[long].abs().amax(1).min() > 1e-3
-
-
 def test_it_can_move_on_by_location_alone():
     """A filter that shifts the weights by one position walks through a source whose places are all alike."""
     attention = LocationAware(LocationAwareConfig(attention_dim=1, filters=1, filter_reach=1), 1, 1)

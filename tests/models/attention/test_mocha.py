@@ -7,14 +7,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from mt.models.attention.base import Attention, AttentionOutput, Memory
+from mt.models.attention.base import AttentionOutput, Memory
 from mt.models.attention.energy import ConcatConfig, EnergyConfig, GeneralConfig
 from mt.models.attention.matcha import MAtChA
 from mt.models.attention.milk import MILk
 from mt.models.attention.mocha import Chunkwise, MoChA, MoChAConfig
-from mt.models.encoders import Encoded
 from mt.step import SELECTED_NONE
-from tests.ops import oracle
 
 SIZE = 6
 MASS_PRESERVATION = (False, True)
@@ -148,40 +146,6 @@ def test_sharp_probabilities_are_alike_soft_and_hard(kind: Kind, mass_preservati
         torch.testing.assert_close(ours, theirs, atol=1e-6, rtol=0)
 
 
-def test_soft_weights_of_mocha_are_equation_13(energy, batch, shake):
-    attention = build(Kind(MoChA, {"chunk_size": 3}), shake, energy, mass_preservation=False)
-    memory = attention.init_memory(batch.encoded)
-    weights = attention(batch.queries, memory).weights
-    p, u = energies(attention, memory, batch.queries)
-    start = torch.eye(11)[:1].expand(8, -1)
-    truth = oracle.chunkwise_attention(oracle.expected_alignment(p * batch.mask[:, None], start), u, 3)
-    torch.testing.assert_close(weights.double(), truth, atol=1e-6, rtol=0)
-
-
-@pytest.mark.parametrize(
-    ("attention", "expected"),
-    [
-        # exp(u) is 1, 3, 4 at every step; the pointer stops at 1, stays there, and moves on to 2.
-        (MAtChA, [[1 / 4, 3 / 4, 0], [0, 1, 0], [0, 3 / 7, 4 / 7]]),
-        (MILk, [[1 / 4, 3 / 4, 0], [1 / 4, 3 / 4, 0], [1 / 8, 3 / 8, 4 / 8]]),
-    ],
-)
-def test_worked_out_by_hand(attention: type[Attention], expected: list[list[float]]):
-    module = attention(attention.Config(energy_bias=0.0), 3, 3).eval()
-    with torch.no_grad():
-        for scaled in (module.energy, module.chunk_energy):
-            scaled.gain.fill_(1.0)
-        # A query decides where to stop; the chunk energies are the same for all.
-        module.energy.energy.project.weight.copy_(torch.eye(3))
-        module.chunk_energy.energy.project.weight.copy_(torch.tensor([[0.0, 3.0, 4.0]] * 3).clamp(min=1).log() / 100)
-    values = torch.eye(3)[None]
-    memory = module.init_memory(Encoded(values, values, torch.ones(1, 3, dtype=torch.bool), values[:, 0]))
-    queries = 100 * torch.tensor([[-0.5, 1.0, 0.5], [-0.5, 1.0, 0.5], [-0.5, -0.5, 2.0]])
-    for hard in (False, True):
-        weights = module(queries[None], memory, hard=hard).weights
-        torch.testing.assert_close(weights[0], torch.tensor(expected), atol=1e-5, rtol=0)
-
-
 def test_stops_and_chunks_have_energies_of_their_own(kind: Kind, energy):
     attention = kind.attention(kind.attention.Config(energy=energy), SIZE, SIZE)
     assert attention.chunk_energy.bias is None
@@ -192,12 +156,3 @@ def test_stops_and_chunks_have_energies_of_their_own(kind: Kind, energy):
 def test_the_size_of_a_chunk_is_known_where_it_is_fixed():
     assert MoChA(MoChAConfig(chunk_size=5), SIZE, SIZE).chunk_size == 5
     assert all(kind(kind.Config(), SIZE, SIZE).chunk_size is None for kind in (MAtChA, MILk))
-
-
-def test_one_position_is_attended_to_for_certain(kind: Kind, shake):
-    attention = build(kind, shake)
-    values = torch.ones(1, 1, SIZE)
-    memory = attention.init_memory(Encoded(values, values, torch.ones(1, 1, dtype=torch.bool), values[:, 0]))
-    for hard in (False, True):
-        weights = attention(torch.ones(1, 3, SIZE), memory, hard=hard).weights
-        torch.testing.assert_close(weights, torch.ones(1, 3, 1))

@@ -1,12 +1,10 @@
 """The process, followed by a loop in plain Python and by sampling, against what the mechanism computes."""
 
-import math
-import random
-
 import pytest
 import torch
 from torch import Tensor
 
+from mt.models.attention import ATTENTIONS
 from mt.models.attention.base import AttentionOutput, Memory
 from mt.models.attention.energy import ConcatConfig, DotConfig, EnergyConfig, GeneralConfig
 from mt.models.attention.mocha import MoChA, MoChAConfig
@@ -90,41 +88,6 @@ def test_soft_weights_are_the_expectation(mass_preservation: bool, batch, shake)
         torch.testing.assert_close(weights[row, :, :length].double(), truth, atol=1e-6, rtol=0)
 
 
-@pytest.mark.parametrize("mass_preservation", MASS_PRESERVATION)
-def test_sampling_agrees_with_the_expectation(mass_preservation: bool, batch, shake):
-    chance = random.Random(3)
-    attention = build(shake, mass_preservation=mass_preservation)
-    memory = attention.init_memory(batch.encoded)
-    weights = attention(batch.queries, memory).weights
-    row = 3
-    length = 7
-    draws = 4000
-    p = probabilities(attention, memory, batch.queries)[row].tolist()
-    counts = torch.zeros(7, 11)
-    for _ in range(draws):
-        for i, stop in enumerate(follow(p, length, mass_preservation, lambda p_choose: chance.random() < p_choose)):
-            if stop is not None:
-                counts[i, stop] += 1
-    # Five standard deviations of a share.
-    torch.testing.assert_close(counts / draws, weights[row].detach(), atol=5 * 0.5 / math.sqrt(draws), rtol=0)
-    assert (mass_preservation) == (weights[row].sum(-1) > 1 - 1e-6).all()
-
-
-@pytest.mark.parametrize("mass_preservation", MASS_PRESERVATION)
-def test_sharp_probabilities_are_alike_soft_and_hard(mass_preservation: bool, batch, shake):
-    attention = build(shake, mass_preservation=mass_preservation)
-    with torch.no_grad():
-        attention.energy.gain.fill_(1e6)
-    memory = attention.init_memory(batch.encoded)
-    p = probabilities(attention, memory, batch.queries)
-    assert ((p == 0) | (p == 1)).all() and p.any() and not p.all()
-    soft = attention(batch.queries, memory)
-    hard = attention(batch.queries, memory, hard=True)
-    for ours, theirs in zip(soft[:3], hard[:3], strict=True):
-        torch.testing.assert_close(ours, theirs, atol=1e-6, rtol=0)
-    assert hard.p_choose is None
-
-
 @pytest.mark.usefixtures("hard_steps")
 def test_a_tie_stops(batch):
     attention = Monotonic(MonotonicConfig(energy_bias=0.0), SIZE, SIZE).eval()
@@ -146,14 +109,6 @@ def test_an_energy_just_below_zero_does_not_stop(batch):
     assert (probabilities(attention, memory, batch.queries) == 0.5).all()
     step = attention.step(batch.queries[:, 0], memory, attention.init_state(memory, hard=True), hard=True)
     assert (step.attended.stops == SELECTED_NONE).all()
-
-
-def test_a_first_step_begins_at_the_first_position(batch, shake):
-    attention = build(shake)
-    memory = attention.init_memory(batch.encoded)
-    (alpha,) = attention.init_state(memory)
-    assert alpha.tolist() == [[1.0] + [0.0] * 10] * 8
-    assert all(part.tolist() == [0] * 8 for part in attention.init_state(memory, hard=True))
 
 
 def test_noise_has_its_size_and_is_added_in_training_alone():
@@ -188,3 +143,52 @@ def test_mocha_with_chunks_of_one_is_monotonic_attention(
         attention(batch.queries, attention.init_memory(batch.encoded), hard=hard) for attention in (mocha, monotonic)
     )
     assert torch.equal(ours.contexts, theirs.contexts) and torch.equal(ours.weights, theirs.weights)
+
+
+# The losses on expected alignments: latency (Arivazhagan et al. 2019, section 3.3), quantity (Inaguma et al. 2020).
+TARGET_LENGTHS = torch.tensor([7, 3, 1, 5, 7, 2, 6, 4])
+TARGET = torch.arange(7) < TARGET_LENGTHS[:, None]
+KINDS = [kind for kind in ATTENTIONS.values() if "latency_weight" in kind.Config.model_fields]
+
+
+def priced(kind: type[Monotonic], batch, shake, **options) -> tuple[Monotonic, AttentionOutput, Tensor | None]:
+    attention = shake(kind(kind.Config(**options), SIZE, SIZE))
+    output = attention(batch.queries, attention.init_memory(batch.encoded))
+    return attention, output, attention.auxiliary_loss(output, torch.zeros(8, 7), batch.mask, TARGET)
+
+
+def test_every_monotonic_attention_has_losses_and_none_without_a_weight(batch, shake):
+    assert [kind for kind in ATTENTIONS.values() if issubclass(kind, Monotonic)] == KINDS
+    assert all(priced(kind, batch, shake, latency_weight=0.0)[2] is None for kind in KINDS)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("mass_preservation", MASS_PRESERVATION)
+def test_the_latency_loss_is_the_lagging_of_expected_delays(
+    kind: type[Monotonic], mass_preservation: bool, batch, shake
+):
+    options = {"latency_weight": 0.3, "mass_preservation": mass_preservation}
+    attention, output, loss = priced(kind, batch, shake, **options)
+    lengths = batch.mask.sum(1)
+    alpha = output.alpha.double()
+    # A pointer that has left the sentence has gone over all of it.
+    delays = alpha @ torch.arange(1.0, 12.0).double() + (1 - alpha.sum(-1)) * lengths[:, None]
+    expected = 0.3 * oracle.differentiable_average_lagging(delays, lengths, TARGET).sum().item()
+    assert loss.item() == pytest.approx(expected, rel=1e-5)
+    # Its gradient moves stops to the left.
+    (by_alpha, by_bias) = torch.autograd.grad(loss, [output.alpha, attention.energy.bias])
+    assert by_bias < 0 and not by_alpha[~TARGET].any()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_quantity_loss_is_what_is_missing_and_added_to_the_latency(kind: type[Monotonic], batch, shake):
+    both, latency, quantity = (
+        priced(kind, batch, shake, mass_preservation=False, quantity_weight=q, latency_weight=w)
+        for q, w in ((2, 3), (0, 3), (2, 0))
+    )
+    attention, output, loss = quantity
+    missing = sum(abs(n - alpha[:n].sum().item()) for n, alpha in zip(TARGET_LENGTHS, output.alpha, strict=True))
+    assert missing > 1 and loss.item() == pytest.approx(2 * float(missing), rel=1e-5)
+    assert both[2].item() == pytest.approx(latency[2].item() + loss.item(), rel=1e-6)
+    # Its gradient has pointers stop.
+    assert torch.autograd.grad(loss, attention.energy.bias)[0] < 0

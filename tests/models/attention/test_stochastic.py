@@ -1,11 +1,13 @@
-"""Stochastic hard attention: its distribution, and samples by their frequency."""
+"""Stochastic hard attention: its samples by their frequency, and how it learns from them."""
 
+import itertools
 import math
 
 import pytest
 import torch
 from torch import Tensor
 
+from mt.models.attention.base import Attention, AttentionOutput, Memory
 from mt.models.attention.energy import DotConfig, GeneralConfig
 from mt.models.attention.stochastic import Stochastic, StochasticConfig
 from mt.models.encoders import Encoded
@@ -24,16 +26,6 @@ def encoded(values: Tensor) -> Encoded:
 def is_one_hot(weights: Tensor) -> Tensor:
     """Of each row."""
     return (weights == 1).sum(-1) + (weights == 0).sum(-1) == weights.shape[-1]
-
-
-def test_soft_is_the_softmax_over_the_sentence(batch, shake):
-    attention = build(shake)
-    memory = attention.init_memory(batch.encoded)
-    output = attention(batch.queries, memory)
-    energies = attention.energy(batch.queries, memory.keys[0])
-    for row, length in enumerate(batch.mask.sum(1).tolist()):
-        torch.testing.assert_close(output.weights[row, :, :length], energies[row, :, :length].softmax(-1))
-    assert torch.equal(output.weights, output.alpha)
 
 
 def test_hard_is_the_most_probable_position(batch, shake):
@@ -68,28 +60,167 @@ def test_in_training_positions_are_sampled_by_their_probability():
     assert both == pytest.approx(0.36, abs=bound)
 
 
-@pytest.mark.parametrize("stepped", [False, True])
-def test_a_sentence_attends_to_samples_or_to_expectations_throughout(stepped: bool, shake):
+def test_a_sentence_attends_to_samples_or_to_expectations_throughout(shake):
     torch.manual_seed(1)
     attention = build(shake, sample_ratio=0.3).train()
-    values = torch.randn(4000, 5, SIZE)
+    memory = attention.init_memory(encoded(torch.randn(4000, 5, SIZE)))
     queries = torch.randn(4000, 4, SIZE)
-    memory = attention.init_memory(encoded(values))
-    if stepped:
-        state = attention.init_state(memory)
-        rows = []
-        for query in queries.unbind(1):
-            step = attention.step(query, memory, state)
-            state = step.state
-            rows.append(step.attended.weights)
-        weights = torch.stack(rows, 1)
-        alpha = None
-    else:
-        output = attention(queries, memory)
-        weights = output.weights
-        alpha = output.alpha
-    sampled = is_one_hot(weights)
-    assert torch.equal(sampled.any(1), sampled.all(1))
-    assert sampled[:, 0].float().mean().item() == pytest.approx(0.3, abs=5 * 0.5 / math.sqrt(4000))
-    if alpha is not None:
-        assert torch.equal(weights[~sampled[:, 0]], alpha[~sampled[:, 0]])
+    output = attention(queries, memory)
+    stepped = Attention.forward(attention, queries, memory)
+    for weights in (output.weights, stepped.weights):
+        sampled = is_one_hot(weights)
+        assert torch.equal(sampled.any(1), sampled.all(1))
+        assert sampled[:, 0].float().mean().item() == pytest.approx(0.3, abs=5 * 0.5 / math.sqrt(4000))
+    sampled = is_one_hot(output.weights)[:, 0]
+    assert torch.equal(output.weights[~sampled], output.alpha[~sampled])
+
+
+# REINFORCE: its gradient against every sequence of positions, and its baseline.
+SOURCE = torch.ones(1, 3, dtype=torch.bool)
+TARGET = torch.ones(1, 2, dtype=torch.bool)
+
+
+def matrix(attention: Stochastic) -> Tensor:
+    """The energy's W."""
+    return next(parameter for parameter in attention.energy.parameters() if parameter.dim() == 2)
+
+
+class Speaker:
+    """log p(y | s, x) of fixed target words, from the contexts."""
+
+    def __init__(self) -> None:
+        generator = torch.Generator().manual_seed(4)
+        self.values = torch.randn(1, 3, SIZE, generator=generator)
+        self.queries = torch.randn(1, 2, SIZE, generator=generator)
+        self.output = torch.randn(SIZE, 5, generator=generator)
+
+    def losses(self, contexts: Tensor) -> Tensor:
+        """The cross entropy of the words 1, 3, the second of which depends on both contexts: [1, 2]."""
+        log_probs = (contexts.cumsum(1) @ self.output).log_softmax(-1)
+        return -torch.stack((log_probs[:, 0, 1], log_probs[:, 1, 3]), 1)
+
+    def gradients(self, attention: Stochastic) -> tuple[AttentionOutput, Tensor]:
+        """What a training pass attends to, and its gradient in the energy's matrix."""
+        output = attention(self.queries, self.memory(attention))
+        losses = self.losses(output.contexts)
+        total = losses.sum() + attention.auxiliary_loss(output, losses.detach(), SOURCE, TARGET)
+        return output, torch.autograd.grad(total, matrix(attention))[0]
+
+    def memory(self, attention: Stochastic) -> Memory:
+        return attention.init_memory(encoded(self.values))
+
+
+def expected_gradient(attention: Stochastic, speaker: Speaker) -> Tensor:
+    """That of - E[log p(y | s, x)], over all sequences s."""
+    alpha = attention.eval()(speaker.queries, speaker.memory(attention)).alpha[0]
+    total = torch.zeros(())
+    for positions in itertools.product(range(3), repeat=2):
+        share = alpha[0, positions[0]] * alpha[1, positions[1]]
+        total = total + share * speaker.losses(speaker.values[:, list(positions)]).sum()
+    return torch.autograd.grad(total, matrix(attention))[0]
+
+
+@pytest.mark.parametrize("baseline", [math.nan, 0.0, -7.5])
+def test_reinforce_has_the_gradient_of_the_expected_log_probability(baseline: float, shake):
+    torch.manual_seed(2)
+    attention = build(shake, 0.3, sample_ratio=1.0, reinforce_weight=1.0, entropy_weight=0.0)
+    speaker = Speaker()
+    truth = expected_gradient(attention, speaker)
+    result: dict[tuple[int, ...], Tensor] = {}
+    for _ in range(300):
+        attention.train().baseline.fill_(baseline)
+        output, gradient = speaker.gradients(attention)
+        positions = tuple(output.weights[0].argmax(-1).tolist())
+        result[positions] = gradient * output.alpha[0, range(2), positions].prod().detach()
+    assert len(result) == 3**2
+    assert truth.abs().max() > 0.01
+    torch.testing.assert_close(sum(result.values()), truth, atol=1e-6, rtol=1e-4)
+
+
+@pytest.mark.parametrize("sampled", [0.0, 0.5])
+def test_expected_contexts_are_learnt_from_without_reinforce(sampled: float, shake):
+    torch.manual_seed(3)
+    speaker = Speaker()
+    gradients = []
+    for reinforce in (0.0, 1.0):
+        attention = build(shake, sample_ratio=sampled, reinforce_weight=reinforce, entropy_weight=0.0).train()
+        attention.baseline.fill_(3.0)
+        output, gradient = speaker.gradients(attention)
+        while sampled and is_one_hot(output.weights).all():
+            output, gradient = speaker.gradients(attention)
+        gradients.append(gradient)
+    assert gradients[0].abs().max() > 0.1
+    torch.testing.assert_close(gradients[0], gradients[1], atol=1e-5, rtol=1e-5)
+
+
+def steps_of(rows: list[list[float]], *, sentences: int = 1) -> AttentionOutput:
+    """Steps that sampled the first position of each distribution: [sentences, T, S]."""
+    alpha = torch.tensor([rows] * sentences, requires_grad=True)
+    weights = torch.zeros_like(alpha).index_fill(-1, torch.tensor(0), 1.0)
+    return AttentionOutput(torch.zeros(sentences, len(rows), 1), weights, alpha)
+
+
+def test_auxiliary_loss_worked_out_by_hand():
+    attention = Stochastic(StochasticConfig(sample_ratio=1.0, reinforce_weight=2.0, entropy_weight=3.0), 1, 1).eval()
+    attention.baseline.fill_(-2.0)
+    output = steps_of([[0.25, 0.75], [0.5, 0.5], [0.125, 0.875]])
+    mask = torch.tensor([[True, True, False]])
+    loss = attention.auxiliary_loss(output, torch.tensor([[1.0, 0.5, 0.0]]), torch.ones(1, 2, dtype=torch.bool), mask)
+    # The rewards are -1 and -0.5, by 1 and 1.5 above the baseline; the returns 2.5 and 1.5. The third step is padding.
+    log_p = 2.5 * math.log(0.25) + 1.5 * math.log(0.5)
+    entropy = 0.25 * math.log(4) + 0.75 * math.log(4 / 3) + math.log(2)
+    assert loss.item() == pytest.approx(-2 * log_p - 3 * entropy, rel=1e-5)
+    (gradient,) = torch.autograd.grad(loss, output.alpha)
+    # - 2 R / alpha where it was sampled, and 3 (1 + log alpha) everywhere.
+    expected = [
+        [-20 + 3 * (1 + math.log(0.25)), 3 * (1 + math.log(0.75))],
+        [-6 + 3 * (1 + math.log(0.5)), 3 * (1 + math.log(0.5))],
+        [0.0, 0.0],
+    ]
+    torch.testing.assert_close(gradient[0], torch.tensor(expected))
+
+
+def test_the_baseline_starts_at_the_first_reward_and_then_follows_slowly():
+    attention = Stochastic(StochasticConfig(baseline_decay=0.75), 1, 1).train()
+
+    def after(loss: float) -> float:
+        attention.after_update(loss)
+        return attention.baseline.item()
+
+    assert math.isnan(attention.baseline)
+    assert after(2.0) == -2.0
+    assert after(6.0) == -3.0  # 0.75 * -2 + 0.25 * -6
+    again = Stochastic(StochasticConfig(baseline_decay=0.75), 1, 1)
+    again.load_state_dict(attention.state_dict())
+    assert again.baseline.item() == -3.0
+
+
+def test_the_advantage_does_not_grow_with_the_length():
+    """Two sentences that do as well as any, of 2 and 40 tokens: nothing is learnt from either. Where the first token is
+    worse by 1, it is blamed alike in both, and no later step with it."""
+    mask = torch.arange(40) < torch.tensor([[2], [40]])
+    losses = torch.full((2, 40), 1.5).masked_fill(~mask, 0.0)
+
+    def gradients(losses: Tensor) -> Tensor:
+        """In the probability of what was sampled, [2, 40], at the second update."""
+        attention = Stochastic(StochasticConfig(reinforce_weight=1.0, entropy_weight=0.0), 1, 1).train()
+        output = steps_of([[0.5, 0.5]] * 40, sentences=2)
+        attention.after_update(1.5)
+        loss = attention.auxiliary_loss(output, losses, SOURCE[:, :2].expand(2, 2), mask)
+        return torch.autograd.grad(loss, output.alpha)[0][..., 0]
+
+    assert not gradients(losses).any()
+    worse = losses.clone()
+    worse[:, 0] += 1
+    expected = torch.zeros(2, 40)
+    expected[:, 0] = 1 / 0.5
+    torch.testing.assert_close(gradients(worse), expected)
+
+
+def test_where_nothing_was_likely_gradients_stay_finite():
+    attention = Stochastic(StochasticConfig(reinforce_weight=1.0, entropy_weight=1.0), 1, 1).train()
+    attention.baseline.fill_(0.0)
+    output = steps_of([[0.0, 1.0], [1e-45, 1.0]])
+    extra = attention.auxiliary_loss(output, torch.ones(1, 2), SOURCE[:, :2], TARGET)
+    assert extra.isfinite()
+    assert torch.autograd.grad(extra, output.alpha)[0].isfinite().all()

@@ -220,22 +220,6 @@ def test_where_weights_sum_to_more_than_1_by_rounding_the_generator_keeps_its_sh
     assert log_probs.isfinite().all() and (share >= torch.tensor(-25.0).sigmoid()).all() and not other.any()
 
 
-def test_int8_rounds_the_generator_and_not_the_copies(pairs, shake) -> None:
-    """Log-probabilities stay those of a distribution, near those of float32."""
-    model = shake(built(ATTENTIONS["general"].Config()), scale=0.5)
-    sources = [row[mask].numpy() for row, mask in zip(pairs.source, pairs.source_mask, strict=True)]
-    search = GreedyConfig(max_length=6)
-    exact, rounded = (
-        decode_ids(model, sources, search, vocab_size=VOCABULARY, precision=precision) for precision in ("fp32", "int8")
-    )
-    assert len(rounded) == len(exact)
-    for (one,), (other,) in zip(exact, rounded, strict=True):
-        assert other.log_prob <= 0
-        if one.tokens == other.tokens:
-            assert other.log_prob == pytest.approx(one.log_prob, abs=0.5)
-    assert sum(one[0].tokens == other[0].tokens for one, other in zip(exact, rounded, strict=True)) > 4
-
-
 def test_copies_are_of_the_window_wherever_it_begins(pairs, shake, hard_steps) -> None:
     """Of a memory whose beginning was dropped."""
     model = shake(built(ATTENTIONS["mocha"].Config(chunk_size=2)))

@@ -7,12 +7,8 @@ from torch import Tensor
 from mt.models.attention.global_ import Dot, DotAttentionConfig
 from mt.models.decoders import DecoderMemory, DecoderParts
 from mt.models.decoders.gnmt import GNMT, GNMTConfig
-from mt.models.encoders import Encoded
 from mt.models.frontends.embedding import Embedding, EmbeddingConfig
 
-B = 2
-T = 4
-S = 3
 H = 5
 E = 6
 
@@ -25,20 +21,11 @@ def decoder(request, shake) -> GNMT:
 
 
 @pytest.fixture
-def memory(decoder: GNMT) -> DecoderMemory:
-    values = torch.randn(B, S, H, generator=torch.Generator().manual_seed(1))
-    mask = torch.tensor([[True, True, True], [True, True, False]])
-    return decoder.init_memory(Encoded(values, values, mask, values[:, 0]))
+def memory(decoder: GNMT, encoded) -> DecoderMemory:
+    return decoder.init_memory(encoded)
 
 
-@pytest.fixture
-def tokens() -> Tensor:
-    return torch.randint(1, 11, (B, T), generator=torch.Generator().manual_seed(2))
-
-
-def test_the_first_layer_asks_and_the_others_get_the_context(
-    decoder: GNMT, memory: DecoderMemory, tokens: Tensor
-) -> None:
+def test_the_first_layer_asks_and_the_others_get_the_context(decoder: GNMT, memory, tokens, attend) -> None:
     """Wu et al. 2016, sections 3 and 3.1, with cells of PyTorch's, step by step."""
     layers = [decoder.recurrence, *decoder.above]
     states = [tuple(part[:, 0] for part in layer.init_state(memory.final_state)) for layer in layers]
@@ -50,9 +37,7 @@ def test_the_first_layer_asks_and_the_others_get_the_context(
     expected = []
     for vectors in decoder.embedding(tokens).unbind(1):
         first = cell(0, vectors)
-        energies = torch.einsum("bh,bsh->bs", first, memory.attention.values) * decoder.attention.energy.gain
-        weights = energies.masked_fill(~memory.attention.mask, -torch.inf).softmax(-1)
-        context = torch.einsum("bs,bsh->bh", weights, memory.attention.values)
+        _, context = attend(first, memory, decoder.attention.energy.gain)
         second = cell(1, torch.cat((first, context), -1))
         expected.append(decoder.readout(second + cell(2, torch.cat((second, context), -1))))
     readouts, _ = decoder(tokens, memory)
@@ -64,4 +49,4 @@ def test_each_layer_runs_once_over_all_target_steps(decoder: GNMT, memory: Decod
     for layer in (decoder.recurrence, *decoder.above):
         layer.register_forward_hook(lambda module, given, _: lengths.append(given[0].shape[1]))
     decoder(tokens, memory)
-    assert lengths == [T, T, T]
+    assert lengths == [tokens.shape[1]] * 3

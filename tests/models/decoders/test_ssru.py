@@ -5,17 +5,12 @@ import torch
 from torch import Tensor
 from torch.nn.functional import layer_norm
 
-from mt.kernels.int8 import int8_copy
 from mt.models.attention.global_ import General, GeneralAttentionConfig
 from mt.models.decoders import DecoderMemory, DecoderParts
 from mt.models.decoders.ssru import SSRU, SSRUConfig
-from mt.models.encoders import Encoded
 from mt.models.frontends.embedding import Embedding, EmbeddingConfig
-from mt.trees import stored_numbers
 
-B = 2
-T = 5
-S = 3
+V = 5
 H = 8
 E = 6
 LAYERS = 3
@@ -24,8 +19,8 @@ LAYERS = 3
 @pytest.fixture(params=[H, E], ids=["own size", "projected"])
 def decoder(request, shake) -> SSRU:
     size = request.param
-    attention = General(GeneralAttentionConfig(), H, 4)
-    parts = DecoderParts(Embedding(EmbeddingConfig(embedding_dim=size), 11), attention, 4, 4, tied=True)
+    attention = General(GeneralAttentionConfig(), H, V)
+    parts = DecoderParts(Embedding(EmbeddingConfig(embedding_dim=size), 11), attention, V, V, tied=True)
     config = SSRUConfig(
         hidden_size=H,
         readout_size=size,
@@ -37,18 +32,11 @@ def decoder(request, shake) -> SSRU:
 
 
 @pytest.fixture
-def memory(decoder: SSRU) -> DecoderMemory:
-    values = torch.randn(B, S, 4, generator=torch.Generator().manual_seed(1))
-    mask = torch.tensor([[True, True, True], [True, True, False]])
-    return decoder.init_memory(Encoded(values, values, mask, values[:, 0]))
+def memory(decoder: SSRU, encoded) -> DecoderMemory:
+    return decoder.init_memory(encoded)
 
 
-@pytest.fixture
-def tokens() -> Tensor:
-    return torch.randint(1, 11, (B, T), generator=torch.Generator().manual_seed(2))
-
-
-def test_the_equations(decoder: SSRU, memory: DecoderMemory, tokens: Tensor) -> None:
+def test_the_equations(decoder: SSRU, memory: DecoderMemory, tokens: Tensor, attend) -> None:
     """Step by step: each block's recurrence and feed-forward network, the attention after the first recurrence."""
     bridge = decoder.recurrence.bridge
     cells = list(torch.tanh(bridge(memory.final_state)).unflatten(1, (LAYERS, H)).unbind(1))
@@ -66,10 +54,7 @@ def test_the_equations(decoder: SSRU, memory: DecoderMemory, tokens: Tensor) -> 
     for vectors in decoder.embedding(tokens).unbind(1):
         x = recurrence(0, decoder.recurrence.project(vectors))
         query = layer_norm(x, (H,), decoder.query_norm.weight, decoder.query_norm.bias)
-        (keys,) = memory.attention.keys
-        energies = torch.einsum("bh,bsh->bs", query, keys) * decoder.attention.energy.gain
-        weights = energies.masked_fill(~memory.attention.mask, -torch.inf).softmax(-1)
-        context = torch.einsum("bs,bsh->bh", weights, memory.attention.values)
+        _, context = attend(query, memory, decoder.attention.energy.gain)
         x = decoder.feed_forward[0](x + context @ decoder.join.weight.T)
         for number in range(1, LAYERS):
             x = decoder.feed_forward[number](recurrence(number, x))
@@ -83,16 +68,7 @@ def test_each_layer_runs_once_over_all_target_steps(decoder: SSRU, memory: Decod
     for layer in (decoder.recurrence.layer, *decoder.above, *decoder.feed_forward, decoder.attention):
         layer.register_forward_hook(lambda module, given, _: lengths.append(given[0].shape[1]))
     decoder(tokens, memory)
-    assert lengths == [T] * (2 * LAYERS + 1)
-
-
-def test_the_state_does_not_grow(decoder: SSRU, memory: DecoderMemory, tokens: Tensor) -> None:
-    state = decoder.init_state(memory)
-    sizes = []
-    for token in tokens.unbind(1):
-        state = decoder.step(token, memory, state).state
-        sizes.append(stored_numbers(state))
-    assert len(set(sizes)) == 1
+    assert lengths == [tokens.shape[1]] * (2 * LAYERS + 1)
 
 
 def test_what_the_attention_adds_is_dropped_as_other_residuals_are(decoder: SSRU, memory: DecoderMemory) -> None:
@@ -101,7 +77,7 @@ def test_what_the_attention_adds_is_dropped_as_other_residuals_are(decoder: SSRU
         if isinstance(module, torch.nn.Dropout):
             module.p = 0.0
     inputs = torch.zeros(1, 400, H)
-    contexts = torch.ones(1, 400, 4)
+    contexts = torch.ones(1, 400, V)
     joined: list[Tensor] = []
     decoder.feed_forward[0].register_forward_pre_hook(lambda _, given: joined.append(given[0]))
     decoder.dropout.p = 0.25
@@ -113,17 +89,3 @@ def test_what_the_attention_adds_is_dropped_as_other_residuals_are(decoder: SSRU
     torch.testing.assert_close(added[kept], whole[kept] / 0.75)
     decoder.eval()._upper_layers(inputs, contexts, tuple(torch.zeros(1, H) for _ in range(LAYERS - 1)))
     assert torch.equal(joined[1], whole)
-
-
-@torch.no_grad()
-def test_in_int8_a_step_is_nearly_the_same(decoder: SSRU, memory: DecoderMemory, tokens: Tensor) -> None:
-    rounded = int8_copy(decoder)
-    exact, near = (one.step(tokens[:, 0], memory, one.init_state(memory)).logits for one in (decoder, rounded))
-    assert 0 < (exact - near).norm() < 0.05 * exact.norm()
-
-
-def test_by_default_nothing_is_needed_of_the_whole_source() -> None:
-    parts = DecoderParts(
-        Embedding(EmbeddingConfig(embedding_dim=E), 11), General(GeneralAttentionConfig(), H, 4), 4, 4, tied=False
-    )
-    assert not SSRU(SSRUConfig(hidden_size=H), parts).needs_full_source

@@ -46,21 +46,6 @@ def test_it_equals_its_equations(kernel_size: int, vectors, mask, shake):
         np.testing.assert_allclose(encoded.keys[row, :length].detach(), literal(encoder.keys, inputs), atol=2e-6)
 
 
-def test_a_value_depends_on_what_its_layers_reach(shake):
-    # Two layers with kernels of 5 reach four positions either way.
-    encoder = shake(Conv(ConvConfig(hidden_size=4, num_layers=1, num_value_layers=2, kernel_size=5), 6), scale=0.4)
-    vectors = torch.randn(1, 15, 6, generator=torch.Generator().manual_seed(1), requires_grad=True)
-    encoder(vectors, torch.ones(1, 15, dtype=torch.bool)).values[0, 7].sum().backward()
-    assert vectors.grad[0].any(-1).nonzero().flatten().tolist() == list(range(3, 12))
-
-
-def test_equal_words_differ_by_their_place(shake):
-    encoder = shake(Conv(ConvConfig(hidden_size=4), 6), scale=0.4)
-    values = encoder(torch.ones(1, 9, 6), torch.ones(1, 9, dtype=torch.bool)).values[0]
-    # Away from the ends, where convolutions meet zeros.
-    assert (values[3] - values[5]).abs().max() > 0.01
-
-
 def test_position_vectors_are_as_large_as_word_vectors():
     table = Conv(ConvConfig(hidden_size=4, max_source_length=200), 64).positions
     assert table(torch.arange(1, 201)).std().item() == pytest.approx(1.0, rel=0.05)

@@ -5,9 +5,7 @@ import pytest
 import torch
 from torch import nn
 
-from mt.device import autocast
 from mt.models.encoders.latency_controlled import LCBiLSTM, LCBiLSTMConfig
-from mt.models.encoders.recurrent import BiLSTM, BiLSTMConfig
 
 
 def step(cells: nn.LSTM, x: np.ndarray, state: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
@@ -59,31 +57,6 @@ def test_it_equals_the_loop_over_positions(chunk_size: int, look_ahead: int, num
         np.testing.assert_allclose(encoded.final_state[row].detach(), final_state, atol=2e-6)
 
 
-@pytest.mark.parametrize(("chunk_size", "look_ahead"), [(9, 0), (5, 4), (100, 7)])
-def test_a_source_within_a_block_is_encoded_as_by_a_bilstm(chunk_size: int, look_ahead: int, vectors, mask, shake):
-    """Of a block whose chunk is shorter, the first chunk is."""
-    config = LCBiLSTMConfig(hidden_size=6, num_layers=2, chunk_size=chunk_size, look_ahead=look_ahead)
-    ours = shake(LCBiLSTM(config, 6), scale=0.4)
-    theirs = BiLSTM(BiLSTMConfig(hidden_size=6, num_layers=2), 6).eval()
-    weights = {}
-    for index, layer in enumerate(ours.layers):
-        for cells, suffix in ((layer.rightward, ""), (layer.leftward, "_reverse")):
-            weights |= {f"{name.removesuffix('0')}{index}{suffix}": value for name, value in cells.state_dict().items()}
-    theirs.cells.load_state_dict(weights)
-    one = ours(vectors, mask)
-    other = theirs(vectors, mask)
-    torch.testing.assert_close(one.values[:, :chunk_size], other.values[:, :chunk_size], atol=2e-6, rtol=1e-5)
-    if chunk_size >= 9:
-        torch.testing.assert_close(one.final_state, other.final_state, atol=2e-6, rtol=1e-5)
-
-
-def test_gradients_are_those_of_the_function(vectors, mask, shake):
-    encoder = shake(LCBiLSTM(LCBiLSTMConfig(hidden_size=4, num_layers=2, chunk_size=2, look_ahead=2), 6)).double()
-    inputs = vectors[:1, :5].double().requires_grad_()
-    whole = mask[:1, :5]
-    assert torch.autograd.gradcheck(lambda x: (encoder(x, whole).values, encoder(x, whole).final_state), inputs)
-
-
 def test_no_more_is_computed_than_there_is(shake):
     """A chunk that is larger than the source costs what the source costs, and an endless source keeps one block."""
     encoder = shake(LCBiLSTM(LCBiLSTMConfig(hidden_size=4, chunk_size=10**6, look_ahead=10**6), 6))
@@ -95,16 +68,3 @@ def test_no_more_is_computed_than_there_is(shake):
         encoded, state = encoder.extend(*one, state, torch.tensor([False]))
         assert encoded.values.shape[1] in (0, 4)
         assert sum(part.numel() for part in state) < 80
-
-
-def test_halves_of_precision_are_computed(vectors, mask, shake):
-    encoder = shake(LCBiLSTM(LCBiLSTMConfig(hidden_size=4, num_layers=2), 6))
-    with autocast(torch.device("cpu"), "bf16"):
-        values = encoder(vectors, mask).values
-    torch.testing.assert_close(values.float(), encoder(vectors, mask).values, atol=0.02, rtol=0)
-
-
-def test_more_layers_look_no_further():
-    for num_layers in (1, 4):
-        encoder = LCBiLSTM(LCBiLSTMConfig(hidden_size=4, num_layers=num_layers, chunk_size=3, look_ahead=2), 6)
-        assert encoder.read_for(torch.arange(9), torch.tensor([7])).tolist() == [5, 5, 5, *[7] * 6]

@@ -41,14 +41,6 @@ def test_cells_are_what_the_name_says(name: str):
     assert cells.bidirectional == name.startswith("bi")
 
 
-@pytest.mark.parametrize("name", RECURRENT)
-def test_values_have_the_same_size_in_one_direction_and_in_both(name: str):
-    kind = ENCODERS[name]
-    encoder = kind(kind.Config(hidden_size=8), 6)
-    assert encoder.value_size == encoder.final_state_size == 8
-    assert encoder.cells.hidden_size * kind.directions == 8
-
-
 @pytest.mark.parametrize("name", ["lstm", "bilstm", "lc_bilstm", "pyramid"])
 def test_forget_gates_begin_open(name: str):
     """torch has the biases of input, forget, cell and output gates one after another, in two vectors that are added."""
