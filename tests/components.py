@@ -10,8 +10,10 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from mt.models.attention import ATTENTIONS
+from mt.models.attention.base import scattered
 from mt.models.attention.energy import ENERGIES
 from mt.models.encoders import Encoded
+from mt.step import Attended
 
 SIZE = 6
 """Of queries and values, so that every energy is possible."""
@@ -92,6 +94,11 @@ def batch() -> Batch:
     return Batch(
         values.masked_fill(~mask[..., None], 1e4), mask, torch.randn(len(LENGTHS), 7, SIZE, generator=generator)
     )
+
+
+def dense(attended: Attended, width: int) -> Tensor:
+    """The weights of a step over whole sources, [B, width]."""
+    return attended.weights if attended.first is None else scattered(attended.weights, attended.first, width)
 
 
 @pytest.fixture(params=["compiled", "torch"])

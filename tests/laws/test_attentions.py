@@ -1,5 +1,7 @@
 """The law of attention, for every mechanism in the table: `forward` is `step` in a loop, for any batch."""
 
+from functools import partial
+
 import pytest
 import torch
 
@@ -17,15 +19,6 @@ def attention(case, shake) -> Attention:
     return shake(build_attention(case.config, SIZE, SIZE))
 
 
-def looped(attention: Attention, memory: Memory, queries: torch.Tensor, hard: bool) -> AttentionOutput:
-    state = attention.init_state(memory, hard=hard)
-    steps = []
-    for query in queries.unbind(1):
-        steps.append(attention.step(query, memory, state, hard=hard))
-        state = steps[-1].state
-    return AttentionOutput.stack(steps, memory.mask.shape[1])
-
-
 def close(actual: torch.Tensor, expected: torch.Tensor) -> None:
     torch.testing.assert_close(actual, expected, atol=3e-6, rtol=1e-5)
 
@@ -33,7 +26,7 @@ def close(actual: torch.Tensor, expected: torch.Tensor) -> None:
 def test_forward_is_step_in_a_loop(attention, case, batch):
     memory = attention.init_memory(batch.encoded)
     fast = attention(batch.queries, memory, hard=case.hard)
-    slow = looped(attention, memory, batch.queries, case.hard)
+    slow = Attention.forward(attention, batch.queries, memory, hard=case.hard)
     assert fast.weights.dtype == torch.float32
     assert fast.weights.any() == attention.uses_source, "a case in which nothing is attended to tests nothing"
     for ours, theirs in zip(fast, slow, strict=True):
@@ -45,7 +38,7 @@ def test_forward_is_step_in_a_loop(attention, case, batch):
 def test_forward_has_the_gradients_of_the_loop(attention, case, batch):
     gradients = []
     upstream = [torch.randn(8, 7, width, generator=torch.Generator().manual_seed(1)) for width in (SIZE, 11)]
-    for run in (attention, lambda queries, memory, hard: looped(attention, memory, queries, hard)):
+    for run in (attention, partial(Attention.forward, attention)):
         values = batch.values.clone().requires_grad_()
         queries = batch.queries.clone().requires_grad_()
         memory = attention.init_memory(batch._replace(values=values).encoded)
@@ -135,7 +128,7 @@ def test_half_precision_values_give_half_precision_contexts(attention, case, bat
     memory = memory._replace(values=memory.values.bfloat16())
     for output in (
         attention(batch.queries, memory, hard=case.hard),
-        looped(attention, memory, batch.queries, case.hard),
+        Attention.forward(attention, batch.queries, memory, hard=case.hard),
     ):
         assert (output.contexts.dtype, output.weights.dtype) == (torch.bfloat16, torch.float32)
 

@@ -8,12 +8,10 @@ import torch
 from torch import Tensor
 
 from mt.models.attention import build_attention
-from mt.models.attention.base import scattered
 from mt.models.decoders import DECODERS, Decoder, DecoderMemory, DecoderParts
 from mt.models.encoders import Encoded
 from mt.models.frontends.embedding import Embedding, EmbeddingConfig
-from mt.step import Prediction
-from tests.components import CASES
+from tests.components import CASES, dense
 from tests.marks import combined
 
 SIZE = 6
@@ -52,12 +50,6 @@ def decoder(variant, case, shake) -> Decoder:
     return shake(kind(config, DecoderParts(embedding, attention, SIZE, FINAL_STATE, tied=True)), scale=0.5)
 
 
-def dense(steps: list[Prediction], width: int) -> Tensor:
-    """The weights of all steps, [B, T, S]."""
-    rows = [a.weights if a.first is None else scattered(a.weights, a.first, width) for a in (s.attended for s in steps)]
-    return torch.stack(rows, 1)
-
-
 @pytest.fixture
 def encoded(batch) -> Encoded:
     values = batch.values.masked_fill(~batch.mask[..., None], 0.0)
@@ -74,13 +66,13 @@ def looped(decoder: Decoder, tokens: Tensor, memory: DecoderMemory, hard: bool) 
     """Logits and weights."""
     state = decoder.init_state(memory, hard=hard)
     logits = []
-    steps = []
+    weights = []
     for token in tokens.unbind(1):
         prediction = decoder.step(token, memory, state, hard=hard)
         state = prediction.state
         logits.append(prediction.logits)
-        steps.append(prediction)
-    return torch.stack(logits, 1), dense(steps, memory.attention.mask.shape[1])
+        weights.append(dense(prediction.attended, memory.attention.mask.shape[1]))
+    return torch.stack(logits, 1), torch.stack(weights, 1)
 
 
 @every_pair

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from mt.data.batches import Batch
 from mt.models.attention.global_ import BahdanauAttentionConfig
@@ -81,17 +81,6 @@ def test_a_sentence_alone_is_encoded_as_in_any_batch(encoder: Encoder, vectors, 
             alone = encoder(vectors[one, :length], mask[one, :length])
             assert_close(at_positions(alone), at_positions(encoded, one, int(places[row])))
             assert_close([alone.final_state], [encoded.final_state[one]])
-
-
-def test_longer_padding_changes_nothing(encoder: Encoder, vectors, mask):
-    before = encoder(vectors, mask)
-    longer = encoder(nn.functional.pad(vectors, (0, 0, 0, 4), value=7.0), nn.functional.pad(mask, (0, 4)))
-    length = before.values.shape[1]
-    assert_close(
-        [*at_positions(before), before.final_state], [*at_positions(longer, length=length), longer.final_state]
-    )
-    assert longer.mask.shape[1] == int(encoder.output_lengths(torch.tensor(13)))
-    assert torch.equal(longer.mask.sum(1), before.mask.sum(1))
 
 
 def test_padding_gets_no_gradient(encoder: Encoder, vectors, mask):

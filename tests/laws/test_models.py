@@ -8,7 +8,6 @@ from torch import Tensor
 
 from mt.data.batches import Batch
 from mt.errors import UserError
-from mt.models.attention.base import scattered
 from mt.models.attention.energy import GeneralConfig, LocationConfig
 from mt.models.attention.global_ import GeneralAttentionConfig, LocationAttentionConfig
 from mt.models.attention.monotonic import MonotonicConfig
@@ -21,8 +20,7 @@ from mt.models.encoders.latency_controlled import LCBiLSTMConfig
 from mt.models.encoders.recurrent import BiLSTMConfig, LSTMConfig
 from mt.models.frontends.embedding import EmbeddingConfig
 from mt.models.seq2seq import Seq2Seq
-from mt.step import Prediction
-from tests.components import CASES
+from tests.components import CASES, dense
 from tests.marks import combined
 
 IN_CHUNKS = LCBiLSTMConfig(hidden_size=6, chunk_size=2, look_ahead=1)
@@ -50,13 +48,6 @@ def mixed(attention: Any) -> None:
     with torch.no_grad():
         attention.energy.gain.fill_(3.0)
         attention.energy.bias.zero_()
-
-
-def dense(prediction: Prediction, width: int) -> Tensor:
-    """The weights over the whole source, [B, S]."""
-    first = prediction.attended.first
-    weights = prediction.attended.weights
-    return weights if first is None else scattered(weights, first, width)
 
 
 @pytest.fixture
@@ -87,7 +78,9 @@ def test_forward_is_step_in_a_loop_and_alone_is_as_in_a_batch(case, pairs, shake
             state = prediction.state
             token_loss = -prediction.logits[0].log_softmax(-1)[pairs.target_out[row, i]]
             torch.testing.assert_close(token_loss, loss.token_losses[row, i], atol=1e-5, rtol=1e-5)
-            torch.testing.assert_close(dense(prediction, length)[0], weights[row, i, :length], atol=3e-6, rtol=0)
+            torch.testing.assert_close(
+                dense(prediction.attended, length)[0], weights[row, i, :length], atol=3e-6, rtol=0
+            )
 
 
 def test_the_loss_is_the_sum_over_real_tokens(case, pairs, shake):
@@ -175,7 +168,7 @@ def test_a_source_that_arrives_is_encoded_as_the_whole(encoder: str, case, batch
             model.step(tokens, each, state, hard=case.hard) for each, state in zip((memory, whole), states, strict=True)
         )
         torch.testing.assert_close(ours.logits, theirs.logits, atol=3e-5, rtol=1e-5)
-        torch.testing.assert_close(dense(ours, 11), dense(theirs, 11), atol=3e-6, rtol=1e-5)
+        torch.testing.assert_close(dense(ours.attended, 11), dense(theirs.attended, 11), atol=3e-6, rtol=1e-5)
         states = [ours.state, theirs.state]
 
 

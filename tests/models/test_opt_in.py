@@ -10,7 +10,7 @@ from torch import Tensor
 
 from mt.kernels.lstm import LSTM
 from mt.models.attention import ATTENTIONS, build_attention
-from mt.models.attention.base import Attention, AttentionOutput, Memory, scattered
+from mt.models.attention.base import Attention, Memory
 from mt.models.attention.energy import ENERGIES, Scaled
 from mt.models.attention.global_ import SoftmaxAttention, as_dot_products
 from mt.models.attention.mocha import Chunkwise
@@ -20,6 +20,7 @@ from mt.models.decoders.base import Recurrence
 from mt.models.encoders import ENCODERS, Encoded
 from mt.models.frontends import FRONTENDS
 from mt.models.frontends.embedding import Embedding, EmbeddingConfig
+from tests.components import dense
 from tests.marks import exhaustive
 
 SIZE = 6
@@ -83,14 +84,8 @@ every_piece = pytest.mark.parametrize(
 def agrees(attention: Attention, batch: Any, hard: bool) -> None:
     """The law of the attention, and of decoders around it: with input feeding, and with all steps at once."""
     memory = attention.init_memory(batch.encoded)
-    state = None
-    steps = []
     together = attention(batch.queries, memory, hard=hard)
-    state = attention.init_state(memory, hard=hard)
-    for query in batch.queries.unbind(1):
-        steps.append(attention.step(query, memory, state, hard=hard))
-        state = steps[-1].state
-    alone = AttentionOutput.stack(steps, memory.mask.shape[1])
+    alone = Attention.forward(attention, batch.queries, memory, hard=hard)
     torch.testing.assert_close(together.weights, alone.weights, atol=3e-6, rtol=1e-5)
     torch.testing.assert_close(together.contexts, alone.contexts, atol=3e-6, rtol=1e-5)
     for decoder in decoders(attention, {"luong": DECODERS["luong"]}):
@@ -119,8 +114,7 @@ def follows_the_law(decoder: Decoder, batch: Any, hard: bool = False) -> None:
             state = prediction.state
             torch.testing.assert_close(decoder.output(readouts[:, step]), prediction.logits, atol=1e-5, rtol=1e-5)
             width = memory.attention.mask.shape[1]
-            taken, _, first, _ = prediction.attended
-            weights = taken if first is None else scattered(taken, first, width)
+            weights = dense(prediction.attended, width)
             torch.testing.assert_close(attended.weights[:, step], weights, atol=3e-6, rtol=1e-5)
 
 

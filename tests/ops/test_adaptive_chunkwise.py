@@ -54,13 +54,6 @@ def test_equals_the_equation(
     assert_agree(adaptive_chunkwise_attention, oracle.adaptive_chunkwise_attention, (previous, p, energy), seed)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_equals_the_equation_on_a_longer_source(probabilities, energies, assert_agree, kind: str):
-    shape = (2, 40)
-    arguments = (probabilities("distribution", shape, 3), probabilities(kind, shape, 4), energies(50.0, shape, 3))
-    assert_agree(adaptive_chunkwise_attention, oracle.adaptive_chunkwise_attention, arguments)
-
-
 def test_padding_has_no_weight_and_no_gradient(probabilities, energies):
     previous = probabilities("distribution", (2, 7), 1)
     p = probabilities("any", (2, 7), 2)

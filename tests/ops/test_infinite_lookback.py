@@ -53,13 +53,6 @@ def test_a_large_energy_takes_nothing_from_the_stops_before_it():
     assert infinite_lookback_attention(alpha, energy).tolist() == [0.5, 0.5, 0.0]
 
 
-def test_energies_of_minus_infinity_have_no_weight_and_no_gradient(probabilities, energies, assert_agree):
-    alpha = probabilities("distribution", (1, 9), 6)
-    energy = energies(3.0, (1, 9), 6)
-    energy[0, 0:2] = energy[0, 4] = energy[0, 6:] = -math.inf
-    assert_agree(infinite_lookback_attention, oracle.infinite_lookback_attention, (alpha, energy))
-
-
 def test_padding_right_of_every_stop_changes_nothing(probabilities, energies):
     alpha = probabilities("distribution", (2, 10), 2)
     energy = energies(5.0, (2, 10), 2)

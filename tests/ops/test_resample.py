@@ -48,13 +48,6 @@ def test_pieces_of_a_sound_become_the_whole(rate: int, new: int, seed: int):
     torch.testing.assert_close(torch.cat(result), resample(sound, rate, new), atol=1e-5, rtol=1e-4)
 
 
-def test_a_sample_comes_when_its_filter_has_heard_enough():
-    sound = tone(440.0, 44_100, 0.1)
-    part, _ = resample_extend(sound[:2000], None, complete=False, rate=44_100, new_rate=16_000)
-    torch.testing.assert_close(part, resample(sound, 44_100, 16_000)[: len(part)], atol=1e-5, rtol=1e-4)
-    assert 2000 * 160 / 441 - len(part) < 160 * 2
-
-
 def test_a_constant_stays_and_lengths_are_rounded_up():
     for count in (1, 2, 99, 100, 101):
         assert len(resample(torch.ones(count), 44_100, 16_000)) == -(-count * 160 // 441)

@@ -79,8 +79,6 @@ class SoundState(NamedTuple):
     moments: Moments
     features: Tensor
     """[N, D]: the features that the next vectors need."""
-    vectors: int
-    """The number of vectors so far."""
 
 
 class LogMel(Frontend):
@@ -116,7 +114,16 @@ class LogMel(Frontend):
         features, real = self._features(source, mask, perturbed=self.training and bool(self.config.speeds))
         features = self._normalized(features, real)
         if self.training:
-            features = self._masked(features, real.sum(1))
+            features = spec_augment(
+                features,
+                real.sum(1),
+                torch.default_generator,
+                frequency_masks=self.config.frequency_masks,
+                frequency_width=self.config.frequency_width,
+                time_masks=self.config.time_masks,
+                time_width=self.config.time_width,
+                time_share=self.config.time_share,
+            )
         return self._subsampled(features, real)
 
     def extend(
@@ -161,18 +168,6 @@ class LogMel(Frontend):
         features, counts = log_mel(sounds, lengths, FRAMES * hop, self.config.bands)
         return features, torch.arange(features.shape[1], device=sounds.device) < counts[:, None]
 
-    def _masked(self, features: Tensor, counts: Tensor) -> Tensor:
-        return spec_augment(
-            features,
-            counts,
-            torch.default_generator,
-            frequency_masks=self.config.frequency_masks,
-            frequency_width=self.config.frequency_width,
-            time_masks=self.config.time_masks,
-            time_width=self.config.time_width,
-            time_share=self.config.time_share,
-        )
-
     def _perturbed(self, sounds: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         changed = [
             perturb_speed(sound[:length], torch.default_generator, self.config.speeds)
@@ -206,7 +201,7 @@ class LogMel(Frontend):
         if state is None:
             prior = Moments.worth(PRIOR, self.mean, self.std)
             nothing = self.mean.new_zeros(0, self.config.bands)
-            state = SoundState(LogMelState(nothing[:, 0], 0), prior, nothing, 0)
+            state = SoundState(LogMelState(nothing[:, 0], 0), prior, nothing)
         # The next frames of normalised features.
         samples = source.flatten().float() / FULL_SCALE
         rate = FRAMES * source.shape[1]
@@ -219,20 +214,21 @@ class LogMel(Frontend):
             features = self._normalized(features[None], real)
         frames = torch.cat((state.features, features[0]))
         # The convolutions begin two vectors before the next one, whose left neighbours are dropped and would differ.
-        start = self.stride * max(state.vectors - 2, 0)
-        count = -(-(start + len(frames)) // self.stride)
+        known = -(-state.mel.frame // self.stride)
+        count = -(-mel.frame // self.stride)
+        start = self.stride * max(known - 2, 0)
         vectors = frames.new_zeros(0, self.output_size)
-        if count > state.vectors:
+        if count > known:
             everything = torch.ones(1, len(frames), dtype=torch.bool, device=source.device)
-            vectors = self._subsampled(frames[None], everything)[0][0, state.vectors - start // self.stride :]
+            vectors = self._subsampled(frames[None], everything)[0][0, known - start // self.stride :]
         first_needed = self.stride * max(count - 2, 0) - start
-        return vectors, SoundState(mel, moments, frames[first_needed:], count)
+        return vectors, SoundState(mel, moments, frames[first_needed:])
 
 
 def _packed(sounds: Iterable[SoundState]) -> State:
     """Returns the states of several sounds as batch-first tensors."""
     states = [*sounds]
-    numbers = [(state.mel.frame, len(state.mel.samples), len(state.features), state.vectors) for state in states]
+    numbers = [(state.mel.frame, len(state.mel.samples), len(state.features)) for state in states]
     return (
         torch.tensor(numbers, device=states[0].features.device),
         pad_sequence([state.mel.samples for state in states], batch_first=True),
@@ -244,8 +240,8 @@ def _packed(sounds: Iterable[SoundState]) -> State:
 def _unpacked(state: State) -> list[SoundState]:
     numbers, samples, features, count, total, squares = state
     sounds = []
-    for i, (frame, sounding, frames, vectors) in enumerate(numbers.tolist()):
+    for i, (frame, sounding, frames) in enumerate(numbers.tolist()):
         moments = Moments(count[i : i + 1], total[i : i + 1], squares[i : i + 1])
         mel = LogMelState(samples[i, :sounding], frame)
-        sounds.append(SoundState(mel, moments, features[i, :frames], vectors))
+        sounds.append(SoundState(mel, moments, features[i, :frames]))
     return sounds

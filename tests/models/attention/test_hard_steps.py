@@ -13,7 +13,7 @@ from mt.models.attention.base import Attention, AttentionOutput, AttentionStep, 
 from mt.models.attention.energy import DotConfig, EnergyConfig
 from mt.models.attention.matcha import MAtChAConfig
 from mt.models.attention.milk import MILkConfig
-from mt.models.attention.mocha import MoChA, MoChAConfig
+from mt.models.attention.mocha import MoChAConfig
 from mt.models.attention.monotonic import Monotonic, MonotonicConfig
 from mt.models.encoders import Encoded
 from mt.step import NEEDS_MORE_SOURCE, SELECTED_NONE
@@ -159,36 +159,6 @@ def test_a_tensor_as_long_as_the_source_is_noticed(largest):
     assert made.elements >= 20_000
 
 
-@pytest.mark.usefixtures("hard_steps")
-@combined(model=[undecided, trained], mass_preservation=[False, True])
-def test_what_is_trimmed_is_not_missed(build, model, mass_preservation: bool):
-    attention = build(mass_preservation=mass_preservation)
-    lengths = [200, 90, 1, 133]
-    values, queries = model(200, 50, 4, seed=5)
-    memory = whole = attention.init_memory(encoded(values, lengths))
-    state = attention.init_state(memory, hard=True)
-    for query, expected in zip(queries.unbind(1), steps(attention, whole, queries), strict=True):
-        step = attention.step(query, memory, state, hard=True)
-        state = step.state
-        memory = arriving.trim(attention, memory, state)
-        stopped = expected.attended.stops >= 0
-        torch.testing.assert_close(step.context[stopped], expected.context[stopped], atol=3e-6, rtol=1e-5)
-        for name in ("stops", "looked_at"):
-            assert torch.equal(getattr(step.attended, name), getattr(expected.attended, name)), name
-        weights = (AttentionOutput.stack([one], whole.mask.shape[1]).weights for one in (step, expected))
-        torch.testing.assert_close(*weights, atol=1e-6, rtol=0)
-    last_stops, ends = (part.tolist() for part in state)
-    kept = {
-        "monotonic": [max(stop, end - 1) for stop, end in zip(last_stops, ends, strict=True)],
-        "mocha": [max(0, max(stop, end - 1) - 3) for stop, end in zip(last_stops, ends, strict=True)],
-        "matcha": last_stops,
-        "milk": [0] * 4,
-    }[type(attention).__name__.lower()]
-    assert (memory.first.tolist() if memory.first is not None else [0] * 4) == kept
-    assert memory.mask.sum(1).tolist() == [length - first for length, first in zip(lengths, kept, strict=True)]
-    assert memory.mask.shape == memory.keys[0].shape[:2] == memory.values.shape[:2]
-
-
 # Hard steps are the same compiled, as where nobody wants a gradient, and in PyTorch.
 
 
@@ -238,28 +208,3 @@ def test_all_compiled_steps_are_those_of_torch(monotonic, batch, shake, monkeypa
             assert torch.equal(getattr(ours, name), getattr(one_by_one, name)), name
         stopped += int(ours.alpha.sum())
     assert stopped > 100
-
-
-def test_all_steps_of_a_subclass_are_as_it_says(batch, shake):
-    """It overrides what a compiled loop knows nothing of."""
-
-    class Halved(MoChA):
-        opts_into = ("forward",)
-
-        def _weights(self, alignment, queries, memory):
-            return super()._weights(alignment, queries, memory) / 2
-
-    attention = shake(Halved(MoChAConfig(), 6, 6))
-    with torch.no_grad():
-        output = attention(batch.queries, attention.init_memory(batch.encoded), hard=True)
-    assert output.weights.any() and output.weights.sum(-1).max() < 0.51
-
-
-def test_which_energies_are_compiled(monotonic, batch):
-    """All of the table; none of a subclass that may compute something else."""
-    attention = build_attention(monotonic.config, 6, 6)
-    query = batch.queries[:, 0]
-    assert attention.energy.as_plain(query, batch.values) is not None
-    kind = type(attention.energy.energy)
-    attention.energy.energy = type("Other", (kind,), {})(monotonic.config.energy, 6, 6)
-    assert attention.energy.as_plain(query, batch.values) is None
