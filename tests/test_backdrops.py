@@ -1,7 +1,5 @@
 """Attention drawn on what its source is: over a picture word by word, and with a sound below."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from matplotlib.patches import Rectangle
@@ -9,7 +7,7 @@ from matplotlib.patches import Rectangle
 from data_prep.generated import morse, scenes
 from mt.common.backdrop import Picture, Sound
 from mt.data.fields import AudioConfig, AudioField, ImageConfig, ImageField
-from mt.plots import draw, heatmap, over_picture, save
+from mt.plots import heatmap, over_picture
 
 COLOURS = np.zeros((60, 90, 3), np.uint8)
 COLOURS[..., 0] = 200
@@ -83,7 +81,7 @@ def test_what_does_not_fit_is_refused(weights: np.ndarray, stops: list[int] | No
 
 def test_under_a_sound_are_its_spectrogram_and_seconds():
     labels = [f"{0.04 * i:.2f}" for i in range(50)]
-    figure = heatmap(np.full((3, 50), 0.02), labels, ["a", "b", "c"], sound=SOUND, stops=[3, 9, 49])
+    figure = heatmap(np.full((3, 50), 0.02), labels, ["a", "b", "c"], backdrop=SOUND, stops=[3, 9, 49])
     figure.canvas.draw()
     [axes] = [axes for axes in figure.axes if axes.images]
     below = axes.child_axes[-1]
@@ -100,13 +98,6 @@ def test_under_a_sound_are_its_spectrogram_and_seconds():
     for part in (axes, below):
         assert [line.get_xdata()[0] for line in part.lines] == pytest.approx([12, 30.75])
     assert axes.images[0].get_clim() == (0, 0.05)
-
-
-def test_text_is_drawn_as_before(tmp_path: Path):
-    arguments = [[[0.2, 0.8]], ["a", "b"], ["c"]]
-    save(heatmap(*arguments), tmp_path / "one.png")
-    save(draw(*arguments), tmp_path / "two.png")
-    assert (tmp_path / "one.png").read_bytes() == (tmp_path / "two.png").read_bytes()
 
 
 def test_a_sound_tells_its_seconds():

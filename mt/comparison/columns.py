@@ -42,6 +42,11 @@ class Column(NamedTuple):
     higher_is_better: bool | None = None
     """None where neither direction is better."""
 
+    @property
+    def lines(self) -> list[str]:
+        """Returns the heading and the cells."""
+        return [self.heading, *self.cells]
+
     def best(self) -> set[int]:
         """Returns the rows with the best value; none where neither direction is better, or all are alike."""
         known = {i: value for i, value in enumerate(self.values) if value is not None and math.isfinite(value)}
@@ -53,58 +58,35 @@ class Column(NamedTuple):
 
 def as_text(columns: Sequence[Column]) -> list[str]:
     """Returns the lines of a table for a terminal. The first two columns hold text, the others numbers."""
-    return _laid_out(_cells(columns))
+    return _laid_out([[visible(cell) for cell in column.lines] for column in columns])
 
 
 def as_markdown(columns: Sequence[Column]) -> list[str]:
     """Returns the lines of `as_text`, in which nothing is taken for Markdown or HTML but the table itself."""
-    return _laid_out([[escaped(cell).replace("|", "\\|") for cell in column] for column in _cells(columns)])
-
-
-def _cells(columns: Sequence[Column]) -> list[list[str]]:
-    """Returns heading and cells of each column, each on one line whatever text a run holds."""
-    return [[visible(cell) for cell in (column.heading, *column.cells)] for column in columns]
+    return _laid_out([[escaped(visible(cell)).replace("|", "\\|") for cell in column.lines] for column in columns])
 
 
 def as_latex(columns: Sequence[Column]) -> list[str]:
     """Returns the lines of a `tabular` for LaTeX's package booktabs, with the best value of each column in bold."""
-    # Cells, of which the best are bold, then the lines, which rules part.
-    best = [column.best() for column in columns]
-    count = len(columns[0].cells)
-    rows = [
-        [_bold(for_latex(column.cells[i]), i in leading) for column, leading in zip(columns, best, strict=True)]
-        for i in range(count)
-    ]
-    head = [for_latex(column.heading) for column in columns]
-    lines = [f"{' & '.join(row)} \\\\" for row in (head, *rows)]
-    alignment = "ll" + "r" * (len(columns) - 2)
-    return [
-        f"\\begin{{tabular}}{{{alignment}}}",
-        "\\toprule",
-        lines[0],
-        "\\midrule",
-        *lines[1:],
-        "\\bottomrule",
-        "\\end{tabular}",
-    ]
-
-
-def _bold(text: str, bold: bool) -> str:
-    return f"\\textbf{{{text}}}" if bold else text
+    cells = [[for_latex(cell) for cell in column.lines] for column in columns]
+    for column, texts in zip(columns, cells, strict=True):
+        for place in column.best():
+            texts[place + 1] = f"\\textbf{{{texts[place + 1]}}}"
+    # Rules part the lines of the table.
+    head, *lines = [f"{' & '.join(line)} \\\\" for line in zip(*cells, strict=True)]
+    begin = f"\\begin{{tabular}}{{ll{'r' * (len(columns) - 2)}}}"
+    return [begin, "\\toprule", head, "\\midrule", *lines, "\\bottomrule", "\\end{tabular}"]
 
 
 def for_latex(text: str) -> str:
     """Returns text that LaTeX shows as it is written: nothing in it is a command, a quotation mark or a dash."""
-    return "".join(_LATEX.get(character, character) for character in _LATEX_LIGATURE.sub("\0", visible(text))).replace(
-        "\0", "{}"
-    )
+    parted = _LATEX_LIGATURE.sub("\0", visible(text))
+    return "".join(_LATEX.get(character, character) for character in parted).replace("\0", "{}")
 
 
 def as_csv(rows: Sequence[Sequence[str | float | None]]) -> str:
-    """Returns rows for a spreadsheet, as in RFC 4180 but for the ends of lines; None is an empty cell.
-
-    A text that a spreadsheet would take for a formula begins with an apostrophe.
-    """
+    """Returns rows for a spreadsheet, as in RFC 4180 but for the ends of lines; None is an empty cell. A text that
+    would be taken for a formula begins with an apostrophe."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     for row in rows:

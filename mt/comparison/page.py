@@ -5,7 +5,7 @@ import contextlib
 import json
 import os
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any, get_args
@@ -33,8 +33,7 @@ def write(
     plot_format: str | None = None,
 ) -> None:
     """Writes `index.html`, which needs no other file, `comparison.json`, and the table as `table.md`, `table.tex` and
-    `table.csv`. Where latency is known of any run, it also writes `tradeoff.png`, and the same picture in another
-    format.
+    `table.csv`. Where latency is known of any run, there is `tradeoff.png`, too, and the same in another format.
 
     sources, references: of the test split. sentences: how many of its first ones are shown.
     """
@@ -89,26 +88,28 @@ def _table(comparison: Comparison, folder: Path) -> str:
 
 
 def _sort_key(column: Column, row: int) -> str:
-    """Returns the number that a cell is sorted by, as an attribute of HTML; text is sorted as it is shown."""
     value = column.values[row] if column.values else None
     return "" if value is None else f" data-value={value!r}"
 
 
 def _tradeoff(online: Tradeoff, picture: Path) -> str:
     """Returns quality over latency as a picture, and the numbers behind it."""
-    header, *rows = zip(*([column.heading, *column.cells] for column in online.columns()), strict=True)
-    head = "".join(f"<th>{as_html(name)}</th>" for name in header)
-    body = "".join(f"<tr>{''.join(f'<td>{as_html(cell)}</td>' for cell in row)}</tr>" for row in rows)
-    table = f"<table class=runs><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    header, *lines = zip(*([column.heading, *column.cells] for column in online.columns()), strict=True)
     image = (
         f'<img class="tradeoff" alt="{as_html(online.quality)} over AL and DAL" src="{_embedded(read_bytes(picture))}">'
     )
     notes = f'<div class="notes"><p>{as_html(online.note())}</p></div>'
-    return f'<h2>Quality against latency</h2>{image}<div class="wide">{table}</div>{notes}'
+    return f"<h2>Quality against latency</h2>{image}{_plain_table('runs', header, lines)}{notes}"
+
+
+def _plain_table(kind: str, header: Iterable[str], lines: Iterable[Iterable[str]]) -> str:
+    head = "".join(f"<th>{as_html(name)}</th>" for name in header)
+    body = "".join(f"<tr>{''.join(f'<td>{as_html(cell)}</td>' for cell in line)}</tr>" for line in lines)
+    table = f"<table class={kind}><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f'<div class="wide">{table}</div>'
 
 
 def _embedded(picture: bytes) -> str:
-    """Returns a PNG file as the address of an image."""
     return f"data:image/png;base64,{b64encode(picture).decode()}"
 
 
@@ -141,18 +142,13 @@ def _options(comparison: Comparison) -> str:
     differing = differences([row.run for row in comparison.rows])
     if not differing:
         return ""
-    header = "".join(f"<th>{as_html(name)}</th>" for name in ("option", *(row.name for row in comparison.rows)))
-    rows = [
-        f"<tr><td>{as_html(key)}</td>{''.join(f'<td>{as_html(value)}</td>' for value in values)}</tr>"
-        for key, values in differing.items()
-    ]
-    table = f"<table class=options><thead><tr>{header}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
-    return f'<h2>Settings that differ</h2><div class="wide">{table}</div>'
+    header = ("option", *(row.name for row in comparison.rows))
+    lines = ([key, *values] for key, values in differing.items())
+    return f"<h2>Settings that differ</h2>{_plain_table('options', header, lines)}"
 
 
 def _records(row: Row, sources: Sequence[str], references: Sequence[Sequence[str]]) -> list[dict[str, Any]]:
-    """Returns the records of a run's first sentences, as its evaluation kept them; of what it did not keep, the texts
-    alone."""
+    """Returns the records of a run's first sentences, as its evaluation kept them, else the texts alone."""
     kept: list[Any] = []
     path = row.run.folder / "alignments" / f"{row.run.results.split}.jsonl"
     # Of an older version there is none, and a damaged one is no reason to show no page.

@@ -124,7 +124,7 @@ class LoggedScores(BaseModel, frozen=True, strict=True):
 
 
 def read_results(path: Path) -> Results:
-    """Reads `results.json`. Raises UserError where the file cannot be read, or holds anything else than results."""
+    """Reads `results.json`."""
     try:
         return Results.model_validate_json(read_bytes(path))
     except OSError as error:
@@ -137,10 +137,7 @@ def read_results(path: Path) -> Results:
 
 
 def read_curves(path: Path, names: Collection[str]) -> dict[str, Curve]:
-    """Reads the curves of these scores from a `metrics.jsonl`, of those of them that were logged.
-
-    Without the file there are none. Raises UserError where a line is no record of a run.
-    """
+    """Reads the curves of these scores from a `metrics.jsonl`, of those that were logged; without the file, none."""
     curves: dict[str, Curve] = {}
     # Validations alone are on the curves; each line is checked, as the file may be of anybody.
     for number, line in enumerate(_lines(path), start=1):
@@ -197,20 +194,15 @@ class FinishedRun:
 
 
 def find(paths: Sequence[Path]) -> list[FinishedRun]:
-    """Finds the runs at these folders, or anywhere below them, each once.
-
-    Raises UserError where there is none, or one that has not ended or is damaged.
-    """
+    """Finds the runs at these folders, or anywhere below them, each once. Raises UserError where there is none, or one
+    that has not ended."""
     folders = {folder.resolve(): folder for path in paths for folder in _below(path)}
     return [_read(folder) for folder in folders.values()]
 
 
 def require_scored_on(run: FinishedRun, digests: Mapping[str, Any]) -> bool:
-    """Checks that a run, and each evaluation of it that is compared, was scored on the split of these digests.
-
-    Returns whether all of them say so: results of earlier versions hold no digest. Raises UserError where one was
-    scored on other text.
-    """
+    """Raises UserError where a run, or an evaluation of it that is compared, was scored on other text than these
+    digests'. Returns whether all say on which: results of earlier versions do not."""
     split = run.results.split
     own = f"by `python scripts/evaluate.py {run.folder} --split {split} --out {run.folder}`"
     compared = [(run.folder, run.results, own)]
@@ -225,10 +217,8 @@ def require_scored_on(run: FinishedRun, digests: Mapping[str, Any]) -> bool:
 
 
 def names(runs: Sequence[FinishedRun]) -> list[str]:
-    """Returns for each run its attention, with encoder, decoder and dataset where they are not those of most runs.
-
-    Where that leaves two the same, each option in which those differ is added, and the folder's name as a last resort.
-    """
+    """Returns for each run its attention, with encoder, decoder and dataset where they are not those of most runs. Two
+    that are still the same get each option in which they differ, and the folder's name as a last resort."""
     folders = [str(run.folder) for run in runs]
     return distinct_names([run.attention for run in runs], [options_of(run) for run in runs], folders)
 
@@ -262,10 +252,7 @@ def differences(runs: Sequence[FinishedRun]) -> dict[str, list[str]]:
 
 
 def choose(runs: Sequence[FinishedRun], run_names: Sequence[str], wanted: str) -> int:
-    """Returns the index of the run that is meant by a folder, by its name among `run_names` or by its attention.
-
-    Raises UserError where none or several are.
-    """
+    """Returns the index of the run that is meant by a folder, by its name among `run_names` or by its attention."""
     folder = Path(wanted).resolve()
     fits = [i for i, run in enumerate(runs) if run.folder.resolve() == folder or wanted == run_names[i]]
     fits = fits or [i for i, run in enumerate(runs) if run.attention == wanted]
@@ -279,7 +266,6 @@ def choose(runs: Sequence[FinishedRun], run_names: Sequence[str], wanted: str) -
 
 
 def _below(path: Path) -> list[Path]:
-    """Returns the folders of finished runs at a path and below it. Raises UserError where there is none."""
     if (path / "checkpoints").is_dir():
         if not (path / "results.json").is_file():
             raise UserError(

@@ -103,14 +103,15 @@ class Comparison:
 
     def text(self) -> str:
         """Returns the tables and their notes for a terminal."""
-        online = ["", *as_text(self.tradeoff.columns()), "", self.tradeoff.note()] if self.tradeoff else []
-        return "\n".join([*as_text(self.columns()), "", *self.notes(), *online])
+        return self._lines(as_text, self.notes())
 
     def markdown(self) -> str:
         """Returns the tables and their notes, in which no text of a run is taken for Markdown or HTML."""
-        notes = [f"{escaped(note)}  " for note in self.notes()]
-        online = ["", *as_markdown(self.tradeoff.columns()), "", self.tradeoff.note()] if self.tradeoff else []
-        return "\n".join([*as_markdown(self.columns()), "", *notes, *online])
+        return self._lines(as_markdown, [f"{escaped(note)}  " for note in self.notes()])
+
+    def _lines(self, layout: Callable[[Sequence[Column]], list[str]], notes: Sequence[str]) -> str:
+        online = ["", *layout(self.tradeoff.columns()), "", self.tradeoff.note()] if self.tradeoff else []
+        return "\n".join([*layout(self.columns()), "", *notes, *online])
 
     def latex(self) -> str:
         """Returns the table for LaTeX's package booktabs, with the notes as comments."""
@@ -118,8 +119,8 @@ class Comparison:
         return "\n".join([*as_latex(self.columns()), *notes])
 
     def csv(self) -> str:
-        """Returns a row for each run, with numbers at their full precision. A score has three: itself, half the width
-        of its interval, and whether it differs from the baseline's (1, or 0)."""
+        """Returns a row for each run, with numbers in full. A score has three: itself, half the width of its interval,
+        and whether it differs from the baseline's (1, or 0)."""
         headings = ["run", "folder", "decoding"]
         for heading in self.directions:
             headings += [heading, f"{heading} ±", f"{heading} differs"]
@@ -153,13 +154,8 @@ def compare(runs: Sequence[FinishedRun], references: References, baseline: str |
     """Scores runs over the same test split by the metrics of the first one's dataset. Where the tokenizer of one of
     them lower-cases, which else would lose by that alone, case counts for none.
 
-    Args:
-        references: all references of each test sentence.
-        baseline: a run's folder, name or attention; by default the first run.
-
-    Raises:
-        UserError: no run, or several, are the baseline, a run does not have one hypothesis for each sentence, or runs
-            count latency in different units.
+    references: all references of each test sentence. baseline: a run's folder, name or attention; by default the first
+    run.
     """
     for run in runs:
         if len(run.hypotheses) != len(references):
@@ -187,7 +183,7 @@ def compare(runs: Sequence[FinishedRun], references: References, baseline: str |
 
 
 def shared_metrics(runs: Sequence[FinishedRun]) -> list[Metric]:
-    """Returns the metrics by which runs are compared. Raises UserError as `metrics_of`."""
+    """Returns the metrics by which runs are compared."""
     lowercase = any(Tokenizers.load(locate(run.folder, "best")).target.lowercases for run in runs)
     return metrics_of(runs[0].config.dataset, lowercase=lowercase)
 

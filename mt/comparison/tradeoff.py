@@ -1,8 +1,8 @@
 """Measures quality against latency of runs that are decoded online, beside those that read the whole source first.
 
 Each online result of a run is a point: its own, and each evaluation of its best checkpoint on the test split. Points
-that differ only in what trades the one for the other (`KNOBS`) are one policy, which a figure draws as a line (figures
-3 and 4 of Arivazhagan et al. 2019). Runs that differ only in their seed are one point, their mean.
+that differ only in `KNOBS` are one policy, which a figure draws as a line (figures 3 and 4 of Arivazhagan et al. 2019).
+Runs that differ only in their seed are one point, their mean.
 """
 
 import json
@@ -50,7 +50,6 @@ class Point:
 
     @property
     def quality(self) -> float:
-        """Returns the mean quality."""
         return fmean(measurement.quality for measurement in self.measurements)
 
     @property
@@ -140,10 +139,7 @@ class Tradeoff:
 
 
 def measure(runs: Sequence[FinishedRun]) -> Tradeoff | None:
-    """Returns the trade-off of runs over the same test split; None where none was decoded online.
-
-    Raises UserError where latency was counted in different units.
-    """
+    """Returns the trade-off of runs over the same test split; None where none was decoded online."""
     metric = metrics_of(runs[0].config.dataset)[0]
     options: dict[str, dict[str, Any]] = {}
     measured: dict[str, dict[str, list[Measurement]]] = {}  # by policy and setting
@@ -156,15 +152,16 @@ def measure(runs: Sequence[FinishedRun]) -> Tradeoff | None:
             policy = json.dumps(shared)
             options.setdefault(policy, shared)
             measured.setdefault(policy, {}).setdefault(setting, []).append(measurement)
-    unit = _unit(
-        measurement for group in measured.values() for measurements in group.values() for measurement in measurements
-    )
+    unit = _unit(each for group in measured.values() for measurements in group.values() for each in measurements)
     if unit is None:
         return None
     groups = [[Point(setting, measurements) for setting, measurements in group.items()] for group in measured.values()]
     bases = [_base(settings, group[0]) for settings, group in zip(options.values(), groups, strict=True)]
     names = distinct_names(bases, list(options.values()), [group[0].measurements[0].folder for group in groups])
-    policies = [Policy(name, sorted(group, key=_by_delay)) for name, group in zip(names, groups, strict=True)]
+    policies = [
+        Policy(name, sorted(group, key=lambda point: point.latency.get(DRAWN[0], 0.0)))
+        for name, group in zip(names, groups, strict=True)
+    ]
     heading = metric.headings()[metric.main()]
     # What is not counted in tokens of both sides is counted in words of the source, whatever the unit of the target.
     counted = "tokens" if unit == "token" else "words"
@@ -206,8 +203,3 @@ def _base(options: Mapping[str, Any], point: Point) -> str:
     if not point.latency:
         return f"offline, {attention}"
     return attention if search == "online" else f"{search.replace('_', '-')}, {attention}"
-
-
-def _by_delay(point: Point) -> float:
-    """Returns the key by which points are sorted."""
-    return point.latency.get(DRAWN[0], 0.0)

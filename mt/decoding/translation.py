@@ -194,7 +194,7 @@ class Translation:
         which are those of tokens. gold: (source word, target word) links that are known to be right, with which `links`
         are compared. known: the target words whose gold links are known; None: all.
         """
-        from mt.plots import draw  # Not above: most who translate draw nothing, and matplotlib takes a second.
+        from mt.plots import heatmap  # Not above: most who translate draw nothing, and matplotlib takes a second.
 
         backdrop = self.backdrop() if self.backdrop else None
         if isinstance(backdrop, Sound):
@@ -208,7 +208,7 @@ class Translation:
             marks = {"gold": self._cells(gold, columns, rows), "found": self._cells(found, columns, rows)}
         title = self.text if title is None else title
         if words:
-            return draw(
+            return heatmap(
                 weights_between_words(self.alignment, self.source_units, self.target_units),
                 [_joined(self.source_tokens, pieces) for pieces in columns],
                 [_joined(self.tokens, pieces) for pieces in rows],
@@ -216,7 +216,7 @@ class Translation:
                 backdrop=backdrop,
                 **marks,
             )
-        return draw(
+        return heatmap(
             self.alignment,
             self.source_tokens,
             self.tokens,

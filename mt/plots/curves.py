@@ -18,15 +18,10 @@ from mt.plots.style import AXIS, INK, LABEL_POINTS, chart, font, name_axes, shor
 def speedup(
     lengths: Sequence[int], panels: Mapping[str, Mapping[str, Sequence[float]]], x_name: str, y_name: str
 ) -> Figure:
-    """Draws ratios (upwards) over lengths (to the right), both on logarithmic axes, one panel for each title.
-
-    Args:
-        lengths: at least one, each positive.
-        panels: the title of each panel, and for each of its lines the name and the ratio at each length.
-        x_name, y_name: the names of the axes.
-    """
-    figure, row = chart(len(panels))
-    for axes, (title, lines) in zip(row, panels.items(), strict=True):
+    """Draws ratios (upwards) over lengths (to the right), both on logarithmic axes. panels: the title of each, and for
+    each of its lines the name and the ratio at each length."""
+    figure, all_axes = chart(len(panels))
+    for axes, (title, lines) in zip(all_axes, panels.items(), strict=True):
         # Both axes are logarithmic, with a line where nothing is gained or lost.
         axes.set_xscale("log")
         axes.set_yscale("log")
@@ -68,14 +63,8 @@ class Line:
 
 
 def tradeoff(lines: Sequence[Line], delays: Sequence[str], quality: str) -> Figure:
-    """Draws quality (upwards) over measures of delay (to the right), one panel each, with a legend below.
-
-    A setting of several runs stands at their mean, with a bar from the worst to the best.
-
-    Args:
-        delays: the names of the panels' measures.
-        quality: the name of the other axis.
-    """
+    """Draws quality (upwards) over measures of delay (to the right), one panel each, with a legend below. A setting of
+    several runs stands at their mean, with a bar from the worst to the best. delays: the names of the measures."""
     figure, panels = chart(len(delays), sharey=True)
     for number, (axes, name) in enumerate(zip(panels, delays, strict=True)):
         name_axes(axes, name, quality)

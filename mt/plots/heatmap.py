@@ -1,29 +1,33 @@
-"""The heatmap of an alignment, over text or, with the spectrogram that comes first here, over a sound. Figures are
-objects: no pyplot, no global settings."""
+"""The heatmap of an alignment, over text or, with the spectrogram that comes first here, over a sound. Then come
+attention over a picture, and backdrops for a page. Figures are objects: no pyplot, no global settings."""
 
 import io
 import math
 import textwrap
 import unicodedata
+from base64 import b64encode
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
-from matplotlib import rc_context
+from matplotlib import image as pixel_files, rc_context
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
+from matplotlib.patches import Rectangle
 from numpy.typing import ArrayLike
 
-from mt.common.backdrop import PlotFormat, Sound
+from mt.common.backdrop import Backdrop, Picture, PlotFormat, Sound
 from mt.errors import UserError
 from mt.plots.style import (
     AXIS,
     DOTS_PER_INCH,
     GRID,
+    INK,
     LABEL_POINTS,
+    MARK,
     draw_gold_links,
     draw_legend,
     draw_positions,
@@ -44,10 +48,8 @@ SPECTROGRAM_HEIGHT = _HEIGHT + _GAP + 0.42
 
 
 def draw_spectrogram(axes: Axes, sound: Sound, positions: int, size: tuple[float, float]) -> None:
-    """Draws the energies of a sound under axes whose columns are its positions, and its boundaries through both.
-
-    size: the width and height of the axes in inches.
-    """
+    """Draws the energies of a sound under axes whose columns are its positions, and its boundaries through both. size:
+    of the axes, in inches."""
     width, height = size
     # The energies stand below, in columns of the same width.
     below = axes.inset_axes((0, -(_HEIGHT + _GAP) / height, 1, _HEIGHT / height))
@@ -109,28 +111,22 @@ def heatmap(
     gold: Collection[tuple[int, int]] | None = None,
     found: Collection[tuple[int, int]] = (),
     title: str = "",
-    sound: Sound | None = None,
+    backdrop: Backdrop | None = None,
 ) -> Figure:
-    """Draws the attention of each target token (rows, downwards) to each source token (columns).
+    """Draws the attention of each target token (rows, downwards) to each source token (columns). Tokens and title are
+    drawn literally, and cut where they are long.
 
-    Tokens are drawn literally, in the bundled fonts and else in the installed ones, cut after 24 characters. What no
-    font has becomes a white square, and a warning on standard error names its script once.
-
-    Args:
-        weights: [T, S], 0 to 1.
-        source: [S] token strings.
-        target: [T] token strings.
-        stops: [T], where a hard attention stopped, -1 where it selected nothing. Each stop is boxed.
-        chunk_size: MoChA's chunk size w: the chunk [stop - w + 1, stop] is outlined, cut at the left edge.
-        delays: [T], how many source tokens were read before each target token was written. The path of reads (to the
-            right) and writes (downwards) is drawn as a staircase, and what is not read yet is shaded.
-        gold: (source, target) links that are known to be right, counted from 0. Each is outlined.
-        found: links to compare with gold ones: hits are green circles, misses orange crosses, others purple triangles.
-        title: drawn literally, above, in at most four lines.
-        sound: the sound that the source tokens are equal parts of. It is drawn below, in place of the tokens above.
+    weights: [T, S], 0 to 1. stops: [T], where a hard attention stopped, -1 where it selected nothing; each is boxed.
+    chunk_size: MoChA's: the chunk [stop - w + 1, stop] is outlined. delays: [T], how many source tokens were read
+    before each target token was written. Reads and writes are a staircase, and what is not read yet is shaded. gold:
+    (source, target) links that are known to be right, which are outlined, and compared with those found. backdrop: the
+    sound that the source tokens are equal parts of, drawn below in place of them; or a picture, see `over_picture`.
 
     Raises ValueError for shapes, stops, delays or links that do not fit, and a chunk size without stops or below 1.
     """
+    if isinstance(backdrop, Picture):
+        return over_picture(weights, target, backdrop, stops=stops, title=title)
+    sound = backdrop
     grid = np.asarray(weights, dtype=float)
     if grid.shape != (len(target), len(source)) or grid.size == 0:
         raise ValueError(f"weights {grid.shape} must be [T, S] = {(len(target), len(source))}, both at least 1")
@@ -160,8 +156,7 @@ def _page(shape: tuple[int, ...]) -> tuple[Figure, Axes]:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Writes a PNG, PDF or SVG, as the ending of the file's name says, complete or not at all. Without an ending it is
-    a PNG. Raises UserError for another ending."""
+    """Writes a PNG, PDF or SVG, as the ending of the file's name says, or else a PNG, complete or not at all."""
     ending = path.suffix.lower().removeprefix(".") or "png"
     if ending not in FORMATS:
         raise UserError(
@@ -176,15 +171,13 @@ def save(figure: Figure, path: Path) -> None:
 
 
 def png(figure: Figure) -> bytes:
-    """Returns the content of a PNG."""
     content = io.BytesIO()
     figure.savefig(content, format="png")
     return content.getvalue()
 
 
 def save_with_png(figure: Figure, path: Path, plot_format: str) -> None:
-    """Writes <path>.png, which the page of a comparison shows, and where another format is chosen the figure in that
-    beside it."""
+    """Writes <path>.png, and where another format is chosen the figure in that beside it."""
     for ending in dict.fromkeys(("png", plot_format)):
         save(figure, path.with_suffix(f".{ending}"))
 
@@ -202,8 +195,7 @@ def _draw_scale(figure: Figure, axes: Axes, image: AxesImage, width: float, heig
 
 
 def _label_tokens(axes: Axes, source: Sequence[str], target: Sequence[str], width: float, height: float) -> None:
-    """Writes source tokens along the top and target tokens down the left side, as many as have room, and draws lines
-    between cells."""
+    """Writes as many tokens along the top and the left side as have room, and draws lines between cells."""
     axes.xaxis.tick_top()
     columns = range(0, len(source), max(1, math.ceil(len(source) * _LABEL_HEIGHT / width)))
     rows = range(0, len(target), math.ceil(len(target) * _LABEL_HEIGHT / height))
@@ -234,10 +226,136 @@ def _fit_page(figure: Figure, axes: Axes, width: float, height: float) -> None:
 
 
 def wrapped(title: str, width: float) -> str:
-    """Breaks a title into lines of about the drawing's width (in inches), because the page grows around what is on
-    it."""
+    """Breaks a title into lines of about the drawing's width, in inches: the page grows around what is on it."""
     text = drawable(title)
     letters = round(max(width, _USUAL_SIDE) * _TITLE_CHARACTERS)
     if any(unicodedata.east_asian_width(character) in "WF" for character in text):
         letters //= 2
     return textwrap.fill(text, letters, max_lines=_TITLE_LINES, placeholder=" …")
+
+
+# Attention over a picture, word by word (Xu et al. 2015, figures 2, 3 and 5).
+
+# Inches.
+_PANEL = 1.45
+_PANEL_GAP = 0.12
+_MARGIN = 0.12
+_LINE = 0.2
+_COLUMNS = 6  # panels in a row
+_MOST_PANELS = 60  # each of a word
+_PANEL_PIXELS = 256  # of the longer side, at least half of it
+_SPREAD = 0.55  # standard deviation of the light of a cell of the grid, in cells
+_FULL_LIGHT = 3.0  # times the mean weight, at least, so that even attention stays even
+_DARK = 0.4  # brightness of what is not attended to
+_SPACE = "▁"
+
+
+def over_picture(
+    weights: ArrayLike,
+    target: Sequence[str],
+    picture: Picture,
+    *,
+    stops: Sequence[int] | None = None,
+    title: str = "",
+) -> Figure:
+    """Draws the picture, and a panel for each target token: what the token attended to is in colour, the rest is grey.
+
+    The light of a panel is in proportion to the weights, smoothed over neighbours. The largest weight, if it is three
+    times the mean over the grid or more, is full light. After 60 tokens no more are drawn, which the title says.
+    weights: [T, rows * columns of the grid]. stops: [T], the cell that a hard attention chose, -1 for none. Raises
+    ValueError where they do not fit.
+    """
+    table = np.asarray(weights, dtype=float)
+    (rows, columns) = picture.grid
+    if table.shape != (len(target), rows * columns) or table.size == 0:
+        raise ValueError(
+            f"weights {table.shape} must be [T, places] = {(len(target), rows * columns)}, both at least 1"
+        )
+    if stops is not None and not (len(stops) == len(target) and all(-1 <= stop < rows * columns for stop in stops)):
+        raise ValueError(f"stops must be {len(target)} places within -1..{rows * columns - 1}")
+    # The first panel is the picture; each further one has the light of a token.
+    if len(target) > _MOST_PANELS:
+        title = f"{title} (the first {_MOST_PANELS} of {len(target)} tokens)"
+    names = [shortened(token.removeprefix(_SPACE) or token, LABEL_CHARACTERS) for token in target[:_MOST_PANELS]]
+    pixels = _enlarged(picture.pixels)
+    figure, panels = _page_of_panels(len(names) + 1, pixels.shape[0] / pixels.shape[1], title)
+    face = font(LABEL_POINTS, names)
+    for number, (axes, name) in enumerate(zip(panels, ["", *names], strict=True)):
+        image = pixels if number == 0 else _illuminated(pixels, table[number - 1].reshape(rows, columns))
+        axes.imshow(image, interpolation="bilinear", extent=(0, columns, rows, 0), aspect="auto")
+        axes.set_title(name, pad=3, font=face, color=INK, parse_math=False)
+        if number and stops is not None and stops[number - 1] >= 0:
+            row, column = divmod(int(stops[number - 1]), columns)
+            axes.add_patch(Rectangle((column, row), 1, 1, fill=False, edgecolor=MARK, linewidth=1.4, clip_on=False))
+    return figure
+
+
+def _page_of_panels(count: int, ratio: float, title: str) -> tuple[Figure, list[Axes]]:
+    """Makes a page of panels, row by row, below the title. ratio: of a panel's height to its width."""
+    columns = min(count, _COLUMNS)
+    rows = -(-count // columns)
+    panel_width = _PANEL * min(1.0, 1 / ratio)
+    panel_height = _PANEL * min(1.0, ratio)
+    # The page is as wide as a row of panels, and as high as the title and all rows.
+    width = 2 * _MARGIN + columns * (panel_width + _PANEL_GAP) - _PANEL_GAP
+    heading = wrapped(title, width)
+    lines = heading.count("\n") + 1 if heading else 0
+    above = _MARGIN + lines * _LINE
+    height = above + rows * (panel_height + _LINE + _PANEL_GAP) + _MARGIN - _PANEL_GAP
+    figure = Figure(figsize=(width, height), dpi=DOTS_PER_INCH)
+    FigureCanvasAgg(figure)
+    face = font(LABEL_POINTS + 2, [heading])
+    figure.text(_MARGIN / width, 1 - _MARGIN / height, heading, va="top", font=face, color=INK, parse_math=False)
+    # Panels are placed from the top, in shares of the page.
+    panels = []
+    for number in range(count):
+        row, column = divmod(number, columns)
+        left = _MARGIN + column * (panel_width + _PANEL_GAP)
+        bottom = above + row * (panel_height + _LINE + _PANEL_GAP) + _LINE + panel_height
+        place = (left / width, 1 - bottom / height, panel_width / width, panel_height / height)
+        panels.append(figure.add_axes(place))
+        panels[-1].set_axis_off()
+    return figure, panels
+
+
+def _enlarged(pixels: np.ndarray) -> np.ndarray:
+    """Returns [height, width, 3] from 0 to 1, enlarged where it is too small for soft light."""
+    times = max(1, _PANEL_PIXELS // max(pixels.shape[:2]))
+    return np.repeat(np.repeat(pixels, times, 0), times, 1) / 255
+
+
+def _illuminated(pixels: np.ndarray, grid: np.ndarray) -> np.ndarray:
+    """Returns the pixels in the light of the weights, [rows, columns of the grid]."""
+    vertical, horizontal = (_spread(size, cells) for size, cells in zip(pixels.shape, grid.shape, strict=False))
+    smooth = vertical @ grid @ horizontal.T
+    full = max(float(smooth.max()), _FULL_LIGHT * grid.mean(), np.finfo(float).tiny)
+    light = (smooth / full).clip(0, 1)[..., None]
+    grey = pixels @ (0.299, 0.587, 0.114)  # ITU-R BT.601
+    return light * pixels + (1 - light) * _DARK * grey[..., None]
+
+
+def _spread(size: int, cells: int) -> np.ndarray:
+    """Returns [size, cells]: how much of each cell's light falls on each pixel of a side; rows sum to 1."""
+    distances = (np.arange(size) + 0.5)[:, None] / size * cells - (np.arange(cells) + 0.5)
+    light = np.exp(-0.5 * (distances / _SPREAD) ** 2)
+    return light / light.sum(1, keepdims=True)
+
+
+# A backdrop for a page.
+
+_QUALITY = 85
+"""Of a JPEG: a tenth of the bytes of a PNG."""
+
+
+def embedded(backdrop: Backdrop) -> str:
+    """Returns the pixels of a picture, or the energies of a sound as shades of grey, as the address of an image."""
+    content = io.BytesIO()
+    if isinstance(backdrop, Picture):
+        pixel_files.imsave(content, backdrop.pixels, format="jpg", pil_kwargs={"quality": _QUALITY})
+        kind = "jpeg"
+    else:
+        low, high = shades(backdrop)
+        energies = backdrop.energies if backdrop.energies.size else np.zeros((1, 1))
+        pixel_files.imsave(content, energies.T, format="png", origin="lower", cmap="Greys", vmin=low, vmax=high)
+        kind = "png"
+    return f"data:image/{kind};base64,{b64encode(content.getvalue()).decode()}"

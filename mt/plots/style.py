@@ -3,7 +3,7 @@
 import functools
 import sys
 import unicodedata
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from importlib.metadata import distribution
 
 import numpy as np
@@ -59,8 +59,7 @@ _warned: set[str] = set()
 
 
 def characters(text: str) -> list[str]:
-    """Cuts a text into what a reader takes for characters: a base with its combining marks (extended grapheme
-    clusters)."""
+    """Cuts a text into what a reader takes for characters (extended grapheme clusters)."""
     return regex.findall(r"\X", unicodedata.normalize("NFC", text))
 
 
@@ -76,8 +75,7 @@ def drawable(text: str) -> str:
 
 
 def shortened(text: str, limit: int) -> str:
-    """Returns a text as it can be drawn, of at most `limit` characters, of which the last is an ellipsis where more are
-    cut."""
+    """Returns a text as it can be drawn, of at most `limit` characters, the last an ellipsis where more are cut."""
     drawn = characters(drawable(text))
     return "".join(drawn if len(drawn) <= limit else [*drawn[: limit - 1], "…"])
 
@@ -94,12 +92,11 @@ def family_of(character: str) -> str | None:
     """Returns the first family that has a glyph for a character; None where none has."""
     if not character.isprintable():
         return None
-    return next((family for family in _families() if ord(character) in _charmap(family)), None)
-
-
-def _families() -> Iterator[str]:
-    yield from _bundled()
-    yield from _installed()
+    for families in (_bundled, _installed):  # those that are installed are looked for where they are needed
+        for family in families():
+            if ord(character) in _charmap(family):
+                return family
+    return None
 
 
 @functools.cache
@@ -143,7 +140,6 @@ def _is_mark(character: str) -> bool:
 
 
 def _missing(character: str) -> str:
-    """Warns that no font has a character, once for each script; returns what stands in its place."""
     script = _script(character)
     if script and script not in _warned:
         _warned.add(script)
@@ -249,11 +245,9 @@ def _draw_stops(axes: Axes, stops: Sequence[int], chunk_size: int | None, shape:
     ):
         raise ValueError(f"stops must be {steps} positions within -1..{length - 1}, and a chunk size at least 1")
     chosen = [(row, stop) for row, stop in enumerate(ends) if stop >= 0]
-    marks = (
-        [("stop", 1.6, 1)]
-        if chunk_size in (None, 1)
-        else [("stop", 1.6, 1), (f"chunk of {chunk_size}", 0.8, chunk_size)]
-    )
+    marks = [("stop", 1.6, 1)]
+    if chunk_size is not None and chunk_size > 1:
+        marks.append((f"chunk of {chunk_size}", 0.8, chunk_size))
     entries: list[Artist] = []
     for name, line, span in marks:
         lefts = [(row, stop, max(0, stop - span + 1)) for row, stop in chosen]
