@@ -1,27 +1,36 @@
 """The options of a model, with the checks that they suit each other."""
 
+from collections.abc import Mapping
+from typing import Annotated, Any, Union
+
 from pydantic import Field, model_validator
 
 from mt.common.options import MAX_SIZE, Options
 from mt.errors import UserError
-from mt.models.attention import ATTENTIONS, AttentionConfig
+from mt.models.attention import ATTENTIONS
 from mt.models.attention.global_ import GeneralAttentionConfig
-from mt.models.decoders import DecoderConfig
+from mt.models.decoders import DECODERS
 from mt.models.decoders.luong import LuongConfig
-from mt.models.encoders import ENCODERS, Encoder, EncoderConfig
+from mt.models.encoders import ENCODERS, Encoder
 from mt.models.encoders.recurrent import BiLSTMConfig
-from mt.models.frontends import FRONTENDS, FrontendConfig
+from mt.models.frontends import FRONTENDS
 from mt.models.frontends.embedding import EmbeddingConfig, WordVectorsConfig
+
+
+def one_of(table: Mapping[str, Any]) -> Any:
+    """Returns the type of the options of a component of a closed table, which are told apart by `name`."""
+    kinds = tuple(kind.Config for kind in table.values())
+    return Annotated[Union[kinds], Field(discriminator="name")]  # noqa: UP007 - a tuple has no `|`
 
 
 class ModelConfig(Options):
     """The parts of a model; each declares its own options."""
 
-    frontend: FrontendConfig = WordVectorsConfig()
+    frontend: one_of(FRONTENDS) = WordVectorsConfig()  # type: ignore[valid-type]
     embedding: EmbeddingConfig = EmbeddingConfig()
-    encoder: EncoderConfig = BiLSTMConfig()
-    decoder: DecoderConfig = LuongConfig()
-    attention: AttentionConfig = GeneralAttentionConfig()
+    encoder: one_of(ENCODERS) = BiLSTMConfig()  # type: ignore[valid-type]
+    decoder: one_of(DECODERS) = LuongConfig()  # type: ignore[valid-type]
+    attention: one_of(ATTENTIONS) = GeneralAttentionConfig()  # type: ignore[valid-type]
     init_range: float = Field(default=0.1, gt=0, le=1e3)
     """Matrices of linear and recurrent layers start uniform in [-init_range, init_range] (Luong et al. 2015, section
     4.1: 0.1)."""

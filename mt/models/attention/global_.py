@@ -4,7 +4,7 @@ paper's energies (equation 8), and Bahdanau et al. (2015), whose energy is `conc
 from typing import Any, ClassVar, Literal
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from pydantic import BaseModel
 from torch import Tensor
 
@@ -58,17 +58,15 @@ class SoftmaxAttention(Attention):
         return (memory.mask.new_zeros(len(memory.mask), dtype=torch.int64),)
 
     def step(self, query: Float[Tensor, "B Q"], memory: Memory, state: State, *, hard: bool = False) -> AttentionStep:
-        output = self._softmax(query[:, None], memory, memory.visible(state[0][:, None]))
-        return output.only_step((state[0] + 1,))
+        return self._attend(query[:, None], memory, state[0][:, None]).only_step((state[0] + 1,))
 
     def forward(self, queries: Float[Tensor, "B T Q"], memory: Memory, *, hard: bool = False) -> AttentionOutput:
         steps = torch.arange(queries.shape[1], device=queries.device).expand(queries.shape[:2])
-        return self._softmax(queries, memory, memory.visible(steps))
+        return self._attend(queries, memory, steps)
 
-    def _softmax(
-        self, queries: Float[Tensor, "B T Q"], memory: Memory, visible: Bool[Tensor, "B _ S"]
-    ) -> AttentionOutput:
-        weights = self._weights(self.energy(queries, memory.keys[0]), visible)
+    def _attend(self, queries: Float[Tensor, "B T Q"], memory: Memory, steps: Int[Tensor, "B T"]) -> AttentionOutput:
+        """Attends with the queries of one step or all. steps: the number of each, from 0."""
+        weights = self._weights(self.energy(queries, memory.keys[0]), memory.visible(steps))
         return AttentionOutput(memory.contexts(weights), weights)
 
     def _weights(self, energies: Float[Tensor, "B T S"], visible: Bool[Tensor, "B _ S"]) -> Float[Tensor, "B T S"]:

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from mt.common.options import MAX_SIZE
 from mt.kernels.linear import Linear
-from mt.models.attention.base import AttentionOutput, AttentionStep, Memory, State
+from mt.models.attention.base import AttentionOutput, Memory
 from mt.models.attention.energy import EnergyConfig, GeneralConfig, build_energy
 from mt.models.attention.global_ import ScaledConfig, SoftmaxAttention
 
@@ -37,6 +37,7 @@ class LocalM(SoftmaxAttention):
     """The centre moves one position a step, as far as the last one that the step may attend to (local-m)."""
 
     supports_wait_k: ClassVar[bool] = True
+    opts_into: ClassVar[tuple[str, ...]] = ("forward",)
     Config: ClassVar[type[BaseModel]] = LocalMConfig
     needs_order = True
 
@@ -45,32 +46,7 @@ class LocalM(SoftmaxAttention):
         super().__init__(energy, scaled=config.scaled)
         self.window = config.window
 
-    def step(self, query: Float[Tensor, "B Q"], memory: Memory, state: State, *, hard: bool = False) -> AttentionStep:
-        """Takes a step at the cost of the window: only its keys and values are gathered, whatever the source."""
-        queries = query[:, None]
-        steps = state[0]
-        visible = memory.visible(steps[:, None])
-        centres = self._centres(queries, visible.sum(-1), steps[:, None])
-        # [B, W]: the window's positions. Positions outside the source, or not visible yet, get no weight.
-        around = torch.arange(-self.window, self.window + 1, device=query.device)
-        positions = centres[:, 0].floor().long()[:, None] + around
-        inside = (positions >= 0) & (positions < memory.mask.shape[1])
-        positions = positions.clamp(0, memory.mask.shape[1] - 1)
-        inside &= visible[:, 0].gather(1, positions)
-        # [B, W, K] and [B, W, V]
-        keys, values = (
-            tensor.gather(1, positions[..., None].expand(-1, -1, tensor.shape[-1]))
-            for tensor in (memory.keys[0], memory.values)
-        )
-        weights = self._weights(self.energy(queries, keys), inside[:, None])
-        weights = weights * self._shape(positions[:, None] - centres[..., None])
-        # [B, S]: the same weights where the source has these positions, as `forward` gives them.
-        everywhere = weights.new_zeros(memory.mask.shape).scatter_add(1, positions, weights[:, 0])
-        output = AttentionOutput(weights.to(values.dtype) @ values, everywhere[:, None])
-        return output.only_step((steps + 1,))
-
-    def forward(self, queries: Float[Tensor, "B T Q"], memory: Memory, *, hard: bool = False) -> AttentionOutput:
-        steps = torch.arange(queries.shape[1], device=queries.device).expand(queries.shape[:2])
+    def _attend(self, queries: Float[Tensor, "B T Q"], memory: Memory, steps: Int[Tensor, "B T"]) -> AttentionOutput:
         visible = memory.visible(steps)
         centres = self._centres(queries, visible.sum(-1), steps)[..., None]
         positions = torch.arange(memory.mask.shape[1], device=queries.device)

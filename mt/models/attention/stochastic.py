@@ -64,7 +64,7 @@ class Stochastic(SoftmaxAttention):
         return (torch.rand(count, device=device) < self.sample_ratio,)
 
     def step(self, query: Float[Tensor, "B Q"], memory: Memory, state: State, *, hard: bool = False) -> AttentionStep:
-        step = self._attend(query[:, None], memory, state[0], hard).only_step(state)
+        step = self._sample(query[:, None], memory, state[0], hard).only_step(state)
         if not hard:
             return step
         weights = step.attended.weights
@@ -72,9 +72,9 @@ class Stochastic(SoftmaxAttention):
         return step._replace(attended=Attended(weights.gather(1, stops[:, None]), stops, first=stops))
 
     def forward(self, queries: Float[Tensor, "B T Q"], memory: Memory, *, hard: bool = False) -> AttentionOutput:
-        return self._attend(queries, memory, self.init_state(memory)[0], hard)
+        return self._sample(queries, memory, self.init_state(memory)[0], hard)
 
-    def _attend(
+    def _sample(
         self, queries: Float[Tensor, "B T Q"], memory: Memory, sampled: Bool[Tensor, " B"], hard: bool
     ) -> AttentionOutput:
         alpha = self._weights(self.energy(queries, memory.keys[0]), memory.mask[:, None])

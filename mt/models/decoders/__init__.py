@@ -1,16 +1,11 @@
 """The closed table of decoders."""
 
-from typing import Annotated
-
-from pydantic import Field
-
-from mt.models.decoders.bahdanau import Bahdanau, BahdanauConfig
+from mt.models.decoders.bahdanau import Bahdanau
 from mt.models.decoders.base import Decoder, DecoderMemory, DecoderParts, DecoderQuery
-from mt.models.decoders.gnmt import GNMT, GNMTConfig
-from mt.models.decoders.luong import Luong, LuongConfig
-from mt.models.decoders.ssru import SSRU, SSRUConfig
+from mt.models.decoders.gnmt import GNMT
+from mt.models.decoders.luong import Luong
+from mt.models.decoders.ssru import SSRU
 
 DECODERS: dict[str, type[Decoder]] = {"luong": Luong, "bahdanau": Bahdanau, "gnmt": GNMT, "ssru": SSRU}
-DecoderConfig = Annotated[LuongConfig | BahdanauConfig | GNMTConfig | SSRUConfig, Field(discriminator="name")]
 
-__all__ = ["DECODERS", "Decoder", "DecoderConfig", "DecoderMemory", "DecoderParts", "DecoderQuery"]
+__all__ = ["DECODERS", "Decoder", "DecoderMemory", "DecoderParts", "DecoderQuery"]

@@ -1,9 +1,5 @@
 """The closed table of encoders."""
 
-from typing import TYPE_CHECKING, Annotated, Any, Union
-
-from pydantic import Field
-
 from mt.models.encoders.base import Encoded, Encoder, State as EncoderState
 from mt.models.encoders.conv import Conv
 from mt.models.encoders.latency_controlled import LCBiLSTM
@@ -25,11 +21,4 @@ ENCODERS: dict[str, type[Encoder]] = {
     "pyramid": Pyramid,
 }
 
-if TYPE_CHECKING:
-    # A union that is made from the table is beyond a type checker; pydantic checks it.
-    EncoderConfig = Any
-else:
-    _configs = tuple(encoder.Config for encoder in ENCODERS.values())
-    EncoderConfig = Annotated[Union[_configs], Field(discriminator="name")]  # noqa: UP007 - a tuple has no `|`
-
-__all__ = ["ENCODERS", "Encoded", "Encoder", "EncoderConfig", "EncoderState"]
+__all__ = ["ENCODERS", "Encoded", "Encoder", "EncoderState"]

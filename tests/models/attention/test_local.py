@@ -7,7 +7,6 @@ import torch
 
 from mt.models.attention.energy import ConcatConfig, DotConfig, EnergyConfig, GeneralConfig, LocationConfig
 from mt.models.attention.local import LocalM, LocalMConfig, LocalP, LocalPConfig
-from mt.models.encoders import Encoded
 
 SIZE = 6
 STEPS = 7
@@ -67,17 +66,3 @@ def test_local_p_is_a_softmax_around_a_predicted_position_under_a_gaussian(
             expected = around(energies[row, step, :length].tolist(), centre, window, gaussian=True)
             torch.testing.assert_close(weights[row, step, :length], torch.tensor(expected), atol=2e-6, rtol=0)
     assert len(centres) > 6, "centres at both edges and between"
-
-
-@pytest.mark.parametrize("kind", [LocalM, LocalP])
-@pytest.mark.parametrize("length", [9, 400])
-def test_a_step_computes_the_energies_of_its_window_alone(kind: type[LocalM], length: int, shake):
-    attention = shake(kind(kind.Config(window=2), SIZE, SIZE))
-    values = torch.randn(3, length, SIZE, generator=torch.Generator().manual_seed(0))
-    memory = attention.init_memory(Encoded(values, values, torch.ones(3, length, dtype=torch.bool), values[:, 0]))
-    computed: list[torch.Size] = []
-    attention.energy.register_forward_hook(lambda module, arguments, energies: computed.append(energies.shape))
-    state = attention.init_state(memory)
-    for _ in range(4):
-        state = attention.step(torch.ones(3, SIZE), memory, state).state
-    assert computed == [(3, 1, 5)] * 4
