@@ -76,5 +76,5 @@ def test_an_option_that_is_named_exists(page: Path):
     groups = "attention|dataset|decoder|embedding|encoder|frontend|init|optimizer|search|training"
     named = re.findall(rf"(?<![\w./-])(?:{groups})((?:\.[a-z_]\w*)+)", page.read_text(encoding="utf-8"))
     parts = {part for name in named for part in name.split(".")[1:]}
-    # Endings of files, and a part of a model that training.freeze names.
-    assert parts - known_options() - {"onnx", "pdf", "png", "safetensors", "recurrence"} == set()
+    # Endings of files, and parts of a model that training.freeze names.
+    assert parts - known_options() - {"onnx", "pdf", "png", "safetensors", "recurrence", "output"} == set()
