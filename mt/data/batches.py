@@ -36,7 +36,7 @@ def collate_targets(targets: Sequence[np.ndarray]) -> tuple[Tensor, Tensor, Tens
 
 
 def with_links(batch: Batch, piece_links: Sequence[np.ndarray]) -> Batch:
-    """Returns a batch with the distributions of `Batch.linked`. piece_links: of each pair, see `Split.piece_links`."""
+    """Returns a batch with the distributions of `Batch.linked`. piece_links: of each pair, see `Examples.links`."""
     rows = torch.zeros(*batch.target_out.shape, batch.source.shape[1])
     numbers = np.repeat(np.arange(len(piece_links)), [*map(len, piece_links)])
     source, target = np.concatenate(piece_links).T

@@ -19,7 +19,7 @@ from mt.common.input_files import read_text
 from mt.common.options import Count, Digest, Options, parse
 from mt.data.arrow import ALL, FileDigests, Share, require_contents, require_sizes
 from mt.data.fields import Field, FieldConfig, TextConfig, build_field
-from mt.data.split import Pair, Portion, Split, open_table
+from mt.data.split import Examples, Portion, Split, open_table
 from mt.data.tokenizer import Tokenizers
 from mt.errors import UserError, message_of
 
@@ -63,14 +63,8 @@ class Pairs(Protocol):
     def lengths(self) -> tuple[np.ndarray, np.ndarray]:
         """See `Split.lengths`."""
 
-    def ids(self, indices: Sequence[int] | np.ndarray) -> list[Pair]:
-        """See `Split.ids`."""
-
-    def transcripts(self, indices: Sequence[int] | np.ndarray) -> list[np.ndarray] | None:
-        """See `Split.transcripts`."""
-
-    def piece_links(self, indices: Sequence[int] | np.ndarray, pairs: Sequence[Pair]) -> list[np.ndarray] | None:
-        """See `Split.piece_links`."""
+    def read(self, indices: Sequence[int] | np.ndarray) -> Examples:
+        """See `Split.read`."""
 
 
 class EpochPart(Pairs, Protocol):
@@ -95,7 +89,7 @@ def sources(training: Training, count: int = 1_000) -> Iterator[tuple["Tensor", 
     split = next(iter(training.parts()))
     chosen = np.random.default_rng(0).permutation(len(split.lengths()[0]))[:count]
     for indices in np.array_split(np.sort(chosen), -(-len(chosen) // 10)):
-        yield split.source.collate([row for row, _ in split.ids(indices)])
+        yield split.source.collate(split.read(indices).sources)
 
 
 class _Settings(Options, extra="ignore"):

@@ -26,6 +26,23 @@ from mt.text_io import digest
 Pair = tuple[np.ndarray, np.ndarray]
 """A source row, and target ids."""
 
+
+class Examples(NamedTuple):
+    """Some examples of a split, as a batch is made of them. Ids are int32 arrays that end in EOS."""
+
+    sources: Sequence[np.ndarray]
+    """Rows of the field of sources; of text, ids."""
+    targets: Sequence[np.ndarray]
+    transcripts: Sequence[np.ndarray] | None = None
+    """EOS alone where unknown; None in a corpus without."""
+    links: Sequence[np.ndarray] | None = None
+    """Of each pair [K, 2]: the positions in source and target that are linked; None in a corpus without."""
+
+    @property
+    def pairs(self) -> list[Pair]:
+        return list(zip(self.sources, self.targets, strict=True))
+
+
 # How often the pairs of each of several corpora come in an epoch.
 
 
@@ -115,10 +132,8 @@ class Split:
         self._portions = portions
         self._table = table
         self._sources = Rows(table.select(["source_ids"]))
-        self._targets = Rows(table.select(["target_ids"]))
-        spoken = "transcript_ids" in table.column_names
-        self._transcripts = Rows(table.select(["transcript_ids"])) if spoken else None
-        self._links = Rows(table.select(["piece_links"])) if "piece_links" in table.column_names else None
+        beside = {"target_ids", "transcript_ids", "piece_links"}
+        self._rows = Rows(table.select([name for name in table.column_names if name in beside]))
         self._source_rows = source_row_of(table["source_ids"])
         self._chosen: np.ndarray | None = None
         """The rows of an epoch in which pairs come several times, or not at all; None: all rows, each once."""
@@ -138,26 +153,18 @@ class Split:
         targets = TEXT.lengths(self._table["target_ids"])
         return (sources, targets) if self._chosen is None else (sources[self._chosen], targets[self._chosen])
 
-    def ids(self, indices: Sequence[int] | np.ndarray) -> list[Pair]:
-        """Returns the (source row, target ids) of the examples; ids are int32 arrays that end in EOS."""
+    def read(self, indices: Sequence[int] | np.ndarray) -> Examples:
+        """Returns the rows of some examples."""
         rows = self._rows_at(indices)
         sources = self._sources[rows if self._source_rows is None else self._source_rows[rows]]["source_ids"]
-        targets = self._targets[rows]["target_ids"]
-        return list(zip(self.source.rows(sources), TEXT.rows(targets), strict=True))
+        table = self._rows[rows]
+        ids = {name: TEXT.rows(table[name]) for name in table.column_names}
+        links = [links_of_pair.reshape(-1, 2) for links_of_pair in ids["piece_links"]] if "piece_links" in ids else None
+        return Examples(self.source.rows(sources), ids["target_ids"], ids.get("transcript_ids"), links)
 
-    def transcripts(self, indices: Sequence[int] | np.ndarray) -> list[np.ndarray] | None:
-        """Returns the ids of the examples' transcripts, EOS last; EOS alone where unknown; None in a corpus without."""
-        if self._transcripts is None:
-            return None
-        return TEXT.rows(self._transcripts[self._rows_at(indices)]["transcript_ids"])
-
-    def piece_links(self, indices: Sequence[int] | np.ndarray, pairs: Sequence[Pair]) -> list[np.ndarray] | None:
-        """Returns the links between the tokens of `pairs`, which `ids` gives for these examples: for each [K, 2], the
-        positions in source and target; None in a corpus without."""
-        if self._links is None:
-            return None
-        links = self._links[self._rows_at(indices)]["piece_links"]
-        return [links_of_pair.reshape(-1, 2) for links_of_pair in TEXT.rows(links)]
+    def ids(self, indices: Sequence[int] | np.ndarray) -> list[Pair]:
+        """Returns the (source row, target ids) of some examples."""
+        return self.read(indices).pairs
 
     def texts(self, indices: Sequence[int] | np.ndarray) -> list[tuple[str, str]]:
         """Returns the raw (source, target) of the examples."""
@@ -217,24 +224,23 @@ class NumberedPairs:
         """pairs: with the methods of `Split` that are used here."""
         self.source = pairs.source
         self.lengths = pairs.lengths
-        self.transcripts = pairs.transcripts
-        self.piece_links = pairs.piece_links
         self._pairs = pairs
         self._tokenizer = tokenizer
 
     def of_epoch(self, seed: int, epoch: int) -> "NumberedPairs":
         return NumberedPairs(self._pairs.of_epoch(seed, epoch), self._tokenizer)
 
-    def ids(self, indices: Sequence[int] | np.ndarray) -> list[Pair]:
-        """See `Split.ids`."""
-        pairs: list[Pair] = self._pairs.ids(indices)
-        places = [place for place, (source, _) in enumerate(pairs) if (source == UNK).any()]
+    def read(self, indices: Sequence[int] | np.ndarray) -> Examples:
+        """See `Split.read`."""
+        examples = self._pairs.read(indices)
+        sources = [*examples.sources]
+        targets = [*examples.targets]
+        places = [place for place, source in enumerate(sources) if (source == UNK).any()]
         unknown = self._pairs.texts(np.asarray(indices)[places]) if places else []
         for place, texts in zip(places, unknown, strict=True):
             words: list[str] = []
-            source, target = (
+            sources[place], targets[place] = (
                 np.array(self._tokenizer.numbering(words, grows=grows).encode([text])[0], np.int32)
                 for text, grows in zip(texts, (True, False), strict=True)
             )
-            pairs[place] = source, target
-        return pairs
+        return examples._replace(sources=sources, targets=targets)

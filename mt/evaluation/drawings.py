@@ -172,7 +172,7 @@ def records(
     """
     # The runners-up of all translations are decoded together, in batches.
     numbers = range(len(translations))
-    encoded = [source for source, _ in translator.pairs(split).ids(np.array(numbers))]
+    encoded = translator.pairs(split).read(np.array(numbers)).sources
     replays = runners_up(translator, encoded, [translation.ids for translation in translations], search)
     # What the split knows of each pair.
     sources = split.column("source")

@@ -156,7 +156,7 @@ def teacher_forced_pass(
     batches = forced_batches(
         network.model,
         *split.lengths(),
-        translator.pairs(split).ids,
+        lambda indices: translator.pairs(split).read(indices).pairs,
         precision=network.precision,
         hard=hard,
         max_tokens=translator.config.training.batch_tokens,

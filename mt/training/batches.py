@@ -1,7 +1,8 @@
-"""The batches of training. First come random generators, then training sets with drawn pieces (`_SampledPairs`) or tags
-(`_TaggedPairs`), then the groups of batches that make an update, with prefetching."""
+"""The batches of training. First come random generators, then training sets with drawn pieces (`_with_drawn_pieces`) or
+tags (`_with_drawn_tags`), then the groups of batches that make an update, with prefetching."""
 
 import contextlib
+import functools
 import itertools
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
@@ -16,7 +17,7 @@ from mt.data.batches import Batch, batch_order, collate, with_links
 from mt.data.corpus import Corpus, EpochPart, Pairs, Training
 from mt.data.fields import Field
 from mt.data.links import moved
-from mt.data.split import NumberedPairs, Pair
+from mt.data.split import Examples, NumberedPairs
 from mt.data.tags import tagged
 from mt.data.tokenizer import Tokenizer, Tokenizers
 from mt.data.tokenizer.sampling import BPEDropout, PieceSampler, UnigramSampling, model_type
@@ -75,12 +76,14 @@ def with_sampled_pieces(training: Training, tokenizers: Tokenizers, options: Tra
         return training
     source = _sampler(tokenizers.source, options)
     target = source if tokenizers.joint else _sampler(tokenizers.target, options)
-    return _Changed(training, lambda pairs, key: _SampledPairs(pairs, (source, target), key))
+    return _Changed(
+        training, lambda pairs, key: functools.partial(_with_drawn_pieces, (source, target), key, pairs.source)
+    )
 
 
 def with_numbered_words(training: Training, tokenizer: Tokenizer) -> Training:
     """Returns the training set with ids for the unknown words of each source; see `NumberedPairs`."""
-    return _Changed(training, lambda pairs, _: NumberedPairs(pairs, tokenizer))
+    return _Changed(training, lambda pairs, _: lambda _, indices: NumberedPairs(pairs, tokenizer).read(indices))
 
 
 def with_learnt_tags(training: Training, tokenizers: Tokenizers, options: TrainingConfig) -> Training:
@@ -88,7 +91,14 @@ def with_learnt_tags(training: Training, tokenizers: Tokenizers, options: Traini
     if not options.learnt_tags:
         return training
     symbols = tokenizers.source.tags, tokenizers.target.tags
-    return _Changed(training, lambda pairs, key: _TaggedPairs(pairs, symbols, options, key))
+    guides = options.guided_alignment_weight > 0
+
+    def tagging(pairs: Pairs, key: Key) -> Change:
+        tag_key = (*key, _TAGS)
+        chosen = np.random.default_rng(tag_key).random(len(pairs.lengths()[0])) < options.learnt_tags
+        return functools.partial(_with_drawn_tags, symbols, tag_key, chosen, guides)
+
+    return _Changed(training, tagging)
 
 
 def require_samplable(options: TrainingConfig, tokenizers: Tokenizers, model: Seq2Seq) -> None:
@@ -161,10 +171,14 @@ Key = tuple[int, int, int]
 several processes see the same pairs as one run without a stop."""
 
 
-class _Changed:
-    """A training set whose pairs are others in every epoch."""
+Change = Callable[[Examples, np.ndarray], Examples]
+"""Changes the examples of a batch, whose numbers it gets beside them."""
 
-    def __init__(self, training: Training, change: Callable[[Any, Key], Pairs]) -> None:
+
+class _Changed:
+    """A training set whose examples are others in every epoch. Batches are made by the lengths of the first ones."""
+
+    def __init__(self, training: Training, change: Callable[[Any, Key], Change]) -> None:
         self._training = training
         self._change = change
 
@@ -175,80 +189,69 @@ class _Changed:
 
 
 class _ChangedPart:
-    def __init__(self, part: EpochPart, change: Callable[[Any, Key], Pairs], number: int) -> None:
+    def __init__(self, part: EpochPart, change: Callable[[Any, Key], Change], number: int) -> None:
         self.source = part.source
         self.lengths = part.lengths
-        self.ids = part.ids
-        self.transcripts = part.transcripts
-        self.piece_links = part.piece_links
+        self.read = part.read
         self._part = part
         self._change = change
         self._number = number
 
     def of_epoch(self, seed: int, epoch: int) -> Pairs:
-        return self._change(self._part.of_epoch(seed, epoch), (seed, epoch, self._number))
+        pairs = self._part.of_epoch(seed, epoch)
+        change = self._change(pairs, (seed, epoch, self._number))
+        return _ChangedPairs(pairs.source, pairs.lengths, lambda indices: change(pairs.read(indices), indices))
 
 
-class _SampledPairs:
-    """The pairs of one epoch. Batches are made by the lengths of the best pieces."""
+class _ChangedPairs(NamedTuple):
+    """The pairs of one epoch."""
 
-    def __init__(self, pairs: Pairs, samplers: Samplers, key: Key) -> None:
-        self.source: Field = pairs.source
-        self.lengths = pairs.lengths
-        self.transcripts = pairs.transcripts
-        self._pairs = pairs
-        self._samplers = samplers
-        self._key = key
-
-    def ids(self, indices: Sequence[int] | np.ndarray) -> list[Pair]:
-        """Returns the (source row, target ids) of a batch, sampled. The first example of a batch is its seed, since
-        each is in one batch of an epoch."""
-        random = np.random.default_rng((*self._key, int(indices[0])))
-        sources, targets = map(list, zip(*self._pairs.ids(indices), strict=True))
-        of_source, of_target = self._samplers
-        if of_source is not None and self.source.written:
-            sources = of_source.sample(sources, random)
-        if of_target is not None:
-            targets = of_target.sample(targets, random)
-        return list(zip(sources, targets, strict=True))
-
-    def piece_links(self, indices: Sequence[int] | np.ndarray, pairs: Sequence[Pair]) -> list[np.ndarray] | None:
-        """Returns the links between sampled pieces."""
-        best = self._pairs.ids(indices)
-        links = self._pairs.piece_links(indices, best)
-        if links is None:
-            return None
-        widths = [np.empty(0) if sampler is None else sampler.widths for sampler in self._samplers]
-        return [moved(*of_pair, widths) for of_pair in zip(links, best, pairs, strict=True)]
+    source: Field
+    lengths: Callable[[], tuple[np.ndarray, np.ndarray]]
+    read: Callable[[Any], Examples]
 
 
-class _TaggedPairs:
-    """The pairs of one epoch, some with learnt tags. Batches are made by the lengths without tags."""
+def _with_drawn_pieces(
+    samplers: Samplers, key: Key, source: Field, examples: Examples, indices: np.ndarray
+) -> Examples:
+    """Returns the examples of a batch with sampled pieces, and the links between these. The first example of a batch is
+    its seed, since each is in one batch of an epoch."""
+    random = np.random.default_rng((*key, int(indices[0])))
+    of_source, of_target = samplers
+    sources = examples.sources
+    targets = examples.targets
+    if of_source is not None and source.written:
+        sources = of_source.sample(sources, random)
+    if of_target is not None:
+        targets = of_target.sample(targets, random)
+    links = examples.links
+    if links is not None:
+        widths = [np.empty(0) if sampler is None else sampler.widths for sampler in samplers]
+        best = zip(examples.sources, examples.targets, strict=True)
+        drawn = zip(sources, targets, strict=True)
+        links = [moved(*of_pair, widths) for of_pair in zip(links, best, drawn, strict=True)]
+    return examples._replace(sources=sources, targets=targets, links=links)
 
-    def __init__(self, pairs: Pairs, symbols: tuple[np.ndarray, np.ndarray], options: TrainingConfig, key: Key) -> None:
-        self.source: Field = pairs.source
-        self.lengths = pairs.lengths
-        self.transcripts = pairs.transcripts
-        self._pairs = pairs
-        self._symbols = symbols
-        self._guides = options.guided_alignment_weight > 0
-        self._key = (*key, _TAGS)
-        self._chosen = np.random.default_rng(self._key).random(len(pairs.lengths()[0])) < options.learnt_tags
 
-    def ids(self, indices: Sequence[int] | np.ndarray) -> list[Pair]:
-        return [pair for pair, _ in self._tagged(indices)]
-
-    def piece_links(self, indices: Sequence[int] | np.ndarray, pairs: Sequence[Pair]) -> list[np.ndarray] | None:
-        """Returns the links that guide the attention, with the links of tags; None where they are for tags alone."""
-        return [links for _, links in self._tagged(indices)] if self._guides else None
-
-    def _tagged(self, indices: Sequence[int] | np.ndarray) -> Iterator[tuple[Pair, np.ndarray]]:
-        """Yields pairs with their links. The tags of a pair depend on the key and its number."""
-        pairs = self._pairs.ids(indices)
-        links = self._pairs.piece_links(indices, pairs) or []
-        for number, pair, of_pair in zip(map(int, indices), pairs, links, strict=True):
-            random = np.random.default_rng((*self._key, number)) if self._chosen[number] else None
-            yield (pair, of_pair) if random is None else tagged(pair, of_pair, self._symbols, random)
+def _with_drawn_tags(
+    symbols: tuple[np.ndarray, np.ndarray],
+    key: tuple[int, ...],
+    chosen: np.ndarray,
+    guides: bool,
+    examples: Examples,
+    indices: np.ndarray,
+) -> Examples:
+    """Returns the examples of a batch, the chosen ones with tags and their links. The tags of a pair depend on the key
+    and its number. guides: whether links guide the attention, or are there for tags alone."""
+    sources = [*examples.sources]
+    targets = [*examples.targets]
+    links = [*(examples.links or ())]
+    for place, number in enumerate(map(int, indices)):
+        if chosen[number]:
+            pair = sources[place], targets[place]
+            random = np.random.default_rng((*key, number))
+            (sources[place], targets[place]), links[place] = tagged(pair, links[place], symbols, random)
+    return examples._replace(sources=sources, targets=targets, links=links if guides else None)
 
 
 # The batches of training: grouped by update, shared by processes, and read before they are needed.
@@ -264,11 +267,9 @@ class PendingBatch(NamedTuple):
 
     def read(self) -> Batch:
         """Reads the pairs, and pads them to a batch."""
-        transcripts = self.part.transcripts(self.indices)
-        pairs = self.part.ids(self.indices)
-        piece_links = self.part.piece_links(self.indices, pairs)
-        batch = collate(pairs, self.part.source, transcripts)
-        return (batch if piece_links is None else with_links(batch, piece_links)).pinned()
+        examples = self.part.read(self.indices)
+        batch = collate(examples.pairs, self.part.source, examples.transcripts)
+        return (batch if examples.links is None else with_links(batch, examples.links)).pinned()
 
 
 class SeededBatch(NamedTuple):

@@ -73,7 +73,7 @@ def test_links_of_words_come_into_the_corpus(program: Path, tmp_path: Path) -> N
     }
     assert links(made) == [*expected.items()] * 8
     split = Corpus.open(made).split("train")
-    [first] = split.piece_links([0], split.ids([0]))
+    [first] = split.read([0]).links
     assert first.tolist() == [[0, 0], [1, 1], [2, 2], [3, 3]]
 
 

@@ -73,7 +73,7 @@ def test_links_come_with_their_pairs_in_parts(folder: Path) -> None:
     assert len(kept) == len({*numbers}) < 300
     assert train.links() == [f"{number % 3}-{number % 2}" for number in kept]
     # A character is a piece, and so is the blank before a word: the words have these lengths.
-    found = train.piece_links(range(len(kept)), train.ids(range(len(kept))))
+    found = train.read(range(len(kept))).links
     for number, links in zip(kept, found, strict=True):
         widths = len(["cat", str(number), "train"][number % 3]), len(["Kater", str(number)][number % 2])
         assert len(links) in {widths[0] * widths[1], (widths[0] + 1) * (widths[1] + 1)}

@@ -10,7 +10,7 @@ import torch
 from mt.config import Config
 from mt.data.batches import collate
 from mt.data.fields import TEXT
-from mt.data.split import NumberedPairs
+from mt.data.split import Examples, NumberedPairs
 from mt.data.tokenizer import EOS, UNK, Tokenizer, TokenizerConfig, Tokenizers, train
 from mt.decoding import runs
 from mt.decoding.runs import torch_translator
@@ -207,7 +207,7 @@ class Texts:
     """Pairs as a split has them."""
 
     source = TEXT
-    lengths = transcripts = piece_links = None
+    lengths = None
 
     def __init__(self, tokenizer: Tokenizer, pairs: list[tuple[str, str]]) -> None:
         self.tokenizer = tokenizer
@@ -216,16 +216,16 @@ class Texts:
     def texts(self, indices: np.ndarray) -> list[tuple[str, str]]:
         return [self.pairs[i] for i in indices]
 
-    def ids(self, indices: np.ndarray) -> list[tuple[np.ndarray, ...]]:
-        encode = self.tokenizer.encode
-        return [tuple(np.array(ids, np.int32) for ids in encode(pair)) for pair in self.texts(indices)]
+    def read(self, indices: np.ndarray) -> Examples:
+        sides = zip(*self.texts(indices), strict=True)
+        return Examples(*([np.array(ids, np.int32) for ids in self.tokenizer.encode(side)] for side in sides))
 
 
 def test_pairs_have_the_ids_of_their_own_words(tokenizers: Tokenizers) -> None:
     tokenizer = tokenizers.target
     size = len(tokenizer)
     pairs = Texts(tokenizer, [("the dog", "Quux"), ("Ada sees Zoë", "Zoë Quux Ada"), ("Zoë", "Zoë")])
-    plain, numbered, alone = NumberedPairs(pairs, tokenizer).ids(np.array([0, 1, 2]))
-    assert [part.tolist() for part in plain] == [part.tolist() for part in pairs.ids(np.array([0]))[0]]
+    plain, numbered, alone = zip(*NumberedPairs(pairs, tokenizer).read(np.array([0, 1, 2]))[:2], strict=True)
+    assert [part.tolist() for part in plain] == [part.tolist() for [part] in pairs.read(np.array([0]))[:2]]
     assert numbered[0][[0, 2]].tolist() == [size, size + 1] and numbered[1].tolist() == [size + 1, UNK, size, EOS]
     assert alone[0].tolist() == alone[1].tolist() == [size, EOS]

@@ -9,7 +9,7 @@ import pytest
 
 from mt.config import Config
 from mt.data.corpus import Corpus
-from mt.data.split import Split
+from mt.data.split import Examples, Split
 from mt.data.tokenizer import Tokenizer, TokenizerConfig, Tokenizers, train
 from mt.data.tokenizer.training import proto_of
 from mt.decoding.load import load
@@ -42,8 +42,8 @@ class Referenced:
         others = {"references": [[text] for text in self._references], "target": self._references}
         return others.get(name) or self._split.column(name)[: len(self)]
 
-    def ids(self, indices: np.ndarray) -> list:
-        return self._split.ids(indices)
+    def read(self, indices: np.ndarray) -> Examples:
+        return self._split.read(indices)
 
     def times(self) -> list[str]:
         return [self._times] * len(self)

@@ -8,7 +8,7 @@ import sacrebleu
 
 from mt.config import Config
 from mt.data.corpus import Corpus
-from mt.data.split import Split
+from mt.data.split import Examples, Split
 from mt.decoding.load import load
 from mt.decoding.runs import torch_translator
 from mt.decoding.translation import links_between_pieces
@@ -150,9 +150,10 @@ class Blank:
         column = self.split.column(name)
         return ["" if name == "source" else column[0], *column[1:]]
 
-    def ids(self, indices: np.ndarray) -> list:
-        pairs = zip(indices, self.split.ids(indices), strict=True)
-        return [(source[-1:] if i == 0 else source, target) for i, (source, target) in pairs]
+    def read(self, indices: np.ndarray) -> Examples:
+        examples = self.split.read(indices)
+        pairs = zip(indices, examples.sources, strict=True)
+        return examples._replace(sources=[source[-1:] if i == 0 else source for i, source in pairs])
 
 
 def test_blank_lines_do_not_spoil_latency(trained_hard: Path, corpus: Corpus) -> None:

@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 
-from mt.data.split import Split
+from mt.data.split import Examples, Split
 
 
 class Seen:
@@ -24,12 +24,6 @@ class Seen:
     def lengths(self) -> tuple[np.ndarray, np.ndarray]:
         return self.split.lengths()
 
-    def ids(self, indices: np.ndarray) -> list:
+    def read(self, indices: np.ndarray) -> Examples:
         self.counts.update(indices.tolist())
-        return self.split.ids(indices)
-
-    def transcripts(self, indices: np.ndarray) -> list | None:
-        return self.split.transcripts(indices)
-
-    def piece_links(self, indices: np.ndarray, pairs: list) -> list | None:
-        return self.split.piece_links(indices, pairs)
+        return self.split.read(indices)

@@ -39,7 +39,7 @@ def of_kind(
 def rows_of(corpus: Corpus, config: Config, epoch: int) -> list[list[int]]:
     training = with_sampled_pieces(corpus.training, corpus.tokenizers, config.training)
     batches = (batch for group in epoch_groups(training, config, epoch) for batch in group)
-    return [row.tolist() for batch in batches for pair in batch.part.ids(batch.indices) for row in pair]
+    return [row.tolist() for batch in batches for side in batch.part.read(batch.indices)[:2] for row in side]
 
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])
@@ -53,7 +53,7 @@ def test_an_epoch_has_pieces_of_its_own_and_the_same_texts(kind: str, of_kind: C
     assert sorted(rows[1]) != sorted(rows[2]) and sum(map(len, rows[1])) > 1.05 * sum(map(len, usual))
     # The same batch in another epoch, and of another seed.
     [part] = with_sampled_pieces(corpus.training, corpus.tokenizers, config.training).parts()
-    drawn = [part.of_epoch(*key).ids(np.arange(40)) for key in ((1, 1), (1, 2), (2, 1), (1, 1))]
+    drawn = [part.of_epoch(*key).read(np.arange(40))[:2] for key in ((1, 1), (1, 2), (2, 1), (1, 1))]
     texts = [[row.tolist() for pair in pairs for row in pair] for pairs in drawn]
     assert texts[0] == texts[3] and texts[1] != texts[0] != texts[2]
 
@@ -74,7 +74,10 @@ def test_parts_of_an_epoch_have_draws_of_their_own(streamed: bool, of_kind: Call
     config, corpus = of_kind("bpe", OPTIONS["bpe"])
     training = with_sampled_pieces(Twice(corpus, streamed), corpus.tokenizers, config.training)
     drawn = [
-        [[row.tolist() for pair in part.of_epoch(1, 1).ids(np.arange(40)) for row in pair] for part in training.parts()]
+        [
+            [row.tolist() for side in part.of_epoch(1, 1).read(np.arange(40))[:2] for row in side]
+            for part in training.parts()
+        ]
         for _ in range(2)
     ]
     assert drawn[0] == drawn[1]

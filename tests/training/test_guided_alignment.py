@@ -111,7 +111,7 @@ def test_cleaning_drops_links_with_their_pairs(guided: Guided, links: Path, text
     _, corpus = guided("word", dataset, {"guided_alignment": str(path)})
     train_split = corpus.split("train")
     assert train_split.texts([0, 1]) == [("a b", "x y"), ("c d", "z w")] and len(train_split) == 2
-    found = train_split.piece_links([1, 0], train_split.ids([1, 0]))
+    found = train_split.read([1, 0]).links
     assert [pairs.tolist() for pairs in found] == [[[1, 1]], [[0, 1]]]
 
 
@@ -138,12 +138,12 @@ def test_words_that_show_nothing_or_share_a_piece_take_no_place_of_another(
     _, corpus = guided(kind, {"folder": str(folder), "link_words": words}, {"guided_alignment": str(path)})
     split = corpus.split("train")
     rows = range(len(split))
-    for found, (source, target) in zip(split.piece_links(rows, split.ids(rows)), split.ids(rows), strict=True):
+    for found, (source, target) in zip(split.read(rows).links, split.ids(rows), strict=True):
         # All words are linked to all, so that all pieces are but EOS.
         assert not len(found) or found.tolist() == [
             [i, j] for i in range(len(source) - 1) for j in range(len(target) - 1)
         ]
-    assert len(split.piece_links([0], split.ids([0]))[0]) >= 4
+    assert len(split.read([0]).links[0]) >= 4
 
 
 def test_links_of_mixed_corpora_follow_one_another(guided: Guided, links: Path, texts: Path, tmp_path: Path) -> None:
@@ -156,8 +156,8 @@ def test_links_of_mixed_corpora_follow_one_another(guided: Guided, links: Path, 
     _, corpus = guided("word", {"mix": [{"folder": str(other)}]}, {"guided_alignment": str(path)})
     split = corpus.split("train")
     rows = [240, 241]
-    assert [found.tolist() for found in split.piece_links(rows, split.ids(rows))] == [[[0, 1]], [[1, 0]]]
-    assert len(split.piece_links([1], split.ids([1]))[0]) == len(split.texts([1])[0][0].split())
+    assert [found.tolist() for found in split.read(rows).links] == [[[0, 1]], [[1, 0]]]
+    assert len(split.read([1]).links[0]) == len(split.texts([1])[0][0].split())
 
 
 LEARNING = ("general", "bahdanau", "coverage", "monotonic", "mocha", "stochastic", "local_p")

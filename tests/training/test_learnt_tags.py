@@ -51,9 +51,8 @@ def pairs_of(config: Config, corpus: Corpus, epoch: int = 1, sampled: bool = Tru
     rows = []
     for group in epoch_groups(training, config, epoch):
         for batch in group:
-            pairs = batch.part.ids(batch.indices)
-            links = batch.part.piece_links(batch.indices, pairs) or [None] * len(pairs)
-            rows += [(*pair, of_pair) for pair, of_pair in zip(pairs, links, strict=True)]
+            sources, targets, _, links = batch.part.read(batch.indices)
+            rows += zip(sources, targets, links or [None] * len(sources), strict=True)
     return rows
 
 
@@ -99,8 +98,8 @@ def test_tags_are_a_function_of_seed_epoch_and_pair(prepared: Tagged) -> None:
     # A pair has the same tags in whatever batch it is.
     [part] = with_learnt_tags(corpus.training, corpus.tokenizers, config.training).parts()
     pairs = part.of_epoch(1, 1)
-    alone = [pairs.ids([number])[0] for number in (7, 3)]
-    assert listed(alone) == listed(pairs.ids(np.array([7, 3])))
+    alone = [[side[0] for side in pairs.read(np.array([number]))[:2]] for number in (7, 3)]
+    assert listed(alone) == listed(zip(*pairs.read(np.array([7, 3]))[:2], strict=True))
     # Links for the tags alone guide nothing.
     config, corpus = prepared(training={"guided_alignment_weight": 0})
     assert all(links is None for *_, links in pairs_of(config, corpus))

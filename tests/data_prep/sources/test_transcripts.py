@@ -74,7 +74,7 @@ def test_a_corpus_has_transcripts_with_a_vocabulary_of_characters(folder: Path, 
     for name in ("train", "dev"):
         split = corpus.split(name)
         numbers = [int(source.removesuffix(".wav")) for source in split.column("source")]
-        ids = split.transcripts(range(len(split)))
+        ids = split.read(range(len(split))).transcripts
         assert ids is not None and all(row[-1] == EOS for row in ids)
         assert [of_transcripts.decode(row) for row in ids] == [SAID[number % 4] for number in numbers]
         assert split.column("references") == [[f"{MEANT[number % 4]} {number}"] for number in numbers]
@@ -86,7 +86,7 @@ def test_without_them_a_corpus_is_as_it_always_was(folder: Path, tmp_path: Path)
     corpus = Corpus.open(prepare(configured(folder, transcript=""), tmp_path, progress=False))
     names = ["source_ids", "target_ids", "source", "target", "references", "links"]
     assert corpus.split("train")._table.column_names == names
-    assert corpus.split("train").transcripts([0]) is None
+    assert corpus.split("train").read([0]).transcripts is None
     assert corpus.tokenizers.transcript is None
 
 
