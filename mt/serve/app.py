@@ -17,8 +17,7 @@ from mt.explorer import LISTENING, page
 from mt.serve import inference, libretranslate, opennmt, own, streams
 from mt.serve.bodies import Key
 from mt.serve.guard import Application, Guard
-from mt.serve.limits import Limits, answer_to
-from mt.serve.metrics import Metrics
+from mt.serve.limits import Limits, Metrics, answer_to
 from mt.serve.runs import Runs, ServedRun
 
 

@@ -34,11 +34,12 @@ class Wishes(LexicalConstraints):
 
     @property
     def terms(self) -> dict[str, list[str]]:
-        return {one.source: [one.target] if isinstance(one.target, str) else [*one.target] for one in self.glossary}
+        return {
+            term.source: [term.target] if isinstance(term.target, str) else [*term.target] for term in self.glossary
+        }
 
-    @property
-    def asked(self) -> LexicalConstraints:
-        return LexicalConstraints(constraints=self.constraints, avoid=self.avoid, prefix=self.prefix)
+
+NO_WISHES = Wishes()
 
 
 def parsed(body: bytes | Mapping[str, Any], model: type[Model]) -> Model:

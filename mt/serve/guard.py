@@ -14,8 +14,7 @@ from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
 
-from mt.serve.limits import Limits, RequestError
-from mt.serve.metrics import Metrics
+from mt.serve.limits import Limits, Metrics, RequestError
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]

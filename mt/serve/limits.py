@@ -1,7 +1,9 @@
-"""The bounds of the server, and the refusals that say which one was met."""
+"""The bounds of the server, the refusals that say which one was met, and what it counts."""
 
 from collections.abc import Mapping
+from typing import Any
 
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from pydantic import Field
 
 from mt.common.options import Options
@@ -59,3 +61,32 @@ def answer_to(error: UserError) -> tuple[int, dict[str, str]]:
 def full(what: str) -> RequestError:
     """Returns the refusal of what there is no room for at present."""
     return RequestError(503, f"{what}: try again in a second", {"Retry-After": "1"})
+
+
+_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+_TEXTS = (1, 2, 4, 8, 16, 32, 64, 128)
+
+
+class Metrics:
+    """The counters of one server, for Prometheus: numbers alone, and names of routes and runs, never a text."""
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        # Of requests, then of each run.
+        self.seconds = Histogram(
+            "mt_request_seconds",
+            "Seconds from a request to its answer",
+            ["route", "status"],
+            registry=self._registry,
+            buckets=_SECONDS,
+        )
+        of_runs: Any = {"labelnames": ["run"], "registry": self._registry}
+        self.batch_size = Histogram("mt_batch_size", "Texts computed together", buckets=_TEXTS, **of_runs)
+        self.waiting = Gauge("mt_waiting", "Texts that wait for a run", **of_runs)
+        self.streams = Gauge("mt_streams", "Streams that are open", **of_runs)
+        self.source_tokens = Counter("mt_source_tokens", "Tokens of the sources that were translated", **of_runs)
+        self.target_tokens = Counter("mt_target_tokens", "Tokens of their translations", **of_runs)
+
+    def text(self) -> bytes:
+        """Returns all counters in Prometheus' format."""
+        return generate_latest(self._registry)

@@ -12,7 +12,7 @@ from mt.common.options import Options
 from mt.data.fields import Raw
 from mt.errors import UserError
 from mt.metrics.alignment import alignment_error_rate, parse_pharaoh
-from mt.serve.bodies import Key, body_of, parsed
+from mt.serve.bodies import Key, Wishes, body_of, parsed
 from mt.serve.limits import Limits, RequestError
 from mt.serve.runs import Runs, ServedRun
 from mt.serve.work import Aligning, Recording, Trial
@@ -60,7 +60,7 @@ class TranslateBody(SourceBody, Trial):
 
     def document(self) -> str:
         """Returns the document. Raises RequestError where more is asked than it has."""
-        others = {"text", "run", "search", "format"}
+        others = {"text", "run", "search", "format", *Wishes.model_fields}
         if more := [name for name in self.model_fields_set if name not in others]:
             raise RequestError(422, f"{more[0]} is asked of a sentence, and a document has several: leave it out")
         return self.text or ""
@@ -94,7 +94,7 @@ def router(runs: Runs, key: Key, limits: Limits) -> APIRouter:
         run = runs.named(asked.run)
         search = run.search(asked.search, asked.n_best)
         if asked.format != "text":
-            text = await run.document(asked.document(), search, asked.format)
+            text = await run.document(asked.document(), search, asked.format, asked)
             return {"run": run.name, "translations": [{"text": text}], "tree": None}
         # A sentence, with its record.
         (answer,) = await run.worker.do(Recording(run.translator, search, asked.top), (asked.source(run), asked))

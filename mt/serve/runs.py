@@ -10,8 +10,8 @@ from mt.decoding.translation import Translation
 from mt.decoding.translator import Translator
 from mt.errors import UserError, shown
 from mt.search.config import SearchConfig, n_best_search, online_search, revised_search, width
-from mt.serve.limits import Limits, RequestError, full
-from mt.serve.metrics import Metrics
+from mt.serve.bodies import NO_WISHES, Wishes
+from mt.serve.limits import Limits, Metrics, RequestError, full
 from mt.serve.work import Documenting, Translating
 from mt.serve.worker import Worker
 
@@ -83,14 +83,16 @@ class ServedRun:
         if len(sources) > self.limits.texts:
             sizes = f"{len(sources)} texts, more than this server's {self.limits.texts}"
             raise RequestError(422, f"a request has {sizes}: send several requests")
-        translations: list[list[Translation]] = await self.worker.do(Translating(self.translator, search), *sources)
+        items = [(source, NO_WISHES) for source in sources]
+        translations: list[list[Translation]] = await self.worker.do(Translating(self.translator, search), *items)
         for best, *_ in translations:
             self.count(len(best.source_tokens), len(best.tokens))
         return translations
 
-    async def document(self, text: str, search: SearchConfig, format: str) -> str:
+    async def document(self, text: str, search: SearchConfig, format: str, wishes: Wishes = NO_WISHES) -> str:
         """Returns the translation of a document, whose tags stand where links say."""
-        (translated,) = await self.worker.do(Documenting(self.translator, search, format), self.require_text(text))
+        item = (self.require_text(text), wishes)
+        (translated,) = await self.worker.do(Documenting(self.translator, search, format), item)
         return str(translated)
 
     def count(self, source_tokens: int, target_tokens: int) -> None:

@@ -38,12 +38,6 @@ class Hello(Wishes):
     words: str = ""
     """What has come already."""
 
-    @property
-    def wishes(self) -> Wishes | None:
-        """What is asked of the translation; None where nothing is."""
-        wishes = Wishes(**{name: getattr(self, name) for name in Wishes.model_fields})
-        return None if wishes == Wishes() else wishes
-
 
 class Part(Options):
     """A further message."""
@@ -80,7 +74,7 @@ class Stream:
         usual = online_search(run.translator.config.search)
         self._run = run
         self._search = revised_search(usual, hello.search) if hello.search else usual
-        wishes: Any = {**dict(hello.asked), "glossary": hello.terms}
+        wishes: Any = {name: getattr(hello, name) for name in Wishes.model_fields} | {"glossary": hello.terms}
         given = {name: value for name, value in wishes.items() if value}
         self._new = partial(run.translator.stream, self._search, **given)
         self._session = self._new()
@@ -112,7 +106,8 @@ class Retranslation:
     def __init__(self, run: ServedRun, hello: Hello) -> None:
         search = run.search(hello.search)
         self._run = run
-        self._work = Translating(run.translator, of_whole_sources(search), hello.wishes)
+        self._hello = hello
+        self._work = Translating(run.translator, of_whole_sources(search))
         self._new = partial(Shown, search, run.translator.config.dataset.latency_unit)
         self._source: list[str] = []
         self._shown = self._new()
@@ -132,7 +127,8 @@ class Retranslation:
         return answer | {"done": True}
 
     async def _answer(self, *, complete: bool) -> dict[str, Any]:
-        ((best, *_),) = await self._run.worker.do(self._work, self._run.require_text(" ".join(self._source)))
+        text = self._run.require_text(" ".join(self._source))
+        ((best, *_),) = await self._run.worker.do(self._work, (text, self._hello))
         shown = self._shown
         return {
             "read": len(self._source),

@@ -35,31 +35,23 @@ class Translating:
 
     translator: Translator
     search: SearchConfig
-    wishes: Wishes | None = None
 
-    def size(self, source: Raw) -> int:
+    def size(self, item: tuple[Raw, Wishes]) -> int:
         """Returns the positions of a source, times the hypotheses that are extended side by side."""
-        return _size(self.translator, source) * width(self.search)
+        return _size(self.translator, item[0]) * width(self.search)
 
-    def do(self, sources: Sequence[Raw]) -> list[list[Translation]]:
+    def do(self, items: Sequence[tuple[Raw, Any]]) -> list[Any]:
         """Returns the hypotheses of each source."""
-        if self.wishes is None:
-            return self.translator.n_best(sources, search=self.search)
-        asked = _asked(self.translator, [(source, self.wishes) for source in sources])
-        return self.translator.decode(self.translator.encoded(sources), self.search, texts=sources, asked=asked)
+        sources = [source for source, _ in items]
+        rows = self.translator.encoded(sources)
+        return self.translator.decode(rows, self.search, texts=sources, asked=_asked(self.translator, items))
 
 
 @dataclass(frozen=True)
-class Recording:
+class Recording(Translating):
     """Translates sources, and makes the records that the page draws."""
 
-    translator: Translator
-    search: SearchConfig
     top: int
-
-    def size(self, item: tuple[Raw, Trial]) -> int:
-        """As that of `Translating`."""
-        return _size(self.translator, item[0]) * width(self.search)
 
     def do(self, items: Sequence[tuple[Raw, Trial]]) -> list[dict[str, Any]]:
         """Returns the answer to each request. What is tried out is done alone, the rest together."""
@@ -70,12 +62,11 @@ class Recording:
 
     def _translated(self, items: Sequence[tuple[Raw, Trial]]) -> list[dict[str, Any]]:
         sources = [source for source, _ in items]
-        rows = self.translator.encoded(sources)
-        translations = self.translator.decode(rows, self.search, texts=sources, asked=_asked(self.translator, items))
+        translations: list[list[Translation]] = super().do(items)
         replays = [NOTHING for _ in sources]
         if self.top:
             best = [hypotheses[0].ids for hypotheses in translations]
-            replays = runners_up(self.translator, rows, best, self.search, self.top)
+            replays = runners_up(self.translator, self.translator.encoded(sources), best, self.search, self.top)
         explored = zip(sources, translations, replays, strict=True)
         return [self._answer(source, Explored(found, None, replay)) for source, found, replay in explored]
 
@@ -85,7 +76,7 @@ class Recording:
             places.setdefault(step, []).append(position)
         options: Any = {"prefix": body.prefix_ids, "places": places, "top": self.top}
         (options["glossary"],) = _glossaries([(source, body)])
-        return self._answer(source, explore(self.translator, source, self.search, asked=body.asked, **options))
+        return self._answer(source, explore(self.translator, source, self.search, asked=body, **options))
 
     def _answer(self, source: Raw, explored: Explored) -> dict[str, Any]:
         """Returns records, and the tree where there is one, whose nodes have the pieces of tokens."""
@@ -111,12 +102,17 @@ class Documenting:
     search: SearchConfig
     format: str
 
-    def size(self, text: str) -> int:
+    def size(self, item: tuple[str, Wishes]) -> int:
         """Returns a number of tokens that it may have, without its tags read."""
-        return len(text) // 4 * width(self.search)
+        return len(item[0]) // 4 * width(self.search)
 
-    def do(self, texts: Sequence[str]) -> list[str]:
-        return [document.text for document in self.translator.translate(texts, self.search, format=self.format)]
+    def do(self, items: Sequence[tuple[str, Wishes]]) -> list[str]:
+        """Returns the translation of each document."""
+        bodies = [body.model_dump() | {"glossary": body.terms} for _, body in items]
+        asked: dict[str, Any] = {name: [body[name] for body in bodies] for name in Wishes.model_fields}
+        asked = {name: values for name, values in asked.items() if any(values)}
+        texts = [text for text, _ in items]
+        return [one.text for one in self.translator.translate(texts, self.search, format=self.format, **asked)]
 
 
 @dataclass(frozen=True)
@@ -140,9 +136,10 @@ class Aligning:
 
 def _asked(translator: Translator, items: Sequence[tuple[Raw, Wishes]]) -> Sequence[TokenConstraints | None] | None:
     """Returns what is asked of each translation; None where nothing is asked of any."""
-    sources = [source for source, _ in items]
-    asked = constrained(translator, [body.asked for _, body in items], sources, glossaries=_glossaries(items))
-    return asked if any(asked) else None
+    bodies = [body for _, body in items]
+    if not any(getattr(body, name) for body in bodies for name in Wishes.model_fields):
+        return None
+    return constrained(translator, bodies, [source for source, _ in items], glossaries=_glossaries(items))
 
 
 def _glossaries(items: Sequence[tuple[Raw, Wishes]]) -> list[Glossary | None]:

@@ -9,6 +9,7 @@ import soundfile
 
 from mt import Translator
 from mt.metrics.alignment import to_pharaoh
+from mt.search.config import revised_search
 from tests.serve.clients import Client
 
 
@@ -106,8 +107,26 @@ def test_a_document_is_translated_with_its_tags(client: Client, translator: Tran
     assert answer.json["translations"] == [{"text": expected}]
     body = {"q": [document], "source": "en", "target": "de", "format": "html", "alternatives": 2}
     assert client.post("/translate", body).json == {"translatedText": [expected], "alternatives": [[]]}
-    refused = client.post("/api/translate", {"text": document, "format": "html", "avoid": ["a"]})
-    assert (refused.status, refused.json["error"][:8]) == (422, "avoid is")
+    refused = client.post("/api/translate", {"text": document, "format": "html", "top": 3})
+    assert (refused.status, refused.json["error"][:6]) == (422, "top is")
+
+
+def test_words_are_asked_of_a_document(client: Client, translator: Translator):
+    document = "<p>two <b>big</b> cats see streets</p>"
+    asked = {"constraints": ["Hunde", {"any_of": ["Häuser", "Brücken"]}], "avoid": ["zwei"], "prefix": "drei "}
+    search = revised_search(translator.config.search, {"beam_size": 8})
+    given = {name: [value] for name, value in asked.items()}
+    expected = translator.translate([document], search, **given, format="html")[0].text
+    body = {"text": document, "format": "html", "search": {"beam_size": 8}}
+    answer = client.post("/api/translate", body | asked)
+    assert answer.json["translations"] == [{"text": expected}], answer.body
+    assert expected.startswith("<p>drei ") and "Hunde" in expected and "<b>" in expected
+    glossary = [{"source": "cats", "target": "Hunde"}]
+    assert "Hunde" in client.post("/api/translate", body | {"glossary": glossary}).json["translations"][0]["text"]
+    several = client.post(
+        "/api/translate", body | {"text": "<p>Two cats</p><p>Two birds</p>", "constraints": ["Hunde"]}
+    )
+    assert (several.status, several.json["error"][:22]) == (422, "text 1 has 2 sentences")
 
 
 def test_links_of_a_given_translation_are_scored_against_gold(client: Client, translator: Translator):

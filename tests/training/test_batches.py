@@ -39,7 +39,7 @@ def of_kind(
 def rows_of(corpus: Corpus, config: Config, epoch: int) -> list[list[int]]:
     training = with_sampled_pieces(corpus.training, corpus.tokenizers, config.training)
     batches = (batch for group in epoch_groups(training, config, epoch) for batch in group)
-    return [row.tolist() for batch in batches for side in batch.part.read(batch.indices)[:2] for row in side]
+    return [row.tolist() for batch in batches for pair in batch.part.read(batch.indices).pairs for row in pair]
 
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])

@@ -6,16 +6,13 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from mt.data.arrow import numbers
 from mt.data.fields.base import Field, Raw, Row, SourceError
 from mt.data.tokenizer import Tokenizer
 
@@ -29,13 +26,10 @@ class ArrayField(Field):
     def __init__(self, dtype: type[np.generic], shape: tuple[int, ...], longest: int) -> None:
         """
         Args:
-            shape: that of one position.
+            dtype, shape: see `Field`.
             longest: the most positions of a row.
         """
-        self._dtype = dtype
-        self._shape = shape
-        self._size = int(np.prod(shape))
-        self.arrow_type = pa.list_(pa.from_numpy_dtype(dtype))
+        super().__init__(dtype, shape)
         self.shard_size = max(1, _VALUES // (longest * self._size))
 
     def column(self, sources: Sequence[str], tokenizer: Tokenizer | None, opened: Callable[[str], Raw]) -> pa.ListArray:
@@ -69,23 +63,6 @@ class ArrayField(Field):
     @abstractmethod
     def _row(self, source: Raw) -> np.ndarray:
         """Reads one source, and returns its row, [positions, ...]. Raises SourceError where it cannot be read."""
-
-    def blank(self, row: Row) -> bool:
-        return len(row) == 0
-
-    def lengths(self, column: pa.ChunkedArray) -> np.ndarray:
-        return numbers(pc.fill_null(pc.list_value_length(column), 0)).astype(np.int64) // self._size
-
-    def length(self, row: Row) -> int:
-        return len(row)
-
-    def rows(self, column: pa.ChunkedArray) -> list[np.ndarray]:
-        rows: list[np.ndarray] = []
-        for chunk in column.chunks:
-            values = numbers(chunk.values)
-            offsets = numbers(chunk.offsets)
-            rows += [values[start:end].reshape(-1, *self._shape) for start, end in itertools.pairwise(offsets)]
-        return rows
 
 
 def _raw(source: Any) -> Raw:

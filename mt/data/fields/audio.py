@@ -6,8 +6,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field as Option, field_validator
@@ -20,9 +20,6 @@ from mt.data.fields.base import Raw, Row, SourceError
 from mt.data.fields.recordings import named, opened_recording
 from mt.data.tokenizer import Tokenizer, Unit
 from mt.errors import UserError
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 FRAMES = 100
 """Positions in a second."""
@@ -77,15 +74,6 @@ class AudioField(ArrayField):
         self._rate = config.rate
         self._hop = hop
         self._longest = config.max_seconds
-
-    def collate(self, rows: Sequence[Row]) -> tuple[Tensor, Tensor]:
-        import torch  # Not above: the processes that prepare sound would wait for it.
-
-        lengths = torch.tensor([len(row) for row in rows])
-        padded = np.zeros((len(rows), int(lengths.max()), self._hop), dtype=np.int16)
-        for line, row in zip(padded, rows, strict=True):
-            line[: len(row)] = row
-        return torch.from_numpy(padded), torch.arange(padded.shape[1]) < lengths[:, None]
 
     def labels(self, row: Row, positions: int, tokenizer: Tokenizer) -> list[str]:
         """Names each position by the second at which it begins."""

@@ -7,6 +7,7 @@ source.
 from __future__ import annotations
 
 import functools
+import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -14,9 +15,11 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from mt.common.backdrop import Backdrop
 from mt.common.options import Options
+from mt.data.arrow import numbers
 from mt.data.tokenizer import LinkUnit, Tokenizer, Unit
 from mt.errors import UserError
 
@@ -72,8 +75,8 @@ class Field(ABC):
     """
 
     Config: ClassVar[type[Options]]
-    arrow_type: pa.DataType
-    """The type of its column in a prepared corpus."""
+    batch_dtype: ClassVar[type[np.generic] | None] = None
+    """The type of a batch; None: that of rows."""
     written: ClassVar[bool] = False
     """Whether it is text: it has words to count, and a vocabulary."""
     endings: ClassVar[tuple[str, ...]] = ()
@@ -82,6 +85,14 @@ class Field(ABC):
     """The length of a position, in which delays are counted then; None where sources have no time."""
     shard_size: int | None = None
     """Most examples that are prepared at a time; None leaves it to their characters."""
+
+    def __init__(self, dtype: type[np.generic], shape: tuple[int, ...] = ()) -> None:
+        """dtype: of rows. shape: that of one position."""
+        self._dtype = dtype
+        self._shape = shape
+        self._size = int(np.prod(shape))
+        self.arrow_type = pa.list_(pa.from_numpy_dtype(dtype))
+        """The type of its column in a prepared corpus."""
 
     @abstractmethod
     def encode(self, sources: Sequence[Raw], tokenizer: Tokenizer | None) -> Sequence[Row]:
@@ -100,22 +111,33 @@ class Field(ABC):
         read.
         """
 
-    @abstractmethod
     def lengths(self, column: pa.ChunkedArray) -> np.ndarray:
         """Returns the positions of each row, by which batches are made, [N] int64; 0 for null."""
+        return numbers(pc.fill_null(pc.list_value_length(column), 0)).astype(np.int64) // self._size
 
-    @abstractmethod
     def length(self, row: Row) -> int:
         """Counts the positions of a row."""
+        return len(row)
 
-    @abstractmethod
     def rows(self, column: pa.ChunkedArray) -> list[np.ndarray]:
         """Returns the rows of a column, each [positions, ...]."""
+        rows: list[np.ndarray] = []
+        for chunk in column.chunks:
+            values = numbers(chunk.values)
+            offsets = numbers(chunk.offsets)
+            rows += [values[start:end].reshape(-1, *self._shape) for start, end in itertools.pairwise(offsets)]
+        return rows
 
-    @abstractmethod
     def collate(self, rows: Sequence[Row]) -> tuple[Tensor, Tensor]:
-        """Returns the rows as one tensor [B, S, ...], padded on the right, and the mask [B, S] bool of real
+        """Returns the rows as one tensor [B, S, ...], padded with 0 on the right, and the mask [B, S] bool of real
         positions."""
+        import torch  # Not above: the processes that prepare sources would wait for it.
+
+        lengths = np.array([len(row) for row in rows])
+        padded = np.zeros((len(rows), lengths.max(), *self._shape), self.batch_dtype or self._dtype)
+        for line, row in zip(padded, rows, strict=True):
+            line[: len(row)] = row
+        return torch.from_numpy(padded), torch.from_numpy(np.arange(padded.shape[1]) < lengths[:, None])
 
     @abstractmethod
     def labels(self, row: Row, positions: int, tokenizer: Tokenizer) -> list[str]:
@@ -152,6 +174,6 @@ class Field(ABC):
         come for so many vectors, see `Frontend.needed`. Raises UserError where its sources cannot arrive so."""
         raise UserError("a stream is of text or of sound, and this model reads neither: translate whole files")
 
-    @abstractmethod
     def blank(self, row: Row) -> bool:
         """Returns whether a row holds nothing to translate."""
+        return len(row) == 0

@@ -8,8 +8,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import io
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -71,9 +70,6 @@ def _network() -> Any:
 
 # Photographs as a pretrained network sees them: its features are computed once, while preparing, and stored.
 
-if TYPE_CHECKING:
-    from torch import Tensor
-
 _SHARD = 1_000
 """Examples that are prepared at a time: some 20 seconds, the most that an interruption loses."""
 
@@ -101,12 +97,6 @@ class FeaturesField(ArrayField):
     def require_readable(self, source: Raw) -> None:
         """Reads the picture alone: the network takes a hundred times as long."""
         self._pictures.require_readable(source)
-
-    def collate(self, rows: Sequence[Row]) -> tuple[Tensor, Tensor]:
-        import torch  # Not above: the processes that prepare other sources would wait for it.
-
-        vectors = torch.from_numpy(np.stack([np.asarray(row) for row in rows]))
-        return vectors, torch.ones(vectors.shape[:2], dtype=torch.bool)
 
     def labels(self, row: Row, positions: int, tokenizer: Tokenizer) -> list[str]:
         return grid_labels(positions)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import io
 import math
 import warnings
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -27,7 +26,6 @@ from mt.errors import UserError, message_of
 
 if TYPE_CHECKING:
     from PIL.Image import Image
-    from torch import Tensor
 
 PATCH = 16
 """Pixels of the side of a square that counts as a position in the size of a batch, as VGG's grid of 14 x 14."""
@@ -85,12 +83,6 @@ class ImageField(ArrayField):
 
     def length(self, row: Row) -> int:
         return self._positions
-
-    def collate(self, rows: Sequence[Row]) -> tuple[Tensor, Tensor]:
-        import torch  # Not above: the processes that prepare pictures would wait for it.
-
-        pixels = torch.from_numpy(np.stack([np.asarray(row) for row in rows]))
-        return pixels, torch.ones(pixels.shape[:2], dtype=torch.bool)
 
     def labels(self, row: Row, positions: int, tokenizer: Tokenizer) -> list[str]:
         return grid_labels(positions)

@@ -6,23 +6,17 @@
 from __future__ import annotations
 
 import functools
-import itertools
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, ClassVar, Literal
+from collections.abc import Callable, Sequence
+from typing import ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from mt.common.options import Options
-from mt.data.arrow import numbers
 from mt.data.fields.arriving import ArrivingText
 from mt.data.fields.base import Field, Raw, ReadSource, Row
 from mt.data.tags import spread
-from mt.data.tokenizer import PAD, LinkUnit, Tokenizer, Unit
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from mt.data.tokenizer import LinkUnit, Tokenizer, Unit
 
 
 class TextConfig(Options):
@@ -33,11 +27,11 @@ class TextField(Field):
     """Rows are int32 arrays of ids that end in EOS; a batch is [B, S] int64, padded with 0."""
 
     Config: ClassVar[type[Options]] = TextConfig
-    arrow_type = pa.list_(pa.int32())
+    batch_dtype = np.int64
     written = True
 
     def __init__(self, config: TextConfig | None = None) -> None:
-        pass
+        super().__init__(np.int32)
 
     def encode(self, sources: Sequence[Raw], tokenizer: Tokenizer | None) -> list[list[int]]:
         if tokenizer is None:
@@ -50,24 +44,6 @@ class TextField(Field):
         if tokenizer is None:
             raise ValueError("text is cut by a tokenizer")
         return tokenizer.encode_column(sources)
-
-    def lengths(self, column: pa.ChunkedArray) -> np.ndarray:
-        return numbers(pc.list_value_length(column)).astype(np.int64)
-
-    def length(self, row: Row) -> int:
-        return len(row)
-
-    def rows(self, column: pa.ChunkedArray) -> list[np.ndarray]:
-        return [row for chunk in column.chunks for row in _rows(chunk)]
-
-    def collate(self, rows: Sequence[Row]) -> tuple[Tensor, Tensor]:
-        import torch  # Not above: the processes that prepare text would wait for it.
-
-        lengths = np.array([len(row) for row in rows])
-        padded = np.full((len(rows), lengths.max()), PAD, dtype=np.int64)
-        for line, row in zip(padded, rows, strict=True):
-            line[: len(row)] = row
-        return torch.from_numpy(padded), torch.from_numpy(np.arange(padded.shape[1]) < lengths[:, None])
 
     def labels(self, row: Row, positions: int, tokenizer: Tokenizer) -> list[str]:
         return tokenizer.pieces([int(i) for i in row])
@@ -100,9 +76,3 @@ def _arrivals(text: str, tokenizer: Tokenizer) -> list[int]:
     see `ArrivingText.row`."""
     arriving = ArrivingText(tokenizer, "word")
     return [len(arriving.row(word)) for word in tokenizer.masked(text).split()]
-
-
-def _rows(chunk: pa.ListArray) -> Iterator[np.ndarray]:
-    values = numbers(chunk.values)
-    offsets = numbers(chunk.offsets)
-    return (values[start:end] for start, end in itertools.pairwise(offsets))
