@@ -217,20 +217,14 @@ def _with_drawn_pieces(
     """Returns the examples of a batch with sampled pieces, and the links between these. The first example of a batch is
     its seed, since each is in one batch of an epoch."""
     random = np.random.default_rng((*key, int(indices[0])))
-    of_source, of_target = samplers
-    sources = examples.sources
-    targets = examples.targets
-    if of_source is not None and source.written:
-        sources = of_source.sample(sources, random)
-    if of_target is not None:
-        targets = of_target.sample(targets, random)
+    sides = zip(samplers, (source.written, True), examples[:2], strict=True)
+    drawn = [sampler.sample(rows, random) if sampler and written else rows for sampler, written, rows in sides]
     links = examples.links
     if links is not None:
         widths = [np.empty(0) if sampler is None else sampler.widths for sampler in samplers]
-        best = zip(examples.sources, examples.targets, strict=True)
-        drawn = zip(sources, targets, strict=True)
-        links = [moved(*of_pair, widths) for of_pair in zip(links, best, drawn, strict=True)]
-    return examples._replace(sources=sources, targets=targets, links=links)
+        pairs = zip(*drawn, strict=True)
+        links = [moved(*of_pair, widths) for of_pair in zip(links, examples.pairs, pairs, strict=True)]
+    return examples._replace(sources=drawn[0], targets=drawn[1], links=links)
 
 
 def _with_drawn_tags(
