@@ -3,9 +3,9 @@
 `word_features` has two numbers for each word. A `Calibration`, which `mt.evaluation.confidence` makes of the dev split,
 weighs them. Its table of bins says how many words of the same weight were right there. Needs no torch."""
 
-import math
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -14,9 +14,6 @@ from mt.common.input_files import read_json
 from mt.common.options import Options, parse
 from mt.errors import UserError
 
-if TYPE_CHECKING:
-    from mt.decoding.translation import Translation
-
 FILE = "confidence.json"
 """The name of a calibration in the folder of its run."""
 _Number = Annotated[float, Field(ge=-1e9, le=1e9)]
@@ -24,30 +21,19 @@ _Share = Annotated[float, Field(ge=0, le=1)]
 _Judge = Literal["edits", "words"]
 
 
-def word_features(translation: "Translation") -> np.ndarray:
-    """Returns two numbers for each word, [words, 2]: the log-probability of its pieces, and their attention's mean
-    entropy as a share of the largest. A word without a piece of its own has those of the word before.
+def word_features(units: Sequence[int | None], log_probs: Sequence[float], entropies: Sequence[float]) -> np.ndarray:
+    """Returns two numbers for each word, [words, 2]: the log-probability of its tokens, and the mean entropy of their
+    attention, in nats. A word without a token of its own has those of the word before.
 
-    Raises UserError where the log-probabilities are not known.
+    units: of each token its word, None where it has none. log_probs, entropies: of each token.
     """
-    count = 1 + max((unit for unit in translation.target_units if unit is not None), default=-1)
-    steps: list[list[int]] = [[] for _ in range(count)]
-    if steps and not translation.log_probs:
-        raise UserError("how probable the words of a stream are is not known: translate the whole text")
-    for step, unit in enumerate(translation.target_units):
-        if unit is not None:
-            steps[unit].append(step)
-    # Attention of zero adds nothing to the entropy.
-    weights = translation.alignment.astype(float)
-    entropies = -(weights * np.log(np.maximum(weights, 1e-30))).sum(1) / math.log(max(weights.shape[1], 2))
-    log_probs = np.array(translation.log_probs)
-    features = np.zeros((len(steps), 2))
-    for word, of_word in enumerate(steps):
-        if of_word:
-            features[word] = log_probs[of_word].sum(), entropies[of_word].mean()
-        elif word:
-            features[word] = features[word - 1]
-    return features
+    tokens = [place for place, unit in enumerate(units) if unit is not None]
+    words = [unit for unit in units if unit is not None]
+    features = np.zeros((1 + max(words, default=-1), 2))
+    counts = np.bincount(words, minlength=len(features))
+    np.add.at(features, words, np.stack((log_probs, entropies), 1)[tokens])
+    features[:, 1] /= np.maximum(counts, 1)
+    return features[np.maximum.accumulate(np.where(counts > 0, np.arange(len(counts)), 0))]
 
 
 class Calibration(Options):
@@ -75,6 +61,12 @@ class Calibration(Options):
         """Returns the share of right words for each row of features, between the bins in proportion."""
         sums = features @ np.array(self.weights[:2]) + self.weights[2]
         return np.interp(sums, self.centres, self.shares).tolist()
+
+
+def confidences(features: np.ndarray, calibration: Calibration | None) -> list[float]:
+    """Returns how probable it is that words with these features are right: as a run's calibration has it, else by the
+    model's probability alone."""
+    return np.exp(features[:, 0]).tolist() if calibration is None else calibration.confidences(features)
 
 
 def load_calibration(run: Path) -> Calibration | None:

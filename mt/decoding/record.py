@@ -155,7 +155,7 @@ def plain_record(
         plain["delays"] = translation.delays.tolist()
         plain["words_read"] = translation.words_read.tolist()
         plain["source_words"] = translation.source_words
-    if translation.calibration is not None and translation.log_probs:  # else the page shows probabilities
+    if translation.calibration is not None:  # else the page shows probabilities
         plain["confidence"] = _rounded(translation.confidence)
         plain["word_confidence"] = [_rounded(confidence) for confidence in translation.word_confidence]
     if translation.cut:

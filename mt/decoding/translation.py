@@ -19,7 +19,7 @@ import numpy as np
 
 from mt.common.backdrop import Backdrop, Sound
 from mt.common.input_files import require_regular
-from mt.decoding.confidence import Calibration, word_features
+from mt.decoding.confidence import Calibration, confidences, word_features
 from mt.errors import UserError, unwritten
 from mt.metrics.alignment import Link, positions_of_words, project, weights_between_words
 from mt.search.hypothesis import Hypothesis, Windows, same_values
@@ -100,7 +100,7 @@ class Translation:
     replaced_unknown: int = 0
     """How many of its unknown words were replaced; see `mt.decoding.unknown_words`."""
     log_probs: tuple[float, ...] = ()
-    """[T]: of the target tokens; empty where they are not known, as in streams."""
+    """[T]: of the target tokens."""
     calibration: Calibration | None = None
     """What turns probabilities and attention into confidences; None: the run has none."""
     extract: Extraction = "argmax"
@@ -165,12 +165,19 @@ class Translation:
         pairs = np.argwhere(weights >= share).tolist()
         return {link for target, source in pairs for link in product(sources[source], targets[target])}
 
+    @property
+    def word_features(self) -> np.ndarray:
+        """[words, 2]: by what the words are judged; see `mt.decoding.confidence.word_features`."""
+        weights = self.alignment.astype(float)
+        # Attention of zero adds nothing to the entropy.
+        entropies = -(weights * np.log(np.maximum(weights, 1e-30))).sum(1)
+        return word_features(self.target_units, self.log_probs, entropies)
+
     @cached_property
     def word_confidence(self) -> list[float]:
         """How probable it is that each target word is right. Of a calibrated run it is the share of right words among
-        such ones of the dev split, else the model's probability of the word. Raises UserError for words of a stream."""
-        features = word_features(self)
-        return np.exp(features[:, 0]).tolist() if self.calibration is None else self.calibration.confidences(features)
+        such ones of the dev split, else the model's probability of the word."""
+        return confidences(self.word_features, self.calibration)
 
     @property
     def confidence(self) -> float:

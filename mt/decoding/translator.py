@@ -335,7 +335,7 @@ class Translator:
             raise UserError(invalid_choice("unit", str(unit), get_args(Unit)))
         lexical = of_texts(["the stream"], {"constraints": constraints, "avoid": avoid, "prefix": prefix}, alone=True)
         asked = self.constraint_encoder.streamed(lexical, glossary, unit or self.unit)
-        return open_session(self.model, self.tokenizers, search, unit or self.unit, self.field, *asked)
+        return open_session(self, search, unit or self.unit, *asked)
 
     def search_for(self, search: SearchConfig | None) -> SearchConfig:
         """Returns the search to decode by, which is that of the run where `search` is None. Where `search` has no

@@ -9,7 +9,7 @@ import numpy as np
 
 from mt.data.split import Split
 from mt.data.tokenizer import units
-from mt.decoding.confidence import FILE, Calibration, word_features
+from mt.decoding.confidence import FILE, Calibration
 from mt.decoding.translation import Translation
 from mt.decoding.translator import Translator
 from mt.errors import UserError
@@ -130,11 +130,10 @@ def confidence_results(
     judged = translator.calibration.judged if translator.calibration and run is None else "edits" if exact else "words"
     # At the end of a text, words may share the piece of the word before.
     pairs = [
-        (features := word_features(translation), right[: len(features)])
+        (features := translation.word_features, right[: len(features)])
         for translation, right in zip(
             translations, right_words(translator, translations, split.column("references"), judged), strict=True
         )
-        if translation.log_probs
     ]
     features = np.concatenate([features[: len(right)] for features, right in pairs] or [np.zeros((0, 2))])
     right = np.concatenate([right for _, right in pairs] or [np.zeros(0, bool)])

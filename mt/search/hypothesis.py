@@ -113,7 +113,7 @@ class Hypothesis:
     score: float
     windows: Windows
     log_probs: tuple[float, ...] = ()
-    """Of each token, where a search has recorded them."""
+    """Of each token."""
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Hypothesis) or vars(self).keys() != vars(other).keys():
@@ -174,12 +174,10 @@ class History:
     def __len__(self) -> int:
         return len(self._steps)
 
-    def append(
-        self, tokens: list[int], parents: list[int], attended: Attended | None, log_probs: list[float] | None = None
-    ) -> None:
+    def append(self, tokens: list[int], parents: list[int], attended: Attended | None, log_probs: list[float]) -> None:
         """Records a step of N hypotheses: their last tokens, which hypotheses of the step before they continue, and
         where the step attended. log_probs: of the hypotheses before it."""
-        self._steps.append(_Recorded(tokens, parents, attended, log_probs or []))
+        self._steps.append(_Recorded(tokens, parents, attended, log_probs))
 
     def backtrack(self, ends: Sequence[End]) -> list[Hypothesis]:
         """Returns the hypotheses that end at `ends`, in that order, and empties the record."""
@@ -201,8 +199,6 @@ class History:
 
     def _log_probs(self, end: End, rows: list[int]) -> tuple[float, ...]:
         """Returns the log-probability of each token: by how much that of its hypothesis has fallen."""
-        if not all(step.log_probs for step in self._steps):
-            return ()
         sums = [self._steps[number].log_probs[row] for number, row in enumerate(rows)]
         return tuple(after - before for before, after in pairwise([*sums, end.log_prob]))
 

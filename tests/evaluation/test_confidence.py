@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from mt import Translator, load
-from mt.decoding.confidence import FILE, Calibration, load_calibration, word_features
+from mt.decoding.confidence import FILE, Calibration, load_calibration
 from mt.errors import UserError
 from mt.evaluation.confidence import area_under_curve, calibrate, calibration_error, right_words, risk_coverage
 from mt.evaluation.likelihood import likelihoods
@@ -35,17 +35,15 @@ def test_token_log_probs_are_the_model_s(translator: Translator, search) -> None
 def test_a_word_has_the_probability_of_its_pieces_and_the_entropy_of_their_attention(translator: Translator) -> None:
     one = translator.translate(TEXTS[0])
     units = (0, 0, 2, *(None,) * (len(one.tokens) - 3))
-    features = word_features(replace(one, target_units=units))
+    features = replace(one, target_units=units).word_features
     first, second, third = one.log_probs[:3]
     np.testing.assert_allclose(features[:, 0], [first + second, first + second, third], atol=1e-12)
     weights = one.alignment.astype(float)
-    entropies = -(weights * np.log(weights)).sum(1) / np.log(weights.shape[1])
+    entropies = -(weights * np.log(weights)).sum(1)
     np.testing.assert_allclose(features[:, 1], [entropies[:2].mean()] * 2 + [entropies[2]], atol=1e-6)
-    assert one.word_confidence == pytest.approx(np.exp(word_features(one)[:, 0]))
+    assert one.word_confidence == pytest.approx(np.exp(one.word_features[:, 0]))
     assert one.confidence == pytest.approx(np.mean(one.word_confidence))
     assert translator.translate("").confidence == 1 and translator.translate("").word_confidence == []
-    with pytest.raises(UserError, match="how probable the words of a stream are is not known"):
-        replace(one, log_probs=()).word_confidence  # noqa: B018 - it is computed when it is read
 
 
 def test_right_words(translator: Translator) -> None:

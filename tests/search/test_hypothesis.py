@@ -64,11 +64,12 @@ def test_history_follows_the_back_pointers():
     history = History()
     first = np.array([[0.1], [0.2]], np.float32)
     second = np.array([[0.3], [0.4]], np.float32)
-    history.append([2, 2], [0, 1], Attended(first, np.array([5, 6])))
-    history.append([8, 9], [1, 0], Attended(second, np.array([7, 8])))
+    history.append([2, 2], [0, 1], Attended(first, np.array([5, 6])), [0.0, 0.0])
+    history.append([8, 9], [1, 0], Attended(second, np.array([7, 8])), [-1.0, -0.5])
     ends = [End(-1.0, -1.0, 2, 0, 3), End(-2.0, -2.0, 1, 1, 3), End(-3.0, -3.0, 2, 1, 4)]
     result = history.backtrack(ends)
     assert [one.tokens for one in result] == [(8, 3), (3,), (9, 4)]
+    assert [one.log_probs for one in result] == [(-1.0, 0.0), (-2.0,), (-0.5, -2.5)]
     for one, weights in zip(result, ([0.2, 0.3], [0.2], [0.1, 0.4]), strict=True):
         np.testing.assert_allclose(one.weights[:, 0], weights)
     assert len(history) == 0  # what it kept is free
@@ -114,9 +115,9 @@ def test_a_search_keeps_windows_as_wide_as_they_are():
     ones = np.array([[1.0], [1.0], [0.0]], np.float32)
     wide = np.array([[0.5, 0.25, 0.25], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]], np.float32)
     energies = np.array([1, 2, 3])
-    history.append([2, 2, 2], [0, 1, 2], Attended(ones, np.array([4, 5, -1]), np.array([4, 5, 0]), energies))
+    history.append([2, 2, 2], [0, 1, 2], Attended(ones, np.array([4, 5, -1]), np.array([4, 5, 0]), energies), [0.0] * 3)
     attention = Attended(wide, np.array([9, 4, -1]), np.array([7, 4, 0]), 100 * energies)
-    history.append([7, 8, 9], [1, 0, 2], attention)
+    history.append([7, 8, 9], [1, 0, 2], attention, [0.0] * 3)
     result = history.backtrack([End(0.0, 0.0, *place, 3) for place in ((2, 0), (2, 1), (2, 2), (1, 1))])
     assert [h.windows.weights.tolist() for h in result] == [[1.0, 0.5, 0.25, 0.25], [1.0, 1.0], [], [1.0]]
     assert [h.windows.first.tolist() for h in result] == [[5, 7], [4, 4], [0, 0], [5]]

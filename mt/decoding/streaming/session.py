@@ -8,13 +8,14 @@ print(*session.finish())"""
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from itertools import zip_longest
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import torch
 
 from mt.data.fields import TEXT, Field, Row
-from mt.data.tokenizer import Tokenizers, Unit
+from mt.data.tokenizer import LinkUnit, Tokenizers, Unit
+from mt.decoding.confidence import Calibration, confidences, word_features
 from mt.decoding.delays import TargetWords
 from mt.decoding.lexical import SourceTerms
 from mt.decoding.modes import DecodableModel, online_model, require_compatible, unmet
@@ -24,6 +25,9 @@ from mt.models.seq2seq import Seq2Seq
 from mt.search.config import SearchConfig, is_online, reports_delays, require_steerable, wait_k_of
 from mt.search.limits import MAX_LENGTH
 from mt.search.steering import Steering, TokenConstraints
+
+if TYPE_CHECKING:
+    from mt.decoding.translator import Translator
 
 # What was written never changes, and depends on nothing that had not been read. Sessions know nothing of one another:
 # many may be open at once, and `read` and `finish` take several in one batch, with the same result. Of a sound,
@@ -43,6 +47,10 @@ class StreamingModel(NamedTuple):
     """What is read and written: words (what stands between blanks), or characters."""
     field: Field = TEXT
     """What is read."""
+    link_unit: LinkUnit = "word"
+    """What has a confidence."""
+    calibration: Calibration | None = None
+    """See `Translation.calibration`."""
 
 
 class Session:
@@ -63,6 +71,8 @@ class Session:
         """How many positions the source has up to the end of each word, or part of a sound."""
         self._first = 0
         """The first token of the word that comes next."""
+        self._spans: list[slice] = []
+        """The tokens of each word."""
         self._streaming = streaming
         # How far source and hypothesis have come, in tokens; then what turns words to positions, and tokens to words.
         self._state = StreamState(streaming.model, streaming.search, streaming.field)
@@ -79,6 +89,7 @@ class Session:
             source, streaming.unit, lambda vectors: int(needed(torch.tensor(vectors)))
         )
         self._positions = 0
+        self._target = target
         self._target_words = TargetWords(target, streaming.unit)
 
     @property
@@ -90,6 +101,17 @@ class Session:
     def tokens(self) -> tuple[int, ...]:
         """The ids of the tokens that were written so far."""
         return tuple(self._state.tokens)
+
+    @property
+    def word_confidence(self) -> list[float]:
+        """How probable it is that each word so far is right, which does not change; see `Translation.word_confidence`.
+        A word with marks, such as a full stop, has the least of its parts."""
+        found = []
+        for span in self._spans:
+            units = self._target.decoded_unit_ids(self._state.tokens[span], self._streaming.link_unit)
+            features = word_features(units, self._state.log_probs[span], self._state.entropies[span])
+            found.append(min(confidences(features, self._streaming.calibration), default=1.0))
+        return found
 
     @property
     def energies(self) -> int:
@@ -166,7 +188,8 @@ class Session:
                 f"{'the sentence' if written else 'it'} before, and begin another"
             )
 
-    def _write(self, words: list[str]) -> None:
+    def _write(self, words: list[str], end: int) -> None:
+        """Writes words that end before the token of this number."""
         if words and (name := self._source.unreported()) is not None:
             self.events.append(("read", name))
         place = self._state.attended[self._first] if self._first < len(self._state.attended) else -1
@@ -175,25 +198,28 @@ class Session:
             self.words.append(word)
             self.word_sources.append(source if source < len(self._ends) else -1)
             self.delays.append(self._source.read)
+            self._spans.append(slice(self._first, end))
             self.events.append(("write", word))
+        if words:
+            self._first = end
 
 
 def open_session(
-    model: DecodableModel,
-    tokenizers: Tokenizers,
+    translator: "Translator",
     search: SearchConfig,
     unit: Unit,
-    field: Field,
     asked: TokenConstraints | None = None,
     terms: SourceTerms | None = None,
 ) -> Session:
     """Begins a session. asked: of its translation. terms: finds those of a glossary. Raises UserError where
     the search, or the model, needs the whole source before it writes, and where the search cannot do what is asked."""
+    model = translator.model
     refuse_offline(model, search)
     require_compatible(search, model)  # raises where they do not go together
     if asked is not None:
         require_steerable(search, asked)
-    return Session(StreamingModel(online_model(model), tokenizers, search, unit, field), asked, terms)
+    of_run = translator.field, translator.link_unit, translator.calibration
+    return Session(StreamingModel(online_model(model), translator.tokenizers, search, unit, *of_run), asked, terms)
 
 
 def refuse_offline(model: DecodableModel, search: SearchConfig) -> None:
@@ -241,7 +267,7 @@ def finish(sessions: Iterable[Session]) -> list[list[str]]:
     # A blank source has an empty translation.
     _go_on([(session, row) for session, row in rests if row is not None])
     for session in sessions:
-        session._write(session._target_words.end())
+        session._write(session._target_words.end(), len(session._state.tokens))
         session._state.finish()
     return [session.words[count:] for session, count in zip(sessions, words_before, strict=True)]
 
@@ -272,6 +298,6 @@ def _go_on(read_rows: Sequence[tuple[Session, Row]]) -> None:
     tokens_of_sessions = advance_streams([(session._state, row) for session, row in grown])
     for (session, _), tokens in zip(grown, tokens_of_sessions, strict=True):
         for place, token in enumerate(tokens, start=len(session._state.tokens) - len(tokens)):
-            words = session._target_words.add(token)
-            session._write(words)
-            session._first = place if words else session._first
+            # A character is known with its token, a word with the one that follows it.
+            end = place + (session._streaming.unit == "char")
+            session._write(session._target_words.add(token), end)

@@ -73,6 +73,9 @@ class StreamState:
         """The hypothesis."""
         self.attended: list[int] = []
         """The position that each of its tokens attended to most; -1 for none."""
+        self.log_probs: list[float] = []
+        self.entropies: list[float] = []
+        """The log-probability of each of its tokens, and the entropy of its attention, in nats."""
         self.source: tuple[DecoderMemory, Any] | None = None
         """A memory of one row, and the state of front-end and encoder; None before the first position."""
         self.query: DecoderQuery | None = None
@@ -232,8 +235,10 @@ class StreamStepper:
         log_probs = np.zeros((len(tokens), 1), np.float32)
         next_tokens = np.full((len(tokens), 1), READ)
         if attention is not None:
-            for stream, position in zip(self._streams, self._peaks(attention), strict=True):
+            entropies = torch.special.entr(attention.attended.weights).sum(1).tolist()
+            for stream, position, entropy in zip(self._streams, self._peaks(attention), entropies, strict=True):
                 stream.attended.append(position)
+                stream.entropies.append(entropy)
             # The others predict, each without the tokens that may not follow it.
             prediction = self._model.decoder.read_out(self._query, attention, self._memory)
             self._state = prediction.state
@@ -253,6 +258,7 @@ class StreamStepper:
                     step, _ = stream.steering.choices(Step(best[[row]], chosen[[row]], attended, own))
                     best[row] = step.log_probs
                     chosen[row] = step.tokens
+                stream.log_probs.append(float(best[row, 0]))
             log_probs[self._hypotheses] = best
             next_tokens[self._hypotheses] = chosen
         return Step(log_probs, next_tokens, None)

@@ -1,7 +1,7 @@
 """A stream writes what offline decoding does, earlier, and nothing that it writes depends on what comes later."""
 
 import random
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,8 @@ import torch
 
 from mt.data.fields import ReadSource
 from mt.data.tokenizer import EOS
+from mt.data.tokenizer import units as word_units
+from mt.decoding.confidence import Calibration, confidences, word_features
 from mt.decoding.delays import delays
 from mt.decoding.lexical import ConstraintEncoder, LexicalConstraints
 from mt.decoding.streaming import Session, finish, read, refuse_offline
@@ -113,14 +115,45 @@ def test_the_past_does_not_depend_on_the_future(policy, encoder, setting, senten
 
 
 def test_characters(setting, characters, offline, streamed) -> None:
-    ours = setting({"name": "mocha", "chunk_size": 2}, unit="char", tokenizers=characters)
-    texts = ["  nd rest, \u9ce5\u9ce5x ", "a", "tree shade   and", "\u9ce5 \u9ce5"] + ["the dense thread"] * 3
+    ours = setting({"name": "mocha", "chunk_size": 2}, unit="char", tokenizers=characters)._replace(link_unit="char")
+    texts = ["  nd rest, \u9ce5\u9ce5x ", "a", "tree shade   and", "\u9ce5 \u9ce5", "dense"] + ["the dense thread"] * 3
     for text, hypothesis in zip(texts, offline(ours, [text.split() for text in texts]), strict=True):
         session = Session(ours)
         written = [written for character in text for written in session.read(character)] + session.finish()
         assert session.tokens == hypothesis.tokens
         assert "".join(written) == session.text == ours.tokenizers.target.decode(hypothesis.tokens)
         assert [word for kind, word in session.events if kind == "read"] == [*"".join(text.split())]
+        units = ours.tokenizers.target.decoded_unit_ids(hypothesis.tokens, "char")
+        features = word_features(units, hypothesis.log_probs, np.zeros(len(units)))
+        assert session.word_confidence == pytest.approx(confidences(features, None), abs=1e-4)
+        if " " not in text:
+            peaks = [hypothesis.windows.peaks()[units.index(unit)] for unit in range(len(features))]
+            sources = [ours.tokenizers.source.unit_ids(text, "char")[peak] for peak in peaks]
+            assert session.word_sources == [-1 if source is None else source for source in sources]
+
+
+@every_policy
+def test_words_of_a_stream_have_the_confidences_of_offline_decoding(policy, setting, sentences, offline) -> None:
+    attention, search = POLICIES[policy]
+    table = Calibration(judged="words", words=3, weights=(1, 0.5, 0), centres=(-9.0, 1.0), shares=(0.25, 0.75))
+    ours = setting(attention, search=search)._replace(calibration=table)
+    for source in sentences(5):
+        (hypothesis,) = offline(ours, [source])
+        session = Session(ours)
+        known = []
+        for word in source:
+            session.read(word)
+            assert session.word_confidence[: len(known)] == known  # of what was written nothing changes
+            known = session.word_confidence
+        session.finish()
+        weights = hypothesis.weights.astype(float)
+        entropies = -(weights * np.log(np.maximum(weights, 1e-30))).sum(1)
+        units = ours.tokenizers.target.decoded_unit_ids(hypothesis.tokens)
+        expected = confidences(word_features(units, hypothesis.log_probs, entropies), table)
+        parts = [len(word_units(word, "word")) for word in session.words]
+        ends = np.cumsum([0, *parts])
+        least = [min(expected[begin:end]) for begin, end in pairwise(ends.tolist())]
+        assert ends[-1] == len(expected) and session.word_confidence == pytest.approx(least, abs=1e-4)
 
 
 @pytest.mark.parametrize("name", ["monotonic", "mocha", "matcha", "milk"])
