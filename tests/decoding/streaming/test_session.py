@@ -9,8 +9,7 @@ import pytest
 import torch
 
 from mt.data.fields import ReadSource
-from mt.data.tokenizer import EOS
-from mt.data.tokenizer import units as word_units
+from mt.data.tokenizer import EOS, units as word_units
 from mt.decoding.confidence import Calibration, confidences, word_features
 from mt.decoding.delays import delays
 from mt.decoding.lexical import ConstraintEncoder, LexicalConstraints
