@@ -209,18 +209,15 @@ class Translation:
         # A column for each source token and a row for each target token, or for each word.
         columns = positions_of_words(self.source_units) if words else [[i] for i in range(len(self.source_tokens))]
         rows = positions_of_words(self.target_units) if words else [[i] for i in range(len(self.tokens))]
-        marks: dict[str, Any] = {}
+        marks: dict[str, Any] = {"title": self.text if title is None else title, "backdrop": backdrop}
         if gold is not None:
             found = {link for link in self.links if known is None or link[1] in known}
-            marks = {"gold": self._cells(gold, columns, rows), "found": self._cells(found, columns, rows)}
-        title = self.text if title is None else title
+            marks |= {"gold": self._cells(gold, columns, rows), "found": self._cells(found, columns, rows)}
         if words:
             return heatmap(
                 weights_between_words(self.alignment, self.source_units, self.target_units),
                 [_joined(self.source_tokens, pieces) for pieces in columns],
                 [_joined(self.tokens, pieces) for pieces in rows],
-                title=title,
-                backdrop=backdrop,
                 **marks,
             )
         return heatmap(
@@ -230,8 +227,6 @@ class Translation:
             stops=None if self.stops is None else self.stops.tolist(),
             chunk_size=None if self.stops is None else self.chunk_size,
             delays=None if self.delays is None else self.delays.tolist(),
-            title=title,
-            backdrop=backdrop,
             **marks,
         )
 
