@@ -93,16 +93,21 @@ def ordered(
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([function.__module__])
     with ProcessPoolExecutor(workers, mp_context=context, initializer=_begin) as pool:
-        waiting: deque[Future[Result]] = deque()
         try:
-            for task in itertools.chain(first_tasks, tasks):
-                waiting.append(pool.submit(function, *task))
-                if len(waiting) > workers:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
+            chained = itertools.chain(first_tasks, tasks)
+            yield from _awaited((pool.submit(function, *task) for task in chained), Future.result, workers)
         finally:
             pool.shutdown(cancel_futures=True)
+
+
+def _awaited(begun: Iterable[Any], result: Callable[[Any], Result], most: int) -> Iterator[Result]:
+    """Yields the results of tasks in their order. begun: begins each as it is asked for; `most` are waited for."""
+    waiting: deque[Any] = deque()
+    for task in begun:
+        waiting.append(task)
+        if len(waiting) > most:
+            yield result(waiting.popleft())
+    yield from map(result, waiting)
 
 
 def require(runner: Runner) -> None:
@@ -127,14 +132,7 @@ def _by_ray(function: Callable[..., Result], tasks: Iterable[tuple[Any, ...]], w
     try:
         most = workers or int(ray.cluster_resources().get("CPU", 1))
         remote = ray.remote(function)
-        # Few tasks wait at a time, so that memory stays bounded; results come in the order of the tasks.
-        waiting: deque[Any] = deque()
-        for task in tasks:
-            waiting.append(remote.remote(*task))
-            if len(waiting) > most:
-                yield ray.get(waiting.popleft())
-        while waiting:
-            yield ray.get(waiting.popleft())
+        yield from _awaited((remote.remote(*task) for task in tasks), ray.get, most)
     # Errors are raised as a pool of processes raises them, so that callers need to know only one kind.
     except ray.exceptions.RayTaskError as error:
         raise error.cause from None

@@ -7,7 +7,6 @@ First come the files of a folder, then sources, then the steps.
 
 import functools
 import hashlib
-import heapq
 import itertools
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -178,7 +177,11 @@ def _first_words(whole: Read, source_limit: int | None, target_limit: int | None
 
 _PARITY = {"dev": 0, "test": 1}
 
+_SPARE = 10_000  # pairs in memory besides
+
 Key = Callable[[Example], int]
+_Groups = dict[int, list[tuple[int, int, Example]]]
+"""The pairs of each key, with their place in the corpus and the key."""
 Chosen = Mapping[str, list[tuple[int, Example]]]
 """The pairs of each split that is cut, with their keys, in the order of the corpus."""
 
@@ -228,21 +231,25 @@ def cut(source: Source, sizes: Mapping[str, int], longest: int, *, by_source: bo
 
 def _choose(read: Read, sizes: Mapping[str, int], longest: int, key: Key) -> Chosen:
     """Chooses the pairs of each split. Raises UserError where the corpus is too small."""
-    smallest = {split: _Smallest(size) for split, size in sizes.items()}
+    groups: dict[str, _Groups] = {split: {} for split in sizes}
     eligible = dict.fromkeys(sizes, 0)
     for number, example in enumerate(read()):
         hashed = key(example)
-        for split, pairs in smallest.items():
+        for split, size in sizes.items():
             if hashed % 2 == _PARITY[split] and _fits(example, longest):
                 eligible[split] += 1
-                pairs.add(hashed, number, example)
+                groups[split].setdefault(hashed, []).append((number, hashed, example))
+                # What cannot be among the smallest any more is forgotten now and then, to save memory.
+                if eligible[split] % (size + _SPARE) == 0:
+                    groups[split] = _smallest(groups[split], size)
     for split, size in sizes.items():
         if size > (most := eligible[split] // 2):
             raise UserError(
                 f"dataset.{split}_size={size} is too much to cut from train: choose at most {most:,}, which is about a "
                 f"quarter, or give {split} files of its own"
             )
-    return {split: pairs.in_order() for split, pairs in smallest.items()}
+    chosen = {split: sorted(itertools.chain(*_smallest(groups[split], size).values())) for split, size in sizes.items()}
+    return {split: [(hashed, example) for _, hashed, example in placed] for split, placed in chosen.items()}
 
 
 def _fits(example: Example, longest: int) -> bool:
@@ -250,30 +257,15 @@ def _fits(example: Example, longest: int) -> bool:
     return min(lengths) > 0 and max(lengths) <= longest
 
 
-class _Smallest:
-    """Keeps the pairs with the smallest keys, at least `size` of them: all pairs of one key, or none."""
-
-    def __init__(self, size: int) -> None:
-        self._size = size
-        self._count = 0
-        self._pairs: dict[int, list[tuple[int, Example]]] = {}
-        self._heap: list[int] = []  # negative keys: the largest key comes first
-
-    def add(self, key: int, number: int, example: Example) -> None:
-        """Adds a pair where its key is small enough. number: the place of the pair in its corpus."""
-        if key not in self._pairs:
-            if self._count >= self._size and key > -self._heap[0]:
-                return
-            heapq.heappush(self._heap, -key)
-        self._pairs.setdefault(key, []).append((number, example))
-        self._count += 1
-        while self._count - len(self._pairs[-self._heap[0]]) >= self._size:
-            self._count -= len(self._pairs.pop(-heapq.heappop(self._heap)))
-
-    def in_order(self) -> list[tuple[int, Example]]:
-        """Returns keys and pairs, in the order of the corpus."""
-        placed = [(number, key, example) for key, pairs in self._pairs.items() for number, example in pairs]
-        return [(key, example) for _, key, example in sorted(placed)]
+def _smallest(groups: _Groups, size: int) -> _Groups:
+    """Returns the groups with the smallest keys, as few as hold at least `size` pairs."""
+    smallest: _Groups = {}
+    count = 0
+    for key in sorted(groups):
+        if count < size:
+            smallest[key] = groups[key]
+            count += len(groups[key])
+    return smallest
 
 
 def key_of_pair(example: Example) -> int:

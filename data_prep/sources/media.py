@@ -150,34 +150,24 @@ def kaldi(config: DatasetConfig) -> Source:
     """Reads `wav.scp`: `recording path` on each line; `text`: `utterance words`; `segments`, where there is one:
     `utterance recording begin end`, in seconds; else the recordings are the utterances. (kaldi-asr.org, "Data
     preparation".)"""
-    folders = _folders(config)
-
-    def files() -> list[Path]:
-        paths = [folder / name for folder in folders.values() for name in ("wav.scp", "text", "segments")]
-        return [path for path in paths if path.is_file()]
-
-    splits = {
-        split: _split(functools.partial(_kaldi_records, folder, config.media)) for split, folder in folders.items()
-    }
-    return Source(splits, lambda: "kaldi " + digest((path.name, path) for path in files()), files)
+    names = ("wav.scp", "text", "segments")
+    return _utterances(config, "kaldi", _kaldi_records, lambda folder: [folder / name for name in names])
 
 
 def librispeech(config: DatasetConfig) -> Source:
     """Reads `<speaker>/<chapter>/<speaker>-<chapter>.trans.txt` with `utterance WORDS` on each line, and beside it the
     sound `<utterance>.flac` (Panayotov et al. 2015)."""
-    folders = _folders(config)
-
-    def files() -> list[Path]:
-        return [path for folder in folders.values() for path in _transcripts(folder)]
-
-    splits = {
-        split: _split(functools.partial(_libri_records, folder, config.media)) for split, folder in folders.items()
-    }
-    return Source(splits, lambda: "librispeech " + digest((path.name, path) for path in files()), files)
+    return _utterances(config, "librispeech", _libri_records, _transcripts)
 
 
-def _folders(config: DatasetConfig) -> dict[str, Path]:
-    """Returns the folder of each split. Raises UserError where there is none."""
+def _utterances(
+    config: DatasetConfig,
+    layout: str,
+    records: Callable[[Path, Path], Records],
+    lists: Callable[[Path], Iterable[Path]],
+) -> Source:
+    """Returns the source of a layout. records: reads a folder, for paths that are relative to another. lists: names
+    what is read. Raises UserError where a split has no folder."""
     folders = {split: Path(config.folder or "", config.splits[split]) for split in config.uncut}
     for folder in folders.values():
         if not folder.is_dir():
@@ -185,11 +175,16 @@ def _folders(config: DatasetConfig) -> dict[str, Path]:
                 f"{folder} is no folder: set dataset.folder, and dataset.splits to the folders of train, dev and "
                 "test. Without dev and test, dataset.dev_size=100 dataset.test_size=100 cut them from train"
             )
-    return folders
 
+    def files() -> list[Path]:
+        return [path for folder in folders.values() for path in lists(folder) if path.is_file()]
 
-def _split(records: Callable[[], Records]) -> RawSplit:
-    return RawSplit(lambda: (example for _, example in records()), ("", ""), records=records)
+    def split(folder: Path) -> RawSplit:
+        read = functools.partial(records, folder, config.media)
+        return RawSplit(lambda: (example for _, example in read()), ("", ""), records=read)
+
+    splits = {name: split(folder) for name, folder in folders.items()}
+    return Source(splits, lambda: f"{layout} {digest((path.name, path) for path in files())}", files)
 
 
 def _kaldi_records(folder: Path, media: Path) -> Records:

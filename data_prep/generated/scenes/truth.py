@@ -26,7 +26,8 @@ _RELATIONS = {words: step for step, phrases in BESIDE.items() for words in phras
 @cache
 def _clauses() -> tuple[re.Pattern[str], ...]:
     """Returns the patterns of clauses, compiled here, since most commands parse no captions."""
-    sizes, places, relations, colours, shapes = map("|".join, (_SIZES, _PLACES, _RELATIONS, COLOURS, SHAPES))
+    sizes, places, relations = ("|".join(words) for words in (_SIZES, _PLACES, _RELATIONS))
+    colours, shapes = ("|".join(words) for words in (COLOURS, SHAPES))
     one, other = (f"a (?:(?P<size{n}>{sizes}) )?(?P<colour{n}>{colours}) (?P<shape{n}>{shapes})" for n in (1, 2))
     return (
         re.compile(f"{one}(?: is)? (?P<place>{places})"),
