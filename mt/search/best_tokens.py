@@ -24,7 +24,7 @@ def top_k(
     are not finite.
     """
     if forbidden is not None:
-        rows, tokens = (torch.from_numpy(part).to(log_probs.device) for part in forbidden)
+        rows, tokens = (torch.from_numpy(column).to(log_probs.device) for column in forbidden)
         log_probs[rows, tokens] = -torch.inf
     best, tokens = best_tokens(log_probs, count)
     return _finite(best.numpy(), tokens.numpy()) if best.is_cpu else unpacked(packed(best, tokens).cpu().numpy())
@@ -34,7 +34,7 @@ def values_of(log_probs: Tensor, wanted: Wanted | None) -> np.ndarray | None:
     """Returns the log-probabilities of wanted tokens, on the host; None where none are wanted."""
     if wanted is None:
         return None
-    rows, tokens = (torch.from_numpy(part).to(log_probs.device) for part in wanted)
+    rows, tokens = (torch.from_numpy(column).to(log_probs.device) for column in wanted)
     return log_probs[rows, tokens].cpu().numpy()
 
 

@@ -156,7 +156,7 @@ class PhraseStates(NamedTuple):
     """[N] bool: whether a letter would go on with the last word."""
 
     def rows(self, rows: np.ndarray) -> "PhraseStates":
-        return PhraseStates(*(part[rows] for part in self))
+        return PhraseStates(*(numbers[rows] for numbers in self))
 
 
 class PhraseTable:
@@ -170,31 +170,27 @@ class PhraseTable:
         """
         self._inside = inside
         self._continues = continues
-        most = max(len(one.copies) for one in sentences)
-        sizes = [len(one.edges) for one in sentences]
+        most = max(len(phrases.copies) for phrases in sentences)
+        # The nodes of a sentence follow those of the sentence before it.
+        sizes = [len(phrases.edges) for phrases in sentences]
         self._roots = np.cumsum([0, *sizes[:-1]])
         """[S]: the first node of each sentence."""
-        self._met, self._gains = (
-            np.concatenate([_widened(part, most) for part in parts])
-            for parts in ([one.met for one in sentences], [one.gains for one in sentences])
-        )
-        self._copies, self._least, self._resets = (
-            np.array([[*part, *[0] * (most - len(part))] for part in parts], np.int64)
-            for parts in (
-                [one.copies for one in sentences],
-                [one.least for one in sentences],
-                [one.resets for one in sentences],
-            )
-        )
-        # All edges as one sorted table of keys, and all that follows as one list.
+        # Tables over nodes, and tables over sentences, with a column for each phrase.
+        self._met = np.concatenate([_widened(phrases.met, most) for phrases in sentences]) > 0
+        self._gains = np.concatenate([_widened(phrases.gains, most) for phrases in sentences])
+        self._copies = _widened([phrases.copies for phrases in sentences], most)
+        self._least = _widened([phrases.least for phrases in sentences], most)
+        self._resets = _widened([phrases.resets for phrases in sentences], most)
+        # All edges as one sorted table of keys, of which the last is never asked for.
         edges = [
             ((root + node) * _STRIDE + token, root + child)
-            for root, one in zip(self._roots.tolist(), sentences, strict=True)
-            for node, of_node in enumerate(one.edges)
+            for root, phrases in zip(self._roots.tolist(), sentences, strict=True)
+            for node, of_node in enumerate(phrases.edges)
             for token, child in sorted(of_node.items())
         ]
         self._keys, self._children = np.array([*edges, (np.iinfo(np.int64).max, 0)], np.int64).T.copy()
-        following = [of_node for one in sentences for of_node in one.following]
+        # All that follows as one list, and of each node how many pairs of it, and the first.
+        following = [of_node for phrases in sentences for of_node in phrases.following]
         self._counts = np.array([*map(len, following)])
         self._firsts = np.cumsum(self._counts) - self._counts
         self._following = np.array([pair for of_node in following for pair in of_node], np.int64).reshape(-1, 2)
@@ -212,6 +208,7 @@ class PhraseTable:
         # A token that goes on with the last word of a phrase takes the phrase back.
         broken = inside & _at(self._continues, tokens)
         missing = missing + (fresh & broken[:, None])
+        # The edge by this token; without one, back to the root.
         inside = _at(self._inside, tokens)
         roots = self._roots[sentences] + inside
         keys = nodes * _STRIDE + tokens
@@ -219,6 +216,7 @@ class PhraseTable:
         nodes = np.where(self._keys[places] == keys, self._children[places], roots)
         fresh = self._met[nodes] & (missing > 0)
         missing = missing - fresh
+        # A further copy of a phrase begins after this one.
         again = (fresh & (missing > 0) & (self._resets[sentences] > 0)).any(1)
         return PhraseStates(np.where(again, roots, nodes), missing, fresh, inside)
 
@@ -233,16 +231,19 @@ class PhraseTable:
 
     def following(self, states: PhraseStates) -> tuple[np.ndarray, np.ndarray]:
         """Returns the tokens that go on with a missing phrase, or begin one: rows and tokens, [W] int64 each."""
+        # A row for each pair of each hypothesis: its place is the first of its node, and how far it is behind.
         counts = self._counts[states.nodes]
         rows = np.arange(len(counts)).repeat(counts)
         offsets = np.arange(len(rows)) - (np.cumsum(counts) - counts)[rows]
         tokens, phrases = self._following[self._firsts[states.nodes][rows] + offsets].T
+        # Of missing phrases, each token once.
         keys = np.unique((rows * _STRIDE + tokens)[states.missing[rows, phrases] > 0])
         return keys // _STRIDE, keys % _STRIDE
 
 
-def _widened(part: np.ndarray, columns: int) -> np.ndarray:
-    """Returns a table with as many columns, the new ones 0."""
-    table = np.zeros((len(part), columns), part.dtype)
-    table[:, : part.shape[1]] = part
+def _widened(rows: Sequence[Sequence[int]] | np.ndarray, columns: int) -> np.ndarray:
+    """Returns a table of as many columns, with 0 where a row ends before."""
+    table = np.zeros((len(rows), columns), np.int64)
+    for line, row in zip(table, rows, strict=True):
+        line[: len(row)] = row
     return table

@@ -216,13 +216,16 @@ class TagsInText(Prefix):
         return len(self.tokens) + sum(len(symbols) for symbols, _ in self._tags)
 
     def options(self, state: int) -> np.ndarray:
+        # Of each tag: 0, not written; 1, opened; 2, closed. An empty one is written when it is opened.
         place, digits = divmod(state, self._base)
         written = [digits // 3**number % 3 for number in range(len(self._tags))]
         opened = [number for number, (symbols, _) in enumerate(self._tags) if written[number] == 1 and len(symbols) > 1]
         inner = opened[-1] if opened else -1
+        # Tags within the innermost open one may open; it may close once all of these are written.
         tokens = [symbols[0] for n, (symbols, parent) in enumerate(self._tags) if not written[n] and parent == inner]
         if inner >= 0 and all(written[n] for n, (_, parent) in enumerate(self._tags) if parent == inner):
             tokens.append(self._tags[inner][0][1])
+        # The next token of the text; EOS once all tags are closed.
         if place < len(self.tokens) - 1 or (all(written) and inner < 0):
             tokens.append(self.tokens[place])
         return np.array(sorted(tokens), np.int64)

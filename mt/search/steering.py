@@ -165,16 +165,18 @@ class Steering:
     def _asked_for(self, forbidden: Forbidden | None, lacking: np.ndarray | None) -> Wanted | None:
         """Returns the tokens that go on with prefixes, of which only avoided phrases take some, and those that go on
         with phrases. lacking: [N], the tokens that each hypothesis lacks of its phrases; None: of no phrases."""
-        parts: list[tuple[np.ndarray, np.ndarray]] = []
+        pairs: list[tuple[np.ndarray, np.ndarray]] = []
+        # Of hypotheses in their prefix, what goes on with that.
         self._forced = []
         begin = 0
         for row in () if self._spelled is None else range(len(self._sentences)):
             options = self._options(row)
             if options is not None:
                 options = np.setdiff1d(options, self._avoided(row, whole=False))
-                parts.append((np.full(len(options), row), options))
+                pairs.append((np.full(len(options), row), options))
                 self._forced.append((row, begin, begin + len(options)))
                 begin += len(options)
+        # Of the others, what goes on with phrases and is not forbidden.
         if self._table is not None and lacking is not None:
             rows, tokens = self._table.following(self._phrases)
             # EOS, too: else all tokens that are asked for may go on with the last word of a phrase.
@@ -188,8 +190,8 @@ class Steering:
                 free &= ~(forbidden.early[rows] & (tokens == EOS))
                 if len(forbidden.rows):
                     free &= ~np.isin(rows << 32 | tokens, forbidden.rows << 32 | forbidden.tokens)
-            parts.append((rows[free], tokens[free]))
-        return joined(*parts)
+            pairs.append((rows[free], tokens[free]))
+        return joined(*pairs)
 
     def choices(self, step: Step) -> tuple[Step, np.ndarray | None]:
         """Returns a step with what was asked for in place of what it answered, or in columns beside that. With it comes
@@ -217,7 +219,7 @@ class Steering:
         rows = np.arange(len(tokens)).repeat(columns)
         sentences = self._sentences[rows]
         states = self._table.after(self._phrases.rows(rows), sentences, tokens.ravel())
-        lacking, fewest = (part.reshape(tokens.shape) for part in self._table.remaining(states, sentences))
+        lacking, fewest = (numbers.reshape(tokens.shape) for numbers in self._table.remaining(states, sentences))
         log_probs[fewest > np.where(tokens == EOS, 0, self._room()[:, None] - 1)] = -np.inf
         if of_terms is not None:
             lacking += np.pad(of_terms, ((0, 0), (0, columns - of_terms.shape[1])), mode="edge")
@@ -241,10 +243,11 @@ class Steering:
         begin = self._forced[-1][2] if self._forced else 0
         if values is None or self._wanted is None or len(values) == begin:
             return log_probs, tokens
-        rows, wanted = (part[begin:] for part in self._wanted)
+        rows, wanted = (column[begin:] for column in self._wanted)
         order = rows.argsort(kind="stable")
         order = order[~(tokens[rows] == wanted[:, None]).any(1)[order]]  # each token once
-        rows, wanted, values = (part[order] for part in (rows, wanted, values[begin:]))
+        rows, wanted, values = (column[order] for column in (rows, wanted, values[begin:]))
+        # Their columns, in order within each hypothesis. Places that are left have no probability.
         places = np.arange(len(rows)) - rows.searchsorted(rows)
         shape = len(tokens), places.max(initial=-1) + 1
         further_log_probs = np.full(shape, -np.inf, np.float32)
@@ -287,11 +290,11 @@ def nothing_found(name: str) -> UserError:
     )
 
 
-def joined(*parts: tuple[np.ndarray, np.ndarray]) -> Wanted | None:
-    """Returns what all parts want, by rows and tokens; None where that is nothing."""
-    if not sum(len(rows) for rows, _ in parts):
+def joined(*pairs: tuple[np.ndarray, np.ndarray]) -> Wanted | None:
+    """Returns what all pairs want, by rows and tokens; None where that is nothing."""
+    if not sum(len(rows) for rows, _ in pairs):
         return None
-    rows, tokens = (np.concatenate(column) for column in zip(*parts, strict=True))
+    rows, tokens = (np.concatenate(column) for column in zip(*pairs, strict=True))
     return Wanted(rows, tokens)
 
 
@@ -301,11 +304,13 @@ def shared(scores: np.ndarray, lacking: np.ndarray) -> np.ndarray:
 
     scores: [S, M], -inf of impossible ones. lacking: [S, M].
     """
+    # Fewest lacking first, and the best first of those that lack as many: a bank.
     order = np.lexsort((-scores, lacking))
     columns = np.arange(scores.shape[1])
     banks = np.take_along_axis(lacking, order, 1)
     begins = np.ones(banks.shape, bool)
     begins[:, 1:] = banks[:, 1:] != banks[:, :-1]
+    # The rank of each within its bank: its column less that of the bank's first.
     ranks = np.empty(lacking.shape, np.int64)
     np.put_along_axis(ranks, order, columns - np.maximum.accumulate(np.where(begins, columns, 0), 1), 1)
     ranks[scores == -np.inf] = scores.shape[1]

@@ -89,6 +89,7 @@ class Terms:
         owners = self.owners[: weights.shape[1]]
         if read is not None:
             owners = np.where(np.array(self.certain[: len(owners)]) <= read, owners, NO_TERM)
+        # The weight on each term, behind the weight on no term.
         shares = np.bincount(owners + 1, weights[row, : len(owners)], len(self.terms) + 1)[1:]
         return next((term for term in missing if shares[term] > MOST), NO_TERM)
 
@@ -123,9 +124,11 @@ class _State(NamedTuple):
         """Returns the state after one more token."""
         letters = terms.spelling.letters
         surface = terms.spelling.surfaces[token] if token < len(terms.spelling.surfaces) else " "
+        # A term is met once its word has ended.
         ends = self.forced or not (surface[:1] in letters and self.text[-1:] in letters)
         done = self.done | {self.met} - {NO_TERM} if ends else self.done
         text = self.text + surface
+        # What is left of the term within which the token stands.
         rests = tuple(rest[1:] for rest in self.rests if rest[0] == token)
         after = _State(done, text=text, waited=self.waited)
         if () in rests:
@@ -141,7 +144,7 @@ class TermStates:
     def __init__(self, sentences: Sequence[Terms | None], *, whole: bool, wait_k: int | None = None) -> None:
         """whole: whether sources are known to their ends, so that terms are written that were never due. wait_k: see
         `mt.search.steering.Steering`."""
-        self._rows = [None if terms is None else (terms, _State()) for terms in sentences]
+        self._hypotheses = [None if terms is None else (terms, _State()) for terms in sentences]
         """[N]: the terms of each hypothesis, and its state; None without any."""
         self._whole = whole
         self._read = wait_k
@@ -152,7 +155,7 @@ class TermStates:
 
     def closed(self, row: int) -> np.ndarray:
         """Returns the tokens that would go on with the last word of a term that was due."""
-        if not (found := self._rows[row]):
+        if not (found := self._hypotheses[row]):
             return _NO_TOKENS
         terms, state = found
         inside = state.forced and state.text[-1:] in terms.spelling.letters
@@ -162,9 +165,9 @@ class TermStates:
         """Returns the tokens that may go on with a term, or begin one."""
         taken = set() if forbidden is None else {*zip(forbidden.rows.tolist(), forbidden.tokens.tolist(), strict=True)}
         pairs = set[tuple[int, int]]()
-        for row, one in enumerate(self._rows):
-            if one is not None:
-                terms, state = one
+        for row, found in enumerate(self._hypotheses):
+            if found is not None:
+                terms, state = found
                 begun = (rest for term in state.missing(terms) for rest in terms.rests(term, state.text))
                 pairs.update((row, rest[0]) for rest in state.rests or begun)
         self._wanted = Wanted(*np.array(sorted(pairs - taken), np.int64).reshape(-1, 2).T.copy())
@@ -187,11 +190,12 @@ class TermStates:
         log_probs = step.log_probs.copy()
         tokens = step.tokens.copy()
         lacking = np.zeros(tokens.shape, np.int64)
-        for row, one in enumerate(self._rows):
-            if one is None:
+        for row, found in enumerate(self._hypotheses):
+            if found is None:
                 continue
-            terms, state = one
+            terms, state = found
             lacking[row] = len(state.missing(terms))
+            # Each draw goes on by itself: its token gives way to the best one of a term that is due.
             if drawn:
                 for column in range(tokens.shape[1]):
                     place = row, slice(column, column + 1)
@@ -265,10 +269,13 @@ class TermStates:
 
     def follow(self, parents: Sequence[int], tokens: Sequence[int]) -> None:
         """Goes on with hypotheses that continue those of `parents` by tokens."""
-        rows = []
+        hypotheses: list[tuple[Terms, _State] | None] = []
         for parent, token in zip(parents, tokens, strict=True):
-            one = self._rows[parent]
-            rows.append(None if one is None else (one[0], self._begun.get(parent, one[1]).after(one[0], token)))
-        self._rows = rows
+            if (found := self._hypotheses[parent]) is None:
+                hypotheses.append(None)
+                continue
+            terms, state = found
+            hypotheses.append((terms, self._begun.get(parent, state).after(terms, token)))
+        self._hypotheses = hypotheses
         self._begun = {}
         self._read = None if self._read is None else self._read + 1

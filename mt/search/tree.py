@@ -49,26 +49,27 @@ class Tree:
         self._length = 0
         self._children: dict[tuple[int, int], int] = {}
         """The node of a node and a next token."""
-        self._rows: list[int] = []
+        self._open: list[int] = []
         """The node of each open hypothesis."""
 
     def before(self, tokens: list[int], parents: list[int], log_probs: list[float], step: Step) -> None:
         # Those that are open have got a slot in the step before.
         pairs = zip(tokens, parents, log_probs, strict=True)
-        self._rows = [
-            self._child(self._rows[parent], token, log_prob) if self._rows else 0 for token, parent, log_prob in pairs
+        self._open = [
+            self._child(self._open[parent], token, log_prob) if self._open else 0 for token, parent, log_prob in pairs
         ]
-        for node in self._rows:
+        for node in self._open:
             self._set(node, "open")
+        # What may follow each, the most probable alone.
         self._length += 1
-        for node, log_prob, values, following in zip(self._rows, log_probs, step.log_probs, step.tokens, strict=True):
+        for node, log_prob, values, following in zip(self._open, log_probs, step.log_probs, step.tokens, strict=True):
             for value, token in zip(values[:SHOWN].tolist(), following[:SHOWN].tolist(), strict=True):
                 if value > -float("inf"):
                     self._child(node, token, log_prob + value)
 
     def end(self, ends: Sequence[End]) -> None:
         for end in ends:
-            node = self._child(self._rows[end.row], end.token, end.log_prob)
+            node = self._child(self._open[end.row], end.token, end.log_prob)
             self._set(node, "ended", end.score)
 
     def close(self, best: Sequence[int]) -> None:
