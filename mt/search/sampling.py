@@ -94,25 +94,23 @@ def sample(
     Raises UserError where the model's scores are not finite.
     """
     count = len(generators[0])
-    # Samples are numbered sentence by sentence; `opened` are the numbers of the open ones, in the order of the batch.
     flat = [generator for of_sentence in generators for generator in of_sentence]
     log_probs = [0.0] * len(flat)
     ends: dict[int, End] = {}
     history = History()
-    # At first a hypothesis of each sentence, from which its samples part.
+    # At first a hypothesis of each sentence, from which its samples part; these have the numbers in `opened`.
     tokens = [BOS] * len(limits)
     parents = [*range(len(limits))]
     prefix = np.zeros((len(limits), 0), np.int64)
     opened = [*range(len(flat))]
     while opened:
-        # One draw for each open sample, [N, draws]: several of a row only before the samples of a sentence part.
+        # [N, draws]: several of a row only before the samples of a sentence part.
         numbers = np.array([flat[index].random() for index in opened]).reshape(len(tokens), -1)
         forbidden = constraints.forbidden(prefix, len(history))
         asked = (forbidden, None) if steering is None else steering.before(forbidden, alone=True)
         step = stepper.step(tokens, parents, Draws(numbers, temperature), *asked)
         step = step if steering is None else steering.drawn(step)
         history.append(tokens, parents, step.attended, [log_probs[i] for i in opened[: len(tokens)]])
-        # What was drawn ends its sample, or is a row of the next step.
         rows = np.arange(len(tokens)).repeat(numbers.shape[1]).tolist()
         drawn = zip(opened, rows, step.tokens.ravel().tolist(), step.log_probs.ravel().tolist(), strict=True)
         tokens = []
