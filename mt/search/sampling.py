@@ -104,8 +104,7 @@ def sample(
     prefix = np.zeros((len(limits), 0), np.int64)
     opened = [*range(len(flat))]
     while opened:
-        # [N, draws]: several of a row only before the samples of a sentence part.
-        numbers = np.array([flat[index].random() for index in opened]).reshape(len(tokens), -1)
+        numbers = np.array([flat[index].random() for index in opened]).reshape(len(tokens), -1)  # [N, draws]
         forbidden = constraints.forbidden(prefix, len(history))
         asked = (forbidden, None) if steering is None else steering.before(forbidden, alone=True)
         step = stepper.step(tokens, parents, Draws(numbers, temperature), *asked)
