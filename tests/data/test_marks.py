@@ -1,16 +1,15 @@
 """A text that holds what tokenizers write themselves comes back whole, and nothing of it is skipped in learning."""
 
-import io
 import unicodedata
 from pathlib import Path
 from typing import get_args
 
 import pytest
-import sentencepiece
 from hypothesis import given, settings, strategies as st
 
 from mt.data.tokenizer import BOS, EOS, PAD, UNK, Tokenizer, TokenizerConfig, extend, train
 from mt.data.tokenizer.training import ModelType
+from tests.data.conftest import Foreign
 from tests.marks import combined
 
 KINDS = get_args(ModelType)
@@ -27,20 +26,12 @@ def sized(kind: str) -> TokenizerConfig:
 
 
 @pytest.fixture(scope="module")
-def tokenizers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Tokenizer]:
-    def theirs(name: str, **options: object) -> Tokenizer:
-        path = tmp_path_factory.mktemp("theirs") / "own.model"
-        model = io.BytesIO()
-        sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=iter(["ein Haus abc nein ja <sep> ▅", *MARKS] * 9), model_writer=model, minloglevel=2,
-            hard_vocab_limit=False, user_defined_symbols=["<sep>", "<pad>", "</s>x"], **options,
-        )  # fmt: skip
-        path.write_bytes(model.getvalue())
-        return train(TokenizerConfig(model_file=str(path)), [])
-
+def tokenizers(foreign: Foreign) -> dict[str, Tokenizer]:
+    texts = ["ein Haus abc nein ja <sep> ▅", *MARKS] * 9
+    theirs = {"vocab_size": 400, "user_defined_symbols": ["<sep>", "<pad>", "</s>x"]}
     return {
         **{kind: train(sized(kind), MARKS * 3) for kind in KINDS},
-        **{name: theirs(name, vocab_size=400, **options) for name, options in FURTHER.items()},
+        **{name: foreign(texts, **theirs, **options)[0] for name, options in FURTHER.items()},
     }
 
 

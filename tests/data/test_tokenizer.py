@@ -1,17 +1,16 @@
-import io
 import random
 import sys
 import unicodedata
 from pathlib import Path
 
 import pytest
-import sentencepiece
 from hypothesis import given, strategies as st
 
 from mt.common.options import parse
 from mt.data.tokenizer import BOS, EOS, PAD, UNK, Tokenizer, TokenizerConfig, Tokenizers, normalize, train, units
 from mt.errors import UserError
 from mt.text_io import composed, is_blank
+from tests.data.conftest import Foreign
 
 ENGLISH = ["The small house is old, isn't it?", "Two T-shirts (blue) cost 12.50 euros!", "We see the old houses."]
 GERMAN = ["Das kleine Haus ist alt, oder?", "Zwei T-Shirts „blau“ kosten 12,50 Euro!", "Wir sehen größere Häuser …"]
@@ -91,9 +90,11 @@ def test_pieces_are_counted_as_they_are_cut(kind: str, tokenizers: dict[str, Tok
         assert tokenizers[kind].count_pieces(text) == len(tokenizers[kind].split(text)) - 1, text
 
 
+@pytest.mark.parametrize("lowercase", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
-def test_training_is_deterministic(kind: str, tokenizers: dict[str, Tokenizer]) -> None:
-    assert train(TokenizerConfig(model_type=kind, vocab_size=SIZES[kind]), TEXTS).model == tokenizers[kind].model
+def test_training_is_deterministic(kind: str, lowercase: bool) -> None:
+    config = TokenizerConfig(model_type=kind, vocab_size=SIZES[kind], lowercase=lowercase)
+    assert train(config, TEXTS).model == train(config, TEXTS).model
 
 
 @pytest.mark.parametrize("joint", [True, False])
@@ -107,11 +108,6 @@ def test_tokenizers_are_saved_and_loaded(joint: bool, tmp_path: Path) -> None:
     assert loaded.joint == joint
     assert [tokenizer.encode(TEXTS) for tokenizer in loaded] == [tokenizer.encode(TEXTS) for tokenizer in made]
     assert joint or len({UNK} & set(loaded.source.encode(["größere Häuser"])[0])) == 1
-
-
-def test_a_word_vocabulary_is_known_again_after_loading(tmp_path: Path, tokenizers: dict[str, Tokenizer]) -> None:
-    Tokenizers(tokenizers["word"], tokenizers["word"]).save(tmp_path)
-    assert Tokenizers.load(tmp_path).source.split("old, old") == ["▁old", ",", "▁old", "</s>"]
 
 
 def test_a_size_that_does_not_suit_the_text_is_refused() -> None:
@@ -203,16 +199,8 @@ def test_a_coverage_that_sentencepiece_refuses_is_told_by_its_name() -> None:
 
 
 @pytest.mark.parametrize("byte_fallback", [False, True])
-def test_a_model_of_somebody_else_is_taken(byte_fallback: bool, tmp_path: Path) -> None:
-    model = io.BytesIO()
-    path = tmp_path / "own.model"
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(TEXTS * 9), model_writer=model, vocab_size=400, hard_vocab_limit=False,
-        byte_fallback=byte_fallback, minloglevel=2,
-    )  # fmt: skip
-    path.write_bytes(model.getvalue())
-    theirs = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
-    ours = train(TokenizerConfig(model_file=str(path)), [])
+def test_a_model_of_somebody_else_is_taken(byte_fallback: bool, foreign: Foreign) -> None:
+    ours, theirs = foreign(TEXTS * 9, vocab_size=400, byte_fallback=byte_fallback)
     for text in [*ENGLISH, *GERMAN, "Ж, ЖЖ house"]:
         [ids] = ours.encode([text])
         assert ids[-1] == EOS

@@ -1,15 +1,14 @@
 """Words and characters of pieces, which alignments link."""
 
-import io
 import itertools
 from typing import get_args
 
 import pytest
-import sentencepiece
 from hypothesis import given, settings, strategies as st
 
 from mt.data.tokenizer import UNK, Tokenizer, TokenizerConfig, extend, train, units
 from mt.data.tokenizer.training import ModelType
+from tests.data.conftest import Foreign
 from tests.marks import combined
 
 KINDS = get_args(ModelType)
@@ -80,19 +79,6 @@ def test_accents_and_marks_count_as_they_are_composed(tokenizers: dict[str, Toke
     assert ids[-2] == 1
 
 
-@given(st.text(max_size=20))
-def test_any_text_has_units(tokenizers: dict[str, Tokenizer], text: str) -> None:
-    for tokenizer in tokenizers.values():
-        for unit in ("word", "char"):
-            ids = tokenizer.unit_ids(text, unit)
-            known = units(text, unit)
-            assert len(ids) == len(tokenizer.encode([text])[0])
-            assert all(index is None or 0 <= index < len(known) for index in ids)
-            [encoded] = tokenizer.encode([text])
-            decoded = tokenizer.decoded_unit_ids(encoded, unit)
-            assert all(i is None or i < len(units(tokenizer.decode(encoded), unit)) for i in decoded)
-
-
 def test_only_a_model_of_characters_is_one(tokenizers: dict[str, Tokenizer]) -> None:
     assert {kind for kind, tokenizer in tokenizers.items() if tokenizer.of_characters} == {"char"}
 
@@ -102,19 +88,12 @@ ODD_WORDS = ["½", "ﬁn", "①②③", "İ", "Ⅷ", "ﷺ", "a\u200bb", "\u200b"
 
 
 @pytest.fixture(scope="module")
-def rewriting(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Tokenizer]:
+def rewriting(foreign: Foreign) -> dict[str, Tokenizer]:
     """Tokenizers that make characters longer or shorter."""
     texts = ["one two go red!", " ".join(ODD_WORDS), *TEXTS] * 5
 
     def theirs(rule: str, **options: object) -> Tokenizer:
-        path = tmp_path_factory.mktemp("theirs") / "own.model"
-        model = io.BytesIO()
-        sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=iter(texts), model_writer=model, minloglevel=2, hard_vocab_limit=False, vocab_size=400,
-            normalization_rule_name=rule, **options,
-        )  # fmt: skip
-        path.write_bytes(model.getvalue())
-        return train(TokenizerConfig(model_file=str(path)), [])
+        return foreign(texts, vocab_size=400, normalization_rule_name=rule, **options)[0]
 
     return {
         **{rule: theirs(rule) for rule in THEIR_RULES},

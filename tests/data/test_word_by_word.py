@@ -1,16 +1,13 @@
 """Text is cut word by word: what follows a word, or comes before it, cannot change its ids."""
 
-import io
-from pathlib import Path
-
 import pytest
 import sentencepiece
 from hypothesis import given, settings, strategies as st
 
 from mt.data.tokenizer import EOS, UNK, Tokenizer, TokenizerConfig, Tokenizers, normalize, train
+from tests.data.conftest import Foreign
 from tests.data.test_tokenizer import ENGLISH, GERMAN, KINDS, SIZES, TEXTS
 
-MULTI30K = Path(__file__).parents[3] / "shared/data/multi30k"
 THEIRS = {
     "crossing blanks": {"split_by_whitespace": False},
     "identity": {"split_by_whitespace": False, "normalization_rule_name": "identity"},
@@ -23,24 +20,11 @@ THEIRS = {
 """Models of somebody else's, by what is special about them. Most normalise by NFKC, which makes blanks of marks."""
 
 
-def theirs(folder: Path, options: dict) -> tuple[Tokenizer, sentencepiece.SentencePieceProcessor]:
-    """A model of somebody else's as we take it, and as it is."""
-    model = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(TEXTS * 9), model_writer=model, minloglevel=2,
-        **{"vocab_size": 160, "hard_vocab_limit": False, **options},
-    )  # fmt: skip
-    (folder / "own.model").write_bytes(model.getvalue())
-    ours = train(TokenizerConfig(model_file=str(folder / "own.model")), [])
-    return ours, sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
-
-
 @pytest.fixture(scope="module")
-def tokenizers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Tokenizer]:
+def tokenizers(foreign: Foreign) -> dict[str, Tokenizer]:
     pairs = list(zip(ENGLISH, GERMAN, strict=True))
     sides = {"joint": False, "vocab_size": 60, "source": {"model_type": "char", "lowercase": True}}
     source, target = Tokenizers.train(TokenizerConfig.model_validate(sides), pairs)
-    folder = tmp_path_factory.mktemp("theirs")
     return {
         **{kind: train(TokenizerConfig(model_type=kind, vocab_size=SIZES[kind]), TEXTS) for kind in KINDS},
         **{
@@ -49,7 +33,7 @@ def tokenizers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Tokenizer]
         },
         "a source": source,
         "a target": target,
-        **{name: theirs(folder, options)[0] for name, options in THEIRS.items()},
+        **{name: foreign(TEXTS * 9, **{"vocab_size": 160, **options})[0] for name, options in THEIRS.items()},
     }
 
 
@@ -90,23 +74,14 @@ def test_models_that_are_learnt_here_cut_words_anyway(name: str, tokenizers: dic
         assert tokenizers[name].encode([text]) == [at_once(tokenizers[name], text)]
 
 
-@pytest.mark.skipif(not MULTI30K.is_dir(), reason="the real data are not here")
-def test_they_do_so_on_real_text() -> None:
-    english, german = (
-        MULTI30K.joinpath(f"val.{side}").read_text(encoding="utf-8").splitlines() for side in ("en", "de")
-    )
-    tokenizer = train(TokenizerConfig(vocab_size=4000), english + german)
-    assert tokenizer.encode(english + german) == [at_once(tokenizer, text) for text in english + german]
-
-
 def test_each_unknown_word_is_one(tokenizers: dict[str, Tokenizer]) -> None:
     assert tokenizers["word"].encode(["The Zulu castle, is"])[0].count(UNK) == 2
     assert len(at_once(tokenizers["word"], "The Zulu castle, is")) == 4, "SentencePiece makes one of unknown neighbours"
 
 
 @pytest.mark.parametrize("name", THEIRS)
-def test_a_model_whose_pieces_cross_blanks_cuts_words_here(name: str, tmp_path: Path) -> None:
-    ours, processor = theirs(tmp_path, THEIRS[name])
+def test_a_model_whose_pieces_cross_blanks_cuts_words_here(name: str, foreign: Foreign) -> None:
+    ours, processor = foreign(TEXTS * 9, **{"vocab_size": 160, **THEIRS[name]})
     crossing = [text for text in TEXTS if any("▁" in piece[1:-1] for piece in processor.encode(text, out_type=str))]
     assert crossing
     for text in TEXTS:

@@ -46,26 +46,6 @@ def test_a_text_is_translated_as_it_is_typed(tab, address: str, translator: Tran
     assert "probability" in tab.locator(".said").inner_text() and tab.locator(".runners li").count() == 6
 
 
-def test_an_alternative_is_taken_and_the_rest_decoded_again(tab, address: str) -> None:
-    opened(tab, address, text=TEXT)
-    first = translation(tab)
-    tab.locator(".target .word").nth(1).click()
-    chosen = tab.locator(".runners button bdi").nth(1).inner_text().removeprefix("▁")
-    tab.locator(".runners button").nth(1).click()
-    tab.locator(".steering").wait_for()
-    words = translation(tab)
-    assert words[0] == first[0] and words[1].startswith(chosen)
-
-
-def test_attention_is_forced_by_dragging(tab, address: str) -> None:
-    opened(tab, address, text=TEXT)
-    translation(tab)
-    tab.locator(".source .word").nth(4).drag_to(tab.locator(".target .word").nth(1))
-    tab.locator(".steering").wait_for()
-    tab.locator(".target .word").nth(1).hover()
-    assert "looks at “houses” 100\xa0%" in tab.locator(".said").inner_text()
-
-
 def test_the_beam_terms_and_two_runs(tab, address: str) -> None:
     opened(tab, address, text=TEXT, beam="3", tree="1", avoid="Katzen", beside="hard")
     assert "Katzen" not in translation(tab)
@@ -75,15 +55,6 @@ def test_the_beam_terms_and_two_runs(tab, address: str) -> None:
     assert "Brücken" in translation(tab)
     opened(tab, address, text=TEXT, glossary="houses = Brücken")
     assert "Brücken" in translation(tab)
-
-
-def test_a_target_is_aligned_with_gold_links(tab, address: str) -> None:
-    opened(tab, address, text="two cats see houses", target="zwei Katzen sehen Häuser", gold="0-0 1-1 2-2 3-3")
-    translation(tab)
-    facts = tab.locator(".facts").inner_text()
-    hits = tab.locator(".canvas .hit").count()
-    misses = tab.locator(".canvas .miss").count()
-    assert "AER" in facts and hits + misses == 4
 
 
 def test_captions_change_nothing_beside_re_translation(tab, address: str, hard: Translator) -> None:
@@ -108,12 +79,6 @@ def test_a_streamed_run_grows_word_by_word(tab, address: str, hard: Translator) 
         tab.locator(".growing").get_by_text(session.text, exact=True).wait_for()
     translation(tab)
     assert tab.locator(".drawing .stop").count() > 0
-
-
-def test_a_refusal_is_told(tab, address: str) -> None:
-    tab.expected.append("status of 4")
-    opened(tab, address, text=TEXT, must="Katzen", avoid="Katzen")
-    tab.locator(".said-of", has_text="Katzen").wait_for()
 
 
 def test_a_sound_is_drawn_with_what_was_heard(tab, address: str, sounds: Translator, tmp_path: Path) -> None:

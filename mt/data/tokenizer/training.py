@@ -341,11 +341,12 @@ def unwritten(tokenizer: Tokenizer, texts: pa.Array, ids: pa.ListArray) -> Unwri
     lowercase = tokenizer.lowercases
     lines = [normalize(text).split() for text in suspected]
     words = [*dict.fromkeys(word for line in lines for word in line)]
-    lost = {
-        word: written
-        for word, written in zip(words, tokenizer.written(words), strict=True)
-        if written != word and comparable(written, lowercase=lowercase) != comparable(word, lowercase=lowercase)
-    }
+
+    def compared(word: str) -> str:
+        return comparable(f"a {word}", lowercase=lowercase)  # alone, what shows nothing would be a blank text
+
+    pairs = zip(words, tokenizer.written(words), strict=True)
+    lost = {word: written for word, written in pairs if written != word and compared(written) != compared(word)}
     if not lost:
         return Unwritten(0, len(texts))
     # The first such word is shown, from shortly before where it differs.

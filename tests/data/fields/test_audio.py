@@ -1,4 +1,5 @@
 import io
+import re
 from pathlib import Path
 
 import numpy as np
@@ -93,6 +94,9 @@ def test_bad_files_are_one_sentence(field: AudioField, tmp_path: Path) -> None:
         error = refusal(field, tmp_path / name)
         assert f"{error}".startswith(f"{tmp_path / name} {sentence}")
         assert error.reason == reason
+        if name not in ("long.wav", "cut.flac"):
+            with pytest.raises(SourceError, match=re.escape(f"{tmp_path / name} {sentence}")):
+                next(field.pieces(str(tmp_path / name)))
     infinite = np.full(100, np.inf)
     assert str(refusal(field, infinite)).startswith("the sound has samples that are no finite numbers")
     assert str(refusal(field, np.zeros((2, 2, 2)))).startswith(
@@ -135,24 +139,12 @@ def test_raw_samples_cut_anywhere(field: AudioField) -> None:
     )
 
 
-def test_bad_files_arrive_no_further(field: AudioField, tmp_path: Path) -> None:
-    (tmp_path / "empty.wav").touch()
-    (tmp_path / "text.wav").write_text("no sound at all")
-    soundfile.write(tmp_path / "none.wav", np.zeros(0), RATE)
+def test_a_bad_sample_arrives_no_further(field: AudioField, tmp_path: Path) -> None:
     soundfile.write(tmp_path / "infinite.wav", np.array([0.1] * 200 + [np.inf]), RATE, subtype="FLOAT")
-    for name, count, sentence in [
-        ("empty.wav", 0, "is empty: expected a sound"),
-        ("text.wav", 0, "is no sound, or cut short ("),
-        ("none.wav", 0, "has no samples: expected a sound"),
-        ("missing.wav", 0, "cannot be read (No such file or directory)"),
-        ("infinite.wav", 2, "has samples that are no finite numbers: record or convert it again"),
-    ]:
-        result = []
-        with pytest.raises(SourceError) as refused:
-            for piece in field.pieces(str(tmp_path / name)):
-                result.append(piece)
-        assert str(refused.value).startswith(f"{tmp_path / name} {sentence}")
-        assert len(result) == count
+    pieces = field.pieces(str(tmp_path / "infinite.wav"))
+    assert len([next(pieces), next(pieces)]) == 2
+    with pytest.raises(SourceError, match=r"infinite\.wav has samples that are no finite numbers: record or"):
+        next(pieces)
 
 
 def test_a_column_keeps_rows_and_what_several_share(field: AudioField) -> None:
@@ -162,6 +154,7 @@ def test_a_column_keeps_rows_and_what_several_share(field: AudioField) -> None:
     assert field.lengths(column).tolist() == [2, 0, 0, 1]
     assert [row.shape for row in field.rows(column)] == [(2, 80), (0, 80), (0, 80), (1, 80)]
     assert np.array_equal(field.rows(column)[3], rows[3])
+    assert [row.tolist() for row in field.rows(column.slice(3))] == [rows[3].tolist()]
     assert field.blank(rows[2]) and not field.blank(rows[3])
 
 

@@ -2,7 +2,6 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pytest
 import torch
 
@@ -10,7 +9,6 @@ from mt.data.fields import FeaturesConfig, FeaturesField, SourceError
 from mt.errors import UserError
 
 Image = pytest.importorskip("PIL.Image", reason="needs the extra `images`")
-PHOTOGRAPHS = Path(__file__).parents[4] / "shared/data/rsicd/images"
 INSTALLED = "efficientnet_lite_pytorch"
 
 
@@ -58,33 +56,6 @@ def test_a_path_pixels_and_a_row_give_the_same(field: FeaturesField, picture: Pa
     assert np.array_equal(rows[0], rows[1]) and np.array_equal(rows[0], rows[2])
     assert np.array_equal(field.encode([rows[0]], None)[0], rows[0])
     assert rows[3].shape == (0, 112) and field.blank(rows[3])
-
-
-def test_the_nearest_of_photographs_shows_the_same(field: FeaturesField) -> None:
-    network()
-    if not PHOTOGRAPHS.is_dir():
-        pytest.skip("needs ../shared/data/rsicd")
-    scenes = ("beach", "forest", "denseresidential", "desert")
-    paths = [path for scene in scenes for path in sorted(PHOTOGRAPHS.glob(f"{scene}_*.jpg"))[:4]]
-    if len(paths) < 16:
-        pytest.skip("needs these photographs")
-    pooled = np.stack([row.astype(float).mean(0) for row in field.encode(paths, None)])
-    pooled -= pooled.mean(0)
-    pooled /= np.linalg.norm(pooled, axis=1, keepdims=True)
-    near = pooled @ pooled.T - 9 * np.eye(16)
-    assert (near.argmax(1) // 4 == np.arange(16) // 4).sum() >= 13  # 15 as this is written; 3 by chance
-
-
-def test_a_column_and_a_batch(field: FeaturesField) -> None:
-    rows = [np.full((196, 112), value, np.float16) for value in (0.25, -3)]
-    column = pa.chunked_array([field.array([rows[0], None, rows[1]])])
-    assert column.type == field.arrow_type
-    assert field.lengths(column).tolist() == [196, 0, 196] and field.length(rows[0]) == 196
-    result = field.rows(column)
-    assert np.array_equal(result[0], rows[0]) and np.array_equal(result[2], rows[1])
-    vectors, mask = field.collate(rows)
-    assert (vectors.shape, vectors.dtype) == ((2, 196, 112), torch.float16) and mask.shape == (2, 196) and mask.all()
-    assert field.labels(rows[0], 196, None)[15] == "1,1"
 
 
 def test_it_is_drawn_on_the_picture_where_that_is_still_there(field: FeaturesField, picture: Path) -> None:
