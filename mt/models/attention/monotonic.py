@@ -115,8 +115,8 @@ class Monotonic(Attention):
     def forward(self, queries: Float[Tensor, "B T Q"], memory: Memory, *, hard: bool = False) -> AttentionOutput:
         if hard and (terms := self._compiled_terms(queries, memory)):
             return AttentionOutput(*kernel.hard_steps(*terms))
-        (first,) = self.init_state(memory)
-        return self._attend(queries, memory, first, first, hard)
+        (start,) = self.init_state(memory)
+        return self._attend(queries, memory, start, start, hard)
 
     def chunk_begin(self, last_stops: Int[Tensor, " B"], stops: Int[Tensor, " B"]) -> Int[Tensor, " B"]:
         """Returns the first attended position of steps that stop at `stops` after `last_stops`."""

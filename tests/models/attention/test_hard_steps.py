@@ -22,7 +22,7 @@ from tests.marks import combined
 SIZE = 4
 CONFIGS = [MonotonicConfig, MoChAConfig, MAtChAConfig, MILkConfig]
 # Lengths of sources and targets: the usual, long ones, summaries, and more steps than positions.
-SHAPES = [(30, 30), (17, 120), (400, 25), (500, 500), (5000, 200)]
+SHAPES = [(30, 30), (17, 120), (400, 25), (5000, 200)]
 
 
 @pytest.fixture(params=CONFIGS, ids=lambda config: config.model_fields["name"].default)
@@ -49,21 +49,6 @@ def undecided(source: int, target: int, rows: int, seed: int) -> tuple[Tensor, T
     return (torch.randn(rows, n, SIZE, generator=generator) for n in (source, target))
 
 
-def trained(source: int, target: int, rows: int, seed: int) -> tuple[Tensor, Tensor]:
-    """Steps that stop about where they are on their way through the source, some of them far ahead, some not at all:
-    the energy of step t at position s is (s - stop of t) / S, up to rounding."""
-    generator = torch.Generator().manual_seed(seed)
-    along = torch.linspace(0, 1, target) + 0.2 * torch.rand(rows, target, generator=generator).pow(8)
-    positions = torch.linspace(0, 1, source).expand(rows, source)
-    values = torch.zeros(rows, source, SIZE)
-    queries = torch.zeros(rows, target, SIZE)
-    values[..., 0] = positions
-    values[..., 1] = -1
-    queries[..., 0] = 1
-    queries[..., 1] = along
-    return values, queries
-
-
 def steps(attention: Attention, memory: Memory, queries: Tensor) -> Iterator[AttentionStep]:
     state = attention.init_state(memory, hard=True)
     for query in queries.unbind(1):
@@ -73,11 +58,10 @@ def steps(attention: Attention, memory: Memory, queries: Tensor) -> Iterator[Att
 
 
 @pytest.mark.usefixtures("hard_steps")
-@pytest.mark.parametrize("model", [undecided, trained])
 @pytest.mark.parametrize(("source", "target"), SHAPES)
-def test_a_sentence_looks_at_each_position_and_once_more_in_each_step(build, model, source: int, target: int):
+def test_a_sentence_looks_at_each_position_and_once_more_in_each_step(build, source: int, target: int):
     attention = build()
-    (values, queries) = model(source, target, 1, seed=source)
+    values, queries = undecided(source, target, 1, seed=source)
     result = list(steps(attention, attention.init_memory(encoded(values)), queries))
     total = sum(int(step.attended.looked_at) for step in result)
     assert total <= source + target

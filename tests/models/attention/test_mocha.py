@@ -13,6 +13,7 @@ from mt.models.attention.matcha import MAtChA
 from mt.models.attention.milk import MILk
 from mt.models.attention.mocha import Chunkwise, MoChA, MoChAConfig
 from mt.step import SELECTED_NONE
+from tests.ops import oracle
 
 SIZE = 6
 MASS_PRESERVATION = (False, True)
@@ -100,37 +101,23 @@ def test_hard_steps_attend_to_their_chunk(kind: Kind, energy, mass_preservation:
     assert wide > 5
 
 
-def expectation(kind: Kind, p: list[list[float]], u: list[list[float]], pointer: int = 0) -> list[list[float]]:
-    """The weights of all steps, expected over all paths from position `pointer`."""
-    length = len(p[0])
-    weights = [[0.0] * length for _ in p]
-    passed = 1.0
-    for stop in range(pointer, length):
-        chance = passed * p[0][stop]
-        passed *= 1 - p[0][stop]
-        attended = shares(u[0], kind.first(pointer, stop), stop)
-        rest = expectation(kind, p[1:], u[1:], stop) if len(p) > 1 else []
-        for step, row in enumerate([attended, *rest]):
-            for s, weight in enumerate(row):
-                weights[step][s] += chance * weight
-    return weights
-
-
-def test_soft_weights_are_the_expectation_over_all_paths(kind: Kind, mass_preservation: bool, batch, shake):
-    attention = build(kind, shake, mass_preservation=mass_preservation)
+def test_soft_weights_are_those_of_the_papers(kind: Kind, energy, mass_preservation: bool, batch, shake):
+    attention = build(kind, shake, energy, mass_preservation=mass_preservation)
     memory = attention.init_memory(batch.encoded)
-    steps = 4
-    weights = attention(batch.queries[:, :steps], memory).weights
-    p, u = energies(attention, memory, batch.queries[:, :steps])
-    for row, length in enumerate(batch.mask.sum(1).tolist()):
-        if length > 7:
-            continue
-        real = p[row, :, :length].double()
-        if mass_preservation:
-            real[:, -1] = 1.0
-        expected = expectation(kind, real.tolist(), u[row, :, :length].tolist())
-        torch.testing.assert_close(weights[row, :, :length], torch.tensor(expected), atol=1e-6, rtol=0)
-    assert (mass_preservation) == (weights.sum(-1) > 1 - 1e-5).all()
+    weights = attention(batch.queries, memory).weights
+    p, u = energies(attention, memory, batch.queries)
+    p = p * batch.mask[:, None]
+    if mass_preservation:
+        p = p.masked_fill(memory.is_last()[:, None], 1.0)
+    start = torch.eye(11)[:1].expand(8, -1)
+    alpha = oracle.expected_alignment(p, start)
+    if kind.attention is MAtChA:
+        previous = torch.cat((start[:, None].double(), alpha[:, :-1]), 1)
+        truth = oracle.adaptive_chunkwise_attention(previous, p, u)
+    else:
+        truth = oracle.chunkwise_attention(alpha, u, kind.options.get("chunk_size", 11))
+    torch.testing.assert_close(weights.double(), truth, atol=1e-6, rtol=0)
+    assert mass_preservation == (weights.sum(-1) > 1 - 1e-5).all()
 
 
 def test_sharp_probabilities_are_alike_soft_and_hard(kind: Kind, mass_preservation: bool, batch, shake):

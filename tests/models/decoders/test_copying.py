@@ -9,7 +9,6 @@ from torch import Tensor
 from mt.data.batches import Batch
 from mt.models.attention import ATTENTIONS
 from mt.models.attention.base import AttentionOutput, AttentionStep
-from mt.models.attention.global_ import GeneralAttentionConfig
 from mt.models.config import ModelConfig
 from mt.models.decoders import DECODERS
 from mt.models.ensemble import Ensemble
@@ -59,12 +58,13 @@ def summed(model: Seq2Seq, readout: Tensor, context: Tensor, weights: Tensor, so
     return p
 
 
-@combined(str, case=CASES, decoder=[*DECODERS])
+@combined(str, case=CASES, decoder=[*DECODERS, "gated"])
 def test_it_is_the_mixture_of_the_paper(decoder, case, pairs, shake) -> None:
     """What training minimises, and the log-probabilities of steps, for every token of the vocabulary."""
     if not ATTENTIONS[case.config.name].learns_weights:
         pytest.skip("refused")
-    model = shake(built(case.config, decoder), scale=0.5)
+    name, options = ("bahdanau", {"gate": True}) if decoder == "gated" else (decoder, {})
+    model = shake(built(case.config, name, **options), scale=0.5)
     smoothed = 0.0
     with torch.no_grad():
         memory = model.encode(pairs.source, pairs.source_mask)
@@ -236,18 +236,3 @@ def test_copies_are_of_the_window_wherever_it_begins(pairs, shake, hard_steps) -
         torch.testing.assert_close(result.logits, wanted.logits)
         state = wanted.state
     assert dropped > 1
-
-
-def test_a_gated_context_is_gated_in_training_and_in_steps(pairs, shake) -> None:
-    """What copies sees the context that the decoder lets in, in both."""
-    model = shake(built(GeneralAttentionConfig(), "bahdanau", gate=True), scale=1.0)
-    with torch.no_grad():
-        losses = model(pairs).token_losses
-        memory = model.encode(pairs.source, pairs.source_mask)
-        state = model.init_state(memory)
-        for step, token in enumerate(pairs.target_in.unbind(1)):
-            prediction = model.step(token, memory, state)
-            state = prediction.state
-            taken = -prediction.log_probs().gather(1, pairs.target_out[:, step, None])[:, 0]
-            real = pairs.target_mask[:, step]
-            torch.testing.assert_close(taken[real], losses[real, step], atol=1e-5, rtol=1e-5)
