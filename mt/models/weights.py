@@ -44,25 +44,19 @@ def to_storage_dtype(tensors: Mapping[str, Tensor], form: Form, parameters: Cont
     return stored
 
 
-def to_float32(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Returns the float32 tensors of a file that `to_storage_dtype` made. Raises KeyError where a scale is missing."""
+def read(path: Path, remedy: str) -> dict[str, Tensor]:
+    """Returns the tensors of a file of any form, in float32. remedy: named in the error where the file is damaged."""
+    tensors = load(path, remedy)
     stored = {}
     for name, tensor in tensors.items():
         if tensor.dtype == torch.int8:
+            if name + SCALE not in tensors:
+                raise UserError(f"{path} lacks the tensor {name + SCALE!r}: {remedy}")
             matrix = tensor.flatten(1).float() * tensors[name + SCALE][:, None]
             stored[name] = matrix.view(tensor.shape)
         elif not name.endswith(SCALE):
             stored[name] = tensor.float() if tensor.is_floating_point() else tensor
     return stored
-
-
-def read(path: Path, remedy: str) -> dict[str, Tensor]:
-    """Returns the tensors of a file, in float32. remedy: named in the error where the file is damaged."""
-    tensors = load(path, remedy)
-    try:
-        return to_float32(tensors)
-    except KeyError as missing:
-        raise UserError(f"{path} lacks the tensor {missing}: {remedy}") from None
 
 
 def load(path: Path, remedy: str) -> dict[str, Tensor]:

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from mt.data.batches import Batch
 from mt.errors import UserError
-from mt.models.attention.energy import GeneralConfig, LocationConfig
+from mt.models.attention.energy import LocationConfig
 from mt.models.attention.global_ import GeneralAttentionConfig, LocationAttentionConfig
 from mt.models.attention.monotonic import MonotonicConfig
 from mt.models.attention.none import NoneConfig
@@ -16,19 +16,16 @@ from mt.models.config import ModelConfig
 from mt.models.decoders.luong import LuongConfig
 from mt.models.encoders import ENCODERS
 from mt.models.encoders.conv import ConvConfig
-from mt.models.encoders.latency_controlled import LCBiLSTMConfig
 from mt.models.encoders.recurrent import BiLSTMConfig, LSTMConfig
 from mt.models.frontends.embedding import EmbeddingConfig
 from mt.models.seq2seq import Seq2Seq
 from tests.components import CASES, dense
 from tests.marks import combined
 
-IN_CHUNKS = LCBiLSTMConfig(hidden_size=6, chunk_size=2, look_ahead=1)
 CAUSAL = LSTMConfig(hidden_size=6)
 BOTH_WAYS = BiLSTMConfig(hidden_size=6)
 FROM_ZEROS = LuongConfig(hidden_size=6, readout_size=5, init_hidden="zeros")
 FROM_FINAL_STATE = LuongConfig(hidden_size=6, readout_size=5, init_hidden="final_state")
-MONOTONIC = MonotonicConfig(energy=GeneralConfig(), mass_preservation=False)
 
 
 def small(attention: Any = GeneralAttentionConfig(), **parts) -> ModelConfig:  # noqa: B008 - frozen
@@ -41,13 +38,6 @@ def small(attention: Any = GeneralAttentionConfig(), **parts) -> ModelConfig:  #
             **parts,
         }
     )
-
-
-def mixed(attention: Any) -> None:
-    """Makes decisions go both ways, whatever the query."""
-    with torch.no_grad():
-        attention.energy.gain.fill_(3.0)
-        attention.energy.bias.zero_()
 
 
 @pytest.fixture
@@ -99,48 +89,6 @@ def test_the_loss_is_the_sum_over_real_tokens(case, pairs, shake):
     assert loss.sum.requires_grad
     padded = pairs._replace(target_out=pairs.target_out.masked_fill(~pairs.target_mask, 0))
     assert torch.equal(model(padded, hard=case.hard).sum, loss.sum)
-
-
-@pytest.mark.parametrize(
-    ("encoder", "decoder", "online"),
-    [
-        (CAUSAL, FROM_ZEROS, True),
-        (IN_CHUNKS, FROM_ZEROS, True),
-        (BOTH_WAYS, FROM_ZEROS, False),
-        (CAUSAL, FROM_FINAL_STATE, False),
-        (IN_CHUNKS, FROM_FINAL_STATE, False),
-    ],
-)
-def test_online_is_what_attends_to_nothing_beyond_its_last_stop(encoder, decoder, online: bool, shake):
-    model = shake(Seq2Seq(small(MONOTONIC, encoder=encoder, decoder=decoder), 20, 14))
-    mixed(model.decoder.attention)
-    assert model.online == online
-    sources = torch.randint(4, 20, (40, 9), generator=torch.Generator().manual_seed(2))
-    target = torch.arange(1, 7).expand(40, 6)
-
-    def run(tokens: Tensor) -> tuple[Tensor, Tensor]:
-        """Logits [40, 6, 14] and stops [40, 6]."""
-        memory = model.encode(tokens, tokens > 0)
-        state = model.init_state(memory, hard=True)
-        logits = []
-        stops = []
-        for token in target.unbind(1):
-            prediction = model.step(token, memory, state, hard=True)
-            state = prediction.state
-            logits.append(prediction.logits)
-            stops.append(prediction.attended.stops)
-        return torch.stack(logits, 1), torch.stack(stops, 1)
-
-    before, stops = run(sources)
-    # Of each sentence, everything after what the last position that was selected had to be read for is exchanged.
-    needed = stops.amax(1, keepdim=True).clamp(min=0) + 1
-    if model.encoder.incremental:
-        needed = model.encoder.read_for(needed - 1, torch.full_like(needed, 9))
-    assert ((needed > 1) & (needed < 9)).sum() > 5
-    changed = torch.where(torch.arange(9) >= needed, 23 - sources, sources)
-    after, _ = run(changed)
-    # The steps that had selected something stay as they were, if and only if the model is online.
-    assert torch.equal(after[stops >= 0], before[stops >= 0]) == online
 
 
 def test_a_global_attention_is_not_online():

@@ -5,15 +5,12 @@ import torch
 from torch import Tensor
 
 from mt.data.batches import Batch
-from mt.decoding.modes import require_wait_k
-from mt.errors import UserError
 from mt.models.attention import ATTENTIONS
 from mt.models.attention.energy import ENERGIES
 from mt.models.attention.local import LocalMConfig
 from mt.models.config import ModelConfig
 from mt.models.decoders import DECODERS
 from mt.models.encoders import ENCODERS
-from mt.models.encoders.recurrent import BiLSTMConfig, LSTMConfig
 from mt.models.frontends.embedding import EmbeddingConfig
 from mt.models.seq2seq import Seq2Seq
 
@@ -82,29 +79,6 @@ def test_a_step_is_that_of_the_source_read_so_far(attention: str, encoder: str, 
     usual = model(pairs).token_losses
     assert (actual.token_losses - usual).abs().max() > 1e-3, "a mask without effect tests nothing"
     assert torch.equal(model(pairs, wait_k=40).token_losses, usual)
-
-
-@pytest.mark.parametrize("attention", ATTENTIONS)
-def test_the_attentions_that_cannot_are_refused(attention: str):
-    kind = ATTENTIONS[attention]
-    options = {"context": "last"} if attention == "none" else {}
-    model = Seq2Seq(config(kind.Config(**options)), 20, 14)
-    assert model.supports_wait_k == kind.supports_wait_k
-    if kind.supports_wait_k:
-        require_wait_k(model, 1, "search=wait_k")
-    else:
-        with pytest.raises(UserError, match=r"^search=wait_k shows the model only the source tokens"):
-            require_wait_k(model, 1, "search=wait_k")
-
-
-@pytest.mark.parametrize(
-    ("encoder", "init_hidden", "can"),
-    [(LSTMConfig, "zeros", True), (BiLSTMConfig, "zeros", False), (LSTMConfig, "final_state", False)],
-)
-def test_the_encoders_and_first_states_that_can(encoder, init_hidden: str, can: bool):
-    decoder = DECODERS["luong"].Config(hidden_size=6, readout_size=5, init_hidden=init_hidden)
-    parts = {"embedding": EmbeddingConfig(embedding_dim=5), "encoder": encoder(hidden_size=6), "decoder": decoder}
-    assert Seq2Seq(ModelConfig(**parts), 20, 14).supports_wait_k == can
 
 
 def test_the_last_positions_are_known_when_the_source_has_ended():
