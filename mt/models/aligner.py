@@ -40,6 +40,6 @@ class Aligner(nn.Module):
         readouts: of the steps that predict the targets. targets, sources: vectors of the words.
         """
         later = pad(readouts[:, 1:], (0, 0, 0, 1))
-        queries = self.queries(torch.cat((readouts, later, targets), -1).float())
-        keys = self.keys(torch.cat((encoded.values, sources), -1).float())
+        queries = self.queries(torch.cat((readouts, later, targets), -1).float())  # [B, T, A]
+        keys = self.keys(torch.cat((encoded.values, sources), -1).float())  # [B, S, A]
         return masked_softmax(self.scale * queries @ keys.transpose(1, 2), encoded.mask[:, None])

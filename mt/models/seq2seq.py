@@ -71,7 +71,7 @@ class CTC(nn.Linear):
             labels = batch.transcript
             mask = batch.transcript_mask
         lengths = (encoded.mask.sum(1), mask[:, 1:].sum(1))
-        log_probs = self(encoded.values.to(self.weight.dtype)).log_softmax(-1).transpose(0, 1)
+        log_probs = self(encoded.values.to(self.weight.dtype)).log_softmax(-1).transpose(0, 1)  # [S, B, V]
         blank = log_probs.shape[2] - 1
         losses = ctc_loss(log_probs, labels[:, :-1], *lengths, blank=blank, reduction="none", zero_infinity=True)
         return (losses.masked_fill(lengths[1] == 0, 0) if self._transcribes else losses).sum()
@@ -214,7 +214,7 @@ class Seq2Seq(nn.Module):
         lengths = lengths + self.frontend.extra_read_for_end
         if complete is not None:
             lengths = lengths.masked_fill(~complete, torch.iinfo(torch.int64).max)
-        positions = torch.arange(mask.shape[1], device=mask.device).expand(mask.shape)
+        positions = torch.arange(mask.shape[1], device=mask.device).expand(mask.shape)  # [B, S]
         return self.encoder.read_for(positions, lengths[:, None])
 
     def init_state(self, memory: DecoderMemory, *, hard: bool = False) -> Any:
@@ -289,6 +289,6 @@ def _tokens_of(
     counts = encoded.mask.sum(1)
     waiting = known.sum(1) - counts
     offsets = torch.arange(int(waiting.max()), device=waiting.device)
-    columns = (counts[:, None] + offsets).clamp(max=tokens.shape[1] - 1)
+    columns = (counts[:, None] + offsets).clamp(max=tokens.shape[1] - 1)  # [B, waiting]
     width = encoded.mask.shape[1]
     return pad(tokens, (0, width - tokens.shape[1])), (tokens.gather(1, columns), offsets < waiting[:, None])

@@ -39,7 +39,7 @@ def coverage_loss(
 
     Computed in float64 (MPS: float32); returned in float32, or float64 where `weights` is float64.
     """
-    real = target_mask[..., None] & source_mask[:, None]
+    real = target_mask[..., None] & source_mask[:, None]  # [B, T, S]
     attended = weights.to(compute_dtype(weights.device)).masked_fill(~real, 0.0)
     coverage = attended.cumsum(1) - attended
     return torch.minimum(attended, coverage).sum((1, 2)).to(result_dtype(weights))
@@ -104,7 +104,7 @@ def differentiable_average_lagging(
     steps = torch.arange(delays.shape[1], device=delays.device, dtype=dtype)
     target_lengths = target_mask.sum(1).clamp(min=1)
     source_per_target = source_lengths.to(dtype) / target_lengths
-    lag = (delays.to(dtype) - steps * source_per_target[:, None]).cummax(1).values
+    lag = (delays.to(dtype) - steps * source_per_target[:, None]).cummax(1).values  # [B, T]
     return (torch.where(target_mask, lag, 0.0).sum(1) / target_lengths).to(result_dtype(delays))
 
 
@@ -119,5 +119,5 @@ def expected_lagging(
     lengths = source_mask.sum(1)
     positions = torch.arange(1, source_mask.shape[1] + 1, device=lengths.device)
     lost = (1 - alpha.sum(-1)).clamp(min=0)
-    delays = alpha @ positions.to(alpha.dtype) + lost * lengths[:, None]
+    delays = alpha @ positions.to(alpha.dtype) + lost * lengths[:, None]  # [B, T]
     return differentiable_average_lagging(delays, lengths, target_mask)

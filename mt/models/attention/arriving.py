@@ -49,7 +49,7 @@ def drop_prefix(memory: Memory, needed: Sequence[int]) -> Memory:
     lengths = memory.mask.sum(1) - shift
     size = int(lengths.max())
     tensors = [_window(tensor, dropped, size) for tensor in positions(memory)]
-    mask = torch.arange(size, device=lengths.device) < lengths[:, None]
+    mask = torch.arange(size, device=lengths.device) < lengths[:, None]  # [B, size]
     return with_positions(memory, tensors, mask)._replace(first=shift if memory.first is None else memory.first + shift)
 
 
@@ -60,7 +60,7 @@ def _window(tensor: Tensor, begin: Sequence[int], size: int) -> Tensor:
     """
     if tensor.shape[0] == 1:  # len of a tensor takes as long as a slice of it
         return tensor[:, begin[0] : begin[0] + size]
-    columns = torch.tensor(begin, device=tensor.device)[:, None] + torch.arange(size, device=tensor.device)
+    columns = torch.tensor(begin, device=tensor.device)[:, None] + torch.arange(size, device=tensor.device)  # [B, size]
     sources = torch.arange(tensor.shape[0], device=tensor.device)
     return tensor[sources[:, None], columns.clamp(max=tensor.shape[1] - 1)]
 

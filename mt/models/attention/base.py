@@ -105,13 +105,13 @@ def _over_source(step: AttentionStep, width: int) -> tuple[Tensor, Tensor, Tenso
     weights = weights if first is None else scattered(weights, first, width)
     alpha = step.alpha
     if alpha is None and stops is not None:  # a step that gives its stop alone: one-hot, or all zeros for none
-        alpha = (torch.arange(width, device=weights.device) == stops[:, None]).to(weights.dtype)
+        alpha = (torch.arange(width, device=weights.device) == stops[:, None]).to(weights.dtype)  # [B, S]
     return step.context, weights, alpha, step.p_choose
 
 
 def scattered(weights: Float[Tensor, "B W"], first: Int[Tensor, " B"], width: int) -> Float[Tensor, "B S"]:
     """Returns weights [B, S] over whole sources of `width` positions, from weights of windows that begin at `first`."""
-    columns = first[:, None] + torch.arange(weights.shape[1], device=first.device)
+    columns = first[:, None] + torch.arange(weights.shape[1], device=first.device)  # [B, W]
     # Room for a window that extends beyond the end, where its weights are 0.
     whole = weights.new_zeros(len(weights), width + weights.shape[1])
     return whole.scatter(1, columns, weights)[:, :width]

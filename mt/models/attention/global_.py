@@ -61,7 +61,7 @@ class SoftmaxAttention(Attention):
         return self._attend(query[:, None], memory, state[0][:, None]).only_step((state[0] + 1,))
 
     def forward(self, queries: Float[Tensor, "B T Q"], memory: Memory, *, hard: bool = False) -> AttentionOutput:
-        steps = torch.arange(queries.shape[1], device=queries.device).expand(queries.shape[:2])
+        steps = torch.arange(queries.shape[1], device=queries.device).expand(queries.shape[:2])  # [B, T]
         return self._attend(queries, memory, steps)
 
     def _attend(self, queries: Float[Tensor, "B T Q"], memory: Memory, steps: Int[Tensor, "B T"]) -> AttentionOutput:

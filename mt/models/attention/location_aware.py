@@ -54,9 +54,9 @@ class LocationAware(Attention):
         return (mask / mask.sum(1, keepdim=True).clamp(min=1),)
 
     def step(self, query: Float[Tensor, "B Q"], memory: Memory, state: State, *, hard: bool = False) -> AttentionStep:
-        located = self.project_location(self.locate(state[0][:, None]).transpose(1, 2))
+        located = self.project_location(self.locate(state[0][:, None]).transpose(1, 2))  # [B, S, A]
         energy = additive_energy(self.project_query(query)[:, None], memory.keys[0] + located, self.direction)
-        weights = masked_softmax(energy, memory.mask[:, None])
+        weights = masked_softmax(energy, memory.mask[:, None])  # [B, 1, S]
         return AttentionStep(memory.contexts(weights)[:, 0], Attended(weights[:, 0]), (weights[:, 0],))
 
     def state_after(self, own: State, before: State, weights: Float[Tensor, "B S"]) -> State:

@@ -154,7 +154,7 @@ class Monotonic(Attention):
         if self.training and self.noise_std and not hard:
             energy = energy + self.noise_std * torch.randn_like(energy)
         # The decision is on the energy: just below 0, its sigmoid in float32 is 0.5.
-        p_choose = (energy >= 0).to(energy.dtype) if hard else energy.sigmoid()
+        p_choose = (energy >= 0).to(energy.dtype) if hard else energy.sigmoid()  # [B, T, S]
         p_choose = p_choose.masked_fill(~memory.mask[:, None], 0.0)
         if not self.mass_preservation:
             return p_choose
@@ -184,10 +184,10 @@ class Monotonic(Attention):
             query[:, None], memory, _one_hot(start, memory.mask), _one_hot(last_stops, memory.mask), hard=True
         )
         assert output.alpha is not None
-        alpha = output.alpha[:, 0]
+        alpha = output.alpha[:, 0]  # [B, S]
         stopped = alpha.any(1)
         stops = alpha.argmax(1)
-        position = torch.where(stopped, stops, lengths)
+        position = torch.where(stopped, stops, lengths)  # [B]
         looked_at = position - begin + stopped
         after = torch.where(stopped, stops, last_stops) + offset, position + offset
         stops = (stops + offset).masked_fill(~stopped, SELECTED_NONE)

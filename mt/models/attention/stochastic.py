@@ -77,14 +77,14 @@ class Stochastic(SoftmaxAttention):
     def _sample(
         self, queries: Float[Tensor, "B T Q"], memory: Memory, sampled: Bool[Tensor, " B"], hard: bool
     ) -> AttentionOutput:
-        alpha = self._weights(self.energy(queries, memory.keys[0]), memory.mask[:, None])
+        alpha = self._weights(self.energy(queries, memory.keys[0]), memory.mask[:, None])  # [B, T, S]
         weights = alpha
         if hard:
             weights = torch.zeros_like(alpha).scatter(-1, alpha.argmax(-1, keepdim=True), 1.0)
         elif self.training and self.sample_ratio:
-            choice = alpha.detach().flatten(0, 1).multinomial(1).view(*alpha.shape[:2], 1)
+            choice = alpha.detach().flatten(0, 1).multinomial(1).view(*alpha.shape[:2], 1)  # [B, T, 1]
             one_hot = torch.zeros_like(alpha).scatter(-1, choice, 1.0)
-            weights = torch.where(sampled[:, None, None], one_hot, alpha)
+            weights = torch.where(sampled[:, None, None], one_hot, alpha)  # [B, T, S]
         return AttentionOutput(memory.contexts(weights), weights, alpha)
 
     def weights_for_loss(self, output: AttentionOutput) -> Float[Tensor, "B T S"]:

@@ -75,7 +75,7 @@ class Luong(Decoder):
     def _make_query(self, vectors: Float[Tensor, "B E"], state: Tree) -> tuple[Float[Tensor, "B H"], Tree]:
         *recurrent, feed = state
         if self.input_feeding:
-            vectors = torch.cat((vectors, feed), -1)
+            vectors = torch.cat((vectors, feed), -1)  # [B, E + F]
         query, after = self.recurrence(vectors, tuple(recurrent))
         return query, (*after, feed)
 

@@ -72,13 +72,13 @@ class Copying(nn.Module):
         generator's. For decoding alone: it has no gradient, which would be NaN wherever a token has no copy."""
         weights = step.attended.weights
         generated, copied = self._shares(readout, step.context, weights)
-        log_probs = logits.to(result_dtype(logits)).log_softmax(-1) + generated.log()[:, None]
+        log_probs = logits.to(result_dtype(logits)).log_softmax(-1) + generated.log()[:, None]  # [B, C]
         if memory.unknown is not None:  # [B, C + E]: words that only a copy can be follow the vocabulary
             log_probs = pad(log_probs, (0, memory.unknown.shape[1]), value=-torch.inf)
         sources = _attended_tokens(step.attended, memory)
-        copies = (copied[:, None] * weights).to(log_probs.dtype)
+        copies = (copied[:, None] * weights).to(log_probs.dtype)  # [B, W]
         summed = torch.zeros_like(log_probs).scatter_add(1, sources, copies).gather(1, sources)
-        generator = log_probs.gather(1, sources)
+        generator = log_probs.gather(1, sources)  # [B, W]
         copier = summed.log()
         # Not `logaddexp`: exported, that would lose whatever is less probable than the smallest float32.
         mixed = torch.maximum(generator, copier) + (-(generator - copier).abs()).exp().log1p()
@@ -114,5 +114,5 @@ def _attended_tokens(attended: Attended, memory: Memory) -> Int[Tensor, "B W"]:
     if attended.first is None:
         return tokens
     columns = attended.first if memory.first is None else attended.first - memory.first
-    window = columns[:, None] + torch.arange(attended.weights.shape[1], device=tokens.device)
+    window = columns[:, None] + torch.arange(attended.weights.shape[1], device=tokens.device)  # [B, W]
     return tokens.gather(1, window.clamp(0, tokens.shape[1] - 1))

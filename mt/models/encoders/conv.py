@@ -63,8 +63,8 @@ class Stack(nn.Module):
 
     def forward(self, inputs: Float[Tensor, "B S H"], mask: Mask) -> Float[Tensor, "B S H"]:
         """inputs, and the result: zero on padding."""
-        states = inputs.transpose(1, 2)
-        padding = ~mask[:, None]
+        states = inputs.transpose(1, 2)  # [B, H, S]
+        padding = ~mask[:, None]  # [B, 1, S]
         for convolution in self.convolutions:
             # The output of a convolution beyond the end of a source must not enter the next one.
             states = torch.tanh(convolution(self.dropout(states)) + states).masked_fill(padding, 0.0)
@@ -95,7 +95,7 @@ class Conv(Encoder):
                 f"a source of {length} tokens is longer than the {self.max_source_length} that the convolutional "
                 "encoder has positions for: raise encoder.max_source_length, or choose another encoder"
             )
-        positions = self.positions(mask.cumsum(1).masked_fill(~mask, PAD))
+        positions = self.positions(mask.cumsum(1).masked_fill(~mask, PAD))  # [B, S, E]
         inputs = SCALE * self.project((vectors + positions).masked_fill(~mask[..., None], 0.0))
         values = self.values(inputs, mask)
         return Encoded(values, self.keys(inputs, mask), mask, values.sum(1) / mask.sum(1, keepdim=True))

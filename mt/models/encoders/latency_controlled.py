@@ -63,7 +63,7 @@ class _Layer(nn.Module):
         state.
         """
         turned = blocks.gather(2, mirrored[..., None].expand_as(blocks))
-        left = self.leftward(turned.flatten(0, 1))[0].unflatten(0, blocks.shape[:2])
+        left = self.leftward(turned.flatten(0, 1))[0].unflatten(0, blocks.shape[:2])  # [B, K, W, H]
         left = left.gather(2, mirrored[..., None].expand_as(left))
         outputs = []
         ends = []
@@ -72,7 +72,7 @@ class _Layer(nn.Module):
             state = tuple(torch.where(run[:, None], new[:, 0], old) for new, old in zip(after, state, strict=True))
             outputs.append(output)
             ends.append(state)
-        right = torch.stack(outputs, 1)
+        right = torch.stack(outputs, 1)  # [B, K, chunk, H]
         if blocks.shape[2] > self.chunk_size:
             # Through all look-aheads at once, each from the end of its chunk.
             begins = tuple(torch.stack(vectors, 1).flatten(0, 1)[:, None] for vectors in zip(*ends, strict=True))
@@ -152,8 +152,8 @@ class LCBiLSTM(Encoder):
         # Blocks overlap by the look-ahead. Where a source ends they end with padding, which each direction reads last.
         padded = pad(vectors, (0, 0, 0, self.chunk_size * (count - 1) + size - width))
         blocks = padded.unfold(1, size, self.chunk_size).transpose(2, 3)  # [B, count, size, E]
-        turned = mirrored((lengths[:, None] - starts).clamp(0, size), size)
-        runs = torch.arange(count, device=vectors.device) < chunks[:, None]
+        turned = mirrored((lengths[:, None] - starts).clamp(0, size), size)  # [B, count, size]
+        runs = torch.arange(count, device=vectors.device) < chunks[:, None]  # [B, count]
         hidden = []
         cells = []
         for index, layer in enumerate(self.layers):
@@ -162,7 +162,7 @@ class LCBiLSTM(Encoder):
             blocks, (last_hidden, last_cells) = layer(blocks, turned, state, runs)
             hidden.append(last_hidden)
             cells.append(last_cells)
-        values = blocks[:, :, : self.chunk_size].flatten(1, 2)
+        values = blocks[:, :, : self.chunk_size].flatten(1, 2)  # [B, M, V]
         return values, torch.stack(hidden, 1), torch.stack(cells, 1)
 
 
@@ -171,7 +171,7 @@ def _tail(
 ) -> tuple[Float[Tensor, "B P E"], Bool[Tensor, "B P"]]:
     """Returns the positions of each source from `begins` to `ends`, and their mask."""
     offsets = torch.arange(int((ends - begins).max()), device=vectors.device)
-    index = (begins[:, None] + offsets).clamp(max=max(0, vectors.shape[1] - 1))
+    index = (begins[:, None] + offsets).clamp(max=max(0, vectors.shape[1] - 1))  # [B, P]
     return vectors.gather(1, index[..., None].expand(-1, -1, vectors.shape[2])), offsets < (ends - begins)[:, None]
 
 

@@ -101,5 +101,5 @@ def _new_pairs(
     (values,), mask = append((waiting,), waited, (values,), mask)
     counts = mask.sum(1, keepdim=True)
     waits = (counts % 2 == 1) & ~complete[:, None]
-    mask = torch.arange(mask.shape[1], device=mask.device) < counts - waits.long()
+    mask = torch.arange(mask.shape[1], device=mask.device) < counts - waits.long()  # [B, S]
     return *_paired(values.masked_fill(~mask[..., None], 0.0), mask), last(values, counts[:, 0])[:, None], waits

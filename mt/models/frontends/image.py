@@ -95,11 +95,11 @@ class ImageGrid(Frontend):
         pixels = source.float() / 127.5 - 1
         if self.coordinates:
             down, right = (torch.linspace(-1, 1, size, device=pixels.device) for size in pixels.shape[1:3])
-            where = torch.stack(torch.meshgrid(right, down, indexing="xy"), -1)
-            pixels = torch.cat((pixels, where.expand(len(pixels), -1, -1, -1)), -1)
+            where = torch.stack(torch.meshgrid(right, down, indexing="xy"), -1)  # [Y, X, 2]
+            pixels = torch.cat((pixels, where.expand(len(pixels), -1, -1, -1)), -1)  # [B, Y, X, 5]
         # Channels stay next to each other in memory, so that convolutions are faster, on a CPU too.
-        grid = self.stages(pixels.permute(0, 3, 1, 2))
-        places = self.norm(grid.flatten(2).transpose(1, 2))
+        grid = self.stages(pixels.permute(0, 3, 1, 2))  # [B, D, rows, columns]
+        places = self.norm(grid.flatten(2).transpose(1, 2))  # [B, P, D]
         return self.dropout(places), torch.ones(places.shape[:2], dtype=torch.bool, device=places.device)
 
     def output_lengths(self, lengths: Tensor) -> Tensor:

@@ -160,7 +160,7 @@ class LogMel(Frontend):
 
     def _features(self, source: Tensor, mask: Tensor, *, perturbed: bool = False) -> tuple[Tensor, Tensor]:
         """Returns log-mel energies and their mask."""
-        sounds = (source.float() / FULL_SCALE).flatten(1)
+        sounds = (source.float() / FULL_SCALE).flatten(1)  # [B, samples]
         hop = source.shape[2]
         lengths = mask.sum(1).to(sounds.device) * hop
         if perturbed:
@@ -183,7 +183,7 @@ class LogMel(Frontend):
         return normalize_running(features, real, Moments.worth(PRIOR, self.mean, self.std))[0]
 
     def _subsampled(self, features: Tensor, real: Tensor) -> tuple[Tensor, Tensor]:
-        planes = features[:, None]
+        planes = features[:, None]  # [B, channels, frames, bands]
         lengths = real.sum(1)
         # The network takes silence for the left of the first frame and the right of the last.
         left = 2 if self.config.causal else 1
@@ -192,7 +192,7 @@ class LogMel(Frontend):
             # The last of an odd number of positions stands for itself and silence.
             lengths = -(-lengths // 2)
             planes = planes[:, :, : -(-real.shape[1] // 2)]
-            real = torch.arange(planes.shape[2], device=real.device) < lengths[:, None]
+            real = torch.arange(planes.shape[2], device=real.device) < lengths[:, None]  # [B, frames]
             planes = planes.masked_fill(~real[:, None, :, None], 0.0)
         return self.dropout(planes.transpose(1, 2).flatten(2)), real
 
@@ -212,7 +212,7 @@ class LogMel(Frontend):
             features, moments = normalize_running(features[None], real, moments)
         else:
             features = self._normalized(features[None], real)
-        frames = torch.cat((state.features, features[0]))
+        frames = torch.cat((state.features, features[0]))  # [frames, bands]
         # The convolutions begin two vectors before the next one, whose left neighbours are dropped and would differ.
         known = -(-state.mel.frame // self.stride)
         count = -(-mel.frame // self.stride)
