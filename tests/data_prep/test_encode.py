@@ -44,10 +44,6 @@ def test_drop_reasons(source: str, target: str, reason: str | None) -> None:
     assert drop_reason(source, target, config) == reason
 
 
-def test_a_source_of_100_000_tokens_is_dropped_from_train() -> None:
-    assert drop_reason("word " * 100_000, "wort", CleaningConfig()) == "longer than 100 words (max_length)"
-
-
 @pytest.mark.parametrize(
     ("source", "target"),
     [
@@ -142,22 +138,6 @@ def test_sides_do_not_run_into_one_another(tmp_path: Path) -> None:
     encoder = _encoder(tmp_path)
     result = _make(_raw([Example("a b", "c"), Example("a", "b c")], tmp_path / "raw"), encoder)
     assert [rows.tolist() for rows in duplicate_rows(result, encoder, Counts())] == [[]]
-
-
-@pytest.mark.usefixtures("small")
-@pytest.mark.parametrize("of", [2, 3, 9, 40])
-def test_parts_in_any_order_make_the_shards_of_one(tmp_path: Path, of: int) -> None:
-    pairs = [Example(f"word {number} {'x' * (number % 30)}", "Wort") for number in range(60)]
-    raw = _raw(pairs, tmp_path / "raw")
-    one = _encoder(tmp_path / "one")
-    many = _encoder(tmp_path / "many")
-    whole = _make(raw, one)
-    assert len(whole) > 9
-    for number in range(of, 0, -1):
-        result = _make(raw, many, Part(number, of))
-    assert [shard.sha256 for shard in result] == [shard.sha256 for shard in whole]
-    assert _files(many.folder) == _files(one.folder)
-    assert _kept(many, result) == pairs
 
 
 @pytest.mark.usefixtures("small")

@@ -18,6 +18,7 @@ from data_prep.sources import digest_of_code, open_source
 from mt.data.dataset import DatasetConfig
 from mt.data.tokenizer import TokenizerConfig, train
 from mt.errors import UserError
+from tests.data_prep.small import files
 
 CELL = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
 
@@ -150,7 +151,6 @@ def test_how_many_processes_made_it_leaves_no_trace(tmp_path: Path) -> None:
 
     def made(root: str, workers: int) -> dict[str, bytes]:
         plain = {"name": "files", "folder": str(tmp_path), "workers": workers, **TEXT}
-        folder = prepare(DatasetConfig.model_validate(plain, strict=False), tmp_path / root, progress=False)
-        return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        return files(prepare(DatasetConfig.model_validate(plain, strict=False), tmp_path / root, progress=False))
 
     assert made("one", 1) == made("two", 2)

@@ -16,7 +16,7 @@ from data_prep import encode, guards
 from data_prep.prepare import prepare
 from mt.data.dataset import DatasetConfig
 from mt.errors import UserError
-from tests.data_prep.small import small_shards
+from tests.data_prep.small import files, killed_at, small_shards
 from tests.marks import exhaustive
 
 _ROOT = Path(__file__).parents[2]
@@ -62,10 +62,6 @@ def uninterrupted(folder: Path, tmp_path: Path) -> Iterator[Path]:
         yield made
 
 
-def _files(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
 # A preparation renames settings, raw shards, tokenizers, three times each of fifteen shards (within, what is
 # known of it, at its end), dev, test, and each shard to its place.
 @pytest.mark.parametrize("renames", [1, 12, 52, *exhaustive(2, 3, 27, 60)])
@@ -73,26 +69,17 @@ def test_a_killed_preparation_leaves_no_corpus_and_is_gone_on_from(
     folder: Path, tmp_path: Path, uninterrupted: Path, renames: int
 ) -> None:
     root = tmp_path / "killed"
-    before = (
-        "rename, count = os.replace, 0\n"
-        "def replace(old, new):\n"
-        "    global count\n"
-        f"    if count == {renames}: os.kill(os.getpid(), signal.SIGKILL)\n"
-        "    count += 1\n"
-        "    rename(old, new)\n"
-        "os.replace = replace\n"
-    )
-    with _start(folder, root, before) as process:
+    with _start(folder, root, killed_at(renames)) as process:
         assert process.wait() == -signal.SIGKILL
     assert [path.name for path in root.iterdir() if not path.name.startswith(".")] == []
     [work] = root.glob(".*.partial")
     finished = [*work.glob("encoded/[0-9]*.arrow"), *work.glob("corpus/train/*.arrow")]
     assert len(finished) == min(max(renames - 3, 0) // 3, 15)
-    files = {path.stat().st_ino for path in finished}
+    inodes = {path.stat().st_ino for path in finished}
     again = prepare(_config(folder), root, progress=False)
     assert again.name == uninterrupted.name
-    assert _files(again) == _files(uninterrupted)
-    assert files <= {path.stat().st_ino for path in (again / "train").glob("*.arrow")}, "one was made again"
+    assert files(again) == files(uninterrupted)
+    assert inodes <= {path.stat().st_ino for path in (again / "train").glob("*.arrow")}, "one was made again"
     assert [path.name for path in root.iterdir()] == [again.name]
 
 
@@ -103,7 +90,7 @@ def test_two_preparations_of_one_corpus_do_not_meet(folder: Path, tmp_path: Path
     for process in processes:
         _, error = process.communicate()
         assert (process.returncode, error) == (0, "")
-    assert _files(root / uninterrupted.name) == _files(uninterrupted)
+    assert files(root / uninterrupted.name) == files(uninterrupted)
     assert [path.name for path in root.iterdir()] == [uninterrupted.name]
 
 
@@ -136,7 +123,7 @@ def test_a_disk_that_takes_no_more_is_told_in_one_sentence(
         str(refusal.value),
     )
     assert [path.name for path in root.iterdir() if not path.name.startswith(".")] == []
-    assert _files(prepare(_config(folder), root, progress=False)) == _files(uninterrupted)
+    assert files(prepare(_config(folder), root, progress=False)) == files(uninterrupted)
 
 
 def test_a_refused_set_leaves_nothing_half_made(folder: Path, tmp_path: Path) -> None:
@@ -187,7 +174,7 @@ def test_nothing_is_written_through_links(folder: Path, tmp_path: Path, uninterr
     (work / place).parent.mkdir(parents=True)
     (work / place).symlink_to(foreign if "." not in place else foreign / "file")
     made = prepare(_config(folder), root, progress=False)
-    assert _files(foreign) == {"file": b"precious"}
+    assert files(foreign) == {"file": b"precious"}
     assert [path.name for path in root.iterdir()] == [made.name]
 
 

@@ -16,7 +16,7 @@ from data_prep.prepare import prepare
 from mt.data.corpus import Corpus
 from mt.data.dataset import DatasetConfig
 from mt.errors import UserError
-from tests.data_prep.small import small_shards
+from tests.data_prep.small import files, killed_at, small_shards
 from tests.marks import combined, exhaustive
 from tests.processes import Program
 
@@ -54,10 +54,6 @@ def _merge(folder: Path, **settings) -> Path:
     return prepare(_config(folder, **settings), folder / "corpora", part=MERGE, progress=False)
 
 
-def _files(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
 def test_links_come_with_their_pairs_in_parts(folder: Path) -> None:
     """Also where a duplicate, with links of its own, goes: each pair is linked by its number."""
     numbers = [line.split()[1] for line in (folder / "train.en").read_text().splitlines()]
@@ -67,7 +63,7 @@ def test_links_come_with_their_pairs_in_parts(folder: Path) -> None:
     for number in (2, 1):
         _part(folder, f"{number}/2", **settings)
     merged = _merge(folder, **settings)
-    assert _files(merged) == _files(one)
+    assert files(merged) == files(one)
     train = Corpus.open(merged).split("train")
     kept = [int(text.split()[1]) for text in train.column("source")]
     assert len(kept) == len({*numbers}) < 300
@@ -90,7 +86,7 @@ def test_parts_make_the_corpus_of_one_machine(folder: Path, of: int, drop: bool)
         assert not made.exists()
     merged = _merge(folder, **settings)
     assert merged == made
-    assert _files(merged) == _files(one)
+    assert files(merged) == files(one)
     assert [path.name for path in (folder / "corpora").iterdir()] == [one.name]
     texts = Corpus.open(merged).split("train").column("source")
     raw = (folder / "train.en").read_text(encoding="utf-8").splitlines()
@@ -103,7 +99,7 @@ def test_parts_of_different_numbers_fit_together(folder: Path) -> None:
     one = prepare(_config(folder), folder / "one", progress=False)
     for text in ("1/2", "3/4", "2/2", "2/2"):
         _part(folder, text)
-    assert _files(_merge(folder)) == _files(one)
+    assert files(_merge(folder)) == files(one)
 
 
 def test_who_prepares_all_takes_what_parts_have_made(folder: Path) -> None:
@@ -113,7 +109,7 @@ def test_who_prepares_all_takes_what_parts_have_made(folder: Path) -> None:
         _part(folder, part, **settings)
     written = {path.stat().st_ino for path in (folder / "corpora").glob(".*/encoded/*.arrow")}
     made = prepare(_config(folder, **settings), folder / "corpora", progress=False)
-    assert _files(made) == _files(one)
+    assert files(made) == files(one)
     assert {path.stat().st_ino for path in (made / "train").glob("*.arrow")} == written
 
 
@@ -122,15 +118,10 @@ def test_a_part_that_is_killed_is_run_again(folder: Path, renames: int) -> None:
     one = prepare(_config(folder), folder / "one", progress=False)
     _part(folder, "2/2")
     script = (
-        "import os, signal, sys\nfrom pathlib import Path\n"
+        "import sys\nfrom pathlib import Path\n"
         "from data_prep.parallel import Part\nfrom data_prep.prepare import prepare\n"
         "from mt.data.dataset import DatasetConfig\nfrom tests.data_prep.small import small_shards\n"
-        "rename, count = os.replace, 0\n"
-        "def replace(old, new):\n"
-        "    global count\n"
-        f"    if count == {renames}: os.kill(os.getpid(), signal.SIGKILL)\n"
-        "    count += 1\n    rename(old, new)\n"
-        "os.replace = replace\nconfig = DatasetConfig.model_validate_json(sys.argv[1])\n"
+        f"{killed_at(renames)}config = DatasetConfig.model_validate_json(sys.argv[1])\n"
         "with small_shards(400, 40):\n"
         "    prepare(config, Path(sys.argv[2]), part=Part(1, 2), progress=False)\n"
     )
@@ -140,7 +131,7 @@ def test_a_part_that_is_killed_is_run_again(folder: Path, renames: int) -> None:
     with pytest.raises(UserError, match=r"^part 1/2 is missing or not finished in \S+partial: run it with the options"):
         _merge(folder)
     _part(folder, "1/2")
-    assert _files(_merge(folder)) == _files(one)
+    assert files(_merge(folder)) == files(one)
 
 
 def test_one_part_by_two_processes_at_a_time(folder: Path) -> None:
@@ -157,7 +148,7 @@ def test_one_part_by_two_processes_at_a_time(folder: Path) -> None:
     command = [sys.executable, "-c", script, _config(folder).model_dump_json(), str(folder / "corpora")]
     processes = [subprocess.Popen(command, cwd=_ROOT) for _ in range(2)]
     assert [process.wait() for process in processes] == [0, 0]
-    assert _files(_merge(folder)) == _files(one)
+    assert files(_merge(folder)) == files(one)
 
 
 def test_the_command(folder: Path) -> None:
@@ -259,7 +250,7 @@ def test_text_that_changes_while_it_is_ingested_leaves_nothing_of_it(
     monkeypatch.undo()
     (folder / "train.en").write_text(text)
     _part(folder, "1/1")
-    assert _files(_merge(folder)) == _files(one)
+    assert files(_merge(folder)) == files(one)
 
 
 @pytest.mark.parametrize("text", ["0/5", "6/5", "1", "a/b", "1/0", "-1/5", "1/5/5", ""])

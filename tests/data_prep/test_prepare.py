@@ -15,7 +15,6 @@ from mt.data.corpus import SPLITS, Corpus
 from mt.data.dataset import DatasetConfig
 from mt.data.tokenizer import EOS, UNK
 from mt.errors import UserError
-from tests.processes import Program
 
 _ROOT = Path(__file__).parents[2]
 _MULTI30K = _ROOT / ".." / "shared" / "data" / "multi30k"
@@ -80,27 +79,11 @@ def test_other_settings_make_another_corpus(folder: Path, settings: dict) -> Non
     assert _prepare(folder) != _prepare(folder, **settings)
 
 
-def test_other_text_makes_another_corpus(folder: Path) -> None:
-    first = _prepare(folder)
-    with (folder / "train.en").open("a") as source, (folder / "train.de").open("a") as target:
-        source.write("one\n")
-        target.write("jemand\n")
-    second = _prepare(folder)
-    assert Corpus.open(second).meta["counts"]["train"] == Corpus.open(first).meta["counts"]["train"] + 1
-
-
 def test_the_folder_may_move(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     moved = tmp_path_factory.mktemp("elsewhere") / "text"
     first = _prepare(folder)
     folder.rename(moved)
     assert prepare(_config(moved), moved / "corpora", progress=False).name == first.name
-
-
-def test_the_same_text_makes_the_same_corpus(folder: Path) -> None:
-    first, second = (prepare(_config(folder), folder / name, progress=False) for name in ("one", "two"))
-    files = sorted(path.relative_to(first) for path in first.rglob("*") if path.suffix in (".arrow", ".model"))
-    assert len(files) == 4
-    assert all((first / file).read_bytes() == (second / file).read_bytes() for file in files)
 
 
 def test_what_cleaning_drops_is_printed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -126,33 +109,11 @@ def test_what_cleaning_drops_is_printed(folder: Path, capsys: pytest.CaptureFixt
     assert Corpus.open(made).meta["dropped"]["empty"] == 1
 
 
-def test_limit_reads_the_first_pairs(folder: Path) -> None:
-    made = Corpus.open(_prepare(folder, limit=30))
-    lines = (folder / "train.en").read_text(encoding="utf-8").splitlines()
-    assert made.split("train").column("source") == lines[:30]
-    assert made.meta["read"] == 30
-
-
-def test_a_sample_for_the_vocabulary(folder: Path) -> None:
-    made = Corpus.open(_prepare(folder, tokenizer={"model_type": "word", "sample": 10}))
-    whole = Corpus.open(_prepare(folder, tokenizer={"model_type": "word"}))
-    assert made.meta["counts"] == whole.meta["counts"]
-    assert 4 < len(made.tokenizers.source) <= len(whole.tokenizers.source)
-
-
 def test_a_corpus_in_which_nothing_is_left_is_refused(folder: Path) -> None:
     with pytest.raises(
         UserError, match=r"cleaning dropped all 300 training pairs \(300 longer than 1 words \(max_length\)\)"
     ):
         _prepare(folder, cleaning={"max_length": 1})
-
-
-def test_an_empty_line_in_test_is_refused_by_its_number(folder: Path) -> None:
-    lines = (folder / "test.de").read_text(encoding="utf-8").splitlines()
-    (folder / "test.de").write_text("\n".join([*lines[:6], "", *lines[7:]]) + "\n", encoding="utf-8")
-    with pytest.raises(UserError, match=r"test\.de, line 7 is empty"):
-        _prepare(folder)
-    assert not (folder / "corpora").exists()
 
 
 def test_a_dry_run_writes_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -176,15 +137,6 @@ def test_a_dry_run_without_room_is_told_in_one_sentence(folder: Path) -> None:
             list(preview(_config(folder)))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-
-
-def test_the_command_refuses_in_one_sentence(folder: Path) -> None:
-    options = ["dataset=files", f"dataset.folder={folder}", "dataset.source=en", "dataset.target=fr"]
-    program = Program(_ROOT / "data_prep/__main__.py", options, folder)
-    _, sentence = program.communicate()
-    assert program.returncode == 2
-    assert sentence.startswith(f"error: {folder} lacks train.fr, dev.fr, test.fr (it holds: dev.de, ")
-    assert len(sentence.splitlines()) == 1
 
 
 @pytest.mark.exhaustive

@@ -13,6 +13,7 @@ from data_prep.prepare import prepare
 from mt.common.about import install
 from mt.data.dataset import PHRASEBOOK
 from mt.errors import UserError
+from tests.data_prep.small import files
 
 _ROOT = Path(__file__).parents[2]
 _needs_ray = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason=f"needs Ray ({install('ray')})")
@@ -44,9 +45,7 @@ def test_ray_makes_the_corpus_of_processes(tmp_path: Path) -> None:
         done = _by_ray(script, str(tmp_path / runner), runner)
         assert done.returncode == 0, done.stderr
         [folder] = (tmp_path / runner).iterdir()
-        made[runner] = {
-            str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()
-        }
+        made[runner] = files(folder)
     assert made["ray"] == made["processes"]
     assert sum("train/data-" in name for name in made["ray"]) > 5
 

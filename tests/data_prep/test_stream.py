@@ -74,11 +74,6 @@ def test_only_a_sample_is_on_disk(folder: Path) -> None:
     assert list(whole.training.parts()) == [whole.training]
 
 
-def test_the_buffer_does_not_make_another_corpus(folder: Path) -> None:
-    first, second = (_config(folder, shuffle_buffer=size) for size in (10, 20))
-    assert prepare(first, folder, progress=False) == prepare(second, folder, progress=False)
-
-
 def test_a_local_copy_of_a_hub_repository_is_streamed(tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     copy.mkdir()

@@ -122,27 +122,6 @@ def test_a_segment_beyond_the_end_is_told_with_its_text(tmp_path: Path) -> None:
     )
 
 
-def test_an_utterance_has_one_line(tmp_path: Path) -> None:
-    write_kaldi(tmp_path, text="u1 one\nu2 two\nu1 one more")
-    assert refusal(tmp_path, format="kaldi") == "DIR/train/text, line 3 is of u1, as line 1 is: leave one out"
-    (tmp_path / "train/text").write_text("u1 one\n")
-    (tmp_path / "train/segments").write_text("u1 r1 0 0.5\nu1 r1 0.5 1\n")
-    assert refusal(tmp_path, format="kaldi") == "DIR/train/segments, line 2 is of u1, as line 1 is: leave one out"
-
-
 def test_sound_without_text_is_left_out(tmp_path: Path) -> None:
     write_kaldi(tmp_path, text="u2 two")
     assert prepared(tmp_path, format="kaldi").split("train").column("target") == ["two"]
-
-
-def test_text_without_sound_is_refused(tmp_path: Path) -> None:
-    write_kaldi(tmp_path, text="u1 one\nu3 three")
-    assert refusal(tmp_path, format="kaldi").startswith("DIR/train/text, line 2 is of u3, which DIR/train/seg")
-    (tmp_path / "train/wav.scp").write_text("r1 wav/none.wav\n")
-    (tmp_path / "train/text").write_text("u1 one\n")
-    assert refusal(tmp_path, format="kaldi").startswith("DIR/train/text, line 1 names 'wav/none.wav#t=0.0,")
-
-
-def test_a_path_of_kaldis_may_not_leave_the_folder(tmp_path: Path) -> None:
-    write_kaldi(tmp_path, **{"wav.scp": "r1 /etc/passwd"})
-    assert "is not inside DIR: give paths relative" in refusal(tmp_path, format="kaldi")

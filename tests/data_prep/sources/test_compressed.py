@@ -71,14 +71,6 @@ def test_zst(zst: Path, read, pairs) -> None:
     assert open_source(_config(zst)).notes() == []
 
 
-def test_a_table_may_be_zst(zst: Path, read, pairs) -> None:
-    rows = [("en", "de"), *pairs["dev"]]
-    for side in ("en", "de"):
-        (zst / f"dev.{side}.zst").unlink()
-    (zst / "dev.tsv.zst").write_bytes(_zst("".join("\t".join(row) + "\n" for row in rows).encode()))
-    assert read(_config(zst)) == pairs
-
-
 def test_zst_of_several_frames(zst: Path, read, pairs) -> None:
     rows = pairs["train"]
     frames = _zst(_text(rows[:1], 0)), _zst(_text(rows[1:], 0))
@@ -120,11 +112,6 @@ def test_endings_in_an_archive_are_codes_of_languages(archives: Path) -> None:
         assert [*files.source().splits["train"].read()]
     with pytest.raises(UserError, match=r"train\.zip has pt_BR and pt_PT, and pt may be either: set dataset\.source"):
         len(list(open_source(_config(archives, target="pt", dev_size=1, test_size=1)).splits["train"].read()))
-
-
-def test_an_archive_is_found_by_its_own_name(archives: Path, read, pairs) -> None:
-    (archives / "train.zip").rename(archives / "de-en.txt.zip")
-    assert read(_config(archives, splits={"train": "de-en.txt"})) == pairs
 
 
 @pytest.mark.parametrize(

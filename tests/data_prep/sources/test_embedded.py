@@ -158,13 +158,6 @@ def test_a_bad_cell_is_one_sentence_with_its_row(tmp_path: Path) -> None:
     assert prepared(tmp_path / "data", tmp_path).meta["dropped"] == {"with an empty cell": 1}
 
 
-def test_texts_are_no_bytes(tmp_path: Path) -> None:
-    write_parquet(tmp_path / "data", cells())
-    assert "column audio holds dict, not text: set dataset.source" in refusal(
-        tmp_path / "data", tmp_path, field={"name": "text"}
-    )
-
-
 def test_a_list_of_files_names_no_rows_of_tables(tmp_path: Path) -> None:
     """Which may lie outside of the folder, or be of another split."""
     folder = tmp_path / "data"

@@ -1,11 +1,10 @@
 import gzip
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from data_prep import encode
 from data_prep.prepare import prepare
 from data_prep.sources import open_source
 from mt.data.corpus import SPLITS, Example
@@ -42,23 +41,8 @@ def test_texts(folder: Path, read, pairs) -> None:
     assert open_source(_config(folder)).splits["dev"].sides == (f"{folder}/dev.en, line", f"{folder}/dev.de, line")
 
 
-def test_split_names(folder: Path, read, pairs) -> None:
-    for side in ("en", "de"):
-        (folder / f"dev.{side}").rename(folder / f"val.{side}")
-    assert read(_config(folder, splits=SplitNames(dev="val"))) == pairs
-
-
 def test_two_splits_may_share_files(folder: Path, read, pairs) -> None:
     assert read(_config(folder, splits=SplitNames(test="dev"))) == pairs | {"test": pairs["dev"]}
-
-
-def test_compressed_texts(folder: Path, read, pairs) -> None:
-    for path in list(folder.iterdir()):
-        if path.name != "dev.de":
-            path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes()))
-            path.unlink()
-    assert read(_config(folder)) == pairs
-    assert open_source(_config(folder)).splits["dev"].sides == (f"{folder}/dev.en.gz, line", f"{folder}/dev.de, line")
 
 
 def test_texts_replace_the_hub(folder: Path, read, pairs) -> None:
@@ -100,14 +84,6 @@ def test_examples_are_read_as_they_are_asked_for(folder: Path) -> None:
     assert next(examples) == Example("a", "b")
 
 
-def test_identity_follows_the_content(folder: Path) -> None:
-    first = open_source(_config(folder)).identity()
-    _write(folder / "ATTRIBUTION.txt", "not read")
-    assert open_source(_config(folder)).identity() == first
-    _write(folder / "test.de", "ein Vögelchen\n")
-    assert open_source(_config(folder)).identity() != first
-
-
 WHOLE = gzip.compress(b"one sentence\n" * 1000, mtime=0)
 
 
@@ -127,13 +103,6 @@ def test_bad_files_are_refused(folder: Path, name: str, content: bytes, sentence
     (folder / name).write_bytes(content)
     with pytest.raises(UserError, match=sentence):
         _read_all(folder)
-
-
-def test_a_refusal_leaves_nothing_half_made(folder: Path, tmp_path: Path) -> None:
-    (folder / "train.en").write_bytes(b"a\nb\nc\xff\n")
-    with pytest.raises(UserError, match="line 3 is not UTF-8"):
-        prepare(_config(folder, workers=1), tmp_path / "corpora", progress=False)
-    assert [path for path in (tmp_path / "corpora").rglob("*") if path.name == "meta.json"] == []
 
 
 def test_missing_files_are_named(folder: Path) -> None:
@@ -190,31 +159,3 @@ def test_what_is_no_file_is_called_by_its_name(
     make(folder / name)
     with pytest.raises(UserError, match=rf"/{name} is a {kind}: expected a file, which can be read several times$"):
         open_source(_config(folder))
-
-
-def test_carriage_returns_alone_are_refused(folder: Path, tmp_path: Path) -> None:
-    for side in ("en", "de"):
-        (folder / f"dev.{side}").write_bytes(b"one\rtwo\rthree")
-    with pytest.raises(
-        UserError, match=r"dev\.en has carriage returns and no newline, and would be read as one line: "
-    ):
-        prepare(_config(folder), tmp_path / "corpora", progress=False)
-
-
-@pytest.mark.parametrize("sides", [["en", "de"], ["de"]])
-def test_text_that_grows_while_it_is_read_makes_no_corpus(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sides: list[str]
-) -> None:
-    make = encode.encode_shards
-
-    def grow(*arguments) -> Iterator[int]:
-        for side in sides:
-            with (folder / f"train.{side}").open("a") as file:
-                file.write("more\n")
-        return make(*arguments)
-
-    monkeypatch.setattr(encode, "encode_shards", grow)
-    config = _config(folder, tokenizer={"model_type": "char", "vocab_size": 100}, workers=1)
-    with pytest.raises(UserError, match="changed while it was read: start again"):
-        prepare(config, tmp_path / "corpora", progress=False)
-    assert list((tmp_path / "corpora").iterdir()) == []

@@ -1,6 +1,5 @@
 """Every named dataset, read from a copy of its repository as the hub lays it out."""
 
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -155,14 +154,6 @@ def test_missing_columns_are_named(tmp_path: Path, row: dict) -> None:
         list(open_source(_copy(tmp_path, [row])).splits["train"].read())
 
 
-def test_cells(tmp_path: Path, read) -> None:
-    config = _copy(tmp_path, [{"en": "a", "de": None}, {"en": "a", "de": "b"}])
-    assert read(config)["train"] == [("a", ""), ("a", "b")]
-    assert open_source(config).splits["dev"].sides[0] == f"{tmp_path}, validation, column en, row"
-    with pytest.raises(UserError, match=r"train\.jsonl, line 1, column de holds int, not text"):
-        list(open_source(_copy(tmp_path, [{"en": "a", "de": 3}])).splits["train"].read())
-
-
 @pytest.mark.parametrize("name", ["held", "held[:1]"])
 def test_missing_splits_are_named(tmp_path: Path, name: str) -> None:
     config = _copy(tmp_path, [{"en": "a", "de": "b"}], HubConfig(splits=SplitNames(dev=name)))
@@ -180,28 +171,6 @@ def test_parts_that_are_not_there_are_refused(tmp_path: Path, name: str) -> None
     sentence = rf"has no rows in its split {re.escape(name)} \(.*\): set dataset\.hub\.splits\.dev to another"
     with pytest.raises(UserError, match=sentence):
         len(list(open_source(config).splits["dev"].read()))
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "sentence"),
-    [
-        ("val.jsonl", b"no json\n", r"val\.jsonl, line 1 is not JSON \(.*\): expected an object on each line"),
-        ("val.parquet", b"no parquet", r"val\.parquet cannot be read as parquet \(.*\): copy it again"),
-        ("val.arrow", b"no arrow", r"val\.arrow cannot be read as Arrow data \(.*\): copy it again"),
-    ],
-)
-def test_a_broken_local_copy_is_refused(tmp_path: Path, name: str, content: bytes, sentence: str, capfd) -> None:
-    for split in ("train", "test"):
-        write(tmp_path / f"{split}{Path(name).suffix}".replace(".arrow", ".csv"), [{"en": "a", "de": "b"}])
-    (tmp_path / name).write_bytes(content)
-    capfd.readouterr()
-    with pytest.raises(UserError, match=sentence):
-        len(
-            list(
-                open_source(DatasetConfig(folder=str(tmp_path), hub=HUB, source="en", target="de")).splits["dev"].read()
-            )
-        )
-    assert "Failed to read" not in capfd.readouterr().err
 
 
 TEXTS = [
@@ -292,15 +261,3 @@ def test_a_split_that_two_options_name_differently_is_refused(tmp_path: Path, fi
     )
     with pytest.raises(UserError, match=sentence):
         open_source(DatasetConfig(folder=str(tmp_path), hub=hub, source="en", target="de")).splits["train"].read()
-
-
-def test_a_changed_file_with_its_old_time_gives_its_new_text(tmp_path: Path, read) -> None:
-    config = _copy(tmp_path, [{"en": "old", "de": "alt"}])
-    first = open_source(config).identity()
-    assert read(config)["test"] == [("old", "alt")]
-    path = tmp_path / "test.jsonl"
-    times = path.stat().st_atime_ns, path.stat().st_mtime_ns
-    write(path, [{"en": "new", "de": "neu"}])
-    os.utime(path, ns=times)
-    assert read(config)["test"] == [("new", "neu")]
-    assert open_source(config).identity() != first

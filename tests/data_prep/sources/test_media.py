@@ -72,14 +72,6 @@ def test_a_table_of_sounds_becomes_a_corpus(audio: Configure, tmp_path: Path) ->
     assert corpus.tokenizers.joint and len(corpus.tokenizers.target) < 20, "learnt from the targets alone"
 
 
-def test_a_changed_sound_makes_another_corpus(audio: Configure, tmp_path: Path) -> None:
-    write_tables(tmp_path)
-    first = prepare(audio(), tmp_path / "corpora", progress=False)
-    assert prepare(audio(), tmp_path / "corpora", progress=False) == first
-    soundfile.write(tmp_path / "sounds/2.wav", np.zeros(800), RATE)
-    assert prepare(audio(), tmp_path / "corpora", progress=False) != first
-
-
 @pytest.mark.parametrize(
     ("line", "sentence"),
     [

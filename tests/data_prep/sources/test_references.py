@@ -1,13 +1,11 @@
 """Several references of dev and test: texts beside the target's, columns, and lists in place of the target."""
 
-import gzip
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from data_prep.preparation import fingerprint
 from data_prep.prepare import prepare
 from data_prep.preview import preview
 from data_prep.sources import open_source
@@ -57,15 +55,6 @@ def test_texts_beside_the_target(texts: Path) -> None:
     assert {*source.splits["test"].columns()} == {"en", "de", "de2", "de3"}
 
 
-def test_compressed_texts_beside_the_target(texts: Path) -> None:
-    (texts / "test.de3.gz").write_bytes(gzip.compress((texts / "test.de3").read_bytes()))
-    (texts / "test.de3").unlink()
-    source = open_source(_config(texts, "de3"))
-    assert [example.more_references for example in source.splits["test"].read()] == [("ein Vögelchen",), ("neuer",)]
-    assert [example.more_references for example in source.splits["dev"].read()] == [(), ()]
-    assert "de3" in source.splits["test"].columns()
-
-
 def test_texts_of_unequal_length_are_refused(texts: Path) -> None:
     (texts / "test.de3").write_text("ein Vögelchen\n", encoding="utf-8")
     with pytest.raises(
@@ -84,17 +73,6 @@ def test_the_corpus_holds_them(texts: Path, tmp_path: Path, capsys: pytest.Captu
     size = "dev: 2 pairs with 3 references; test: 2 pairs with 5 references"
     assert size in capsys.readouterr().out.splitlines()
     assert size in [*preview(_config(texts, "de3", "de2"))]
-
-
-def test_other_references_make_another_corpus(texts: Path) -> None:
-    def mark(*references: str) -> str:
-        config = _config(texts, *references)
-        return fingerprint(config, open_source(config))
-
-    marks = {mark(), mark("de2"), mark("de3"), mark("de2", "de3")}
-    (texts / "test.de3").write_text("ein Vögelein\nneuer\n", encoding="utf-8")
-    assert len({*marks, mark("de3")}) == 5
-    assert mark() in marks and mark("de2") in marks
 
 
 def test_references_that_are_nowhere_are_named(texts: Path, tmp_path: Path) -> None:
