@@ -67,25 +67,11 @@ def test_it_has_the_options_of_the_parts_that_are_named(call: Call, capfd: pytes
     assert "encoder.hidden_size" not in output
 
 
-def test_all_of_it_is_asked_for(call: Call, capfd: pytest.CaptureFixture[str]):
-    assert call("--help", "all", "attention=mocha") == []
-    output = capfd.readouterr().out
-    assert "\n  * mocha " in output and "\n  encoder.hidden_size=" in output
-
-
 def test_an_installed_command_says_its_own_name(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]):
     monkeypatch.setattr("sys.argv", ["bin/mt-train", "--help"])
     compose(lambda plain, overrides, presets: None, "config", ["--help"])
     output = capfd.readouterr().out
     assert "\n  mt train -m attention=dot,general,mocha seed=1,2 " in output and "train.py" not in output
-
-
-def test_preparation_has_a_page_of_its_own(call: Call, capfd: pytest.CaptureFixture[str]):
-    assert call("--help", name="data_prep") == []
-    output = capfd.readouterr().out
-    assert "python -m data_prep dataset=multi30k" in output
-    assert "  dry_run=false" in output
-    assert "training.epochs" not in output
 
 
 def test_comments_are_found_by_the_path_of_their_option(tmp_path: Path):
@@ -102,10 +88,3 @@ def test_comments_are_found_by_the_path_of_their_option(tmp_path: Path):
         "e": "five",
         "f": "",
     }
-
-
-def test_a_mistake_in_the_options_is_told_instead(call: Call, capfd: pytest.CaptureFixture[str]):
-    with pytest.raises(SystemExit) as end:
-        call("--help", "sed=1")
-    assert end.value.code == 2
-    assert capfd.readouterr().err.startswith("error: unknown option sed: did you mean seed?")

@@ -71,10 +71,3 @@ def test_what_the_command_line_says_of_the_model(begun, configure: Callable[...,
 def test_what_cannot_differ(arguments: list[str], sentence: str, begun, configure: Callable[..., Config]) -> None:
     with pytest.raises(UserError, match=sentence):
         begun(configure(), *arguments)
-
-
-@pytest.mark.parametrize("value", ["''", '"a\0b"'])
-def test_no_folder(value: str, call: Call, capsys: pytest.CaptureFixture) -> None:
-    with pytest.raises(SystemExit):
-        call(f"init_from={value}")
-    assert "names no folder: give that of a run" in capsys.readouterr().err

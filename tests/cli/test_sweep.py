@@ -43,11 +43,6 @@ def test_a_job_that_fails_does_not_end_the_others(call: Call, capfd: pytest.Capt
     )
 
 
-def test_a_sweep_that_succeeds_has_status_0(call: Call, capfd: pytest.CaptureFixture[str]):
-    assert len(call("-m", "seed=1,2")) == 2
-    assert capfd.readouterr().out == "\n2 jobs, all done\n  1  seed=1  done\n  2  seed=2  done\n"
-
-
 def test_an_option_that_one_job_has_not_fails_that_job_alone(call: Call, capfd: pytest.CaptureFixture[str]):
     with pytest.raises(SystemExit) as end:
         call("-m", "attention=dot,mocha", "attention.chunk_size=2")
@@ -86,14 +81,6 @@ def test_an_interrupt_ends_all_and_tells_what_was_done(call: Call, capfd: pytest
     assert re.findall(r"seed=\d +(.*)", output) == ["done", "interrupted", "not run"]
 
 
-def test_a_choice_that_there_is_not_ends_a_sweep_before_it_begins(call: Call, capfd: pytest.CaptureFixture[str]):
-    with pytest.raises(SystemExit) as end:
-        call("-m", "attention=dot,mocah")
-    output, errors = capfd.readouterr()
-    assert (end.value.code, output) == (2, "")
-    assert errors.startswith("error: attention=mocah is an invalid choice: did you mean mocha?")
-
-
 def jobs(*lines: str) -> list[Job]:
     return expand(parse_overrides(lines, [CONF]))
 
@@ -107,11 +94,6 @@ def test_every_combination_is_a_job():
     ]
     assert result[1].differs == {"attention": "dot", "seed": "2"}
     assert result[1].title == "attention=dot seed=2"
-
-
-def test_one_job_is_a_sweep_too():
-    (job,) = jobs("seed=3")
-    assert (job.overrides, job.differs, job.title) == (["seed=3"], {}, "seed=3")
 
 
 def test_a_pattern_chooses_among_the_files_of_a_group():
@@ -165,14 +147,6 @@ def test_a_folder_that_was_chosen_gets_one_for_each_job():
 def test_a_name_is_not_longer_than_file_systems_take():
     job = jobs("dataset.folder=" + "x" * 500 + ",y")[0]
     assert len(folder_of(job, TIME).name) < 200
-
-
-def test_jobs_get_their_folders(call: Call):
-    folders = [Path(plain["folder"]) for plain, _ in call("-m", "attention=dot,none", "seed=1,2")]
-    assert [str(folder.parent) for folder in folders] == ["outputs/phrasebook/dot"] * 2 + [
-        "outputs/phrasebook/none"
-    ] * 2
-    assert [folder.name.split("_")[0] for folder in folders] == ["seed-1", "seed-2"] * 2
 
 
 def test_jobs_of_a_launcher_are_those_of_a_sweep(call: Call, capfd: pytest.CaptureFixture[str], monkeypatch):

@@ -1,4 +1,4 @@
-"""What is typed as it stands, without the quotes of Hydra's grammar; options once; flags that cannot be obeyed."""
+"""What is typed as it stands, without the quotes of Hydra's grammar; options once."""
 
 import os
 import shlex
@@ -70,38 +70,3 @@ def test_an_option_is_given_once(composed, capfd, arguments: tuple[str, ...]):
         composed(*arguments)
     error = capfd.readouterr().err
     assert end.value.code == 2 and " is given more than once (" in error and error.count("\n") == 1
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (["--x"], "unknown option --x: choices: --cfg, "),
-        (["--seed=2"], "unknown option --seed: "),
-        (["--cfg"], "--cfg has no value: write --cfg job|hydra|all "),
-        (["--resolve"], "--resolve is about what --cfg shows: add --cfg job, "),
-        (["-p", "training"], "--package is about what --cfg shows: add --cfg job, "),
-        (["--cfg", "job", "-m"], "--cfg and --multirun do not go together: "),
-        (["-m", "hydra/sweeper=x", "seed=1"], "hydra/sweeper=x cannot be obeyed, as -m makes the jobs itself: "),
-        (["--info"], "--info is gone: --cfg job shows what a command would run"),
-        (["--config-name", "x"], "--config-name is gone: a YAML file of options stands by itself"),
-        (["--shell-completion"], "unknown option --shell-completion: choices: --cfg, "),
-        (["--cfg", "job", "-p", "nope"], "--package nope is no part of the configuration: give a group or an option, "),
-        (["--config-dir", "/nope"], "--config-dir /nope is no folder: give one of configuration files"),
-        (["@x=1"], "@x=1 names no option before the =: write group=choice or key=value"),
-        (["=1"], "=1 names no option before the =: write group=choice or key=value"),
-        (["größe=1"], "größe=1 cannot be read: write group=choice or key=value, "),
-        (["search.k=2"], "unknown option search.k here: it is an option of search=wait_k; add that, "),
-        (["encoder.chunk_size=2"], "unknown option encoder.chunk_size here: it is an option of encoder=lc_bilstm; "),
-        (
-            ["optimizer=sgd", "optimizer.betas=[0.9,0.9]"],
-            "unknown option optimizer.betas here: it is an option of optimizer=adam or optimizer=adamw; ",
-        ),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
-)
-def test_what_cannot_be_obeyed(composed, capfd, arguments: list[str], sentence: str):
-    with pytest.raises(SystemExit) as end:
-        composed(*arguments)
-    out, error = capfd.readouterr()
-    assert (end.value.code, out, error.count("\n")) == (2, "", 1)
-    assert error.startswith(f"error: {sentence}")

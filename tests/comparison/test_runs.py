@@ -39,24 +39,11 @@ def test_names_say_what_tells_runs_apart(make_run) -> None:
     assert "-" in [value for values in differences(runs).values() for value in values]
 
 
-def test_options_are_shown_as_they_are_written(make_run) -> None:
-    training = [{"max_updates": None}, {"max_updates": 5}]
-    optimizer = [{"name": "adam", "betas": [0.9, 0.98]}, {"name": "adam", "betas": [0.9, 0.99]}]
-    runs = find([make_run(str(n), {"training": training[n], "optimizer": optimizer[n]}) for n in range(2)])
-    assert differences(runs) == {"optimizer.betas": ["[0.9,0.98]", "[0.9,0.99]"], "training.max_updates": ["null", "5"]}
-    assert names(runs)[0].endswith("optimizer.betas=[0.9,0.98] training.max_updates=null")
-
-
 def test_names_are_of_one_line_and_move_no_cursor(make_run) -> None:
     hostile = [f"/x\n/\x1b[2J{n}" for n in range(2)]
     dataset = {"source": "en", "target": "de"}
     runs = find([make_run(f"r{n}", {"dataset": dataset | {"folder": folder}}) for n, folder in enumerate(hostile)])
     assert [name.split("dataset.folder=")[1] for name in names(runs)] == [f"/x\\n/\\x1b[2J{n}" for n in range(2)]
-
-
-def test_runs_of_one_configuration_go_by_their_folders(make_run) -> None:
-    folders = [make_run("first", MONOTONIC), make_run("second", MONOTONIC | {"device": "cpu"})]
-    assert names(find(folders)) == [f"monotonic {folder}" for folder in folders]
 
 
 def test_a_run_is_chosen_by_folder_name_or_attention(make_run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -236,18 +223,3 @@ def test_damaged_logs_are_one_sentence(make_run, line, reason) -> None:
         find([run])
     result = sentence(caught, run / "metrics.jsonl")
     assert result.startswith(f", line 2 is no record of a run ({reason}") and result.endswith("): copy the run again")
-
-
-def test_any_damage_to_a_log_is_read_or_one_sentence(tmp_path) -> None:
-    draw = random.Random(2)
-    path = tmp_path / "metrics.jsonl"
-    for _ in range(400):
-        content = bytearray("\n".join([LINE] * 3).encode())
-        for _ in range(draw.randrange(1, 4)):
-            content[draw.randrange(len(content))] = draw.randrange(256)
-        try:
-            result = curves(path, bytes(content))
-        except UserError as error:
-            assert "\n" not in str(error)
-        else:
-            assert set(result) <= {"loss", "bleu"}

@@ -96,11 +96,6 @@ def test_every_metric_has_its_columns_and_direction(make_run, references, metric
     assert not {"perplexity", "parameters, M", "run", "decoding"} & best.keys()
 
 
-def test_several_may_be_best(runs, references) -> None:
-    columns = {column.heading: column for column in compare(runs, references).columns()}
-    assert columns["BLEU"].best() == {1, 2} and columns["perplexity"].best() == {0}
-
-
 def test_markdown(runs, references) -> None:
     result = compare(runs[:1], references)
     header, rule, row, blank, *notes = result.markdown().split("\n")
@@ -136,20 +131,6 @@ def test_plain_data_holds_everything(runs, references) -> None:
     assert second["facts"]["AER"] is None
     assert second["scores"]["BLEU"]["p_value"] == pytest.approx(1 / 1001)
     assert set(first["scores"]["chrF"]) == {"score", "signature", "mean", "ci", "p_value"}
-
-
-def test_summaries_are_scored_by_rouge(make_run, references) -> None:
-    dataset = {"name": "s", "metrics": ["rouge"], "generator": "phrasebook"}
-    runs = find(
-        [make_run("a", MONOTONIC | {"dataset": dataset}, {}, WRONG), make_run("b", MOCHA | {"dataset": dataset})]
-    )
-    result = compare(runs, references)
-    assert [column.heading for column in result.columns()][2:6] == ["ROUGE-1", "ROUGE-2", "ROUGE-L", "perplexity"]
-    assert [note.split(":")[0] for note in result.notes()[1:]] == ["ROUGE-1, ROUGE-2, ROUGE-L"]
-    scores = result.rows[0].scores
-    assert scores["ROUGE-2"].score == pytest.approx(own("rouge2", references))
-    assert scores["ROUGE-L"].score == pytest.approx(own("rougeL", references))
-    assert cells(result, 1)["ROUGE-1"] == "100.0 ± 0.0 *"
 
 
 def test_the_tokenizer_is_that_of_training(make_run, references) -> None:
@@ -231,10 +212,6 @@ def test_latex_has_the_table_with_the_best_in_bold(runs, references) -> None:
 )
 def test_nothing_of_a_name_is_a_command_of_latex(text: str, expected: str) -> None:
     assert for_latex(text) == expected
-
-
-def test_no_cell_of_a_spreadsheet_has_a_control_character() -> None:
-    assert as_csv([["\x1b[31m", "\tx", "a\nb"]]) == "\\x1b[31m,\\tx,a\\nb\n"
 
 
 def test_nothing_of_a_name_is_a_formula_of_a_spreadsheet() -> None:

@@ -129,13 +129,6 @@ def test_policies_of_one_attention_are_named_by_what_differs(evaluated) -> None:
     ]
 
 
-def test_names_are_of_one_line_and_move_no_cursor(evaluated) -> None:
-    hostile = [{"name": "wait_k", "mode": "soft", "k": 1, "x": [[{}]], "\x1b[2J": text} for text in ("\n", {"a": 1})]
-    runs = [evaluated(str(n), {}, results(20.0, 3.0, search)) for n, search in enumerate(hostile)]
-    names = [policy.name for policy in measure(find(runs)).policies]
-    assert names == ["wait-k, general search.\\x1b[2J=\\n", "wait-k, general search.\\x1b[2J.a=1"]
-
-
 def test_an_evaluation_that_repeats_a_run_is_no_second_point(evaluated) -> None:
     run = evaluated("r", milk(0.1), results(20.0, 3.0), test_best_online=results(20.5, 3.5))
     [policy] = measure(find([run])).policies
@@ -157,14 +150,6 @@ def test_latency_in_two_units_is_refused(evaluated) -> None:
     assert str(refusal.value) == (
         f"{words} counts latency in words and {tokens} in tokens: evaluate both in one unit, with scripts/evaluate.py"
     )
-
-
-def test_a_damaged_evaluation_is_one_sentence(evaluated) -> None:
-    run = evaluated("a", {}, results(20.0), test_best_online={})
-    with pytest.raises(
-        UserError, match=r"test-best-online/results\.json does not hold the results of a run \(search: "
-    ):
-        find([run])
 
 
 def test_it_stands_on_the_page_in_the_table_and_in_a_picture(family, references, tmp_path) -> None:

@@ -49,16 +49,6 @@ def test_pieces_to_words():
     assert project(links, [0, 0, 1, None], [0, 1, 1, None]) == {(0, 0), (1, 1)}
 
 
-def test_error_rate_by_hand():
-    gold = [Links(frozenset({(0, 0), (1, 1)}), frozenset({(0, 0), (1, 1), (1, 2)})), Links(frozenset(), frozenset())]
-    # Sure hits 1, possible hits 2, 4 proposed, 2 sure.
-    score = alignment_error_rate([{(0, 0), (1, 2), (2, 2)}, {(5, 5)}], gold)
-    assert score.score == pytest.approx(100 * (1 - (1 + 2) / (4 + 2)))
-    assert score.precision == pytest.approx(50)
-    assert score.recall == pytest.approx(50)
-    assert score.signature == "n:2|sure:2|possible:3|average:corpus"
-
-
 def test_links_that_cannot_be_made_are_left_out_and_counted():
     gold = [Links(frozenset({(0, 0), (1, 1), (2, 2)}), frozenset({(0, 0), (1, 1), (2, 2), (3, 0)}))]
     # No piece stands for source word 3 and target word 2.
@@ -80,13 +70,6 @@ def test_precision_is_of_possible_and_recall_of_sure_links():
     assert score.recall == pytest.approx(100 * 1 / 5)
     assert score.score == pytest.approx(100 * (1 - (1 + 3) / (4 + 5)))
     assert score.signature == "n:1|sure:5|possible:8|average:corpus"
-
-
-def test_links_may_count_from_one():
-    (links,) = parse_pharaoh(["1-1 3p2"], "gold", first=1)
-    assert links == Links(frozenset({(0, 0)}), frozenset({(0, 0), (2, 1)}))
-    with pytest.raises(UserError, match=r"^gold, line 2: the link 0-1 names word 0, and words count from 1$"):
-        parse_pharaoh(["1-1", "0-1"], "gold", first=1)
 
 
 @pytest.mark.parametrize(("link", "first"), [("2-0", 0), ("0p3", 0), ("3-1", 1), ("1-4", 1)])

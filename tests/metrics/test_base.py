@@ -55,12 +55,6 @@ def test_by_hand():
     assert result["same"] == Paired(40.0, "s", 40.0, 0.0, 1.0)
 
 
-def test_the_interval_holds_95_percent_of_the_samples():
-    # The mean of n values 0 and 100 has a standard deviation of 50 / sqrt(n); 1.96 of them on either side.
-    result = paired_bootstrap({"coin": mean_of(np.tile([0.0, 100.0], 200))}, "s")["coin"]
-    assert result.ci == pytest.approx(1.96 * 50 / np.sqrt(400), rel=0.05)
-
-
 def test_ratios_are_of_the_sums_over_each_sample():
     draw = np.random.default_rng(3)
     counts = {name: np.column_stack([draw.integers(0, 9, 30), draw.integers(0, 12, 30)]) for name in ("base", "other")}
@@ -76,19 +70,6 @@ def test_ratios_are_of_the_sums_over_each_sample():
     gaps = np.abs(np.array(samples["other"]) - samples["base"])
     larger = gaps - gaps.mean() > abs(result["other"].score - result["base"].score)
     assert result["other"].p_value == (larger.sum() + 1) / 1001
-
-
-def test_a_better_system_is_found_as_often_as_it_should_be():
-    """Of two systems that are alike few pairs differ significantly; of one that is much better, all do."""
-    draw = np.random.default_rng(0)
-    alike = 0
-    apart = 0
-    for _ in range(40):
-        base, other = (mean_of(100.0 * (draw.random(200) < 0.5)) for _ in range(2))
-        better = mean_of(100.0 * (draw.random(200) < 0.75))
-        result = paired_bootstrap({"base": base, "other": other, "better": better}, "s")
-        alike, apart = alike + result["other"].significant, apart + result["better"].significant
-    assert alike <= 6 and apart == 40
 
 
 def test_significance_is_below_the_level_and_not_the_baselines():

@@ -1,7 +1,5 @@
 import logging
-import math
 import random
-from importlib.metadata import version
 
 import pytest
 from sacrebleu.metrics import BLEU, CHRF, TER
@@ -12,7 +10,6 @@ from mt.metrics import bleu as door
 from mt.metrics.base import Settings
 from mt.metrics.bleu import TOKENIZERS, Bleu, Chrf, Ter, bleu_tokenizer, require_tokenizer
 
-SACREBLEU = version("sacrebleu")
 EACH = pytest.mark.parametrize(
     ("metric", "theirs"), [(Bleu(), BLEU()), (Chrf(), CHRF()), (Ter(), TER())], ids=["bleu", "chrf", "ter"]
 )
@@ -20,10 +17,6 @@ EACH = pytest.mark.parametrize(
 
 def bleu(hypotheses, references, **options):
     return Bleu(Settings(**options)).score(hypotheses, references)["bleu"]
-
-
-def chrf(hypotheses, references):
-    return Chrf().score(hypotheses, references)["chrf"]
 
 
 @EACH
@@ -34,54 +27,6 @@ def test_as_sacrebleu_has_it(metric, theirs, seed, random_corpus):
     [result] = metric.score(hypotheses, references).values()
     assert result.score == theirs.corpus_score(hypotheses, streams).score
     assert result.signature == theirs.get_signature().format()
-
-
-def test_identical_text_scores_100_with_sacrebleus_own_signature():
-    text = ["Die Katze sitzt auf der Matte.", "Es regnet heute sehr stark."]
-    score = bleu(text, [[line] for line in text])
-    assert score.score == pytest.approx(100)
-    assert score.signature == f"nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:{SACREBLEU}"
-
-
-def test_bleu_by_hand():
-    # "a b c d e f" against "a b c d e x y": precisions 5/6, 4/5, 3/4, 2/3; brevity penalty exp(1 - 7/6).
-    expected = 100 * (5 / 6 * 4 / 5 * 3 / 4 * 2 / 3) ** 0.25 * math.exp(1 - 7 / 6)
-    assert bleu(["a b c d e f"], [["a b c d e x y"]]).score == pytest.approx(expected)
-
-
-def test_case_counts():
-    assert bleu(["THE CAT SAT ON THE MAT"], [["the cat sat on the mat"]]).score == 0
-
-
-def test_references_may_differ_in_number_by_sentence():
-    hypotheses = ["the cat sat on the mat", "it is raining very hard today"]
-    references = [["nothing like that at all", "the cat sat on the mat"], ["it is raining very hard today"]]
-    assert bleu(hypotheses, references).score == pytest.approx(100)
-    assert bleu(hypotheses, references).signature.startswith("nrefs:var|")
-    assert chrf(hypotheses, references).score == pytest.approx(100)
-    assert bleu(hypotheses, [group * 2 for group in references[1:]] * 2).signature.startswith("nrefs:2|")
-
-
-def test_an_empty_hypothesis_is_scored_as_it_is():
-    assert bleu([""], [["a b c d"]]).score == 0
-    assert chrf([""], [["a b c d"]]).score == 0
-
-
-def test_a_tokenizer_for_scripts_without_spaces():
-    hypothesis = ["今日は朝から雨が降る。"]
-    references = [["今日は夜から雨が降る。"]]
-    assert bleu(hypothesis, references).score == 0  # 13a sees one word
-    # 11 characters, one of them wrong: precisions 10/11, 8/10, 6/9, 4/8.
-    by_character = bleu(hypothesis, references, bleu_tokenizer="char")
-    assert by_character.score == pytest.approx(100 * (10 / 11 * 8 / 10 * 6 / 9 * 4 / 8) ** 0.25)
-    assert "tok:char" in by_character.signature
-
-
-def test_chrf_by_hand():
-    # "abcd" against "abce", n = 1..4 (higher orders do not occur): F2 of 3/4, 2/3, 1/2 and 0, both ways alike.
-    score = chrf(["abcd"], [["abce"]])
-    assert score.score == pytest.approx(100 * (3 / 4 + 2 / 3 + 1 / 2 + 0) / 4)
-    assert score.signature == f"nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:{SACREBLEU}"
 
 
 def test_tokenised_text_draws_no_advice_into_the_log(caplog):
@@ -120,11 +65,6 @@ def test_systems_beside_the_first_as_sacrebleu_has_them(metric, theirs):
     assert results["good"].significant
     # sacreBLEU would give 0.001 here.
     assert results["again"].p_value == 1.0 and results["again"].score == results["base"].score
-
-
-def test_one_system_alone_has_its_interval():
-    [result] = Bleu().compare({"only": sentences(1, 0.3)}, [[line] for line in sentences(0, 0.0)])["bleu"].values()
-    assert result.p_value is None and 0 < result.ci < 20 and result.mean == pytest.approx(result.score, abs=2)
 
 
 @pytest.mark.parametrize(

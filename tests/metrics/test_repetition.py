@@ -33,7 +33,7 @@ def fewest_spans(source: str, text: str) -> int:
     return min(counts, default=0)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(6))
 def test_equals_the_definitions(seed: int):
     draw = random.Random(seed)
     texts = [" ".join(draw.choices("abc", k=draw.randint(0, 12))) for _ in range(20)]

@@ -25,9 +25,9 @@ def score(metric, hypotheses, references) -> float:
 
 
 @BOTH
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(4))
 def test_as_jiwer_has_it(metric, oracle, seed, random_corpus) -> None:
-    hypotheses, references = random_corpus(seed, count=1 + 3 * seed)
+    hypotheses, references = random_corpus(seed, count=1 + 9 * seed)
     expected = 100 * oracle(joined([group[0] for group in references]), joined(hypotheses))
     assert score(metric, hypotheses, references) == pytest.approx(expected)
 
@@ -46,25 +46,10 @@ def test_a_thousand_pairs_and_the_kinds_of_their_errors(metric, process, random_
     assert actual.signature.endswith(f"|n:1000|version:jiwer.{version('jiwer')}")
 
 
-@BOTH
-def test_the_best_reference_counts(metric, oracle, random_corpus) -> None:
-    hypotheses, groups = random_corpus(3, most=4)
-    hypotheses, references = joined(hypotheses), [joined(group) for group in groups]
-    length = {jiwer.wer: lambda text: len(text.split()), jiwer.cer: lambda text: len(text.strip())}[oracle]
-    best = [
-        # In a tie the shorter one, which has fewer edits.
-        min(group, key=lambda reference, text=text: (oracle(reference, text), length(reference)))
-        for text, group in zip(hypotheses, references, strict=True)
-    ]
-    assert score(metric, hypotheses, references) == pytest.approx(100 * oracle(best, hypotheses))
-    alone = [score(metric, [text], [group]) for text, group in zip(hypotheses, references, strict=True)]
-    least = [min(100 * oracle(r, text) for r in group) for text, group in zip(hypotheses, references, strict=True)]
-    assert alone == pytest.approx(least)
-
-
 def test_by_hand() -> None:
     [result] = Wer().score(["the cat sat down", "x"], [["a cat sat"], ["x y z"]]).values()
     assert (result.substitutions, result.insertions, result.deletions, result.units) == (1, 1, 2, 6)
+    assert score(Wer(), ["a b"], [[""]]) == 200 and score(Wer(), [""], [[""]]) == 0
     # "the cat sat down" against "a cat sat": a substitution and an insertion; then a deletion of two words.
     assert score(Wer(), ["the cat sat down"], [["a cat sat"]]) == pytest.approx(200 / 3)
     assert score(Wer(), ["the cat sat down", "x"], [["a cat sat"], ["x y z"]]) == pytest.approx(400 / 6)
@@ -72,11 +57,6 @@ def test_by_hand() -> None:
     # 1 of 2 words against 1 of 3: the second reference, over whose three words the error counts.
     assert score(Wer(), ["a b c"], [["a b"], ["a b d"]][:1]) == pytest.approx(50)
     assert score(Wer(), ["a b c"], [["a b", "a b d"]]) == pytest.approx(100 / 3)
-
-
-def test_no_word_in_any_reference() -> None:
-    assert score(Wer(), ["a b"], [[""]]) == 100 * jiwer.wer([""], ["a b"]) == 200
-    assert score(Wer(), [""], [[""]]) == 0
 
 
 def test_signatures() -> None:

@@ -50,7 +50,6 @@ def test_graphs_of_int8_translate_and_are_scored(
     ("arguments", "sentence"),
     [
         (["--precision", "int4"], "--precision int4 is an invalid choice: did you mean int8? "),
-        (["--dtype", "bf16"], "--dtype is called --precision now: write that"),
         (["--int8"], "--int8 is called --precision int8 now: write that"),
         (["--format", "gguf"], "--format gguf is an invalid choice: choices: "),
         (["--checkpoint", "first"], "has no checkpoint first; it has: "),

@@ -81,8 +81,6 @@ def test_a_metric_that_sees_little_says_so_whatever_its_score(write, call):
     assert "|tok:zh|" in out and not out.startswith("rouge1    100") and err == ""
     errors = call("score", *summarize, "--lead", "3").err
     assert "note: --lead takes words between blanks, and most sources have none: " in errors
-    message = refusal(call, *summarize, "--rouge-tokenizer", "int")
-    assert message.startswith("error: --rouge-tokenizer=int is an invalid choice: did you mean intl?")
     message = refusal(call, *summarize, "--target-language", "chines")
     assert message.startswith("error: --target-language=chines is no language: did you mean chinese?")
 

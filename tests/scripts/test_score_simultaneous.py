@@ -1,7 +1,6 @@
 """scripts/score.py --task simultaneous."""
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -53,18 +52,6 @@ def test_a_log_without_references_and_a_degenerate_one(call, tmp_path):
     done = call("score", "--task", "simultaneous", "--json", "--log", written(tmp_path, *lines))
     assert list(json.loads(done.out)) == ["ap", "al", "laal", "dal", "yaal", "erasure", "swf", "efsw"]
     assert done.err == "note: SWF and EFSW are more than 20 apart: likely a degenerate policy, by OmniSTEval\n"
-
-
-def test_a_log_in_subwords(call, trained: Path, tmp_path):
-    model = trained / "checkpoints/best/tokenizer.model"
-    line = {"index": 0, "prediction": "two cats", "delays": [1, 2], "reference": "two big cats", "source_length": 2}
-    path = written(tmp_path, line | {"prediction_spm": ["▁two", "▁cats"]})
-    done = call(
-        "score", "--task", "simultaneous", "--latency-unit", "subword", "--spm-model", model, "--json", "--log", path
-    )
-    assert json.loads(done.out)["ap"]["score"] == pytest.approx(3 / (2 * 3))
-    message = refusal(call, "--task", "simultaneous", "--latency-unit", "subword", "--spm-model", path, "--log", path)
-    assert message.startswith(f"error: {path} is not a SentencePiece model")
 
 
 @pytest.mark.parametrize(
