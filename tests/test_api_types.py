@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from mt import Translator, load
-from mt.data.fields.arriving import ArrivingText
+from mt.data.fields.text import ArrivingText
 from mt.errors import UserError
 from mt.evaluation.likelihood import likelihoods
 

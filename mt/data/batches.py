@@ -98,7 +98,6 @@ def fixed_order(
 
 
 def _cut(order: np.ndarray, lengths: np.ndarray, max_tokens: int, max_count: int) -> list[np.ndarray]:
-    """Cuts `order` into runs of up to `max_count`, in which the longest length x count stays within `max_tokens`."""
     batches = []
     start = 0
     longest = 0

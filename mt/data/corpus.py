@@ -208,7 +208,6 @@ class Corpus:
 
 
 def _parsed(meta: Mapping[str, Any], folder: Path) -> _Meta:
-    """Reads what a corpus is made of. Raises UserError where a key is missing, or of another type or bound."""
     try:
         return parse(meta, _Meta)
     except UserError as error:

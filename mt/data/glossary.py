@@ -113,7 +113,6 @@ def read_glossary(path: Path) -> Glossary | list[Glossary]:
 
 
 def _of_object(line: str, name: str) -> Glossary:
-    """Returns the glossary of a line of JSON; a blank line has no entries."""
     try:
         plain = {} if is_blank(line) else json.loads(line)
     except (ValueError, RecursionError) as error:

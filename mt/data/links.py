@@ -151,7 +151,6 @@ def _grow(links: set[Link], union: Set[Link], *, either: bool) -> None:
 
 
 def _taken(links: Set[Link], link: Link) -> tuple[bool, bool]:
-    """Returns whether its source word and its target word have a link."""
     return any(i == link[0] for i, _ in links), any(j == link[1] for _, j in links)
 
 

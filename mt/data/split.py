@@ -142,7 +142,6 @@ class Split:
         return len(self._table) if self._chosen is None else len(self._chosen)
 
     def _rows_at(self, indices: Sequence[int] | np.ndarray) -> np.ndarray:
-        """Returns the rows of the table in which examples stand."""
         return np.asarray(indices) if self._chosen is None else self._chosen[np.asarray(indices)]
 
     def lengths(self) -> tuple[np.ndarray, np.ndarray]:

@@ -207,5 +207,4 @@ def _encoded(text: pa.RecordBatch, tokenizers: Tokenizers, reader: Reader, schem
 
 
 def _alone(texts: pa.StringArray) -> pa.ListArray:
-    """Makes a list of one of each text."""
     return pa.ListArray.from_arrays(np.arange(len(texts) + 1, dtype=np.int32), texts)

@@ -89,7 +89,6 @@ def _places(content: str, lines: Sequence[str], begins: Sequence[int], first: in
 
 
 def _events(spans: Sequence[_Span], raws: Sequence[str]) -> Iterator[Event]:
-    """Yields the events of a block. raws: its characters as they stand in the document."""
     place = 0
     links: list[_Span] = []
     waiting = [*sorted(spans, key=lambda span: (span.begin, -span.end)), _Span(len(raws), len(raws), "end", ())]

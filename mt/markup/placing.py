@@ -244,7 +244,6 @@ class _Token(NamedTuple):
 
 
 def _tokens(placing: _Placing, words: int) -> Iterator[_Token]:
-    """Yields words and tags in order, nested."""
     # Each yields what is left of a range: words, tags, and pairs, of which what is in them comes next.
     waiting = [_inside(placing, -1, (0, words))]
     while waiting:
@@ -368,7 +367,6 @@ def with_its_symbols(segment: Segment, linked: Linked) -> tuple[Segment, Linked]
 
 
 def _as_tag(segment: Segment, place: int, raw: str) -> Tag:
-    """Returns an empty tag in the place of a symbol of a text."""
     around = [number for number, tag in enumerate(segment.tags) if tag.kind == "pair" and tag.begin <= place < tag.end]
     blanks = (segment.text[:place].endswith(" "), segment.text[place + 1 :].startswith(" "))
     return Tag(place, place, raw, parent=around[-1] if around else -1, kind="word", blanks=blanks)

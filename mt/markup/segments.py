@@ -109,8 +109,6 @@ def _kept(start: Event, waiting: Iterator[Event]) -> tuple[str, str]:
 
 
 class _Atom(NamedTuple):
-    """A character of a sentence, or a tag."""
-
     kind: Literal["text", "start", "end", "empty", "word"]
     raw: str
     text: str = ""
@@ -237,8 +235,6 @@ def _ends(atoms: Sequence[_Atom], partners: Mapping[int, int], words: Sequence[i
 
 
 class _Sentence:
-    """Collects the text of a segment with its tags."""
-
     def __init__(self, numbered: Mapping[str, int]) -> None:
         self._numbered = numbered
         self._text: list[str] = []

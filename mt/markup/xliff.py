@@ -16,8 +16,6 @@ _HALVES = {"bx": "start", "ex": "end", "sc": "start", "ec": "end"}
 
 
 class _Piece(NamedTuple):
-    """A tag, or what is between two."""
-
     kind: str
     """start, end, empty, or text."""
     raw: str

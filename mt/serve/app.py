@@ -115,8 +115,6 @@ def _documentation(app: FastAPI) -> str:
 
 
 def _answer_errors(app: FastAPI) -> None:
-    """Makes a sentence of every error that is expected."""
-
     @app.exception_handler(UserError)
     async def refuse(request: Request, error: UserError) -> JSONResponse:
         return JSONResponse({"error": str(error)}, *answer_to(error))

@@ -92,7 +92,6 @@ def router(runs: Runs, key: Key) -> APIRouter:
 
 
 async def _inferred(run: ServedRun, asked: InferenceRequest) -> dict[str, Any]:
-    """Returns the answer to a request. Raises RequestError where it asks for what there is not."""
     texts = [run.require_text(text) for text in _texts(asked)]
     wanted = list(OUTPUTS) if asked.outputs is None else [output.name for output in asked.outputs]
     if unknown := [one for one in wanted if one not in OUTPUTS]:
@@ -123,7 +122,6 @@ def _texts(asked: InferenceRequest) -> list[str]:
 
 
 def _flat(data: list[Any]) -> Iterator[Any]:
-    """Yields the elements of nested lists."""
     for element in data:
         if isinstance(element, list):
             yield from _flat(element)

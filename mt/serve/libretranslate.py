@@ -86,7 +86,6 @@ def _language(code: str) -> dict[str, Any]:
 
 
 async def _body(request: Request) -> TranslateBody:
-    """Returns the body of a request: JSON, or a form in either of the forms that a browser sends."""
     kind = request.headers.get("content-type", "")
     body = await request.body()
     if kind.startswith("application/x-www-form-urlencoded"):

@@ -183,7 +183,6 @@ async def _close(socket: WebSocket, code: int, sentence: str) -> None:
 
 
 async def _converse(socket: WebSocket, runs: Runs, key: Key, limits: Limits) -> None:
-    """Answers a client's messages until it leaves."""
     first = await _received(socket, limits.patience)
     if not isinstance(first, str):
         raise RequestError(400, 'the first message is to say what is asked, as {"run": "NAME"}')

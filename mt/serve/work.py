@@ -135,7 +135,6 @@ class Aligning:
 
 
 def _asked(translator: Translator, items: Sequence[tuple[Raw, Wishes]]) -> Sequence[TokenConstraints | None] | None:
-    """Returns what is asked of each translation; None where nothing is asked of any."""
     bodies = [body for _, body in items]
     if not any(getattr(body, name) for body in bodies for name in Wishes.model_fields):
         return None

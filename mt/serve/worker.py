@@ -29,8 +29,6 @@ class Work(Protocol):
 
 @dataclass(eq=False)
 class _Job:
-    """An item of work that waits for its result."""
-
     work: Work
     item: Any
     deadline: float
@@ -114,31 +112,25 @@ class Worker:
         taken: set[_Job] = set()
         tokens = 0
         for job in jobs:
-            size, fault = _size(job, self._limits)
-            if chosen and tokens + size > self._limits.batch_tokens:
+            size: int | Exception
+            try:
+                size = _late(self._limits) if job.deadline < time.monotonic() else job.work.size(job.item)
+            except Exception as error:
+                size = error
+            if chosen and isinstance(size, int) and tokens + size > self._limits.batch_tokens:
                 break
             taken.add(job)
             # False: nobody waits for it any more.
             if not job.result.set_running_or_notify_cancel():
                 continue
-            if fault is not None:
-                job.result.set_exception(fault)
+            if isinstance(size, Exception):
+                job.result.set_exception(size)
                 continue
             tokens += size
             chosen.append(job)
         with self._changed:
             self._jobs = deque(job for job in self._jobs if job not in taken)
         return chosen
-
-
-def _size(job: _Job, limits: Limits) -> tuple[int, Exception | None]:
-    """Returns the tokens of a job, or why it cannot be done."""
-    if job.deadline < time.monotonic():
-        return 0, _late(limits)
-    try:
-        return job.work.size(job.item), None
-    except Exception as error:
-        return 0, error
 
 
 def _finish(jobs: Sequence[_Job]) -> None:

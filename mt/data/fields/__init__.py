@@ -4,9 +4,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Union
 
 from pydantic import Field as Option
 
-from mt.data.fields.arriving import Arriving, as_list, require_texts
 from mt.data.fields.audio import AudioConfig, AudioField
-from mt.data.fields.base import Field, Raw, ReadSource, Row, SourceError
+from mt.data.fields.base import Arriving, Field, Raw, ReadSource, Row, SourceError, as_list, require_texts
 from mt.data.fields.features import FeaturesConfig, FeaturesField
 from mt.data.fields.image import ImageConfig, ImageField
 from mt.data.fields.text import TEXT, TextConfig, TextField

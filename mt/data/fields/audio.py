@@ -1,12 +1,13 @@
 """Sound: samples at one rate, of which every 10 ms are a position.
 
-`AudioField` reads whole files or arrays, and makes batches and drawings of them. `pieces` reads a file bit by bit, and
-`pcm` raw samples, for translation while a sound arrives.
+Samples become one channel at the rate of a model. `ArrivingSound` cuts a growing sound. `AudioField` reads whole files
+or arrays, and draws them; `pieces` reads a file bit by bit, and `pcm` raw samples, for sounds that arrive.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -14,9 +15,7 @@ from pydantic import Field as Option, field_validator
 
 from mt.common.backdrop import Sound
 from mt.common.options import Options
-from mt.data.fields.arrays import ArrayField
-from mt.data.fields.arriving import FULL_SCALE, ArrivingSound, framed, mono, quantised, ratio, resampled, resampled_on
-from mt.data.fields.base import Raw, Row, SourceError
+from mt.data.fields.base import ArrayField, Arriving, Raw, Row, SourceError
 from mt.data.fields.recordings import named, opened_recording
 from mt.data.tokenizer import Tokenizer, Unit
 from mt.errors import UserError
@@ -39,6 +38,150 @@ _HEADERS = {
 
 _BANDS = 40
 """Mel bands of the spectrogram that attention is drawn on."""
+
+
+# Samples of sound as numbers: one channel, 16 bits, at another rate.
+
+FULL_SCALE = 1 << 15
+
+
+_LOUDEST = 2.0
+"""Bound of floating-point samples: a decoder or a mixture exceeds 1 now and then, and is clipped there."""
+_CHANNELS = 32
+"""More are no sound: samples and channels are exchanged."""
+
+
+def mono(source: Any, name: str = "the sound") -> np.ndarray:
+    """Returns the mean of the channels, [N] floating-point numbers. Raises SourceError where they are no sound."""
+    # The form: samples, or samples of several channels.
+    if not _is_sound(source):
+        array = isinstance(source, np.ndarray)
+        form = (
+            f"of shape {list(source.shape)} and type {source.dtype}" if array else f"given as {type(source).__name__}"
+        )
+        raise SourceError(
+            f"a sound {form} has another form than [samples] or [samples, channels] of int16 or floating-point numbers"
+        )
+    # The numbers: finite, and about within -1 and 1.
+    samples = source.astype(np.float32) / FULL_SCALE if source.dtype.kind == "i" else source
+    peak = float(np.abs(samples).max()) if samples.size else 0.0
+    if not np.isfinite(peak):
+        raise SourceError(f"{name} has samples that are no finite numbers: record or convert it again")
+    if peak > _LOUDEST:
+        raise SourceError(
+            f"{name} has floating-point samples up to {peak:,.6g}, which lie within -1 and 1: divide them by their "
+            f"full scale, such as {FULL_SCALE}, or write int16"
+        )
+    return samples.mean(axis=1) if samples.ndim == 2 else samples
+
+
+def _is_sound(source: Any) -> bool:
+    """Returns whether the form of an array is that of a sound. Integers of other sizes than 16 bits have no scale of
+    their own. Their origin decides whether they are as large as their type allows."""
+    if not isinstance(source, np.ndarray) or source.ndim not in (1, 2):
+        return False
+    typed = source.dtype.kind == "f" or (source.dtype.kind == "i" and source.dtype.itemsize == 2)
+    return typed and (source.ndim == 1 or 1 <= source.shape[1] <= _CHANNELS)
+
+
+def quantised(samples: np.ndarray) -> np.ndarray:
+    """Rounds samples within [-1, 1] to 16 bits, [N] int16."""
+    return np.clip(np.rint(samples * FULL_SCALE), -FULL_SCALE, FULL_SCALE - 1).astype(np.int16)
+
+
+def framed(samples: np.ndarray, hop: int) -> np.ndarray:
+    """Cuts samples into positions, [positions, hop] int16, with silence up to a whole one."""
+    row = np.zeros((-(-len(samples) // hop), hop), dtype=np.int16)
+    row.reshape(-1)[: len(samples)] = samples
+    return row
+
+
+def resampled(samples: np.ndarray, rate: int, new_rate: int) -> np.ndarray:
+    """Returns the samples of a whole sound at another rate."""
+    if rate == new_rate or not len(samples):
+        return samples
+    import torch
+
+    from mt.ops.sound import resample
+
+    return resample(torch.from_numpy(np.ascontiguousarray(samples, np.float32)), *ratio(rate, new_rate)).numpy()
+
+
+def resampled_on(samples: np.ndarray, state: Any, complete: bool, rate: int, new_rate: int) -> tuple[np.ndarray, Any]:
+    """Returns the next samples at another rate, and the state to go on from; see `resample_extend`."""
+    import torch
+
+    from mt.ops.sound import resample_extend
+
+    tensor = torch.from_numpy(np.ascontiguousarray(samples, np.float32))
+    resampled, state = resample_extend(tensor, state, complete=complete, rate=rate, new_rate=new_rate)
+    return resampled.numpy(), state
+
+
+def ratio(rate: int, new_rate: int) -> tuple[int, int]:
+    """Returns two small rates of (nearly) the same ratio: rates without a common divisor would need a filter for each
+    of many thousand phases."""
+    if rate == new_rate:
+        return 1, 1
+    shortened = Fraction(new_rate, rate).limit_denominator(1_000)
+    return shortened.denominator, max(shortened.numerator, 1)
+
+
+class ArrivingSound(Arriving):
+    """Keeps samples until they are as many positions as the next vector of the front-end needs."""
+
+    def __init__(
+        self, hop: int, milliseconds: int, needed: Callable[[int], int], samples: Callable[[Any], np.ndarray]
+    ) -> None:
+        """hop: samples of a position; milliseconds: of a position. needed: how many positions must have come for so
+        many vectors. samples: makes [N] int16 of what comes."""
+        self._hop = hop
+        self._milliseconds = milliseconds
+        self._needed = needed
+        self._samples = samples
+        self._waiting = np.zeros(0, np.int16)
+        self._cut = self._vectors = self._reported = 0
+
+    def parts(self, data: Any) -> list[np.ndarray]:
+        samples = self._samples(data)
+        self._waiting = np.concatenate((self._waiting, samples)) if len(self._waiting) else samples
+        parts = []
+        begin = 0
+        while True:
+            positions = self._needed(self._vectors + 1) - self._cut
+            end = begin + positions * self._hop
+            if end > len(self._waiting):
+                break
+            parts.append(self._waiting[begin:end].reshape(positions, self._hop))
+            begin = end
+            self._cut += positions
+            self._vectors += 1
+        self._waiting = self._waiting[begin:].copy() if begin else self._waiting
+        return parts
+
+    def row(self, part: np.ndarray) -> np.ndarray:
+        return part
+
+    def mark_read(self, part: np.ndarray) -> None:
+        self.read += self._milliseconds * len(part)
+
+    def unreported(self) -> str | None:
+        """Names the second up to which it was read."""
+        if self.read == self._reported:
+            return None
+        self._reported = self.read
+        return f"{self.read / 1000:.2f}"
+
+    def rest(self) -> np.ndarray | None:
+        """Returns the samples that are left, with silence up to a whole position."""
+        if not self._cut and not len(self._waiting):
+            return None
+        row = framed(self._waiting, self._hop)
+        self.read += self._milliseconds * len(row)
+        return row
+
+
+# The field.
 
 
 class AudioConfig(Options):

@@ -1,17 +1,19 @@
 """The interface of fields: how one side of a corpus is read, stored, measured, made into batches, and labelled.
 
 `Raw` is a source as a caller gives it, `Row` what a model reads of it. `ReadSource` is what a translation says of its
-source.
+source, and `Arriving` one that comes bit by bit. `Field` is the interface, and `ArrayField` those without text. Last
+come the inputs that the Python API accepts.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeGuard
 
 import numpy as np
 import pyarrow as pa
@@ -26,13 +28,13 @@ from mt.errors import UserError
 if TYPE_CHECKING:  # preparation, which stores fields, would wait for torch
     from torch import Tensor
 
-    from mt.data.fields.arriving import Arriving
-
 Raw = str | Path | bytes | np.ndarray
 """A source as the caller passes it: a text, or of a sound or picture the path, the bytes of the file, samples or
 pixels."""
 Row = Sequence[int] | np.ndarray
 """The part of one example that a model reads."""
+_VALUES = 1 << 28
+"""Most values of a shard, about: 0.5 GB of sound."""
 
 
 class SourceError(UserError):
@@ -66,6 +68,34 @@ class ReadSource(NamedTuple):
     """The length of such a part in delays: 1 where it is a word, else its milliseconds."""
     backdrop: Callable[[], Backdrop | None] | None = None
     """Makes what its attention is drawn on; None for a table."""
+
+
+class Arriving(ABC):
+    """One source that comes bit by bit. However it is cut on its way, its parts are the same."""
+
+    read = 0
+    """How much of it was read: words, or milliseconds of sound."""
+
+    @abstractmethod
+    def parts(self, data: Any) -> Sequence[Any]:
+        """Returns what is complete with `data`: each part is to be read before the next. Raises UserError where that is
+        no source."""
+
+    @abstractmethod
+    def row(self, part: Any) -> Row:
+        """Returns the positions of a part, which may be none."""
+
+    @abstractmethod
+    def mark_read(self, part: Any) -> str | None:
+        """Notes that a part is read; returns what to call it in a record, None where it has no name."""
+
+    @abstractmethod
+    def unreported(self) -> str | None:
+        """Names all that was read since this was asked last, where parts have no names; None: nothing was."""
+
+    @abstractmethod
+    def rest(self) -> Row | None:
+        """Returns the last positions, which are read with the end: of text EOS. None of a blank source."""
 
 
 class Field(ABC):
@@ -177,3 +207,112 @@ class Field(ABC):
     def blank(self, row: Row) -> bool:
         """Returns whether a row holds nothing to translate."""
         return len(row) == 0
+
+
+class ArrayField(Field):
+    """Rows are stored flat, as they are; what several successive examples share is stored once."""
+
+    def __init__(self, dtype: type[np.generic], shape: tuple[int, ...], longest: int) -> None:
+        """
+        Args:
+            dtype, shape: see `Field`.
+            longest: the most positions of a row.
+        """
+        super().__init__(dtype, shape)
+        self.shard_size = max(1, _VALUES // (longest * self._size))
+
+    def column(self, sources: Sequence[str], tokenizer: Tokenizer | None, opened: Callable[[str], Raw]) -> pa.ListArray:
+        source_before: str | None = None
+        rows: list[np.ndarray | None] = []
+        for source in sources:
+            try:
+                rows += [None] if source == source_before else self.encode([opened(source)], tokenizer)
+            except SourceError as error:
+                error.source = source
+                raise
+            source_before = source
+        return self.array(rows)
+
+    def array(self, rows: Sequence[Row | None]) -> pa.ListArray:
+        """Returns rows as a column, in which null, for None, stands for the row before."""
+        known = [np.asarray(row, self._dtype).ravel() for row in rows if row is not None]
+        absent = np.array([row is None for row in rows], dtype=bool)
+        sizes = np.zeros(len(rows) + 1, dtype=np.int32)
+        sizes[1:][~absent] = [len(row) for row in known]
+        values = np.concatenate(known) if known else np.zeros(0, self._dtype)
+        return pa.ListArray.from_arrays(pa.array(np.cumsum(sizes, dtype=np.int32)), values, mask=pa.array(absent))
+
+    def encode(self, sources: Sequence[Raw], tokenizer: Tokenizer | None) -> list[np.ndarray]:
+        """Returns the rows of the sources; that of a blank string has no positions. An array may be of any library that
+        NumPy reads, as a tensor."""
+        nothing = np.zeros((0, *self._shape), dtype=self._dtype)
+        blank = (isinstance(source, str) and not source.strip() for source in sources)
+        return [nothing if empty else self._row(_raw(source)) for source, empty in zip(sources, blank, strict=True)]
+
+    @abstractmethod
+    def _row(self, source: Raw) -> np.ndarray:
+        """Reads one source, and returns its row, [positions, ...]. Raises SourceError where it cannot be read."""
+
+
+def _raw(source: Any) -> Raw:
+    """Returns a source in one of the forms of `Raw`. Raises SourceError where it has none of them."""
+    if isinstance(source, Raw):
+        return source
+    if hasattr(source, "__array__"):
+        with contextlib.suppress(TypeError, RuntimeError):  # of a tensor on another device, or of bfloat16
+            return np.asarray(source)
+    raise SourceError(
+        f"a source given as {type(source).__name__} is neither a path, nor the bytes of a file, nor an array in main "
+        "memory: give one of them"
+    )
+
+
+# The inputs of the Python API: one source or text, or any iterable of them.
+
+_LISTING = "OSTU"
+"""Kinds of NumPy's types that hold texts or other objects; arrays of numbers are samples or pixels."""
+
+
+def as_list(inputs: Raw | Iterable[Raw]) -> tuple[list[Raw], bool]:
+    """Returns the inputs as a list, and whether there was a single one instead of an iterable.
+
+    An iterable is a list, a generator, a view of a dictionary, an array of texts, or anything else that can be gone
+    through, once. An array of numbers, also of another library, is one input.
+    """
+    if isinstance(inputs, np.ndarray) and inputs.dtype.kind in _LISTING:
+        inputs = inputs.tolist()
+    if isinstance(inputs, Raw) or _is_tensor(inputs) or not isinstance(inputs, Iterable):
+        return [inputs], True
+    return list(inputs), False
+
+
+def _is_tensor(inputs: object) -> TypeGuard[np.ndarray]:
+    """Returns whether these are numbers in an array of another library, as torch's; one of texts is gone through."""
+    kind = getattr(getattr(inputs, "dtype", None), "kind", "")
+    return hasattr(inputs, "__array__") and (kind == "" or kind not in _LISTING)
+
+
+def require_texts(inputs: Iterable[object], name: str = "text") -> None:
+    """Raises UserError where one is no text, or one that UTF-8 cannot write.
+
+    name: what to call them, numbered from 1.
+    """
+    for number, text in enumerate(inputs, start=1):
+        if not isinstance(text, str):
+            raise UserError(f"{name} {number} is {_kind(text)}, and this is for text: give a str, or a list of them")
+        require_writable(text, f"{name} {number}")
+
+
+def require_writable(text: str, name: str) -> None:
+    """Raises UserError where UTF-8 cannot write the text. name: what to call it."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise UserError(
+            f"{name} holds half of a character ({ascii(text[error.start])[1:-1]}), as of bytes that were read as "
+            "something else: give what the bytes say in their own encoding"
+        ) from None
+
+
+def _kind(value: object) -> str:
+    return "None" if value is None else f"of type {type(value).__name__}"

@@ -15,8 +15,7 @@ import numpy as np
 from mt.common.about import install
 from mt.common.backdrop import Picture
 from mt.common.options import Options
-from mt.data.fields.arrays import ArrayField
-from mt.data.fields.base import Raw, Row, SourceError
+from mt.data.fields.base import ArrayField, Raw, Row, SourceError
 from mt.data.fields.image import ImageConfig, ImageField, grid_labels, on_grid
 from mt.data.tokenizer import Tokenizer
 from mt.errors import UserError

@@ -19,8 +19,7 @@ from pydantic import Field as Option, field_validator
 from mt.common.about import install
 from mt.common.backdrop import Picture
 from mt.common.options import Options
-from mt.data.fields.arrays import ArrayField
-from mt.data.fields.base import Raw, Row, SourceError
+from mt.data.fields.base import ArrayField, Raw, Row, SourceError
 from mt.data.tokenizer import Tokenizer
 from mt.errors import UserError, message_of
 

@@ -113,7 +113,6 @@ def named(source: str | Path | bytes) -> str:
 
 
 def _parted(name: str) -> tuple[str, tuple[float, float] | None]:
-    """Splits a name into the path, and the seconds of it that are to be read."""
     if span := _SPAN.search(name):
         return name[: span.start()], (float(span[1]), float(span[2]))
     path, mark, rest = name.rpartition(_MARK)
@@ -126,7 +125,6 @@ def _parted(name: str) -> tuple[str, tuple[float, float] | None]:
 
 
 def _file(kind: Any, source: io.BytesIO | str) -> Any:
-    """Opens a file as one of `soundfile`'s kind."""
     start = _start(source)
     with _silent(start.startswith(b"ID3") or start[:1] == b"\xff" or str(source).lower().endswith(".mp3")):
         file = kind(source)
@@ -140,7 +138,6 @@ def _file(kind: Any, source: io.BytesIO | str) -> Any:
 
 
 def _wanted(file: Any, name: str, path: str, span: tuple[float, float] | None) -> Recording:
-    """Returns the recording of the span's samples, or of all."""
     # Of a span, its samples, where the sound is so long, or may be; else all that the file says it has.
     rate = file.samplerate
     whole = None if file.frames >= _UNKNOWN else file.frames

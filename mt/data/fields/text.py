@@ -1,22 +1,24 @@
 """Text: ids of tokens, EOS last.
 
-`TextField` encodes texts by a tokenizer, stores and pads their ids, and says when each word of a source arrives.
+`TextField` encodes texts by a tokenizer, stores and pads their ids, and says when each word of a source arrives;
+`ArrivingText` cuts one that does.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
 
 from mt.common.options import Options
-from mt.data.fields.arriving import ArrivingText
-from mt.data.fields.base import Field, Raw, ReadSource, Row
+from mt.data.fields.base import Arriving, Field, Raw, ReadSource, Row, as_list, require_writable
 from mt.data.tags import spread
-from mt.data.tokenizer import LinkUnit, Tokenizer, Unit
+from mt.data.tokenizer import EOS, UNK, LinkUnit, Tokenizer, Unit
+from mt.errors import UserError
+from mt.text_io import is_blank
 
 
 class TextConfig(Options):
@@ -66,6 +68,64 @@ class TextField(Field):
 
     def blank(self, row: Row) -> bool:
         return len(row) <= 1
+
+
+class ArrivingText(Arriving):
+    """Cuts words, or the characters of a model of characters, as `Tokenizer.encode` cuts the whole text. Nothing that
+    follows could change the cut."""
+
+    def __init__(self, tokenizer: Tokenizer, unit: Unit) -> None:
+        self._tokenizer = tokenizer
+        self._unit = unit
+        self._blank = True
+        self._held: list[int] = []  # ids of parts that show nothing, with which alone a text is blank
+        self._last: int | None = None  # the id before, inside of a word of which characters have come
+
+    def parts(self, data: Any) -> list[str]:
+        """Returns the words of a text or of several, or their characters, among them blanks, which end words."""
+        parts: list[str] = []
+        for text in as_list(data)[0]:
+            if not isinstance(text, str):
+                raise UserError(f"this model reads text, not {type(text).__name__}: give it words")
+            require_writable(text, "the text")
+            parts += text.split() if self._unit == "word" else text
+        return parts
+
+    def row(self, part: str) -> list[int]:
+        """Returns the ids of one of `parts`; none of a blank, nor of an unknown character after another.
+
+        The ids of parts that show nothing come with those of the first that shows something."""
+        ids = self._tokenizer.encode_word(part) if self._unit == "word" else self._character(part)
+        if self._blank and is_blank(part):
+            self._held += ids
+            return []
+        ids = [*self._held, *ids]
+        self._held = []
+        self._blank = self._blank and not ids
+        return ids
+
+    def _character(self, part: str) -> list[int]:
+        if part.isspace():
+            self._last = None
+            return []
+        begins_word = self._last is None
+        ids = self._tokenizer.encode_word(part) if begins_word else self._tokenizer.encode_character(part)
+        if ids == [UNK] == [self._last]:  # unknown characters in a row are one token
+            return []
+        self._last = ids[-1] if ids else self._last
+        return ids
+
+    def mark_read(self, part: str) -> str | None:
+        if part.isspace():
+            return None
+        self.read += 1
+        return part
+
+    def unreported(self) -> None:
+        return None
+
+    def rest(self) -> list[int] | None:
+        return None if self._blank else [EOS]
 
 
 TEXT = TextField()

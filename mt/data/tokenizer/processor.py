@@ -323,7 +323,6 @@ class Tokenizer:
         return {place: numbers for place, numbers in further.items() if numbers}
 
     def _covered(self, ids: Sequence[int], unit: LinkUnit, replaced: Mapping[int, str]) -> list[Sequence[int]]:
-        """Returns the units that each of decoded ids covers."""
         if not ids:
             return []
         decoded, spans = self._decoded(ids, replaced)
@@ -345,7 +344,6 @@ class Tokenizer:
         return "".join(surfaces), list(itertools.pairwise(ends))
 
     def _encoded(self, prepared_words: list[str]) -> list[list[int]]:
-        """Returns the ids of words that SentencePiece is to cut."""
         ids: list[list[int]] = self._processor.encode(prepared_words, out_type=int)
         if self.words is not None and any(UNK in of_word for of_word in ids):
             pieces = self._processor.encode(prepared_words, out_type=str)
@@ -366,7 +364,6 @@ class Tokenizer:
         return self.words[number] if self.words and number < len(self.words) else f"{SPACE}⁇{number}"
 
     def _cut(self, texts: list[str]) -> list[Any]:
-        """Returns the pieces of prepared words, with their places."""
         return [*map(_SpTextProto.FromString, self._processor.encode(texts, out_type="serialized_proto"))]
 
     def _known_escapes(self) -> Escapes:

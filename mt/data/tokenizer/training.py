@@ -193,7 +193,6 @@ def train(config: TokenizerConfig, texts: Iterable[str]) -> Tokenizer:
 
 
 def _insert(proto: Any, symbols: Sequence[str]) -> None:
-    """Puts user-defined pieces behind the special ones."""
     learnt = [piece for piece in proto.pieces[EOS + 1 :] if piece.piece not in symbols]
     del proto.pieces[EOS + 1 :]
     proto.pieces.extend(_ModelProto.SentencePiece(piece=piece, score=0.0, type=_USER_DEFINED) for piece in symbols)
@@ -239,7 +238,6 @@ def _with_usual_names(proto: Any) -> Any:
 
 
 def _lowercase_rules() -> str:
-    """Writes normalisation rules for SentencePiece that lower-case text and change nothing else."""
     pairs = ((character, character.lower()) for character in map(chr, range(sys.maxunicode + 1)))
     return "".join(
         f"{ord(upper):X}\t{' '.join(f'{ord(character):X}' for character in lower)}\n"
@@ -289,7 +287,6 @@ def _adopted(path: Path) -> Tokenizer:
 
 
 def _training_fault(config: TokenizerConfig, message: str) -> str:
-    """Makes a sentence of what SentencePiece says where it learns nothing."""
     asked = f"dataset.tokenizer.vocab_size={config.vocab_size}"
     if match := re.search(r"smaller than required_chars\. \d+ vs (\d+)", message):
         return (

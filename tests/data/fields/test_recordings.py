@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from mt.data.fields import AudioConfig, AudioField, SourceError
-from mt.data.fields.arriving import as_list
+from mt.data.fields.base import as_list
 
 soundfile = pytest.importorskip("soundfile", reason="needs the extra `speech`")
 
@@ -135,7 +135,6 @@ def test_what_the_library_writes_itself_is_kept_back(tmp_path: Path) -> None:
     program = """
 import sys
 from mt.data.fields import AudioConfig, AudioField, SourceError
-from mt.data.fields.arriving import as_list
 for name in ("cut", "junk"):
     for source in (f"{sys.argv[1]}/{name}.mp3", open(f"{sys.argv[1]}/{name}.mp3", "rb").read()):
         try:

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from mt.data.fields.arriving import ArrivingText
+from mt.data.fields.text import ArrivingText
 from mt.data.tokenizer import EOS, PAD, Tokenizer, TokenizerConfig, train
 from mt.decoding.delays import TargetWords
 
