@@ -124,16 +124,14 @@ class Records:
         """Returns a table in Markdown. Raises UserError where there is none, or a reference leads nowhere."""
         table = self.tables.get((topic, name))
         if table is None:
-            raise UserError(f"results/{topic}.json has no table {name}: {nearest(name, self._names(topic))}")
+            names = [other for owner, other in self.tables if owner == topic]
+            raise UserError(f"results/{topic}.json has no table {name}: {nearest(name, names)}")
         keys = [column.key for column in table.columns]
         rows = [[column.head for column in table.columns]]
         rows += [[self.cell(self.places[topic, name, row.name], key) for key in keys] for row in table.rows]
         lines = ["|" + "".join(f" {cell} |" if cell else " |" for cell in row) for row in rows]
         rule = "".join("|---:" if column.right else "|---" for column in table.columns)
         return "\n".join([lines[0], f"{rule}|", *lines[1:]]) + "\n"
-
-    def _names(self, topic: str) -> list[str]:
-        return [table for owner, table in self.tables if owner == topic]
 
     def cell(self, place: Place, key: str) -> str:
         """Returns the text of a cell: its own, else the figure of its column, else how the figures were made."""
@@ -151,18 +149,16 @@ class Records:
                 raise UserError(f"{place.where}: {match[0]} names no row; write TOPIC/TABLE/ROW/KEY, or the KEY alone")
             place = owner
         if key not in place.values:
-            return self._made(place, key, match)
+            if key in Origin.model_fields and (found := place.origin(key)):
+                return str(found)
+            remedy = nearest(key, place.values)
+            raise UserError(f"{place.where} has no figure {key}, which {match[0]} asks for: {remedy}")
         figure = place.values[key]
         if match["index"] is not None:
             if not isinstance(figure, list) or int(match["index"]) >= len(figure):
                 raise UserError(f"{place.where}: {match[0]} is beyond the figures of {key}")
             figure = figure[int(match["index"])]
         return written(figure, match["form"] or "", place.where)
-
-    def _made(self, place: Place, key: str, match: re.Match[str]) -> str:
-        if key in Origin.model_fields and (found := place.origin(key)):
-            return str(found)
-        raise UserError(f"{place.where} has no figure {key}, which {match[0]} asks for: {nearest(key, place.values)}")
 
 
 def written(figure: Figure, form: str, where: str) -> str:

@@ -45,7 +45,7 @@ def serve(arguments: Sequence[str] | None = None) -> None:
 
         # The port is taken first: that it is in use shows before the models are loaded.
         limits = Limits()
-        listening = listen(options.host, options.port)  # a port in use is told before models are loaded
+        listening = listen(options.host, options.port)
         named = _named(options.runs)
         translators: Mapping[str, Translator] = {
             name: load(

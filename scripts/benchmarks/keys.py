@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.harness import add_number, option_parser, print_rows
-from benchmarks.serve import own_server, processor_seconds
+from benchmarks.serve import own_server, post, processor_seconds
 
 from mt.decoding.load import ENGINES
 from mt.search.config import PRECISIONS
@@ -58,12 +58,7 @@ class Typist:
         with contextlib.closing(writer):
             while self._open:
                 keys, self._open = self._open, []
-                body = json.dumps({"text": self._text}).encode()
-                head = f"POST /api/translate HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n"
-                writer.write(head.encode() + body)
-                answer = (await reader.readuntil(b"\r\n\r\n")).lower()
-                assert answer.startswith(b"http/1.1 200"), answer
-                await reader.readexactly(int(answer.partition(b"content-length:")[2].split()[0]))
+                await post(reader, writer, "/api/translate", json.dumps({"text": self._text}).encode())
                 self.waits += [time.perf_counter() - key for key in keys]
 
 

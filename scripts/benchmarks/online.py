@@ -20,9 +20,8 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import torch
-from benchmarks.attention_steps import CHUNKS, Contender, Measured
+from benchmarks.attention_steps import BARE, CHUNKS, Contender, Measured
 from benchmarks.harness import add_number, add_rounds, exponent, in_turn, option_parser, print_rows
-from benchmarks.softmax import BARE
 
 from mt.cli.parser import whole_number
 

@@ -76,18 +76,20 @@ async def client(port: int, bodies: Iterator[bytes], until: float, waits: list[t
     """Asks until a time, over one connection. waits: gets when each answer came, and how long it took."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     while (begin := time.perf_counter()) < until:
-        body = next(bodies)
-        kind = "Content-Type: application/json\r\n"
-        writer.write(
-            f"POST /translate HTTP/1.1\r\nHost: localhost\r\n{kind}Content-Length: {len(body)}\r\n\r\n".encode()
-        )
-        writer.write(body)
-        answer = (await reader.readuntil(b"\r\n\r\n")).lower()
-        assert answer.startswith(b"http/1.1 200"), answer
-        await reader.readexactly(int(answer.partition(b"content-length:")[2].split()[0]))
+        await post(reader, writer, "/translate", next(bodies))
         end = time.perf_counter()
         waits.append((end, end - begin))
     writer.close()
+
+
+async def post(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, route: str, body: bytes) -> None:
+    """Sends a request, and waits for the whole of its answer."""
+    kind = "Content-Type: application/json\r\n"
+    writer.write(f"POST {route} HTTP/1.1\r\nHost: localhost\r\n{kind}Content-Length: {len(body)}\r\n\r\n".encode())
+    writer.write(body)
+    answer = (await reader.readuntil(b"\r\n\r\n")).lower()
+    assert answer.startswith(b"http/1.1 200"), answer
+    await reader.readexactly(int(answer.partition(b"content-length:")[2].split()[0]))
 
 
 def loaded(port: int, process: int, texts: Sequence[str], clients: int, seconds: float) -> dict[str, float]:

@@ -137,7 +137,7 @@ def test_a_stream_knows_that_it_was_cut(trained_hard: Path) -> None:
     assert done.stderr.startswith("note: 1 hypothesis was cut at the longest that is allowed, 2 tokens; ")
 
 
-def test_flags_that_would_be_ignored_are_refused(call, trained: Path, trained_hard: Path, corpora: Path) -> None:
+def test_flags_that_would_be_ignored_are_refused(call, trained: Path, trained_hard: Path) -> None:
     best = trained / "checkpoints/best"
     for script in ("translate", "evaluate", "stream"):
         done = call(script, best, "--checkpoint", "last")
@@ -145,11 +145,6 @@ def test_flags_that_would_be_ignored_are_refused(call, trained: Path, trained_ha
             f"error: --checkpoint last chooses among the checkpoints of a run, and {best} holds a single one: leave it "
             "out, or give the run's folder\n"
         )
-    done = call("evaluate", trained, "--latency-unit", "char", "--corpora", corpora)
-    assert done.err == (
-        "error: --latency-unit char is of searches that write while they read, and beam search does not: add --search "
-        "online, wait_k or retranslate, or leave it out\n"
-    )
     int8 = ("--precision", "int8", "--device", "cpu")
     done = call("translate", trained_hard, "--search", "online", *int8, stdin="two\n")
     assert done.err == (

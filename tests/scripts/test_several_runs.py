@@ -20,8 +20,6 @@ def test_translate(call, trained: Path, trained_hard: Path, tmp_path: Path) -> N
     online = call("translate", trained_hard, trained_hard, "--search", "online", stdin=SOURCE)
     assert "an ensemble reads the whole source before it writes" in online.err
     assert "or choose --search beam or --search greedy" in online.err and online.status == 2
-    absent = call("translate", trained, tmp_path / "absent")
-    assert f"{tmp_path}/absent cannot be read" in absent.err
     wrong = call("translate", trained, tmp_path, stdin=SOURCE)
     assert f"{tmp_path} is not a run folder" in wrong.err
 
