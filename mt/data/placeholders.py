@@ -53,10 +53,13 @@ def tag_pieces(count: int) -> list[str]:
     return [f"{RESERVED}{form.format(number)}" for number in range(count) for form in ("<{}>", "</{}>", "<{}/>")]
 
 
-def masked(text: str, count: int) -> tuple[str, dict[str, str]]:
-    """Returns a text with symbols for its placeholders, and the placeholder of each symbol."""
+def masked(text: str, count: int, before: list[str] | None = None) -> tuple[str, dict[str, str]]:
+    """Returns a text with symbols for its placeholders, and the placeholder of each symbol. before: those that have come
+    before in a stream, to which these are added."""
     if not count:
         return text, {}
-    symbols = {found: chr(FIRST + i) for found, i in numbers(PLACEHOLDER.findall(text), count).items()}
+    placeholders = [] if before is None else before
+    placeholders += PLACEHOLDER.findall(text)
+    symbols = {found: chr(FIRST + i) for found, i in numbers(placeholders, count).items()}
     masked_text = PLACEHOLDER.sub(lambda match: symbols.get(match[0], match[0]), text) if symbols else text
     return masked_text, {symbol: found for found, symbol in symbols.items()}

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from mt.data.fields import TEXT, Field, Row
+from mt.data.placeholders import masked
 from mt.data.tokenizer import LinkUnit, Tokenizers, Unit
 from mt.decoding.confidence import Calibration, confidences, word_features
 from mt.decoding.delays import TargetWords
@@ -25,6 +26,7 @@ from mt.models.seq2seq import Seq2Seq
 from mt.search.config import SearchConfig, is_online, reports_delays, require_steerable, wait_k_of
 from mt.search.limits import MAX_LENGTH
 from mt.search.steering import Steering, TokenConstraints
+from mt.text_io import composed
 
 if TYPE_CHECKING:
     from mt.decoding.translator import Translator
@@ -90,6 +92,9 @@ class Session:
         )
         self._positions = 0
         self._target = target
+        self._placeholders: list[str] = []
+        self._symbols: dict[str, str] = {}
+        """The placeholder of each symbol of the vocabulary that has been read."""
         self._target_words = TargetWords(target, streaming.unit)
 
     @property
@@ -154,7 +159,10 @@ class Session:
         """Notes that a part of the source is read, and returns its positions."""
         if self._terms is not None:
             self._terms.read(part)
-        row = self._source.row(part)
+        text = part
+        if self._streaming.field.written and (count := self._streaming.tokenizers.source.placeholders):
+            text, self._symbols = masked(composed(part), count, self._placeholders)
+        row = self._source.row(text)
         self._refuse_many(len(row))
         self._positions += len(row)
         self._ends.append(self._positions)
@@ -195,6 +203,7 @@ class Session:
         place = self._state.attended[self._first] if self._first < len(self._state.attended) else -1
         source = bisect_right(self._ends, place) if place >= 0 else -1
         for word in words:
+            word = "".join(self._symbols.get(character, character) for character in word)
             self.words.append(word)
             self.word_sources.append(source if source < len(self._ends) else -1)
             self.delays.append(self._source.read)

@@ -9,7 +9,9 @@ import pytest
 import torch
 
 from mt.data.fields import ReadSource
-from mt.data.tokenizer import EOS, units as word_units
+from mt.data.placeholders import FIRST
+from mt.data.tokenizer import EOS, TokenizerConfig, Tokenizers, train
+from mt.data.tokenizer import units as word_units
 from mt.decoding.confidence import Calibration, confidences, word_features
 from mt.decoding.delays import delays
 from mt.decoding.lexical import ConstraintEncoder, LexicalConstraints
@@ -153,6 +155,26 @@ def test_words_of_a_stream_have_the_confidences_of_offline_decoding(policy, sett
         ends = np.cumsum([0, *parts])
         least = [min(expected[begin:end]) for begin, end in pairwise(ends.tolist())]
         assert ends[-1] == len(expected) and session.word_confidence == pytest.approx(least, abs=1e-4)
+
+
+def test_placeholders_are_those_of_offline_decoding(setting, sentences, offline) -> None:
+    """Each is a symbol of the vocabulary, and written as in the source."""
+    config = TokenizerConfig(vocab_size=60, placeholders=3)
+    both = train(config, [" ".join(source) for source in sentences(200)])
+    ours = setting({"name": "mocha", "chunk_size": 2}, tokenizers=Tokenizers(both, both))
+    with torch.no_grad():  # the symbols are often written
+        ours.model.decoder.output.bias[[both.encode_word(chr(FIRST + i))[-1] for i in range(3)]] += 2
+    written = set()
+    for source in sentences(8):
+        source = ["{name}", *source[:2], "%s", *source[2:], "x{0}!", "{name}"]
+        (hypothesis,) = offline(ours, [source])
+        session = Session(ours)
+        words = [word for part in source for word in session.read(part)] + session.finish()
+        placeholders = both.restored(hypothesis.tokens, " ".join(source))
+        assert session.tokens == hypothesis.tokens
+        assert " ".join(words) == session.text == both.decode(hypothesis.tokens, placeholders)
+        written.update(placeholders.values())
+    assert len(written) > 1
 
 
 @pytest.mark.parametrize("name", ["monotonic", "mocha", "matcha", "milk"])
