@@ -10,8 +10,7 @@ import torch
 
 from mt.data.fields import ReadSource
 from mt.data.placeholders import FIRST
-from mt.data.tokenizer import EOS, TokenizerConfig, Tokenizers, train
-from mt.data.tokenizer import units as word_units
+from mt.data.tokenizer import EOS, TokenizerConfig, Tokenizers, train, units as word_units
 from mt.decoding.confidence import Calibration, confidences, word_features
 from mt.decoding.delays import delays
 from mt.decoding.lexical import ConstraintEncoder, LexicalConstraints
