@@ -54,7 +54,7 @@ def tag_pieces(count: int) -> list[str]:
 
 
 def masked(text: str, count: int, before: list[str] | None = None) -> tuple[str, dict[str, str]]:
-    """Returns a text with symbols for its placeholders, and the placeholder of each symbol. before: those that have come
+    """Returns a text with symbols for its placeholders, and the placeholder of each symbol. before: those that came
     before in a stream, to which these are added."""
     if not count:
         return text, {}
