@@ -92,10 +92,7 @@ class Stream:
 
 def _encoded(raw: pa.Table, cleaning: CleaningConfig, tokenizers: Path, reader: Reader) -> pa.Table:
     pairs, _, _ = clean(raw, 1, cleaning, reader)
-    sources = pairs["source"].to_pylist()
-    targets = pairs["target"].to_pylist()
-    links = pairs["links"].to_pylist()
-    columns = encoded_pairs(sources, targets, Tokenizers.load(tokenizers), reader, links=links)
+    columns = encoded_pairs(pairs, Tokenizers.load(tokenizers), reader)
     return pa.table({**columns, "source": pairs["source"], "target": pairs["target"]})
 
 

@@ -299,7 +299,7 @@ class DatasetConfig(Options):
         return self
 
     @model_validator(mode="after")
-    def _mixes_text(self) -> Self:
+    def _mixes_and_links_texts(self) -> Self:
         if self.mix and (self.folder is None or not FIELDS[self.field.name].written):
             raise UserError(
                 f"dataset.mix is of text in folders, and {self.name} is not: set dataset.folder, or leave it out"
@@ -311,10 +311,7 @@ class DatasetConfig(Options):
                 f"dataset.weight={self.weight:g} counts beside the corpora of dataset.mix, and {self.name} mixes none: "
                 "leave it out, or set dataset.mix"
             )
-        return self
-
-    @model_validator(mode="after")
-    def _links_words(self) -> Self:
+        # Links join the words of whole training sets.
         if self.links is not None and not FIELDS[self.field.name].written:
             raise UserError(
                 f"dataset.links joins words of two texts, and the sources of {self.name} are {self.field.name}: leave "

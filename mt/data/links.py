@@ -152,6 +152,3 @@ def _grow(links: set[Link], union: Set[Link], *, either: bool) -> None:
 
 def _taken(links: Set[Link], link: Link) -> tuple[bool, bool]:
     return any(i == link[0] for i, _ in links), any(j == link[1] for _, j in links)
-
-
-# Alignment error rate.

@@ -158,23 +158,20 @@ def text_table(examples: Sequence[Example]) -> pa.Table:
 
 
 def encoded_pairs(
-    source: list[str],
-    target: list[str],
-    tokenizers: Tokenizers,
-    reader: Reader = TEXT_READER,
-    transcripts: Sequence[str] = (),
-    links: Sequence[str] = (),
+    text: pa.Table | pa.RecordBatch, tokenizers: Tokenizers, reader: Reader = TEXT_READER
 ) -> dict[str, pa.ListArray]:
-    """Returns the columns `source_ids` and `target_ids` of some pairs, `transcript_ids` where transcripts have a
+    """Returns the columns `source_ids` and `target_ids` of pairs of `TEXT`, `transcript_ids` where transcripts have a
     tokenizer, and `piece_links` where the reader knows what links join."""
+    source, target = (text[name].to_pylist() for name in ("source", "target"))
     columns = {
         "source_ids": reader.column(source, tokenizers.source),
         "target_ids": TEXT_FIELD.column(target, tokenizers.target),
     }
     if tokenizers.transcript is not None:
-        columns["transcript_ids"] = TEXT_FIELD.column(transcripts, tokenizers.transcript)
+        columns["transcript_ids"] = TEXT_FIELD.column(text["transcript"].to_pylist(), tokenizers.transcript)
     if reader.link_unit is not None:
-        columns["piece_links"] = links_of_pieces(links, source, target, tokenizers, reader.link_unit)
+        lines = text["links"].to_pylist()
+        columns["piece_links"] = links_of_pieces(lines, source, target, tokenizers, reader.link_unit)
     return columns
 
 
@@ -193,11 +190,8 @@ def _schema(reader: Reader, *, transcribed: bool) -> pa.Schema:
 
 
 def _encoded(text: pa.RecordBatch, tokenizers: Tokenizers, reader: Reader, schema: pa.Schema) -> pa.RecordBatch:
-    sources = text["source"].to_pylist()
-    targets = text["target"].to_pylist()
-    transcripts = text["transcript"].to_pylist() if tokenizers.transcript is not None else ()
     columns = {
-        **encoded_pairs(sources, targets, tokenizers, reader, transcripts, text["links"].to_pylist()),
+        **encoded_pairs(text, tokenizers, reader),
         "source": text["source"],
         "target": text["target"],
         "references": text["references"] if "references" in text.schema.names else _alone(text["target"]),

@@ -128,12 +128,10 @@ def test_pixels_may_be_given(field: ImageField) -> None:
     assert np.array_equal(encoded(field, pixels), pixels)
 
 
-def test_a_column_a_batch_and_labels(field: ImageField) -> None:
+def test_places_count_by_patches_and_are_named_by_row_and_column(field: ImageField) -> None:
     rows = [np.full((16, 16, 3), value, np.uint8) for value in (1, 2)]
     column = pa.chunked_array([field.array([rows[0], None, rows[1]])])
     assert field.lengths(column).tolist() == [1, 1, 1] and field.length(rows[0]) == 1
-    result = field.rows(column)
-    assert np.array_equal(result[0], rows[0]) and np.array_equal(result[2], rows[1])
     pixels, mask = field.collate(rows)
     assert (pixels.shape, pixels.dtype) == ((2, 16, 16, 3), torch.uint8) and mask.shape == (2, 16) and mask.all()
     assert field.labels(rows[0], 4, None) == ["0,0", "0,1", "1,0", "1,1"]
