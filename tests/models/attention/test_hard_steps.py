@@ -120,29 +120,6 @@ def test_a_position_is_looked_at_once_however_the_source_is_cut(build, cut: int,
     assert widest == come if not trimmed else widest <= kept + cut
 
 
-@pytest.mark.skipif(hard_loops() is None, reason="numba cannot compile here")
-@pytest.mark.parametrize("rows", [1, 3])
-def test_nothing_as_long_as_the_source_is_made(build, rows: int, largest):
-    """Of a source of 20,000 positions, the compiled steps stop within the first hundred."""
-    attention = build()
-    target = 20
-    length = 20_000
-    values, queries = undecided(length, target, rows, seed=1)
-    memory = attention.init_memory(encoded(values))
-    with torch.no_grad(), largest(*memory.keys, memory.values, memory.mask) as made:
-        result = list(steps(attention, memory, queries))
-    assert 0 < int(result[-1].attended.stops.max()) < 100
-    assert 0 < made.elements < 100 * rows * SIZE
-
-
-def test_a_tensor_as_long_as_the_source_is_noticed(largest):
-    attention = build_attention(MonotonicConfig(energy=DotConfig()), SIZE, SIZE).eval().requires_grad_(False)
-    memory = attention.init_memory(encoded(torch.ones(1, 20_000, SIZE)))
-    with largest(*memory.keys, memory.values, memory.mask) as made:
-        attention.step(torch.ones(1, SIZE), memory, attention.init_state(memory))
-    assert made.elements >= 20_000
-
-
 # Hard steps are the same compiled, as where nobody wants a gradient, and in PyTorch.
 
 
