@@ -1,6 +1,7 @@
-"""Auxiliary losses of an attention: quantity, coverage, doubly stochastic, latency.
+"""Auxiliary losses of an attention: quantity, coverage, guided alignment, doubly stochastic, latency.
 
-Each takes batches with masks and returns a loss for each row, computed in float64."""
+Each takes batches with masks and returns a loss for each row. All are computed in float64 (MPS: float32), and returned
+in float32, or float64 where their first argument is. They are differentiated in that argument."""
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -17,8 +18,6 @@ def quantity_loss(alpha: Float[Tensor, "B T S"], target_mask: Bool[Tensor, "B T"
 
     alpha: the probability of stopping at each position. The sum is smaller than T where the pointer has left the
     source. Returns target tokens.
-
-    Computed in float64 (MPS: float32); returned in float32, or float64 where `alpha` is float64.
     """
     selected = alpha.sum(-1, dtype=compute_dtype(alpha.device))
     missing = torch.where(target_mask, 1 - selected, 0.0).sum(-1)
@@ -34,10 +33,7 @@ def coverage_loss(
     """Returns the sum of min(weights[t, i], c[t, i]) over the real steps t and positions i of each row. The coverage
     c[t, i] is the sum of weights[t', i] over t' < t (See et al. 2017, equations 10 and 12).
 
-    weights: the attention of each step, of which the loss is differentiated. Where both sides of the minimum are equal,
-    each has half of the gradient.
-
-    Computed in float64 (MPS: float32); returned in float32, or float64 where `weights` is float64.
+    weights: the attention of each step. Where both sides of the minimum are equal, each has half of the gradient.
     """
     real = target_mask[..., None] & source_mask[:, None]  # [B, T, S]
     attended = weights.to(compute_dtype(weights.device)).masked_fill(~real, 0.0)
@@ -56,8 +52,6 @@ def guided_alignment_loss(weights: Float[Tensor, "B T S"], linked: Float[Tensor,
     entropy of links whose rows are normalised). A target position that is linked to nothing costs nothing.
 
     weights: the attention of each step. linked: a distribution over the source, or zeros, for each step.
-
-    Computed in float64 (MPS: float32); returned in float32, or float64 where `weights` is float64.
     """
     logs = weights.to(compute_dtype(weights.device)).clamp(min=LEAST_PROBABILITY).log()
     return -(linked * logs).sum((1, 2)).to(result_dtype(weights))
@@ -72,9 +66,7 @@ def doubly_stochastic_loss(
     """Returns sum over i of (1 - sum over t of weights[t, i])^2 of each row, over its real positions i and steps t (Xu
     et al. 2015, section 4.2.1, equation 14 without its factor).
 
-    weights: the attention of each step, of which the loss is differentiated.
-
-    Computed in float64 (MPS: float32); returned in float32, or float64 where `weights` is float64.
+    weights: the attention of each step.
     """
     received = weights.to(compute_dtype(weights.device)).masked_fill(~target_mask[..., None], 0.0).sum(1)
     missing = (1 - received).masked_fill(~source_mask, 0.0)
@@ -97,8 +89,6 @@ def differentiable_average_lagging(
     delays: g, the (expected) number of source tokens read when each target token is written.
     source_lengths: |x|. target_mask: true on the first |y| steps of each row, and false on the padding behind them.
     Returns source tokens; 0 for a row without targets.
-
-    Computed in float64 (MPS: float32); returned in float32, or float64 where `delays` is float64.
     """
     dtype = compute_dtype(delays.device)
     steps = torch.arange(delays.shape[1], device=delays.device, dtype=dtype)
