@@ -27,7 +27,7 @@ MOST = 0.5
 as many terms, with as much chrF to 0.3."""
 WORDS_BEFORE = 2
 """How many words a hypothesis may write while a hard attention stops on a term: its article, and what stands between.
-On Multi30k, in streams of MoChA, chrF was 53.9 with 0, 59.0 with 1, 61.1 with 2, and 57.2 without terms."""
+On Multi30k's dev data, in streams of MoChA, chrF is 57.0 with 0, 61.6 with 1, 62.6 with 2, and 62.7 with 3 and 4."""
 NO_TERM = -1
 _FINAL = {*".!?…。！？"}
 _NO_TOKENS = np.zeros(0, np.int64)
