@@ -83,7 +83,6 @@ def align(arguments: Sequence[str] | None = None) -> None:
 
 
 def _add_link_options(parser: Parser) -> None:
-    """Adds what links are compared with, how they are made, and where they are drawn."""
     parser.add_argument("--gold", type=Path, metavar="FILE")
     help_text = "marks: punctuation marks are words, too; blanks: as blanks part them"
     parser.add_argument("--words", choices=("marks", "blanks"), help=help_text)
@@ -102,12 +101,10 @@ def _add_link_options(parser: Parser) -> None:
 
 
 def _extraction(text: str) -> str | float:
-    """Returns the value of --extract: a weight as a number."""
     return text if text in ("argmax", "stops") else float(text)
 
 
 def _require_two_runs(options: argparse.Namespace) -> None:
-    """Raises UserError where --symmetrise and the number of runs do not fit."""
     if len(options.run) != (2 if options.symmetrise else 1):
         raise UserError(
             f"two runs of opposite directions and --symmetrise go together, and there are {len(options.run)} runs: "
@@ -116,7 +113,6 @@ def _require_two_runs(options: argparse.Namespace) -> None:
 
 
 def _translators(options: argparse.Namespace) -> tuple["Translator", "Translator | None"]:
-    """Loads the run, and the one of the other direction where there are two."""
     forward, *backward = (load_translator(argparse.Namespace(**vars(options) | {"run": [run]})) for run in options.run)
     return forward, backward[0] if backward else None
 
@@ -133,7 +129,6 @@ def _hard(translator: "Translator", mode: str | None) -> bool | None:
 
 
 def _print_error(pairs: Sequence["Translation"], gold: Sequence[Links]) -> None:
-    """Prints the alignment error rate to standard error."""
     linkable = [({*pair.source_units}, {*pair.target_units}) for pair in pairs]
     score = alignment_error_rate([pair.links for pair in pairs], gold, linkable)
     say(f"aer {score.score:.2f}  {score.signature}", sys.stderr)

@@ -136,7 +136,6 @@ def _read_flags(words: Sequence[str]) -> argparse.Namespace:
 
 
 def _shown_part(composed: DictConfig, flags: argparse.Namespace) -> str:
-    """Returns what `--cfg` shows, in YAML."""
     HydraConfig.instance().set_config(composed)  # the run's folder is named by what is chosen
     keys = {"job": [str(key) for key in composed if key != "hydra"], "hydra": ["hydra"], "all": None}[flags.cfg]
     shown_config = OmegaConf.masked_copy(composed, keys) if keys else composed

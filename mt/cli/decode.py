@@ -111,7 +111,6 @@ def translate(arguments: Sequence[str] | None = None) -> None:
 
 
 def _add_line_options(parser: Parser) -> None:
-    """Adds how lines are read, and what becomes of their translations."""
     parser.add_argument(
         "--buffer-size", type=whole_number(1, 10**9), default=1000, metavar="N", help="lines read at once (1: each)"
     )
@@ -126,7 +125,6 @@ def _add_line_options(parser: Parser) -> None:
 
 
 def _refuse_unfitting(parser: Parser, options: argparse.Namespace) -> None:
-    """Ends the program where options of translate do not go together."""
     of_lines = ["n_best", "alignments", "plots", "replace_unknown", "unknown_dictionary", "constraints"]
     of_lines += ["min_confidence", "leave_out"]
     if options.format and (flags := typed_flags(options, of_lines)):
@@ -252,7 +250,6 @@ def evaluate(arguments: Sequence[str] | None = None) -> None:
 
 
 def _share(text: str) -> float:
-    """Returns the value of --min-confidence."""
     value = float(text)
     if not 0 <= value <= 1:
         raise argparse.ArgumentTypeError(f"{text} is no share: give a number from 0 to 1")

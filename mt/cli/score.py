@@ -323,7 +323,6 @@ def _of_markup(options: argparse.Namespace) -> dict[str, Score]:
 
 
 def _run_and_texts(options: argparse.Namespace) -> tuple["Translator", Sequence[Path], Sequence[list[str]]]:
-    """Loads the run, or the ensemble, and reads the pairs of a task that takes these."""
     from mt.decoding.load import load
 
     # Files without their flags are answered by the command as it should be written.

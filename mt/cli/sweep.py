@@ -189,7 +189,6 @@ def launch(composed: DictConfig, jobs: Sequence[Job], run: Callable[[Job], None]
 
 
 def _run_launched(jobs: Sequence[Job], run: Callable[[Job], None], _: Any) -> str:
-    """Does one of the jobs, where the launcher runs it; returns what became of it."""
     with reported():  # an interrupt, which is no result: whoever puts the job into the queue again needs the status
         return _outcome(partial(run, jobs[HydraConfig.get().job.num]))
     raise AssertionError("`reported` ends the process")

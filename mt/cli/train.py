@@ -40,7 +40,6 @@ def main(
 def _open_run(
     composed: dict[str, Any], overrides: list[str], presets: Sequence[str], processes: "ProcessGroup"
 ) -> "Run":
-    """Opens the run that the command line names: an earlier one, or a new one."""
     from data_prep.stream import open_corpus
     from mt import checkpoint
     from mt.cli.command import save_composed

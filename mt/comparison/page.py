@@ -93,7 +93,6 @@ def _sort_key(column: Column, row: int) -> str:
 
 
 def _tradeoff(online: Tradeoff, picture: Path) -> str:
-    """Returns quality over latency as a picture, and the numbers behind it."""
     header, *lines = zip(*([column.heading, *column.cells] for column in online.columns()), strict=True)
     image = (
         f'<img class="tradeoff" alt="{as_html(online.quality)} over AL and DAL" src="{_embedded(read_bytes(picture))}">'
@@ -138,7 +137,6 @@ def _curves(comparison: Comparison) -> str:
 
 
 def _options(comparison: Comparison) -> str:
-    """Returns a table of the options in which the runs differ."""
     differing = differences([row.run for row in comparison.rows])
     if not differing:
         return ""

@@ -299,7 +299,6 @@ def options_of(run: FinishedRun) -> dict[str, Any]:
 
 
 def _differing(options: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Returns the names of the options that are not the same in all."""
     keys = dict.fromkeys(key for settings in options for key in settings)
     return [key for key in keys if any(settings.get(key) != options[0].get(key) for settings in options)]
 

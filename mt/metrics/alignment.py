@@ -194,7 +194,6 @@ def alignment_error_rate(
 
 
 def _between(gold: Links, words: Linkable) -> Links:
-    """Returns the links whose both words are among these."""
     sources, targets = words
     possible = frozenset((i, j) for i, j in gold.possible if i in sources and j in targets)
     return Links(gold.sure & possible, possible)

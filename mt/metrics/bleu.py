@@ -86,7 +86,6 @@ class Bleu(_SacreBleu):
     heading = "BLEU"
 
     def __init__(self, settings: Settings = DEFAULT) -> None:
-        """Raises UserError where the tokenizer that the settings name is unknown, or cannot be used here."""
         super().__init__(settings)
         require_tokenizer(settings.bleu_tokenizer, "bleu_tokenizer")
         self.tokenizer = bleu_tokenizer(settings.target_language, settings.bleu_tokenizer)

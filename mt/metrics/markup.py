@@ -40,7 +40,6 @@ Parsed = tuple[list[str], list[str]]
 
 
 def _parsed(text: str) -> Parsed | None:
-    """Returns a text apart from its tags; None where it is not well-formed."""
     tags: list[str] = []
     texts = [""]
     parser = expat.ParserCreate()

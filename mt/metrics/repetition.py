@@ -72,7 +72,6 @@ def text_words(text: str) -> list[str]:
 
 
 def _bare(text: str) -> str:
-    """Returns a text without capitals, and with blanks for punctuation and symbols."""
     return "".join(" " if category(character)[0] in "PS" else character for character in text.casefold())
 
 

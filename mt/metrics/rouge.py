@@ -37,7 +37,6 @@ class Rouge(RatioMetric):
     reads_lines = True
 
     def __init__(self, settings: Settings = DEFAULT) -> None:
-        """Raises UserError where the tokenizer that the settings name is unknown, or cannot be used here."""
         super().__init__(settings)
         require_rouge_tokenizer(settings.rouge.tokenizer, "rouge_tokenizer")
         self._tokenize = _tokenizer_of_bleu(settings.rouge.tokenizer, "ROUGE")
@@ -61,7 +60,7 @@ class Rouge(RatioMetric):
         """Makes rouge-score's tokenizer. One that rouge-score makes itself says so in the log of absl."""
         from rouge_score.tokenizers import DefaultTokenizer  # here, since it takes half a second to import
 
-        return DefaultTokenizer(_stems(self.settings.rouge))
+        return DefaultTokenizer(self.settings.rouge.stem)
 
     def counts(self, hypotheses: Sequence[str], references: References) -> dict[str, np.ndarray]:
         from rouge_score.rouge_scorer import RougeScorer  # here, since it takes half a second to import
@@ -81,9 +80,10 @@ class Rouge(RatioMetric):
 
     def signature_fields(self) -> str:
         protocol = self.settings.rouge
+        stems = protocol.stem and self._tokenize is None
         return (
             f"measure:{protocol.measure}|multi:{protocol.multi}"
-            f"|case:lower|tok:{protocol.tokenizer}|stem:{'yes' if _stems(protocol) else 'no'}|lsum:newline"
+            f"|case:lower|tok:{protocol.tokenizer}|stem:{'yes' if stems else 'no'}|lsum:newline"
             f"|bytes:{protocol.limit_bytes or 'all'}|digits:{'#' if protocol.mask_digits else 'kept'}"
             f"|unk:{'kept' if protocol.keep_unk else 'removed'}"
         )
@@ -118,7 +118,6 @@ class Lead:
     """The baseline that reads only the beginning: the first words of a source, between blanks or by a tokenizer."""
 
     def __init__(self, words: int, tokenizer: str = PLAIN.tokenizer) -> None:
-        """Raises UserError where the tokenizer cannot be used here."""
         self._words = words
         self._tokenize = _tokenizer_of_bleu(tokenizer, "--lead")
 
@@ -147,12 +146,7 @@ class Lead:
 
 
 def _tokenizer_of_bleu(name: str, user: str) -> Callable[[str], str] | None:
-    """Returns the tokenizer of this name; None for rouge-score's. user: see `tokenizing`."""
     return None if name == PLAIN.tokenizer else tokenizing(name, user)
-
-
-def _stems(protocol: RougeProtocol) -> bool:
-    return protocol.stem and protocol.tokenizer == PLAIN.tokenizer
 
 
 def _normalized(text: str, protocol: RougeProtocol) -> str:

@@ -94,7 +94,6 @@ class SentenceBleu(SentenceScore):
     """BLEU (Papineni et al. 2002): exponential smoothing, and no orders of which the hypothesis has no n-grams."""
 
     def __init__(self, settings: Settings = DEFAULT) -> None:
-        """Raises UserError where the tokenizer that the settings name is unknown, or cannot be used here."""
         super().__init__(settings)
         self._tokenize = Bleu(settings).tokenize
 
@@ -127,7 +126,6 @@ class SentenceRougeL(SentenceScore):
     """ROUGE-L (Lin 2004): F1 of the longest common subsequence of words."""
 
     def __init__(self, settings: Settings = DEFAULT) -> None:
-        """Raises UserError where the tokenizer that the settings name is unknown, or cannot be used here."""
         super().__init__(settings)
         self._words = Rouge(settings).tokenize
 
@@ -148,7 +146,6 @@ SENTENCE_SCORES: Mapping[str, type[SentenceScore]] = {
 
 
 def _sizes(counts: Sequence[Counter]) -> np.ndarray:
-    """Returns how many n-grams each text has, [N] float64."""
     return np.array([count.total() for count in counts], float)
 
 

@@ -106,6 +106,5 @@ def _around(text: Words, begin: int, length: int, window: int) -> list[str]:
 
 
 def _share(reference: list[str], text: list[str]) -> float:
-    """Returns the share of the words of the reference that the text has, too, each as often."""
     count = sum(min(reference.count(word), text.count(word)) for word in {*reference})
     return count / len(reference) if reference else 0.0

@@ -90,7 +90,6 @@ def tradeoff(lines: Sequence[Line], delays: Sequence[str], quality: str) -> Figu
 
 
 def _draw(axes: Axes, line: Line, panel: int, index: int) -> None:
-    """Adds one line to a panel, and bars where settings have several runs."""
     if line.level is not None:
         axes.axhline(line.level, color=line.colour, linewidth=1.4, linestyle=_DASHES[index % len(_DASHES)])
         return

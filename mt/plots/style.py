@@ -67,7 +67,7 @@ def drawable(text: str) -> str:
     """Returns a text with a square for each character that no installed font has, and without combining marks that
     none has. Warns on standard error of a script that has no font, once."""
     return "".join(
-        "".join(code for code in cluster if family_of(code) or not _is_mark(code))
+        "".join(code for code in cluster if family_of(code) or unicodedata.category(code)[0] != "M")
         if family_of(cluster[0])
         else _missing(cluster[0])
         for cluster in characters(text)
@@ -135,10 +135,6 @@ def _charmap(family: str) -> frozenset[int]:
         return frozenset()
 
 
-def _is_mark(character: str) -> bool:
-    return unicodedata.category(character).startswith("M")
-
-
 def _missing(character: str) -> str:
     script = _script(character)
     if script and script not in _warned:
@@ -152,7 +148,6 @@ def _missing(character: str) -> str:
 
 
 def _script(character: str) -> str | None:
-    """Names the script of a character; None where it has none, as a control character."""
     kind = unicodedata.category(character)[0]
     name = unicodedata.name(character, "")
     if kind == "S":
