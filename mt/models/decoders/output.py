@@ -32,8 +32,7 @@ class OutputLayer(Linear):
     """Turns readouts [..., F] into logits [..., vocabulary]."""
 
     def __init__(self, readout_size: int, embedding: Embedding, *, tied: bool) -> None:
-        """tied: whether the matrix is the embedding table (Press & Wolf 2017). Raises UserError where that is of
-        another size."""
+        """tied: whether the matrix is the embedding table (Press & Wolf 2017). Raises UserError where sizes differ."""
         if tied and readout_size != embedding.output_size:
             raise UserError(
                 f"embedding.tie_output makes the output matrix the embedding table, but decoder.readout_size is "
