@@ -6,31 +6,189 @@ these together.
 
 Each step leaves files that are whole or not there in a hidden folder beside the corpus: `raw`, `tokenizers`, `encoded`,
 `corpus`. So a preparation that is killed goes on from them, and parts on several machines share them.
+
+First comes the corpus that is to be made: a `Preparation` knows its settings and its text. The `fingerprint` is of all
+that decides what the corpus holds, and `read_evaluation` reads dev and test, which are small, and checks them.
 """
 
+import contextlib
+import hashlib
+import itertools
 import json
 import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from data_prep import encode, vocabulary
 from data_prep.corpus import finished_shards, require_parts, write
+from data_prep.eflomal import add_links
+from data_prep.encode import Encoder, checked, require_readable
 from data_prep.guards import SETTINGS, exclusive, guarded, patiently, waiting, work_folder
-from data_prep.ingest import RawShard
-from data_prep.parallel import MERGE, WHOLE, Merge, Part, Runner
-from data_prep.preparation import TOKENIZERS, Preparation, made_once, origin_named, read_evaluation, settings_of
-from data_prep.sources import base
+from data_prep.ingest import RawShard, ingest, raw_shards
+from data_prep.parallel import MERGE, WHOLE, Merge, Part, Runner, require
+from data_prep.sources import Source, base, open_reader, open_source, origin
 from data_prep.summary import Counts, Summary, report, require_pairs, unwritten_of
+from mt.common.input_files import sha256
 from mt.common.terminal import Bar, say
 from mt.data import corpus, writer
 from mt.data.corpus import Corpus, Example
 from mt.data.dataset import EFLOMAL, DatasetConfig
-from mt.data.tokenizer import Tokenizers
-from mt.errors import UserError, visible
+from mt.data.fields import SourceError
+from mt.data.tokenizer import TokenizerConfig, Tokenizers
+from mt.errors import UserError, nearest, visible
 from mt.storage import locked, replaced_by_any
 
+_TOKENIZERS = "tokenizers"
+_RAW = "raw"
 _CORPUS = "corpus"
 """The corpus in the work folder, which is there once all shards are."""
+_SCORING = {"metrics", "bleu_tokenizer", "rouge_tokenizer", "latency_unit"}
+_LINKS = {"links", "link_words"}  # in the identity of the source, where there are any
+_NOT_IN_THE_CORPUS = {
+    *("name", "folder", "media_folder", "licence", "workers", "shuffle_buffer", "weight"),
+    *_SCORING,
+    *_LINKS,
+}
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """A corpus that is to be made."""
+
+    config: DatasetConfig
+    source: Source
+    fingerprint: str
+    stamps: list[tuple[str, int, int]]
+    """`Source.stamps`, taken before the fingerprint."""
+    folder: Path
+    """Where it will be."""
+    progress: bool
+    """Show bars, and print what cleaning dropped."""
+    runner: Runner
+    tokenizers: Tokenizers | None = None
+    """Those of an earlier run, in place of what the configuration says; None: they are learnt."""
+
+    @classmethod
+    def of(
+        cls, config: DatasetConfig, root: Path, progress: bool, runner: Runner, tokenizers: Tokenizers | None = None
+    ) -> "Preparation":
+        require(runner)
+        with patiently(f"reading {config.folder or config.name} and what it names", progress):
+            source = open_source(config)
+            stamps = source.stamps()
+            digest = fingerprint(config, source, tokenizers)
+        folder = root / f"{config.name}-{digest[:12]}"
+        return cls(config, source, digest, stamps, folder, progress, runner, tokenizers)
+
+    def ingested(self, work: Path) -> list[RawShard]:
+        """Returns the raw shards in the folder `work`, which are made where they are missing."""
+
+        def make(draft: Path) -> None:
+            with patiently(f"reading train of {self.config.name}", self.progress):
+                ingest(self.source, self.config, draft)
+            if self.config.links == EFLOMAL:
+                with patiently(f"linking the words of {self.config.name} with {EFLOMAL}", self.progress):
+                    add_links(raw_shards(draft))
+            self.require_unchanged()
+
+        _made_once(work / _RAW, make)
+        return raw_shards(work / _RAW)
+
+    def encoder(self, work: Path) -> Encoder:
+        """Returns what its shards are made with in the folder `work`."""
+        return Encoder(
+            folder=work / "encoded",
+            fingerprint=self.fingerprint,
+            cleaning=self.config.cleaning,
+            reader=open_reader(self.config),
+            tokenizers=work / _TOKENIZERS,
+        )
+
+    def require_unchanged(self) -> None:
+        """Raises UserError where a file has changed since the fingerprint was taken."""
+        if self.source.stamps() != self.stamps:
+            raise UserError(f"the text of {self.config.name} changed while it was read: start again once it is whole")
+
+
+def _made_once(folder: Path, make: Callable[[Path], None]) -> None:
+    """Makes a folder where it is missing: whole, or not at all. make: writes into the folder that it is given."""
+    if folder.is_dir():
+        return
+    try:
+        with replaced_by_any(folder) as draft:
+            draft.mkdir()
+            make(draft)
+    except OSError:
+        if not folder.is_dir():  # on a file system without locks, another part may have made the same meanwhile
+            raise
+
+
+def fingerprint(config: DatasetConfig, source: Source, tokenizers: Tokenizers | None = None) -> str:
+    """Returns the SHA-256 (hex) of all that decides what the corpus holds. tokenizers: see `Preparation`."""
+    settings = _settings_of(config)
+    if tokenizers is not None:
+        settings["tokenizer"] = tokenizers.digest()
+    models = [] if tokenizers is not None else _models(config.tokenizer)
+    text = json.dumps([corpus.FORMAT, settings, source.identity(), *models], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _models(config: TokenizerConfig) -> list[str]:
+    """Returns the SHA-256 (hex) of the models that the user has for the source and the target, where there are any.
+    What is no file is left to whoever reads it to refuse."""
+    paths = [Path(name) for side in ("source", "target") if (name := config.side(side).model_file)]  # type: ignore[arg-type]
+    return [sha256(path) for path in paths if path.is_file()]
+
+
+def _settings_of(config: DatasetConfig) -> dict[str, Any]:
+    """Returns the options that decide what the corpus holds."""
+    settings = config.model_dump(mode="json", exclude=_NOT_IN_THE_CORPUS)
+    return settings | {"mix": len(config.mix)}  # folders may move, and weights are of training
+
+
+def read_evaluation(config: DatasetConfig, source: Source) -> dict[str, list[Example]]:
+    """Reads and checks dev and test.
+
+    Raises:
+        UserError: a line is empty or too long, the sizes of a split's sides differ, or references are nowhere.
+    """
+    with patiently(f"reading dev and test of {config.name}"):
+        _require_references(config, source)
+        evaluation = {
+            split: list(checked(source.splits[split].read(), config.cleaning, source.splits[split].sides))
+            for split in ("dev", "test")
+        }
+    with origin_named(config), patiently(f"reading dev and test of {config.name}"):
+        reader = open_reader(config)
+        for example in itertools.chain.from_iterable(evaluation.values()):
+            require_readable(example.source, reader)
+    return evaluation
+
+
+@contextlib.contextmanager
+def origin_named(config: DatasetConfig) -> Iterator[None]:
+    """Puts the line that names a file that cannot be read before the error."""
+    try:
+        yield
+    except SourceError as error:
+        if error.source is None:
+            raise
+        raise UserError(f"{origin(config, error.source)}: {error}") from error
+
+
+def _require_references(config: DatasetConfig, source: Source) -> None:
+    # Asked once, and only where it matters: the columns of JSON lines are known when all of them have been read.
+    known = {*source.splits["dev"].columns(), *source.splits["test"].columns()} if config.references else set()
+    for name in config.references:
+        if name not in known:
+            raise UserError(
+                f"neither dev nor test has references {name}: {nearest(name, known)}; set dataset.references"
+            )
+
+
+# Preparing it.
 
 
 @guarded()
@@ -73,7 +231,7 @@ def prepare(
         if folder.is_dir():
             pass  # another process has made it while this one waited
         elif part == MERGE:
-            _merge(preparation, require_parts(folder, settings_of(config)), evaluation)
+            _merge(preparation, require_parts(folder, _settings_of(config)), evaluation)
         else:
             _prepare_whole(preparation, evaluation)
     return folder
@@ -95,7 +253,7 @@ def _prepare_part(preparation: Preparation, work: Path, part: Part) -> None:
     if (work / _CORPUS).is_dir():
         return  # all parts are finished, and being merged
     with replaced_by_any(work / SETTINGS) as draft:
-        draft.write_text(json.dumps(settings_of(preparation.config)), encoding="utf-8")
+        draft.write_text(json.dumps(_settings_of(preparation.config)), encoding="utf-8")
     encoder = preparation.encoder(work)
     with origin_named(preparation.config):
         raw_shards = _learn(preparation, work)
@@ -128,7 +286,7 @@ def _learn(preparation: Preparation, work: Path) -> list[RawShard]:
                     tokenizers = vocabulary.learn(config, sample)
             tokenizers.save(draft)
 
-        made_once(work / TOKENIZERS, make)
+        _made_once(work / _TOKENIZERS, make)
     return raw_shards
 
 
@@ -139,7 +297,7 @@ def _merge(preparation: Preparation, work: Path, evaluation: dict[str, list[Exam
     # Shards of all parts are gathered first, so that a missing one is refused before anything is written.
     made = work / _CORPUS
     all_shards = finished_shards(encoder, len(raw_shards), made / "train")
-    tokenizers = Tokenizers.load(work / TOKENIZERS)
+    tokenizers = Tokenizers.load(work / _TOKENIZERS)
     summary = Summary(evaluation, Counts.of(all_shards), tokenizers, {"train": unwritten_of(all_shards)})
     # Dev and test are small, so each is written as one shard. What guides training is of train alone.
     reader = encoder.reader._replace(link_unit=None)

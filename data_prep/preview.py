@@ -17,7 +17,7 @@ from data_prep.corpus import duplicate_rows
 from data_prep.encode import Encoder, encode_shards
 from data_prep.ingest import RawShard
 from data_prep.parallel import WHOLE
-from data_prep.preparation import Preparation, origin_named, read_evaluation
+from data_prep.prepare import Preparation, origin_named, read_evaluation
 from data_prep.summary import Counts, Summary, report, require_pairs
 from mt.common.terminal import Bar
 from mt.data.corpus import Example

@@ -12,8 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from data_prep import generated
-from data_prep.preparation import fingerprint
-from data_prep.prepare import prepare
+from data_prep.prepare import fingerprint, prepare
 from data_prep.sources import digest_of_code, open_source
 from mt.data.dataset import DatasetConfig
 from mt.data.tokenizer import TokenizerConfig, train

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from data_prep import encode, preparation
+from data_prep import encode, prepare as prepare_module
 from data_prep.parallel import MERGE, Part, parse_part
 from data_prep.prepare import prepare
 from mt.data.corpus import Corpus
@@ -236,14 +236,14 @@ def test_text_that_changes_while_it_is_ingested_leaves_nothing_of_it(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = prepare(_config(folder), folder / "one", progress=False)
-    read = preparation.ingest
+    read = prepare_module.ingest
     text = (folder / "train.en").read_text()
 
     def change(*arguments) -> None:
         read(*arguments)
         (folder / "train.en").write_text(text.replace("cat", "dog"))  # of the same size
 
-    monkeypatch.setattr(preparation, "ingest", change)
+    monkeypatch.setattr(prepare_module, "ingest", change)
     with pytest.raises(UserError, match="changed while it was read"):
         _part(folder, "1/1")
     assert [path.name for path in (folder / "corpora").glob(".*.partial/*") if path.is_dir()] == []
