@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import Field
 
-from mt.data.fields import Raw
+from mt.data.fields import Raw, Row
 from mt.data.glossary import Glossary, glossaries_of
 from mt.decoding.explore import Explored, explore
 from mt.decoding.lexical import constrained
@@ -42,8 +42,10 @@ class Translating:
 
     def do(self, items: Sequence[tuple[Raw, Any]]) -> list[Any]:
         """Returns the hypotheses of each source."""
+        return self._decoded(items, self.translator.encoded([source for source, _ in items]))
+
+    def _decoded(self, items: Sequence[tuple[Raw, Any]], rows: Sequence[Row]) -> list[list[Translation]]:
         sources = [source for source, _ in items]
-        rows = self.translator.encoded(sources)
         return self.translator.decode(rows, self.search, texts=sources, asked=_asked(self.translator, items))
 
 
@@ -62,11 +64,12 @@ class Recording(Translating):
 
     def _translated(self, items: Sequence[tuple[Raw, Trial]]) -> list[dict[str, Any]]:
         sources = [source for source, _ in items]
-        translations: list[list[Translation]] = super().do(items)
+        rows = self.translator.encoded(sources)
+        translations = self._decoded(items, rows)
         replays = [NOTHING for _ in sources]
         if self.top:
             best = [hypotheses[0].ids for hypotheses in translations]
-            replays = runners_up(self.translator, self.translator.encoded(sources), best, self.search, self.top)
+            replays = runners_up(self.translator, rows, best, self.search, self.top)
         explored = zip(sources, translations, replays, strict=True)
         return [self._answer(source, Explored(found, None, replay)) for source, found, replay in explored]
 
