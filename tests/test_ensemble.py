@@ -85,7 +85,7 @@ def test_the_loss_is_that_of_the_mean(trained: Path, other: Path, corpus: Corpus
 
     def loss(translator: Translator) -> torch.Tensor:
         forced = forced_batches(
-            translator.model, *split.lengths(), split.ids, precision="fp32", hard=False, max_tokens=10_000
+            translator.network.in_torch(), *split.lengths(), split.ids, hard=False, max_tokens=10_000
         )
         [(_, _, result)] = list(forced)
         assert result.sum.item() == pytest.approx(result.token_losses.sum().item(), rel=1e-5)

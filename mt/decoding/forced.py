@@ -14,9 +14,9 @@ import numpy as np
 import torch
 
 from mt.data.batches import Batch, collate, fixed_order
-from mt.data.fields import TEXT, Field, Raw, Row, as_list, require_texts
+from mt.data.fields import Raw, Row, as_list, require_texts
 from mt.data.links import Symmetrisation, symmetrised
-from mt.decoding.modes import DecodableModel, evaluation_mode, reads_hard, require_compatible
+from mt.decoding.modes import evaluation_mode, reads_hard, require_compatible
 from mt.decoding.network import refuse_long_rows
 from mt.decoding.torch_network import TorchNetwork
 from mt.decoding.translation import Extraction, Translation, decoded
@@ -24,71 +24,57 @@ from mt.device import autocast
 from mt.distributed import ALONE, ProcessGroup
 from mt.errors import UserError, invalid_choice
 from mt.models.seq2seq import Loss
-from mt.search.config import revised_search, wait_k_of
+from mt.search.config import SearchConfig, revised_search, wait_k_of
 from mt.search.hypothesis import Hypothesis, Windows
 
 # Teacher forcing: the loss and the attention of a model that reads the targets as they are.
 
-Pair = tuple[np.ndarray, np.ndarray]
-
-
 def forced_batches(
-    model: DecodableModel,
+    network: TorchNetwork,
     source_lengths: np.ndarray,
     target_lengths: np.ndarray,
-    pairs: Callable[[np.ndarray], list[Pair]],
+    pairs: Callable[[np.ndarray], list[tuple[np.ndarray, np.ndarray]]],
     *,
-    precision: str,
     hard: bool,
     max_tokens: int,
     wait_k: int | None = None,
-    source: Field = TEXT,
     processes: ProcessGroup = ALONE,
 ) -> Iterator[tuple[np.ndarray, Batch, Loss]]:
     """Yields the indices of each batch of pairs, the batch, and its loss with the attention.
 
     source_lengths, target_lengths: [N] each. Pairs of like lengths are put together, in batches of at most `max_tokens`
-    on either side, padding included. pairs: returns the (source row, target
-    ids) of indices, EOS last. wait_k: see `Seq2Seq.wait`. source: the field of the sources. processes: each of them
-    goes through a share of the batches.
+    on either side, padding included. pairs: returns the (source row, target ids) of indices, EOS last. wait_k: see
+    `Seq2Seq.wait`. processes: each of them goes through a share of the batches.
     """
-    device = next(model.parameters()).device
     for indices in processes.share(fixed_order(source_lengths, target_lengths, max_tokens=max_tokens)):
-        batch = collate(pairs(indices), source).to(device)
+        batch = collate(pairs(indices), network.field).to(network.device)
         # Not around the yield, which would change how the caller computes in between.
-        with evaluation_mode(model), torch.no_grad(), autocast(device, precision):
-            loss = model(batch, hard=hard, wait_k=wait_k)
+        with evaluation_mode(network.model), torch.no_grad(), autocast(network.device, network.precision):
+            loss = network.model(batch, hard=hard, wait_k=wait_k)
         yield indices, batch, loss
 
 
 def forced_rows(
-    network: TorchNetwork,
-    rows: Sequence[Row],
-    targets: Sequence[Sequence[int]],
-    *,
-    hard: bool,
-    max_tokens: int,
-    wait_k: int | None,
+    network: TorchNetwork, rows: Sequence[Row], targets: Sequence[Sequence[int]], search: SearchConfig
 ) -> Iterator[tuple[list[int], Loss]]:
-    """Yields the indices of each batch of pairs, and its loss with the attention, for pairs in any order.
+    """Returns the indices of each batch of pairs in any order, and its loss with the attention.
 
-    targets: the ids of each, EOS last. hard, wait_k: how the attention reads. max_tokens: of a batch. Raises UserError
-    where the model is not defined for so long a source.
+    targets: the ids of each, EOS last. search: says how the attention reads. Raises UserError where the model is not
+    for that, or not defined for so long a source.
     """
+    require_compatible(search, network.model)
     refuse_long_rows(network, network.field, rows, range(len(rows)))
     pairs = [(np.asarray(row), np.array(target)) for row, target in zip(rows, targets, strict=True)]
     batches = forced_batches(
-        network.model,
+        network,
         np.array([network.field.length(row) for row, _ in pairs]),
         np.array([len(target) for _, target in pairs]),
         lambda indices: [pairs[i] for i in indices],
-        precision=network.precision,
-        hard=hard,
-        max_tokens=max_tokens,
-        wait_k=wait_k,
-        source=network.field,
+        hard=reads_hard(search, network.model),
+        max_tokens=search.batch_tokens,
+        wait_k=wait_k_of(search),
     )
-    yield from ((indices.tolist(), loss) for indices, _, loss in batches)
+    return ((indices.tolist(), loss) for indices, _, loss in batches)
 
 
 # Forced alignment: the attention of a model that reads the targets as they are.
@@ -187,27 +173,23 @@ def _aligned(
     search = translator.config.search
     if hard is not None:
         search = revised_search(search, {"name": "greedy", "mode": "hard" if hard else "soft"})
-    require_compatible(search, translator.model)
-    hard = reads_hard(search, translator.model)
     require_texts(targets, "target")
     translator.refuse_long(targets)
     encoded_sources = translator.encoded(sources)
     ids = translator.target_ids(targets, sources)
     results: dict[int, Translation] = {}
-    network = translator.network.in_torch()
-    max_tokens = translator.config.search.batch_tokens
-    for indices, loss in forced_rows(
-        network, encoded_sources, ids, hard=hard, wait_k=wait_k_of(search), max_tokens=max_tokens
-    ):
+    for indices, loss in forced_rows(translator.network.in_torch(), encoded_sources, ids, search):
         # In float64: a sum over a long target would be rounded by more than its tokens are.
         scores = (-loss.token_losses.double().sum(1)).tolist()
+        hard = reads_hard(search, translator.model)
         stops = _stops(loss.attention.alpha) if hard and loss.aligned is None else None
         for row, (i, weights, score) in enumerate(zip(indices, link_weights(loss).cpu(), scores, strict=True)):
             # As a hypothesis, each target has its own steps alone, not those of the padding: [T, S].
-            windows = Windows.whole(weights[: len(ids[i])].clone().numpy())
+            length = len(ids[i])
+            windows = Windows.whole(weights[:length].clone().numpy())
             if stops is not None:
-                windows = windows._replace(stops=stops[row, : len(ids[i])])
-            log_probs = (-loss.token_losses[row, : len(ids[i])]).tolist()
+                windows = windows._replace(stops=stops[row, :length])
+            log_probs = (-loss.token_losses[row, :length]).tolist()
             forced = Hypothesis(tuple(ids[i]), score, score, windows, tuple(log_probs))
             (results[i],) = decoded(translator, encoded_sources[i], [forced], sources[i], targets[i])
     return [results[i] for i in range(len(ids))]

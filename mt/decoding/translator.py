@@ -352,12 +352,14 @@ class Translator:
 
     def tokenizers_of(self, source: Raw | None) -> Tokenizers:
         """Returns the tokenizers for one source, with ids for its unknown words where it `numbers_words`."""
-        if not self.numbers_words or source is None:
-            return self.tokenizers
+        return self.tokenizers if not self.numbers_words or source is None else self._numbered(source)[1]
+
+    def _numbered(self, source: Raw) -> tuple[list[int], Tokenizers]:
+        """Returns the ids of a source, and the tokenizers that know its unknown words, which are numbered meanwhile."""
         words: list[str] = []
         of_source = self.tokenizers.source.numbering(words, grows=True)
-        of_source.encode([str(source)])
-        return Tokenizers(of_source, self.tokenizers.target.numbering(words, grows=False))
+        (row,) = of_source.encode([str(source)])
+        return row, Tokenizers(of_source, self.tokenizers.target.numbering(words, grows=False))
 
     def pairs(self, split: Split) -> Split | NumberedPairs:
         """Returns the pairs of a split as the model takes them."""
@@ -369,7 +371,7 @@ class Translator:
             require_texts(sources)
             self.refuse_long([str(source) for source in sources])
         if self.numbers_words:
-            return [self.tokenizers_of(source).source.encode([str(source)])[0] for source in sources]
+            return [self._numbered(source)[0] for source in sources]
         return self.field.encode(sources, self.tokenizers.source)
 
     def target_ids(self, targets: Sequence[str], sources: Sequence[Raw]) -> list[list[int]]:

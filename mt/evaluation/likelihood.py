@@ -14,10 +14,8 @@ import numpy as np
 from mt.common.terminal import output, say
 from mt.data.fields import Raw, as_list, require_texts
 from mt.decoding.forced import forced_rows
-from mt.decoding.modes import reads_hard, require_compatible
 from mt.decoding.translator import Translator
 from mt.errors import UserError
-from mt.search.config import wait_k_of
 from mt.search.hypothesis import penalty
 from mt.text_io import is_blank
 
@@ -72,13 +70,9 @@ def likelihoods(
     ids = [
         translator.target_ids([text], [source])[0] if isinstance(text, str) else list(text) for source, text in pairs
     ]
-    require_compatible(search, translator.model)
-    hard = reads_hard(search, translator.model)
     # Batches come sorted by length, and their rows are padded: each result is put where its pair was.
     likelihood_of: dict[int, Likelihood] = {}
-    network = translator.network.in_torch()
-    batches = forced_rows(network, encoded, ids, hard=hard, wait_k=wait_k_of(search), max_tokens=search.batch_tokens)
-    for indices, loss in batches:
+    for indices, loss in forced_rows(translator.network.in_torch(), encoded, ids, search):
         for i, of_tokens in zip(indices, (-loss.token_losses).cpu().double().tolist(), strict=True):
             log_probs = tuple(of_tokens[: len(ids[i])])
             score = sum(log_probs) / penalty(len(log_probs), exponent)

@@ -154,14 +154,12 @@ def teacher_forced_pass(
     # Gold links join words, and these links are compared with them.
     unit = "word" if links and any(split.links()) else translator.unit
     batches = forced_batches(
-        network.model,
+        network,
         *split.lengths(),
         lambda indices: translator.pairs(split).read(indices).pairs,
-        precision=network.precision,
         hard=hard,
         max_tokens=translator.config.training.batch_tokens,
         wait_k=wait_k,
-        source=split.source,
         processes=network.processes,
     )
     for indices, batch, loss in batches:

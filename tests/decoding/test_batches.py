@@ -10,7 +10,7 @@ from mt.data.corpus import Corpus
 from mt.data.tokenizer import EOS
 from mt.decoding.forced import forced_batches
 from mt.decoding.modes import reads_hard, require_compatible, require_wait_k
-from mt.decoding.torch_network import MAX_LOGITS
+from mt.decoding.torch_network import MAX_LOGITS, TorchNetwork
 from mt.decoding.translator import Translator
 from mt.device import has_bfloat16
 from mt.errors import UserError
@@ -34,7 +34,10 @@ def test_a_wide_beam_takes_fewer_sentences_at_once(translator: Translator) -> No
 
 def test_between_batches_the_caller_computes_as_before(translator: Translator, corpus: Corpus) -> None:
     split = corpus.split("test")
-    batches = forced_batches(translator.model, *split.lengths(), split.ids, precision="bf16", hard=False, max_tokens=20)
+    network = TorchNetwork(
+        translator.model, translator.field, vocab_size=len(translator.tokenizers.target), precision="bf16"
+    )
+    batches = forced_batches(network, *split.lengths(), split.ids, hard=False, max_tokens=20)
     count = 0
     for indices, batch, loss in batches:
         assert torch.is_grad_enabled() and not torch.is_autocast_enabled("cpu")

@@ -15,7 +15,7 @@ from mt.models.config import ModelConfig
 from mt.models.decoders import DECODERS
 from mt.models.frontends.embedding import EmbeddingConfig
 from mt.models.seq2seq import Seq2Seq
-from mt.search.config import BeamConfig
+from mt.search.config import BeamConfig, GreedyConfig
 from mt.step import EOS
 from tests.decoding.decoded import decode_ids
 
@@ -45,8 +45,7 @@ def test_of_150_tokens_a_beam_s_score_is_the_forced_one(attention: str, copy: bo
     assert {len(found.tokens) for _, found in pairs} == {150}
     rows, targets = [source for source, _ in pairs], [found.tokens for _, found in pairs]
     network = TorchNetwork(model, vocab_size=VOCABULARY)
-    batches = forced_rows(network, rows, targets, hard=model.supports_hard, max_tokens=1000, wait_k=None)
-    for indices, loss in batches:
+    for indices, loss in forced_rows(network, rows, targets, GreedyConfig(batch_tokens=1000)):
         for i, forced in zip(indices, -loss.token_losses.double().sum(1), strict=True):
             assert pairs[i][1].score == pytest.approx(float(forced), abs=1e-5)
 
