@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from mt.cli.parser import Parser
 from mt.cli.startup import loading
 from mt.common.backdrop import PlotFormat
-from mt.decoding.load import ENGINES, folders, load, repository_of
+from mt.decoding.load import ENGINES, load, repository_of, resolve_runs
 from mt.errors import UserError, nearest
 from mt.search.config import PRECISIONS, SEARCHES, SearchConfig, revised_search
 from mt.search.options import Utility
@@ -108,7 +108,7 @@ def add_plot_options(parser: argparse.ArgumentParser, *, words: bool = True) -> 
 def load_translator(options: argparse.Namespace) -> "Translator":
     """Loads the translator of `add_run_options`. In the place of repositories `options.run` has the downloaded folders
     afterwards."""
-    options.run = folders(options.run) if isinstance(options.run, list) else folders(options.run)[0]
+    options.run = resolve_runs(options.run) if isinstance(options.run, list) else resolve_runs(options.run)[0]
     typed = vars(options)
     with in_flags(), loading():
         return load(

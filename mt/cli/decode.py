@@ -228,7 +228,7 @@ def evaluate(arguments: Sequence[str] | None = None) -> None:
                 "--split dev --calibrate"
             )
         from data_prep.prepare import corpus_of_run
-        from mt.evaluation.run_evaluation import PlotOptions, RunEvaluation
+        from mt.evaluation.run_evaluation import RunEvaluation
 
         translator = load_translator(options)
         config = translator.config
@@ -245,8 +245,8 @@ def evaluate(arguments: Sequence[str] | None = None) -> None:
         unknown = chosen_unknown_words(options, translator)
         of_run = (options.run, chosen_checkpoint(options), options.split, search, options.precision)
         evaluation = RunEvaluation(*of_run, options.latency_unit, unknown, options.calibrate)
-        plots = PlotOptions(options.plot_words, options.plot_format)
-        evaluation.write(translator, split, options.out or home / "evaluations" / evaluation.name(config.search), plots)
+        folder = options.out or home / "evaluations" / evaluation.name(config.search)
+        evaluation.write(translator, split, folder, options.plot_words, options.plot_format)
 
 
 def _share(text: str) -> float:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mt.cli.parser import Parser, whole_number
-from mt.decoding.load import ENGINES, folders, load
+from mt.decoding.load import ENGINES, load, resolve_runs
 from mt.errors import UserError, reported
 from mt.search.config import PRECISIONS
 
@@ -49,7 +49,7 @@ def serve(arguments: Sequence[str] | None = None) -> None:
         named = _named(options.runs)
         translators: Mapping[str, Translator] = {
             name: load(
-                folders(path)[0],
+                resolve_runs(path)[0],
                 checkpoint=options.checkpoint or "best",
                 device=options.device,
                 engine=options.engine,

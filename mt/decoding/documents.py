@@ -20,7 +20,7 @@ from mt.common.terminal import output
 from mt.data.fields import Raw, as_list, require_texts
 from mt.data.glossary import Glossary, glossaries_of
 from mt.data.tags import Mark, found, inserted
-from mt.decoding.lexical import of_texts
+from mt.decoding.lexical import LexicalConstraints, constrained, of_texts
 from mt.decoding.translation import Translation, in_units, links_between_pieces
 from mt.errors import UserError, invalid_choice
 from mt.markup.segments import Segment
@@ -68,12 +68,16 @@ def translate_documents(
     # Each sentence of a block is translated on its own, and the block has the links of all.
     blocks = [[sentences(part) for part in parts if isinstance(part, markup.Segment)] for parts in read]
     flat = [sentence for of_document in blocks for of_block in of_document for sentence in of_block]
-    given = _of_sentences(asked, [sum(map(len, of_document)) for of_document in blocks], alone=alone)
+    counts = [sum(map(len, of_document)) for of_document in blocks]
+    plain = [sentence.text for sentence in flat]
+    wanted = _of_sentences(translator, asked, plain, counts, alone=alone)
     if tags == "learnt":
-        require_learnt_tags(translator, translator.config.search if search is None else search, given)
+        require_learnt_tags(translator, translator.search_for(search), asked)
         waiting = iter(with_learnt_tags(translator, flat, search, progress=progress))
     else:
-        waiting = iter(translator.translate([text for text, _ in flat], search, **given, progress=progress))
+        rows = translator.encoded(plain)
+        hypotheses = translator.decode(rows, search, texts=plain, asked=wanted, progress=progress)
+        waiting = iter([best for best, *_ in hypotheses])
     results = []
     for parts, of_document in zip(read, blocks, strict=True):
         translations: list[Translation] = []
@@ -86,13 +90,15 @@ def translate_documents(
     return results[0] if alone else results
 
 
-def _of_sentences(asked: Mapping[str, Any], counts: Sequence[int], *, alone: bool) -> dict[str, Any]:
+def _of_sentences(
+    translator: "Translator", asked: Mapping[str, Any], texts: Sequence[str], counts: Sequence[int], *, alone: bool
+) -> list[TokenConstraints | None] | None:
     """Returns what is asked of the sentences of documents. Each has the phrases to avoid and the glossary of its
     document, and the first one the prefix. counts: of the sentences of each document. Raises UserError where phrases
     must appear in one of several sentences."""
     names = [f"text {number}" for number in range(1, len(counts) + 1)]
     lexical = of_texts(names, {key: value for key, value in asked.items() if key != "glossary"}, alone=alone)
-    given: dict[str, Any] = {}
+    of_sentences: list[LexicalConstraints] = []
     for name, count, of_document in zip(names, counts, lexical or (), strict=lexical is not None):
         if of_document.constraints and count != 1:
             raise UserError(
@@ -100,20 +106,13 @@ def _of_sentences(asked: Mapping[str, Any], counts: Sequence[int], *, alone: boo
             )
         if of_document.prefix and not count:
             raise UserError(f"{name} has no sentence that could begin with its prefix: leave the prefix out")
-        phrases = [one if isinstance(one, str) else {"any_of": one.any_of} for one in of_document.constraints]
-        for key, values in (
-            ("constraints", [phrases] * count),
-            ("avoid", [of_document.avoid] * count),
-            ("prefix", [of_document.prefix, *[""] * count][:count]),
-        ):
-            given.setdefault(key, []).extend(values)
-    glossaries = asked["glossary"]
-    if isinstance(glossaries, list):
-        glossaries = glossaries_of(glossaries, len(counts), alone=alone)
-        given["glossary"] = [one for one, count in zip(glossaries, counts, strict=True) for _ in range(count)]
-    elif glossaries is not None:
-        given["glossary"] = glossaries
-    return given
+        later = of_document.model_copy(update={"prefix": ""})
+        of_sentences += [of_document if not place else later for place in range(count)]
+    glossaries = None
+    if asked["glossary"] is not None:
+        of_documents = glossaries_of(asked["glossary"], len(counts), alone=alone)
+        glossaries = [one for one, count in zip(of_documents, counts, strict=True) for _ in range(count)]
+    return constrained(translator, of_sentences, texts, glossaries=glossaries) if lexical or glossaries else None
 
 
 class Sentence(NamedTuple):
@@ -139,10 +138,11 @@ def sentences(block: Segment) -> list[Sentence]:
 # Tags that the model itself puts.
 
 
-def require_learnt_tags(translator: "Translator", search: SearchConfig, given: Mapping[str, Any]) -> None:
+def require_learnt_tags(translator: "Translator", search: SearchConfig, asked: Mapping[str, Any]) -> None:
     """Raises UserError where the model has not learnt tags, or something else does not go with them."""
     if not translator.config.training.learnt_tags:
         raise UserError("tags=learnt is of a run that was trained with training.learnt_tags: choose tags=links")
+    given = [name for name, value in asked.items() if value is not None]
     if is_online(search) or given:
         what = next(iter(given), f"search={search.name}")
         raise UserError(f"tags=learnt and {what} do not go together: choose tags=links, or leave the other out")

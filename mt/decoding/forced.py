@@ -29,6 +29,7 @@ from mt.search.hypothesis import Hypothesis, Windows
 
 # Teacher forcing: the loss and the attention of a model that reads the targets as they are.
 
+
 def forced_batches(
     network: TorchNetwork,
     source_lengths: np.ndarray,

@@ -15,8 +15,6 @@ from mt.search.config import PRECISIONS, Precision
 
 FILES = ("*.json", "*.safetensors", "*.onnx", "tokenizer*")
 """The files of a repository that decoding may need."""
-
-
 _PREFIX = "hf:"
 """What a name on the hub begins with; a `Path` makes `hf:/` of `hf://`."""
 
@@ -61,7 +59,8 @@ def download(repository: str, *, ask_hub: bool) -> Path:
     try:
         return Path(snapshot_download(repository, allow_patterns=list(FILES), local_files_only=not ask_hub))
     except Exception as error:
-        reason = _reason(error)
+        # Of whichever library carries its requests, which changes from release to release.
+        reason = shown(message_of(error), 300).rstrip(".")
     if ask_hub:
         raise UserError(
             f"the repository {repository} cannot be had from the Hugging Face hub ({reason}): look after the name, the "
@@ -71,12 +70,6 @@ def download(repository: str, *, ask_hub: bool) -> Path:
         f"there is no folder {repository} here, and no repository of this name was downloaded before. Give the folder "
         f"that training printed, or hf://{repository} for one on the Hugging Face hub"
     )
-
-
-def _reason(error: Exception) -> str:
-    """Returns the message of an error, on one line. The error is of whichever library carries the requests of
-    `huggingface_hub`, which changes from release to release."""
-    return shown(message_of(error), 300).rstrip(".")
 
 
 # What computes a model.
@@ -99,7 +92,7 @@ def load(
     precision: Precision | None = None,
 ) -> "Translator":
     """Returns the translator of a run folder, of one of its checkpoints' folders, or of an exported folder. That may be
-    a repository of the Hugging Face hub (hf://OWNER/NAME, see `folders`). Of several, in torch, the translator of their
+    a repository of the Hugging Face hub (hf://OWNER/NAME). Of several, in torch, the translator of their
     ensemble, with the configuration of the first.
 
     checkpoint: best, last, average or ema where the run made one; a folder that was exported holds one. engine: onnx
@@ -112,7 +105,7 @@ def load(
         raise UserError(invalid_choice("engine", engine, ENGINES))
     if precision is not None and precision not in PRECISIONS:
         raise UserError(invalid_choice("precision", str(precision), PRECISIONS))
-    runs = folders(run)
+    runs = resolve_runs(run)
     # The one or the other is imported when it is asked for, since it takes seconds and need not be there.
     if engine == "onnx":
         from mt.decoding.onnx import load_graphs
@@ -134,7 +127,7 @@ def _require_names(options: Mapping[str, object]) -> None:
             raise UserError(f"{name} is of type {type(value).__name__}: give a str, as {name}={_USUAL[name]!r}")
 
 
-def folders(run: Runs) -> list[Path]:
+def resolve_runs(run: Runs) -> list[Path]:
     """Returns the folders of a run or of several. Of hf://OWNER/NAME it is the folder of this repository of the Hugging
     Face hub, which is downloaded once. Of OWNER/NAME, where no folder OWNER is here, it is what was downloaded before.
     Raises UserError for names of neither."""
@@ -143,9 +136,8 @@ def folders(run: Runs) -> list[Path]:
         if not isinstance(folder, str | Path) or not str(folder):
             kind = "empty" if isinstance(folder, str) else f"of type {type(folder).__name__}"
             raise UserError(f"run is {kind}: give the folder that training printed, a str or a Path, or a list of them")
-    return [_folder(str(folder)) for folder in runs]
-
-
-def _folder(run: str) -> Path:
-    repository = repository_of(run)
-    return Path(run) if repository is None else download(repository, ask_hub=run.startswith(_PREFIX))
+    repositories = [repository_of(str(folder)) for folder in runs]
+    return [
+        Path(str(run)) if repository is None else download(repository, ask_hub=str(run).startswith(_PREFIX))
+        for run, repository in zip(runs, repositories, strict=True)
+    ]

@@ -78,21 +78,21 @@ def runners_up(
 def _replayed(stepper: Stepper, hypotheses: Sequence[Sequence[int]], count: int) -> list[Replay]:
     """Takes the steps of the hypotheses of a batch, each from its own tokens."""
     replays = [Replay([], []) for _ in hypotheses]
-    going = list(range(len(hypotheses)))
-    parents = list(going)
-    tokens = [BOS for _ in going]
+    running = list(range(len(hypotheses)))
+    parents = list(running)
+    tokens = [BOS for _ in running]
     for place in range(max(map(len, hypotheses))):
-        own = Wanted(np.arange(len(going)), np.array([hypotheses[i][place] for i in going]))
+        own = Wanted(np.arange(len(running)), np.array([hypotheses[i][place] for i in running]))
         step = stepper.step(tokens, parents, count, None, own)
         assert step.wanted is not None
-        for i, own_log_prob, log_probs, ids in zip(going, step.wanted, step.log_probs, step.tokens, strict=True):
+        for i, own_log_prob, log_probs, ids in zip(running, step.wanted, step.log_probs, step.tokens, strict=True):
             probabilities = np.exp(log_probs.astype(float)).tolist()
             replays[i].own.append(math.exp(own_log_prob))
             replays[i].best.append([pair for pair in zip(ids.tolist(), probabilities, strict=True) if pair[1] > 0])
         # Hypotheses that end here are left out of the next step.
-        parents = [row for row, i in enumerate(going) if place + 1 < len(hypotheses[i])]
-        going = [going[row] for row in parents]
-        tokens = [hypotheses[i][place] for i in going]
+        parents = [row for row, i in enumerate(running) if place + 1 < len(hypotheses[i])]
+        running = [running[row] for row in parents]
+        tokens = [hypotheses[i][place] for i in running]
     return replays
 
 

@@ -88,24 +88,9 @@ class Translator:
     ) -> list[Translation]: ...
 
     @overload
-    def translate(  # type: ignore[overload-overlap]
-        self,
-        texts: str,
-        search: SearchConfig | None = None,
-        *,
-        constraints: Sequence[Any] | None = None,
-        avoid: Sequence[Any] | None = None,
-        prefix: str | Sequence[str | None] | None = None,
-        glossary: Any = None,
-        format: str,
-        tags: "TagPlacement" = "links",
-        progress: bool = False,
-    ) -> "Document": ...
-
-    @overload
     def translate(
         self,
-        texts: Iterable[str],
+        texts: str | Iterable[str],
         search: SearchConfig | None = None,
         *,
         constraints: Sequence[Any] | None = None,
@@ -115,7 +100,7 @@ class Translator:
         format: str,
         tags: "TagPlacement" = "links",
         progress: bool = False,
-    ) -> "list[Document]": ...
+    ) -> Any: ...
 
     def translate(
         self,
@@ -205,10 +190,8 @@ class Translator:
                 f"search={search.name} writes one translation of a text, and n={n} were asked for: leave n out, or "
                 f"give BeamConfig(beam_size={n})"
             )
-        search = self.config.search if search is None else search
-        require_search(search)
         if n is not None:
-            search = n_best_search(search, n)
+            search = n_best_search(self.config.search if search is None else search, n)
         # Constraints and terms of each text, in tokens.
         names = [f"text {number}" for number in range(1, len(sources) + 1)]
         lexical = of_texts(names, {"constraints": constraints, "avoid": avoid, "prefix": prefix}, alone=alone)
@@ -328,9 +311,7 @@ class Translator:
         """
         from mt.decoding.streaming import open_session  # Not above: it needs torch.
 
-        search = online_search(self.config.search) if search is None else search
-        require_search(search)
-        search = self.search_for(search)
+        search = self.search_for(online_search(self.config.search) if search is None else search)
         if unit not in (None, *get_args(Unit)):
             raise UserError(invalid_choice("unit", str(unit), get_args(Unit)))
         lexical = of_texts(["the stream"], {"constraints": constraints, "avoid": avoid, "prefix": prefix}, alone=True)
@@ -341,6 +322,7 @@ class Translator:
         """Returns the search to decode by, which is that of the run where `search` is None. Where `search` has no
         limits of length, it gets those of the run. Raises UserError where it is not for the engine or the precision."""
         usual = self.config.search
+        require_search(usual if search is None else search)
         search = usual if search is None else with_default_limits(search, usual)
         self.network.require(search)
         return search

@@ -2,7 +2,7 @@
 translations, and last the records of all of them."""
 
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,6 @@ from mt.errors import UserError
 from mt.evaluation.timing import boundaries
 from mt.metrics.alignment import (
     AlignmentScore,
-    Link,
     Linkable,
     Links,
     alignment_error_rate,
@@ -120,27 +119,25 @@ def drawings(
         if translation.tokens:
             linked = in_words(translator, translation, source)
             of_shared, shared = gold or (None, None)
-            figure = linked.figure(boundaries=seconds, words=by_word, gold=of_shared, known=shared)
+            possible = None if of_shared is None else of_shared.possible
+            figure = linked.figure(boundaries=seconds, words=by_word, gold=possible, known=shared)
             yield number, translation, figure
 
 
-def gold_links(split: Split, hypotheses: Sequence[str]) -> list[tuple[set[Link], Collection[int]] | None]:
+def gold_links(split: Split, hypotheses: Sequence[str]) -> list[tuple[Links, Collection[int]] | None]:
     """Returns for each of the first examples the gold links that hold for its hypothesis, too, and the words of the
     hypothesis that they know. These are the words that hypothesis and target have in common, in the same order. Links
     join words of the source and of the hypothesis. None for an example without links."""
     lines = split.links()[: len(hypotheses)]
     golds = parse_pharaoh(lines, "the gold alignments")
     targets = split.column("target")[: len(hypotheses)]
-    links: list[tuple[set[Link], Collection[int]] | None] = []
+    links: list[tuple[Links, Collection[int]] | None] = []
     for line, gold, target, hypothesis in zip(lines, golds, targets, hypotheses, strict=True):
-        positions = _shared_words(target, hypothesis)
-        links.append((_moved(gold.possible, positions), positions.values()) if line else None)
+        positions = _shared_words(target, hypothesis) if line else {}
+        sides = (gold.sure, gold.possible)
+        moved = Links(*(frozenset((i, positions[j]) for i, j in side if j in positions) for side in sides))
+        links.append((moved, positions.values()) if line else None)
     return links
-
-
-def _moved(links: Iterable[Link], positions: Mapping[int, int]) -> set[Link]:
-    """Returns the links of the target's words that a hypothesis has, too. positions: see `_shared_words`."""
-    return {(i, positions[j]) for i, j in links if j in positions}
 
 
 def _shared_words(target: str, hypothesis: str) -> dict[int, int]:
@@ -177,7 +174,7 @@ def records(
     # What the split knows of each pair.
     sources = split.column("source")
     references = split.column("references")
-    golds = _golds(split, translations)
+    golds = gold_links(split, [translation.text for translation in translations])
     ends = boundaries(split, len(translations))
     chrf = SentenceChrf()
     images = 0
@@ -196,24 +193,12 @@ def records(
         # Scores of the sentence; pictures only until they are too many for a page.
         images += len(plain.get("backdrop", {}).get("image", ""))
         plain["scores"] = {"chrf": round(float(chrf.matrix([translation.text], references[number]).max()), 2)}
-        if golds[number]:
-            plain["gold"] = golds[number]
+        if gold := golds[number]:
+            of_shared, shared = gold
+            marked = [f"{i}{'-' if (i, j) in of_shared.sure else 'p'}{j}" for i, j in sorted(of_shared.possible)]
+            plain["gold"] = {"links": " ".join(marked), "words": sorted(shared)}
             plain |= _sentence_aer(split, number, links, linkable)
         yield plain
-
-
-def _golds(split: Split, translations: Sequence[Translation]) -> list[dict[str, Any] | None]:
-    """Returns of each translation the gold links of the words that it shares with its target, and these words; None
-    where no links are known."""
-    lines = split.links()
-    golds = parse_pharaoh(lines, "the gold alignments")
-    found: list[dict[str, Any] | None] = []
-    for line, gold, target, translation in zip(lines, golds, split.column("target"), translations, strict=True):
-        positions = _shared_words(target, translation.text) if line else {}
-        sure = _moved(gold.sure, positions)
-        marked = [f"{i}{'-' if (i, j) in sure else 'p'}{j}" for i, j in sorted(_moved(gold.possible, positions))]
-        found.append({"links": " ".join(marked), "words": sorted(positions.values())} if line else None)
-    return found
 
 
 def _sentence_aer(split: Split, number: int, links: Sequence[str], linkable: Sequence[Linkable]) -> dict[str, float]:

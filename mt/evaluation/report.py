@@ -1,24 +1,25 @@
 """Writes an evaluation for people: scores, hypotheses, alignments as pictures, numbers and word links. `report` writes
-a folder, `report_decoded` what is left of it for exported models. What follows puts results into words."""
+a folder. What follows puts results into words."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from mt.checkpoint import load_meta, locate
 from mt.common.backdrop import PlotFormat
 from mt.data.split import Split
-from mt.decoding.modes import reads_hard, require_compatible
+from mt.decoding.modes import reads_hard
+from mt.decoding.onnx import OnnxNetwork
 from mt.decoding.translation import Translation
 from mt.decoding.translator import Translator
 from mt.decoding.unknown_words import UnknownWords
 from mt.evaluation.confidence import confidence_results
 from mt.evaluation.drawings import alignment_error, drawings, records
 from mt.evaluation.score import Evaluation, evaluate
-from mt.evaluation.teacher_forcing import teacher_forced_pass
+from mt.evaluation.teacher_forcing import TeacherForcedResult, teacher_forced_pass
 from mt.evaluation.timing import pointing_score, timing_scores
 from mt.explorer import as_json, page
 from mt.metrics.latency import LOG, LatencyUnit, write_log
@@ -52,6 +53,13 @@ _UNITS = {
 """The units of numbers in a table whose names do not say them."""
 
 
+class PlotOptions(NamedTuple):
+    """How heatmaps are drawn; None: as the run was configured."""
+
+    words: bool | None = None
+    format: PlotFormat | None = None
+
+
 def report(
     translator: Translator,
     split: Split,
@@ -60,26 +68,63 @@ def report(
     *,
     search: SearchConfig | None = None,
     unit: LatencyUnit | None = None,
-    plot_words: bool | None = None,
-    plot_format: PlotFormat | None = None,
+    plots: PlotOptions | None = None,
     unknown_words: UnknownWords | None = None,
     calibrated: Path | None = None,
     progress: bool = False,
 ) -> dict[str, Any]:
     """Decodes and scores a split, and writes `hypotheses/<name>.txt` and `alignments/`; returns the scores, which
     docs/results.md explains. Beside hypotheses lie the digests of the split, and an `instances.log` of online decoding.
+    An exported model has no loss, statistics of the attention, and heatmaps.
 
-    name: that of the split. search, unit (of latency), plot_words, plot_format: by default as the run was configured.
-    unknown_words: replaces those of the hypotheses. calibrated: the run to calibrate; see `confidence_results`."""
-    require_compatible(search := translator.search_for(search), model := translator.model)
-    hard = reads_hard(search, model)
+    name: that of the split. search, unit (of latency): by default as the run was configured. unknown_words: replaces
+    those of the hypotheses. calibrated: the run to calibrate; see `confidence_results`."""
+    search = translator.search_for(search)
     evaluation = evaluate(translator, split, search, unit=unit, unknown_words=unknown_words, progress=progress)
-    forced = teacher_forced_pass(translator, split, hard=hard, wait_k=wait_k_of(search), links=model.uses_source)
+    decoded = (translator, evaluation.translations, split)
     results: dict[str, Any] = {
         "split": name,
         "scored_on": split.digests(),
-        "search": search.model_dump() | {"mode": "hard" if hard else "soft"},
+        "search": search.model_dump(),
         **{metric: asdict(score) for metric, score in evaluation.scores.items()},
+    }
+    if isinstance(translator.network, OnnxNetwork):
+        checkpoint = dict(translator.network.graphs.manifest.checkpoint)
+        results |= {"attention": {}, **evaluation.counts(), "checkpoint": checkpoint}
+        _write_hypotheses(subfolder(folder, "hypotheses"), name, evaluation, results["scored_on"])
+        _write_gallery(folder, name, None, [*records(*decoded, search)], results)
+        return results
+    forced = _forced(translator, split, evaluation, search, results, folder, calibrated)
+    uses_source = translator.model.uses_source
+    # One process writes texts, alignments and heatmaps.
+    kept = [*records(*decoded, search, forced.links, forced.linkable)] if uses_source else []
+    if translator.network.in_torch().processes.is_first:
+        _write_hypotheses(subfolder(folder, "hypotheses"), name, evaluation, results["scored_on"])
+        _discard_heatmaps(folder / "alignments")
+        if uses_source:
+            _write_gallery(folder, name, forced.links, kept, results)
+        by_word, plot_format = plots or PlotOptions()
+        plot_format = plot_format or translator.config.training.plot_format
+        for number, translation, figure in drawings(*decoded, words=by_word):
+            _write_alignment(translation, figure, folder / "alignments" / f"{number:04d}", plot_format)
+    return results
+
+
+def _forced(
+    translator: Translator,
+    split: Split,
+    evaluation: Evaluation,
+    search: SearchConfig,
+    results: dict[str, Any],
+    folder: Path,
+    calibrated: Path | None,
+) -> TeacherForcedResult:
+    """Adds to results what a model in torch says of the targets, and where it attended; returns the former."""
+    model = translator.model
+    hard = reads_hard(search, model)
+    results["search"] |= {"mode": "hard" if hard else "soft"}
+    forced = teacher_forced_pass(translator, split, hard=hard, wait_k=wait_k_of(search), links=model.uses_source)
+    results |= {
         "loss": forced.loss,
         "perplexity": forced.perplexity,
         "attention": forced.stats.scores() if model.uses_source else {},
@@ -91,17 +136,7 @@ def report(
     results |= {key: asdict(value) for key, value in scores.items()} | confidence_results(*decoded, folder, calibrated)
     if model.uses_source and any(split.links()):
         results["aer"] = asdict(alignment_error(forced.links, split.links(), linkable=forced.linkable))
-    # One process writes texts, alignments and heatmaps.
-    kept = [*records(*decoded, search, forced.links, forced.linkable)] if model.uses_source else []
-    if translator.network.in_torch().processes.is_first:
-        _write_hypotheses(subfolder(folder, "hypotheses"), name, evaluation, results["scored_on"])
-        _discard_heatmaps(folder / "alignments")
-        if model.uses_source:
-            _write_gallery(folder, name, forced.links, kept, results)
-        plot_format = plot_format or translator.config.training.plot_format
-        for number, translation, figure in drawings(*decoded, words=plot_words):
-            _write_alignment(translation, figure, folder / "alignments" / f"{number:04d}", plot_format)
-    return results
+    return forced
 
 
 def _write_gallery(
@@ -122,38 +157,6 @@ def _discard_heatmaps(alignments: Path) -> None:
     refuse_link(alignments)
     for path in alignments.glob("[0-9][0-9][0-9][0-9].*"):
         path.unlink()
-
-
-def report_decoded(
-    translator: Translator,
-    split: Split,
-    name: str,
-    folder: Path,
-    *,
-    checkpoint: Mapping[str, Any],
-    search: SearchConfig | None = None,
-    unknown_words: UnknownWords | None = None,
-    progress: bool = False,
-) -> dict[str, Any]:
-    """Does the same with a translator that can only decode: without loss, statistics of the attention, and heatmaps.
-
-    checkpoint: the checkpoint that its weights are of.
-    """
-    search = translator.search_for(search)
-    evaluation = evaluate(translator, split, search, unknown_words=unknown_words, progress=progress)
-    digests = split.digests()
-    _write_hypotheses(subfolder(folder, "hypotheses"), name, evaluation, digests)
-    results = {
-        "split": name,
-        "scored_on": digests,
-        "search": search.model_dump(),
-        **{metric: asdict(score) for metric, score in evaluation.scores.items()},
-        "attention": {},
-        **evaluation.counts(),
-        "checkpoint": dict(checkpoint),
-    }
-    _write_gallery(folder, name, None, [*records(translator, evaluation.translations, split, search)], results)
-    return results
 
 
 def _write_hypotheses(folder: Path, name: str, evaluation: Evaluation, digests: Mapping[str, Any]) -> None:

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from mt.common.backdrop import PlotFormat
 from mt.common.input_files import read_json
@@ -15,7 +15,7 @@ from mt.decoding.onnx import OnnxNetwork
 from mt.decoding.translator import Translator
 from mt.decoding.unknown_words import UnknownWords
 from mt.errors import UserError
-from mt.evaluation.report import origin, report, report_decoded, table, variant
+from mt.evaluation.report import PlotOptions, origin, report, table, variant
 from mt.evaluation.scoring import notes_of
 from mt.metrics.latency import LatencyUnit
 from mt.search.config import Precision, SearchConfig
@@ -30,13 +30,6 @@ OF_TRAINING = (
     "peak_memory_mb",
 )
 """What `results.json` says of the training of a run, which stays where the run itself is evaluated again."""
-
-
-class PlotOptions(NamedTuple):
-    """How heatmaps are drawn; None: as the run was configured."""
-
-    words: bool | None = None
-    format: PlotFormat | None = None
 
 
 @dataclass(frozen=True)
@@ -57,12 +50,19 @@ class RunEvaluation:
     calibrate: bool = False
     """Whether the confidences of the run are calibrated by this split."""
 
-    def write(self, translator: Translator, split: Split, folder: Path, plots: PlotOptions) -> None:
+    def write(
+        self,
+        translator: Translator,
+        split: Split,
+        folder: Path,
+        plot_words: bool | None = None,
+        plot_format: PlotFormat | None = None,
+    ) -> None:
         """Evaluates the split, writes `results.json` and what `report` writes to a folder, and prints the scores.
 
-        Raises UserError where heatmaps are asked for of an exported model.
+        plot_words, plot_format: see `PlotOptions`. Raises UserError where they are given for an exported model.
         """
-        results = self._results(translator, split, folder, plots)
+        results = self._results(translator, split, folder, PlotOptions(plot_words, plot_format))
         # Written over a run's own results, what its training measured stays.
         again = [folder.resolve()] == [run.resolve() for run in self.runs]
         kept = _earlier_results(folder) if again else {}
@@ -93,25 +93,12 @@ class RunEvaluation:
 
     def _results(self, translator: Translator, split: Split, folder: Path, plots: PlotOptions) -> dict[str, Any]:
         """Evaluates the split, writes what `report` writes, and returns the results with whose they are."""
-        progress = sys.stderr.isatty()
-        network = translator.network
         # An exported model is decoded and scored alone, since it shows no attention to training.
-        if isinstance(network, OnnxNetwork):
-            if plots != PlotOptions():
-                raise UserError(
-                    "--plot-format and --plot-words are of heatmaps, and --engine onnx draws none: leave them out, or "
-                    "evaluate the run itself"
-                )
-            checkpoint = network.graphs.manifest.checkpoint
-            return report_decoded(
-                translator,
-                split,
-                self.split,
-                folder,
-                checkpoint=checkpoint,
-                search=self.search,
-                unknown_words=self.unknown_words,
-                progress=progress,
+        exported = isinstance(translator.network, OnnxNetwork)
+        if exported and plots != PlotOptions():
+            raise UserError(
+                "--plot-format and --plot-words are of heatmaps, and --engine onnx draws none: leave them out, or "
+                "evaluate the run itself"
             )
         results = report(
             translator,
@@ -120,12 +107,13 @@ class RunEvaluation:
             folder,
             search=self.search,
             unit=self.unit,
-            plot_words=plots.words,
-            plot_format=plots.format,
+            plots=plots,
             unknown_words=self.unknown_words,
             calibrated=self.runs[0] if self.calibrate else None,
-            progress=progress,
+            progress=sys.stderr.isatty(),
         )
+        if exported:
+            return results
         return results | self._origins() | ({"precision": self.precision} if self.precision else {})
 
     def _origins(self) -> dict[str, Any]:

@@ -37,7 +37,9 @@ class Examples:
 def test_links_are_of_the_words_that_hypothesis_and_target_share(hypothesis: str, expected: set) -> None:
     split = cast(Split, Examples(["Wir sehen die Hunde.", "x"], ["0-0 2-1 1p2 1-3", ""]))
     (links, words), unknown = gold_links(split, [hypothesis, "x"])
-    assert links == expected and unknown is None and {j for _, j in links} <= {*words}
+    assert links.possible == expected and unknown is None and {j for _, j in links.possible} <= {*words}
+    possible_alone = hypothesis.split().index("die") if "die" in hypothesis else -1
+    assert links.sure == expected - {(1, possible_alone)}
 
 
 def test_weights_between_words_are_sums_over_the_source_and_means_over_the_target() -> None:
