@@ -191,7 +191,9 @@ class Translator:
                 f"give BeamConfig(beam_size={n})"
             )
         if n is not None:
-            search = n_best_search(self.config.search if search is None else search, n)
+            search = self.config.search if search is None else search
+            require_search(search)
+            search = n_best_search(search, n)
         # Constraints and terms of each text, in tokens.
         names = [f"text {number}" for number in range(1, len(sources) + 1)]
         lexical = of_texts(names, {"constraints": constraints, "avoid": avoid, "prefix": prefix}, alone=alone)

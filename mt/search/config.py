@@ -190,7 +190,6 @@ def revised_search(config: SearchConfig, changes: Mapping[str, Any]) -> SearchCo
 def n_best_search(config: SearchConfig, n: int) -> SearchConfig:
     """Returns a search that reports `n` hypotheses of each source. Of samples at least so many are drawn. Any other
     search becomes that of a beam, at least so wide. Raises UserError where `n` is not possible."""
-    require_search(config)
     if not isinstance(n, int) or not 1 <= n <= MAX_BEAM_SIZE:
         raise UserError(f"n={n} translations of a text are not possible: ask for 1 to {MAX_BEAM_SIZE}")
     if isinstance(config, SampleConfig):
