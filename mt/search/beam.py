@@ -155,15 +155,21 @@ def _extended(
     lacking: see `Steering.choices`.
     """
     offsets = None if costs is None else ranking.divisor(length) * np.array(costs.if_open)
-    most = max(sentence.slots for sentence in searched)
+    log_probs_of_sentences, orders = _ranked(opened, step, offsets, lacking)
+    tokens = step.tokens.tolist()
+    width = step.tokens.shape[1]
     going: list[_Sentence] = []
     after = _Open([], [], [], [])
-    for sentence, log_probs, rows, tokens in zip(searched, *_ranked(opened, step, offsets, lacking, most), strict=True):
+    first_row = 0
+    for sentence, count, log_probs, order in zip(searched, opened.counts, log_probs_of_sentences, orders, strict=True):
         ends: list[End] = []
         first_open = len(after.tokens)
-        for log_prob, row, token, _ in zip(log_probs, rows, tokens, range(sentence.slots), strict=False):
+        for index in order[: sentence.slots]:
+            log_prob = log_probs[index]
             if log_prob == -math.inf:
                 break
+            row = first_row + index // width
+            token = tokens[row][index % width]
             if token in (EOS, READ) or length == sentence.limit:
                 score = ranking.score(log_prob, length) - (0.0 if costs is None else costs.if_ended[row])
                 ends.append(End(score, log_prob, length, row, token))
@@ -171,6 +177,7 @@ def _extended(
                 after.tokens.append(token)
                 after.parents.append(row)
                 after.log_probs.append(log_prob)
+        first_row += count
         if ends:
             sentence.add(ends, ranking)
         # A sentence goes on while an open hypothesis may become one of its best.
@@ -186,30 +193,25 @@ def _extended(
 
 
 def _ranked(
-    opened: _Open, step: Step, offsets: np.ndarray | None, lacking: np.ndarray | None, slots: int
-) -> tuple[list[list[float]], list[list[int]], list[list[int]]]:
-    """Returns of each sentence its extensions in the order in which they get slots: their log-probabilities, the
-    hypotheses that they extend, and their tokens. The order is best first, or where some lack what is asked of them,
-    see `shared`. The best of a sentence are among the best of each hypothesis.
+    opened: _Open, step: Step, offsets: np.ndarray | None, lacking: np.ndarray | None
+) -> tuple[list[list[float]], list[list[int]]]:
+    """Returns of each sentence the log-probabilities of its extensions, at index hypothesis * width + rank. With them
+    come these indices in the order in which they get slots: best first, or where some lack what is asked of them, see
+    `shared`. The best of a sentence are among the best of each hypothesis.
 
-    offsets: [N], taken from the log-probabilities of a hypothesis' extensions before they are compared. slots: the most
-        of a sentence.
+    offsets: [N], taken from the log-probabilities of a hypothesis' extensions before they are compared.
     """
     # In float64: the sum over a long hypothesis would lose in float32 what its last tokens differ by.
     values = np.array(opened.log_probs)[:, None] + step.log_probs
     log_probs = _by_sentence(values, opened.counts)
     if log_probs.shape[1] == 1:
-        return log_probs.tolist(), [[row] for row in range(len(values))], step.tokens.tolist()
+        return log_probs.tolist(), [[0]] * len(log_probs)
     compared = log_probs if offsets is None else _by_sentence(values - offsets[:, None], opened.counts)
     if lacking is None:
-        order = (-compared).argsort(1, kind="stable")[:, :slots]
+        order = (-compared).argsort(1, kind="stable")
     else:
-        order = shared(compared, _by_sentence(lacking, opened.counts))[:, :slots]
-    # Indices are hypothesis * width + rank; those of slots that no hypothesis has are impossible.
-    hypotheses, ranks = np.divmod(order, step.tokens.shape[1])
-    counts = np.array(opened.counts)
-    rows = np.minimum((counts.cumsum() - counts)[:, None] + hypotheses, len(values) - 1)
-    return np.take_along_axis(log_probs, order, 1).tolist(), rows.tolist(), step.tokens[rows, ranks].tolist()
+        order = shared(compared, _by_sentence(lacking, opened.counts))
+    return log_probs.tolist(), order.tolist()
 
 
 def _by_sentence(values: np.ndarray, counts: list[int]) -> np.ndarray:

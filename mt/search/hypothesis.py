@@ -60,19 +60,20 @@ class Windows(NamedTuple):
         return cls(weights.reshape(-1), np.zeros(steps, np.int64), np.full(steps, width, np.int64))
 
     @classmethod
-    def joined(cls, steps: Sequence[Attended]) -> Self:
-        """Joins the records of one hypothesis' steps, each of one row without its axis; they keep no memory of it."""
+    def joined(cls, steps: Sequence[tuple[Attended, int]]) -> Self:
+        """Joins the steps of one hypothesis: records of several, and its row in each, of which no memory is kept."""
         if not steps:
             return cls.whole(np.zeros((0, 0), np.float32))
+        weights = [attended.weights[row] for attended, row in steps]
         stops, first, looked_at = (
-            None if column[0] is None else np.array(column, np.int64)
-            for column in zip(*(step[1:] for step in steps), strict=True)
+            None if column[0] is None else np.array([numbers[row] for numbers, (_, row) in zip(column, steps, strict=True)], np.int64)
+            for column in zip(*(attended[1:] for attended, _ in steps), strict=True)
         )
         if stops is None or first is None:
-            return cls.whole(np.stack([step.weights for step in steps]))._replace(stops=stops, looked_at=looked_at)
+            return cls.whole(np.stack(weights))._replace(stops=stops, looked_at=looked_at)
         # The windows of this row alone, which wider ones of other rows have padded.
         widths = np.where(stops < 0, 0, stops - first + 1)
-        windows = [step.weights[:width] for step, width in zip(steps, widths.tolist(), strict=True)]
+        windows = [window[:width] for window, width in zip(weights, widths.tolist(), strict=True)]
         return cls(np.concatenate(windows), first, widths, stops, looked_at)
 
     def dense(self, width: int | None = None) -> np.ndarray:
@@ -182,46 +183,44 @@ class History:
     def backtrack(self, ends: Sequence[End]) -> list[Hypothesis]:
         """Returns the hypotheses that end at `ends`, in that order, and empties the record."""
         paths = [self._path(end) for end in ends]
-        log_probs = [self._log_probs(end, rows) for end, (rows, _) in zip(ends, paths, strict=True)]
-        steps: list[list[Attended]] = [[] for _ in ends]
+        steps: list[list[tuple[Attended, int]]] = [[] for _ in ends]
         for number in range(len(self._steps)):
             # Freed as it is read: the weights of a long source are most of what a search keeps.
             attended = self._steps.popleft().attended
             if attended is None:
                 continue
-            reached = [i for i, (rows, _) in enumerate(paths) if len(rows) > number]
-            for i, step in zip(reached, _rows_of(attended, [paths[i][0][number] for i in reached]), strict=True):
-                steps[i].append(step)
+            reached = [i for i, (rows, _, _) in enumerate(paths) if len(rows) > number]
+            record = _rows_of(attended, [paths[i][0][number] for i in reached])
+            for row, i in enumerate(reached):
+                steps[i].append((record, row))
         return [
-            Hypothesis(tuple(tokens), end.log_prob, end.score, Windows.joined(of_path), of_tokens)
-            for end, (_, tokens), of_path, of_tokens in zip(ends, paths, steps, log_probs, strict=True)
+            Hypothesis(tokens, end.log_prob, end.score, Windows.joined(of_path), log_probs)
+            for end, (_, tokens, log_probs), of_path in zip(ends, paths, steps, strict=True)
         ]
 
-    def _log_probs(self, end: End, rows: list[int]) -> tuple[float, ...]:
-        """Returns the log-probability of each token: by how much that of its hypothesis has fallen."""
-        sums = [self._steps[number].log_probs[row] for number, row in enumerate(rows)]
-        return tuple(after - before for before, after in pairwise([*sums, end.log_prob]))
-
-    def _path(self, end: End) -> tuple[list[int], list[int]]:
-        """Returns the row of a hypothesis in each step, and its tokens."""
+    def _path(self, end: End) -> tuple[list[int], tuple[int, ...], tuple[float, ...]]:
+        """Returns the row of a hypothesis in each step, its tokens, and the log-probability of each."""
         row = end.row
         rows = list[int]()
         tokens = [end.token]
+        sums = [end.log_prob]
         for number in range(end.length - 1, -1, -1):
             step = self._steps[number]
             rows.append(row)
             tokens.append(step.tokens[row])
+            sums.append(step.log_probs[row])
             row = step.parents[row]
         tokens.pop()  # BOS
-        return rows[::-1], tokens[::-1]
+        # That of a token is by how much that of its hypothesis has fallen.
+        log_probs = tuple(after - before for before, after in pairwise(sums[::-1]))
+        return rows[::-1], tuple(tokens[::-1]), log_probs
 
 
-def _rows_of(attended: Attended, rows: list[int]) -> list[Attended]:
-    """Returns some rows of the record of a step, on the host."""
+def _rows_of(attended: Attended, rows: list[int]) -> Attended:
+    """Returns some rows of the record of a step, on the host, with numbers as lists."""
     weights, *numbers = attended
     if not isinstance(weights, np.ndarray):
-        chosen: Any = weights[rows].float().cpu().numpy()
+        weights = weights[rows].float().cpu().numpy()
     else:
-        chosen = [weights[rows[0]]] if len(rows) == 1 else weights[rows]
-    columns = [[None] * len(rows) if part is None else part[rows].tolist() for part in numbers]
-    return [Attended(*parts) for parts in zip(chosen, *columns, strict=True)]
+        weights = weights[rows[0]][None] if len(rows) == 1 else weights[rows]
+    return Attended(weights, *(None if part is None else part[rows].tolist() for part in numbers))

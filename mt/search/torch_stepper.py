@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from mt.kernels.largest import keep_memory
 from mt.search.best_tokens import top_k, values_of
 from mt.search.constraints import Forbidden, Wanted
 from mt.search.draws import Draws
@@ -38,6 +39,7 @@ class TorchStepper:
             memory, state: of B = sentences >= 1 rows, on the device, before the first step; trees of batch-first
                 tensors, see `mt.trees`.
         """
+        keep_memory()
         self.predict = predict
         self.memory = memory
         self.state = state
@@ -46,6 +48,8 @@ class TorchStepper:
         """[N]: the sentence of each hypothesis of the last step, rising."""
         self._rows = self.sentences
         """[N]: the row of memory and state that each of these has."""
+        self._order: np.ndarray | slice = slice(None)
+        """These rows as an index; a slice, which copies nothing, where they are in order."""
         self._owns_memory = False
         """Whether the memory is a copy, which may be written to."""
 
@@ -60,21 +64,21 @@ class TorchStepper:
     ) -> Step:
         # The step, by rows.
         self._continue(parents)
-        rows = self._rows
-        of_rows = torch.empty(len(tokens), dtype=torch.int64)
-        of_rows[rows] = torch.tensor(tokens)
-        prediction = self.predict(of_rows.to(self.device), self.memory, self.state)
+        rows = self._order
+        of_rows = np.empty(len(tokens), np.int64)
+        of_rows[rows] = tokens
+        prediction = self.predict(torch.from_numpy(of_rows).to(self.device), self.memory, self.state)
         self.state = prediction.state
         predicted = prediction.log_probs()
         # Its results, by hypotheses. What is wanted is read before anything is forbidden.
-        asked = values_of(predicted, wanted and Wanted(rows[wanted.rows], wanted.tokens))
+        asked = values_of(predicted, wanted and Wanted(self._rows[wanted.rows], wanted.tokens))
         if isinstance(count, Draws):
             log_probs, chosen = count.choose(predicted.cpu().numpy()[rows], forbidden)
         else:
             excluded = None
             if forbidden is not None:
                 places, excluded_tokens = forbidden.pairs(predicted.shape[1])
-                excluded = (rows[places], excluded_tokens)
+                excluded = (self._rows[places], excluded_tokens)
             log_probs, chosen = (part[rows] for part in top_k(predicted, count, excluded))
         return Step(log_probs, chosen, _on_host(prediction.attended, rows), asked)
 
@@ -113,12 +117,14 @@ class TorchStepper:
             rows[moved] = free
         self.sentences = sentences
         self._rows = rows
+        self._order = slice(None) if np.array_equal(rows, np.arange(count)) else rows
 
 
-def _on_host(attended: Attended, rows: np.ndarray) -> Attended:
+def _on_host(attended: Attended, rows: np.ndarray | slice) -> Attended:
     """Returns the record of hypotheses, which have these rows, with arrays; weights on a device stay there."""
     weights = attended.weights
     numbers = (None if part is None else part.cpu().numpy()[rows] for part in attended[1:])
     if weights.is_cpu:
         return Attended(weights.float().numpy()[rows], *numbers)
-    return Attended(weights[torch.from_numpy(rows).to(weights.device)], *numbers)
+    index = rows if isinstance(rows, slice) else torch.from_numpy(rows).to(weights.device)
+    return Attended(weights[index], *numbers)
