@@ -1,4 +1,4 @@
-"""Long rows, as of logits over a vocabulary: their largest values, faster than `topk`, and the memory that they take."""
+"""Long rows, as of logits over a vocabulary: their largest values, faster than `topk`, and their memory."""
 
 from functools import cache
 

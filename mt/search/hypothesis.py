@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -66,7 +66,9 @@ class Windows(NamedTuple):
             return cls.whole(np.zeros((0, 0), np.float32))
         weights = [attended.weights[row] for attended, row in steps]
         stops, first, looked_at = (
-            None if column[0] is None else np.array([numbers[row] for numbers, (_, row) in zip(column, steps, strict=True)], np.int64)
+            None
+            if column[0] is None
+            else np.array([numbers[row] for numbers, (_, row) in zip(column, steps, strict=True)], np.int64)
             for column in zip(*(attended[1:] for attended, _ in steps), strict=True)
         )
         if stops is None or first is None:
