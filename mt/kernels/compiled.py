@@ -45,7 +45,7 @@ def compiled(
                 continue
             if not isinstance(error, (numba.core.errors.LoweringError, numba.core.errors.UnsupportedError, OSError)):
                 raise  # a loop that is wrong, which no processor compiles
-            _tell(error)
+            _told(first_line(error))
     return None
 
 
@@ -85,22 +85,18 @@ def _numba() -> ModuleType | None:
         _register_pointers(numba)
     except ModuleNotFoundError as error:
         if error.name != "numba":
-            _tell(error)
+            _told(first_line(error))
         return None  # it is optional
     except (ImportError, OSError, AttributeError, SystemError) as error:  # made for another numpy, LLVM or Python
-        _tell(error)
+        _told(first_line(error))
         return None
     return numba
 
 
 @cache
 def _told(reason: str) -> None:
-    warnings.warn(f"loops are computed by PyTorch, and slower: numba cannot compile here ({reason})", stacklevel=4)
-
-
-def _tell(error: Exception) -> None:
     """Warns once that loops are not compiled."""
-    _told(first_line(error))
+    warnings.warn(f"loops are computed by PyTorch, and slower: numba cannot compile here ({reason})", stacklevel=3)
 
 
 @cache

@@ -45,14 +45,11 @@ def _columns(rest: int, size: int, device: torch.device) -> tuple[Tensor, Tensor
     return torch.arange(BLOCK, device=device), torch.arange(rest, size, device=device)
 
 
-KEPT = 6 << 20
-"""Numbers in float32 of 24 MB, more than most logits of a step of search; glibc's own bound is 32 MB."""
-
-
 def keep_memory() -> None:
     """Has the C library keep the memory of freed tensors for the next ones, as the logits of steps of a search.
 
     glibc keeps up to twice the largest block that it was once given back. What is beyond goes back to the system, and
-    comes again page by page: a tenth of a step of 64 hypotheses. So a block is taken, never touched, and given back.
+    comes again page by page: a tenth of a step of 64 hypotheses. So a block of 24 MB (at most 32 count) is taken, never
+    touched, and given back.
     """
-    torch.empty(KEPT)
+    torch.empty(24 << 20, dtype=torch.uint8)

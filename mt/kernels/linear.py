@@ -170,8 +170,11 @@ class Linear(Int8Layer, nn.Linear):
     def forward(self, input: Float[Tensor, "*N I"]) -> Float[Tensor, "*N O"]:
         if self.rounded is not None:
             return self.rounded(input, self.bias)
+        if self.exact and input.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
+            with torch.autocast("cpu", enabled=False):
+                return plain(input.float(), self.weight, self.bias).type_as(input)
         if self.exact:
-            return _exact(input, self.weight, self.bias)
+            return plain(input, self.weight, self.bias)
         return strategy(input, self.weight, self.bias)(input, self.weight, self.bias)
 
 
@@ -230,13 +233,6 @@ def has_onednn_product() -> bool:
     """Returns whether this torch has the function of `onednn_product`, which is not public."""
     libraries = torch.backends.mkl.is_available() and torch.backends.mkldnn.is_available()
     return libraries and hasattr(torch.ops.mkldnn, "_linear_pointwise")
-
-
-def _exact(rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    if rows.device.type != "cpu" or not torch.is_autocast_enabled("cpu"):
-        return plain(rows, weight, bias)
-    with torch.autocast("cpu", enabled=False):
-        return plain(rows.float(), weight, bias).type_as(rows)
 
 
 class _Blocks(Function):

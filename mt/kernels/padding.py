@@ -41,10 +41,6 @@ def append(
     else:
         # A row with fewer old positions than others would have a gap before its new ones.
         order = (~torch.cat((mask, new_mask), 1)).to(torch.uint8).argsort(stable=True, dim=1)[:, : max(1, size)]
-        joined = [_gathered(torch.cat(pair, 1), order) for pair in pairs]
+        rows = torch.arange(len(mask), device=mask.device)[:, None]
+        joined = [torch.cat(pair, 1)[rows, order] for pair in pairs]
     return tuple(joined[:-1]), joined[-1]
-
-
-def _gathered(values: Shaped[Tensor, "B S ..."], order: Int[Tensor, "B N"]) -> Shaped[Tensor, "B N ..."]:
-    index = order.view(*order.shape, *(1 for _ in values.shape[2:]))
-    return values.gather(1, index.expand(-1, -1, *values.shape[2:]))

@@ -196,7 +196,7 @@ def _ranked(
     opened: _Open, step: Step, offsets: np.ndarray | None, lacking: np.ndarray | None
 ) -> tuple[list[list[float]], list[list[int]]]:
     """Returns of each sentence the log-probabilities of its extensions, at index hypothesis * width + rank. With them
-    come these indices in the order in which they get slots: best first, or where some lack what is asked of them, see
+    come these indices in the order in which they get slots. It is best first, or where some lack what is asked, see
     `shared`. The best of a sentence are among the best of each hypothesis.
 
     offsets: [N], taken from the log-probabilities of a hypothesis' extensions before they are compared.
