@@ -120,8 +120,7 @@ class Location(Global):
 
 
 def as_dot_products(attention: Attention, memory: Memory, steps: int) -> DotProductAttention | None:
-    """Returns a softmax over dot products, whose gradient a decoder can compute itself. None: of other attentions, and
-    of subclasses, which may compute something else."""
+    """Returns a softmax over dot products, whose gradient a decoder computes itself; None of all else, of subclasses."""
     if type(attention) not in (Dot, General, Location):
         return None
     energy: Any = attention.energy
