@@ -120,7 +120,7 @@ class Location(Global):
 
 
 def as_dot_products(attention: Attention, memory: Memory, steps: int) -> DotProductAttention | None:
-    """Returns a softmax over dot products, whose gradient a decoder computes itself; None of all else, of subclasses."""
+    """Returns a softmax over dot products, whose gradient a decoder computes itself; None of others and subclasses."""
     if type(attention) not in (Dot, General, Location):
         return None
     energy: Any = attention.energy
