@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from mt import Translator, load
-from mt.decoding.confidence import FILE, load_calibration, word_features
+from mt.decoding.confidence import FILE, load_calibration
 from mt.decoding.lines import Unsure
 
 TEXTS = ["two cats see houses", "the big dogs find streets", "three green birds leave bridges"]
@@ -22,7 +22,7 @@ def test_evaluation_of_dev_makes_the_table_of_a_run(call, run: Path, corpora: Pa
     assert 50 < results["confidence_auc"] <= 100 and 0 <= results["confidence_error"] <= 100
     assert (tmp_path / "test/confidence.png").stat().st_size > 1000
     one = load(run, device="cpu").translate(TEXTS[0])
-    assert one.word_confidence == table.confidences(word_features(one))
+    assert one.word_confidence == table.confidences(one.word_features)
     for flags in ([run, "--split", "test"], [run, run, "--split", "dev"]):
         refused = call("evaluate", *flags, "--calibrate")
         assert "--calibrate makes the table of confidences of one run in a folder here" in refused.err
