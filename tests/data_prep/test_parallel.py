@@ -1,10 +1,77 @@
+"""Preparation by processes that load little, and by a Ray of this machine's own."""
+
+import importlib.util
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from data_prep.parallel import ordered
+from data_prep.prepare import prepare
+from mt.common.about import install
+from mt.data.dataset import PHRASEBOOK
+from mt.errors import UserError
+from tests.data_prep.small import files
+
 _ROOT = Path(__file__).parents[2]
+_needs_ray = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason=f"needs Ray ({install('ray')})")
+
+
+def _by_ray(script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Ray is left out of this process, whose tests take warnings for errors."""
+    environment = os.environ | {
+        "PYTHONPATH": str(_ROOT),
+        "RAY_USAGE_STATS_ENABLED": "0",
+        "RAY_raylet_start_wait_time_s": "200",
+    }
+    environment.pop("RAY_ADDRESS", None)
+    command = [sys.executable, "-c", script, *arguments]
+    return subprocess.run(command, cwd=_ROOT, env=environment, capture_output=True, text=True, check=False, timeout=600)
+
+
+@_needs_ray
+def test_ray_makes_the_corpus_of_processes(tmp_path: Path) -> None:
+    script = (
+        "import sys\nfrom pathlib import Path\nfrom data_prep.prepare import prepare\n"
+        "from mt.data.dataset import PHRASEBOOK\nfrom tests.data_prep.small import small_shards\n"
+        "config = PHRASEBOOK.model_copy(update={'workers': 2})\n"
+        "with small_shards(100_000, 5_000):\n"
+        "    print(prepare(config, Path(sys.argv[1]), progress=False, runner=sys.argv[2]))\n"
+    )
+    made = {}
+    for runner in ("ray", "processes"):
+        done = _by_ray(script, str(tmp_path / runner), runner)
+        assert done.returncode == 0, done.stderr
+        [folder] = (tmp_path / runner).iterdir()
+        made[runner] = files(folder)
+    assert made["ray"] == made["processes"]
+    assert sum("train/data-" in name for name in made["ray"]) > 5
+
+
+@_needs_ray
+def test_a_refusal_comes_through_ray() -> None:
+    script = (
+        "from data_prep.parallel import ordered\nfrom mt.errors import UserError\n"
+        "def refuse(number):\n    raise UserError(f'no {number}')\n"
+        "try:\n    list(ordered(refuse, [(1,), (2,)], 2, 'ray'))\n"
+        "except UserError as error:\n    print(error)\n"
+    )
+    done = _by_ray(script)
+    assert (done.returncode, done.stdout) == (0, "no 1\n"), done.stderr
+
+
+def test_without_ray_what_to_install_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    sentence = r"^runner=ray needs Ray, which is not installed: pip install 'attentive-mt\[ray\]'$"
+    with pytest.raises(UserError, match=sentence):
+        list(ordered(abs, [(1,)], 1, "ray"))
+    with pytest.raises(UserError, match=sentence):
+        prepare(PHRASEBOOK, tmp_path, progress=False, runner="ray")
+
+
+# Processes.
 
 
 @pytest.mark.parametrize("program", ["train.py", "mt/__main__.py", "data_prep/__main__.py"])
