@@ -158,6 +158,17 @@ def test_names_that_training_had_not_are_copied(tokenizers: Tokenizers, configur
     assert sum(one[0].tokens == tuple(source) for one, source in zip(found, rows, strict=True)) >= 36
 
 
+def test_words_are_numbered_while_a_source_is_encoded(
+    translator: Callable[..., Translator], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once, and not again for the numbers."""
+    ours = translator("general", search=GreedyConfig())
+    encode, seen = Tokenizer.encode, []
+    monkeypatch.setattr(Tokenizer, "encode", lambda self, texts: seen.append(texts) or encode(self, texts))
+    assert max(map(max, ours.encoded(SOURCES))) >= len(ours.tokenizers.target)
+    assert seen == [[source] for source in SOURCES]
+
+
 @pytest.mark.parametrize("utility", ["chrf", "rougeL"])
 def test_a_utility_compares_the_words_of_the_source(utility: str, translator: Callable[..., Translator]) -> None:
     search = BeamConfig(beam_size=6, n_best=6, max_length=6)

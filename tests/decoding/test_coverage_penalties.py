@@ -51,9 +51,3 @@ def test_hard_attention_has_no_coverage_to_speak_of(trained_hard: Path) -> None:
         translator.translate("two cats see houses", BeamConfig(coverage_penalty=0.3))
     for search in (BeamConfig(coverage_penalty=0.3, mode="soft"), BeamConfig(summary_penalty=0.1)):
         assert translator.translate("two cats see houses", search).text
-
-
-def test_streams_have_none(trained_hard: Path) -> None:
-    translator = mt.load(trained_hard, device="cpu")
-    with pytest.raises(UserError):
-        translator.stream(BeamConfig(summary_penalty=3.0))

@@ -9,7 +9,6 @@ from sacrebleu.metrics import BLEU, CHRF
 import mt
 from mt.decoding.minimum_bayes_risk import ranked
 from mt.decoding.translator import Translator
-from mt.errors import UserError
 from mt.metrics.sentence import SENTENCE_SCORES
 from mt.search.config import BeamConfig, SampleConfig, SearchConfig
 from mt.search.hypothesis import EMPTY, Hypothesis
@@ -121,9 +120,3 @@ def test_int8_and_ensembles(trained: Path, trained_hard: Path) -> None:
     assert [[t.text for t in of_source] for of_source in one] == [[t.text for t in of_source] for of_source in twice]
     different = mt.load([trained, trained_hard], device="cpu").translate(SOURCES, search)
     assert [bool(one.text) for one in different] == [True, True, True, False, True]
-
-
-@pytest.mark.parametrize("search", [SampleConfig(), BeamConfig(utility="chrf")], ids=lambda one: one.name)
-def test_streams_refuse_it(search: SearchConfig, trained_hard: Path) -> None:
-    with pytest.raises(UserError, match=f"^search={search.name} reads the whole source before it writes: choose"):
-        mt.load(trained_hard, device="cpu").stream(search)
