@@ -288,17 +288,13 @@ def _listed(given: Iterable[Session]) -> list[Session]:
     if not isinstance(given, Iterable) or strange:
         kind = type(strange[0] if strange else given).__name__
         raise UserError(f"sessions are a list of what translator.stream() returns, and this is of type {kind}")
-    _refuse(sessions)
-    return sessions
-
-
-def _refuse(sessions: Sequence[Session]) -> None:
     if any(session.finished for session in sessions):
         raise UserError("a session that is finished reads nothing more: begin another with translator.stream()")
     if len({id(session) for session in sessions}) < len(sessions):
         raise UserError("a session is there twice, and reads one word at a time: give each session once")
     if any(session._streaming != sessions[0]._streaming for session in sessions):
         raise UserError("sessions of different models or searches have no batch in common: let them read in turn")
+    return sessions
 
 
 def _go_on(read_rows: Sequence[tuple[Session, Row]]) -> None:

@@ -93,7 +93,7 @@ class StreamState:
         terms = None if self.steering is None else self.steering.first_terms
         return terms is None or self.complete or stop < len(terms.certain)
 
-    def take(self, token: int) -> None:
+    def add_token(self, token: int) -> None:
         """Adds the next token to the hypothesis."""
         self.tokens.append(token)
         if self.steering is not None:
@@ -159,7 +159,7 @@ def _advance(read_rows: Sequence[tuple[StreamState, Row]]) -> list[list[int]]:
         for stream, (hypothesis,) in zip(active, hypotheses, strict=True):
             tokens = [token for token in hypothesis.tokens if token != READ]
             if len(tokens) == len(hypothesis.tokens):  # EOS is the last one, which no step was given
-                stream.take(tokens[-1])
+                stream.add_token(tokens[-1])
             written[stream] = tokens
     return [written[stream] for stream, _ in read_rows]
 
@@ -271,7 +271,7 @@ class StreamStepper:
             self._memory, state = select_some((self._memory, state), rows, len(self._streams), self._device)
             self._streams = [self._streams[row] for row in rows]
         for stream, token in zip(self._streams, tokens, strict=True):
-            stream.take(token)
+            stream.add_token(token)
         self._query = self._model.decoder.make_query(torch.tensor(tokens, device=self._device), state)
 
     def _attend(self) -> AttentionStep | None:
