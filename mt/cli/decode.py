@@ -125,8 +125,13 @@ def _add_line_options(parser: Parser) -> None:
 
 
 def _refuse_unfitting(parser: Parser, options: argparse.Namespace) -> None:
-    of_lines = ["n_best", "alignments", "plots", "replace_unknown", "unknown_dictionary", "constraints"]
+    of_lines = ["n_best", "alignments", "plots", "replace_unknown", "unknown_dictionary"]
     of_lines += ["min_confidence", "leave_out"]
+    if options.format and options.constraints:
+        parser.error(
+            "--constraints are of lines without tags: leave out --format, or translate from Python, where "
+            "translate(texts, format=, constraints=) takes them of documents"
+        )
     if options.format and (flags := typed_flags(options, of_lines)):
         parser.error(f"{flags[0]} is about lines without tags: leave it out, or leave out --format")
     if options.leave_out and options.min_confidence is None:
