@@ -86,7 +86,10 @@ def test_a_file_is_a_document_or_each_line_is(
     [
         (["--format", "html", "--n-best", "2"], "--n-best is about lines without tags"),
         (["--each-line"], "--each-line is about --format: add that"),
-        (["--format", "html", "--constraints", "tab"], "leave out --format, or translate from Python, where translate("),
+        (
+            ["--format", "html", "--constraints", "tab"],
+            "leave out --format, or translate from Python, where translate(",
+        ),
     ],
 )
 def test_options_that_have_no_effect_are_refused(
