@@ -88,7 +88,7 @@ def test_a_file_is_a_document_or_each_line_is(
         (["--each-line"], "--each-line is about --format: add that"),
         (
             ["--format", "html", "--constraints", "tab"],
-            "leave out --format, or translate from Python, where translate(",
+            "leave out --format, or translate from Python, where",
         ),
     ],
 )
