@@ -9,7 +9,6 @@ import hashlib
 import itertools
 import secrets
 import socket
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -23,6 +22,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from mt.device import choose
 from mt.errors import UserError
+from mt.storage import write_text
 
 T = TypeVar("T")
 Gather = Callable[[T], list[T]]
@@ -32,10 +32,6 @@ PATIENCE = timedelta(days=30)
 """The longest time for which processes wait for one of them, as while it prepares a corpus. One that dies ends the wait
 at once."""
 _ABSENT: Any = object()
-_PROBE = ".seen-"
-"""The beginning of the name of a file by which processes test whether they share a folder."""
-_PROBE_LIFETIME = 600.0
-"""Seconds after which no process looks for such a file."""
 
 
 class LostError(UserError):
@@ -167,16 +163,17 @@ class ProcessGroup:
         """Raises UserError where another process does not see the files of process 0 in a folder."""
         if self.size == 1:
             return
-        probe = self.decided_by_first(lambda: _probe(folder))
-        # Each process looks by its path of the folder, which may begin elsewhere.
-        seen = self.all_gather(((folder / probe.name).exists(), socket.gethostname()))
+        # Each process looks for a file by its path of the folder, which may begin elsewhere.
+        probe = folder / f".seen-{self.decided_by_first(lambda: secrets.token_hex(8))}"
+        self.decided_by_first(lambda: write_text(probe, []))
+        seen = self.all_gather((probe.exists(), socket.gethostname()))
         if self.is_first:
             probe.unlink()
         blind = next(((rank, host) for rank, (sees, host) in enumerate(seen) if not sees), None)
         if blind is not None:
             raise UserError(
                 f"process {blind[0]} (on {blind[1]}) does not see the files of process 0 (on {seen[0][1]}) in "
-                f"{probe.parent}: use one folder that all machines share"
+                f"{folder.absolute()}: use one folder that all machines share"
             )
 
     def barrier(self) -> None:
@@ -212,15 +209,3 @@ def code_digest() -> str:
     for path in sorted(folder.rglob("*.py")):
         digest.update(str(path.relative_to(folder)).encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()[:12]
-
-
-def _probe(folder: Path) -> Path:
-    """Makes a file that other processes look for; removes the files of processes that were killed."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for left in folder.glob(f"{_PROBE}*"):
-        with contextlib.suppress(OSError):
-            if time.time() - left.stat().st_mtime > _PROBE_LIFETIME:
-                left.unlink()
-    probe = folder.absolute() / f"{_PROBE}{secrets.token_hex(8)}"
-    probe.touch()
-    return probe

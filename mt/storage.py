@@ -10,7 +10,6 @@ import json
 import os
 import shutil
 import socket
-import stat
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, BinaryIO, TextIO
@@ -52,35 +51,18 @@ def replaced(path: Path) -> Iterator[BinaryIO]:
 
     Neither a link at `path` nor one at the name of the draft is followed.
     """
-    draft = path.with_name(f".{path.name}.part")
-    with _named_in_errors(path):
-        draft.unlink(missing_ok=True)
-        with draft.open("xb") as file:  # x: refuses what is there, a link too
-            try:
-                yield file
-                file.flush()
-                os.fsync(file.fileno())
-            except BaseException:
-                draft.unlink(missing_ok=True)
-                raise
-        draft.replace(path)
-
-
-def replaced_path(path: Path) -> contextlib.AbstractContextManager[Path]:
-    """Gives libraries that open files themselves the path of a draft, which takes the place of `path` at the end,
-    without a flush."""
-    return _drafted(path, f"{path.name}.draft")
-
-
-def replaced_by_any(path: Path) -> contextlib.AbstractContextManager[Path]:
-    """Does the same where several processes may make one file at once: each writes all of a draft that has a name of
-    its own."""
-    return _drafted(path, f".{path.name}.{socket.gethostname()}-{os.getpid()}.draft")
+    # x: refuses what is there, a link too.
+    with replaced_path(path, f".{path.name}.part") as draft, draft.open("xb") as file:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
 
 
 @contextlib.contextmanager
-def _drafted(path: Path, name: str) -> Iterator[Path]:
-    draft = path.with_name(name)
+def replaced_path(path: Path, name: str = "") -> Iterator[Path]:
+    """Gives libraries that open files themselves the path of a draft, which takes the place of `path` at the end,
+    without a flush. name: of the draft, where its usual one would not do."""
+    draft = path.with_name(name or f"{path.name}.draft")
     with _named_in_errors(path):
         _discard(draft)
         try:
@@ -89,6 +71,12 @@ def _drafted(path: Path, name: str) -> Iterator[Path]:
             _discard(draft)
             raise
         draft.replace(path)
+
+
+def replaced_by_any(path: Path) -> contextlib.AbstractContextManager[Path]:
+    """Does the same where several processes may make one file at once: each writes all of a draft that has a name of
+    its own."""
+    return replaced_path(path, f".{path.name}.{socket.gethostname()}-{os.getpid()}.draft")
 
 
 @contextlib.contextmanager
@@ -188,7 +176,17 @@ def locked(path: Path, waiting: Callable[[], None] | None = None) -> Iterator[No
     """
     while True:
         with os.fdopen(_descriptor(path, os.O_RDWR), "r+") as lock:
-            _lock(lock, waiting)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if waiting is None:
+                    raise
+                waiting()
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            except OSError as error:
+                # Some network file systems have no locks: their users look after themselves.
+                if error.errno not in _NO_LOCKS:
+                    raise
             # Whoever held it has deleted it, and others may hold a new file of this name already.
             if is_at(path, lock):
                 try:
@@ -196,20 +194,6 @@ def locked(path: Path, waiting: Callable[[], None] | None = None) -> Iterator[No
                 finally:
                     path.unlink(missing_ok=True)
                 return
-
-
-def _lock(lock: IO[str], waiting: Callable[[], None] | None) -> None:
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        if waiting is None:
-            raise
-        waiting()
-        fcntl.flock(lock, fcntl.LOCK_EX)
-    except OSError as error:
-        # Some network file systems have no locks: their users look after themselves.
-        if error.errno not in _NO_LOCKS:
-            raise
 
 
 def is_at(path: Path, file: IO[str]) -> bool:
@@ -223,25 +207,14 @@ def is_at(path: Path, file: IO[str]) -> bool:
 def _descriptor(path: Path, mode: int) -> int:
     """Returns the descriptor of a regular file, made where it is missing. Raises UserError where anything else has its
     name."""
-    try:
-        descriptor = os.open(path, mode | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
-    except OSError:
-        _refuse_irregular(path)
-        raise
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        _refuse_irregular(path)
-    return descriptor
-
-
-def _refuse_irregular(path: Path) -> None:
-    """Raises UserError where the path leads to anything that a file cannot be written in place of."""
     refuse_link(path)
-    with contextlib.suppress(FileNotFoundError):
-        try:
+    try:
+        if path.exists():
             require_regular(path)
-        except OSError as error:
-            raise UserError(f"{path} cannot be written ({reason(error)}): remove it") from None
+    except OSError as error:
+        raise UserError(f"{path} cannot be written ({reason(error)}): remove it") from None
+    # What takes its place after that is not followed, nor waited for.
+    return os.open(path, mode | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
 
 
 def _discard(path: Path) -> None:

@@ -1,6 +1,5 @@
 """A process group without processes: what one of several sees of it."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -50,17 +49,6 @@ def test_a_folder_that_is_not_shared(tmp_path: Path) -> None:
     ):
         Told(0, 2).require_shared(tmp_path)
     assert not [*tmp_path.iterdir()]
-
-
-def test_what_a_killed_process_left_of_looking_is_taken_away_later(tmp_path: Path) -> None:
-    old = tmp_path / ".seen-old"
-    new = tmp_path / ".seen-new"
-    for path in (old, new):
-        path.touch()
-    os.utime(old, (0, 0))
-    with pytest.raises(UserError, match="does not see"):
-        Told(0, 2).require_shared(tmp_path)
-    assert [*tmp_path.iterdir()] == [new]
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def _open_run(
     from mt.common.options import parse
     from mt.config import Config
     from mt.training.initialisation import inherited_tokenizers
-    from mt.training.start import AUTO, begin, begin_in, resume, run_of
+    from mt.training.start import AUTO, begin, resume, run_of
 
     resumed = composed.pop("resume")
     folder = Path(composed.pop("folder"))
@@ -70,7 +70,7 @@ def _open_run(
     for line in presets:
         say(line)
     corpus = open_corpus(config.dataset, corpora, tokenizers, processes)
-    run = begin_in(folder, config, corpus, processes) if resumed == AUTO else begin(config, corpus, folder, processes)
+    run = begin(config, corpus, folder, processes, in_place=resumed == AUTO)
     if processes.is_first:
         save_composed(composed, run.folder)
     return run

@@ -37,26 +37,18 @@ def derived_seed(*numbers: int) -> int:
 def own_generators(*numbers: int) -> Iterator[None]:
     """Goes around code with a seed of its own, derived from `numbers`: for the generators of torch (CPU and GPUs),
     NumPy and Python. Afterwards, also after an error, they have their earlier states."""
-    # The states that are put back at the end.
-    cpu = torch.get_rng_state()
-    gpus = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
+    seed = derived_seed(*numbers)
     numpy_state = np.random.get_state()
     python_state = random.getstate()
-    # All begin at one seed; NumPy takes 32 bits of it.
-    seed = derived_seed(*numbers)
-    try:
-        torch.default_generator.manual_seed(seed)
-        if gpus:
-            torch.cuda.manual_seed_all(seed)
-        np.random.seed(seed % (1 << 32))
-        random.seed(seed)
-        yield
-    finally:
-        torch.set_rng_state(cpu)
-        if gpus:
-            torch.cuda.set_rng_state_all(gpus)
-        np.random.set_state(numpy_state)
-        random.setstate(python_state)
+    with torch.random.fork_rng(range(torch.cuda.device_count())):
+        try:
+            torch.manual_seed(seed)
+            np.random.seed(seed % (1 << 32))  # which takes 32 bits
+            random.seed(seed)
+            yield
+        finally:
+            np.random.set_state(numpy_state)
+            random.setstate(python_state)
 
 
 # Training sets whose texts are segmented anew in every epoch (subword regularisation).
@@ -101,9 +93,9 @@ def with_learnt_tags(training: Training, tokenizers: Tokenizers, options: Traini
     return _Changed(training, tagging)
 
 
-def require_samplable(options: TrainingConfig, tokenizers: Tokenizers, model: Seq2Seq) -> None:
-    """Raises UserError where neither side has the type of vocabulary of an option, or the model cannot read sources
-    that become longer."""
+def require_changeable(options: TrainingConfig, tokenizers: Tokenizers, model: Seq2Seq) -> None:
+    """Raises UserError where the vocabulary cannot write the pieces or tags that an option draws, or the model cannot
+    read sources that become longer."""
     kinds = {side: model_type(tokenizer) for side, tokenizer in zip(("source", "target"), tokenizers, strict=True)}
     wanted = {"bpe": options.bpe_dropout > 0, "unigram": options.unigram_alpha is not None}
     for kind, option in _OPTIONS.items():
@@ -114,28 +106,17 @@ def require_samplable(options: TrainingConfig, tokenizers: Tokenizers, model: Se
             raise UserError(
                 f"training.{option} samples pieces of a {kind} vocabulary, and this corpus is cut by {others}: {remedy}"
             )
-        if wanted[kind] and model.max_source_length is not None:
-            raise UserError(
-                f"training.{option} makes sources longer, and this model reads at most {model.max_source_length} "
-                f"positions: choose another attention or encoder, or leave training.{option} out"
-            )
-
-
-def require_tags(options: TrainingConfig, tokenizers: Tokenizers, model: Seq2Seq) -> None:
-    """Raises UserError where tags are to be learnt, and the vocabulary has no symbols for them.
-
-    Raises it also where the model cannot read sources that become longer.
-    """
     if options.learnt_tags and not all(len(tokenizer.tags) for tokenizer in tokenizers):
         raise UserError(
             f"training.learnt_tags={options.learnt_tags:g} writes tags as symbols, and this vocabulary has none: "
             "prepare with dataset.tokenizer.tags=8, or leave training.learnt_tags out"
         )
-    if options.learnt_tags and model.max_source_length is not None:
-        raise UserError(
-            f"training.learnt_tags makes sources longer, and this model reads at most {model.max_source_length} "
-            "positions: choose another attention or encoder, or leave training.learnt_tags out"
-        )
+    for option in (*_OPTIONS.values(), "learnt_tags"):
+        if getattr(options, option) and model.max_source_length is not None:
+            raise UserError(
+                f"training.{option} makes sources longer, and this model reads at most {model.max_source_length} "
+                f"positions: choose another attention or encoder, or leave training.{option} out"
+            )
 
 
 def require_same_texts(options: TrainingConfig, corpus: Corpus) -> None:
@@ -182,24 +163,20 @@ class _Changed:
         self._training = training
         self._change = change
 
-    def parts(self) -> Iterable[EpochPart]:
+    def parts(self) -> Iterable[Any]:
         parts = self._training.parts()
         changed = (_ChangedPart(part, self._change, number) for number, part in enumerate(parts))
         return [*changed] if isinstance(parts, Sized) else changed
 
 
-class _ChangedPart:
-    def __init__(self, part: EpochPart, change: Callable[[Any, Key], Change], number: int) -> None:
-        self.source = part.source
-        self.lengths = part.lengths
-        self.read = part.read
-        self._part = part
-        self._change = change
-        self._number = number
+class _ChangedPart(NamedTuple):
+    part: EpochPart
+    change: Callable[[Any, Key], Change]
+    number: int
 
     def of_epoch(self, seed: int, epoch: int) -> Pairs:
-        pairs = self._part.of_epoch(seed, epoch)
-        change = self._change(pairs, (seed, epoch, self._number))
+        pairs = self.part.of_epoch(seed, epoch)
+        change = self.change(pairs, (seed, epoch, self.number))
         return _ChangedPairs(pairs.source, pairs.lengths, lambda indices: change(pairs.read(indices), indices))
 
 

@@ -3,6 +3,7 @@
 Vectors come first: `load_pretrained` fills tables from a file (`read_vectors`). Then `load_earlier` loads a run, and
 `initialise` takes its weights; `require_same_sizes` names the option that prevents it."""
 
+import functools
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
@@ -131,7 +132,9 @@ def read_vectors(path: Path, words: Container[str], size: int) -> tuple[dict[str
             if len(numbers) != size or (" " in word and _is_number(word.rpartition(" ")[2])):
                 raise UserError(f"{path}, line {number}: expected a word and {size} numbers; {_REMEDY}")
             if word in words and word not in vectors:
-                vectors[word] = _numbers(path, number, numbers)
+                if not all(map(_is_number, numbers)):
+                    raise UserError(f"{path}, line {number}: a vector has an entry that is no finite number; {_REMEDY}")
+                vectors[word] = np.array([*map(float, numbers)], dtype=np.float32)
     if empty:
         raise UserError(f"{path} has no vectors: {_REMEDY}")
     return vectors, undecodable
@@ -150,12 +153,6 @@ def _require_size(path: Path, found: int, size: int) -> None:
             f"{path} has vectors of {found} numbers, and embedding.embedding_dim={size}: set "
             f"embedding.embedding_dim={found} (and decoder.readout_size, or embedding.tie_output=false)"
         )
-
-
-def _numbers(path: Path, line: int, numbers: list[str]) -> np.ndarray:
-    if not all(map(_is_number, numbers)):
-        raise UserError(f"{path}, line {line}: a vector has an entry that is no finite number; {_REMEDY}")
-    return np.array([*map(float, numbers)], dtype=np.float32)
 
 
 def _is_number(text: str) -> bool:
@@ -215,7 +212,13 @@ def initialise(model: Seq2Seq, tokenizers: Tokenizers, config: Config) -> str:
     """
     earlier = load_earlier(config.init_from or "")
     require_same_sizes(earlier, config)
-    _require_same_pieces(earlier, tokenizers)
+    known = earlier.tokenizers
+    pairs = [*zip(known, tokenizers, strict=True), (known.transcript, tokenizers.transcript)]
+    if not all(old is new is None or (old and new and _begins(new, old)) for old, new in pairs):
+        raise UserError(
+            f"the corpus was cut by other tokenizers than those of init_from={earlier.name}: prepare it with that "
+            "run's tokenizers, as `python train.py init_from=...` does"
+        )
     state = resized_state(earlier.model.state_dict(), earlier.tokenizers.sizes, tokenizers.sizes)
     shapes = {name: tensor.shape for name, tensor in model.state_dict().items()}
     taken = {name: tensor for name, tensor in state.items() if tensor.shape == shapes.get(name)}
@@ -234,16 +237,6 @@ def require_same_sizes(earlier: Earlier, config: Config) -> None:
             )
     if misfits := _misfits(earlier, config, _groups_of_another_kind(earlier.config, config)):
         raise UserError(_refusal(earlier, config, misfits[0]))
-
-
-def _require_same_pieces(earlier: Earlier, tokenizers: Tokenizers) -> None:
-    known = earlier.tokenizers
-    pairs = [*zip(known, tokenizers, strict=True), (known.transcript, tokenizers.transcript)]
-    if not all(old is new is None or (old and new and _begins(new, old)) for old, new in pairs):
-        raise UserError(
-            f"the corpus was cut by other tokenizers than those of init_from={earlier.name}: prepare it with that "
-            "run's tokenizers, as `python train.py init_from=...` does"
-        )
 
 
 def _begins(longer: Tokenizer, shorter: Tokenizer) -> bool:
@@ -281,9 +274,10 @@ def _refusal(earlier: Earlier, config: Config, misfit: str) -> str:
     groups = _groups_of_another_kind(earlier.config, config)
     culprits: list[tuple[tuple[str, ...], Any, Any]] = []
     for path, old, new in _differences(earlier.config, config):
+        alone = earlier.config.model_dump(mode="json")
+        functools.reduce(dict.__getitem__, path[:-1], alone)[path[-1]] = new
         try:
-            alone = parse(_with(earlier.config.model_dump(mode="json"), path, new), Config)
-            is_blamed = bool(_misfits(earlier, alone, groups))
+            is_blamed = bool(_misfits(earlier, parse(alone, Config), groups))
         except UserError:
             culprits.append((path, old, new))
         else:
@@ -321,21 +315,14 @@ def _unequal(
             yield (*path, name), old, new
 
 
-def _with(plain: dict[str, Any], path: tuple[str, ...], value: Any) -> dict[str, Any]:
-    """Changes one value of plain data, and returns them."""
-    inner = plain
-    for name in path[:-1]:
-        inner = inner[name]
-    inner[path[-1]] = value
-    return plain
-
-
 def _table(earlier: Earlier, model: Seq2Seq, tokenizers: Tokenizers, taken: set[str]) -> str:
     """Writes a table of the numbers of each module that were taken, are new, and were left out."""
     counts = {column: Counter[str]() for column in ("taken", "new", "left out")}
-    # In a table that grew, the earlier rows were taken, and the other ones are new.
-    earlier_tensors = dict(_tensors(earlier.model))
-    for name, tensor in _tensors(model):
+    # Each tensor once. In a table that grew, the earlier rows were taken, and the other ones are new.
+    tensors, earlier_tensors = (
+        dict([*each.named_parameters(), *each.named_buffers()]) for each in (model, earlier.model)
+    )
+    for name, tensor in tensors.items():
         taken_count = earlier_tensors.get(name, tensor).numel() if name in taken else 0
         counts["taken"][_module(name)] += taken_count
         counts["new"][_module(name)] += tensor.numel() - taken_count
@@ -348,12 +335,6 @@ def _table(earlier: Earlier, model: Seq2Seq, tokenizers: Tokenizers, taken: set[
     pairs = zip(("source", "target"), earlier.tokenizers, tokenizers, strict=True)
     pieces = (f"{side} {len(old):,} taken, {len(new) - len(old):,} new" for side, old, new in pairs)
     return "\n".join([*lines, f"  pieces: {'; '.join(pieces)}"])
-
-
-def _tensors(model: Seq2Seq) -> Iterator[tuple[str, Tensor]]:
-    """Yields parameters and buffers, each once, with the first of their names."""
-    yield from model.named_parameters()
-    yield from model.named_buffers()
 
 
 def _module(name: str) -> str:

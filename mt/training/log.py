@@ -145,14 +145,13 @@ def scores_shown(name: str, scores: Mapping[str, float], note: str) -> str:
         return f"{name}: {'  '.join(f'{key} {_shown(key, value)}' for key, value in scores.items())}{note}"
     widths = [max(len(key), 7) + 2 for key in both]
     label = max(len(name) + 1, 8)
-    table = [(f"{name}:", both)]
-    table += [(f"  {mode}", [_shown(key, scores[f"{key}_{mode}"]) for key in both]) for mode in ("soft", "hard")]
-    head, *others = [f"{title:<{label}}{_columns(cells, widths)}" for title, cells in table]
+    table = {f"{name}:": both}
+    table |= {f"  {mode}": [_shown(key, scores[f"{key}_{mode}"]) for key in both] for mode in ("soft", "hard")}
+    head, *others = [
+        f"{title:<{label}}" + "".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
+        for title, cells in table.items()
+    ]
     return "\n".join([head + note, *others])
-
-
-def _columns(cells: Sequence[str], widths: Sequence[int]) -> str:
-    return "".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
 
 
 def _shown(name: str, value: float) -> str:

@@ -5,7 +5,7 @@ checkpoints keep, and the loop `updates`."""
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
@@ -230,11 +230,6 @@ class Progress:
         self.position += 1
         self.tokens += update.tokens
 
-    def next_epoch(self) -> None:
-        """Goes on to the first update of the next epoch."""
-        self.epoch += 1
-        self.position = 0
-
     @property
     def best_update(self) -> int | None:
         """Returns the update whose validation was the best so far."""
@@ -291,9 +286,11 @@ def updates(
             if scale is not None:
                 scale.unscale_gradients(model, processes)
             # The report of all processes; a diverged run ends here, before an update of its weights.
-            losses = _mean_losses(sums, group.tokens, processes)
+            sums_of_all = processes.all_reduce(torch.stack(sums).cpu().double().sum(0))
+            loss, smoothed_loss, auxiliary_loss, links_loss = (sums_of_all / group.tokens).tolist()
             norm = float(torch.nn.utils.clip_grad_norm_(model.parameters(), options.max_grad_norm or math.inf))
             lr = learning_rate(config.optimizer, progress.update + 1, progress.epoch, progress.bad_validations, total)
+            losses = loss, smoothed_loss, auxiliary_loss, links_loss
             update = Update(*losses, norm, lr, group.tokens, group.ends_epoch)
             update.require_finite(progress.update + 1, scale)
             # The step; an update whose gradient is beyond float16 is left out.
@@ -307,7 +304,8 @@ def updates(
             if progress.update % GIVE_BACK_EVERY == 0:
                 give_back_memory()
             yield update
-        progress.next_epoch()
+        progress.epoch += 1
+        progress.position = 0
 
 
 def backward_pass(batch_loss: nn.Module, config: Config, processes: ProcessGroup) -> Callable[..., Tensor]:
@@ -329,10 +327,3 @@ def _backward(batch_loss: nn.Module, seeded_batch: SeededBatch, divisor: float) 
         loss, sums = batch_loss(batch, seed)
         (loss / divisor).backward()
     return sums
-
-
-def _mean_losses(sums: Sequence[Tensor], tokens: int, processes: ProcessGroup) -> tuple[float, float, float, float]:
-    """Returns the means of the sums of `BatchLoss` over the target tokens of all processes."""
-    sums_of_all = processes.all_reduce(torch.stack([*sums]).cpu().double().sum(0))
-    loss, smoothed_loss, auxiliary_loss, links_loss = (sums_of_all / tokens).tolist()
-    return loss, smoothed_loss, auxiliary_loss, links_loss

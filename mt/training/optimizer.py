@@ -6,8 +6,7 @@ import inspect
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
@@ -88,6 +87,11 @@ class MovingAverage:
     step: a_t += (1 - decay) / (1 - decay^t) (w_t - a_{t-1}).
     """
 
+    @classmethod
+    def of(cls, model: nn.Module, decay: float | None) -> Self | None:
+        """Returns the average of a model's weights; None without a decay."""
+        return None if decay is None else cls(model, decay)
+
     def __init__(self, model: nn.Module, decay: float) -> None:
         self.decay = decay
         self._parameters = dict(trainable_parameters(model))
@@ -126,15 +130,13 @@ class MovingAverage:
 
 HOLD = 1000
 """Updates at the full rate, the warm-up among them, where `hold` does not say."""
-MOMENTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "sgd": (),
-        "adam": ("exp_avg", "exp_avg_sq"),
-        "adamw": ("exp_avg", "exp_avg_sq"),
-        "adadelta": ("square_avg", "acc_delta"),
-        "adagrad": ("sum",),
-    }
-)
+MOMENTS: Mapping[str, tuple[str, ...]] = {
+    "sgd": (),
+    "adam": ("exp_avg", "exp_avg_sq"),
+    "adamw": ("exp_avg", "exp_avg_sq"),
+    "adadelta": ("square_avg", "acc_delta"),
+    "adagrad": ("sum",),
+}
 """The state of a parameter in each optimizer, beside `step`, the number of its updates. These are tensors of its shape,
 under the names of `torch.optim`."""
 
@@ -142,7 +144,7 @@ under the names of `torch.optim`."""
 def build_optimizer(config: OptimizerConfig, model: nn.Module) -> torch.optim.Optimizer:
     """Makes the optimizer of `torch.optim` with these options, of the parameters that are not frozen. Its rate is to be
     set before each update (`set_learning_rate`)."""
-    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    parameters = [parameter for _, parameter in trainable_parameters(model)]
     lr = config.lr
     weight_decay = config.weight_decay
     match config:

@@ -14,7 +14,7 @@ from mt.data.corpus import SPLITS, Corpus, Training
 from mt.decoding.modes import require_compatible, require_wait_k
 from mt.decoding.runs import torch_translator
 from mt.decoding.translator import Translator
-from mt.distributed import ALONE, ProcessGroup, code_digest
+from mt.distributed import ProcessGroup, code_digest
 from mt.errors import UserError, nearest
 from mt.evaluation.scoring import metrics_of
 from mt.metrics import METRICS, score_names
@@ -22,9 +22,8 @@ from mt.models.seq2seq import Seq2Seq
 from mt.training.batches import (
     batches_per_update,
     own_generators,
+    require_changeable,
     require_same_texts,
-    require_samplable,
-    require_tags,
     with_learnt_tags,
     with_numbered_words,
     with_sampled_pieces,
@@ -49,11 +48,16 @@ def require_fit(config: Config, corpus: Corpus, model: Seq2Seq) -> None:
         require_wait_k(model, min(config.training.wait_k), "training.wait_k")
     metrics_of(config.dataset)
     require_measured(config, model)
-    require_samplable(config.training, corpus.tokenizers, model)
-    require_tags(config.training, corpus.tokenizers, model)
+    require_changeable(config.training, corpus.tokenizers, model)
     require_same_texts(config.training, corpus)
     require_source_lengths(corpus, model)
-    require_floor_below_rate(config)
+    schedule = config.optimizer.schedule
+    lr = config.optimizer.lr
+    if isinstance(schedule, DecayConfig) and schedule.floor > lr:
+        raise UserError(
+            f"optimizer.schedule.floor={schedule.floor:g} is above optimizer.lr={lr:g}, so that the rate would never "
+            "fall: lower the floor, or raise optimizer.lr"
+        )
 
 
 def require_work(config: Config, training: Training, processes: ProcessGroup) -> None:
@@ -90,17 +94,6 @@ def require_measured(config: Config, model: Seq2Seq) -> None:
         raise UserError(f"training.metric={chosen} is not measured: {nearest(chosen, names)}")
 
 
-def require_floor_below_rate(config: Config) -> None:
-    """Raises UserError where the schedule could never lower the learning rate."""
-    schedule = config.optimizer.schedule
-    lr = config.optimizer.lr
-    if isinstance(schedule, DecayConfig) and schedule.floor > lr:
-        raise UserError(
-            f"optimizer.schedule.floor={schedule.floor:g} is above optimizer.lr={lr:g}, so that the rate would never "
-            "fall: lower the floor, or raise optimizer.lr"
-        )
-
-
 def require_source_lengths(corpus: Corpus, model: Seq2Seq) -> None:
     """Raises UserError where a source of the corpus has more positions than the model is defined for."""
     longest = model.max_source_length
@@ -128,15 +121,15 @@ class Run:
     folder: Path
     model: Seq2Seq
     optimizer: torch.optim.Optimizer
+    moving_average: MovingAverage | None
+    """The moving average of the weights, where `training.ema_decay` asks for one."""
     progress: Progress
     lock: contextlib.ExitStack
-    processes: ProcessGroup = ALONE
+    processes: ProcessGroup
+    initialisation: str | None
+    """See `mt.checkpoint.About`."""
     logged: Mapping[str, int] | None = field(default_factory=dict)
     """The sizes of TensorBoard's files in the checkpoint that it goes on from; see `Log`."""
-    moving_average: MovingAverage | None = None
-    """The moving average of the weights, where `training.ema_decay` asks for one."""
-    initialisation: str | None = None
-    """See `mt.checkpoint.About`."""
     signals: Signals = field(default_factory=Signals)
     training: Training = field(init=False)
     """The training set: of the corpus, in sampled pieces and with learnt tags where the configuration asks for them."""

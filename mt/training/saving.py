@@ -11,6 +11,7 @@ from torch import Tensor
 from mt import checkpoint
 from mt.common.options import Count, Options, parse
 from mt.common.terminal import say
+from mt.data.tokenizer import Tokenizers
 from mt.errors import UserError
 from mt.storage import point_link, remove, subfolder
 from mt.training.loop import Progress
@@ -35,12 +36,8 @@ class Snapshot(Options):
 def snapshot(progress: Progress, logged: Mapping[str, int]) -> dict[str, Any]:
     """Returns the content of `progress.json`. logged: the sizes of TensorBoard's files."""
     cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
-    state = Snapshot(
-        progress=progress,
-        random=_hex(torch.get_rng_state()),
-        random_cuda=[_hex(generator) for generator in cuda],
-        logged=dict(logged),
-    )
+    random, *random_cuda = (state.numpy().tobytes().hex() for state in (torch.get_rng_state(), *cuda))
+    state = Snapshot(progress=progress, random=random, random_cuda=random_cuda, logged=dict(logged))
     return state.model_dump(mode="json")
 
 
@@ -68,10 +65,6 @@ def restore_generators(folder: Path, loaded: Snapshot) -> None:
         raise UserError(f"{path} holds no state of random generators: copy the checkpoint again") from None
 
 
-def _hex(state: Tensor) -> str:
-    return state.numpy().tobytes().hex()
-
-
 def _state(text: str) -> Tensor:
     return torch.tensor(list(bytes.fromhex(text)), dtype=torch.uint8)
 
@@ -79,42 +72,51 @@ def _state(text: str) -> Tensor:
 # The checkpoints that are written and kept, and the links `best` and `last`.
 
 
-def save(run: Run, *, is_best: bool) -> None:
+def save(
+    run: Run, *, is_best: bool, mean: str = "", averaged: list[int] | None = None, ema_decay: float | None = None
+) -> None:
     """Writes this update's checkpoint, points `last` and maybe `best` to it, and deletes unused ones. Of several
-    processes the first does."""
+    processes the first does.
+
+    mean: the name of the checkpoint where the present weights are a mean over some updates or a moving average, from
+    which training does not go on.
+    """
     if not run.processes.is_first:
         return
-    folder = _folder(run.checkpoints, run.progress.update)
-    _write(run, folder)
+    # The checkpoint.
+    folder = subfolder(run.folder, run.checkpoints.name) / (mean or _name(run.progress.update))
+    about = checkpoint.About(
+        update=run.progress.update,
+        metric=run.metric,
+        best=run.progress.best,
+        averaged=averaged,
+        ema_decay=ema_decay,
+        corpus=run.corpus.meta["fingerprint"],
+        initialisation=run.initialisation,
+    )
+    training = None if mean else moments(run.model, run.optimizer)
+    if training is not None and run.moving_average is not None:
+        training |= run.moving_average.tensors()
+    state = snapshot(run.progress, run.log.sizes() if run.log else {})
+    checkpoint.save(folder, run.model, run.corpus.tokenizers, run.config, about, state, training)
+    # The links to it.
     if is_best:
         point_link(run.checkpoints / "best", folder)
-    point_link(run.checkpoints / "last", folder)
-    prune(run)
+    if not mean:
+        point_link(run.checkpoints / "last", folder)
+        prune(run)
 
 
 def save_unsaved(run: Run) -> None:
     """Saves the updates that no checkpoint holds yet."""
-    if run.progress.update and not _folder(run.checkpoints, run.progress.update).is_dir():
+    if run.progress.update and not (run.checkpoints / _name(run.progress.update)).is_dir():
         save(run, is_best=False)
-
-
-def save_mean(
-    run: Run, name: str, *, is_best: bool, averaged: list[int] | None = None, ema_decay: float | None = None
-) -> None:
-    """Saves the present weights, a mean over some updates or a moving average, as the checkpoint `name`, and points
-    `best` to it where it is. Of several processes the first does."""
-    if not run.processes.is_first:
-        return
-    folder = run.checkpoints / name
-    _write(run, folder, averaged, ema_decay)
-    if is_best:
-        point_link(run.checkpoints / "best", folder)
 
 
 def checkpoints_to_average(run: Run) -> list[Path]:
     """Returns the checkpoints of the last validations, as many as are averaged, without deleted ones."""
     averaged_updates = run.progress.validations[-run.config.training.average_checkpoints :]
-    folders = [_folder(run.checkpoints, update).resolve() for update in averaged_updates]
+    folders = [(run.checkpoints / _name(update)).resolve() for update in averaged_updates]
     return [folder for folder in folders if folder.is_dir()]
 
 
@@ -127,26 +129,8 @@ def prune(run: Run) -> None:
             remove(old)
 
 
-def _folder(checkpoints: Path, update: int) -> Path:
-    return checkpoints / f"update-{update:07d}"
-
-
-def _write(run: Run, folder: Path, averaged: list[int] | None = None, ema_decay: float | None = None) -> None:
-    subfolder(run.folder, run.checkpoints.name)
-    about = checkpoint.About(
-        update=run.progress.update,
-        metric=run.metric,
-        best=run.progress.best,
-        averaged=averaged,
-        ema_decay=ema_decay,
-        corpus=run.corpus.meta["fingerprint"],
-        initialisation=run.initialisation,
-    )
-    training = None if about.is_mean else moments(run.model, run.optimizer)
-    if training is not None and run.moving_average is not None:
-        training |= run.moving_average.tensors()
-    state = snapshot(run.progress, run.log.sizes() if run.log else {})
-    checkpoint.save(folder, run.model, run.corpus.tokenizers, run.config, about, state, training)
+def _name(update: int) -> str:
+    return f"update-{update:07d}"
 
 
 def repair_links(checkpoints: Path, newest: Path, progress: Progress, metric: str) -> Progress:
@@ -162,7 +146,7 @@ def repair_links(checkpoints: Path, newest: Path, progress: Progress, metric: st
     if about and about.is_mean and about.update == progress.update:
         progress = load_snapshot(best, metric).progress
     elif progress.best_update is not None and (progress.best_update == progress.update or not present):
-        wanted = _folder(checkpoints, progress.best_update)
+        wanted = checkpoints / _name(progress.best_update)
         if not (wanted / checkpoint.META).is_file():
             raise UserError(f"{wanted}, the best checkpoint of the run, is missing: copy the whole run folder again")
         point_link(best, wanted)
@@ -191,19 +175,16 @@ def average_checkpoints(paths: Sequence[Path], out: Path) -> list[int]:
         raise UserError("a checkpoint is given twice (a run stands for its best one): give each once")
     # The others must have the vocabulary and the tensors of the first, and have learnt from the same initial weights.
     model, tokenizers, config = checkpoint.load_model(folders[0], "best")
-    shapes = {name: tensor.shape for name, tensor in model.state_dict().items()}
-    for path, folder in zip(paths[1:], folders[1:], strict=True):
-        other_model, other_tokenizers, _ = checkpoint.load_model(folder, "best")
-        if other_tokenizers.digest() != tokenizers.digest():
-            raise UserError(f"{path} has another vocabulary than {paths[0]}: average checkpoints of one run")
-        if {name: tensor.shape for name, tensor in other_model.state_dict().items()} != shapes:
-            raise UserError(f"{path} has other tensors than {paths[0]}: average checkpoints of one run")
     metas = [checkpoint.load_meta(folder) for folder in folders]
+    for path, folder in zip(paths[1:], folders[1:], strict=True):
+        if Tokenizers.load(folder).digest() != tokenizers.digest():
+            raise UserError(f"{path} has another vocabulary than {paths[0]}: average checkpoints of one run")
+    mean = checkpoint.average(folders)
     unknown = _require_related(paths, metas)
-    # The mean is written as the first checkpoint would be, with the updates of all.
-    checkpoint.fill(model, checkpoint.average(folders))
     if unknown:
         say(unknown)
+    # The mean is written as the first checkpoint would be, with the updates of all.
+    checkpoint.fill(model, mean)
     updates = sorted(meta.update for meta in metas)
     about = checkpoint.About(
         update=updates[-1],

@@ -1,18 +1,16 @@
 """New runs, and runs that go on from their newest checkpoint.
 
-First come the folder of a run and its limits of length, then `begin` and `resume`, then `resume=auto`, for machines
-that a queue takes away."""
+First come the folder of a run and its limits of length, then `begin` and `resume`.
+"""
 
 import contextlib
 import itertools
-from collections.abc import Callable
 from pathlib import Path
 
 import torch
 
 from mt import checkpoint
 from mt.common.input_files import read_json
-from mt.common.options import Options, parse
 from mt.config import Config
 from mt.data.corpus import Corpus, sources
 from mt.decoding.modes import require_compatible
@@ -30,16 +28,13 @@ from mt.training.optimizer import MovingAverage, build_optimizer, freeze, restor
 from mt.training.run import Run, chosen_metric, require_alike, require_fit, require_work
 from mt.training.saving import load_snapshot, prune, repair_links, restore_generators
 
-# The folder of a run: it is made, marked, looked up and locked.
+# The folder of a run: it is made, looked up, checked and locked.
 
 RUN = "run.json"
 """The file that marks a folder as a run's, with its format."""
-
-
-class RunFile(Options):
-    """`run.json`."""
-
-    format: int
+AUTO = "auto"
+"""The value of `resume=` in place of a run folder: one command for the first start of a run, and for all later ones
+after a queue took its machine."""
 
 
 def new_folder(wanted: Path) -> Path:
@@ -47,14 +42,23 @@ def new_folder(wanted: Path) -> Path:
     if wanted.name in ("", "..") or "\0" in str(wanted):
         raise UserError(f"folder={wanted} names no folder to make: write the path of a new one, such as outputs/mine")
     wanted.parent.mkdir(parents=True, exist_ok=True)
-    for number in itertools.count(1):
-        folder = wanted if number == 1 else wanted.with_name(f"{wanted.name}-{number}")
+    folder = wanted
+    for number in itertools.count(2):
         try:
             folder.mkdir()
         except FileExistsError:
-            continue
-        return folder
-    raise AssertionError("unreachable: count never ends")
+            folder = wanted.with_name(f"{wanted.name}-{number}")
+        else:
+            break
+    return folder
+
+
+def _same_folder(wanted: Path) -> Path:
+    try:
+        wanted.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise UserError(f"folder={wanted} is a file, or within one: give the path of a folder") from None
+    return wanted
 
 
 def run_of(path: Path) -> Path:
@@ -65,11 +69,6 @@ def run_of(path: Path) -> Path:
     if (path / checkpoint.META).is_file():
         raise UserError(f"{path} is a checkpoint without its run: resume the run folder that training printed")
     return path
-
-
-def write_marker(folder: Path) -> None:
-    """Writes `run.json`."""
-    write_json(folder / RUN, RunFile(format=checkpoint.FORMAT).model_dump())
 
 
 def lock_run(folder: Path, processes: ProcessGroup) -> contextlib.ExitStack:
@@ -90,10 +89,10 @@ def require_format(folder: Path) -> None:
     checkpoint.load_meta(checkpoint.locate(folder, "last"))
     if not path.is_file():
         raise UserError(f"{path} is missing: copy the whole run folder again")
-    about = parse(read_json(path, "copy the whole run folder again"), RunFile, str(path))
-    if about.format != checkpoint.FORMAT:
+    run_format = read_json(path, "copy the whole run folder again").get("format")
+    if run_format != checkpoint.FORMAT:
         raise UserError(
-            f"{folder} is a run of format {about.format}, and this version goes on with {checkpoint.FORMAT}: resume it "
+            f"{folder} is a run of format {run_format}, and this version goes on with {checkpoint.FORMAT}: resume it "
             "with the version that began it, or train again"
         )
 
@@ -118,22 +117,19 @@ def with_limits(config: Config, corpus: Corpus, model: Seq2Seq) -> Config:
 
 
 def begin(
-    config: Config,
-    corpus: Corpus,
-    wanted: Path,
-    processes: ProcessGroup = ALONE,
-    place: Callable[[Path], Path] = new_folder,
+    config: Config, corpus: Corpus, wanted: Path, processes: ProcessGroup = ALONE, *, in_place: bool = False
 ) -> Run:
     """Begins a new run, in the folder wanted or, where that is taken, in one beside it.
 
-    processes: begin it together. place: makes the folder. Raises UserError where configuration, corpus and model do not
-    fit together; no folder is made then.
+    processes: begin it together. in_place: in this folder and no other, as for `resume=auto`, where an earlier start
+    may have left files but no checkpoint. Raises UserError where configuration, corpus and model do not fit together;
+    no folder is made then. It is also raised where another process trains there, or has trained there meanwhile.
     """
     # The checks that need no model.
     require_work(config, corpus.training, processes)
     require_alike(config, corpus, processes)
     # The model, its weights drawn from the seed alone, then fitted to the data or taken from elsewhere.
-    programs_note = _keep_programs(config)
+    programs_note = keep_programs(convolutions=FRONTENDS[config.frontend.name].convolutional)
     device = processes.device(config.device)
     reset_peak_memory(device)
     torch.manual_seed(config.seed)
@@ -141,11 +137,15 @@ def begin(
     require_fit(config, corpus, model)
     config = with_limits(config, corpus, model)
     model.frontend.fit(sources(corpus.training))
-    taken_note = initialise(model, corpus.tokenizers, config) if config.init_from else None
-    vector_notes = [] if config.init_from else [*load_pretrained(model, corpus.tokenizers, config)]
-    frozen_note = freeze(model, config.training.freeze)
+    if config.init_from is None:
+        notes = [*load_pretrained(model, corpus.tokenizers, config)]
+        initialisation: str | None = checkpoint.digest(model)
+    else:
+        notes = [initialise(model, corpus.tokenizers, config)]
+        initialisation = checkpoint.load_meta(checkpoint.locate(Path(config.init_from), "best")).initialisation
+    notes.append(freeze(model, config.training.freeze))
     # The folder, which all processes must see and no other may have. After a refusal it is as before.
-    folder = processes.decided_by_first(lambda: place(wanted))
+    folder = processes.decided_by_first(lambda: _same_folder(wanted) if in_place else new_folder(wanted))
     try:
         processes.require_shared(folder)
     except UserError:
@@ -157,13 +157,12 @@ def begin(
         lock.close()
         raise UserError(f"another process has trained in {folder} meanwhile: run the same command again")
     if processes.is_first:
-        write_marker(folder)
+        write_json(folder / RUN, {"format": checkpoint.FORMAT})
+        repair(subfolder(folder, "checkpoints"))
     # The run, which says the notes of the steps so far.
-    optimizer = build_optimizer(config.optimizer, model)
-    moving_average = _moving_average(config, model)
-    run = Run(config, corpus, folder, model, optimizer, Progress(), lock, processes, moving_average=moving_average)
-    run.initialisation = _initialisation(config, model)
-    for note in filter(None, (programs_note, taken_note, *vector_notes, frozen_note)):
+    trained = model, build_optimizer(config.optimizer, model), MovingAverage.of(model, config.training.ema_decay)
+    run = Run(config, corpus, folder, *trained, Progress(), lock, processes, initialisation)
+    for note in filter(None, (programs_note, *notes)):
         run.console.say(note)
     return run
 
@@ -195,63 +194,20 @@ def resume(config: Config, corpus: Corpus, folder: Path, processes: ProcessGroup
         require_compatible(config.search, model)
         # The model on its device, then the state of training: moments, averages, progress, random generators.
         config = with_limits(config, corpus, model)
-        _keep_programs(config)
+        keep_programs(convolutions=FRONTENDS[config.frontend.name].convolutional)
         model = model.to(processes.device(config.device))
         freeze(model, config.training.freeze)
         optimizer = build_optimizer(config.optimizer, model)
-        moving_average = _moving_average(config, model)
+        moving_average = MovingAverage.of(model, config.training.ema_decay)
         restore_moments(newest, config.optimizer, model, optimizer, about.update, moving_average)
         metric = chosen_metric(config)
         restored = load_snapshot(newest, metric)
         links = folder / "checkpoints"
         progress = processes.decided_by_first(lambda: repair_links(links, newest, restored.progress, metric))
         restore_generators(newest, restored)
+        trained = model, optimizer, moving_average
         held = lock.pop_all()
-        run = Run(config, corpus, folder, model, optimizer, progress, held, processes, restored.logged, moving_average)
-        run.initialisation = about.initialisation
+        run = Run(config, corpus, folder, *trained, progress, held, processes, about.initialisation, restored.logged)
     if processes.is_first:
         prune(run)
     return run
-
-
-def _initialisation(config: Config, model: Seq2Seq) -> str | None:
-    """Returns the digest of a new run's initial weights, or of the run's that it starts from."""
-    if config.init_from is None:
-        return checkpoint.digest(model)
-    return checkpoint.load_meta(checkpoint.locate(Path(config.init_from), "best")).initialisation
-
-
-def _moving_average(config: Config, model: Seq2Seq) -> MovingAverage | None:
-    decay = config.training.ema_decay
-    return None if decay is None else MovingAverage(model, decay)
-
-
-def _keep_programs(config: Config) -> str | None:
-    convolutions = FRONTENDS[config.frontend.name].convolutional
-    return keep_programs(convolutions=convolutions)
-
-
-# `resume=auto`: one command for the first start of a run, and for all later ones after a queue took its machine.
-
-AUTO = "auto"
-"""The value of `resume=` in place of a run folder."""
-
-
-def begin_in(folder: Path, config: Config, corpus: Corpus, processes: ProcessGroup = ALONE) -> Run:
-    """Begins a new run in this folder and no other, where an earlier start may have left files but no checkpoint.
-
-    Raises UserError as `begin` does, and where another process trains there, or has trained there meanwhile.
-    """
-    run = begin(config, corpus, folder, processes, _made)
-    if processes.is_first:
-        repair(subfolder(folder, run.checkpoints.name))
-    return run
-
-
-def _made(folder: Path) -> Path:
-    """Makes the folder where it is missing."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except (FileExistsError, NotADirectoryError):
-        raise UserError(f"folder={folder} is a file, or within one: give the path of a folder") from None
-    return folder

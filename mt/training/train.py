@@ -22,7 +22,7 @@ from mt.training.loop import LogWindow, Update, updates
 from mt.training.objective import objective_of
 from mt.training.optimizer import MovingAverage
 from mt.training.run import Run
-from mt.training.saving import checkpoints_to_average, save, save_mean, save_unsaved
+from mt.training.saving import checkpoints_to_average, save, save_unsaved
 from mt.training.signals import interruption
 from mt.training.validation import cut_shown, improves, measure, say_advice, validate
 
@@ -133,8 +133,8 @@ def train(run: Run) -> None:
             progress.validation_due = _validation_due(run, update, total)
             if progress.validation_due or _is_multiple(progress.update, run.config.training.log_every):
                 log_window(run, update.lr)
-            # A signal is obeyed between updates alone, with all that was due saved.
-            stop_signal = requested_stop(run)
+            # A signal to any of the processes is obeyed between updates alone, with all that was due saved.
+            stop_signal = run.processes.maximum(run.signals.received or 0)
             save_due = _is_multiple(progress.update, run.config.training.save_every)
             has_reason = progress.validation_due or stop_signal or save_due
             if has_reason and validate_and_save(run) is Verdict.STOP_EARLY:
@@ -185,12 +185,6 @@ def _nothing_left(run: Run, total: int | None) -> str:
     return ""
 
 
-def requested_stop(run: Run) -> int:
-    """Returns the signal that asks the run to end after this update, from any of its processes; 0: none. Each update
-    asks once."""
-    return run.processes.maximum(run.signals.received or 0)
-
-
 def validate_and_save(run: Run) -> Verdict:
     """Validates where that is due, and saves in any case."""
     is_due = run.progress.validation_due
@@ -234,9 +228,11 @@ def choose_best(run: Run) -> None:
         _try_moving_average(run, run.moving_average)
     if len(folders) > 1:
         _try_average(run, folders)
-    name = run.processes.decided_by_first(lambda: _load_best(run))
+    if run.processes.is_first:
+        model, _, _ = checkpoint.load_model(run.folder, "best")
+        run.model.load_state_dict(model.state_dict())
     run.processes.broadcast_weights(run.model)
-    run.console.say(f"testing the {name}")
+    run.console.say(f"testing the {run.processes.decided_by_first(lambda: weights_name(origin(run.folder, 'best')))}")
 
 
 def _try_average(run: Run, folders: Sequence[Path]) -> None:
@@ -245,13 +241,13 @@ def _try_average(run: Run, folders: Sequence[Path]) -> None:
         checkpoint.fill(run.model, checkpoint.average(folders))
     run.processes.broadcast_weights(run.model)
     if _beats_best(run, f"average of the last {len(folders)}"):
-        save_mean(run, "average", is_best=True, averaged=run.progress.validations[-len(folders) :])
+        save(run, is_best=True, mean="average", averaged=run.progress.validations[-len(folders) :])
 
 
 def _try_moving_average(run: Run, moving_average: MovingAverage) -> None:
     """Scores and saves the moving average of the weights, which may be the best checkpoint."""
     moving_average.fill()
-    save_mean(run, "ema", is_best=_beats_best(run, "moving average"), ema_decay=moving_average.decay)
+    save(run, is_best=_beats_best(run, "moving average"), mean="ema", ema_decay=moving_average.decay)
 
 
 def _beats_best(run: Run, name: str) -> bool:
@@ -265,10 +261,3 @@ def _beats_best(run: Run, name: str) -> bool:
     if is_best:
         run.progress.best = validation.scores
     return is_best
-
-
-def _load_best(run: Run) -> str:
-    """Loads the weights of the best checkpoint; returns their name."""
-    model, _, _ = checkpoint.load_model(run.folder, "best")
-    run.model.load_state_dict(model.state_dict())
-    return weights_name(origin(run.folder, "best"))

@@ -21,7 +21,7 @@ from mt.evaluation.score import dev_scores
 from mt.training import train as training, validation
 from mt.training.log import Log
 from mt.training.run import Run
-from mt.training.start import begin_in, resume
+from mt.training.start import begin, resume
 from mt.training.train import train_and_test
 from tests.marks import exhaustive
 
@@ -77,7 +77,7 @@ def config(configure: Callable[..., Config]) -> Config:
 
 def opened(config: Config, corpus: Corpus, folder: Path) -> Run:
     """As `resume=auto` opens it."""
-    return resume(config, corpus, folder) if checkpoint.newest(folder) else begin_in(folder, config, corpus)
+    return resume(config, corpus, folder) if checkpoint.newest(folder) else begin(config, corpus, folder, in_place=True)
 
 
 def outcome(folder: Path) -> dict[str, Any]:
@@ -163,7 +163,7 @@ def cut_short(config: Config, corpus: Corpus, folder: Path) -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(validation, "dev_scores", signalled)
-        run = begin_in(folder, config, corpus)
+        run = begin(config, corpus, folder, in_place=True)
         with pytest.raises(Interrupted):
             train_and_test(run)
     assert checkpoint.load_progress(folder / "checkpoints/last")["progress"]["validation_due"]

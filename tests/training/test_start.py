@@ -15,7 +15,7 @@ from mt.cli.train import main
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.errors import Preempted, UserError
-from mt.training.start import begin_in
+from mt.training.start import begin
 from mt.training.train import train_and_test
 
 from .test_signals import outcome, replace
@@ -88,13 +88,13 @@ def test_a_second_process_is_refused_and_the_first_goes_on(
     configure: Callable[..., Config], corpus: Corpus, tmp_path: Path
 ) -> None:
     config = configure({"training": {"max_updates": 2, "plots": 0}})
-    first = begin_in(tmp_path / "run", config, corpus)
+    first = begin(config, corpus, tmp_path / "run", in_place=True)
     with pytest.raises(UserError, match=r"^another process trains in .*run: wait for its end, or start a new run$"):
-        begin_in(tmp_path / "run", config, corpus)
+        begin(config, corpus, tmp_path / "run", in_place=True)
     train_and_test(first)
     # It had looked for a checkpoint before the first had one.
     with pytest.raises(
         UserError, match=r"^another process has trained in .*run meanwhile: run the same command again$"
     ):
-        begin_in(tmp_path / "run", config, corpus)
+        begin(config, corpus, tmp_path / "run", in_place=True)
     assert not (tmp_path / "run" / ".lock").exists()
