@@ -205,7 +205,7 @@ def average(folders: Sequence[Path]) -> dict[str, torch.Tensor]:
     for folder in folders:
         _verify(folder)
         if weights.shapes(folder / MODEL, _REMEDY) != expected:
-            raise UserError(f"{folder} has other tensors than {folders[0]}: average checkpoints of one run")
+            raise UserError(f"{folder / MODEL} has other tensors than {folders[0]}: average checkpoints of one run")
     states = [weights.load(folder / MODEL, _REMEDY) for folder in folders]
     return {name: torch.stack([state[name] for state in states]).mean(0) for name in states[0]}
 

@@ -27,8 +27,8 @@ def test_is_clean(command: list[str]):
 
 
 def test_lint_catches_what_it_is_there_for(tmp_path: Path):
-    (tmp_path / "new.py").write_text("import pickle\nimport torch\n\npickle.dumps(torch.load('x'))\n")
-    with pytest.raises(AssertionError, match=r"(?s)pickle.*is banned.*torch\.load.*is banned"):
+    (tmp_path / "new.py").write_text("import pickle\nimport torch\n\npickle.dumps(torch.load('x'), eval('y'))\n")
+    with pytest.raises(AssertionError, match=r"(?s)pickle.*is banned.*torch\.load.*is banned.*S307"):
         run("ruff", "check", "--config", str(ROOT / "pyproject.toml"), str(tmp_path))
 
 

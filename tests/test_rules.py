@@ -56,7 +56,6 @@ DOORS = {
     "tqdm": ("mt.common.terminal",),
     "tensorboard": ("mt.training.log",),
     "torch.utils.tensorboard": ("mt.training.log",),
-    "pickle": (),
     "numba": ("mt.kernels.compiled",),
     "triton": ("mt.kernels.triton_alignment", "mt.kernels.triton_scan"),
     "simuleval": ("scripts.simuleval_agent",),
@@ -208,22 +207,6 @@ def no_machine(module: str, tree: ast.Module, text: str) -> Iterator[tuple[int, 
             yield line, f"{name} is imported in {module}"
 
 
-def no_foreign_code(module: str, tree: ast.Module, text: str) -> Iterator[tuple[int, str]]:
-    """Nothing is loaded that could choose code to run."""
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.Attribute, ast.Name)):
-            name = ast.unparse(node)
-            if name == "torch.load":
-                yield node.lineno, f"torch.load in {module}"
-            if name.endswith(("hydra.utils.instantiate", "yaml.unsafe_load")) or name in ("eval", "exec", "__import__"):
-                yield node.lineno, f"{name} in {module}"
-        if isinstance(node, ast.Constant) and node.value == "_target_":
-            yield node.lineno, f"_target_ in {module}"
-    for line, name in imported(tree):
-        if within(name, "hydra.utils.instantiate") or name in ("torch.load", "importlib.import_module"):
-            yield line, f"{name} in {module}"
-
-
 RULES: tuple[Rule, ...] = (
     layers,
     doors,
@@ -233,7 +216,6 @@ RULES: tuple[Rule, ...] = (
     sizes,
     no_packing,
     no_machine,
-    no_foreign_code,
 )
 
 
@@ -300,26 +282,15 @@ LONG = "def f():\n" + "    x = 1\n" * 50
     [
         (layers, "mt.ops.new", "from mt.models.base import x"),
         (layers, "mt.ops.new", "import numpy"),
-        (layers, "mt.ops.new", "import numba"),
-        (layers, "mt.kernels.new", "from mt.ops.expected import Wavefront"),
-        (layers, "mt.models.new", "import mt.training.train"),
         (layers, "mt.models.new", "from mt import search"),
         (layers, "mt.data.new", "from mt.config import Config"),
         (layers, "mt.search.new", "from mt.models.seq2seq import Seq2Seq"),
-        (layers, "mt.metrics.new", "from mt.data.words import words"),
-        (layers, "mt.plots", "from mt.search.hypothesis import Hypothesis"),
-        (layers, "mt.evaluation.new", "from mt.training.run import Run"),
-        (layers, "mt.decoding.translator", "from mt.evaluation.score import evaluate"),
         (layers, "mt.errors", "import mt.device"),
         (layers, "mt.training.new", "def f():\n    from mt.cli.command import compose"),
-        (layers, "mt.training.new", "import data_prep"),
         (layers, "data_prep.new", "from mt.models.seq2seq import Seq2Seq"),
         (doors, "mt.training.new", "from omegaconf import OmegaConf"),
-        (doors, "data_prep.prepare", "import hydra"),
-        (doors, "mt.metrics.rouge", "import sacrebleu"),
         (doors, "mt.evaluation.report", "import matplotlib.pyplot as plt"),
         (doors, "mt.training.train", "from torch.utils.tensorboard import SummaryWriter"),
-        (doors, "data_prep.new", "import pickle"),
         (no_state, "mt.models.new", "class A:\n    def step(self):\n        self.last = 1"),
         (no_state, "mt.models.new", "class A:\n    def step(self):\n        self.count += 1"),
         (no_state, "mt.models.new", "class A:\n    def step(self):\n        a, self.b = 1, 2"),
@@ -342,12 +313,6 @@ LONG = "def f():\n" + "    x = 1\n" * 50
         (no_machine, "mt.training.new", "os.getenv('A')"),
         (no_machine, "mt.decoding.new", "torch.is_autocast_enabled('cpu')"),
         (no_machine, "mt.ops.new", "from mt.kernels.processor import processor"),
-        (no_foreign_code, "mt.new", "torch.load(path)"),
-        (no_foreign_code, "mt.new", "from torch import load"),
-        (no_foreign_code, "mt.cli", "hydra.utils.instantiate(config)"),
-        (no_foreign_code, "mt.cli", "from hydra.utils import instantiate"),
-        (no_foreign_code, "mt.new", "plain['_target_']"),
-        (no_foreign_code, "mt.new", "eval(text)"),
     ],
 )
 def test_a_rule_catches(rule: Rule, module: str, text: str):

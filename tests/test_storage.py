@@ -67,20 +67,6 @@ def test_a_crash_leaves_the_file_before(broken: BaseException, tmp_path: Path) -
     assert [path.name for path in tmp_path.iterdir()] == ["file.txt"]
 
 
-def test_what_is_written_is_flushed_before_it_takes_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "file.txt"
-    flushed = []
-    fsync = os.fsync
-
-    def noted(descriptor: int) -> None:
-        flushed.append((path.exists(), os.fstat(descriptor).st_size))
-        fsync(descriptor)
-
-    monkeypatch.setattr(os, "fsync", noted)
-    write_text(path, ["four"])
-    assert flushed == [(False, 5)]
-
-
 def test_a_folder_and_its_files_are_flushed_before_it_takes_its_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -247,13 +233,6 @@ def test_the_file_is_there_as_long_as_the_lock_is_held(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_that_a_kill_left_locks_nobody_out(tmp_path: Path) -> None:
-    (tmp_path / "lock").touch()
-    with locked(tmp_path / "lock"):
-        assert (tmp_path / "lock").is_file()
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_who_waited_for_a_deleted_file_takes_a_new_one_and_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -274,24 +253,6 @@ def test_who_waited_for_a_deleted_file_takes_a_new_one_and_says_so(
         flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     assert capsys.readouterr().out == "waiting\n"
     assert list(tmp_path.iterdir()) == []
-
-
-def test_without_waiting_the_second_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "lock"
-    with locked(path), pytest.raises(BlockingIOError), locked(path):
-        pass
-    with locked(path):
-        pass
-
-
-def test_a_link_in_place_of_the_lock_is_not_followed(tmp_path: Path) -> None:
-    outside = tmp_path / "outside"
-    outside.write_text("mine")
-    (tmp_path / "lock").symlink_to(outside)
-    sentence = r"lock is a link to .*outside, and nothing is written through links: remove it$"
-    with pytest.raises(UserError, match=sentence), locked(tmp_path / "lock"):
-        pytest.fail("locked")
-    assert outside.read_text() == "mine"
 
 
 def test_a_file_in_place_of_the_lock_is_not_cut(tmp_path: Path) -> None:
@@ -346,10 +307,6 @@ def test_processes_do_not_meet(tmp_path: Path) -> None:
 
 
 # Replaced path.
-def _foreign(tmp_path: Path) -> Path:
-    path = tmp_path / "foreign"
-    path.write_text("precious")
-    return path
 
 
 def test_a_file_is_whole_or_not_there(tmp_path: Path) -> None:
@@ -363,15 +320,6 @@ def test_a_file_is_whole_or_not_there(tmp_path: Path) -> None:
         draft.write_text("whole")
     assert path.read_text() == "whole"
     assert [*tmp_path.iterdir()] == [path]
-
-
-def test_a_draft_is_not_written_through_a_link(tmp_path: Path) -> None:
-    foreign = _foreign(tmp_path)
-    (tmp_path / "new.draft").symlink_to(foreign)
-    with replaced_path(tmp_path / "new") as draft:
-        draft.write_text("mine")
-    assert foreign.read_text() == "precious"
-    assert (tmp_path / "new").read_text() == "mine"
 
 
 def test_a_folder_that_an_interruption_left_is_made_anew(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import torch
 
 from mt import checkpoint
 from mt.common.input_files import read_json
+from mt.common.options import Options, parse
 from mt.config import Config
 from mt.data.corpus import Corpus, sources
 from mt.decoding.modes import require_compatible
@@ -35,6 +36,12 @@ RUN = "run.json"
 AUTO = "auto"
 """The value of `resume=` in place of a run folder: one command for the first start of a run, and for all later ones
 after a queue took its machine."""
+
+
+class RunFile(Options):
+    """`run.json`."""
+
+    format: int
 
 
 def new_folder(wanted: Path) -> Path:
@@ -89,11 +96,11 @@ def require_format(folder: Path) -> None:
     checkpoint.load_meta(checkpoint.locate(folder, "last"))
     if not path.is_file():
         raise UserError(f"{path} is missing: copy the whole run folder again")
-    run_format = read_json(path, "copy the whole run folder again").get("format")
-    if run_format != checkpoint.FORMAT:
+    run_file = parse(read_json(path, "copy the whole run folder again"), RunFile, str(path))
+    if run_file.format != checkpoint.FORMAT:
         raise UserError(
-            f"{folder} is a run of format {run_format}, and this version goes on with {checkpoint.FORMAT}: resume it "
-            "with the version that began it, or train again"
+            f"{folder} is a run of format {run_file.format}, and this version goes on with {checkpoint.FORMAT}: resume "
+            "it with the version that began it, or train again"
         )
 
 

@@ -24,7 +24,7 @@ from mt.metrics.alignment import to_pharaoh
 from mt.models.attention import ATTENTIONS
 from mt.models.seq2seq import Seq2Seq
 from mt.training.batches import epoch_groups, with_sampled_pieces
-from mt.training.start import begin, resume
+from mt.training.start import begin
 from mt.training.train import train
 
 Guided = Callable[..., tuple[Config, Corpus]]
@@ -211,22 +211,6 @@ def test_the_curve_is_of_the_links_and_the_weight_of_the_loss(guided: Guided, tm
     (one, cheap), (two, dear) = curves
     assert one == two > 0
     assert cheap == pytest.approx(0.05 * one) and dear == pytest.approx(0.1 * one)
-
-
-def test_a_resumed_run_is_the_run_that_was_not_stopped(guided: Guided, tmp_path: Path) -> None:
-    options = {"bpe_dropout": 0.3, "save_every": 5, "validate_every": 100, "epochs": 1}
-    config, corpus = guided("bpe", (), options | {"max_updates": 12})
-    whole = begin(config, corpus, tmp_path / "whole")
-    train(whole)
-    whole.close()
-    part = begin(guided("bpe", (), options | {"max_updates": 7})[0], corpus, tmp_path / "part")
-    train(part)
-    part.close()
-    went_on = resume(config, corpus, part.folder)
-    train(went_on)
-    went_on.close()
-    weights = whole.model.state_dict(), went_on.model.state_dict()
-    assert all(torch.equal(tensor, weights[1][name]) for name, tensor in weights[0].items())
 
 
 @pytest.mark.parametrize(

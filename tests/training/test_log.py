@@ -21,7 +21,6 @@ from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
 from mt.common.options import parse
 from mt.config import Config
 from mt.models.attention import ATTENTIONS
-from mt.plots import heatmap
 from mt.training.log import HYPERPARAMETERS, Log, scores_shown
 
 
@@ -31,20 +30,6 @@ def records(folder: Path) -> list[dict]:
 
 def events(folder: Path) -> EventAccumulator:
     return EventAccumulator(str(folder / "tensorboard"), size_guidance={"images": 0, "tensors": 0}).Reload()
-
-
-def test_scalars_are_lines_and_points(tmp_path: Path) -> None:
-    log = Log(tmp_path, update=0)
-    log.scalars("train", 1, {"loss": 2.5, "tokens": 3})
-    log.scalars("dev", 1, {"bleu": 0.25})
-    assert records(tmp_path) == [
-        {"kind": "train", "update": 1, "loss": 2.5, "tokens": 3},
-        {"kind": "dev", "update": 1, "bleu": 0.25},
-    ]
-    log.close()
-    result = events(tmp_path)
-    assert [(e.step, e.value) for e in result.Scalars("train/loss")] == [(1, 2.5)]
-    assert [(e.step, e.value) for e in result.Scalars("dev/bleu")] == [(1, 0.25)]
 
 
 def test_resuming_forgets_what_came_later_and_a_half_written_line(tmp_path: Path) -> None:
@@ -69,18 +54,6 @@ def test_what_is_no_line_of_ours_is_forgotten(tmp_path: Path) -> None:
     (tmp_path / "metrics.jsonl").write_bytes(b"\n".join([b"\xff\xfe", good, deep, b"3", b'{"update": 1e999}', b""]))
     Log(tmp_path, update=5).close()
     assert (tmp_path / "metrics.jsonl").read_bytes() == good + b"\n"
-
-
-def test_pictures_and_texts_can_be_read_back(tmp_path: Path) -> None:
-    log = Log(tmp_path, update=0)
-    log.figure("dev/alignment_0", 7, heatmap([[0.5, 0.5]], ["größer", "鳥"], ["</s>"]))
-    log.text("dev/translations", 7, "| source |\n|---|\n| für 鳥 |")
-    log.close()
-    result = events(tmp_path)
-    assert result.Images("dev/alignment_0")[0].step == 7
-    assert result.Images("dev/alignment_0")[0].encoded_image_string.startswith(b"\x89PNG")
-    text = result.Tensors("dev/translations/text_summary")[0].tensor_proto.string_val[0].decode()
-    assert "für 鳥" in text
 
 
 RESULTS = {

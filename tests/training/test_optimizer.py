@@ -39,15 +39,31 @@ def rates(chosen: OptimizerConfig, points: list[int], epoch: int = 1, total: int
     return [learning_rate(chosen, update, epoch, bad_validations=[0], total=total) for update in points]
 
 
-def test_warmup_rises_linearly_to_the_full_rate() -> None:
-    warm = config(lr=0.4, warmup=4, schedule={"name": "constant"})
-    assert rates(warm, [1, 2, 3, 4, 5, 100]) == pytest.approx([0.1, 0.2, 0.3, 0.4, 0.4, 0.4])
+BY_UPDATES = {"name": "decay", "unit": "updates", "every": 10}
 
 
-def test_without_a_hold_the_rate_falls_after_1000_updates_or_after_a_longer_warmup() -> None:
-    short, long = (config(lr=1.0, warmup=warmup) for warmup in (10, 4000))
-    assert rates(short, [10, 1000, 4000]) == pytest.approx([1.0, 1.0, 0.5])
-    assert rates(long, [2000, 4000, 16_000]) == pytest.approx([0.5, 1.0, 0.5])
+@pytest.mark.parametrize(
+    ("warmup", "schedule", "expected"),
+    [
+        (4, {"name": "constant"}, {1: 0.25, 2: 0.5, 3: 0.75, 4: 1.0, 5: 1.0, 100: 1.0}),
+        (0, {"name": "constant"}, {1: 1.0, 1000: 1.0}),
+        # Without a hold it falls after 1000 updates, or after a longer warm-up.
+        (10, {"name": "inverse_sqrt"}, {10: 1.0, 1000: 1.0, 4000: 0.5}),
+        (4000, {"name": "inverse_sqrt"}, {2000: 0.5, 4000: 1.0, 16_000: 0.5}),
+        (10, {"name": "inverse_sqrt", "hold": 100}, {5: 0.5, 10: 1.0, 100: 1.0, 400: 0.5, 10_000: 0.1}),
+        (0, BY_UPDATES | {"after": 50, "floor": 0.2}, {1: 1, 50: 1, 51: 0.5, 60: 0.5, 61: 0.25, 70: 0.25, 71: 0.2}),
+        (0, BY_UPDATES | {"after": 20, "factor": 0.25, "staircase": False}, {20: 1, 25: 0.5, 30: 0.25, 40: 0.0625}),
+        (10, {"name": "decay", "floor": 0.5}, {1: 0.1, 10: 1.0}),  # a floor does not raise the warm-up
+    ],
+)
+def test_rates_of_schedules(warmup: int, schedule: dict[str, Any], expected: dict[int, float]) -> None:
+    chosen = config(lr=1.0, warmup=warmup, schedule=schedule)
+    assert rates(chosen, [*expected]) == pytest.approx([*expected.values()])
+
+
+def test_decay_halves_every_epoch_after_the_fifth() -> None:
+    decay = config(lr=1.0, warmup=0, schedule={"name": "decay"})
+    assert [rates(decay, [99], epoch) for epoch in (1, 5, 6, 7, 10)] == [[1.0], [1.0], [0.5], [0.25], [0.03125]]
 
 
 @pytest.mark.parametrize("preset", sorted(path.stem for path in (CONF / "preset").glob("*.yaml")))
@@ -97,43 +113,12 @@ def test_every_number_is_bounded(options: dict[str, Any], values: list[float]) -
             config(**filled(options, value))
 
 
-def test_constant() -> None:
-    assert rates(config(lr=0.5, warmup=0, schedule={"name": "constant"}), [1, 1000]) == [0.5, 0.5]
-
-
-def test_inverse_square_root_falls_after_the_hold() -> None:
-    falling = config(lr=1.0, warmup=10, schedule={"name": "inverse_sqrt", "hold": 100})
-    assert rates(falling, [5, 10, 100, 400, 10_000]) == pytest.approx([0.5, 1.0, 1.0, 0.5, 0.1])
-
-
-@pytest.mark.parametrize(("epoch", "expected"), [(1, 1.0), (5, 1.0), (6, 0.5), (7, 0.25), (10, 0.03125)])
-def test_decay_halves_every_epoch_after_the_fifth(epoch: int, expected: float) -> None:
-    assert rates(config(lr=1.0, warmup=0, schedule={"name": "decay"}), [1, 99], epoch) == [expected, expected]
-
-
-def test_decay_by_updates_in_steps_down_to_a_floor() -> None:
-    schedule = {"name": "decay", "unit": "updates", "every": 10, "after": 50, "floor": 0.2}
-    falling = config(lr=1.0, warmup=0, schedule=schedule)
-    assert rates(falling, [1, 50, 51, 60, 61, 70, 71, 500], epoch=99) == [1.0, 1.0, 0.5, 0.5, 0.25, 0.25, 0.2, 0.2]
-
-
-def test_decay_little_by_little() -> None:
-    schedule = {"name": "decay", "unit": "updates", "every": 10, "after": 20, "factor": 0.25, "staircase": False}
-    result = rates(config(lr=1.0, warmup=0, schedule=schedule), [20, 25, 30, 40])
-    assert result == pytest.approx([1.0, 0.5, 0.25, 0.0625])
-
-
 def test_cooldown_at_the_end_of_any_run() -> None:
     falling = config(lr=1.0, warmup=10, schedule={"name": "cooldown", "share": 0.5, "factor": 0.01})
     assert rates(falling, [5, 10, 10_000, 15_000, 20_000]) == pytest.approx([0.5, 1.0, 1.0, 0.1, 0.01])
     assert rates(falling, [75], total=100) == pytest.approx([0.1])
     # Where nobody knows where a run ends, the rate stays.
     assert rates(falling, [10, 20_000, 10**6], total=None) == [1.0, 1.0, 1.0]
-
-
-def test_a_floor_does_not_raise_the_warmup() -> None:
-    warm = config(lr=1.0, warmup=10, schedule={"name": "decay", "floor": 0.5})
-    assert rates(warm, [1, 10]) == [0.1, 1.0]
 
 
 @pytest.mark.parametrize(
@@ -186,49 +171,6 @@ def test_what_an_optimizer_keeps_of_a_parameter_is_declared(name: str) -> None:
     optimizer.step()
     moments = {key for key, value in optimizer.state[model.weight].items() if value is not None}
     assert moments == ({"step", *MOMENTS[name]} if MOMENTS[name] else set())
-
-
-def test_an_update_without_gradients_changes_nothing() -> None:
-    model = nn.Linear(2, 2)
-    before = model.weight.detach().clone()
-    optimizer = build_optimizer(config(name="adam"), model)
-    optimizer.step()
-    assert torch.equal(model.weight, before) and not optimizer.state
-
-
-def test_sgd_takes_the_plain_step() -> None:
-    model = nn.Linear(1, 1, bias=False)
-    before = model.weight.detach().clone()
-    optimizer = build_optimizer(config(name="sgd", lr=0.5), model)
-    (3 * model.weight).sum().backward()
-    optimizer.step()
-    torch.testing.assert_close(model.weight.detach(), before - 1.5)
-
-
-def test_adadelta_takes_the_step_of_its_paper() -> None:
-    """Zeiler 2012, algorithm 1, on a gradient of 3 and then of 1."""
-    model = nn.Linear(1, 1, bias=False)
-    weight = model.weight.item()
-    optimizer = build_optimizer(config(name="adadelta", lr=1.0, rho=0.95, eps=1e-6), model)
-    squares = steps = 0.0
-    for gradient in (3.0, 1.0):
-        optimizer.zero_grad()
-        (gradient * model.weight).sum().backward()
-        optimizer.step()
-        squares = 0.95 * squares + 0.05 * gradient**2
-        step = gradient * ((steps + 1e-6) / (squares + 1e-6)) ** 0.5
-        steps = 0.95 * steps + 0.05 * step**2
-        weight -= step
-        assert model.weight.item() == pytest.approx(weight, rel=1e-6)
-
-
-def test_adagrad_divides_by_all_gradients_so_far() -> None:
-    model = nn.Linear(1, 1, bias=False)
-    before = model.weight.detach().clone()
-    optimizer = build_optimizer(config(name="adagrad", lr=0.5, initial_accumulator_value=7.0), model)
-    (3 * model.weight).sum().backward()
-    optimizer.step()
-    torch.testing.assert_close(model.weight.detach(), before - 0.5 * 3 / 4)  # 4: the root of 7 + 3 * 3
 
 
 # Frozen modules stay as they are, in training and after it is resumed.

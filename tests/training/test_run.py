@@ -16,7 +16,7 @@ from mt.data.corpus import Corpus
 from mt.errors import UserError
 from mt.evaluation.report import origin
 from mt.models.seq2seq import Seq2Seq
-from mt.training.run import Run, chosen_metric, require_fit, require_measured, require_source_lengths
+from mt.training.run import Run, chosen_metric, require_fit, require_measured
 from mt.training.start import new_folder
 from mt.training.train import train, train_and_test
 from mt.training.validation import validate
@@ -265,7 +265,3 @@ def test_a_corpus_with_longer_sources_than_the_model_reads_is_refused(
         f"{longest - 1}: raise max_source_length (of attention, energy or encoder), or lower "
         "dataset.cleaning.max_length"
     )
-
-
-def test_a_model_without_a_limit_reads_any_corpus(configure: Callable[..., Config], corpus: Corpus) -> None:
-    require_source_lengths(corpus, Seq2Seq(configure(), *(len(side) for side in corpus.tokenizers)))
