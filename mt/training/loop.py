@@ -230,6 +230,11 @@ class Progress:
         self.position += 1
         self.tokens += update.tokens
 
+    def next_epoch(self) -> None:
+        """Goes on to the first update of the next epoch."""
+        self.epoch += 1
+        self.position = 0
+
     @property
     def best_update(self) -> int | None:
         """Returns the update whose validation was the best so far."""
@@ -287,11 +292,10 @@ def updates(
                 scale.unscale_gradients(model, processes)
             # The report of all processes; a diverged run ends here, before an update of its weights.
             sums_of_all = processes.all_reduce(torch.stack(sums).cpu().double().sum(0))
-            loss, smoothed_loss, auxiliary_loss, links_loss = (sums_of_all / group.tokens).tolist()
+            losses = (sums_of_all / group.tokens).tolist()
             norm = float(torch.nn.utils.clip_grad_norm_(model.parameters(), options.max_grad_norm or math.inf))
             lr = learning_rate(config.optimizer, progress.update + 1, progress.epoch, progress.bad_validations, total)
-            losses = loss, smoothed_loss, auxiliary_loss, links_loss
-            update = Update(*losses, norm, lr, group.tokens, group.ends_epoch)
+            update = Update(*losses, gradient_norm=norm, lr=lr, tokens=group.tokens, ends_epoch=group.ends_epoch)
             update.require_finite(progress.update + 1, scale)
             # The step; an update whose gradient is beyond float16 is left out.
             if scale is not None:
@@ -304,8 +308,7 @@ def updates(
             if progress.update % GIVE_BACK_EVERY == 0:
                 give_back_memory()
             yield update
-        progress.epoch += 1
-        progress.position = 0
+        progress.next_epoch()
 
 
 def backward_pass(batch_loss: nn.Module, config: Config, processes: ProcessGroup) -> Callable[..., Tensor]:
