@@ -292,10 +292,10 @@ def updates(
                 scale.unscale_gradients(model, processes)
             # The report of all processes; a diverged run ends here, before an update of its weights.
             sums_of_all = processes.all_reduce(torch.stack(sums).cpu().double().sum(0))
-            losses = (sums_of_all / group.tokens).tolist()
+            loss, smoothed, auxiliary, links = (sums_of_all / group.tokens).tolist()
             norm = float(torch.nn.utils.clip_grad_norm_(model.parameters(), options.max_grad_norm or math.inf))
             lr = learning_rate(config.optimizer, progress.update + 1, progress.epoch, progress.bad_validations, total)
-            update = Update(*losses, gradient_norm=norm, lr=lr, tokens=group.tokens, ends_epoch=group.ends_epoch)
+            update = Update(loss, smoothed, auxiliary, links, norm, lr, group.tokens, group.ends_epoch)
             update.require_finite(progress.update + 1, scale)
             # The step; an update whose gradient is beyond float16 is left out.
             if scale is not None:
