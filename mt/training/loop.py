@@ -270,9 +270,9 @@ def updates(
 ) -> Iterator[Update]:
     """Trains, and yields after each update, until the epochs or the updates are used up. Advances `progress`.
 
-    An update does not depend on the number of processes that share its batches. Its gradient is of the sum of losses
-    over all of them, divided once by all their tokens (or sentences). objective: makes the module with the loss of a
-    batch. total: of updates, if known. Raises UserError before an update whose loss or gradient is not finite."""
+    An update does not depend on the number of processes: its gradient is that of the sum of all losses over all tokens
+    (or sentences). objective: makes the module with the loss of a batch. total: of updates, if known. Raises UserError
+    where loss or gradient is not finite."""
     options = config.training
     scale = progress.loss_scale = progress.loss_scale or (LossScale() if config.precision == "fp16" else None)
     backward = backward_pass(processes.data_parallel(objective(model, config)), config, processes)
@@ -285,17 +285,16 @@ def updates(
             train_mode(model, options.freeze)
             optimizer.zero_grad(set_to_none=not isinstance(backward, RecordedPasses))
             # Each batch adds its share to the gradient of the mean loss, which torch averages over the processes.
-            divisor: float = group.tokens if options.normalization == "token" else group.sentences
-            divisor = divisor / (processes.size if scale is None else scale.factor)
+            unit = group.tokens if options.normalization == "token" else group.sentences
+            divisor = unit / (processes.size if scale is None else scale.factor)
             sums = [backward(seeded_batch, divisor) for seeded_batch in group.batches(config, progress.update + 1)]
             if scale is not None:
                 scale.unscale_gradients(model, processes)
             # The report of all processes; a diverged run ends here, before an update of its weights.
-            sums_of_all = processes.all_reduce(torch.stack(sums).cpu().double().sum(0))
-            loss, smoothed, auxiliary, links = (sums_of_all / group.tokens).tolist()
+            means = processes.all_reduce(torch.stack(sums).cpu().double().sum(0)) / group.tokens
             norm = float(torch.nn.utils.clip_grad_norm_(model.parameters(), options.max_grad_norm or math.inf))
             lr = learning_rate(config.optimizer, progress.update + 1, progress.epoch, progress.bad_validations, total)
-            update = Update(loss, smoothed, auxiliary, links, norm, lr, group.tokens, group.ends_epoch)
+            update = Update(*means.tolist(), norm, lr, group.tokens, group.ends_epoch)  # type: ignore[call-arg]
             update.require_finite(progress.update + 1, scale)
             # The step; an update whose gradient is beyond float16 is left out.
             if scale is not None:

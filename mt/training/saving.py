@@ -78,8 +78,8 @@ def save(
     """Writes this update's checkpoint, points `last` and maybe `best` to it, and deletes unused ones. Of several
     processes the first does.
 
-    mean: the name of the checkpoint where the present weights are a mean over some updates or a moving average, from
-    which training does not go on.
+    mean: the name of the checkpoint where the present weights are a mean or a moving average. Training does not go on
+    from them.
     """
     if not run.processes.is_first:
         return

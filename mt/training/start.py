@@ -34,8 +34,8 @@ from mt.training.saving import load_snapshot, prune, repair_links, restore_gener
 RUN = "run.json"
 """The file that marks a folder as a run's, with its format."""
 AUTO = "auto"
-"""The value of `resume=` in place of a run folder: one command for the first start of a run, and for all later ones
-after a queue took its machine."""
+"""The value of `resume=` in place of a run folder. So one command begins a run, and goes on with it after a queue took
+its machine."""
 
 
 class RunFile(Options):
