@@ -93,17 +93,6 @@ def test_a_reader_of_the_group_can_read_every_file(last: Path) -> None:
     assert set(modes.values()) == {modes["config.json"]}
 
 
-def test_average_is_the_mean(run: Path, last: Path, tmp_path: Path) -> None:
-    other = Path(shutil.copytree(last, tmp_path / "other"))
-    one = load_file(last / checkpoint.MODEL)
-    save_file({name: tensor + 2 for name, tensor in one.items()}, other / checkpoint.MODEL)
-    reseal(other)
-    mean = checkpoint.average([last, other, other, last])
-    assert mean.keys() == one.keys()
-    for name, tensor in one.items():
-        torch.testing.assert_close(mean[name], tensor + 1)
-
-
 @pytest.mark.parametrize("kind", ["pipe", "device", "cut", "other"])
 def test_an_average_reads_whole_checkpoints_of_one_model(kind: str, last: Path, tmp_path: Path) -> None:
     other = Path(shutil.copytree(last, tmp_path / "other"))

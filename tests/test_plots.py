@@ -225,6 +225,11 @@ def test_inputs_that_do_not_fit(weights, stops, chunk_size, sentence):
         heatmap(weights, ["a", "b"], ["c", "d"], stops=stops, chunk_size=chunk_size)
 
 
+def test_nothing_to_draw():
+    with pytest.raises(ValueError, match=r"both at least 1$"):
+        heatmap(np.zeros((0, 2)), ["a", "b"], [])
+
+
 @pytest.mark.parametrize("delays", [[1], [1, 3], [-1, 1], [2, 1]])
 def test_delays_that_no_translator_can_have(delays):
     with pytest.raises(ValueError, match=r"^delays must be 2 numbers that rise within 0\.\.2$"):

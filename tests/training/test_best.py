@@ -10,7 +10,6 @@ from safetensors.torch import load_file
 from mt import checkpoint
 from mt.evaluation.report import origin
 from mt.training.run import Run
-from mt.training.start import resume
 from mt.training.train import choose_best, train
 
 
@@ -75,25 +74,6 @@ def test_the_average_is_taken_where_it_is_better(
     assert shown[-1] == f"testing the {tested}"
     expected_origin = {"name": "average", "update": 6, "averaged": [4, 6]} if won else {"name": "best", "update": 4}
     assert origin(run.folder, "best") == expected_origin
-
-
-def test_a_worse_validation_does_not_replace_an_average_after_resuming(
-    start: Callable[..., Run], scored: Callable[..., None]
-) -> None:
-    scored([10, 30, 20, 40, 35])
-    options = {"validate_every": 2, "max_updates": 6, "average_checkpoints": 2}
-    run = start({"training": options})
-    train(run)
-    choose_best(run)
-    run.close()
-    assert (run.checkpoints / "best").resolve().name == "average"
-    longer = run.config.model_copy(update={"training": run.config.training.model_copy(update={"max_updates": 8})})
-    again = resume(longer, run.corpus, run.folder)
-    assert again.progress.best["bleu"] == 40
-    train(again)
-    again.close()
-    assert again.progress.validations == [2, 4, 6, 8]
-    assert (again.checkpoints / "best").resolve().name == "average"
 
 
 def test_a_score_of_0_throughout_leaves_the_choice_to_chrf(

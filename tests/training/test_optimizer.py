@@ -17,7 +17,6 @@ from mt.config.optimizer import OptimizerConfig
 from mt.errors import UserError
 from mt.evaluation.report import origin
 from mt.training.optimizer import (
-    MOMENTS,
     MovingAverage,
     build_optimizer,
     freeze,
@@ -161,16 +160,6 @@ def test_every_option_reaches_the_optimizer_of_torch(name: str, kind: type, opti
     assert (group["lr"], group["weight_decay"]) == (0.1, 0.2)
     set_learning_rate(optimizer, 0.5)
     assert group["lr"] == 0.5
-
-
-@pytest.mark.parametrize("name", MOMENTS)
-def test_what_an_optimizer_keeps_of_a_parameter_is_declared(name: str) -> None:
-    model = nn.Linear(2, 2)
-    optimizer = build_optimizer(config(name=name), model)
-    model(torch.ones(1, 2)).sum().backward()
-    optimizer.step()
-    moments = {key for key, value in optimizer.state[model.weight].items() if value is not None}
-    assert moments == ({"step", *MOMENTS[name]} if MOMENTS[name] else set())
 
 
 # Frozen modules stay as they are, in training and after it is resumed.
