@@ -111,7 +111,7 @@ def symmetrised(forward: Set[Link], reverse: Set[Link], method: Symmetrisation) 
     `grow-diag` adds to the intersection links of the union that touch a link at a corner, where neither word has a link
     yet. `grow-diag-final` then adds links of the forward alignment, and after them of the reverse one, between words
     without a link. Both are those of the published FastAlign and Giza results (lilt's alignment-scripts), in their
-    order. `grow-diag-final-and` is that of Moses and fast_align's `atools`. A link grows from any of its eight
+    order. `grow-diag-final-and` is that of fast_align's `atools`, in its order. A link grows from any of its eight
     neighbours, also where one of its words has a link. Its last step is that of `grow-diag-final`.
 
     Args:
