@@ -6,28 +6,28 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 BUDGET = {
-    "mt": 1645,
-    "mt/cli": 2868,
-    "mt/common": 500,
-    "mt/comparison": 1037,
+    "mt": 1601,
+    "mt/cli": 2723,
+    "mt/common": 462,
+    "mt/comparison": 986,
     "mt/config": 468,
-    "mt/data": 4470,
-    "mt/decoding": 4746,
-    "mt/evaluation": 1734,
-    "mt/explorer": 76,
+    "mt/data": 4348,
+    "mt/decoding": 4693,
+    "mt/evaluation": 1701,
+    "mt/explorer": 72,
     "mt/export": 519,
-    "mt/kernels": 2862,
-    "mt/markup": 1254,
-    "mt/metrics": 2400,
-    "mt/models": 4619,
-    "mt/onnx": 220,
-    "mt/ops": 1117,
-    "mt/plots": 867,
-    "mt/search": 2945,
-    "mt/serve": 1880,
-    "mt/training": 3157,
+    "mt/kernels": 2850,
+    "mt/markup": 1245,
+    "mt/metrics": 2327,
+    "mt/models": 4402,
+    "mt/onnx": 218,
+    "mt/ops": 1019,
+    "mt/plots": 777,
+    "mt/search": 2924,
+    "mt/serve": 1859,
+    "mt/training": 3030,
 }
-FILES = 261
+FILES = 254
 
 
 def test_every_folder_keeps_its_budget_of_lines() -> None:
@@ -36,7 +36,7 @@ def test_every_folder_keeps_its_budget_of_lines() -> None:
         inside = path.relative_to(ROOT)
         lines["/".join(inside.parts[:2]) if len(inside.parts) > 2 else "mt"] += len(path.read_text().splitlines())
     assert {folder: count for folder, count in lines.items() if count > BUDGET[folder]} == {}
-    assert sum(BUDGET.values()) <= 39491
+    assert sum(BUDGET.values()) <= 38224
 
 
 def test_the_house_has_no_more_files_than_chapters() -> None:

@@ -43,13 +43,3 @@ def _maximum(values: Tensor) -> tuple[Tensor, Tensor]:
 def _columns(rest: int, size: int, device: torch.device) -> tuple[Tensor, Tensor]:
     """Returns the columns of the first block, and the columns after all blocks."""
     return torch.arange(BLOCK, device=device), torch.arange(rest, size, device=device)
-
-
-def keep_memory() -> None:
-    """Has the C library keep the memory of freed tensors for the next ones, as the logits of steps of a search.
-
-    glibc keeps up to twice the largest block that it was once given back. What is beyond goes back to the system, and
-    comes again page by page: a tenth of a step of 64 hypotheses. So a block of 24 MB (at most 32 count) is taken, never
-    touched, and given back.
-    """
-    torch.empty(24 << 20, dtype=torch.uint8)

@@ -34,10 +34,7 @@ class _Ranking(NamedTuple):
 
     def score(self, log_prob: float, length: int) -> float:
         """Returns log-probability over length penalty."""
-        return log_prob / self.divisor(length)
-
-    def divisor(self, length: int) -> float:
-        return penalty(length, self.length_penalty)
+        return log_prob / penalty(length, self.length_penalty)
 
 
 class _Open(NamedTuple):
@@ -154,7 +151,7 @@ def _extended(
     length: tokens of a hypothesis with the new one. costs: what hypotheses pay for their attention, this step's too.
     lacking: see `Steering.choices`.
     """
-    offsets = None if costs is None else ranking.divisor(length) * np.array(costs.if_open)
+    offsets = None if costs is None else penalty(length, ranking.length_penalty) * np.array(costs.if_open)
     log_probs_of_sentences, orders = _ranked(opened, step, offsets, lacking)
     tokens = step.tokens.tolist()
     width = step.tokens.shape[1]

@@ -27,7 +27,6 @@ Precision = Literal["fp32", "bf16", "fp16", "int8"]
 where the processor has it, and all else is in float32. fp16 is for GPUs."""
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 
-
 _Config = GreedyConfig | SampleConfig | BeamConfig | OnlineConfig | WaitKConfig | RetranslateConfig
 SEARCHES: dict[str, type[_Config]] = {
     "greedy": GreedyConfig,
@@ -91,9 +90,9 @@ def decode(
         limits = [config.longest(length) for length in source_lengths]
         steering = Steering(asked, limits, whole=not is_online(config), wait_k=wait_k_of(config))
     hypotheses = _searched(config, stepper, source_lengths, read_for, positions, sources, asked, steering, observer)
-    for one, found in zip(asked, hypotheses, strict=False):
-        if one is not None and not found:
-            raise nothing_found(one.name)
+    for of_sentence, found in zip(asked, hypotheses, strict=False):
+        if of_sentence is not None and not found:
+            raise nothing_found(of_sentence.name)
     return hypotheses
 
 
@@ -142,9 +141,9 @@ def _certain(read_for: np.ndarray | None, asked: Sequence[TokenConstraints | Non
     `online`."""
     if read_for is not None and any(asked):
         read_for = read_for.copy()
-        for row, one in enumerate(asked):
-            if one is not None and one.terms is not None:
-                certain = one.terms.certain
+        for row, of_sentence in enumerate(asked):
+            if of_sentence is not None and of_sentence.terms is not None:
+                certain = of_sentence.terms.certain
                 read_for[row, : len(certain)] = np.maximum(read_for[row, : len(certain)], certain)
     return read_for
 

@@ -86,9 +86,7 @@ class Steering:
         self._table: PhraseTable | None = None
         self._phrases: PhraseStates
         # The automata of phrases, as one, and the terms.
-        spelling = next(
-            (asked.spelling for asked in sentences if asked is not None and asked.phrases is not None), None
-        )
+        spelling = next((asked.spelling for asked in sentences if asked is not None and asked.phrases), None)
         if spelling is not None:
             none = Phrases([], spelling.inside)
             phrases = [none if asked is None or asked.phrases is None else asked.phrases for asked in sentences]
@@ -140,9 +138,8 @@ class Steering:
         for row, begin, end in self._forced if alone else ():
             if begin == end and (asked := self._asked[self._sentences[row]]) is not None:
                 raise nothing_found(asked.name)
-        if self._terms is None:
-            return forbidden, self._wanted
-        return forbidden, joined(*filter(None, (self._wanted, self._terms.wanted(forbidden))))
+        of_terms = None if self._terms is None else self._terms.wanted(forbidden)
+        return forbidden, joined(*filter(None, (self._wanted, of_terms)))
 
     def _avoided(self, row: int, *, whole: bool) -> np.ndarray:
         """Returns the tokens with which a hypothesis would hold an avoided phrase; whole: or leave its prefix."""

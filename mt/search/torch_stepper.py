@@ -7,7 +7,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mt.kernels.largest import keep_memory
 from mt.search.best_tokens import top_k, values_of
 from mt.search.constraints import Forbidden, Wanted
 from mt.search.draws import Draws
@@ -17,6 +16,8 @@ from mt.trees import map_tensors, select_rows
 
 Predict = Callable[[Tensor, Any, Any], Prediction]
 """A target step of a model, from the previous token of each hypothesis ([N] int64, BOS at first), memory and state."""
+KEPT = 6 << 20
+"""Numbers in float32 of 24 MB, more than the logits of most steps; glibc counts at most 32 MB."""
 
 
 class TorchStepper:
@@ -26,20 +27,14 @@ class TorchStepper:
     little is copied; hypotheses keep the order that the search gives them.
     """
 
-    def __init__(
-        self,
-        predict: Predict,
-        memory: Any,
-        state: Any,
-        sentences: int,
-        device: torch.device,
-    ) -> None:
+    def __init__(self, predict: Predict, memory: Any, state: Any, sentences: int, device: torch.device) -> None:
         """
         Args:
             memory, state: of B = sentences >= 1 rows, on the device, before the first step; trees of batch-first
                 tensors, see `mt.trees`.
         """
-        keep_memory()
+        # glibc keeps up to twice the largest block that was freed; else each step's logits come anew, page by page.
+        torch.empty(KEPT)
         self.predict = predict
         self.memory = memory
         self.state = state
