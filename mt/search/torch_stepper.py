@@ -16,8 +16,9 @@ from mt.trees import map_tensors, select_rows
 
 Predict = Callable[[Tensor, Any, Any], Prediction]
 """A target step of a model, from the previous token of each hypothesis ([N] int64, BOS at first), memory and state."""
-KEPT = 6 << 20
-"""Numbers in float32 of 24 MB, more than the logits of most steps; glibc counts at most 32 MB."""
+
+# glibc keeps up to twice the largest block that was freed, of at most 32 MB. Else each step's logits come page by page.
+torch.empty(24 << 20, dtype=torch.uint8)
 
 
 class TorchStepper:
@@ -33,8 +34,6 @@ class TorchStepper:
             memory, state: of B = sentences >= 1 rows, on the device, before the first step; trees of batch-first
                 tensors, see `mt.trees`.
         """
-        # glibc keeps up to twice the largest block that was freed; else each step's logits come anew, page by page.
-        torch.empty(KEPT)
         self.predict = predict
         self.memory = memory
         self.state = state

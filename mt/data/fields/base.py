@@ -143,7 +143,10 @@ class Field(ABC):
 
     def lengths(self, column: pa.ChunkedArray) -> np.ndarray:
         """Returns the positions of each row, by which batches are made, [N] int64; 0 for null."""
-        return numbers(pc.fill_null(pc.list_value_length(column), 0)).astype(np.int64) // self._size
+        lengths = pc.list_value_length(column)
+        if lengths.null_count:  # else pyarrow would load pandas for nothing
+            lengths = pc.fill_null(lengths, 0)
+        return numbers(lengths).astype(np.int64) // self._size
 
     def length(self, row: Row) -> int:
         """Counts the positions of a row."""
