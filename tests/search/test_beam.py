@@ -90,14 +90,6 @@ def test_each_hypothesis_keeps_its_own_alignment(make_toy, seed):
     assert seen == 8 * 4
 
 
-def test_n_best_are_distinct_and_in_order(make_toy):
-    toy = make_toy(8, 7, seed=2)
-    for hypotheses in beam(toy, toy.memory(), 8, beam_size=5, max_lengths=LONGEST, length_penalty=0.6, n_best=5):
-        scores = [h.score for h in hypotheses]
-        assert scores == sorted(scores, reverse=True)
-        assert len({h.tokens for h in hypotheses}) == 5
-
-
 def test_a_small_language_has_fewer_hypotheses_than_were_asked_for(make_toy):
     toy = make_toy(2, 5, seed=0)
     result = beam(toy, toy.memory(), 2, beam_size=8, max_lengths=torch.tensor([1, 2]), n_best=8)
@@ -115,15 +107,6 @@ def test_a_sentence_alone_equals_the_same_sentence_in_a_batch(make_toy):
         assert [h.tokens for h in alone] == [h.tokens for h in together[b]]
         assert [h.score for h in alone] == pytest.approx([h.score for h in together[b]], abs=1e-6)
         assert all(np.array_equal(one.weights, other.weights) for one, other in zip(alone, together[b], strict=True))
-
-
-@pytest.mark.parametrize("exponent", [0.0, 1.0])
-def test_a_beam_of_one_is_greedy(make_toy, exponent):
-    toy = make_toy(8, 7, seed=4, sharpness=0.7)
-    expected = greedy(toy, toy.memory(), 8, max_lengths=LONGEST)
-    actual = beam(toy, toy.memory(), 8, beam_size=1, max_lengths=LONGEST, length_penalty=exponent)
-    assert [h.tokens for (h,) in actual] == [h.tokens for h in expected]
-    assert [h.log_prob for (h,) in actual] == [h.log_prob for h in expected]
 
 
 def test_finds_what_greedy_misses_and_the_penalty_turns_the_ranking(make_markov):
