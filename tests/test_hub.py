@@ -1,7 +1,6 @@
 """Exported folders on the hub, of which there is a stand-in on this machine, and in the cache of `huggingface_hub`."""
 
 import hashlib
-import json
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -37,15 +36,11 @@ class Hub(BaseHTTPRequestHandler):
             self.send_header("Content-Length", "0")
             self.end_headers()
         else:
-            self._answer({})
-
-    def _answer(self, value: dict[str, Any], status: int = 200) -> None:
-        body = json.dumps(value).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", "2")
+            self.end_headers()
+            self.wfile.write(b"{}")
 
 
 @pytest.fixture
@@ -77,23 +72,25 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
-def downloaded(files: dict[str, bytes], cache: Path) -> Path:
-    """Lays files out as a download does: each a link to what is stored under its hash. Returns the snapshot."""
+@pytest.fixture
+def snapshot(cache: Path, trained: Path, tmp_path: Path) -> Path:
+    """An exported run as a download lays it out: each file a link to what is stored under its hash."""
+    export(trained, tmp_path / "export")
     repository = cache / "models--me--model"
     snapshot = repository / "snapshots" / ("1" * 40)
     for folder in (snapshot, repository / "blobs", repository / "refs"):
         folder.mkdir(parents=True)
     (repository / "refs" / "main").write_text("1" * 40)
-    for name, content in files.items():
+    for path in (tmp_path / "export").iterdir():
+        content = path.read_bytes()
         blob = repository / "blobs" / hashlib.sha1(content).hexdigest()
         blob.write_bytes(content)
-        (snapshot / name).symlink_to(f"../../blobs/{blob.name}")
+        (snapshot / path.name).symlink_to(f"../../blobs/{blob.name}")
     return snapshot
 
 
-def test_what_was_downloaded_is_loaded(cache: Path, trained: Path, tmp_path: Path, monkeypatch) -> None:
-    export(trained, tmp_path / "export")
-    downloaded({path.name: path.read_bytes() for path in (tmp_path / "export").iterdir()}, cache)
+@pytest.mark.usefixtures("snapshot")
+def test_what_was_downloaded_is_loaded(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     own = mt.load(trained, device="cpu").translate(SOURCE)
     for name in ("hf://me/model", Path("hf://me/model"), "me/model", Path("me/model")):
@@ -102,10 +99,8 @@ def test_what_was_downloaded_is_loaded(cache: Path, trained: Path, tmp_path: Pat
 
 
 def test_commands_load_what_was_downloaded_where_there_is_no_network(
-    cache: Path, trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    snapshot: Path, trained: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    export(trained, tmp_path / "export")
-    snapshot = downloaded({path.name: path.read_bytes() for path in (tmp_path / "export").iterdir()}, cache)
     monkeypatch.setattr(constants, "ENDPOINT", NOWHERE)
     parser = Parser(None)
     add_run_options(parser)
@@ -116,11 +111,10 @@ def test_commands_load_what_was_downloaded_where_there_is_no_network(
         load_translator(parser.parse_args(["me/model", "--checkpoint", "last"]))
 
 
+@pytest.mark.usefixtures("snapshot")
 def test_evaluations_of_a_repository_are_written_to_the_working_directory(
-    cache: Path, trained: Path, corpora: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    cache: Path, corpora: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    export(trained, tmp_path / "export")
-    downloaded({path.name: path.read_bytes() for path in (tmp_path / "export").iterdir()}, cache)
     before = sorted(cache.rglob("*"))
     evaluate(["hf://me/model", "--device", "cpu", "--corpora", str(corpora)])
     assert capsys.readouterr().out.endswith("\n\noutputs/me/model/evaluations/test-best-beam\n")
