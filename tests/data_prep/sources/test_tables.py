@@ -7,7 +7,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from data_prep.sources import open_source
-from data_prep.sources.tables import JsonLinesFile
 from mt.data.corpus import Example
 from mt.data.dataset import DatasetConfig
 from mt.errors import UserError
@@ -58,9 +57,30 @@ def test_columns_without_names_have_numbers(tmp_path: Path, read, pairs, ending:
     assert read(DatasetConfig.model_validate_json(plain)) == pairs
 
 
-def test_csv_may_hold_commas_quotes_and_lines_in_a_field(tmp_path: Path) -> None:
-    config = _folder(tmp_path, "train.csv", b'en,de\r\n"a, ""b""\r\nc","d\n"\r\n')
-    assert [*open_source(config).splits["train"].read()] == [Example('a, "b"\nc', "d\n")]
+LONG = "word " * 100_000
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "expected"),
+    [
+        ("train.csv", 'en,de\r\n"a, ""b""\r\nc","d\n"\r\n', [('a, "b"\nc', "d\n")]),
+        ("train.csv", 'en,de\n"a\n\n\nb",c\n\n', [("a\n\n\nb", "c")]),
+        ("train.csv", f"en,de\n{LONG},b\n", [(LONG, "b")]),
+        ("train.jsonl", '{"en": "a", "de": null}\n{"en": "", "de": "b"}\n', [("a", ""), ("", "b")]),
+        # No cell begins with a byte-order mark.
+        ("train.tsv", "\ufeffen\t\ufeffde\na\tb\n\ufeffc\t\ufeffd\n", [("a", "b"), ("c", "d")]),
+        ("train.csv", "\ufeffen,\ufeffde\na,b\n\ufeffc,\ufeffd\n", [("a", "b"), ("c", "d")]),
+        (
+            "train.jsonl",
+            '\ufeff{"en": "a", "de": "\ufeffb"}\n\ufeff{"en": "\ufeffc", "de": "d"}\n',
+            [("a", "b"), ("c", "d")],
+        ),
+    ],
+    ids=["quoted", "blank-lines-in-a-field", "long-field", "empty-cells", "marks-tsv", "marks-csv", "marks-jsonl"],
+)
+def test_cells_are_read_as_texts(tmp_path: Path, name: str, content: str, expected: list[tuple[str, str]]) -> None:
+    config = _folder(tmp_path, name, content.encode())
+    assert [*open_source(config).splits["train"].read()] == [Example(*pair) for pair in expected]
 
 
 def test_tsv_has_no_quotes_and_marks_are_left_out(tmp_path: Path) -> None:
@@ -87,26 +107,10 @@ def test_blank_lines_are_no_rows(tmp_path: Path, kind: str, blank: str) -> None:
     assert len(list(source.splits["train"].read())) == 3
 
 
-def test_a_blank_line_in_a_field_of_csv_stays(tmp_path: Path) -> None:
-    config = _folder(tmp_path, "train.csv", b'en,de\n"a\n\n\nb",c\n\n')
-    assert [*open_source(config).splits["train"].read()] == [Example("a\n\n\nb", "c")]
-
-
-def test_a_field_of_csv_may_be_long(tmp_path: Path) -> None:
-    long = "word " * 100_000
-    config = _folder(tmp_path, "train.csv", f"en,de\n{long},b\n".encode())
-    assert [*open_source(config).splits["train"].read()] == [Example(long, "b")]
-
-
 def test_a_field_that_swallows_the_file_is_refused(tmp_path: Path) -> None:
     config = _folder(tmp_path, "train.csv", b'en,de\na,"b\n' + b"c,d\n" * (1 << 22))
     with pytest.raises(UserError, match=r"is not CSV \(field larger than field limit \(16777216\)\): mend"):
         len(list(open_source(config).splits["train"].read()))
-
-
-def test_an_empty_cell_is_an_empty_text(tmp_path: Path) -> None:
-    config = _folder(tmp_path, "train.jsonl", b'{"en": "a", "de": null}\n{"en": "", "de": "b"}\n')
-    assert [*open_source(config).splits["train"].read()] == [Example("a", ""), Example("", "b")]
 
 
 @pytest.mark.parametrize(
@@ -129,6 +133,11 @@ def test_an_empty_cell_is_an_empty_text(tmp_path: Path) -> None:
         ("train.jsonl", b'{"en": "a", "de": "b"}\n{"en": \n', r"train\.jsonl, line 2 is not JSON \(.*\): expected an"),
         ("train.jsonl", b'\n{"en": "a", "de": "b"}\n \n{"en": "a"}\n', r"line 4 has no column de: .*en; set dataset"),
         ("train.csv", b"\nen,de\na,b\n\n\nc\n", r"train\.csv, line 6 is cut into 1 and line 2 into 2 fields: every"),
+        (
+            "train.jsonl",
+            b'{"en": "a", "de": "b"}\n{"en": "a", "en": "c", "de": "b"}\n',
+            r"train\.jsonl, line 2 is not JSON \(its key en comes twice\): expected an obj",
+        ),
         ("train.jsonl", b"[" * 200_000, r"train\.jsonl, line 1 is not JSON \(.*\): expected an object on each line"),
         ("train.jsonl", b'["a", "b"]\n', r"train\.jsonl, line 1 holds list: expected a JSON object on each line"),
         ("train.jsonl", b'{"translation": {"en": "a", "fr": "b"}}\n', r"line 1 has no column de: .*en, fr; set"),
@@ -154,14 +163,6 @@ def test_the_same_bytes_as_another_kind_make_another_corpus(tmp_path: Path) -> N
     assert open_source(numbered).identity() != first
 
 
-def test_a_key_that_comes_twice_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "train.jsonl").write_text('{"en": "a", "de": "b"}\n{"en": "a", "en": "c", "de": "b"}\n')
-    with pytest.raises(
-        UserError, match=r"train\.jsonl, line 2 is not JSON \(its key en comes twice\): expected an obj"
-    ):
-        list(JsonLinesFile(tmp_path / "train.jsonl", ("en", "de")).read())
-
-
 def test_a_table_that_a_writer_of_csv_has_quoted_is_refused_with_its_line(tmp_path: Path) -> None:
     lines = ["en\tde", 'he said "no"\t"nein" sagte er', '"all of it"\t"', '"he said ""no"""\ter']
     source = open_source(_folder(tmp_path, "train.tsv", "".join(f"{line}\n" for line in lines).encode()))
@@ -174,19 +175,6 @@ def test_a_table_beside_the_texts_that_are_read_is_named(tmp_path: Path) -> None
     (tmp_path / "train.csv").write_text("en,de\na,b\n")
     expected = "train.tsv are train, and train.csv beside them is not read"
     assert [note.partition(": ")[2] for note in open_source(folder).notes()] == [expected]
-
-
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("train.tsv", "\ufeffen\t\ufeffde\na\tb\n\ufeffc\t\ufeffd\n"),
-        ("train.csv", "\ufeffen,\ufeffde\na,b\n\ufeffc,\ufeffd\n"),
-        ("train.jsonl", '\ufeff{"en": "a", "de": "\ufeffb"}\n\ufeff{"en": "\ufeffc", "de": "d"}\n'),
-    ],
-)
-def test_no_cell_begins_with_a_byte_order_mark(tmp_path: Path, name: str, content: str) -> None:
-    config = _folder(tmp_path, name, content.encode())
-    assert [pair[:2] for pair in open_source(config).splits["train"].read()] == [("a", "b"), ("c", "d")]
 
 
 # Parquet that is damaged, or is no table of pairs.
