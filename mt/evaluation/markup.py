@@ -86,7 +86,9 @@ def forced_tags(translator: Translator, segments: Sequence[Segment], references:
 
     A beam writes each reference, and between its tokens the tags, nested as those of the source.
     """
-    marked = [Sentence(one.text, {n: (tag.begin, tag.end) for n, tag in enumerate(one.tags)}) for one in segments]
+    marked = [
+        Sentence(segment.text, {n: (tag.begin, tag.end) for n, tag in enumerate(segment.tags)}) for segment in segments
+    ]
     source = translator.tokenizers.source.tags
     symbols = translator.tokenizers.target.tags.tolist()
     asked = []

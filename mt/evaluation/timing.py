@@ -105,9 +105,9 @@ def _timed(tokenizer: Tokenizer, translation: Translation, unit: Unit, duration:
     )
 
 
-def _in_lower_case(one: Timed) -> Timed:
-    units, reference = ([comparable(unit, lowercase=True) for unit in side] for side in (one.units, one.reference))
-    return one._replace(units=units, reference=reference)
+def _in_lower_case(timed: Timed) -> Timed:
+    units, reference = ([comparable(unit, lowercase=True) for unit in side] for side in (timed.units, timed.reference))
+    return timed._replace(units=units, reference=reference)
 
 
 def _middle(stop: int, duration: float) -> float:

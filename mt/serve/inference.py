@@ -71,7 +71,7 @@ def router(runs: Runs, key: Key) -> APIRouter:
     async def model(name: str) -> dict[str, Any]:
         """Describes a run."""
         run = runs.named(name)
-        outputs = [{"name": one, "datatype": datatype, "shape": [-1]} for one, datatype in OUTPUTS.items()]
+        outputs = [{"name": output, "datatype": datatype, "shape": [-1]} for output, datatype in OUTPUTS.items()]
         inputs = [{"name": "text", "datatype": "BYTES", "shape": [-1]}]
         return {"name": run.name, "versions": [], "platform": "mt", "inputs": inputs, "outputs": outputs}
 
@@ -94,16 +94,16 @@ def router(runs: Runs, key: Key) -> APIRouter:
 async def _inferred(run: ServedRun, asked: InferenceRequest) -> dict[str, Any]:
     texts = [run.require_text(text) for text in _texts(asked)]
     wanted = list(OUTPUTS) if asked.outputs is None else [output.name for output in asked.outputs]
-    if unknown := [one for one in wanted if one not in OUTPUTS]:
+    if unknown := [output for output in wanted if output not in OUTPUTS]:
         raise RequestError(400, f"there is no output {shown(unknown[0])}: choose of {', '.join(OUTPUTS)}")
     best = [hypotheses[0] for hypotheses in await run.translate(texts, run.search())]
     data = {
-        "translation": [one.text for one in best],
-        "score": [one.score for one in best],
-        "alignment": [to_pharaoh(one.links) for one in best],
+        "translation": [translation.text for translation in best],
+        "score": [translation.score for translation in best],
+        "alignment": [to_pharaoh(translation.links) for translation in best],
     }
     shape = asked.inputs[0].shape
-    outputs = [{"name": one, "shape": shape, "datatype": OUTPUTS[one], "data": data[one]} for one in wanted]
+    outputs = [{"name": output, "shape": shape, "datatype": OUTPUTS[output], "data": data[output]} for output in wanted]
     answer = {"model_name": run.name, "outputs": outputs}
     return answer if asked.id is None else answer | {"id": asked.id}
 

@@ -85,14 +85,14 @@ async def _translated(run: ServedRun, sources: list[Source]) -> list[list[dict[s
         blank = re.fullmatch(r"(\s*).*?(\s*)", text, re.DOTALL)
         before, after = blank.groups() if blank and text.strip() else ("", "")
         for rank in range(n_best):
-            one = hypotheses[min(rank, len(hypotheses) - 1)]
+            hypothesis = hypotheses[min(rank, len(hypotheses) - 1)]
             answer[rank].append(
                 {
                     "src": text,
-                    "tgt": f"{before}{one.text}{after}",
+                    "tgt": f"{before}{hypothesis.text}{after}",
                     "n_best": n_best,
-                    "pred_score": one.score,
-                    "align": [to_pharaoh(one.links)],
+                    "pred_score": hypothesis.score,
+                    "align": [to_pharaoh(hypothesis.links)],
                 }
             )
     return answer

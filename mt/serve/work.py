@@ -86,8 +86,8 @@ class Recording(Translating):
         translations, tree, replay = explored
         replays = [replay, *[NOTHING for _ in translations[1:]]]
         records = [
-            record(self.translator, one, source, replay=of_one)
-            for one, of_one in zip(translations, replays, strict=True)
+            record(self.translator, translation, source, replay=of_translation)
+            for translation, of_translation in zip(translations, replays, strict=True)
         ]
         if tree is None:
             return {"translations": records, "tree": None}
@@ -115,7 +115,8 @@ class Documenting:
         asked: dict[str, Any] = {name: [body[name] for body in bodies] for name in Wishes.model_fields}
         asked = {name: values for name, values in asked.items() if any(values)}
         texts = [text for text, _ in items]
-        return [one.text for one in self.translator.translate(texts, self.search, format=self.format, **asked)]
+        translations = self.translator.translate(texts, self.search, format=self.format, **asked)
+        return [translation.text for translation in translations]
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,8 @@ class Aligning:
         """Returns each alignment with its record."""
         sources = [source for source, _ in pairs]
         aligned = self.translator.align(sources, [target for _, target in pairs], hard=self.hard)
-        return [(one, record(self.translator, one, source)) for one, source in zip(aligned, sources, strict=True)]
+        aligned_sources = zip(aligned, sources, strict=True)
+        return [(alignment, record(self.translator, alignment, source)) for alignment, source in aligned_sources]
 
 
 def _asked(translator: Translator, items: Sequence[tuple[Raw, Wishes]]) -> Sequence[TokenConstraints | None] | None:
@@ -146,7 +148,7 @@ def _asked(translator: Translator, items: Sequence[tuple[Raw, Wishes]]) -> Seque
 
 def _glossaries(items: Sequence[tuple[Raw, Wishes]]) -> list[Glossary | None]:
     glossaries = glossaries_of([body.terms for _, body in items], len(items))
-    return [one if body.terms else None for one, (_, body) in zip(glossaries, items, strict=True)]
+    return [glossary if body.terms else None for glossary, (_, body) in zip(glossaries, items, strict=True)]
 
 
 def _size(translator: Translator, source: Raw) -> int:
