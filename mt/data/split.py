@@ -221,17 +221,15 @@ class NumberedPairs:
 
     def __init__(self, pairs: Any, tokenizer: Tokenizer) -> None:
         """pairs: with the methods of `Split` that are used here."""
-        self.source = pairs.source
-        self.lengths = pairs.lengths
         self._pairs = pairs
         self._tokenizer = tokenizer
 
-    def of_epoch(self, seed: int, epoch: int) -> "NumberedPairs":
-        return NumberedPairs(self._pairs.of_epoch(seed, epoch), self._tokenizer)
-
     def read(self, indices: Sequence[int] | np.ndarray) -> Examples:
         """See `Split.read`."""
-        examples = self._pairs.read(indices)
+        return self.numbered(self._pairs.read(indices), indices)
+
+    def numbered(self, examples: Examples, indices: Sequence[int] | np.ndarray) -> Examples:
+        """Returns the examples of these numbers, as the pairs have them, with ids for the unknown words."""
         sources = [*examples.sources]
         targets = [*examples.targets]
         places = [place for place, source in enumerate(sources) if (source == UNK).any()]

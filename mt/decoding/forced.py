@@ -179,10 +179,11 @@ def _aligned(
     encoded_sources = translator.encoded(sources)
     ids = translator.target_ids(targets, sources)
     results: dict[int, Translation] = {}
-    for indices, loss in forced_rows(translator.network.in_torch(), encoded_sources, ids, search):
+    batches = forced_rows(translator.network.in_torch(), encoded_sources, ids, search)
+    hard = reads_hard(search, translator.model)
+    for indices, loss in batches:
         # In float64: a sum over a long target would be rounded by more than its tokens are.
         scores = (-loss.token_losses.double().sum(1)).tolist()
-        hard = reads_hard(search, translator.model)
         stops = _stops(loss.attention.alpha) if hard and loss.aligned is None else None
         for row, (i, weights, score) in enumerate(zip(indices, link_weights(loss).cpu(), scores, strict=True)):
             # As a hypothesis, each target has its own steps alone, not those of the padding: [T, S].

@@ -1,4 +1,4 @@
-"""Long rows, as of logits over a vocabulary: their largest values, faster than `topk`, and their memory."""
+"""The largest values of long rows, as of logits over a vocabulary, faster than `topk`."""
 
 from functools import cache
 

@@ -75,7 +75,7 @@ def with_sampled_pieces(training: Training, tokenizers: Tokenizers, options: Tra
 
 def with_numbered_words(training: Training, tokenizer: Tokenizer) -> Training:
     """Returns the training set with ids for the unknown words of each source; see `NumberedPairs`."""
-    return _Changed(training, lambda pairs, _: lambda _, indices: NumberedPairs(pairs, tokenizer).read(indices))
+    return _Changed(training, lambda pairs, _: NumberedPairs(pairs, tokenizer).numbered)
 
 
 def with_learnt_tags(training: Training, tokenizers: Tokenizers, options: TrainingConfig) -> Training:
