@@ -25,11 +25,6 @@ def splits() -> dict[str, list[Example]]:
     return generate()
 
 
-@pytest.fixture(scope="module")
-def examples(splits: dict[str, list[Example]]) -> list[Example]:
-    return [example for split in splits.values() for example in split]
-
-
 # The splits
 
 

@@ -15,11 +15,6 @@ def splits() -> dict[str, list[Example]]:
     return generate()
 
 
-@pytest.fixture(scope="module")
-def examples(splits: dict[str, list[Example]]) -> list[Example]:
-    return [example for split in splits.values() for example in split]
-
-
 def pairs(example: Example) -> list[tuple[int, int]]:
     return [(int(i), int(j)) for i, j in (link.split("-") for link in example.links.split())]
 
