@@ -62,9 +62,10 @@ def _person(rng: Random) -> Fact:
 
 def _aged(nouns: str) -> Draw:
     """Returns what draws someone with an age; a headline has "Hiker, 34," for "a 34-year-old hiker"."""
+    choices = nouns.split(", ")
 
     def drawn(rng: Random) -> Fact:
-        noun = rng.choice(nouns.split(", "))
+        noun = rng.choice(choices)
         age = str(rng.randint(18, 79))
         return {"text": f"{age}-year-old {noun}", "noun": noun, "age": age}
 
@@ -72,9 +73,11 @@ def _aged(nouns: str) -> Draw:
 
 
 def _company(sectors: str) -> Draw:
+    choices = sectors.split(", ")
+
     def drawn(rng: Random) -> Fact:
         firm = rng.choice(FIRMS)
-        return {"text": f"{firm} {rng.choice(sectors.split(', '))}", "short": firm}
+        return {"text": f"{firm} {rng.choice(choices)}", "short": firm}
 
     return drawn
 
@@ -102,21 +105,30 @@ def _final(rng: Random) -> Fact:
     return {"text": winner["text"], "short": winner["short"], "other": loser["text"], "loser": loser["short"]}
 
 
+GAINS = (
+    ("lower costs", "cost cuts"),
+    ("the success of a new product", "new product"),
+    ("the sale of a subsidiary", "unit sale"),
+)
+LOSSES = (
+    ("a strike of several weeks", "strike"),
+    ("higher costs", "high costs"),
+    ("the loss of a lawsuit", "lost lawsuit"),
+)
+
+
 def _change(rng: Random) -> Fact:
     """Draws a rise or a fall of a profit; the headline's verb says how large it is."""
     percent = rng.randint(3, 89)
     verb = rng.randrange(3)
     if rng.randrange(2):
-        past, done = ("rose risen", "grew grown", "increased increased")[verb].split()
+        past, done = (("rose", "risen"), ("grew", "grown"), ("increased", "increased"))[verb]
         short = "soars" if percent >= 40 else "rises"
-        causes = (
-            "lower costs | cost cuts; the success of a new product | new product; the sale of a subsidiary | unit sale"
-        )
+        why, reason = rng.choice(GAINS)
     else:
-        past, done = ("fell fallen", "dropped dropped", "decreased decreased")[verb].split()
+        past, done = (("fell", "fallen"), ("dropped", "dropped"), ("decreased", "decreased"))[verb]
         short = "plunges" if percent >= 40 else "falls"
-        causes = "a strike of several weeks | strike; higher costs | high costs; the loss of a lawsuit | lost lawsuit"
-    why, reason = rng.choice(causes.split("; ")).split(" | ")
+        why, reason = rng.choice(LOSSES)
     amounts = {"long": f"{percent} percent", "percent": f"{percent}%"}
     return {"text": done, "past": past, "short": short, "why": why, "reason": reason} | amounts
 
