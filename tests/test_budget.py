@@ -12,7 +12,7 @@ BUDGET = {
     "mt/comparison": 986,
     "mt/config": 468,
     "mt/data": 4349,
-    "mt/decoding": 4694,
+    "mt/decoding": 4693,
     "mt/evaluation": 1703,
     "mt/explorer": 72,
     "mt/export": 519,
@@ -36,7 +36,7 @@ def test_every_folder_keeps_its_budget_of_lines() -> None:
         inside = path.relative_to(ROOT)
         lines["/".join(inside.parts[:2]) if len(inside.parts) > 2 else "mt"] += len(path.read_text().splitlines())
     assert {folder: count for folder, count in lines.items() if count > BUDGET[folder]} == {}
-    assert sum(BUDGET.values()) <= 38229
+    assert sum(BUDGET.values()) <= 38228
 
 
 def test_the_house_has_no_more_files_than_chapters() -> None:

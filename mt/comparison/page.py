@@ -34,9 +34,7 @@ def write(
 ) -> None:
     """Writes `index.html`, which needs no other file, `comparison.json`, and the table as `table.md`, `table.tex` and
     `table.csv`. Where latency is known of any run, there is `tradeoff.png`, too, and the same in another format.
-
-    sources, references: of the test split. sentences: how many of its first ones are shown.
-    """
+    sources, references: of the test split. sentences: how many of its first ones are shown."""
     # Files of their own, then the page, which holds the picture.
     online = comparison.tradeoff
     picture = folder / "tradeoff.png"

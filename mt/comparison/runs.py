@@ -124,7 +124,7 @@ class LoggedScores(BaseModel, frozen=True, strict=True):
 
 
 def read_results(path: Path) -> Results:
-    """Reads `results.json`."""
+    """Reads `results.json`. Raises UserError where the file holds anything else than results."""
     try:
         return Results.model_validate_json(read_bytes(path))
     except OSError as error:
@@ -137,7 +137,8 @@ def read_results(path: Path) -> Results:
 
 
 def read_curves(path: Path, names: Collection[str]) -> dict[str, Curve]:
-    """Reads the curves of these scores from a `metrics.jsonl`, of those that were logged; without the file, none."""
+    """Reads the curves of these scores from a `metrics.jsonl`, of those that were logged; without the file, none.
+    Raises UserError where a line is no record of a run."""
     curves: dict[str, Curve] = {}
     # Validations alone are on the curves; each line is checked, as the file may be of anybody.
     for number, line in enumerate(_lines(path), start=1):
@@ -195,7 +196,7 @@ class FinishedRun:
 
 def find(paths: Sequence[Path]) -> list[FinishedRun]:
     """Finds the runs at these folders, or anywhere below them, each once. Raises UserError where there is none, or one
-    that has not ended."""
+    that has not ended or is damaged."""
     folders = {folder.resolve(): folder for path in paths for folder in _below(path)}
     return [_read(folder) for folder in folders.values()]
 
@@ -252,7 +253,8 @@ def differences(runs: Sequence[FinishedRun]) -> dict[str, list[str]]:
 
 
 def choose(runs: Sequence[FinishedRun], run_names: Sequence[str], wanted: str) -> int:
-    """Returns the index of the run that is meant by a folder, by its name among `run_names` or by its attention."""
+    """Returns the index of the run that is meant by a folder, by its name among `run_names` or by its attention.
+    Raises UserError where none or several are."""
     folder = Path(wanted).resolve()
     fits = [i for i, run in enumerate(runs) if run.folder.resolve() == folder or wanted == run_names[i]]
     fits = fits or [i for i, run in enumerate(runs) if run.attention == wanted]

@@ -155,8 +155,7 @@ def compare(runs: Sequence[FinishedRun], references: References, baseline: str |
     them lower-cases, which else would lose by that alone, case counts for none.
 
     references: all references of each test sentence. baseline: a run's folder, name or attention; by default the first
-    run.
-    """
+    run. Raises UserError where a run lacks hypotheses, or runs count latency in different units."""
     for run in runs:
         if len(run.hypotheses) != len(references):
             split = run.results.split

@@ -139,7 +139,8 @@ class Tradeoff:
 
 
 def measure(runs: Sequence[FinishedRun]) -> Tradeoff | None:
-    """Returns the trade-off of runs over the same test split; None where none was decoded online."""
+    """Returns the trade-off of runs over the same test split; None where none was decoded online. Raises UserError
+    where latency was counted in different units."""
     metric = metrics_of(runs[0].config.dataset)[0]
     options: dict[str, dict[str, Any]] = {}
     measured: dict[str, dict[str, list[Measurement]]] = {}  # by policy and setting

@@ -179,9 +179,8 @@ def _aligned(
     encoded_sources = translator.encoded(sources)
     ids = translator.target_ids(targets, sources)
     results: dict[int, Translation] = {}
-    batches = forced_rows(translator.network.in_torch(), encoded_sources, ids, search)
     hard = reads_hard(search, translator.model)
-    for indices, loss in batches:
+    for indices, loss in forced_rows(translator.network.in_torch(), encoded_sources, ids, search):
         # In float64: a sum over a long target would be rounded by more than its tokens are.
         scores = (-loss.token_losses.double().sum(1)).tolist()
         stops = _stops(loss.attention.alpha) if hard and loss.aligned is None else None

@@ -42,7 +42,7 @@ class AlignmentScore(Score):
 def parse_pharaoh(lines: Iterable[str], name: str, *, first: int = 0) -> list[Links]:
     """Reads one sentence pair per line: `i-j` is a sure link, `ipj` a possible one; TsinghuaAligner's `i:j/1` and
     `i:j/0` are the same two. name: of the file, for an error. first: the number of the first word in the lines, 0 or 1;
-    links are counted from 0 in any case."""
+    links are counted from 0 in any case. Raises UserError, with the line, for what is no link."""
     parsed = []
     for number, line in enumerate(lines, start=1):
         # A sure link is possible, too.
@@ -73,7 +73,8 @@ def is_naacl(lines: Iterable[str]) -> bool:
 
 def parse_naacl(lines: Iterable[str], name: str, count: int) -> list[Links]:
     """Reads a link per line, `sentence source target [S|P] [confidence]`, all counted from 1 (Mihalcea & Pedersen 2003,
-    the shared task of NAACL). Without a letter it is a sure link. count: the sentence pairs."""
+    the shared task of NAACL). Without a letter it is a sure link; one to word 0 says that a word has none.
+    count: the sentence pairs. Raises UserError, with the line, for what is no link, and for another sentence."""
     sure: list[set[Link]] = [set() for _ in range(count)]
     possible: list[set[Link]] = [set() for _ in range(count)]
     # A link to word 0 says that the other word has none.
@@ -108,8 +109,7 @@ def require_inside(
     """Raises UserError, with the line, where a link joins a word that is not there.
 
     lengths: the source and target words of each pair. name, first: as of `parse_pharaoh`. advice: what else to do.
-    place: what a pair is called in the file, a line or of the NAACL format a sentence.
-    """
+    place: what a pair is called in the file, a line or of the NAACL format a sentence."""
     for number, (gold, (source, target)) in enumerate(zip(golds, lengths, strict=True), start=1):
         for i, j in sorted(gold.possible):
             if i >= source or j >= target:
@@ -167,8 +167,7 @@ def alignment_error_rate(
 
     linkable: what links of each pair can join, all words by default. Gold links of other words, which share a piece
     with a neighbour, are no errors of an attention: they are left out, and counted. Raises UserError for unequal
-    counts, nothing to score, and gold alignments without a sure link.
-    """
+    counts, nothing to score, and gold alignments without a sure link."""
     require_pairs(hypotheses, golds)
     given = sum(len(gold.possible) for gold in golds)
     if linkable is not None:

@@ -90,8 +90,7 @@ def require_pairs(hypotheses: Sized, references: Sized) -> None:
 def reference_count(references: Sequence[Sequence[str]]) -> str:
     """Returns the `nrefs` field of a signature, as sacreBLEU writes it: a number, or "var" where sentences differ.
 
-    Raises TypeError for a string instead of a list of strings, and UserError for a sentence without a reference.
-    """
+    Raises TypeError for a string instead of a list of strings, and UserError for a sentence without a reference."""
     for number, group in enumerate(references, start=1):
         if isinstance(group, str):
             raise TypeError("references[i] is the list of all references of sentence i, not a string")
@@ -145,8 +144,7 @@ def paired_bootstrap(
     """Compares systems, by name, whose score is computed from sums over the sentences; the first is the baseline.
 
     Interval and p-value are as sacreBLEU has them for BLEU (`significance.py`), on the same samples. counts: [N, K] of
-    each system, of the same N sentences. score_of_sums: computes the score [...] of sums [..., K].
-    """
+    each system, of the same N sentences. score_of_sums: computes the score [...] of sums [..., K]."""
     stacked = np.stack([np.asarray(rows, dtype=float) for rows in counts.values()], axis=1)  # [N, systems, K]
     scores = score_of_sums(stacked.sum(0))
     samples = score_of_sums(_resampled(stacked))

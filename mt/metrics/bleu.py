@@ -23,7 +23,8 @@ _BY_LANGUAGE = {"zh": "zh", "ja": "ja-mecab", "ko": "ko-mecab"}
 
 def bleu_tokenizer(target: str | None, name: str | None) -> str:
     """Returns the name of BLEU's tokenizer: `name`, where it is not None, else that of the target language. Where the
-    packages of ja-mecab or ko-mecab are missing, characters are counted."""
+    packages of ja-mecab or ko-mecab are missing, characters are counted. target: as `mt.metrics.languages.language`
+    understands it; None where it is not known."""
     if name is not None:
         return name
     usual = _BY_LANGUAGE.get(language(target), "13a")

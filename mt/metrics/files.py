@@ -22,7 +22,8 @@ def score_files(
     names: Sequence[str], settings: Settings, hypotheses: Path, references: Sequence[Path], *, lead: int | None = None
 ) -> dict[str, Score]:
     """Computes the scores of a file of hypotheses, by their names. names: of metrics. lead: scores only so many words
-    of each line, as ROUGE's tokenizer cuts them."""
+    of each line, as ROUGE's tokenizer cuts them. Raises UserError for a file that cannot be used, for unequal numbers
+    of lines, and for hypotheses of a run that belong to others."""
     texts, *columns = read_parallel([hypotheses, *references], "example")
     _require_own_references(hypotheses, references, columns)
     lines = enumerate(zip(*columns, strict=True), start=1)
@@ -45,7 +46,8 @@ def score_log(
     reference_length: bool = True,
 ) -> dict[str, Score]:
     """Computes the scores of the hypotheses in a log that have references, and after them the latency of all. names: of
-    metrics. count_subwords: counts those of a reference. unit, reference_length: see `latency`."""
+    metrics. count_subwords: counts those of a reference. unit, reference_length: see `latency`. Raises UserError for a
+    log that cannot be used."""
     instances = read_log(log, unit)
     timed = score_latency(instances, unit, subwords=count_subwords, reference_length=reference_length)
     if not timed:

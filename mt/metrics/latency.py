@@ -74,7 +74,8 @@ def _common(one: Sequence[str], other: Sequence[str]) -> int:
 
 def average_proportion(delays: Sequence[float], source_length: float, target_length: float | None = None) -> float:
     """Computes AP, the mean share of the source that was read before a word: sum_i g(i) / (|x| |y|) (Cho & Esipova
-    2016, section 3.2). target_length: |y|; SimulEval's is that of the reference; None: of the hypothesis."""
+    2016, section 3.2). target_length: |y|; SimulEval's is that of the reference, so that AP may exceed 1. None: of the
+    hypothesis. Raises ValueError, as all measures here: see `_require_delays`."""
     _require_delays(delays, source_length)
     return sum(delays) / (source_length * (target_length or len(delays)))
 
@@ -82,7 +83,7 @@ def average_proportion(delays: Sequence[float], source_length: float, target_len
 def average_lagging(delays: Sequence[float], source_length: float, target_length: float | None = None) -> float:
     """Computes AL, how far a policy is behind an ideal one: 1/tau sum_{i <= tau} g(i) - (i-1) |x|/|y| (Ma et al. 2019,
     equation 8). Word tau is the first that was written with the whole source read, or the last. Where even the first
-    delay is beyond the source (speech), it is the result."""
+    delay is beyond the source (speech), it is the result. target_length: as of `average_proportion`."""
     _require_delays(delays, source_length)
     if delays[0] > source_length:
         return delays[0]
@@ -136,8 +137,7 @@ def latency(
     source ended.
 
     unit, source: those of targets and sources, for the signature. reference_length: false takes the length of the
-    hypothesis everywhere but in YAAL (SimulEval's --no-use-ref-len).
-    """
+    hypothesis everywhere but in YAAL (SimulEval's --no-use-ref-len)."""
     written = [timing for timing in timings if len(timing.delays)]
     if not written:
         return {}
@@ -250,7 +250,8 @@ def write_log(folder: Path, instances: Sequence[Instance]) -> None:
 
 
 def read_log(path: Path, unit: LatencyUnit = "word") -> list[Instance]:
-    """Reads the sentences of a log, of ours or of SimulEval's, in the order of their lines."""
+    """Reads the sentences of a log, of ours or of SimulEval's, in the order of their lines. Raises UserError where a
+    line is none of such a log, with its number."""
     instances: dict[int, Instance] = {}
     for number, line in enumerate(file_lines(path, pipes=True), start=1):
         try:

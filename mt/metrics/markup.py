@@ -14,8 +14,7 @@ class XmlBleu(Bleu):
 
     In the signature, accuracy is the share of hypotheses that are well-formed. `match` is the share of those with the
     tags of a reference, which then counts, in the same order and nesting. The published script has Moses' tokenizer and
-    no smoothing.
-    """
+    no smoothing."""
 
     name = "xml_bleu"
     heading = "XML-BLEU"

@@ -19,8 +19,7 @@ def text_statistics(
     all references are what is left of their sources after words are deleted, there are three more. `deletions` is the
     percentage of hypotheses that are so, too, and `prefixes` of those that are the beginning of their source. `spans`
     is the mean number of runs of words of the source from which those that delete are joined. Case and punctuation
-    count for nothing in these. Each also `<name>_of_references`. sources: None where they are no text.
-    """
+    count for nothing in these. Each also `<name>_of_references`. sources: None where they are no text."""
     statistics: dict[str, float] = {}
     sources = None if sources is None else [*map(_bare, sources)]
     pairs = [] if sources is None else [*zip(sources, map(_bare, references), strict=True)]

@@ -28,7 +28,7 @@ class Rouge(RatioMetric):
 
     rouge-score's tokenizer and its stemmer are for English: every character but a-z and 0-9 separates words. Other
     languages have the tokenizers of BLEU: the tokens in lower case with a letter or a digit are words, without stems.
-    """
+    Raises UserError where the tokenizer that the settings name is unknown, or cannot be used here."""
 
     name = "rouge"
     higher_is_better = True

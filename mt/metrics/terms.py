@@ -25,7 +25,8 @@ def score_terms(
     hypotheses: Sequence[Words], references: Sequence[Words], terms: Sequence[Sequence[Forms]]
 ) -> dict[str, Score]:
     """Computes the share of terms that are met, in percent. One place in a hypothesis meets one term. hypotheses,
-    references: the words of N texts. terms: those of each source."""
+    references: the words of N texts. terms: those of each source. Raises UserError where the counts differ, or there is
+    no term."""
     require_pairs(hypotheses, references)
     count = sum(map(len, terms))
     if not count:

@@ -165,7 +165,7 @@ class Timed(NamedTuple):
 
 
 def parse_spans(line: str, name: str) -> list[Span]:
-    """Reads `120-722 830-1254`. name: what to call the line in an error."""
+    """Reads `120-722 830-1254`. name: what to call the line in the UserError where it is something else."""
     matches = [_SPAN.fullmatch(span) for span in line.split()]
     spans = [(int(match[1]), int(match[2])) for match in matches if match]
     if len(spans) < len(matches) or any(begin > end for begin, end in spans):
