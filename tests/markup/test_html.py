@@ -229,8 +229,11 @@ def test_time_grows_with_length_and_not_with_its_square() -> None:
         translated(source, reverse)
         return time.process_time() - begun
 
+    def least(source: str) -> float:
+        return min(seconds(source) for _ in range(3))  # what else the machine does only adds
+
     for unit in ("<b>x</b> ", "x <i>y <b>z</b></i><br>"):
-        assert seconds(unit * 6_000) < 8 * max(seconds(unit * 1_500), 0.05)
+        assert least(unit * 6_000) < 8 * max(least(unit * 1_500), 0.05)
 
 
 def test_words_of_scripts_without_blanks_are_letters() -> None:
