@@ -6,7 +6,7 @@ right, the longest first. An entry with a capital letter matches as it is writte
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -56,7 +56,7 @@ class Glossary:
             self._begins.update(key[:length] for length in range(1, len(key)))
 
     @property
-    def entries(self) -> Iterable[Entry]:
+    def entries(self) -> Collection[Entry]:
         return self._entries.values()
 
     def terms(self, text_words: Sequence[str], begin: int = 0, *, complete: bool = True) -> tuple[list[Term], int]:

@@ -112,7 +112,7 @@ def _of_sentences(
     if asked["glossary"] is not None:
         of_documents = glossaries_of(asked["glossary"], len(counts), alone=alone)
         glossaries = [glossary for glossary, count in zip(of_documents, counts, strict=True) for _ in range(count)]
-    return constrained(translator, of_sentences, texts, glossaries=glossaries) if lexical or glossaries else None
+    return constrained(translator, of_sentences if lexical else None, texts, glossaries)
 
 
 class Sentence(NamedTuple):

@@ -1,27 +1,23 @@
 """A translation to try things out on (Seq2Seq-Vis; Strobelt et al. 2019).
 
-`explore` begins with given tokens (`_with_prefix`) and attends where it is told (`_encoded`, `_forced`). It shows the
+`explore` begins with given tokens (`_with_prefix`) and attends where it is told (`_attending`, `_forced`). It shows the
 translations, the tree of what the search has looked at, and the runners-up of each step.
 """
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from copy import copy
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 from mt.data.fields import Raw, Row
-from mt.data.glossary import Glossary
+from mt.data.tokenizer import Tokenizer
 from mt.decoding.lexical import LexicalConstraints, constrained, spelling_of
-from mt.decoding.minimum_bayes_risk import ranking
-from mt.decoding.network import EncodedBatch, refuse_long_rows
 from mt.decoding.record import NOTHING, Replay, runners_up
-from mt.decoding.translation import Translation, decoded
+from mt.decoding.translation import Translation
 from mt.decoding.translator import Translator
 from mt.errors import UserError
-from mt.search.config import SearchConfig, decode
+from mt.search.config import SearchConfig, of_whole_sources
 from mt.search.options import BeamConfig, GreedyConfig
 from mt.search.spelling import Prefix
 from mt.search.steering import TokenConstraints
@@ -29,6 +25,7 @@ from mt.search.tree import Tree
 from mt.step import Prediction
 
 if TYPE_CHECKING:
+    from mt.decoding.modes import DecodableModel
     from mt.search.torch_stepper import Predict
 
 Places = Mapping[int, Sequence[int]]
@@ -51,7 +48,7 @@ def explore(
     search: SearchConfig,
     *,
     asked: LexicalConstraints | None = None,
-    glossary: Glossary | None = None,
+    glossary: Any = None,
     prefix: Sequence[int] = (),
     places: Places | None = None,
     top: int = 0,
@@ -65,60 +62,53 @@ def explore(
     (row,) = translator.encoded([source])
     if translator.field.blank(row):
         return Explored(translator.decode([row], search, texts=[source])[0])
-    refuse_long_rows(translator.network, translator.field, [row], [0])
-    search = translator.search_for(search)
-    (constraints,) = constrained(translator, [asked or LexicalConstraints()], [source], glossaries=[glossary])
+    search = of_whole_sources(translator.search_for(search))
+    (constraints,) = constrained(translator, [asked or LexicalConstraints()], [source], glossary) or [None]
     if prefix:
-        constraints = _with_prefix(constraints, translator, source, prefix)
+        constraints = _with_prefix(constraints, translator.tokenizers_of(source).target, prefix)
     tree = None
     if isinstance(search, GreedyConfig | BeamConfig):
         tree = Tree(getattr(search, "length_penalty", 0.0))
-    translator.network.batches([row], search)  # refuses what is not for the model
-    encoded = partial(_encoded, translator, row, places)
-    with encoded(search) as batch:
-        (hypotheses,) = decode(search, *batch, [np.asarray(row)], [constraints] if constraints else [], tree)
-    replay = NOTHING
-    target = translator.tokenizers_of(source).target
-    rank = ranking(search, target, translator.config.dataset, lambda _: target)
-    if rank is not None:
-        hypotheses = rank(0, hypotheses)
+    if places:
+        translator = _attending(translator, row, places)
+    (translations,) = translator.decode([row], search, texts=[source], asked=[constraints], observer=tree)
+    best = translations[0].ids
     if tree is not None:
-        tree.close(hypotheses[0].tokens)
-    if top:
-        best = [hypotheses[0].tokens]
-        (replay,) = runners_up(translator, [row], best, search, top, lambda _, search: encoded(search))
-    return Explored(decoded(translator, row, hypotheses, source), tree, replay)
+        tree.close(best)
+    (replay,) = runners_up(translator, [row], [best], search, top) if top else (NOTHING,)
+    return Explored(translations, tree, replay)
 
 
-def _with_prefix(
-    constraints: TokenConstraints | None, translator: Translator, source: Raw, tokens: Sequence[int]
-) -> TokenConstraints:
+def _with_prefix(constraints: TokenConstraints | None, target: Tokenizer, tokens: Sequence[int]) -> TokenConstraints:
     """Returns what is asked with a prefix of tokens."""
-    target = translator.tokenizers_of(source).target
     unknown = [token for token in tokens if not 0 <= token < len(target)]
     if unknown:
         raise UserError(f"the prefix has the token {unknown[0]}, and there are {len(target)}: give numbers of tokens")
-    spelling = spelling_of(target) if constraints is None else constraints.spelling
-    constraints = TokenConstraints("the text", spelling) if constraints is None else constraints
-    return constraints._replace(prefix=Prefix(tuple(tokens), "", spelling))
+    constraints = constraints or TokenConstraints("the text", spelling_of(target))
+    return constraints._replace(prefix=Prefix(tuple(tokens), "", constraints.spelling))
 
 
-def _encoded(
-    translator: Translator, row: Row, places: Places | None, search: SearchConfig
-) -> AbstractContextManager[EncodedBatch]:
-    """Encodes a source. Raises UserError where its steps cannot be forced to attend where they are told."""
-    if not places:
-        return translator.network.encoded([row], search)
-    network = translator.network.in_torch()
+def can_force(model: "DecodableModel") -> bool:
+    """Returns whether steps can be forced to attend somewhere: it is one model, whose attention is learnt."""
+    single_model = model.as_online_model
+    return single_model is not None and single_model.decoder.attention.learns_weights
+
+
+def _attending(translator: Translator, row: Row, places: Places) -> Translator:
+    """Returns a translator of which some steps attend where they are told. Raises UserError where they cannot."""
+    network = copy(translator.network.in_torch())
     (length,) = network.encoded_lengths([translator.field.length(row)])
-    if not network.forces:
+    if not can_force(network.model):
         raise UserError(
             "attention is forced in a single model that has learnt where to attend. This one attends to the same "
             "whatever it writes, or is an ensemble: name another run"
         )
     if wrong := [place for of_step in places.values() for place in of_step if not 0 <= place < length]:
         raise UserError(f"the source has {length} positions, from 0, and none of number {wrong[0]}: force another")
-    return network.encoded([row], search, partial(_forced, places))
+    network.changed = partial(_forced, places)
+    translator = copy(translator)
+    translator.network = network
+    return translator
 
 
 def _forced(places: Places, predict: "Predict") -> "Predict":

@@ -141,7 +141,7 @@ class ConstraintEncoder:
         glossary are asked for, too. Raises UserError for what is impossible: the vocabulary cannot write it, or it is
         wanted and forbidden at once."""
         terms = None
-        if glossary is not None:
+        if glossary is not None and glossary.entries:
             terms = self.source_terms(glossary).whole(composed(text))
         if not (asked.constraints or asked.avoid or asked.prefix or (terms and terms.terms)):
             return None
@@ -261,14 +261,20 @@ def constrained(
     translator: "Translator",
     lexical: Sequence[LexicalConstraints] | None,
     texts: Sequence[Raw],
+    glossary: Any = None,
+    *,
+    alone: bool = False,
     name: str = "text",
     first_number: int = 1,
-    glossaries: Sequence[Glossary | None] | None = None,
-) -> list[TokenConstraints | None]:
-    """Returns what is asked of the translations of texts as a search takes it. lexical, glossaries: None: nothing.
-    name, first_number: what to call the texts, and the number of the first. Raises UserError for what is impossible,
-    whatever the search."""
-    columns = (lexical or [LexicalConstraints()] * len(texts), texts, glossaries or [None] * len(texts))
+) -> list[TokenConstraints | None] | None:
+    """Returns what is asked of the translations of texts as a search takes it; None where that is nothing.
+
+    glossary, alone: see `glossaries_of`. name, first_number: what to call the texts, and the number of the first.
+    Raises UserError for what is impossible, whatever the search."""
+    if lexical is None and glossary is None:
+        return None
+    glossaries = [None] * len(texts) if glossary is None else glossaries_of(glossary, len(texts), alone=alone)
+    columns = (lexical or [LexicalConstraints()] * len(texts), texts, glossaries)
     asked = []
     for number, (one, text, glossary) in enumerate(zip(*columns, strict=True), start=first_number):
         encoder = translator.constraint_encoder

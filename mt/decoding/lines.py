@@ -13,7 +13,7 @@ from typing import NamedTuple, TextIO
 
 from mt.common.backdrop import PlotFormat
 from mt.common.terminal import output
-from mt.data.glossary import Glossary, glossaries_of
+from mt.data.glossary import Glossary
 from mt.data.words import units
 from mt.decoding.lexical import LineForm, constrained, parse_line
 from mt.decoding.translation import Translation, in_words
@@ -211,12 +211,8 @@ def _read(
         parsed = [parse_line(line, form, f"{name} {number}") for number, line in enumerate(lines, first_number)]
         texts = [text for text, _ in parsed]
         lexical = [constraints for _, constraints in parsed]
-    glossaries = None
-    if glossary is not None:
-        of_lines = glossary if isinstance(glossary, Glossary) else glossary[first_number - 1 :][: len(texts)]
-        glossaries = glossaries_of(of_lines, len(texts))
-    asked = None
-    if lexical is not None or glossaries is not None:
-        asked = constrained(translator, lexical, texts, name, first_number, glossaries=glossaries)
+    if isinstance(glossary, Sequence):
+        glossary = glossary[first_number - 1 :][: len(texts)]
+    asked = constrained(translator, lexical, texts, glossary, name=name, first_number=first_number)
     translator.refuse_long(texts, name, first_number)
     return texts, asked

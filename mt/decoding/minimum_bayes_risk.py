@@ -8,15 +8,19 @@ of the beam (Kumar & Byrne 2004, section 3.2).
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mt.data.dataset import DatasetConfig
-from mt.data.tokenizer import Tokenizer
+from mt.data.fields import Raw
 from mt.metrics.base import PLAIN, Settings
 from mt.metrics.sentence import SENTENCE_SCORES, SentenceScore
 from mt.search.config import BeamConfig, SampleConfig, SearchConfig
 from mt.search.hypothesis import Hypothesis
+
+if TYPE_CHECKING:
+    from mt.decoding.translator import Translator
 
 Rank = Callable[[int, Sequence[Hypothesis]], Sequence[Hypothesis]]
 """Chooses among the hypotheses of a sentence, which is named by its number, and orders them, best first."""
@@ -33,23 +37,24 @@ def metric_settings(dataset: DatasetConfig, *, lowercase: bool) -> Settings:
     )
 
 
-def ranking(
-    search: SearchConfig, target: Tokenizer, dataset: DatasetConfig, target_of: Callable[[int], Tokenizer]
-) -> Rank | None:
-    """Returns how a search that has a utility ranks; None for others. target: of all sentences; target_of: of one, by
-    its number, whose texts are compared with the words that were copied from its source.
+def ranking(search: SearchConfig, translator: "Translator", sources: Sequence[Raw | None]) -> Rank | None:
+    """Returns how a search that has a utility ranks; None for others. sources: of the sentences; texts are compared
+    with the words that were copied from them.
 
     Raises UserError where the utility cannot be used here: its tokenizer is not installed."""
     if not isinstance(search, SampleConfig | BeamConfig) or search.utility is None:
         return None
-    utility = SENTENCE_SCORES[search.utility](metric_settings(dataset, lowercase=target.lowercases))
+    lowercase = translator.tokenizers.target.lowercases
+    utility = SENTENCE_SCORES[search.utility](metric_settings(translator.config.dataset, lowercase=lowercase))
     samples = isinstance(search, SampleConfig)
     count = search.n_best
 
     def rank(sentence: int, hypotheses: Sequence[Hypothesis]) -> list[Hypothesis]:
-        own = target_of(sentence)
-        texts = [own.decode(hypothesis.tokens) for hypothesis in hypotheses]
-        weights = np.ones(len(texts)) if samples else _probabilities(hypotheses)
+        target = translator.tokenizers_of(sources[sentence]).target
+        texts = [target.decode(hypothesis.tokens) for hypothesis in hypotheses]
+        # Each sample counts once; a hypothesis of a beam by its probability.
+        log_probs = np.array([hypothesis.log_prob for hypothesis in hypotheses])
+        weights = np.ones(len(texts)) if samples else np.exp(log_probs - log_probs.max())
         return ranked(hypotheses, texts, weights, utility)[:count]
 
     return rank
@@ -72,9 +77,3 @@ def ranked(
     order = np.argsort(-expected, kind="stable")
     indices = [*first_of_text.values()]
     return [replace(hypotheses[indices[number]], score=float(expected[number])) for number in order]
-
-
-def _probabilities(hypotheses: Sequence[Hypothesis]) -> np.ndarray:
-    """Returns the probabilities of hypotheses, [N], divided by the largest."""
-    log_probs = np.array([hypothesis.log_prob for hypothesis in hypotheses])
-    return np.exp(log_probs - log_probs.max())

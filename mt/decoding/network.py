@@ -1,9 +1,9 @@
 """The interface of networks that decode, in torch or exported, and the one loop over batches. Needs no torch.
 
-`Network` is the interface, and `decode_rows` the loop. Between them stand the refusals of sources that are too long.
+`Network` is the interface, and `decode_rows` the loop. Between them stands the refusal of sources that are too long.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -11,12 +11,12 @@ import numpy as np
 
 from mt.common.terminal import Bar
 from mt.data.fields import Field, Row
-from mt.data.words import count_words
 from mt.errors import UserError
 from mt.search.config import SearchConfig, decode
 from mt.search.hypothesis import Hypothesis
 from mt.search.steering import TokenConstraints
 from mt.search.stepper import Stepper
+from mt.search.tree import Observer
 
 if TYPE_CHECKING:
     from mt.decoding.torch_network import TorchNetwork
@@ -68,25 +68,6 @@ class Network(Protocol):
         where it is exported."""
 
 
-# Refusals of sources that are too long: texts by their words, encoded rows by the positions that a model reads.
-
-
-def refuse_long_texts(texts: Iterable[str], limit: int, name: str, first_number: int) -> None:
-    """Raises UserError where a text has more than `limit` words. name, first_number: what to call the texts, and the
-    number of the first."""
-    for number, text in enumerate(texts, start=first_number):
-        # A text of few characters cannot have many words; most need no counting.
-        if len(text) > limit and (words := count_words(text)) > limit:
-            between_blanks = len(text.split())
-            size = f"{words} words"
-            if between_blanks <= limit:  # few blanks: long runs count as several, and so do ideographs
-                runs = "one word" if between_blanks == 1 else f"{between_blanks} words"
-                size = f"{runs} of {len(text)} characters in all, as long as {words} words"
-            raise UserError(
-                f"{name} {number} has {size}, and at most {limit} are read at once: split it into sentences, one a line"
-            )
-
-
 def refuse_long_rows(network: Network, field: Field, rows: Sequence[Row], indices: Sequence[int]) -> None:
     """Raises UserError where the model is not defined for so long a source. indices: of the sources among all, from 0,
     for the sentence."""
@@ -114,10 +95,12 @@ def decode_rows(
     rank: Callable[[int, Sequence[Hypothesis]], Sequence[Hypothesis]] | None = None,
     *,
     asked: Sequence[TokenConstraints | None] | None = None,
+    observer: Observer | None = None,
     progress: bool = False,
 ) -> list[Sequence[Hypothesis]]:
     """Returns for each row its hypotheses, best first. rank: chooses among those of a row, given by its number, and
-    orders them. asked: of the hypotheses of each. Raises UserError as `Network.encoded` and `decode`."""
+    orders them. asked: of the hypotheses of each. observer: of the search of a single row. Raises UserError as
+    `Network.encoded` and `decode`."""
     hypotheses: list[Sequence[Hypothesis]] = [() for _ in rows]
     batches = network.batches(rows, search)
     share: list[BatchHypotheses] = []
@@ -125,7 +108,7 @@ def decode_rows(
         for indices in batches:
             sources = [np.asarray(rows[i]) for i in indices]
             with network.encoded(sources, search) as batch:
-                decoded = decode(search, *batch, sources, [] if asked is None else [asked[i] for i in indices])
+                decoded = decode(search, *batch, sources, [asked[i] for i in indices] if asked else [], observer)
             if rank is not None:
                 decoded = [rank(int(i), found) for i, found in zip(indices, decoded, strict=True)]
             share.append((indices, decoded))

@@ -4,15 +4,13 @@
 exported, to find what else could have stood in their places. Needs no torch."""
 
 import math
-from collections.abc import Callable, Collection, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from mt.common.backdrop import Backdrop, Picture
 from mt.data.fields import Raw, Row
-from mt.decoding.network import EncodedBatch
 from mt.decoding.translation import Translation
 from mt.metrics.alignment import to_pharaoh
 from mt.search.config import SearchConfig, is_online, revised_search
@@ -48,14 +46,12 @@ def runners_up(
     hypotheses: Sequence[Sequence[int]],
     search: SearchConfig,
     count: int = RUNNERS_UP,
-    encoded: Callable[[Sequence[Row], SearchConfig], AbstractContextManager[EncodedBatch]] | None = None,
 ) -> list[Replay]:
     """Returns for each hypothesis the probabilities of its tokens, and the `count` most probable tokens of each step.
     They are the model's own: what a search forbids is among them.
 
     rows: of the sources. hypotheses: the ids of each, EOS included where it has one. search: says how the attention
-    reads. encoded: as of a network, in place of its own, where steps are forced. All processes of an evaluation call
-    it, and each replays a share.
+    reads. All processes of an evaluation call it, and each replays a share.
     """
     network = translator.network
     found = [NOTHING for _ in rows]
@@ -66,7 +62,7 @@ def runners_up(
     sources = [rows[i] for i in read]
     for indices in network.batches(sources, search):
         chosen = [hypotheses[read[i]] for i in indices]
-        with (encoded or network.encoded)([np.asarray(sources[i]) for i in indices], search) as batch:
+        with network.encoded([np.asarray(sources[i]) for i in indices], search) as batch:
             share.append((indices, _replayed(batch.stepper, chosen, count)))
     merged: list[Any] = network.merged(share)
     for indices, replayed in merged:

@@ -57,6 +57,8 @@ class TorchNetwork:
         self.max_source_length = model.max_source_length
         self.chunk_size = model.chunk_size
         self.copies = model.copies
+        self.changed: Callable[[Predict], Predict] | None = None
+        """Returns steps that are taken in place of the model's own, where an explorer forces some."""
         self._vocab_size = vocab_size
         self._online_precision = online_precision
         if precision == "int8" and self.device.type != "cpu":
@@ -87,17 +89,8 @@ class TorchNetwork:
     def in_torch(self) -> "TorchNetwork":
         return self
 
-    @property
-    def forces(self) -> bool:
-        """Whether steps can be forced to attend somewhere: it is one model, whose attention is learnt."""
-        single_model = self.model.as_online_model
-        return single_model is not None and single_model.decoder.attention.learns_weights
-
     @contextlib.contextmanager
-    def encoded(
-        self, rows: Sequence[Row], search: SearchConfig, changed: Callable[[Predict], Predict] | None = None
-    ) -> Iterator[EncodedBatch]:
-        """As `Network.encoded`. changed: returns steps that are taken in place of the model's own."""
+    def encoded(self, rows: Sequence[Row], search: SearchConfig) -> Iterator[EncodedBatch]:
         # What a search says of precision and attention.
         model = self._search_model
         online = is_online(search)
@@ -118,7 +111,7 @@ class TorchNetwork:
             # On a GPU a step is recorded once, where its operations do not depend on what it computes.
             state = model.init_state(memory, hard=hard)
             own_step: Predict = partial(model.step, hard=hard)
-            step = own_step if changed is None else changed(own_step)
+            step = own_step if self.changed is None else self.changed(own_step)
             is_fixed = step is own_step and not hard and isinstance(search, GreedyConfig | BeamConfig)
             recorded = is_fixed and self.device.type == "cuda"
             single = TorchStepper(step, memory, state, len(rows), self.device)

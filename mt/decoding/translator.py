@@ -9,20 +9,21 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, get_args, overload
 
 from mt.data.fields import Raw, Row, as_list, build_field, require_texts
-from mt.data.glossary import glossaries_of
 from mt.data.links import Symmetrisation
 from mt.data.split import NumberedPairs, Split
-from mt.data.tokenizer import LinkUnit, Tokenizer, Tokenizers, Unit
+from mt.data.tokenizer import LinkUnit, Tokenizers, Unit
+from mt.data.words import count_words
 from mt.decoding.confidence import Calibration
 from mt.decoding.lexical import ConstraintEncoder, constrained, of_texts, refuse_unsteerable
 from mt.decoding.minimum_bayes_risk import ranking
-from mt.decoding.network import Network, decode_rows, refuse_long_rows, refuse_long_texts
+from mt.decoding.network import Network, decode_rows, refuse_long_rows
 from mt.decoding.translation import Extraction, Translation, decoded
 from mt.errors import UserError, invalid_choice
 from mt.search.config import SearchConfig, is_online, n_best_search, online_search, require_search, with_default_limits
 from mt.search.hypothesis import EMPTY
 from mt.search.options import RetranslateConfig
 from mt.search.steering import TokenConstraints
+from mt.search.tree import Observer
 
 if TYPE_CHECKING:
     from mt.config import Config
@@ -197,8 +198,7 @@ class Translator:
         # Constraints and terms of each text, in tokens.
         names = [f"text {number}" for number in range(1, len(sources) + 1)]
         lexical = of_texts(names, {"constraints": constraints, "avoid": avoid, "prefix": prefix}, alone=alone)
-        glossaries = None if glossary is None else glossaries_of(glossary, len(sources), alone=alone)
-        asked = constrained(self, lexical, sources, glossaries=glossaries) if lexical or glossaries else None
+        asked = constrained(self, lexical, sources, glossary, alone=alone)
         translations = self.decode(self.encoded(sources), search, texts=sources, asked=asked, progress=progress)
         return translations[0] if alone else translations
 
@@ -214,14 +214,15 @@ class Translator:
         *,
         texts: Sequence[Raw] | None = None,
         asked: Sequence[TokenConstraints | None] | None = None,
+        observer: Observer | None = None,
         progress: bool = False,
     ) -> list[list[Translation]]:
         """Does as `n_best`, of sources that are encoded already, as rows of their field. Those of text are ids that end
         in EOS; a blank text is EOS alone.
 
         texts: what the rows were made of, for the words of links. By default it is what ids decode to, in which a run
-        of unknown characters is a word of its own. asked: of each translation; see `constrained`. Raises UserError
-        where the search is not for that.
+        of unknown characters is a word of its own. asked: of each translation; see `constrained`. observer: see
+        `decode_rows`. Raises UserError where the search is not for that.
         """
         search = self.search_for(search)
         if isinstance(search, RetranslateConfig):
@@ -236,15 +237,12 @@ class Translator:
         if asked is not None:
             refuse_unsteerable(search, asked, [self.field.blank(row) for row in sources])
             asked = [asked[i] for i in indices]
-
-        def target_of(number: int) -> Tokenizer:
-            return self.tokenizers_of(None if texts is None else texts[indices[number]]).target
-
-        rank = ranking(search, self.tokenizers.target, self.config.dataset, target_of)
-        found = decode_rows(self.network, rows, search, rank, asked=asked, progress=progress)
         # Hypotheses are ids: their texts and words are those of each source's own tokenizers.
-        for i, row, hypotheses in zip(indices, rows, found, strict=True):
-            results[i] = decoded(self, row, hypotheses, None if texts is None else texts[i])
+        known = [None if texts is None else texts[i] for i in indices]
+        rank = ranking(search, self, known)
+        found = decode_rows(self.network, rows, search, rank, asked=asked, observer=observer, progress=progress)
+        for i, row, hypotheses, text in zip(indices, rows, found, known, strict=True):
+            results[i] = decoded(self, row, hypotheses, text)
         return results
 
     @overload
@@ -366,6 +364,18 @@ class Translator:
         return self.tokenizers.target.encode(targets)
 
     def refuse_long(self, texts: Iterable[str], name: str = "text", first_number: int = 1) -> None:
-        """Raises UserError where a text is too long. name, first_number: what to call the texts, and the number of the
-        first."""
-        refuse_long_texts(texts, self.config.dataset.cleaning.max_evaluation_length, name, first_number)
+        """Raises UserError where a text has too many words. name, first_number: what to call the texts, and the number
+        of the first."""
+        limit = self.config.dataset.cleaning.max_evaluation_length
+        for number, text in enumerate(texts, start=first_number):
+            # A text of few characters cannot have many words; most need no counting.
+            if len(text) > limit and (words := count_words(text)) > limit:
+                between_blanks = len(text.split())
+                size = f"{words} words"
+                if between_blanks <= limit:  # few blanks: long runs count as several, and so do ideographs
+                    runs = "one word" if between_blanks == 1 else f"{between_blanks} words"
+                    size = f"{runs} of {len(text)} characters in all, as long as {words} words"
+                raise UserError(
+                    f"{name} {number} has {size}, and at most {limit} are read at once: split it into sentences, one a "
+                    "line"
+                )

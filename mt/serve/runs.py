@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from mt.data.fields import AudioField, Raw
+from mt.decoding.explore import can_force
 from mt.decoding.translation import Translation
 from mt.decoding.translator import Translator
 from mt.errors import UserError, shown
@@ -118,7 +119,7 @@ class ServedRun:
         except UserError:
             return {"hard": False, "forces": False, "parameters": None}
         count = sum(parameter.numel() for parameter in network.model.parameters())
-        return {"hard": network.model.supports_hard, "forces": network.forces, "parameters": count}
+        return {"hard": network.model.supports_hard, "forces": can_force(network.model), "parameters": count}
 
     def description(self) -> dict[str, Any]:
         """Returns what a client may want to know of the run, in plain JSON."""

@@ -7,7 +7,6 @@ from typing import Any
 from pydantic import Field
 
 from mt.data.fields import Raw, Row
-from mt.data.glossary import Glossary, glossaries_of
 from mt.decoding.explore import Explored, explore
 from mt.decoding.lexical import constrained
 from mt.decoding.record import NOTHING, record, runners_up
@@ -78,8 +77,8 @@ class Recording(Translating):
         for step, position in body.force:
             places.setdefault(step, []).append(position)
         options: Any = {"prefix": body.prefix_ids, "places": places, "top": self.top}
-        (options["glossary"],) = _glossaries([(source, body)])
-        return self._answer(source, explore(self.translator, source, self.search, asked=body, **options))
+        explored = explore(self.translator, source, self.search, asked=body, glossary=[body.terms], **options)
+        return self._answer(source, explored)
 
     def _answer(self, source: Raw, explored: Explored) -> dict[str, Any]:
         """Returns records, and the tree where there is one, whose nodes have the pieces of tokens."""
@@ -140,15 +139,9 @@ class Aligning:
 
 
 def _asked(translator: Translator, items: Sequence[tuple[Raw, Wishes]]) -> Sequence[TokenConstraints | None] | None:
+    sources = [source for source, _ in items]
     bodies = [body for _, body in items]
-    if not any(getattr(body, name) for body in bodies for name in Wishes.model_fields):
-        return None
-    return constrained(translator, bodies, [source for source, _ in items], glossaries=_glossaries(items))
-
-
-def _glossaries(items: Sequence[tuple[Raw, Wishes]]) -> list[Glossary | None]:
-    glossaries = glossaries_of([body.terms for _, body in items], len(items))
-    return [glossary if body.terms else None for glossary, (_, body) in zip(glossaries, items, strict=True)]
+    return constrained(translator, bodies, sources, [body.terms for body in bodies])
 
 
 def _size(translator: Translator, source: Raw) -> int:
