@@ -187,14 +187,8 @@ def placed(translator: "Translator", translation: Translation, sentence: Sentenc
     """Returns a translation with the links of its characters, and the tags that the model has written."""
     translation = in_units(translator, translation, sentence.text, "char")
     in_characters = linked(translation, sentence.text)
-    characters = [place for place, character in enumerate(in_characters.text) if not character.isspace()]
-    # The character that follows each token, blanks apart.
-    following = accumulate(
-        reversed(translation.target_units),
-        lambda later, unit: later if unit is None else unit,
-        initial=len(characters),
-    )
-    gaps = [*following][:0:-1]
+    characters = _visible_characters(in_characters.text)
+    gaps = _first_characters(translation, len(characters))
     tags = {}
     written = found(translation.ids, translator.tokenizers.target.tags)
     for number, tag in enumerate(sentence.tags):
@@ -239,23 +233,28 @@ def linked(translation: Translation, source: str) -> Linked:
     """
     if not translation.tokens:
         return Linked(translation.text, ())
-    sides = [
-        [place for place, character in enumerate(text) if not character.isspace()]
-        for text in (source, translation.text)
-    ]
-    # A piece reaches to where the next one begins.
-    ends = []
-    end = len(sides[1])
-    for first_place in reversed(translation.target_units):
-        ends.append(end)
-        end = end if first_place is None else first_place
+    read, written = map(_visible_characters, (source, translation.text))
+    firsts = _first_characters(translation, len(written))
     links = []
     for position, step in links_between_pieces(translation.windows):
         origin = translation.source_units[position]
-        first_place = translation.target_units[step]
-        if origin is not None and first_place is not None:
-            links += [(sides[0][origin], sides[1][place]) for place in range(first_place, ends[-1 - step])]
+        if origin is not None and translation.target_units[step] is not None:
+            # A piece reaches to where the next one begins.
+            links += [(read[origin], place) for place in written[firsts[step] : firsts[step + 1]]]
     return Linked(translation.text, links)
+
+
+def _visible_characters(text: str) -> list[int]:
+    """Returns the places of the characters that are no blanks."""
+    return [place for place, character in enumerate(text) if not character.isspace()]
+
+
+def _first_characters(translation: Translation, count: int) -> list[int]:
+    """Returns for each token the first of `count` characters that it has, or else the next has, and at last `count`."""
+    firsts = [count]
+    for unit in reversed(translation.target_units):
+        firsts.append(firsts[-1] if unit is None else unit)
+    return firsts[::-1]
 
 
 def translate_file(

@@ -16,7 +16,7 @@ from mt.common.terminal import output
 from mt.data.glossary import Glossary
 from mt.data.words import units
 from mt.decoding.lexical import LineForm, constrained, parse_line
-from mt.decoding.translation import Translation, in_words
+from mt.decoding.translation import Translation, in_units
 from mt.decoding.translator import Translator
 from mt.decoding.unknown_words import UnknownWords
 from mt.errors import UserError, unwritten
@@ -85,8 +85,8 @@ class LineFiles:
         """Writes what belongs to some lines. translations: of each line, best first. first_index: the number of the
         first line, counted from 0. Raises UserError where something cannot be written."""
         if self._plots:
-            best = [in_words(translator, of_line[0], text) for of_line, text in zip(translations, texts, strict=True)]
-            self.draw(best, first_index)
+            pairs = zip(translations, texts, strict=True)
+            self.draw([in_units(translator, of_line[0], text, "word") for of_line, text in pairs], first_index)
         if self._links:
             with _naming(f"--alignments {self._alignments}"):
                 self._links.writelines(

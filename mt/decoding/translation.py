@@ -285,18 +285,13 @@ def _joined(tokens: Sequence[str], indices: Sequence[int]) -> str:
     return pieces.replace("▁", "") or pieces
 
 
-# Links between words of models that read or write characters.
-
-
-def in_words(translator: Translator, translation: Translation, source: Raw) -> Translation:
-    """Returns a translation of a source with links between words, also where the model writes characters."""
-    if translator.link_unit == "word" or not translation.tokens:
-        return translation
-    return in_units(translator, translation, source, "word")
+# Links between other units: words of models that read or write characters, or characters of others.
 
 
 def in_units(translator: Translator, translation: Translation, source: Raw, unit: LinkUnit) -> Translation:
-    """Returns a translation of a source with links between units of this kind."""
+    """Returns a translation of a source with links between units of this kind, whatever those of the model are."""
+    if translator.link_unit == unit or not translation.tokens:
+        return translation
     length = len(translation.source_tokens)
     target = translator.tokenizers.target
     units = translator.field.units(length, translator.tokenizers.source, unit, source)

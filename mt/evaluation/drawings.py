@@ -12,7 +12,7 @@ from mt.common.terminal import say
 from mt.data.split import Split
 from mt.data.tokenizer import LinkUnit, units
 from mt.decoding.record import record, runners_up
-from mt.decoding.translation import Translation, in_words
+from mt.decoding.translation import Translation, in_units
 from mt.decoding.translator import Translator
 from mt.errors import UserError
 from mt.evaluation.timing import boundaries
@@ -117,7 +117,7 @@ def drawings(
         zip(translations, sources, links, ends, strict=False)
     ):
         if translation.tokens:
-            linked = in_words(translator, translation, source)
+            linked = in_units(translator, translation, source, "word")
             of_shared, shared = gold or (None, None)
             possible = None if of_shared is None else of_shared.possible
             figure = linked.figure(boundaries=seconds, words=by_word, gold=possible, known=shared)
@@ -180,7 +180,7 @@ def records(
     images = 0
     for number in numbers:
         source = sources[number]
-        translation = in_words(translator, translations[number], source)
+        translation = in_units(translator, translations[number], source, "word")
         plain = record(
             translator,
             translation,

@@ -114,7 +114,7 @@ def _events(spans: Sequence[_Span], raws: Sequence[str]) -> Iterator[Event]:
         elif "html_inline" in types:
             yield from html.events(raw)
         elif "code_inline" in types or span.rule == "autolink":
-            yield Event("empty", raw, "word")
+            yield Event("word", raw)
         elif raw:
             yield Event("empty" if "image" in types else "text", raw)
 

@@ -15,9 +15,10 @@ from mt.data.placeholders import FIRST, PLACEHOLDER, numbers
 
 
 class Event(NamedTuple):
-    """A piece of a document, as a parser finds it."""
+    """A piece of a document, as a parser finds it; of a sentence, its texts are cut into characters."""
 
-    kind: Literal["text", "start", "end", "empty"]
+    kind: Literal["text", "start", "end", "empty", "word"]
+    """word: what is read as one, and has no words of its own."""
     raw: str
     """As the document has it."""
     name: str = ""
@@ -28,6 +29,18 @@ class Event(NamedTuple):
     """Whether the element may be written several times, around a part of its words each."""
     breaks: bool = False
     """Whether it stands in the place of a blank, as `<br>` does."""
+    text: str = ""
+    """The character of a text, or the placeholder that a word is."""
+
+    @property
+    def key(self) -> str:
+        """What makes two placeholders one."""
+        return self.text or self.raw
+
+    @property
+    def says(self) -> bool:
+        """Whether it is a character of a word."""
+        return self.kind == "text" and not self.text.isspace()
 
 
 @dataclass(frozen=True)
@@ -82,7 +95,7 @@ def parts(events: Iterable[Event], spelled: Spelled, symbols: int = 0) -> Iterat
         if event.kind == "start" and event.role in ("kept", "kept block"):
             raw, fixed = _kept(event, waiting)
             if event.role == "kept":
-                inline.append(Event("empty", raw, "word"))
+                inline.append(Event("word", raw))
             else:
                 fixed = raw + fixed
         elif event.role != "block":
@@ -108,23 +121,6 @@ def _kept(start: Event, waiting: Iterator[Event]) -> tuple[str, str]:
     return "".join(raws), ""
 
 
-class _Atom(NamedTuple):
-    kind: Literal["text", "start", "end", "empty", "word"]
-    raw: str
-    text: str = ""
-    event: Event | None = None
-
-    @property
-    def key(self) -> str:
-        """What makes two placeholders one."""
-        return self.text or self.raw
-
-    @property
-    def says(self) -> bool:
-        """Whether it is a character of a word."""
-        return self.kind == "text" and not self.text.isspace()
-
-
 def _sentence(events: Sequence[Event], spelled: Spelled, symbols: int) -> Iterator[str | Segment]:
     """Yields a segment of these events, or what they are where they hold no word."""
     atoms = _with_placeholders([*_atoms(events, spelled)])
@@ -135,35 +131,34 @@ def _sentence(events: Sequence[Event], spelled: Spelled, symbols: int) -> Iterat
         yield "".join(atom.raw for atom in atoms)
 
 
-def _atoms(events: Iterable[Event], spelled: Spelled) -> Iterator[_Atom]:
+def _atoms(events: Iterable[Event], spelled: Spelled) -> Iterator[Event]:
+    """Yields events with their texts cut into characters."""
     for event in events:
-        if event.name == "word":
-            yield _Atom("word", event.raw)
-        elif event.kind != "text":
-            yield _Atom(event.kind, event.raw, "", event)
-        else:
-            for text, raw in spelled(event.raw):
-                # Blanks that no line is broken at are lost in translation, and kept as tags are.
-                glue = text in "\u00a0\u2007\u202f"
-                yield _Atom("empty", raw, "", Event("empty", raw, breaks=True)) if glue else _Atom("text", raw, text)
+        if event.kind != "text":
+            yield event
+            continue
+        for text, raw in spelled(event.raw):
+            # Blanks that no line is broken at are lost in translation, and kept as tags are.
+            glue = text in "\u00a0\u2007\u202f"
+            yield Event("empty", raw, breaks=True) if glue else Event("text", raw, text=text)
 
 
-def _with_placeholders(atoms: list[_Atom]) -> list[_Atom]:
+def _with_placeholders(atoms: list[Event]) -> list[Event]:
     """Joins the atoms of each placeholder, tags in it too, to one that is a word."""
     places = [place for place, atom in enumerate(atoms) if atom.kind == "text"]
     text = "".join(atoms[place].text for place in places)
-    joined: list[_Atom] = []
+    joined: list[Event] = []
     done = 0
     for match in PLACEHOLDER.finditer(text):
         first = places[match.start()]
         last = places[match.end() - 1] + 1
         joined += atoms[done:first]
-        joined.append(_Atom("word", "".join(atom.raw for atom in atoms[first:last]), match[0]))
+        joined.append(Event("word", "".join(atom.raw for atom in atoms[first:last]), text=match[0]))
         done = last
     return joined + atoms[done:]
 
 
-def _segment(atoms: list[_Atom], words: Sequence[int], symbols: int) -> Segment:
+def _segment(atoms: list[Event], words: Sequence[int], symbols: int) -> Segment:
     partners = _partners(atoms)
     first, last = _ends(atoms, partners, words)
     numbered = numbers((atom.key for atom in atoms if atom.kind == "word"), symbols)
@@ -180,7 +175,7 @@ def _segment(atoms: list[_Atom], words: Sequence[int], symbols: int) -> Segment:
         elif atom.kind == "word":
             sentence.add_word(atom)
         elif partner is None:
-            sentence.add_empty(atom.raw, breaks=bool(atom.event and atom.event.breaks))
+            sentence.add_empty(atom.raw, breaks=atom.breaks)
         elif partner > place and seen[place] == seen[partner]:
             raw = "".join(inner.raw for inner in atoms[place : partner + 1])
             sentence.add_empty(raw, kind="empty" if words[place] == words[partner] else "word")
@@ -194,14 +189,14 @@ def _segment(atoms: list[_Atom], words: Sequence[int], symbols: int) -> Segment:
     return sentence.segment("".join(raws[:first]), "".join(raws[last:]))
 
 
-def _partners(atoms: Sequence[_Atom]) -> dict[int, int]:
+def _partners(atoms: Sequence[Event]) -> dict[int, int]:
     """Returns for each start the place of its end, and the other way round. What is not closed, or not opened, or
     closed after what is around it, has none."""
     partners: dict[int, int] = {}
     stack: list[tuple[str, int]] = []
     open_names = Counter[str]()
     for place, atom in enumerate(atoms):
-        name = atom.event.name if atom.event else ""
+        name = atom.name
         if atom.kind == "start":
             stack.append((name, place))
             open_names[name] += 1
@@ -215,7 +210,7 @@ def _partners(atoms: Sequence[_Atom]) -> dict[int, int]:
     return partners
 
 
-def _ends(atoms: Sequence[_Atom], partners: Mapping[int, int], words: Sequence[int]) -> tuple[int, int]:
+def _ends(atoms: Sequence[Event], partners: Mapping[int, int], words: Sequence[int]) -> tuple[int, int]:
     """Returns where a sentence begins and ends without the tags and blanks around all of its words."""
     first = 0
     last = len(atoms)
@@ -245,7 +240,7 @@ class _Sentence:
         self._blank = False  # whether white space came last
         self._waiting: list[int] = []  # the empty tags after the last character
 
-    def add_text(self, atom: _Atom) -> None:
+    def add_text(self, atom: Event) -> None:
         self._follow(blank=atom.text.isspace())
         if atom.text.isspace():
             self._separate()
@@ -254,7 +249,7 @@ class _Sentence:
         if atom.raw and not atom.text.isalnum():
             self._spellings.setdefault(atom.text, atom.raw)
 
-    def add_word(self, atom: _Atom) -> None:
+    def add_word(self, atom: Event) -> None:
         number = self._numbered.get(atom.key)
         if number is None:
             self.add_empty(atom.raw, kind="word")
@@ -273,9 +268,8 @@ class _Sentence:
         # What stands for a word is one to its neighbours.
         self._blank = self._blank and kind != "word"
 
-    def begin(self, start: _Atom, end: _Atom) -> None:
-        splits = bool(start.event and start.event.splits)
-        self._tags.append(Tag(len(self._text), 0, start.raw, end.raw, self._parent, "pair", splits))
+    def begin(self, start: Event, end: Event) -> None:
+        self._tags.append(Tag(len(self._text), 0, start.raw, end.raw, self._parent, "pair", start.splits))
         self._open.append(len(self._tags) - 1)
 
     def end(self) -> None:

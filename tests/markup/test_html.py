@@ -48,6 +48,8 @@ GERMAN = {
         "0-0 1-2 2-3",
         'Fragen Sie <span translate="no">Big <i>Co</i></span>, bitte',
     ),
+    # So is an element with a name of our own.
+    "<word>a b</word> c": ("C B A", "0-2 1-1 2-0", "C <word>B A</word>"),
     # Blanks and entities stay as they are written.
     "  <p>a&nbsp;b &amp; c &lt; d</p>\n": (
         "A B & C < D",
