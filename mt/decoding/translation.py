@@ -133,12 +133,6 @@ class Translation:
         return self.windows.stops
 
     @property
-    def energies(self) -> int | None:
-        """How many positions a hard monotonic attention looked at, to find its stops; None for other ones."""
-        looked_at = self.windows.looked_at
-        return None if looked_at is None else int(looked_at.sum())
-
-    @property
     def links(self) -> set[Link]:
         """The (source word, target word) pairs, counted from 0, as `extract` says, or as two models agree on them.
         `mt.metrics.alignment.to_pharaoh` writes them as text."""
