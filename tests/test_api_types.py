@@ -12,6 +12,7 @@ from mt import Translator, load
 from mt.data.fields.text import ArrivingText
 from mt.errors import UserError
 from mt.evaluation.likelihood import likelihoods
+from mt.search.config import BeamConfig
 
 Call = Callable[[Any], object]
 
@@ -39,9 +40,13 @@ def test_what_is_no_text(translator: Translator, text: Any, sentence: str):
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda it: it.n_best("the cats", n=0), "n=0 translations of a text are not possible"),
-        (lambda it: it.n_best("the cats", n=-1), "n=-1 translations of a text are not possible"),
+        (lambda it: it.n_best("the cats", n=0), "n=0 translations of a text are not possible: ask for 1 to 1000"),
+        (lambda it: it.n_best("the cats", n=1001), "n=1001 translations of a text are not possible"),
         (lambda it: it.n_best("the cats", n="2"), "n=2 translations of a text are not possible"),
+        (lambda it: it.translate("two cats", BeamConfig(mode="hard")), "search.mode=hard needs an attention that can"),
+        (lambda it: it.align("two cats", "zwei Katzen", hard=True), "search.mode=hard needs an attention that can"),
+        (lambda it: it.align("two", ["zwei"]), "align takes two texts or two lists of texts, not one of each"),
+        (lambda it: it.align(["two"], "zwei"), "align takes two texts or two lists of texts, not one of each"),
         (lambda it: it.translate("the cats", search="beam"), "search is of type str: give a configuration"),
         (lambda it: it.translate("the cats", search={"beam_size": 3}), "search is of type dict: give a configuration"),
         (lambda it: it.stream("online"), "search is of type str: give a configuration"),

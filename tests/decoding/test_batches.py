@@ -1,3 +1,4 @@
+import re
 from collections.abc import Callable
 
 import numpy as np
@@ -9,7 +10,7 @@ from mt.data.batches import fixed_order
 from mt.data.corpus import Corpus
 from mt.data.tokenizer import EOS
 from mt.decoding.forced import forced_batches
-from mt.decoding.modes import reads_hard, require_compatible, require_wait_k
+from mt.decoding.modes import reads_hard, require_compatible
 from mt.decoding.torch_network import MAX_LOGITS, TorchNetwork
 from mt.decoding.translator import Translator
 from mt.device import has_bfloat16
@@ -59,36 +60,37 @@ def test_batches_of_pairs_hold_so_many_tokens_on_either_side() -> None:
     assert longest == sorted(longest) and len(batches) < 60
 
 
+CAUSAL = "an encoder that does not read the whole source first (encoder=lstm, gru, ssru, none or lc_bilstm)"
+SOFT = (
+    "a soft attention that knows nothing of the source's length (attention=dot, general, location, bahdanau or local_m)"
+)
+
+
 @pytest.mark.parametrize(
-    ("changes", "possible"),
+    ("search", "changes", "lacking"),
     [
-        ({"encoder": {"name": "lstm"}, "decoder": {"readout_size": 32, "init_hidden": "zeros"}}, True),
-        ({"encoder": {"name": "gru"}, "decoder": {"readout_size": 32, "init_hidden": "zeros"}}, True),
-        ({"encoder": {"name": "lc_bilstm"}, "decoder": {"readout_size": 32, "init_hidden": "zeros"}}, True),
-        ({"encoder": {"name": "bilstm"}, "decoder": {"readout_size": 32, "init_hidden": "zeros"}}, False),
-        ({"encoder": {"name": "bigru"}, "decoder": {"readout_size": 32, "init_hidden": "zeros"}}, False),
-        ({"encoder": {"name": "conv"}, "decoder": {"readout_size": 32, "init_hidden": "zeros"}}, False),
-        ({"encoder": {"name": "lstm"}, "decoder": {"readout_size": 32, "init_hidden": "final_state"}}, False),
+        *((OnlineConfig(), {"encoder": {"name": name}}, None) for name in ("lstm", "gru", "lc_bilstm")),
+        *((OnlineConfig(), {"encoder": {"name": name}}, CAUSAL) for name in ("bilstm", "bigru", "conv")),
+        (OnlineConfig(), {"decoder": {"readout_size": 32}}, "decoder.init_hidden=zeros"),
+        (WaitKConfig(), {}, None),
+        *((WaitKConfig(), {"attention": {"name": name}}, SOFT) for name in ("local_p", "milk", "stochastic")),
+        (WaitKConfig(), {"encoder": {"name": "bilstm"}}, CAUSAL),
+        (WaitKConfig(), {"decoder": {"readout_size": 32}}, "decoder.init_hidden=zeros"),
     ],
 )
-def test_online_decoding_needs_a_model_that_does_not_read_ahead(
-    changes: dict, possible: bool, configure: Callable[..., Config]
+def test_a_search_that_writes_while_it_reads_says_what_a_model_lacks(
+    search: SearchConfig, changes: dict, lacking: str | None, configure: Callable[..., Config]
 ) -> None:
-    model = Seq2Seq(configure(changes | {"attention": {"name": "monotonic"}}), 9, 9)
-    if possible:
-        require_compatible(OnlineConfig(), model)
-        assert reads_hard(OnlineConfig(), model)
+    """And nothing that it has."""
+    usual = {"encoder": {"name": "lstm"}, "decoder": {"readout_size": 32, "init_hidden": "zeros"}}
+    usual["attention"] = {"name": "monotonic" if isinstance(search, OnlineConfig) else "bahdanau"}
+    model = Seq2Seq(configure(usual | changes), 9, 9)
+    if lacking is None:
+        require_compatible(search, model)
+        assert reads_hard(search, model) == isinstance(search, OnlineConfig)
     else:
-        with pytest.raises(UserError) as caught:
-            require_compatible(OnlineConfig(), model)
-        needed = "decoder.init_hidden=zeros"
-        if changes["encoder"]["name"] != "lstm":
-            needed = "an encoder that does not read the whole source first (encoder=lstm, gru, ssru, none or "
-            needed += "lc_bilstm)"
-        assert str(caught.value) == (
-            f"search=online writes while it reads: it needs {needed}; train such a model, or choose search=greedy or "
-            "search=beam"
-        ), "and nothing that it has"
+        with pytest.raises(UserError, match=rf"^search={search.name} .*: it needs {re.escape(lacking)}; train such a"):
+            require_compatible(search, model)
 
 
 @combined(attention=[*ATTENTIONS], decoder=["luong", "bahdanau"])
@@ -98,28 +100,25 @@ def test_what_can_be_read_hard_and_online(attention: str, decoder: str, configur
     model = Seq2Seq(
         configure({"encoder": {"name": "lstm", "hidden_size": 8}, "decoder": options, "attention": source}), 9, 9
     )
-    chooses = attention in {"monotonic", "mocha", "matcha", "milk", "stochastic"}
-    assert reads_hard(GreedyConfig(), model) == chooses
+    online = {"monotonic", "mocha", "matcha", "milk"}
+    assert reads_hard(GreedyConfig(), model) == (attention in online | {"stochastic"})
     assert not reads_hard(BeamConfig(mode="soft"), model)
-    if chooses:
-        require_compatible(BeamConfig(mode="hard"), model)
-        assert reads_hard(BeamConfig(mode="hard"), model)
-    else:
-        with pytest.raises(UserError) as caught:
-            require_compatible(BeamConfig(mode="hard"), model)
-        assert str(caught.value) == (
-            "search.mode=hard needs an attention that can choose one position, and this model's cannot: choose "
-            "search.mode=soft, or train with attention=monotonic, mocha, matcha, milk or stochastic"
-        )
-    if attention in {"monotonic", "mocha", "matcha", "milk"}:
-        require_compatible(OnlineConfig(), model)
-        assert reads_hard(OnlineConfig(), model)
-    else:
-        with pytest.raises(UserError, match="search=online writes while it reads"):
-            require_compatible(OnlineConfig(), model)
+    for search, able in ((BeamConfig(mode="hard"), online | {"stochastic"}), (OnlineConfig(), online)):
+        if attention in able:
+            require_compatible(search, model)
+            assert reads_hard(search, model)
+        else:
+            with pytest.raises(UserError, match=r"^search(\.mode=hard needs|=online writes while it reads)"):
+                require_compatible(search, model)
 
 
 SOURCES = [[5, 6, 7, 8, 9, 3], [8, 3], [7, 5, 9, 3], [6, 6, 8, 9, 5, 7, 5, 8, 3]]
+
+
+def random_model(configure: Callable[..., Config], encoder: dict, attention: dict) -> Seq2Seq:
+    decoder = {"readout_size": 32, "hidden_size": 32, "init_hidden": "zeros"}
+    torch.manual_seed(3)
+    return Seq2Seq(configure({"encoder": encoder, "attention": attention, "decoder": decoder}), 10, 12).eval()
 
 
 def read_in_turn(model: Seq2Seq, source: list[int], search: WaitKConfig) -> list[int]:
@@ -140,10 +139,7 @@ def read_in_turn(model: Seq2Seq, source: list[int], search: WaitKConfig) -> list
 @pytest.mark.parametrize("attention", ["general", "local_m"])
 def test_wait_k_is_reading_and_writing_in_turn(attention: str, configure: Callable[..., Config]) -> None:
     """In one batch as one by one."""
-    parts = {"encoder": {"name": "lstm", "hidden_size": 32}, "attention": {"name": attention}}
-    parts["decoder"] = {"readout_size": 32, "hidden_size": 32, "init_hidden": "zeros"}
-    torch.manual_seed(3)
-    model = Seq2Seq(configure(parts), 10, 12).eval()
+    model = random_model(configure, {"name": "lstm", "hidden_size": 32}, {"name": attention})
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.mul_(4)
@@ -170,10 +166,7 @@ def test_wait_k_is_reading_and_writing_in_turn(attention: str, configure: Callab
 def test_online_decoding_is_in_float32_whatever_the_run_is(
     search: SearchConfig, attention: str, same: bool, configure: Callable[..., Config]
 ) -> None:
-    parts = {"encoder": {"name": "lstm", "hidden_size": 32}, "attention": {"name": attention}}
-    parts["decoder"] = {"readout_size": 32, "hidden_size": 32, "init_hidden": "zeros"}
-    torch.manual_seed(3)
-    model = Seq2Seq(configure(parts), 10, 12).eval()
+    model = random_model(configure, {"name": "lstm", "hidden_size": 32}, {"name": attention})
     full, half = (
         [best.log_prob for (best,) in decode_ids(model, SOURCES, search, vocab_size=12, precision=precision)]
         for precision in ("fp32", "bf16")
@@ -181,50 +174,11 @@ def test_online_decoding_is_in_float32_whatever_the_run_is(
     assert (full == half) == same
 
 
-@pytest.mark.parametrize(
-    ("changes", "possible"),
-    [
-        ({}, True),
-        ({"attention": {"name": "local_p"}}, False),
-        ({"attention": {"name": "milk"}}, False),
-        ({"attention": {"name": "stochastic"}}, False),
-        ({"encoder": {"name": "bilstm"}}, False),
-        ({"decoder": {"readout_size": 32}}, False),
-    ],
-)
-def test_wait_k_needs_a_model_that_can_see_a_prefix(
-    changes: dict, possible: bool, configure: Callable[..., Config]
-) -> None:
-    usual = {"encoder": {"name": "lstm"}, "decoder": {"readout_size": 32, "init_hidden": "zeros"}}
-    model = Seq2Seq(configure(usual | {"attention": {"name": "bahdanau"}} | changes), 9, 9)
-    if possible:
-        require_compatible(WaitKConfig(), model)
-        assert not reads_hard(WaitKConfig(), model)
-        require_wait_k(model, 1, "training.wait_k")
-    else:
-        with pytest.raises(UserError) as caught:
-            require_compatible(WaitKConfig(), model)
-        needed = {
-            "attention": "a soft attention that knows nothing of the source's length (attention=dot, general, "
-            "location, bahdanau or local_m)",
-            "encoder": "an encoder that does not read the whole source first (encoder=lstm, gru, ssru, none or "
-            "lc_bilstm)",
-            "decoder": "decoder.init_hidden=zeros",
-        }[next(iter(changes))]
-        assert str(caught.value) == (
-            f"search=wait_k shows the model only the source tokens read so far: it needs {needed}; train such a model, "
-            "or leave it out"
-        )
-
-
 LOOKING_AHEAD = {"name": "lc_bilstm", "hidden_size": 32, "chunk_size": 2, "look_ahead": 2}
 
 
 def test_what_the_encoder_looks_ahead_is_waited_for(configure: Callable[..., Config]) -> None:
-    parts = {"encoder": LOOKING_AHEAD, "attention": {"name": "monotonic", "energy_bias": -1.0}}
-    parts["decoder"] = {"readout_size": 32, "hidden_size": 32, "init_hidden": "zeros"}
-    torch.manual_seed(3)
-    model = Seq2Seq(configure(parts), 10, 12).eval()
+    model = random_model(configure, LOOKING_AHEAD, {"name": "monotonic", "energy_bias": -1.0})
     actual = decode_ids(model, SOURCES, OnlineConfig(max_extra=100), vocab_size=12, precision="fp32")
     stops = set()
     for (best,), source in zip(actual, SOURCES, strict=True):
@@ -237,15 +191,9 @@ def test_what_the_encoder_looks_ahead_is_waited_for(configure: Callable[..., Con
 
 
 def test_wait_k_shows_a_position_when_its_value_is_known(configure: Callable[..., Config]) -> None:
-    parts = {"encoder": LOOKING_AHEAD, "attention": {"name": "general"}}
-    parts["decoder"] = {"readout_size": 32, "hidden_size": 32, "init_hidden": "zeros"}
-    model = Seq2Seq(configure(parts), 10, 12).eval()
+    model = random_model(configure, LOOKING_AHEAD, {"name": "general"})
     (best,), *_ = decode_ids(model, SOURCES, WaitKConfig(k=4, min_length=4), vocab_size=12, precision="fp32")
     assert [int((row > 0).sum()) for row in best.weights[:4]] == [2, 2, 6, 6]
     assert best.delays.tolist()[:4] == [4, 5, 6, 6]
-    with pytest.raises(UserError) as caught:
+    with pytest.raises(UserError, match=r"k=3 would write before .* needs 4 source tokens .*\. Choose k=4 or more, or"):
         require_compatible(WaitKConfig(k=3), model)
-    assert str(caught.value) == (
-        "search=wait_k with k=3 would write before anything is known, since this encoder looks ahead and needs 4 "
-        "source tokens for its first value. Choose k=4 or more, or another encoder"
-    )
