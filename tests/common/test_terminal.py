@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mt.common.terminal import Bar, say
-from mt.errors import UserError, visible, visible_lines
+from mt.errors import visible, visible_lines
 
 ROOT = Path(__file__).parents[1]
 
@@ -34,10 +34,6 @@ def test_the_lines_of_what_is_said_stay_lines(capsys: pytest.CaptureFixture[str]
     assert visible_lines("one\x1b\ntwo\r") == "one\\x1b\ntwo\\r"
     say("one\x1b\ntwo")
     assert capsys.readouterr().out == "one\\x1b\ntwo\n"
-
-
-def test_an_error_that_quotes_a_text_is_safe_wherever_it_is_printed():
-    assert str(UserError("text 1, \x1b[2J\udc80 is wrong")) == r"text 1, \x1b[2J\udc80 is wrong"
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1:strict"])

@@ -37,12 +37,14 @@ def test_the_parts_of_an_epoch_are_ordered_differently() -> None:
 
 @given(_LENGTHS, st.integers(1, 200))
 def test_fixed_order_is_sorted_and_whole(lengths: list[tuple[int, int]], max_tokens: int) -> None:
-    source, _ = _columns(lengths)
-    batches = fixed_order(source, max_tokens=max_tokens)
-    order = [i for batch in batches for i in batch]
-    assert sorted(order) == list(range(len(lengths)))
-    assert [source[i] for i in order] == sorted(source)
-    assert all(len(batch) == 1 or len(batch) * source[batch].max() <= max_tokens for batch in batches)
+    """By the longer side of each pair, where there are pairs."""
+    source, target = _columns(lengths)
+    for columns, longest in (([source], source), ([source, target], np.maximum(source, target))):
+        batches = fixed_order(*columns, max_tokens=max_tokens)
+        order = [i for batch in batches for i in batch]
+        assert sorted(order) == list(range(len(lengths)))
+        assert [longest[i] for i in order] == sorted(longest)
+        assert all(len(batch) == 1 or len(batch) * longest[batch].max() <= max_tokens for batch in batches)
 
 
 @given(_LENGTHS, st.integers(1, 200), st.integers(1, 9))

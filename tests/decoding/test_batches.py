@@ -1,12 +1,10 @@
 import re
 from collections.abc import Callable
 
-import numpy as np
 import pytest
 import torch
 
 from mt.config import Config
-from mt.data.batches import fixed_order
 from mt.data.corpus import Corpus
 from mt.data.tokenizer import EOS
 from mt.decoding.forced import forced_batches
@@ -45,19 +43,6 @@ def test_between_batches_the_caller_computes_as_before(translator: Translator, c
         assert len(indices) == len(batch.source) and not loss.sum.requires_grad
         count += 1
     assert count > 1
-
-
-def test_batches_of_pairs_hold_so_many_tokens_on_either_side() -> None:
-    """Short sources with long targets would be one batch by the lengths of their sources."""
-    rng = np.random.default_rng(1)
-    sources = np.array([3] * 40 + [*rng.integers(1, 50, 40)])
-    targets = np.array([*rng.integers(1, 200, 40), *rng.integers(1, 50, 40)])
-    batches = fixed_order(sources, targets, max_tokens=100)
-    assert sorted(np.concatenate(batches).tolist()) == [*range(80)]
-    for batch in batches:
-        assert len(batch) == 1 or len(batch) * max(sources[batch].max(), targets[batch].max()) <= 100
-    longest = [max(sources[batch].max(), targets[batch].max()) for batch in batches]
-    assert longest == sorted(longest) and len(batches) < 60
 
 
 CAUSAL = "an encoder that does not read the whole source first (encoder=lstm, gru, ssru, none or lc_bilstm)"

@@ -8,7 +8,6 @@ import pytest
 import torch
 
 from mt.config import Config
-from mt.data.batches import collate
 from mt.data.fields import TEXT
 from mt.data.split import Examples, NumberedPairs
 from mt.data.tokenizer import EOS, UNK, Tokenizer, TokenizerConfig, Tokenizers, train
@@ -20,7 +19,6 @@ from mt.evaluation.likelihood import likelihoods
 from mt.metrics.sentence import SENTENCE_SCORES
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig, SearchConfig, WaitKConfig
-from tests.decoding.decoded import decode_ids
 
 TEXTS = ["the cat sees a dog .", "a dog says: the house", "two cats, a house ."]
 SOURCES = ["Ada sees (Baŋfu) .", "Zoë and Ada and Zoë", "the cat says: Quux, Ada .", "the dog"]
@@ -123,39 +121,6 @@ def test_a_stream_is_offline_decoding(
         assert session.tokens == offline.ids and session.text == offline.text
         copied += sum(token >= size for token in session.tokens)
     assert copied > 1
-
-
-def test_names_that_training_had_not_are_copied(tokenizers: Tokenizers, configure: Callable[..., Config]) -> None:
-    """A model that learns to repeat its source, of which half are words that the vocabulary lacks."""
-    torch.manual_seed(1)
-    size = len(tokenizers.source)
-    decoder = {"name": "luong", "copy": True, "dropout": 0.0, "hidden_size": 24, "readout_size": 16}
-    embedding = {"embedding_dim": 16, "dropout": 0.0}
-    encoder = {"name": "bilstm", "hidden_size": 24, "dropout": 0.0}
-    config = configure(
-        {"encoder": encoder, "decoder": decoder, "embedding": embedding, "attention": {"name": "general"}}
-    )
-    model = Seq2Seq(config, size, size)
-    optimizer = torch.optim.Adam(model.parameters(), 0.01)
-    draw = np.random.default_rng(0)
-
-    def row() -> np.ndarray:
-        ids = np.arange(draw.integers(2, 5)) + size
-        known = draw.integers(4, size, len(ids))
-        chosen = np.where(draw.random(len(ids)) < 0.5, known, ids)
-        new = {token: size + number for number, token in enumerate(dict.fromkeys(chosen[chosen >= size].tolist()))}
-        return np.array([*(new.get(token, token) for token in chosen.tolist()), EOS])
-
-    for _ in range(150):
-        rows = [row() for _ in range(32)]
-        optimizer.zero_grad()
-        loss = model(collate([(one, one) for one in rows]))
-        (loss.sum / loss.tokens).backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-    rows = [row() for _ in range(40)]
-    found = decode_ids(model.eval(), rows, GreedyConfig(), vocab_size=size, precision="fp32")
-    assert sum(one[0].tokens == tuple(source) for one, source in zip(found, rows, strict=True)) >= 36
 
 
 def test_words_are_numbered_while_a_source_is_encoded(

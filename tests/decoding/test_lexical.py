@@ -116,22 +116,6 @@ def test_a_prefix_inside_a_word_is_written_in_other_pieces(made, tokenizers) -> 
     assert f"▁{word}" in results
 
 
-@pytest.mark.parametrize("options", [{"models": 2}, {"precision": "int8"}], ids=["ensemble", "int8"])
-def test_ensembles_and_int8(made, options) -> None:
-    translator = made("bpe", **options)
-    result = translator.translate("two cats see", BEAM, constraints=["grüne Häuser"], avoid=["Katzen"], prefix="die ")
-    assert holds(result.text, "grüne Häuser") and not holds(result.text, "Katzen") and result.text.startswith("die ")
-
-
-def test_any_of_several_forms(made) -> None:
-    translator = made("bpe")
-    forms = ["Katzen", "Häuser", "grüne"]
-    each = {form: translator.translate("two cats", BEAM, constraints=[form]) for form in forms}
-    result = translator.translate("two cats", BEAM, constraints=[{"any_of": forms}])
-    assert any(holds(result.text, form) for form in forms)
-    assert result.score >= max(one.score for one in each.values()) - 0.5
-
-
 def test_where_nothing_is_asked_nothing_changes(made, sides) -> None:
     translator = made("unigram")
     sources = ["", *(source for source, _ in sides[:10])]

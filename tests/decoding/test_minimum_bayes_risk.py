@@ -1,12 +1,9 @@
 """Minimum Bayes risk against a plain double loop over sacreBLEU's scores of sentences."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from sacrebleu.metrics import BLEU, CHRF
 
-import mt
 from mt.decoding.minimum_bayes_risk import ranked
 from mt.decoding.translator import Translator
 from mt.metrics.sentence import SENTENCE_SCORES
@@ -97,26 +94,3 @@ def test_hypotheses_are_in_the_order_of_their_expected_utility(search: SearchCon
         assert all(one.score == pytest.approx(expected[one.text], rel=1e-4) for one in best)
         changed += texts[0] != best[0].text
     assert changed or not sampled  # this model is sure of the best of a beam
-
-
-@pytest.mark.parametrize("search", SEARCHES[::2], ids=lambda one: one.name)
-def test_order_and_company_change_nothing(search: SearchConfig, translator: Translator) -> None:
-    def read(sources: list[str], **changes: int) -> list[list[tuple[str, float]]]:
-        result = translator.n_best(sources, search=search.model_copy(update=changes))
-        return [[(one.text, round(one.score, 3)) for one in of_source] for of_source in result]
-
-    together = read(SOURCES)
-    assert together[1] == together[4]
-    assert together == read(SOURCES[::-1])[::-1] == read(SOURCES, batch_tokens=1)
-    assert together == [read([source])[0] for source in SOURCES]
-
-
-def test_int8_and_ensembles(trained: Path, trained_hard: Path) -> None:
-    search = SEARCHES[0]
-    fast = mt.load(trained, device="cpu", precision="int8").translate(SOURCES, search)
-    assert [bool(one.text) for one in fast] == [True, True, True, False, True]
-    one = mt.load(trained, device="cpu").n_best(SOURCES, search=search)
-    twice = mt.load([trained, trained], device="cpu").n_best(SOURCES, search=search)
-    assert [[t.text for t in of_source] for of_source in one] == [[t.text for t in of_source] for of_source in twice]
-    different = mt.load([trained, trained_hard], device="cpu").translate(SOURCES, search)
-    assert [bool(one.text) for one in different] == [True, True, True, False, True]

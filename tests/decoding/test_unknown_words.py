@@ -50,6 +50,7 @@ def expected(translation: Translation, words: list[str], dictionary: dict[str, s
 @pytest.mark.parametrize("dictionary", [{}, {"zzz": "Zebras", "houses": "alte  Häuser"}])
 def test_by_what_is_attended_to_most(often_unknown: Translator, dictionary: dict[str, str]) -> None:
     unknown_words = UnknownWords(often_unknown, dictionary)
+    assert often_unknown.translate(LINES[0]).ids.count(UNK) > 1
     for source, words in zip(LINES, (LINES[0].split(), [], ["the", "green", "birds", ",", "find", "x￭y"]), strict=True):
         for actual in often_unknown.n_best(source, search=BeamConfig(beam_size=4, n_best=4)):
             replaced = unknown_words.replaced(actual, source)
@@ -60,13 +61,6 @@ def test_by_what_is_attended_to_most(often_unknown: Translator, dictionary: dict
             assert replaced.replaced_unknown == actual.ids.count(UNK) - still
             assert len(replaced.target_units) == len(actual.ids)
             assert (replaced.ids, replaced.score, replaced.tokens) == (actual.ids, actual.score, actual.tokens)
-
-
-def test_they_are_there_to_be_replaced(often_unknown: Translator) -> None:
-    """What the test above is of."""
-    result = often_unknown.translate(LINES[0])
-    assert result.ids.count(UNK) > 1 and "⁇" in result.text
-    assert "⁇" not in UnknownWords(often_unknown).replaced(result, LINES[0]).text
 
 
 def a_translation(translator: Translator, source: str, target: list[int], peaks: list[int]) -> Translation:
@@ -156,13 +150,10 @@ def test_each_word_of_an_entry_is_linked(kind: str, trained: Path) -> None:
     assert result.text == "the hoher Turm" and result.links == {(0, 0), (1, 1), (1, 2)}
 
 
-def test_online_each_word_has_its_delay(trained_hard: Path) -> None:
-    translator = mt.load(trained_hard, device="cpu")
-    with torch.no_grad():
-        translator.model.as_online_model.decoder.output.bias[UNK] += 12
-    result = UnknownWords(translator, {"two": "genau zwei"}).replaced(
-        translator.translate(LINES[0], OnlineConfig()), LINES[0]
-    )
+@pytest.mark.parametrize("often_unknown", ["trained_hard"], indirect=True)
+def test_online_each_word_has_its_delay(often_unknown: Translator) -> None:
+    online = often_unknown.translate(LINES[0], OnlineConfig())
+    result = UnknownWords(often_unknown, {"two": "genau zwei"}).replaced(online, LINES[0])
     assert result.replaced_unknown and result.word_delays is not None
     assert len(result.word_delays) == len(result.text.split())
 

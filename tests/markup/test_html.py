@@ -9,7 +9,6 @@ from hypothesis import given as cases, settings, strategies as st
 
 from mt import markup
 from mt.data.placeholders import FIRST
-from mt.data.words import word_spans
 from mt.errors import UserError
 from mt.markup.segments import Segment
 from mt.markup.words import Linked
@@ -236,8 +235,3 @@ def test_time_grows_with_length_and_not_with_its_square() -> None:
 
     for unit in ("<b>x</b> ", "x <i>y <b>z</b></i><br>"):
         assert least(unit * 6_000) < 8 * max(least(unit * 1_500), 0.05)
-
-
-def test_words_of_scripts_without_blanks_are_letters() -> None:
-    assert word_spans("Firefox用です") == [(0, 7), (7, 8), (8, 9), (9, 10)]
-    assert word_spans("ไทย!") == [(0, 1), (1, 2), (2, 3), (3, 4)]
