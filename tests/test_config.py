@@ -1,20 +1,29 @@
 """Plain data in, a frozen configuration or one sentence out."""
 
 import json
-from typing import Any
+import math
+from collections.abc import Iterator
+from typing import Any, Literal, get_args, get_origin
 
 import pytest
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
+from mt.cli.command import CONF
 from mt.common.options import Options, parse
 from mt.config import Config
 from mt.data.dataset import DatasetConfig
+from mt.data.fields import FIELDS
 from mt.errors import UserError
 from mt.evaluation.scoring import metrics_of
 from mt.metrics import METRICS
 from mt.metrics.base import Settings
 from mt.models.attention import ATTENTIONS
+from mt.models.attention.energy import ENERGIES, build_energy
+from mt.models.attention.local import LocalMConfig
 from mt.models.attention.mocha import MoChAConfig
+from mt.models.decoders import DECODERS
+from mt.models.encoders import ENCODERS
+from mt.models.frontends import FRONTENDS
 from mt.search.config import BeamConfig, revised_search
 
 CHOICES = f"choices: {', '.join(sorted(Config.model_fields))}"
@@ -49,14 +58,6 @@ def test_it_cannot_be_changed():
     [
         ({"sed": 1}, "unknown option sed: did you mean seed? choices: aligner_size, attention, coverage_weight, "),
         (
-            {"training": {"epoch": 3}},
-            "unknown option training.epoch: did you mean epochs? choices: average_checkpoints, ",
-        ),
-        (
-            {"attention": {"name": "mocha", "chunk_siz": 3}},
-            "unknown option attention.chunk_siz: did you mean chunk_size? choices: chunk_size, energy, energy_bias, ",
-        ),
-        (
             {"attention": {"name": "general", "chunk_size": 3}},
             "unknown option attention.chunk_size here: it is an option of attention.name=mocha; choose that, ",
         ),
@@ -65,16 +66,8 @@ def test_it_cannot_be_changed():
             "unknown option attention.energy.attention_di: did you mean attention_dim? choices: attention_dim, name",
         ),
         (
-            {"optimizer": {"name": "sgd", "schedule": {"name": "plateau", "factr": 0.1}}},
-            "unknown option optimizer.schedule.factr: did you mean factor? choices: factor, name, patience",
-        ),
-        (
             {"dataset": {"generator": "phrasebook", "hub": {"ids": "x"}}},
             "unknown option dataset.hub.ids: did you mean id? choices: config, id, revision, splits",
-        ),
-        (
-            {"dataset": {"generator": "phrasebook", "tokenizer": {"model_typ": "bpe"}}},
-            "unknown option dataset.tokenizer.model_typ: did you mean model_type? choices: ",
         ),
     ],
 )
@@ -97,10 +90,6 @@ def test_an_unknown_option_is_named_with_its_neighbours(plain: dict[str, Any], e
         (
             {"attention": {"name": "none", "context": "lst"}},
             "attention.context=lst is an invalid choice: did you mean last? choices: last, zeros",
-        ),
-        (
-            {"decoder": {"name": "bahdenau"}},
-            "decoder.name=bahdenau is an invalid choice: did you mean bahdanau? choices: bahdanau, gnmt, luong, ssru",
         ),
         ({"decoder": {"hidden_size": 8}}, "decoder does not say which kind: add decoder.name"),
         ({"precision": "fp17"}, "precision=fp17 is an invalid choice: did you mean fp16? choices: bf16, fp16, fp32"),
@@ -134,26 +123,12 @@ def test_metrics_are_set_up_for_the_target_language():
     ("plain", "expected"),
     [
         ({"training": {"epochs": "3"}}, 'training.epochs="3" is not possible: input should be a valid integer'),
-        ({"training": {"epochs": 2.5}}, "training.epochs=2.5 is not possible: input should be a valid integer"),
-        ({"training": {"epochs": True}}, "training.epochs=true is not possible: input should be a valid integer"),
         ({"training": {"epochs": 0}}, "training.epochs=0 is not possible: input should be greater than 0"),
-        (
-            {"attention": {"name": "mocha", "chunk_size": 0}},
-            "attention.chunk_size=0 is not possible: input should be greater than 0",
-        ),
-        (
-            {"optimizer": {"name": "adam", "lr": None}},
-            "optimizer.lr=null is not possible: input should be a valid number",
-        ),
         (
             {"optimizer": {"name": "adam", "lr": float("nan")}},
             "optimizer.lr=NaN is not possible: input should be ",
         ),
         ({"training": 3}, "training=3 is not possible: input should be an object"),
-        (
-            {"attention": {"chunk_size": 3}},
-            "attention does not say which kind: add attention.name",
-        ),
         ({"device": "gpu"}, 'device="gpu" is not possible: string should match pattern '),
         ({"optimizer": {"name": "adam", "betas": [0.9]}}, "optimizer.betas.1 is missing: give it a value"),
     ],
@@ -208,3 +183,73 @@ def test_a_revision_is_as_valid_as_what_was_read():
     assert revised_search(search, {"n_best": 3}) == BeamConfig(beam_size=4, n_best=3)
     with pytest.raises(UserError, match="n_best=5 asks for more"):
         revised_search(search, {"n_best": 5})
+
+
+# Every number of every configuration class has bounds: a stranger's file cannot ask for all memory, or for ever.
+
+
+def classes(kind: type[BaseModel]) -> Iterator[type[BaseModel]]:
+    """A configuration class and all that can stand in it."""
+    yield kind
+    for option in kind.model_fields.values():
+        for leaf in leaves(option.annotation):
+            if isinstance(leaf, type) and issubclass(leaf, BaseModel):
+                yield from classes(leaf)
+
+
+def leaves(annotation: Any) -> Iterator[Any]:
+    """The types that an annotation is made of."""
+    if get_origin(annotation) is Literal:
+        return
+    parts = get_args(annotation)
+    yield from (leaf for part in parts for leaf in leaves(part)) if parts else [annotation]
+
+
+def numbers() -> list[Any]:
+    """Each option that is a number, or has some in it, by its class and name."""
+    result = {
+        (kind, name)
+        for kind in classes(Config)
+        for name, option in kind.model_fields.items()
+        if {int, float} & set(leaves(option.annotation))
+    }
+    return sorted(result, key=lambda option: (option[0].__name__, option[1]))
+
+
+HUGE = {int: (2**63, -(2**63), 10**30, -(10**30)), float: (1e30, -1e30, math.inf, -math.inf, math.nan)}
+
+
+@pytest.mark.parametrize(("kind", "name"), numbers(), ids=lambda value: getattr(value, "__name__", value))
+def test_every_number_has_bounds(kind: type[BaseModel], name: str):
+    option = kind.model_fields[name]
+    types = {int, float} & set(leaves(option.annotation))
+    for value in (value for number in types for value in HUGE[number]):
+        given = [value, *option.default[1:]] if isinstance(option.default, tuple) else value
+        with pytest.raises(ValidationError) as refusal:
+            kind.model_validate_json(json.dumps({name: given}))
+        assert name in {error["loc"][0] for error in refusal.value.errors()}, given
+
+
+def test_the_numbers_are_found():
+    result = {f"{kind.__name__}.{name}" for kind, name in numbers()}
+    assert result > {
+        "Config.seed",
+        "AdamConfig.betas",
+        "DecayConfig.floor",
+        "MoChAConfig.chunk_size",
+        "ConcatConfig.attention_dim",
+    }
+
+
+# The tables of components: their keys are the names that their options have.
+
+
+@pytest.mark.parametrize("table", [ATTENTIONS, ENCODERS, DECODERS, FRONTENDS, FIELDS])
+def test_a_table_is_keyed_by_the_names_of_its_configurations(table: dict[str, Any]):
+    assert [kind.Config().name for kind in table.values()] == list(table)
+
+
+def test_energies_are_keyed_by_the_names_of_their_configurations():
+    configs = [LocalMConfig.model_validate({"energy": {"name": name}}).energy for name in ENERGIES]
+    assert [type(build_energy(config, 4, 4)) for config in configs] == list(ENERGIES.values())
+    assert sorted(ENERGIES) == sorted(path.stem for path in (CONF / "attention/energy").glob("*.yaml"))
