@@ -1,11 +1,17 @@
 import re
+import statistics
 from collections.abc import Callable
+from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
+import mt
+from mt.common.options import parse
 from mt.config import Config
 from mt.data.corpus import Corpus
+from mt.data.fields import ImageConfig, ImageField
 from mt.data.tokenizer import EOS
 from mt.decoding.forced import forced_batches
 from mt.decoding.modes import reads_hard, require_compatible
@@ -14,6 +20,7 @@ from mt.decoding.translator import Translator
 from mt.device import has_bfloat16
 from mt.errors import UserError
 from mt.models.attention import ATTENTIONS
+from mt.models.config import ModelConfig
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig, SearchConfig, WaitKConfig
 from tests.decoding.decoded import decode_ids
@@ -182,3 +189,45 @@ def test_wait_k_shows_a_position_when_its_value_is_known(configure: Callable[...
     assert best.delays.tolist()[:4] == [4, 5, 6, 6]
     with pytest.raises(UserError, match=r"k=3 would write before .* needs 4 source tokens .*\. Choose k=4 or more, or"):
         require_compatible(WaitKConfig(k=3), model)
+
+
+@pytest.mark.parametrize("run", ["trained", "trained_hard"])
+@pytest.mark.parametrize("search", [GreedyConfig(), BeamConfig(beam_size=3)], ids=["greedy", "beam"])
+def test_steps_of_search_in_int8(
+    run: str, search: SearchConfig, request: pytest.FixtureRequest, corpus: Corpus
+) -> None:
+    """Nearly the same is found; where targets are given, nothing is rounded."""
+    folder = request.getfixturevalue(run)
+    sources = corpus.split("test").column("source")
+    exact, rough = (mt.load(folder, device="cpu", precision=precision) for precision in ("fp32", "int8"))
+    ours, theirs = (translator.translate(sources, search=search) for translator in (rough, exact))
+    assert statistics.mean(one.text == other.text for one, other in zip(ours, theirs, strict=True)) > 0.8
+    assert any(one.score != other.score for one, other in zip(ours, theirs, strict=True))
+    texts = [translation.text for translation in theirs]
+    assert rough.align(sources, texts) == exact.align(sources, texts)
+
+
+def test_online_searches_are_not_rounded(trained_hard: Path) -> None:
+    rough = mt.load(trained_hard, device="cpu", precision="int8")
+    with pytest.raises(UserError, match=r"^precision=int8 is not for search=online, which computes in fp32"):
+        rough.translate(["two big cats see streets", "three dogs"], search=OnlineConfig())
+
+
+@pytest.mark.parametrize("size", [32, 64, 128])
+def test_a_caption_may_be_as_long_as_the_places_of_its_picture_allow(size: int) -> None:
+    """A field counts a picture in squares of its own size; a search counts the vectors that the front-end makes."""
+    plain = {
+        "frontend": {"name": "image", "channels": 8},
+        "encoder": {"name": "none"},
+        "decoder": {"name": "luong", "hidden_size": 8, "readout_size": 8},
+        "embedding": {"embedding_dim": 8},
+    }
+    model = Seq2Seq(parse(plain, ModelConfig), 10, 10).eval()
+    with torch.no_grad():
+        model.decoder.output.bias[EOS] = -1e9  # so that nothing but the limit ends a caption
+    pictures = [np.zeros((size, size, 3), np.uint8)] * 2
+    search = GreedyConfig(max_ratio=1.0, max_extra=1)
+    result = decode_ids(
+        model, pictures, search, vocab_size=10, precision="fp32", field=ImageField(ImageConfig(size=size))
+    )
+    assert [len(best.tokens) for (best,) in result] == [(size // 8) ** 2 + 1] * 2
