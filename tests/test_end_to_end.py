@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -182,17 +181,6 @@ def test_signals_of_a_queue_while_modules_load_leave_with_its_status(delay: floa
     assert err.splitlines()[-1].endswith(ends), err
 
 
-def test_what_a_test_starts_does_not_inherit_ignored_signals(request: pytest.FixtureRequest) -> None:
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    for number in numbers:
-        # Put back after the fixture's own end, which is added later: the tests may have been started so themselves.
-        request.addfinalizer(partial(signal.signal, number, signal.signal(number, signal.SIG_IGN)))
-    request.getfixturevalue("foreground")
-    program = f"import signal; print([int(signal.getsignal(n) == signal.SIG_IGN) for n in {[*map(int, numbers)]}])"
-    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert result.stdout == "[0, 0, 0]\n"
-
-
 # What cannot be resumed; `main` gets what Hydra would compose.
 
 
@@ -218,10 +206,6 @@ def test_a_checkpoint_is_taken_for_its_run(
     for name in ("last", "best", next(run.glob("checkpoints/update-*")).name):
         main({"resume": str(run / "checkpoints" / name), "folder": "unused", "corpora": "outputs/corpora"}, [])
         assert sorted(path.relative_to(run) for path in (run / "checkpoints").rglob("*")) == before
-
-
-def test_what_would_be_another_run(trained: Path) -> None:
-    assert resumed(trained, "seed=2").startswith("seed cannot change when a run is resumed, since it would be another")
 
 
 def test_text_that_is_gone(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

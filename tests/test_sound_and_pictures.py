@@ -1,6 +1,7 @@
 """Sound and pictures all the way: prepared, trained on, decoded, scored, drawn; by the modules and scripts of text."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -84,9 +85,9 @@ def folder(kind: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def config(kind: str, folder: Path) -> Config:
+def config(kind: str, folder: Path, configure: Callable[..., Config]) -> Config:
     parts = KINDS[kind]
-    plain = {
+    changes = {
         "dataset": {
             "name": kind,
             "folder": str(folder),
@@ -98,23 +99,15 @@ def config(kind: str, folder: Path) -> Config:
             "workers": 1,
         },
         "frontend": parts["frontend"],
-        "embedding": {"embedding_dim": 16, "dropout": 0.0},
+        "embedding": {"embedding_dim": 16},
         "encoder": parts["encoder"],
-        "decoder": {"name": "luong", "hidden_size": 32, "readout_size": 16, "dropout": 0.0},
-        "attention": {"name": "general"},
-        "optimizer": {"name": "adam", "lr": 0.01, "warmup": 0, "schedule": {"name": "constant"}},
-        "training": {
-            "epochs": 14,
-            "batch_tokens": parts["batch_tokens"],
-            "validate_every": 70,
-            "average_checkpoints": 1,
-            "plots": 2,
-            "label_smoothing": 0.0,
-        },
+        "decoder": {"readout_size": 16},
+        "optimizer": {"lr": 0.01},
+        "training": {"epochs": 14, "validate_every": 70, "average_checkpoints": 1, "label_smoothing": 0.0}
+        | {"batch_tokens": parts["batch_tokens"]},
         "search": {"name": "greedy"},
-        "device": "cpu",
     }
-    return parse(plain, Config)
+    return configure(changes)
 
 
 @pytest.fixture(scope="module")

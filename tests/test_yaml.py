@@ -134,13 +134,6 @@ def test_every_choice_is_a_configuration_and_every_option_is_written_somewhere(e
     assert kinds >= {part.Config for table in (ATTENTIONS, ENCODERS, DECODERS, FRONTENDS) for part in table.values()}
 
 
-def test_a_missing_option_is_noticed():
-    plain = composed()
-    parsed = parse(plain, Config)
-    del plain["training"]["epochs"]
-    assert unwritten([(plain, parsed)]) == ["TrainingConfig.epochs"]
-
-
 WITHOUT_PRESET = "~preset"
 
 
