@@ -335,7 +335,7 @@ def command(arguments: Sequence[str] | None = None) -> None:
         chosen = get(options.name, options.folder or Path(options.name), options.mirror)
         say(f"{options.folder or options.name}: {chosen.title}; terms: {chosen.licence}")
         if chosen.train:
-            say(f"python train.py {chosen.train} dataset.folder={options.folder or options.name}")
+            say(f"mt train {chosen.train} dataset.folder={options.folder or options.name}")
 
 
 if __name__ == "__main__":

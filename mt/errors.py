@@ -10,7 +10,6 @@ import select
 import signal
 import sys
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 _NO_MEMORY = re.compile(
     r"can't allocate memory|cannot allocate memory|out of memory|not enough memory|bad_alloc"
@@ -22,11 +21,6 @@ _NO_MEMORY = re.compile(
 # beyond their own text, too (embeddings, overrides, isolates: "Trojan Source", Boucher and Anderson 2021). Marks of
 # direction and joiners stay, as Hebrew, Persian or Hindi is written with them.
 _UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u206f\ufff9-\ufffb\ud800-\udfff]")
-_IN_A_CLONE = re.compile(
-    r"(?:\bpython )?\bscripts/(?P<script>align|average|compare|evaluate|export|score|stream|translate)\.py\b"
-    r"|\bpython (?P<module>train\.py|-m data_prep)(?![\w/])"
-)
-"""How the commands of the package are started in a clone."""
 READER_GONE = "nobody reads standard output any more"
 _LONGEST = 10_000  # characters of a sentence
 _FULL = dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "free disk space")
@@ -56,19 +50,6 @@ def visible_lines(text: str) -> str:
     return "\n".join(map(visible, text.split("\n")))
 
 
-def with_own_commands(text: str) -> str:
-    """Returns the text with its commands spelt as its reader can run them.
-
-    Their installed names (`mt translate`) are used where the process was started by one, or there is no clone.
-    """
-    program = Path(sys.argv[0]).name
-    clone = (Path(__file__).parents[1] / "train.py").is_file()
-    if clone and program != "mt" and not program.startswith("mt-"):
-        return text
-    modules = {"train.py": "train", "-m data_prep": "prepare"}
-    return _IN_A_CLONE.sub(lambda match: f"mt {modules.get(match['module']) or match['script']}", text)
-
-
 class UserError(Exception):
     """An error that a user can mend. The message is one sentence: what was wrong, what was expected, what to do.
 
@@ -76,7 +57,7 @@ class UserError(Exception):
     """
 
     def __init__(self, sentence: str, *details: object) -> None:
-        super().__init__(visible_lines(with_own_commands(sentence)), *details)
+        super().__init__(visible_lines(sentence), *details)
 
 
 def nearest(wrong: str, known: Iterable[str]) -> str:
@@ -145,7 +126,7 @@ class Interrupted(KeyboardInterrupt):
     """A signal asked the program to end. The message, where there is one, says how to go on."""
 
     def __init__(self, number: int, message: str = "") -> None:
-        super().__init__(with_own_commands(message))
+        super().__init__(message)
         self.number = signal.Signals(number)
 
     @property

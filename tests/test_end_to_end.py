@@ -112,7 +112,7 @@ def test_a_signal_before_the_first_checkpoint(
     update = json.loads((run / "checkpoints/last/meta.json").read_text())["update"]
     assert update >= 1 and not (run / ".lock").exists()
     assert err.splitlines()[-1] == (
-        f"{beginning}: the checkpoint of update {update} is complete; resume with `python train.py resume={run}`"
+        f"{beginning}: the checkpoint of update {update} is complete; resume with `mt train resume={run}`"
     )
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mt.errors import READER_GONE, UserError, invalid_choice, nearest, output_fault, reported, shown, with_own_commands
+from mt.errors import READER_GONE, UserError, invalid_choice, nearest, output_fault, reported, shown
 
 ROOT = Path(__file__).parents[1]
 PROGRAM = "from mt.errors import UserError, reported\nwith reported():\n    {}"
@@ -122,23 +122,3 @@ def test_memory_that_there_is_not(error: Exception, capfd: pytest.CaptureFixture
 def test_a_fault_is_no_lack_of_memory():
     with pytest.raises(RuntimeError, match="shape"), reported():
         raise RuntimeError("shape mismatch")
-
-
-@pytest.mark.parametrize(
-    ("program", "expected"),
-    [
-        ("bin/mt-evaluate", "start mt train resume=RUN, mt prepare, mt score A or mt export, not my train.py"),
-        (
-            "scripts/evaluate.py",
-            "start python train.py resume=RUN, python -m data_prep, python scripts/score.py A or scripts/export.py, "
-            "not my train.py",
-        ),
-    ],
-)
-def test_commands_are_advised_by_the_names_that_they_are_started_by(monkeypatch, program: str, expected: str):
-    monkeypatch.setattr("sys.argv", [program])
-    sentence = (
-        "start python train.py resume=RUN, python -m data_prep, python scripts/score.py A or scripts/export.py, not my "
-        "train.py"
-    )
-    assert with_own_commands(sentence) == str(UserError(sentence)) == expected

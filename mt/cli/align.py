@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 ALIGN = """Forced alignment: which source word has most of the attention as a model is given each word of a translation.
 
-    python scripts/align.py RUN --source corpus.en --target corpus.de [--gold corpus.links] > corpus.pharaoh
+    mt align RUN --source corpus.en --target corpus.de [--gold corpus.links] > corpus.pharaoh
 
 Prints a line of word links (Pharaoh: source-target, from 0) for each pair of lines. Words are those of
 `mt.data.words.words`, where punctuation marks are words, or characters where the model reads and writes characters;
@@ -31,7 +31,7 @@ the same format and of the same words, with ipj for possible links, adds the ali
 with --one-based it counts from 1. It may be of the NAACL format, too. A gold link to a word that is not there is
 refused; one to a word for which the model has no piece of its own is left out, and counted.
 
-    python scripts/align.py RUN REVERSE --symmetrise grow-diag --source corpus.en --target corpus.de
+    mt align RUN REVERSE --symmetrise grow-diag --source corpus.en --target corpus.de
 
 REVERSE is a run of the other direction, and the links are those of both. --extract says how links are made of the
 attention, and --shift takes that of the step that has read a word: see docs/alignments.md.

@@ -54,7 +54,7 @@ def add_run_options(parser: argparse.ArgumentParser, *, several: str = "", engin
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:1, mps")
     if engine:
         parser.add_argument(
-            "--engine", choices=ENGINES, default="torch", help="onnx: RUN is what scripts/export.py --format onnx made"
+            "--engine", choices=ENGINES, default="torch", help="onnx: RUN is what mt export --format onnx made"
         )
         parser.add_argument(
             "--precision", choices=PRECISIONS, help="of products; int8 is fastest on CPUs; else the run's own"

@@ -30,7 +30,7 @@ from mt.cli.parser import Parser, typed_flags
 from mt.cli.sweep import Job, expand, folder_of, launch, require_launcher, run_all
 from mt.common.options import Options, flat, parse
 from mt.common.terminal import say
-from mt.errors import UserError, reported, shown, with_own_commands, within_memory
+from mt.errors import UserError, reported, shown, within_memory
 from mt.storage import write_text
 
 Main = Callable[[dict[str, Any], list[str], Sequence[str]], None]
@@ -63,7 +63,7 @@ class _TrainOptions(Options, extra="ignore"):
 
 
 class _PrepareOptions(Options, extra="ignore"):
-    """The options of `python -m data_prep` that are not of the data."""
+    """The options of `mt prepare` that are not of the data."""
 
     corpora: _Corpora
     dry_run: bool
@@ -105,7 +105,7 @@ def compose_unreported(main: Main, name: str, arguments: Sequence[str]) -> None:
         if flags.explain is not None:
             say(explanation(name, composed, job.overrides, roots, key=flags.explain, presets=job.presets))
         elif flags.help:
-            say(with_own_commands(manual(name, composed, job.overrides, roots, whole=whole)))
+            say(manual(name, composed, job.overrides, roots, whole=whole))
         elif flags.cfg:
             say(_shown_part(composed, flags))
         else:

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
 TRANSLATE = """Translate a file or standard input, one text a line, to standard output.
 
-    python scripts/translate.py RUN source.txt > target.txt
-    python scripts/translate.py RUN < source.txt > target.txt
-    python scripts/translate.py RUN1 RUN2 ... < source.txt > target.txt
+    mt translate RUN source.txt > target.txt
+    mt translate RUN < source.txt > target.txt
+    mt translate RUN1 RUN2 ... < source.txt > target.txt
 
 Several runs of one vocabulary translate together: by the mean of their probabilities, and the search of the first.
 A blank line gives a blank line. With --n-best each hypothesis has a line `index ||| text ||| score`, where index counts
@@ -144,10 +144,10 @@ def _refuse_unfitting(parser: Parser, options: argparse.Namespace) -> None:
 
 STREAM = """Translate while the source is still arriving: words from a pipe or a keyboard, or sound, to standard output.
 
-    some-recogniser | python scripts/stream.py RUN
-    python scripts/stream.py RUN
-    python scripts/stream.py RUN --audio FILE
-    arecord -q -t raw -f S16_LE -c 1 -r 16000 | python scripts/stream.py RUN --audio -
+    some-recogniser | mt stream RUN
+    mt stream RUN
+    mt stream RUN --audio FILE
+    arecord -q -t raw -f S16_LE -c 1 -r 16000 | mt stream RUN --audio -
 
 A word is read when white space follows it, and a newline ends the sentence; each target word is written as soon as it
 is certain, and never taken back. Models that read and write characters do so character by character.
@@ -194,7 +194,7 @@ def stream(arguments: Sequence[str] | None = None, description: str = STREAM, wr
 
 EVALUATE = """Decode and score a split of the corpus that a run was trained on.
 
-    python scripts/evaluate.py RUN [--split dev] [--search greedy] [--beam 10] [--checkpoint last]
+    mt evaluate RUN [--split dev] [--search greedy] [--beam 10] [--checkpoint last]
 
 Prints the scores, and writes results.json, hypotheses/ and alignments/ to --out, by default
 RUN/evaluations/<split>-<checkpoint>-<search>, with the options that differ from the run's own, such as
@@ -206,7 +206,7 @@ the search of the first, below which the results are then, as in ensemble-of-2-t
 """
 
 
-_OTHERWISE = ", or decode your text with scripts/translate.py and score it with scripts/score.py"
+_OTHERWISE = ", or decode your text with mt translate and score it with mt score"
 
 
 def evaluate(arguments: Sequence[str] | None = None) -> None:

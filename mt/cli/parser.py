@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from mt.common.about import VERSION
-from mt.errors import UserError, nearest, reported, shown, use_utf8, with_own_commands
+from mt.errors import UserError, nearest, reported, shown, use_utf8
 
 _NUMBER = re.compile(r"-\.?\d.*")
 _RENAMED = {
@@ -98,9 +98,6 @@ class Parser(argparse.ArgumentParser):
             raise argparse.ArgumentError(
                 action, f"{wrong} is an invalid choice: {nearest(str(value), map(str, action.choices))}"
             )
-
-    def format_help(self) -> str:
-        return with_own_commands(super().format_help())
 
     def error(self, message: str) -> NoReturn:
         with reported():

@@ -22,12 +22,12 @@ from mt.training.saving import average_checkpoints
 
 COMPARE = """One table over runs: scores with 95 % intervals, significance, perplexity, alignment error, speed and size.
 
-    python scripts/compare.py outputs/phrasebook [--baseline general]
+    mt compare outputs/phrasebook [--baseline general]
 
 RUN is the folder of a finished run, or one above several; all must have been tested on the same text, which has not
 changed since. Prints the table, and writes it with learning curves and the heatmaps of the first test sentences to
 --out: index.html, table.md, table.tex (booktabs), table.csv, comparison.json. Runs that were decoded online
-(search=online or wait_k, in training or by scripts/evaluate.py) are also drawn as quality over latency: tradeoff.png,
+(search=online or wait_k, in training or by mt evaluate) are also drawn as quality over latency: tradeoff.png,
 and in --plot-format beside it.
 """
 
@@ -84,8 +84,8 @@ def _test_text(runs: Sequence[FinishedRun], corpora: Path) -> tuple[list[str], l
 
 AVERAGE = """Average the weights of chosen checkpoints of one model, into a checkpoint that is taken as a run is.
 
-    python scripts/average.py RUN/checkpoints/update-0000400 RUN/checkpoints/update-0000600 --out DIR
-    python scripts/average.py RUN/checkpoints/update-* --out DIR
+    mt average RUN/checkpoints/update-0000400 RUN/checkpoints/update-0000600 --out DIR
+    mt average RUN/checkpoints/update-* --out DIR
 
 A run stands for its best checkpoint. What is averaged has the same vocabulary and the same model: checkpoints of one
 run, or of runs that started from one another (`init_from`), since the mean of models that learnt apart means nothing.
@@ -105,14 +105,14 @@ def average(arguments: Sequence[str] | None = None) -> None:
 
 EXPORT = """Write what decoding needs of a run, and nothing else, to a new folder, which can be given to others.
 
-    python scripts/export.py RUN --out DIR [--precision fp32|bf16|int8] [--format onnx]
+    mt export RUN --out DIR [--precision fp32|bf16|int8] [--format onnx]
 
 DIR gets the weights, the tokenizers, config.json and the LICENSE. `mt.load` and the other scripts take it as they take
 RUN; after `hf upload OWNER/NAME DIR` they take hf://OWNER/NAME, too.
 
 --format onnx writes graphs of the encoder and of a decoder's step instead, for ONNX Runtime (extra onnx), which decodes
-with them: `load(DIR, engine="onnx")` and scripts/translate.py --engine onnx, both also where there is no torch, and
-scripts/evaluate.py --engine onnx.
+with them: `load(DIR, engine="onnx")` and mt translate --engine onnx, both also where there is no torch, and
+mt evaluate --engine onnx.
 """
 
 FORM_OF: dict[str, Form] = {"fp32": "float32", "bf16": "bfloat16", "int8": "int8"}

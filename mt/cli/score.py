@@ -33,14 +33,14 @@ SCORE = """Score plain text files: BLEU and chrF for translation, ROUGE for summ
 simultaneous translation, by its latency too; terms, by a glossary; word links; or pairs of lines, by the probability
 that a run gives them.
 
-    python scripts/score.py [--task translation] hypotheses.txt references.txt [more-references.txt ...]
-    python scripts/score.py --metrics bleu,chrf,ter,wer,cer,accuracy hypotheses.txt references.txt
-    python scripts/score.py --task summarization --lead 10 sources.txt references.txt
-    python scripts/score.py --task simultaneous [--latency-unit char] --log instances.log
-    python scripts/score.py --task terms --glossary glossary.tsv --source sources.txt hypotheses.txt references.txt
-    python scripts/score.py --task alignment [--symmetrise grow-diag] links.pharaoh [reverse.pharaoh] gold.links
-    python scripts/score.py --task likelihood --run RUN [RUN ...] --source sources.txt --target targets.txt
-    python scripts/score.py --task markup --run RUN --source sources.html --target targets.html
+    mt score [--task translation] hypotheses.txt references.txt [more-references.txt ...]
+    mt score --metrics bleu,chrf,ter,wer,cer,accuracy hypotheses.txt references.txt
+    mt score --task summarization --lead 10 sources.txt references.txt
+    mt score --task simultaneous [--latency-unit char] --log instances.log
+    mt score --task terms --glossary glossary.tsv --source sources.txt hypotheses.txt references.txt
+    mt score --task alignment [--symmetrise grow-diag] links.pharaoh [reverse.pharaoh] gold.links
+    mt score --task likelihood --run RUN [RUN ...] --source sources.txt --target targets.txt
+    mt score --task markup --run RUN --source sources.html --target targets.html
 
 Line n of each file belongs to line n of the others; /dev/stdin is standard input. A blank line of one of several files
 of references is none. --lead N scores the first N words of each line, the baseline of summarization; words are what

@@ -187,7 +187,7 @@ class FinishedRun:
     curves: Mapping[str, Curve]
     """The loss and the main score of each metric on dev, over updates."""
     evaluations: Mapping[Path, Results]
-    """Results of scripts/evaluate.py for the best checkpoint on the same split, by other searches, by their folders."""
+    """Results of mt evaluate for the best checkpoint on the same split, by other searches, by their folders."""
 
     @property
     def attention(self) -> str:
@@ -205,7 +205,7 @@ def require_scored_on(run: FinishedRun, digests: Mapping[str, Any]) -> bool:
     """Raises UserError where a run, or an evaluation of it that is compared, was scored on other text than these
     digests'. Returns whether all say on which: results of earlier versions do not."""
     split = run.results.split
-    own = f"by `python scripts/evaluate.py {run.folder} --split {split} --out {run.folder}`"
+    own = f"by `mt evaluate {run.folder} --split {split} --out {run.folder}`"
     compared = [(run.folder, run.results, own)]
     compared += [(folder, each, "with its options") for folder, each in run.evaluations.items() if each.latency]
     for folder, results, how in compared:
@@ -271,11 +271,10 @@ def _below(path: Path) -> list[Path]:
     if (path / "checkpoints").is_dir():
         if not (path / "results.json").is_file():
             raise UserError(
-                f"{path} has no results.json, so its training has not ended: resume with "
-                f"`python train.py resume={path}`"
+                f"{path} has no results.json, so its training has not ended: resume with `mt train resume={path}`"
             )
         return [path]
-    # What scripts/evaluate.py writes has results too, but no checkpoints.
+    # What mt evaluate writes has results too, but no checkpoints.
     folders = sorted(file.parent for file in path.rglob("results.json") if (file.parent / "checkpoints").is_dir())
     if not folders:
         raise UserError(

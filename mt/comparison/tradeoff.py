@@ -192,7 +192,7 @@ def _unit(measurements: Iterable[Measurement]) -> str | None:
         (unit, folder), (other_unit, other_folder), *_ = units.items()
         raise UserError(
             f"{folder} counts latency in {unit}s and {other_folder} in {other_unit}s: evaluate both in one unit, with "
-            "scripts/evaluate.py"
+            "mt evaluate"
         )
     return next(iter(units), None)
 

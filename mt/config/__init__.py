@@ -1,8 +1,8 @@
 """The root configuration: it joins the options of all parts, and declares the options of training.
 
 Defaults stand in these classes, once. The files of conf/ repeat them with a comment each, and a test compares the two
-over every choice of every group. `python train.py ~preset` trains `Config()`. A preset (conf/preset/, named after a
-data set) gives the options in which that data set differs from the defaults. So `python train.py` trains `Config()`
+over every choice of every group. `mt train ~preset` trains `Config()`. A preset (conf/preset/, named after a
+data set) gives the options in which that data set differs from the defaults. So `mt train` trains `Config()`
 with the values of conf/preset/phrasebook.yaml on top. An experiment has all values of a paper.
 """
 

@@ -176,7 +176,7 @@ class DatasetConfig(Options):
     eflomal makes links of the words of `mt.data.words` (Östling & Tiedemann 2016). null: there are none."""
     link_words: Literal["blanks", "marks"] = "blanks"
     """The words that such a FILE counts: what stands between blanks; or words and punctuation marks, as those of
-    `scripts/align.py --words marks`."""
+    `mt align --words marks`."""
     hub: HubConfig | None = None
     generator: Literal["phrasebook", "bulletin", "morse", "scenes"] | None = None
     """A generator of `data_prep/generated/`. The phrasebook has gold word links too; morse is sound, scenes are

@@ -74,7 +74,7 @@ def load_calibration(run: Path) -> Calibration | None:
     path = run / FILE
     if not path.is_file():
         return None
-    advice = "make it again: scripts/evaluate.py RUN --split dev --calibrate"
+    advice = "make it again: mt evaluate RUN --split dev --calibrate"
     try:
         return parse(read_json(path, advice), Calibration)
     except UserError as error:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class OnnxNetwork:
-    """The graphs of a folder that `scripts/export.py RUN --out DIR --format onnx` made; see `Network`. Sentences are
+    """The graphs of a folder that `mt export RUN --out DIR --format onnx` made; see `Network`. Sentences are
     decoded one by one."""
 
     def __init__(self, graphs: Networks) -> None:

@@ -32,7 +32,7 @@ from mt.search.config import SearchConfig
 # Word alignments out of attention weights, gold ones of pairs of texts, and the error between both.
 
 WORDS: dict[str, LinkUnit] = {"marks": "word", "blanks": "spaced"}
-"""What the words of gold links are, by `--words` of `scripts/align.py`."""
+"""What the words of gold links are, by `--words` of `mt align`."""
 
 
 def alignment_error(

@@ -183,7 +183,7 @@ def _verified(folder: Path) -> Manifest:
     path = folder / MANIFEST
     if not path.is_file():
         raise UserError(
-            f"{folder} holds no graphs for engine=onnx: make them with scripts/export.py RUN --out DIR --format onnx, "
+            f"{folder} holds no graphs for engine=onnx: make them with mt export RUN --out DIR --format onnx, "
             "and give DIR"
         )
     # The manifest itself: its format, then its fields.

@@ -217,7 +217,7 @@ def initialise(model: Seq2Seq, tokenizers: Tokenizers, config: Config) -> str:
     if not all(old is new is None or (old and new and _begins(new, old)) for old, new in pairs):
         raise UserError(
             f"the corpus was cut by other tokenizers than those of init_from={earlier.name}: prepare it with that "
-            "run's tokenizers, as `python train.py init_from=...` does"
+            "run's tokenizers, as `mt train init_from=...` does"
         )
     state = resized_state(earlier.model.state_dict(), earlier.tokenizers.sizes, tokenizers.sizes)
     shapes = {name: tensor.shape for name, tensor in model.state_dict().items()}

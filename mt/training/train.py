@@ -103,7 +103,7 @@ def _how_to_go_on(run: Run) -> str:
     if last is None:
         return f"{run.folder} holds no checkpoint yet, so start again"
     update = checkpoint.load_meta(last).update
-    return f"the checkpoint of update {update} is complete; resume with `python train.py resume={run.folder}`"
+    return f"the checkpoint of update {update} is complete; resume with `mt train resume={run.folder}`"
 
 
 def train(run: Run) -> None:

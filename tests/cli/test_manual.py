@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from mt.cli.choices import CONF, choices, compose as composed_of, groups
-from mt.cli.command import compose
 from mt.cli.manual import comments, manual
 
 from .conftest import Call
@@ -19,7 +18,7 @@ def test_it_says_what_the_command_does_with_examples(call: Call, capfd: pytest.C
     assert call("--help") == []
     output = capfd.readouterr().out
     assert output.startswith("Prepare text, train an encoder-decoder with attention on it, ")
-    for example in ("python train.py attention=mocha dataset=multi30k ", "-m attention=dot,general,mocha seed=1,2 "):
+    for example in ("mt train attention=mocha dataset=multi30k ", "-m attention=dot,general,mocha seed=1,2 "):
         assert example in output
 
 
@@ -65,13 +64,6 @@ def test_it_has_the_options_of_the_parts_that_are_named(call: Call, capfd: pytes
     output = capfd.readouterr().out
     assert "\n  attention.chunk_size=4" in output and "\n  training.epochs=4 " in output
     assert "encoder.hidden_size" not in output
-
-
-def test_an_installed_command_says_its_own_name(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]):
-    monkeypatch.setattr("sys.argv", ["bin/mt-train", "--help"])
-    compose(lambda plain, overrides, presets: None, "config", ["--help"])
-    output = capfd.readouterr().out
-    assert "\n  mt train -m attention=dot,general,mocha seed=1,2 " in output and "train.py" not in output
 
 
 def test_comments_are_found_by_the_path_of_their_option(tmp_path: Path):

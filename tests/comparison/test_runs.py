@@ -72,7 +72,7 @@ def test_refusals(make_run, tmp_path: Path) -> None:
     with pytest.raises(UserError) as refusal:
         find([run])
     assert str(refusal.value) == (
-        f"{run} has no results.json, so its training has not ended: resume with `python train.py resume={run}`"
+        f"{run} has no results.json, so its training has not ended: resume with `mt train resume={run}`"
     )
 
 

@@ -148,7 +148,7 @@ def test_latency_in_two_units_is_refused(evaluated) -> None:
     with pytest.raises(UserError) as refusal:
         measure(find([words, tokens]))
     assert str(refusal.value) == (
-        f"{words} counts latency in words and {tokens} in tokens: evaluate both in one unit, with scripts/evaluate.py"
+        f"{words} counts latency in words and {tokens} in tokens: evaluate both in one unit, with mt evaluate"
     )
 
 

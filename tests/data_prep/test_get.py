@@ -204,7 +204,7 @@ def test_the_command(capsys: pytest.CaptureFixture, tmp_path: Path):
     for name, sentence in (
         ("multi30", "error: there is no public set multi30: did you mean multi30k? choices: cmudict, "),
         ("headlines", "error: mt get does not make headlines, which comes from nowhere: the texts belong to news"),
-        ("xsum", "error: mt get does not make xsum, which comes from the Hugging Face hub: `python -m data_prep dat"),
+        ("xsum", "error: mt get does not make xsum, which comes from the Hugging Face hub: `mt prepare dat"),
     ):
         with pytest.raises(SystemExit, match="2"):
             command([name, str(tmp_path / "new")])

@@ -222,7 +222,7 @@ def test_refusals(trained: Path, exported: Path, tmp_path: Path) -> None:
         (lambda: load(engine="tensorrt"), "engine=tensorrt is an invalid choice: choices: onnx, torch"),
         (lambda: load(device="cuda"), "device=cuda is not for engine=onnx, which computes on the CPU: leave it"),
         (lambda: load(precision="int8"), "precision=int8 is not for engine=onnx, which computes in what was exported"),
-        (lambda: mt.load(trained, engine="onnx"), "holds no graphs for engine=onnx: make them with scripts/export.py"),
+        (lambda: mt.load(trained, engine="onnx"), "holds no graphs for engine=onnx: make them with mt export"),
         (lambda: mt.load(exported), "was exported for engine=onnx, which translates and evaluates: choose that"),
         (lambda: ours.align("two", "zwei"), "engine=onnx translates and evaluates, and this needs the model in torch"),
         (lambda: ours.stream(), "search=online writes while it reads, which engine=onnx cannot: choose "),

@@ -79,7 +79,7 @@ def test_hypotheses_of_a_test_set_that_has_changed_since(call, runs: Path, texts
     assert done.status == 2 and not (tmp_path / "out").exists()
     assert done.err.splitlines()[-1] == (
         f"error: {general} was scored on another test split than its data hold now: restore the data, or evaluate "
-        f"again by `python scripts/evaluate.py {general} --split test --out {general}`"
+        f"again by `mt evaluate {general} --split test --out {general}`"
     )
     earlier = json.loads((general / "results.json").read_text())
     references = tmp_path / "moved/test.de"

@@ -141,7 +141,7 @@ class Blank:
     [
         (errno.ENOSPC, "x: No space left on device: free disk space; the checkpoint of update 2 is complete; resume "),
         (errno.EROFS, "x: Read-only file system: give yourself permission to write there; the checkpoint of update 2 "),
-        (errno.EIO, "x: Input/output error; the checkpoint of update 2 is complete; resume with `python train.py resu"),
+        (errno.EIO, "x: Input/output error; the checkpoint of update 2 is complete; resume with `mt train resu"),
     ],
 )
 def test_what_the_system_refuses_is_one_sentence(

@@ -84,9 +84,7 @@ def test_a_signal_at_any_moment_loses_nothing(
         run = begin(config, corpus, tmp_path / "run")
         sentence = interrupted(run, number)
     saved = {"update": int(at or 1), "validation": 3 * int(at or 1), "test": 6}[where]
-    assert sentence == (
-        f"the checkpoint of update {saved} is complete; resume with `python train.py resume={run.folder}`"
-    )
+    assert sentence == (f"the checkpoint of update {saved} is complete; resume with `mt train resume={run.folder}`")
     train_and_test(resume(config, corpus, run.folder))
     assert outcome(run.folder) == straight
 
