@@ -79,22 +79,3 @@ def test_a_file_is_a_document_or_each_line_is(
     translate([str(trained), str(file), "--format", "html", "--each-line"])
     lines = translator.translate(file.read_text().splitlines(), format="html")
     assert capsys.readouterr().out == "".join(f"{line.text}\n" for line in lines)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--format", "html", "--n-best", "2"], "--n-best is about lines without tags"),
-        (["--each-line"], "--each-line is about --format: add that"),
-        (
-            ["--format", "html", "--constraints", "tab"],
-            "leave out --format, or translate from Python, where",
-        ),
-    ],
-)
-def test_options_that_have_no_effect_are_refused(
-    arguments: list[str], message: str, trained: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit):
-        translate([str(trained), *arguments])
-    assert message in capsys.readouterr().err

@@ -11,7 +11,7 @@ import torch
 
 from mt.config import Config
 from mt.data.tokenizer import EOS, TokenizerConfig, Tokenizers
-from mt.decoding.lexical import ConstraintEncoder, LexicalConstraints, parse_line, spelling_of
+from mt.decoding.lexical import ConstraintEncoder, LexicalConstraints, spelling_of
 from mt.decoding.lines import LineFiles, translate_lines
 from mt.decoding.runs import torch_translator
 from mt.decoding.translator import Translator
@@ -246,4 +246,3 @@ def test_lines_that_are_refused(made, line: str, form, sentence: str, tmp_path: 
     path.write_text("\n" * 4 + line + "\n")
     with pytest.raises(UserError, match=sentence):
         translate_lines(made("bpe"), path, BEAM, LineFiles(), None, lines_at_once=3, form=form)
-    assert parse_line("two cats", "tab", "line 1") == ("two cats", LexicalConstraints())

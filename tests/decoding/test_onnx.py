@@ -4,8 +4,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -153,25 +151,6 @@ def test_attentions_and_decoders(
     write_json(tmp_path / "config.json", config.model_dump(mode="json"))
     write_graphs(tmp_path, model, config, {"name": "best", "update": 1}, "float32")
     require_same(torch_translator(model, pieces, config), load_graphs([tmp_path]), lines[-5:], SEARCHES[:3])
-
-
-def test_without_torch(exported: Path, lines: list[str]) -> None:
-    command = (
-        "import sys; sys.modules['torch'] = None; sys.path.insert(0, '.')\n"
-        "from mt.__main__ import call; call('translate', sys.argv[1:])"
-    )
-    arguments = [exported, "--engine", "onnx", "--n-best", 2]
-    done = subprocess.run(
-        [sys.executable, "-c", command, *map(str, arguments)],
-        input="".join(f"{line}\n" for line in lines),
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )
-    actual = mt.load(exported, engine="onnx").n_best(lines, search=BeamConfig(beam_size=3, n_best=2))
-    expected = [f"{i} ||| {best.text} ||| {best.score:.4f}" for i, each in enumerate(actual) for best in each]
-    assert (done.stderr, done.stdout.splitlines()) == ("", expected)
 
 
 @pytest.mark.parametrize(
