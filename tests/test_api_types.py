@@ -88,12 +88,6 @@ def test_what_cannot_be_loaded(options: dict[str, Any], sentence: str):
         load(**options)
 
 
-def test_an_option_that_does_not_exist():
-    options: dict[str, Any] = {"beam": 3}
-    with pytest.raises(TypeError, match="unexpected keyword argument 'beam'"):
-        load("run", **options)
-
-
 @pytest.mark.parametrize(
     ("part", "sentence"),
     [

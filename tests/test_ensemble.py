@@ -5,13 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 import mt
 from mt.config import Config
 from mt.data.corpus import Corpus
-from mt.decoding.forced import forced_batches
-from mt.decoding.translator import Translator
 from mt.errors import UserError
 from mt.evaluation.likelihood import likelihoods
 from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig
@@ -78,21 +75,6 @@ def test_soft_alignments_are_averaged_and_hard_ones_are_those_of_the_first(
     assert translation.stops is not None
     first = mt.load([trained, trained_hard], device="cpu")
     assert first.translate(SOURCES[2:])[0].stops is None and first.translate(SOURCES[1]).text == ""
-
-
-def test_the_loss_is_that_of_the_mean(trained: Path, other: Path, corpus: Corpus) -> None:
-    split = corpus.split("dev")
-
-    def loss(translator: Translator) -> torch.Tensor:
-        forced = forced_batches(
-            translator.network.in_torch(), *split.lengths(), split.ids, hard=False, max_tokens=10_000
-        )
-        [(_, _, result)] = list(forced)
-        assert result.sum.item() == pytest.approx(result.token_losses.sum().item(), rel=1e-5)
-        return result.token_losses
-
-    losses = torch.stack([loss(mt.load(folder, device="cpu")) for folder in (trained, other)])
-    torch.testing.assert_close(loss(mt.load([trained, other], device="cpu")), -losses.neg().exp().mean(0).log())
 
 
 def test_what_an_ensemble_cannot_do(trained: Path, trained_hard: Path) -> None:

@@ -22,20 +22,15 @@ EXPERIMENTS = sorted(path.stem for path in (CONF / "experiment").glob("*.yaml"))
 # (experiment, update, epoch, rate)
 RATES = [
     ("luong2015_wmt14", 9, 8, 1.0),
-    ("luong2015_wmt14", 9, 9, 0.5),
     ("luong2015_wmt14", 9, 12, 0.0625),
     ("bahdanau2015_wmt14", 667_000, 5, 1.0),
-    ("raffel2017_gigaword", 30_000, 1, 0.98e-3),
     ("raffel2017_gigaword", 45_000, 1, 0.97015e-3),
     ("raffel2017_gigaword", 60_000, 2, 0.9604e-3),
     ("raffel2017_iwslt15_envi", 9, 7, 1e-3),
-    ("raffel2017_iwslt15_envi", 9, 8, 0.8e-3),
     ("raffel2017_iwslt15_envi", 9, 10, 0.512e-3),
     ("raffel2017_iwslt15_envi_eq16", 9, 10, 0.5e-3),
-    ("raffel2017_iwslt15_envi_eq16", 9, 11, 0.4e-3),
     ("raffel2017_iwslt15_envi_eq16", 9, 12, 0.32e-3),
     ("mocha2018_cnndm", 50_000, 11, 5e-4),
-    ("mocha2018_cnndm", 50_001, 11, 2.5e-4),
     ("mocha2018_cnndm", 60_001, 11, 1.25e-4),
     ("mocha2018_cnndm", 500_000, 11, 5e-5),
 ]

@@ -74,12 +74,6 @@ def bare(monkeypatch):
     style.family_of.cache_clear()
 
 
-def test_characters_without_a_glyph_become_squares(bare):
-    figure = heatmap([[1.0]], ["a🙂\n한b"], ["\t"])
-    assert labels(figure) == (["a□□□b"], ["□"])
-    pixels(figure)
-
-
 @pytest.mark.parametrize(
     ("text", "missing"),
     [

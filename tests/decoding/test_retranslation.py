@@ -14,7 +14,7 @@ from mt.decoding.translator import Translator
 from mt.decoding.unknown_words import UnknownWords
 from mt.errors import UserError
 from mt.evaluation.score import evaluate
-from mt.metrics.latency import Timing, erased, finalised, latency
+from mt.metrics.latency import erased, finalised
 from mt.search.config import BeamConfig, OnlineConfig, RetranslateConfig
 
 TEXTS = ["the big cats see houses", "", "two dogs", "three  dogs see the two big streets"]
@@ -50,21 +50,6 @@ def test_each_prefix_is_translated_as_if_alone(run: str, options, mask_k: int, r
         assert actual.words_read is not None and actual.delays is not None
         assert len(actual.words_read) == len(actual.delays) == len(actual.ids)
         assert actual.delays[-1] == len(actual.source_tokens) or actual.cut
-
-
-def test_nothing_shown_before_the_end_is_offline_translation(translator: Translator, corpus: Corpus):
-    split = corpus.split("dev")
-    offline = evaluate(translator, split, BeamConfig(beam_size=2))
-    actual = evaluate(translator, split, RetranslateConfig(beam_size=2, mask_k=100_000))
-    assert [one.text for one in actual.translations] == [one.text for one in offline.translations]
-    assert actual.values()["bleu"] == offline.values()["bleu"] and "dal" not in offline.scores
-    lengths = [
-        (len(one.text.split()), len(source.split()))
-        for one, source in zip(offline.translations, split.column("source"), strict=True)
-    ]
-    whole = latency([Timing([source] * target, source, None, None) for target, source in lengths])
-    scores = actual.values()
-    assert scores["dal"] == whole["dal"].score and (scores["erasure"], scores["ap"] >= 0.9) == (0.0, True)
 
 
 @pytest.mark.parametrize("unit", ["word", "char", "subword"])
