@@ -3,7 +3,7 @@
 #     docker build -t mt .
 #     docker run --read-only --tmpfs /tmp --cap-drop ALL -p 5000:5000 -v ./outputs/RUN:/runs/RUN:ro mt /runs/RUN
 #
-# tests/test_container.py does its steps where there is no Docker.
+# tests/test_packaging.py does its steps where there is no Docker.
 FROM python:3.11-slim AS wheel
 WORKDIR /source
 COPY pyproject.toml setup.py README.md LICENSE ./

@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from hydra import compose, initialize_config_dir
-from omegaconf import OmegaConf
 
 from mt.cli.command import CONF
 from mt.common.options import parse
@@ -17,6 +15,7 @@ from mt.data.corpus import Corpus
 from mt.models.seq2seq import Seq2Seq
 from mt.training.loop import Progress, updates
 from mt.training.optimizer import build_optimizer, learning_rate
+from tests.test_yaml import composed as plainly_composed
 
 EXPERIMENTS = sorted(path.stem for path in (CONF / "experiment").glob("*.yaml"))
 # (experiment, update, epoch, rate)
@@ -38,12 +37,7 @@ RATES = [
 
 @functools.cache
 def composed(*overrides: str) -> Config:
-    with initialize_config_dir(str(CONF), version_base="1.3"):
-        plain = OmegaConf.to_container(compose("config", list(overrides)), resolve=False)
-    assert isinstance(plain, dict)
-    return parse(
-        {str(key): value for key, value in plain.items() if key not in ("folder", "resume", "corpora")}, Config
-    )
+    return parse(plainly_composed(*overrides), Config)
 
 
 def reduced(name: str, texts: Path) -> Config:
