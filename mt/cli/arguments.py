@@ -50,15 +50,17 @@ def add_run_options(parser: argparse.ArgumentParser, *, several: str = "", engin
     help_text = "the folder that training printed, or hf://OWNER/NAME on the Hugging Face hub"
     help_text += f"; {several}" if several else ""
     parser.add_argument("run", type=Path, nargs="+" if several else None, metavar="RUN", help=help_text)
+    add_model_options(parser, engine=engine)
+
+
+def add_model_options(parser: argparse.ArgumentParser, *, engine: bool) -> None:
     parser.add_argument("--checkpoint", help="best, where none is named, last, average or ema where the run made one")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:1, mps")
     if engine:
-        parser.add_argument(
-            "--engine", choices=ENGINES, default="torch", help="onnx: RUN is what mt export --format onnx made"
-        )
-        parser.add_argument(
-            "--precision", choices=PRECISIONS, help="of products; int8 is fastest on CPUs; else the run's own"
-        )
+        help_text = "onnx: RUN is what mt export --format onnx made"
+        parser.add_argument("--engine", choices=ENGINES, default="torch", help=help_text)
+        help_text = "of products; int8 is fastest on CPUs; else the run's own"
+        parser.add_argument("--precision", choices=PRECISIONS, help=help_text)
 
 
 def add_search_options(parser: Parser, names: Iterable[str] = SEARCH_OPTIONS) -> None:

@@ -7,14 +7,13 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.types import Override
 from omegaconf import DictConfig, OmegaConf, flag_override
-from pydantic import AfterValidator
+from pydantic import AfterValidator, ValidationInfo
 
 from mt.cli.choices import CONF, check_choice, compose as composed_of, plain_of, presets
 from mt.cli.manual import explanation, manual
@@ -37,35 +36,30 @@ Main = Callable[[dict[str, Any], list[str], Sequence[str]], None]
 """Does a job: with the plain configuration, its `key=value` arguments, and lines that name what presets set."""
 
 
-def _new_folder(path: str) -> str:
-    if Path(path).name in ("", "..") or "\0" in path:
-        raise UserError(f"folder={shown(path)} names no folder that can be made: give a path such as outputs/name")
+def _require_folder(path: str, info: ValidationInfo) -> str:
+    remedies = {"folder": "a path such as outputs/name", "corpora": "that of prepared corpora"}
+    if not path or "\0" in path or (info.field_name == "folder" and Path(path).name in ("", "..")):
+        remedy = remedies.get(info.field_name or "", "that of a run")
+        raise UserError(f"{info.field_name}={shown(path)} names no folder: give {remedy}")
     return path
 
 
-def _named_folder(path: str, option: str) -> str:
-    if not path or "\0" in path:
-        kind = "that of prepared corpora" if option == "corpora" else "that of a run"
-        raise UserError(f"{option}={shown(path)} names no folder: give {kind}")
-    return path
-
-
-_Corpora = Annotated[str, AfterValidator(partial(_named_folder, option="corpora"))]
+_Folder = Annotated[str, AfterValidator(_require_folder)]
 
 
 class _TrainOptions(Options, extra="ignore"):
-    """The options of `train.py` that are not of the model and its training."""
+    """The options of `mt train` that are not of the model and its training."""
 
-    folder: Annotated[str, AfterValidator(_new_folder)]
-    corpora: _Corpora
-    resume: Annotated[str, AfterValidator(partial(_named_folder, option="resume"))] | None
-    init_from: Annotated[str, AfterValidator(partial(_named_folder, option="init_from"))] | None
+    folder: _Folder
+    corpora: _Folder
+    resume: _Folder | None
+    init_from: _Folder | None
 
 
 class _PrepareOptions(Options, extra="ignore"):
     """The options of `mt prepare` that are not of the data."""
 
-    corpora: _Corpora
+    corpora: _Folder
     dry_run: bool
     part: str | None
     runner: Literal["processes", "ray"]

@@ -1,14 +1,14 @@
-"""The command score: its manual, the options by which texts are compared, and the tasks, each with the options that it
+"""The command score: its manual, its options, the tasks, and at last the table of the tasks with the options that each
 takes. No option is accepted and ignored."""
 
 import argparse
 import json
-from collections.abc import Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, NamedTuple, get_args
 
-from mt.cli.parser import Parser, typed_flags
+from mt.cli.parser import Parser, typed_flags, whole_number
 from mt.common.terminal import say
 from mt.data.glossary import glossaries_of
 from mt.data.links import Symmetrisation, symmetrised
@@ -68,23 +68,25 @@ model reads without them; by_length puts them in proportion to length. complete:
 def score(arguments: Sequence[str] | None = None) -> None:
     parser = Parser(SCORE)
     parser.add_argument(
-        "--task",
-        default="translation",
-        choices=(*DEFAULTS, TERMS, ALIGNMENT, LIKELIHOOD, MARKUP),
-        help="chooses the metrics where none are named",
+        "--task", default="translation", choices=tuple(TASKS), help="chooses the metrics where none are named"
     )
-    add_metric_options(parser)
-    add_task_options(parser)
+    _add_metric_options(parser)
+    _add_task_options(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("texts", type=Path, nargs="*", metavar="FILE", help="the hypotheses, then their references")
     options = parser.parse_args(arguments)
     with reported():
-        _require_fitting(options)
-        if options.task == LIKELIHOOD:
-            _likelihoods(options)
+        task = TASKS[options.task]
+        # An option of other tasks would have no effect, so it is refused.
+        owners = {name: [owner for owner in TASKS if name in TASKS[owner].takes] for name in ALL_OPTIONS}
+        for flag in typed_flags(options, [name for name in owners if name not in task.takes]):
+            names = " or ".join(owners[flag.removeprefix("--").replace("-", "_")])
+            raise UserError(
+                f"{flag} is not for --task {options.task}, but for --task {names}: leave it out, or add that"
+            )
+        scores = task.score(options)
+        if scores is None:
             return
-        tasks = {SIMULTANEOUS: _of_log, TERMS: _of_terms, ALIGNMENT: _of_alignments, MARKUP: _of_markup}
-        scores = tasks.get(options.task, _of_files)(options)
         if options.json:
             say(json.dumps({name: asdict(score) for name, score in scores.items()}, indent=2))
         else:
@@ -99,10 +101,9 @@ OF_METRICS = {
     "rouge": ("rouge_tokenizer", "rouge_protocol", "no_stem", "drop_unk", "multi"),
 }
 """Options that one metric alone has, by that metric."""
-OF_TEXTS = ("metrics", "lowercase", *(option for options in OF_METRICS.values() for option in options))
 
 
-def add_metric_options(parser: argparse.ArgumentParser) -> None:
+def _add_metric_options(parser: argparse.ArgumentParser) -> None:
     """Adds what texts are compared by; options that are left out are as in a run."""
     parser.add_argument("--metrics", metavar="A,B", help=f"of {', '.join(METRICS)}")
     parser.add_argument("--target-language", metavar="CODE", help="zh, ja, ...; else what the first references end in")
@@ -115,7 +116,7 @@ def add_metric_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--multi", choices=("max", "mean"), help="ROUGE over several references; else max")
 
 
-def chosen_metrics(options: argparse.Namespace, *, lead: bool = False) -> Sequence[str]:
+def _chosen_metrics(options: argparse.Namespace, *, lead: bool = False) -> Sequence[str]:
     """Returns the names of the metrics, by default those of the task. lead: whether ROUGE's tokenizer cuts beginnings
     of sources. Raises UserError for an option of a metric that is not chosen, too."""
     names = DEFAULTS[options.task] if options.metrics is None else options.metrics.split(",")
@@ -141,7 +142,7 @@ def chosen_metrics(options: argparse.Namespace, *, lead: bool = False) -> Sequen
     return names
 
 
-def settings_of(options: argparse.Namespace, language: str | None) -> Settings:
+def _settings_of(options: argparse.Namespace, language: str | None) -> Settings:
     """Returns what the metrics are made with. language: of the references."""
     protocol = ROUGE_PROTOCOLS[options.rouge_protocol or "plain"]
     rouge = replace(
@@ -154,28 +155,10 @@ def settings_of(options: argparse.Namespace, language: str | None) -> Settings:
     return Settings(language, options.bleu_tokenizer, rouge, options.lowercase)
 
 
-# The tasks.
-
-SIMULTANEOUS = "simultaneous"
-LIKELIHOOD = "likelihood"
-MARKUP = "markup"
-TERMS = "terms"
-ALIGNMENT = "alignment"
-OF_TASKS = {
-    ALIGNMENT: ("symmetrise", "second_reversed", "one_based"),
-    TERMS: ("glossary",),
-    SIMULTANEOUS: ("log", "latency_unit", "spm_model", "no_use_ref_len"),
-    LIKELIHOOD: ("run", "source", "target", "length_penalty", "checkpoint", "device"),
-    MARKUP: ("shift",),
-}
-"""The options of one task; `TAKEN` are those that another task takes, too."""
-TAKEN = {TERMS: ("source",), MARKUP: ("run", "source", "target", "checkpoint", "device")}
-
-
-def add_task_options(parser: argparse.ArgumentParser) -> None:
+def _add_task_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options that one task alone has."""
     # Of texts and logs.
-    parser.add_argument("--lead", type=int, metavar="N", help="score the first N words of each line")
+    parser.add_argument("--lead", type=whole_number(1, 10**9), metavar="N", help="score the first N words of each line")
     parser.add_argument("--log", type=Path, metavar="FILE", help="an instances.log, whose latency is scored, too")
     units = get_args(LatencyUnit)
     parser.add_argument("--latency-unit", choices=units, help="of a log's targets: word, where none is named")
@@ -197,26 +180,13 @@ def add_task_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--device", help="of a run: auto, cpu, cuda, cuda:1, mps")
 
 
-def _require_fitting(options: argparse.Namespace) -> None:
-    """Raises UserError for options of other tasks, and of texts where no texts are compared: they have no effect."""
-    task = options.task
-    for owner, names in OF_TASKS.items():
-        if owner != task:
-            for flag in typed_flags(options, (name for name in names if name not in TAKEN.get(task, ()))):
-                raise UserError(f"{flag} is an option of --task {owner}: leave it out, or add that")
-    if task in OF_TASKS and task != SIMULTANEOUS:
-        for flag in typed_flags(options, (*OF_TEXTS, "lead")):
-            if task == TERMS:
-                reason = f"not for --task {task}, which counts terms as the glossary writes them"
-            else:
-                reason = f"about texts that are compared, which --task {task} does not"
-            raise UserError(f"{flag} is {reason}: leave it out")
+# The tasks.
 
 
 def _of_alignments(options: argparse.Namespace) -> dict[str, Score]:
     if len(options.texts) != (3 if options.symmetrise else 2) or (options.second_reversed and not options.symmetrise):
         raise UserError(
-            f"--task {ALIGNMENT} takes files of links and of gold links, with --symmetrise two of links: give "
+            "--task alignment takes files of links and of gold links, with --symmetrise two of links: give "
             "LINKS GOLD, or --symmetrise grow-diag LINKS REVERSE GOLD"
         )
     # Links are read as they are written, a line for each pair; gold ones may be of the NAACL format.
@@ -247,8 +217,7 @@ def _of_alignments(options: argparse.Namespace) -> dict[str, Score]:
 def _of_terms(options: argparse.Namespace) -> dict[str, Score]:
     if len(options.texts) != 2 or None in (options.glossary, options.source):
         raise UserError(
-            f"--task {TERMS} takes a glossary and three texts: write --glossary FILE --source FILE HYPOTHESES "
-            "REFERENCES"
+            "--task terms takes a glossary and three texts: write --glossary FILE --source FILE HYPOTHESES REFERENCES"
         )
     # Terms are found in the sources, and looked for in the hypotheses and their references.
     paths = [options.source, *options.texts]
@@ -269,21 +238,18 @@ def _of_files(options: argparse.Namespace) -> dict[str, Score]:
             f"--task {options.task} compares with references: give HYPOTHESES, then files of references; see --help"
         )
     hypotheses, *references = options.texts
-    if options.lead is not None and (options.lead < 1 or options.task != "summarization"):
-        raise UserError("--lead N is a baseline of --task summarization: give it there, with N at least 1")
     _refuse_pipes(options.texts)
-    names = chosen_metrics(options, lead=options.lead is not None)
-    settings = settings_of(options, options.target_language or references[0].name)
+    names = _chosen_metrics(options, lead=options.lead is not None)
+    settings = _settings_of(options, options.target_language or references[0].name)
     return score_files(names, settings, hypotheses, references, lead=options.lead)
 
 
 def _of_log(options: argparse.Namespace) -> dict[str, Score]:
     # Files beside the log, which holds all texts, are refused.
-    if options.texts or options.lead is not None or options.log is None:
+    if options.texts or options.log is None:
         log = options.log or (options.texts or ["FILE"])[0]
         raise UserError(
-            f"--task {SIMULTANEOUS} takes a log, which holds the references: write --log {log}, without other files "
-            "and --lead"
+            f"--task simultaneous takes a log, which holds the references: write --log {log}, without other files"
         )
     # Subwords can be counted only by the model that made them.
     unit: LatencyUnit = options.latency_unit or "word"
@@ -293,10 +259,10 @@ def _of_log(options: argparse.Namespace) -> dict[str, Score]:
         )
     # The log is read once the metrics are known to be possible.
     _refuse_pipes([options.log])
-    names = chosen_metrics(options)
+    names = _chosen_metrics(options)
     return score_log(
         names,
-        settings_of(options, options.target_language),
+        _settings_of(options, options.target_language),
         options.log,
         unit=unit,
         count_subwords=load_tokenizer(options.spm_model).count_pieces if options.spm_model else len,
@@ -344,3 +310,25 @@ def _refuse_pipes(paths: Sequence[Path]) -> None:
         # A pipe of the shell, <(command), has its writer; a named one would be waited for without end.
         if path.is_fifo() and not str(path).startswith(("/dev/", "/proc/")):
             raise UserError(f"{path} is a named pipe: give a file, or /dev/stdin and the text on standard input")
+
+
+class Task(NamedTuple):
+    """How a task scores, and the options that it takes besides those of all."""
+
+    score: Callable[[argparse.Namespace], dict[str, Score] | None]
+    """Returns the scores; None where it has printed what it found."""
+    takes: tuple[str, ...]
+
+
+OF_TEXTS = ("metrics", "lowercase", *(option for options in OF_METRICS.values() for option in options))
+OF_RUN = ("run", "source", "target", "checkpoint", "device")
+TASKS: Mapping[str, Task] = {
+    "translation": Task(_of_files, OF_TEXTS),
+    "summarization": Task(_of_files, (*OF_TEXTS, "lead")),
+    "simultaneous": Task(_of_log, (*OF_TEXTS, "log", "latency_unit", "spm_model", "no_use_ref_len")),
+    "terms": Task(_of_terms, ("glossary", "source")),
+    "alignment": Task(_of_alignments, ("symmetrise", "second_reversed", "one_based")),
+    "likelihood": Task(_likelihoods, (*OF_RUN, "length_penalty")),
+    "markup": Task(_of_markup, (*OF_RUN, "shift")),
+}
+ALL_OPTIONS = tuple(dict.fromkeys(name for task in TASKS.values() for name in task.takes))

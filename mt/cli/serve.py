@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mt.cli.arguments import add_model_options
 from mt.cli.parser import Parser, whole_number
-from mt.decoding.load import ENGINES, load, resolve_runs
+from mt.decoding.load import load, resolve_runs
 from mt.errors import UserError, reported
-from mt.search.config import PRECISIONS
 
 if TYPE_CHECKING:
     from mt.decoding.translator import Translator
@@ -30,10 +30,7 @@ def serve(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("runs", nargs="+", metavar="RUN", help="a run's folder, hf://OWNER/NAME, or NAME=RUN")
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen at; 127.0.0.1: this machine alone")
     parser.add_argument("--port", type=whole_number(0, 65535), default=5000, metavar="N", help="0: any that is free")
-    parser.add_argument("--checkpoint", help="best, where none is named, last, average or ema where the runs made one")
-    parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:1, mps")
-    parser.add_argument("--engine", choices=ENGINES, default="torch", help="onnx: the RUNs were exported so")
-    parser.add_argument("--precision", choices=PRECISIONS, help="of products; else each run's own")
+    add_model_options(parser, engine=True)
     parser.add_argument(
         "--origin", action="append", default=[], metavar="URL", help="pages that may ask, too, as https://example.org"
     )

@@ -7,7 +7,6 @@ by a process that prepares text, nothing is changed. `mt.errors.reported` lets C
 import contextlib
 import signal
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -32,12 +31,11 @@ if PROGRAM and is_entry_point(Path(PROGRAM)) and signal.getsignal(signal.SIGINT)
 def loading() -> Iterator[None]:
     """Lets Ctrl-C inside end the process at once, as is right for a command that loads modules. Where a module is in
     the midst of its C++, an exception would end the process with a trace all the same."""
-    usual = signal.default_int_handler
-    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is not usual:
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:  # as in the background, where it is ignored
         yield
         return
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, usual)
+        signal.signal(signal.SIGINT, signal.default_int_handler)

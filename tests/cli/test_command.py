@@ -3,6 +3,7 @@
 import os
 import re
 import runpy
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -13,6 +14,7 @@ from omegaconf import OmegaConf
 
 from mt.cli.command import compose
 from mt.cli.start import continued_config, resumed_config
+from mt.cli.startup import loading
 from mt.common.options import parse
 from mt.config import Config
 from mt.errors import UserError
@@ -124,7 +126,7 @@ def test_no_folder_is_left_behind(run: Run, tmp_path: Path):
         (["attention=concat"], "attention=concat is called attention=bahdanau now: write that"),
         (["encoder=embedding"], "encoder=embedding is called encoder=none now: write that"),
         (["dataset=1"], "dataset=1 is an invalid choice: choices: audio, bulletin, "),
-        (["folder="], "folder= names no folder that can be made: give a path such as outputs/name"),
+        (["folder="], "folder= names no folder: give a path such as outputs/name"),
         (["folder=null"], "folder=null is not possible: input should be a valid string"),
         (["~folder"], "folder cannot be left out: give it another value"),
         (["~attention"], "~attention leaves nothing chosen: write attention=CHOICE; choices: bahdanau, "),
@@ -333,3 +335,11 @@ def test_a_configuration_is_shown_and_nothing_runs(run: Run, capfd):
 def test_where_a_value_comes_from(run: Run, capfd, words: list[str], answer: str):
     assert run("--explain", *words) == []
     assert capfd.readouterr().out.startswith(answer)
+
+
+@pytest.mark.usefixtures("foreground")
+def test_an_interrupt_ends_a_command_that_loads_and_is_an_exception_afterwards() -> None:
+    with pytest.raises(ImportError), loading():
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_DFL
+        raise ImportError
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

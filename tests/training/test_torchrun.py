@@ -175,7 +175,7 @@ def test_a_signal_to_one_ends_all_after_the_same_update(
     result = finish(started)
     assert [status for status, *_ in result] == [os.EX_TEMPFAIL] * 2, result
     interruption = (
-        rf"interrupted by SIGTERM: the checkpoint of update {updates(run)} is complete; resume with `python train"
+        rf"interrupted by SIGTERM: the checkpoint of update {updates(run)} is complete; resume with `mt train"
     )
     assert re.match(interruption, printed_errors(result)) and "\n" not in printed_errors(result)
     if asked == 0:
