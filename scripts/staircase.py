@@ -22,7 +22,6 @@ from typing import Literal, TextIO
 import regex
 
 from mt.cli.decode import stream
-from mt.common.terminal import can_redraw, has_colour
 
 Event = tuple[Literal["read", "write"], str]
 """A source word that was read, or a target word that was written."""
@@ -32,9 +31,6 @@ _NARROWEST = 16
 _UNKNOWN = 80
 """Columns of what is no terminal, or does not say."""
 _JOINERS = "\u200c\u200d"
-_RISER = "\x1b[33m"
-_BOLD = "\x1b[1m"
-_PLAIN = "\x1b[0m"
 
 
 class Staircase:
@@ -44,10 +40,9 @@ class Staircase:
     from the left one.
     """
 
-    def __init__(self, width: int = _UNKNOWN, *, colour: bool = False) -> None:
-        """width: columns to fit into; it may be assigned anew between events. colour: with escape sequences."""
-        self.width = width
-        self._colour = colour
+    def __init__(self, width: int = _UNKNOWN) -> None:
+        """width: columns to fit into."""
+        self.width = max(width, _NARROWEST)
         self._left = 0
         self._lead = ""
         self._tread = ""
@@ -57,10 +52,6 @@ class Staircase:
         filled."""
         kind, word = event
         return self._read(self._cut(word)) if kind == "read" else self._write(self._cut(word))
-
-    def pending(self) -> str:
-        """Returns the line of the words that were read since the last one was written."""
-        return self._line() if self._tread else ""
 
     def end(self) -> list[str]:
         """Returns the lines that are left at the end of a source; the next one starts new stairs."""
@@ -95,7 +86,7 @@ class Staircase:
             self._lead = ""
             self._tread = ""
         gap, riser = (" ", "┓") if self._tread else ("", "┃")
-        finished.append(f"{self._line()}{gap}{self._styled(riser, _RISER)} {self._styled(word, _BOLD)}")
+        finished.append(f"{self._line()}{gap}{riser} {word}")
         # The next step begins below the word.
         self._left += columns(self._lead + self._tread + gap)
         self._lead = "┗ "
@@ -103,14 +94,14 @@ class Staircase:
         return finished
 
     def _line(self) -> str:
-        return f"{' ' * self._left}{self._styled(self._lead, _RISER)}{self._tread}"
+        return f"{' ' * self._left}{self._lead}{self._tread}"
 
     def _fits(self, step: str) -> bool:
-        return self._left + columns(self._lead + step) <= max(self.width, _NARROWEST)
+        return self._left + columns(self._lead + step) <= self.width
 
     def _cut(self, word: str) -> str:
         """Returns the word, cut so that another has room beside it, with nothing in it that moves a cursor."""
-        room = (max(self.width, _NARROWEST) - 5) // 2
+        room = (self.width - 5) // 2
         shown = "".join(" " if letter.isspace() else letter if _drawn(letter) else "�" for letter in word.strip())
         if columns(shown) <= room:
             return shown
@@ -123,24 +114,18 @@ class Staircase:
             beginning += cluster
         return f"{beginning}…"
 
-    def _styled(self, text: str, style: str) -> str:
-        return f"{style}{text}{_PLAIN}" if self._colour and text.strip() else text
-
 
 class Show:
-    """Writes a staircase while it grows. In a terminal the unfinished line is drawn anew with each word; elsewhere
-    lines are written when they are finished, as plain text."""
+    """Writes a staircase while it grows: each line when it is finished."""
 
     def __init__(self, file: TextIO) -> None:
         self._file = file
-        self._live = can_redraw(file)
-        self._stairs = Staircase(colour=has_colour(file))
+        # The last column of a terminal stays free: a full line would make the cursor wrap.
+        columns = os.get_terminal_size(file.fileno()).columns if file.isatty() else 0
+        self._stairs = Staircase(columns - 1 if columns else _UNKNOWN)
 
     def add(self, events: Iterable[Event]) -> None:
         """Draws what was read and written since."""
-        if self._live:
-            # The last column stays free: a full line would make the cursor wrap.
-            self._stairs.width = (os.get_terminal_size(self._file.fileno()).columns or _UNKNOWN) - 1
         self._draw([line for event in events for line in self._stairs.add(event)])
 
     def end(self) -> None:
@@ -148,10 +133,7 @@ class Show:
         self._draw([*self._stairs.end(), ""])
 
     def _draw(self, finished: list[str]) -> None:
-        clear = "\r\x1b[K" if self._live else ""
-        self._file.write(clear + "".join(f"{line}\n" for line in finished))
-        if self._live:
-            self._file.write(self._stairs.pending())
+        self._file.write("".join(f"{line}\n" for line in finished))
         self._file.flush()
 
 

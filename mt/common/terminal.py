@@ -30,16 +30,6 @@ def output(text: str) -> str:
     return visible(text) if sys.stdout.isatty() else text
 
 
-def can_redraw(file: TextIO) -> bool:
-    """Returns whether a stream is a terminal on which a line can be drawn anew."""
-    return file.isatty() and os.environ.get("TERM") != "dumb"
-
-
-def has_colour(file: TextIO) -> bool:
-    """Returns whether a stream is a terminal that shows colours, and nobody has asked for none (no-color.org)."""
-    return can_redraw(file) and not os.environ.get("NO_COLOR")
-
-
 # How far long work has come: a bar on a terminal, or a line every so often in a log file or a pipe.
 
 SECONDS = 30.0

@@ -75,6 +75,15 @@ def speedups(speeds: Sequence[Mapping[str, float]], base: str) -> dict[str, floa
     return medians([{name: speed / turn[base] for name, speed in turn.items()} for turn in speeds])
 
 
+def percentiles(seconds: Sequence[float], name: str) -> dict[str, float]:
+    """Returns the median and the 95th percentile, in milliseconds."""
+    ordered = sorted(seconds)
+    return {
+        f"p50_{name}": 1000 * statistics.median(ordered),
+        f"p95_{name}": 1000 * ordered[int(0.95 * (len(ordered) - 1))],
+    }
+
+
 def exponent(sizes: Sequence[float], costs: Sequence[float]) -> float:
     """Returns b of costs = a sizes^b: the slope of a line through the logarithms, by least squares."""
     return statistics.linear_regression([*map(math.log, sizes)], [*map(math.log, costs)]).slope

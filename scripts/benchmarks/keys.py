@@ -13,12 +13,11 @@ threads of the server; a RUN that was exported as graphs needs `--engine onnx`.
 import asyncio
 import contextlib
 import json
-import statistics
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.harness import add_number, option_parser, print_rows
+from benchmarks.harness import add_number, option_parser, percentiles, print_rows
 from benchmarks.serve import own_server, post, processor_seconds
 
 from mt.decoding.load import ENGINES
@@ -60,15 +59,6 @@ class Typist:
                 keys, self._open = self._open, []
                 await post(reader, writer, "/api/translate", json.dumps({"text": self._text}).encode())
                 self.waits += [time.perf_counter() - key for key in keys]
-
-
-def percentiles(seconds: Sequence[float], name: str) -> dict[str, float]:
-    """Returns median and 95th percentile in milliseconds."""
-    ordered = sorted(seconds)
-    return {
-        f"p50_{name}": 1000 * statistics.median(ordered),
-        f"p95_{name}": 1000 * ordered[int(0.95 * (len(ordered) - 1))],
-    }
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -23,7 +23,6 @@ VOCABULARY = 8000
 DECODERS: dict[str, dict[str, Any]] = {
     "input_feeding": {"name": "luong", "input_feeding": True},
     "parallel": {"name": "luong"},
-    "gnmt": {"name": "gnmt", "num_layers": 2},
     "ssru": {"name": "ssru"},
 }
 

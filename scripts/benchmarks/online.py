@@ -14,14 +14,13 @@ steps in one call, are 13.6, and of MoChA 12.1, 9.7 and 7.3 (Chiu & Raffel 2018,
 """
 
 import argparse
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from benchmarks.attention_steps import BARE, CHUNKS, Contender, Measured
-from benchmarks.harness import add_number, add_rounds, exponent, in_turn, option_parser, print_rows
+from benchmarks.harness import Rows, add_number, add_rounds, exponent, in_turn, option_parser, print_rows
 
 from mt.cli.parser import whole_number
 
@@ -80,35 +79,20 @@ def exponent_of_longest(lengths: Sequence[int], seconds: Sequence[float]) -> flo
     return exponent(lengths[-count:], seconds[-count:])
 
 
-def summarize(part: TimedPart, lengths: Sequence[int], measured: Sequence[Mapping[str, Measured]]) -> dict[str, Any]:
-    """Returns the exponent of each contender of a part. At each length it has its seconds, its energies, and how many
-    times as fast as each baseline it is."""
+def rows_of(title: str, part: TimedPart, lengths: Sequence[int], measured: Sequence[Mapping[str, Measured]]) -> Rows:
+    """Returns the rows of a part: of each contender the milliseconds and their exponent, how many energies it computes,
+    and how many times as fast as each baseline it is."""
+    heads = [f"{length:,}" for length in lengths]
     seconds = {name: [of_length[name].seconds for of_length in measured] for name in part.names}
-    return {
-        name: {
-            "lengths": list(lengths),
-            "seconds": own,
-            "energies": [of_length[name].energies for of_length in measured],
-            "exponent": round(exponent_of_longest(lengths, own), 3),
-            "speedup": {
-                other: [theirs / ours for theirs, ours in zip(seconds[other], own, strict=True)]
-                for other in part.baselines
-            },
-        }
-        for name, own in seconds.items()
-    }
-
-
-def table(summary: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, float]]:
-    """Returns the rows of what `summarize` gives for each part: milliseconds, then how many times as fast."""
     rows: dict[str, dict[str, float]] = {}
-    for part, contenders in summary.items():
-        for name, entry in contenders.items():
-            lengths = [f"{length:,}" for length in entry["lengths"]]
-            times = {length: 1000 * seconds for length, seconds in zip(lengths, entry["seconds"], strict=True)}
-            rows[f"{part}, {name}: ms"] = times | {"exponent": entry["exponent"]}
-            for other, ratios in entry["speedup"].items():
-                rows[f"{part}, {name} beside {other}"] = dict(zip(lengths, ratios, strict=True))
+    for name, own in seconds.items():
+        times = dict(zip(heads, [1000 * each for each in own], strict=True))
+        rows[f"{title}, {name}: ms"] = times | {"exponent": exponent_of_longest(lengths, own)}
+        energies = [of_length[name].energies for of_length in measured]
+        rows[f"{title}, {name}: energies"] = dict(zip(heads, energies, strict=True))
+        for other in part.baselines:
+            ratios = [theirs / ours for theirs, ours in zip(seconds[other], own, strict=True)]
+            rows[f"{title}, {name} beside {other}"] = dict(zip(heads, ratios, strict=True))
     return rows
 
 
@@ -132,11 +116,8 @@ def main(arguments: Sequence[str]) -> None:
         parser.error("--lengths needs two or more lengths, to which an exponent can be fitted")
     torch.set_num_threads(1)
     torch.manual_seed(1)
+    rows: dict[str, Mapping[str, float]] = {}
     with torch.inference_mode():
-        summary = {
-            key: summarize(PARTS[key], lengths, [*measure(PARTS[key], lengths, options)]) for key in options.parts
-        }
-    if options.json:
-        print(json.dumps(summary))
-    else:
-        print_rows(table(summary), as_json=False, rounds=f"{options.rounds} rounds, the least")
+        for title in options.parts:
+            rows |= rows_of(title, PARTS[title], lengths, [*measure(PARTS[title], lengths, options)])
+    print_rows(rows, as_json=options.json, rounds=f"{options.rounds} rounds, the least")

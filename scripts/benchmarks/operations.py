@@ -20,7 +20,7 @@ from torch import Tensor
 
 from mt.cli.parser import Parser, whole_number
 from mt.kernels.additive import additive_energy
-from mt.ops.expected import Wavefront, expected_alignment
+from mt.ops.expected import expected_alignment
 
 Function = Callable[..., Tensor]
 Shape = tuple[int, ...]
@@ -54,11 +54,6 @@ def recurrence(p: Tensor, start: Tensor) -> Tensor:
     return torch.stack(alphas, 1)
 
 
-def wavefront(p: Tensor, start: Tensor) -> Tensor:
-    """Computes what `expected_alignment` does where it has neither compiled loops nor a kernel."""
-    return Wavefront.apply(p, start)
-
-
 def plain(queries: Tensor, keys: Tensor, direction: Tensor) -> Tensor:
     """Returns the additive energy as it is written in papers."""
     return torch.tanh(queries[:, :, None] + keys[:, None]) @ direction
@@ -84,7 +79,7 @@ def speeds(functions: Sequence[Function], arguments: Sequence[Tensor], rounds: i
 
 
 def alignments(shape: Shape, rounds: int, device: str) -> Rows:
-    functions = (clipped, wavefront, expected_alignment)
+    functions = (clipped, expected_alignment)
     p = (8 * torch.rand(*shape) - 4).sigmoid()
     start = torch.eye(1, shape[2]).repeat(shape[0], 1)
     # A few sentences are enough to show an error, and the loop is slow.

@@ -14,7 +14,6 @@ import contextlib
 import json
 import multiprocessing
 import socket
-import statistics
 import subprocess
 import sys
 import time
@@ -22,7 +21,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness import option_parser, print_rows
+from benchmarks.harness import option_parser, percentiles, print_rows
 
 from mt.cli.parser import whole_number
 from mt.decoding.load import load
@@ -105,13 +104,12 @@ def loaded(port: int, process: int, texts: Sequence[str], clients: int, seconds:
         await asyncio.gather(*(client(port, bodies, begin + seconds, waits) for _ in range(clients)))
 
     asyncio.run(all_clients())
-    counted = sorted(wait for end, wait in waits if end - begin > seconds / 5)
+    counted = [wait for end, wait in waits if end - begin > seconds / 5]
     last = max(end for end, _ in waits) - begin - seconds / 5
     return {
         "sentences_per_second": len(counted) / last,
         "per_cpu_second": len(waits) / (processor_seconds(process) - used),
-        "p50_ms": 1000 * statistics.median(counted),
-        "p95_ms": 1000 * counted[int(0.95 * (len(counted) - 1))],
+        **percentiles(counted, "ms"),
     }
 
 

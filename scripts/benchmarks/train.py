@@ -1,13 +1,12 @@
 """Training beside a plain PyTorch loop of the same model, in float32 with input feeding, on the same batches.
 
-    python scripts/benchmark.py train [--corpus FOLDER] [--gnmt] [--ssru] [--device cuda] [--batch-tokens N]
-        [--json]
+    python scripts/benchmark.py train [--corpus FOLDER] [--ssru] [--device cuda] [--batch-tokens N] [--json]
 
 `ratio` is how many times as fast as the plain loop in the same round, the median of rounds in which all take turns;
 `tokens_per_second` counts real target tokens, EOS included, in the median round. `peak_mb` is the largest memory of a
 process that only trains, in MiB: as the kernel counts it, or on a GPU as allocated there. All rows are compared with
-the plain loop with input feeding: `bf16` and `fp32` are the model without. `gnmt` rows are decoder=gnmt with two
-layers, `ssru` rows encoder=bissru with decoder=ssru. OMP_NUM_THREADS sets the threads.
+the plain loop with input feeding: `bf16` and `fp32` are the model without. `ssru` rows are encoder=bissru
+with decoder=ssru. OMP_NUM_THREADS sets the threads.
 
 On a GPU all contenders first train for two epochs, after which `mt` has recorded the shapes of its batches.
 """
@@ -49,7 +48,7 @@ SETTINGS: dict[str, Setting] = {
     "bf16": ("parallel", "bf16"),
     "fp32": ("parallel", "fp32"),
 }
-PRECISIONS = ("bf16", "fp32")
+SSRU: dict[str, Setting] = {"ssru_bf16": ("ssru", "bf16"), "ssru_fp32": ("ssru", "fp32")}
 PLAIN = "plain"
 UPDATES = {"cpu": 3, "cuda": 30}
 """Updates of a contender in a round, by the kind of device."""
@@ -150,11 +149,9 @@ def main(arguments: Sequence[str]) -> None:
     add_device_and_size(parser)
     add_rounds(parser, 7)
     parser.add_argument("--batch-tokens", type=int, help="tokens of a batch; default: those of a run")
-    for name in ("gnmt", "ssru"):
-        parser.add_argument(f"--{name}", action="store_true", help=f"add the rows of decoder={name}")
+    parser.add_argument("--ssru", action="store_true", help="add the rows of decoder=ssru")
     options = parser.parse_args(arguments)
-    added = [name for name, wanted in (("gnmt", options.gnmt), ("ssru", options.ssru)) if wanted]
-    settings = SETTINGS | {f"{name}_{precision}": (name, precision) for name in added for precision in PRECISIONS}
+    settings = SETTINGS | (SSRU if options.ssru else {})
     with prepared_corpus(options.corpus) as folder:
         rows = measure(folder, settings, options.size, options.device, options.rounds, options.batch_tokens)
     if options.json:
