@@ -23,9 +23,6 @@ def test_evaluation_of_dev_makes_the_table_of_a_run(call, run: Path, corpora: Pa
     assert (tmp_path / "test/confidence.png").stat().st_size > 1000
     one = load(run, device="cpu").translate(TEXTS[0])
     assert one.word_confidence == table.confidences(one.word_features)
-    for flags in ([run, "--split", "test"], [run, run, "--split", "dev"]):
-        refused = call("evaluate", *flags, "--calibrate")
-        assert "--calibrate makes the table of confidences of one run in a folder here" in refused.err
     (run / FILE).write_text('{"judged": "words"}')
     assert f"{run / FILE} is no table of confidences" in call("translate", run).err
 
@@ -45,5 +42,3 @@ def test_words_that_are_probably_wrong_are_marked_or_left_out(
     above = min(1.0, one.confidence + 1e-6)
     done = call("translate", trained, tmp_path / "text", "--min-confidence", f"{above}", "--leave-out")
     assert done.out == "\n\n"
-    assert "--leave-out is about --min-confidence" in call("translate", trained, "--leave-out").err
-    assert "2 is no share" in call("translate", trained, "--min-confidence", "2").err

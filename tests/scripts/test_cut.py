@@ -135,20 +135,3 @@ def test_a_stream_knows_that_it_was_cut(trained_hard: Path) -> None:
     command = [sys.executable, str(ROOT / "scripts/stream.py"), str(trained_hard), "--max-length", "2"]
     done = subprocess.run(command, input=f"{LINES[0]}\n", capture_output=True, text=True, check=True)
     assert done.stderr.startswith("note: 1 hypothesis was cut at the longest that is allowed, 2 tokens; ")
-
-
-def test_flags_that_would_be_ignored_are_refused(call, trained: Path, trained_hard: Path) -> None:
-    best = trained / "checkpoints/best"
-    for script in ("translate", "evaluate", "stream"):
-        done = call(script, best, "--checkpoint", "last")
-        assert done.err == (
-            f"error: --checkpoint last chooses among the checkpoints of a run, and {best} holds a single one: leave it "
-            "out, or give the run's folder\n"
-        )
-    int8 = ("--precision", "int8", "--device", "cpu")
-    done = call("translate", trained_hard, "--search", "online", *int8, stdin="two\n")
-    assert done.err == (
-        "error: --precision int8 is not for --search online, which computes in fp32, so that what it decides does not "
-        "depend on the batch: leave it out\n"
-    )
-    assert call("translate", trained_hard, "--search", "online", "--precision", "fp32", stdin="two\n").status == 0

@@ -7,11 +7,6 @@ import pytest
 import torch
 
 
-@pytest.fixture
-def run(trained: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(trained, tmp_path / "run", symlinks=True))
-
-
 def test_the_test_split_scores_as_training_said(call, run: Path, corpora: Path) -> None:
     before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
     done = call("evaluate", run, "--corpora", corpora)
@@ -42,7 +37,6 @@ def test_another_split_and_search(call, run: Path, corpora: Path, tmp_path: Path
     )
     drawn = sorted(path.suffix for path in (tmp_path / "wide/alignments").glob("0000.*"))
     assert drawn == [".npz", ".png", ".svg"]
-    assert call("evaluate", run, "--no-plot-words", "--plot-words").err.count("is given more than once: give it once")
     search = json.loads((tmp_path / "wide/results.json").read_text())["search"]
     assert (search["name"], search["beam_size"], search["length_penalty"]) == ("beam", 7, 0.0)
     assert (search["min_length"], search["max_length"], search["no_repeat_ngram_size"]) == (2, 3, 1)
@@ -54,7 +48,8 @@ def test_evaluations_that_differ_have_folders_of_their_own(call, run: Path, corp
         ["--beam", 2],
         ["--checkpoint", "last"],
         ["--length-penalty", 0],
-        ["--search", "greedy"],
+        ["--search", "sample", "--samples", 4, "--utility", "chrf"],
+        ["--replace-unknown"],
         ["--precision", "int8", "--device", "cpu"],
     ):
         assert call("evaluate", run, "--corpora", corpora, *options).status == 0
@@ -63,11 +58,14 @@ def test_evaluations_that_differ_have_folders_of_their_own(call, run: Path, corp
         "test-best-beam-beam_size=2",
         "test-best-beam-int8",
         "test-best-beam-length_penalty=0.0",
-        "test-best-greedy",
+        "test-best-beam-replace_unknown",
+        "test-best-sample-samples=4-temperature=1.0-seed=1-utility=chrf",
         "test-last-beam",
     ]
     rounded = json.loads((run / "evaluations/test-best-beam-int8/results.json").read_text())
     loss = json.loads((run / "results.json").read_text())["loss"]
+    replaced = json.loads((run / "evaluations/test-best-beam-replace_unknown/results.json").read_text())
+    assert replaced["replaced_unknown"] == 0
     # A run of a GPU has its loss from there.
     expected = pytest.approx(loss, rel=1e-5) if torch.cuda.is_available() else loss
     assert rounded["precision"] == "int8" and rounded["loss"] == expected

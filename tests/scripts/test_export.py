@@ -44,21 +44,3 @@ def test_graphs_of_int8_translate_and_are_scored(
     assert results["bleu"]["signature"] and "loss" not in results
     assert results["checkpoint"] == json.loads((trained / "results.json").read_text())["checkpoint"]
     assert len((tmp_path / "scores" / "hypotheses" / "test.txt").read_text().splitlines()) == 10
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (["--precision", "int4"], "--precision int4 is an invalid choice: did you mean int8? "),
-        (["--int8"], "--int8 is called --precision int8 now: write that"),
-        (["--format", "gguf"], "--format gguf is an invalid choice: choices: "),
-        (["--checkpoint", "first"], "has no checkpoint first; it has: "),
-        (["x"], "x is one argument too many: leave it out"),
-        (["--licence", "/absent"], "/absent cannot be read as text"),
-    ],
-)
-def test_refusals(call, trained: Path, tmp_path: Path, arguments: list[str], sentence: str) -> None:
-    done = call("export", trained, "--out", tmp_path / "export", *arguments)
-    assert done.status == 2 and done.out == ""
-    assert done.err.startswith("error: ") and done.err.count("\n") == 1 and sentence in done.err
-    assert not (tmp_path / "export").exists()

@@ -1,26 +1,30 @@
+"""`mt score`: files, logs, terms, links and pairs as a user scores them; tests/refusals has what it refuses."""
+
 import gzip
 import json
 import os
 import subprocess
 import sys
-from functools import partial
+import unicodedata
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from mt.__main__ import call as call_verb
+import mt
 from mt.metrics import METRICS, score_names
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "scripts" / "score.py"
-main = partial(call_verb, "score")
+Scored = Callable[..., dict[str, Any]]
 
 
 @pytest.fixture
-def write(tmp_path):
-    def write_file(name, content):
+def write(tmp_path: Path) -> Callable[[str, str | bytes], str]:
+    def write_file(name: str, content: str | bytes) -> str:
         path = tmp_path / name
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
         return str(path)
@@ -28,103 +32,124 @@ def write(tmp_path):
     return write_file
 
 
-def test_translation(write, capsys):
+@pytest.fixture
+def scored(call) -> Scored:
+    """The scores by their names."""
+
+    def scores(*arguments: object) -> dict[str, Any]:
+        done = call("score", "--json", *arguments)
+        assert done.status == 0, done.err
+        return {name: entry["score"] for name, entry in json.loads(done.out).items()}
+
+    return scores
+
+
+def test_translation(write, call, scored: Scored):
     hypotheses = write("hyp", "Es regnet heute sehr stark.\nGrün ist die Heide.\n")
-    main(["--task", "translation", hypotheses, hypotheses])
-    lines = capsys.readouterr().out.splitlines()
-    assert lines == [
+    assert call("score", hypotheses, hypotheses).out.splitlines() == [
         f"bleu      100.00  nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:{version('sacrebleu')}",
         f"chrf      100.00  nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:{version('sacrebleu')}",
     ]
+    files = [write("hyp", "a b c d\nx\n"), write("ref", "a b c e\nx\n")]
+    assert [*scored("--metrics", "accuracy,wer,rouge,cer", *files).items()] == [
+        ("accuracy", 50), ("wer", 20), ("rouge1", 87.5), ("rouge2", pytest.approx(100 / 3)), ("rougeL", 87.5),
+        ("rougeLsum", 87.5), ("cer", 12.5),
+    ]  # fmt: skip
+    assert [*scored("--metrics", ",".join(METRICS), *files)] == score_names([*METRICS])
 
 
-def test_summarization_with_two_references_as_json(write, capsys):
+def test_summarization(write, call, scored: Scored):
+    task = ["--task", "summarization"]
     files = [write("hyp", "a b\nc d\n"), write("ref0", "a b\ne f\n"), write("ref1", "x y\nd c\n")]
-    main(["--task", "summarization", "--json", *files])
-    scores = json.loads(capsys.readouterr().out)
-    assert {name: entry["score"] for name, entry in scores.items()} == pytest.approx(
-        {"rouge1": 100, "rouge2": 50, "rougeL": 75, "rougeLsum": 75}
-    )
-    assert scores["rouge1"]["signature"].startswith("nrefs:2|measure:f1|multi:max|")
-
-
-def test_protocols_of_rouge(write, capsys):
-    long = "a" * 74 + " b"
-    files = [
-        write("hyp", f"{long}\n<unk> 5 walked\n"),
-        write("ref0", f"{long}\nunk # walks\n"),
-        write("ref1", "b\nc\n"),
-    ]
-
-    def scored(*options):
-        main(["--task", "summarization", "--json", *options, *files])
-        result = json.loads(capsys.readouterr().out)["rouge1"]
-        return result["score"], result["signature"]
-
-    # The second: 3 words in the hypothesis, of which "5" is none of the reference's 2.
-    assert scored()[0] == pytest.approx((100 + 100 * 2 * 2 / 5) / 2)
-    assert scored("--rouge-protocol", "gigaword")[0] == pytest.approx(100)
-    score, signature = scored("--rouge-protocol", "gigaword", "--drop-unk", "--no-stem")
-    assert score == pytest.approx(50) and "|stem:no|" in signature and "|digits:#|unk:removed|" in signature
-    score, signature = scored("--rouge-protocol", "duc")
-    assert score == pytest.approx((50 + 100) / 2) and "|measure:recall|" in signature and "|bytes:75|" in signature
-    score, signature = scored("--rouge-protocol", "duc", "--multi", "mean")
-    assert score == pytest.approx((50 / 2 + 100 / 2) / 2) and "|multi:mean|" in signature
-
-
-def test_the_lead_is_cut_by_the_tokenizer_of_rouge_whatever_the_metric(write, capsys):
-    files = [write("src", "今天从早上开始下雨\n"), write("ref", "今天从\n")]
-    arguments = ["--lead", "3", "--rouge-tokenizer", "zh", "--metrics", "cer"]
-    main(["--task", "summarization", *arguments, "--json", *files])
-    assert json.loads(capsys.readouterr().out)["cer"]["score"] == 0
-
-
-def test_lead(write, capsys):
+    assert scored(*task, *files) == pytest.approx({"rouge1": 100, "rouge2": 50, "rougeL": 75, "rougeLsum": 75})
+    assert "  nrefs:2|measure:f1|multi:max|" in call("score", *task, *files).out
+    # The beginning of each source, cut by blanks or by ROUGE's tokenizer, whatever the metric.
     files = [write("src", "a b c d e f\ng\n"), write("ref", "a b x\ng\n")]
-    main(["--task", "summarization", "--lead", "3", "--json", *files])
-    assert json.loads(capsys.readouterr().out)["rouge1"]["score"] == pytest.approx((200 / 3 + 100) / 2)
+    assert scored(*task, "--lead", "3", *files)["rouge1"] == pytest.approx((200 / 3 + 100) / 2)
+    files = [write("src", "今天从早上开始下雨\n"), write("ref", "今天从\n")]
+    assert scored(*task, "--lead", "3", "--rouge-tokenizer", "zh", "--metrics", "cer", *files) == {"cer": 0}
 
 
-def test_tokenizer(write, capsys):
-    files = [write("hyp", "今日は朝から雨が降る。\n"), write("ref", "今日は夜から雨が降る。\n")]
-    main(["--task", "translation", "--bleu-tokenizer", "char", "--json", *files])
-    assert json.loads(capsys.readouterr().out)["bleu"]["score"] > 50
+def test_protocols_of_rouge(write, call, scored: Scored):
+    long = "a" * 74 + " b"
+    hypotheses = write("hyp", f"{long}\n<unk> 5 walked\n")
+    files = ["--task", "summarization", hypotheses, write("ref0", f"{long}\nunk # walks\n"), write("ref1", "b\nc\n")]
+    # The second: 3 words in the hypothesis, of which "5" is none of the reference's 2.
+    for options, score, signature in (
+        ([], (100 + 100 * 2 * 2 / 5) / 2, ""),
+        (["--rouge-protocol", "gigaword"], 100, ""),
+        (
+            ["--rouge-protocol", "gigaword", "--drop-unk", "--no-stem"],
+            50,
+            "|stem:no|lsum:newline|bytes:all|digits:#|unk:removed|",
+        ),
+        (["--rouge-protocol", "duc"], (50 + 100) / 2, "|bytes:75|"),
+        (["--rouge-protocol", "duc", "--multi", "mean"], (50 / 2 + 100 / 2) / 2, "|multi:mean|"),
+    ):
+        assert scored(*options, *files)["rouge1"] == pytest.approx(score)
+        assert signature in call("score", *options, *files).out
 
 
-def test_the_tokenizer_follows_the_target_language_or_the_ending_of_the_references(write, capsys):
+def test_the_tokenizer_follows_the_target_language_or_the_ending_of_the_references(write, call):
     text = "今天从早上开始下雨。\n"
     other = "今天从晚上开始下雨。\n"
-    hypotheses = write("hyp.txt", text)
+    hypotheses = ["--metrics", "bleu", write("hyp.txt", text)]
     plain = write("ref", other)
     ending = write("test.zh_CN", other)
     packed = write("test.zh.gz", gzip.compress(other.encode()))
     zstd = write("test.jp.zst", pa.compress(other.encode(), codec="zstd", asbytes=True))
-
-    def scored(*arguments):
-        main(["--metrics", "bleu", hypotheses, *arguments])
-        return capsys.readouterr()
-
-    out, err = scored(plain)
+    out, err, _ = call("score", *hypotheses, plain)
     assert "|tok:13a|" in out
     assert err.startswith("note: BLEU's tokenizer 13a looks for words between blanks, and most references have none:")
     for arguments in ([ending], [packed], [plain, "--target-language", "zho"], [plain, "--target-language", "cn"]):
-        out, err = scored(*arguments)
+        out, err, _ = call("score", *hypotheses, *arguments)
         assert "|tok:zh|" in out and err == ""
-    assert "|tok:13a|" not in scored(zstd).out
-    assert "|tok:char|" in scored(ending, "--bleu-tokenizer", "char").out
+    assert "|tok:13a|" not in call("score", *hypotheses, zstd).out
+    assert "|tok:char|" in call("score", *hypotheses, ending, "--bleu-tokenizer", "char").out
 
 
-def test_metrics_are_chosen(write, capsys):
-    files = [write("hyp", "a b c d\nx\n"), write("ref", "a b c e\nx\n")]
-    main(["--metrics", "accuracy,wer,rouge,cer", *files])
-    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
-    assert [line[0] for line in lines] == ["accuracy", "wer", "rouge1", "rouge2", "rougeL", "rougeLsum", "cer"]
-    assert [float(line[1]) for line in lines] == [50, 20, 87.5, 33.33, 87.5, 87.5, 12.5]
-    main(["--metrics", ",".join(METRICS), "--json", *files])
-    assert list(json.loads(capsys.readouterr().out)) == score_names([*METRICS])
+def test_a_blank_line_of_further_references_is_none(write, call, scored: Scored):
+    hypotheses = write("hyp", "the cat sat on the mat\n\nit rains today I think\n")
+    first = write("ref0", "the cat sat on a mat\nnobody wrote anything here\nit snows today I think\n")
+    more = write("ref1", "\nnobody has written this\n \u00a0\u3000\n")
+    third = write("ref2", "the cat sat on the mat\n\u200b\n\n")
+    metrics = ["--metrics", "bleu,chrf,ter,wer,accuracy,rouge", hypotheses]
+    one, two, three = (scored(*metrics, *files) for files in ([first], [first, more], [more, first, third]))
+    assert two["bleu"] == one["bleu"] < 100 and "  nrefs:var|" in call("score", *metrics, first, more).out
+    assert two["accuracy"] == 0 and three["accuracy"] == pytest.approx(100 / 3)
 
 
-def shell(command):
+def test_files_are_compared_in_one_form_and_without_case_where_that_is_asked(write, call, scored: Scored):
+    text = "Žluťoučký kůň úpěl ďábelské ódy\n"
+    metrics = ["--metrics", "bleu,wer,cer,accuracy"]
+    equal = {"bleu": pytest.approx(100), "wer": 0, "cer": 0, "accuracy": 100}
+    hypotheses = write("hyp", text)
+    spaced = write("ref", unicodedata.normalize("NFD", text).replace(" ", "\u00a0"))
+    upper = write("upper", text.upper())
+    assert scored(*metrics, hypotheses, spaced) == equal
+    assert call("score", *metrics, hypotheses, spaced).out.count("|unicode:nfc") == 4
+    assert scored("--metrics", "wer", hypotheses, upper) == {"wer": 100}
+    assert scored(*metrics, hypotheses, upper, "--lowercase") == equal
+    assert call("score", *metrics, hypotheses, upper, "--lowercase").out.count("|case:lc|") == 4
+    note = "note: no hypothesis has a capital letter, and most references have: add --lowercase if the system writes "
+    small = write("small", text.lower())
+    assert note in call("score", small, hypotheses).err
+    for arguments in ([small, small], [hypotheses, hypotheses], ["--lowercase", small, hypotheses]):
+        assert call("score", *arguments).err == ""
+    assert call("score", "--metrics", "rouge,ter", "--rouge-tokenizer", "intl", small, hypotheses).err == ""
+
+
+def test_a_metric_that_sees_little_says_so_whatever_its_score(write, call):
+    files = [write("hyp", "他们昨天卖了3本书\n"), write("ref", "今天从早上开始下雨3度\n")]
+    out, err, _ = call("score", "--task", "summarization", *files)
+    assert out.startswith("rouge1    100.00  ") and err.startswith("note: ROUGE's tokenizer a-z0-9 sees 9% of the ")
+    out, err, _ = call("score", "--task", "summarization", *files, "--rouge-tokenizer", "zh")
+    assert "|tok:zh|" in out and not out.startswith("rouge1    100") and err == ""
+    errors = call("score", "--task", "summarization", *files, "--lead", "3").err
+    assert "note: --lead takes words between blanks, and most sources have none: " in errors
+
+
+def shell(command: str) -> subprocess.CompletedProcess:
     """Runs a line of bash, in which $score stands for the script."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "score": f"{sys.executable} {SCRIPT}"}
     return subprocess.run(["bash", "-c", command], env=environment, capture_output=True, text=True, check=False)
@@ -132,48 +157,129 @@ def shell(command):
 
 def test_pipes_of_the_shell_and_standard_input(write):
     good = write("hyp", "a b c d\n")
-    for command in (f"$score --metrics wer <(cat {good}) {good}", f"$score --metrics wer /dev/stdin {good} < {good}"):
-        done = shell(command)
-        assert (done.returncode, done.stderr) == (0, "") and done.stdout.startswith("wer         0.00  nrefs:1|")
+    done = shell(f"$score --metrics wer <(cat {good}) /dev/stdin < {good}")
+    assert (done.returncode, done.stderr) == (0, "") and done.stdout.startswith("wer         0.00  nrefs:1|")
 
 
 @pytest.mark.parametrize("command", ["$score /dev/stdin {good} <&-", "$score {good} {good} > /dev/full"])
-def test_closed_and_full_streams_are_one_sentence(command, write):
+def test_closed_and_full_streams_are_one_sentence(command: str, write):
     done = shell(command.format(good=write("hyp", "a b c d\n")))
     assert done.returncode == 2 and done.stdout == ""
     assert done.stderr.startswith("error: ") and done.stderr.count("\n") == 1
 
 
-# `scripts/score.py --task terms`: the terms of a glossary that are met.
+# Terms of a glossary, and word links.
 
 
-TEXTS = {
-    "source": "Areas: the area of responsibility .\nno term\n",
-    "hypotheses": "Bereiche : die Zuständigkeit.\nnichts\n",
-    "references": "Bereiche: der Zuständigkeitsbereich.\nnichts\n",
-    "glossary": "area\tBereich\nareas\tBereiche\narea of responsibility\tZuständigkeit|Zuständigkeitsbereich\n",
-}
-
-
-def test_terms_of_a_glossary_are_counted(call, tmp_path: Path) -> None:
-    for name, text in TEXTS.items():
-        (tmp_path / name).write_text(text, encoding="utf-8")
-    files = [tmp_path / "hypotheses", tmp_path / "references"]
-    options = ["--task", "terms", "--source", tmp_path / "source", "--glossary", tmp_path / "glossary"]
-    done = call("score", *options, "--json", *files)
-    scores = {name: score["score"] for name, score in json.loads(done.out).items()}
+def test_terms(write, call, scored: Scored):
+    source = write("source", "Areas: the area of responsibility .\nno term\n")
+    files = [
+        write("hypotheses", "Bereiche : die Zuständigkeit.\nnichts\n"),
+        write("references", "Bereiche: der Zuständigkeitsbereich.\nnichts\n"),
+    ]
+    terms = "area\tBereich\nareas\tBereiche\narea of responsibility\tZuständigkeit|Zuständigkeitsbereich\n"
+    task = ["--task", "terms", "--source", source, "--glossary", write("glossary", terms)]
+    scores = scored(*task, *files)
     assert scores.keys() == {"term_exact", "term_inside", "term_window2", "term_window3"}
     assert scores["term_exact"] == scores["term_inside"] == 100
-    assert "term_exact   100.00  terms:2|" in call("score", *options, *files).out
-    for arguments, sentence in (
-        ([*options, files[0]], "--task terms takes a glossary and three texts: write --glossary FILE"),
-        ([*options, "--lowercase", *files], "--lowercase is not for --task terms"),
-        ([*options, "--log", "x", *files], "--log is an option of --task simultaneous"),
-        ([*options, "--run", "x", *files], "--run is an option of --task likelihood"),
-        (["--glossary", tmp_path / "glossary", *files], "--glossary is an option of --task terms"),
-        (["--shift", *files], "--shift is an option of --task markup"),
-    ):
-        done = call("score", *arguments)
-        assert done.status and sentence in done.err
-    (tmp_path / "glossary").write_text("area\n")
-    assert "glossary, line 1 has 0 TAB characters" in call("score", *options, *files).err
+    assert "term_exact   100.00  terms:2|" in call("score", *task, *files).out
+
+
+def test_links(write, call, scored: Scored):
+    links = write("links", "0-0 1-1\n0-0 2-2\n")
+    task = ["--task", "alignment"]
+    golds = {
+        "gold": ("0-0 1p1 2-2\n0-0 1-1\n", []),
+        "one": ("1-1 2p2 3-3\n1-1 2-2\n", ["--one-based"]),
+        "naacl": ("1 1 1 S\n1 2 2 P\n1 3 3 S\n2 1 1 S\n2 2 2 S\n", []),
+    }
+    # Of 4 links 2 are sure, and one more possible; 4 are sure in all.
+    for name, (text, flags) in golds.items():
+        scores = scored(*task, *flags, links, write(name, text))
+        assert scores == {"aer": 37.5, "precision": 75, "recall": 50}
+    gold = write("gold", golds["gold"][0])
+    assert "recall     50.00  n:2|sure:4|possible:5|average:corpus" in call("score", *task, links, gold).out
+    # Links of both: 0-0 1-1, and 0-0.
+    for text, flags in (("0-0 1-1\n0-0 1-2\n", []), ("0-0 1-1\n0-0 2-1\n", ["--second-reversed"])):
+        both = [*task, *flags, "--symmetrise", "intersection", links, write("second", text), gold]
+        assert scored(*both)["precision"] == 100
+
+
+# Logs of simultaneous translation.
+
+LINES: list[dict[str, Any]] = [
+    {"prediction": "aa b c d", "delays": [3, 4, 4, 4], "reference": "aa b c d\n", "source_length": 4},
+    {"prediction": "a b c d e f", "delays": [3, 4, 5, 6, 6, 6], "reference": "a b c d e\n", "source_length": 6},
+    {"prediction": "a b", "delays": [2, 2], "reference": "a b c\n", "source_length": 2},
+    {"prediction": "", "delays": [], "reference": "a\n", "source_length": 3},
+]
+
+
+@pytest.fixture
+def log(write) -> Callable[..., list[str]]:
+    """The arguments that score a log of these lines."""
+
+    def arguments(*lines: dict[str, Any]) -> list[str]:
+        whole = [{"index": i, "elapsed": [], "source": ""} | line for i, line in enumerate(lines)]
+        text = "".join(f"{json.dumps(line)}\n" for line in whole)
+        return ["--task", "simultaneous", "--log", write("instances.log", text)]
+
+    return arguments
+
+
+def test_a_log(log, call, scored: Scored):
+    scores = scored(*log(*LINES))
+    assert [*scores] == ["bleu", "chrf", "ap", "al", "laal", "dal", "yaal", "erasure", "swf", "efsw"]
+    actual = [scores[name] for name in ("ap", "al", "laal", "dal", "yaal", "swf", "efsw")]
+    expected = [(0.9375 + 1 + 2 / 3) / 3, (3 + 2.7 + 2) / 3, 8 / 3, 8 / 3, 3, 100 / 3, 40]
+    assert actual == pytest.approx(expected, abs=1e-9)
+    lines = call("score", *log(*LINES), "--metrics", "chrf", "--no-use-ref-len").out.splitlines()
+    assert [line.split()[:2] for line in lines[1:3]] == [["ap", "0.92"], ["al", "2.67"]]
+    assert "  n:3|empty:1|unit:word|length:hypothesis|" in lines[2]
+
+
+def test_a_log_without_references_and_a_degenerate_one(log, call, scored: Scored):
+    lines = [{"prediction": "a b", "delays": [d, 20], "reference": None, "source_length": 20} for d in (1, 20, 20, 20)]
+    assert [*scored(*log(*lines))] == ["ap", "al", "laal", "dal", "yaal", "erasure", "swf", "efsw"]
+    note = "note: SWF and EFSW are more than 20 apart: likely a degenerate policy, by OmniSTEval\n"
+    assert call("score", *log(*lines)).err == note
+
+
+def test_a_log_is_compared_as_files_are(log, call, scored: Scored):
+    text = "Žluťoučký kůň úpěl ďábelské ódy"
+    reference = unicodedata.normalize("NFD", text.upper()).replace(" ", "\u3000")
+    line = {"prediction": text, "delays": [2] * 5, "source_length": 2}
+    path = log(line | {"reference": f"{reference}\n"})
+    scores = scored(*path, "--lowercase", "--metrics", "bleu,wer")
+    assert (scores["bleu"], scores["wer"]) == (pytest.approx(100), 0)
+    assert scored(*path, "--metrics", "wer")["wer"] == 100
+    wordless = "今天从早上开始下雨"
+    done = call("score", *log(line | {"prediction": wordless, "delays": [2], "reference": f"{wordless}\n"}))
+    note = "note: latency counts words between blanks, and most references have none: choose the unit char"
+    assert note in done.err
+
+
+# Pairs, by the probability that a run gives them.
+
+
+def test_the_likelihood_of_what_a_beam_made_is_its_score(write, call, trained: Path) -> None:
+    sources = ["the big cats see two green houses", "two dogs find bridges"]
+    result = mt.load(trained, device="cpu").translate(sources)
+    texts = {"--source": sources, "--target": [one.text for one in result]}
+    pairs = [
+        word
+        for flag, lines in texts.items()
+        for word in (flag, write(flag.strip("-"), "".join(f"{line}\n" for line in lines)))
+    ]
+    done = call("score", "--task", "likelihood", "--device", "cpu", "--run", trained, *pairs)
+    rows = [line.split(" ||| ") for line in done.out.splitlines()]
+    for (score, log_prob, pieces, each), one in zip(rows, result, strict=True):
+        assert float(score) == pytest.approx(one.score, abs=1e-5) and tuple(pieces.split()) == one.tokens
+        assert float(log_prob) == pytest.approx(sum(map(float, each.split())), abs=1e-5)
+        assert float(score) == pytest.approx(float(log_prob) / ((5 + len(one.tokens)) / 6) ** 0.6, abs=1e-5)
+    assert done.err.startswith(f"2 pairs, {sum(len(one.tokens) for one in result)} pieces: -")
+    options = ["--length-penalty", 0, "--json", "--run", trained, trained]
+    plain = call("score", "--task", "likelihood", *options, *pairs)
+    for line, (_, log_prob, _, each) in zip(map(json.loads, plain.out.splitlines()), rows, strict=True):
+        assert line["score"] == line["log_prob"] == pytest.approx(float(log_prob), abs=1e-5)
+        assert line["token_log_probs"] == pytest.approx([float(one) for one in each.split()], abs=1e-5)

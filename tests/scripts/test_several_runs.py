@@ -17,11 +17,6 @@ def test_translate(call, trained: Path, trained_hard: Path, tmp_path: Path) -> N
     together = mt.load([trained, trained_hard], device="cpu").translate(SOURCE.splitlines())
     mixed = call("translate", trained, trained_hard, "--device", "cpu", stdin=SOURCE)
     assert mixed.out.splitlines() == [one.text for one in together] and (mixed.err, mixed.status) == ("", 0)
-    online = call("translate", trained_hard, trained_hard, "--search", "online", stdin=SOURCE)
-    assert "an ensemble reads the whole source before it writes" in online.err
-    assert "or choose --search beam or --search greedy" in online.err and online.status == 2
-    wrong = call("translate", trained, tmp_path, stdin=SOURCE)
-    assert f"{tmp_path} is not a run folder" in wrong.err
 
 
 def test_evaluate(call, run: Path, corpora: Path) -> None:

@@ -218,5 +218,3 @@ def test_phrases_that_no_line_may_hold(stream: Callable[..., Done], translator: 
     done = stream(f"{SENTENCES[0]}\n{SENTENCES[2]}\n".encode(), "--avoid", word, "zzz")
     assert done.status == 0 and word not in done.out.split()
     assert word in free[0].split() and len(done.out.splitlines()) == 2
-    refused = stream(b"", "--avoid", word, "--format", "html")
-    assert refused.status == 2 and "--glossary and --avoid are of lines without tags" in refused.err

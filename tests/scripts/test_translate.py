@@ -1,5 +1,4 @@
 import gzip
-import json
 import os
 import subprocess
 import sys
@@ -17,7 +16,7 @@ LINES = ["two cats see houses", "", "the green birds find streets", "zzz cats"]
 INPUT = "".join(f"{line}\n" for line in LINES)
 
 
-def test_lines_stay_aligned(call, trained: Path) -> None:
+def test_lines_stay_aligned(call, trained: Path, tmp_path: Path) -> None:
     done = call("translate", trained, "--device", "cpu", stdin=INPUT)
     expected = [translation.text for translation in mt.load(trained, device="cpu").translate(LINES)]
     assert done.out == "".join(f"{text}\n" for text in expected)
@@ -26,15 +25,9 @@ def test_lines_stay_aligned(call, trained: Path) -> None:
     windows = b"\xef\xbb\xbf" + INPUT.replace("\n", "\r\n").encode()
     assert call("translate", trained, stdin=windows).out == done.out
     assert call("translate", trained, stdin="").out == ""
-
-
-def test_text_from_a_file(call, trained: Path, tmp_path: Path) -> None:
-    (tmp_path / "text").write_text(INPUT)
     (tmp_path / "text.gz").write_bytes(gzip.compress(INPUT.encode()))
-    expected = call("translate", trained, stdin=INPUT)
-    assert call("translate", trained, tmp_path / "text", stdin="two\n") == expected
-    assert call("translate", trained, tmp_path / "text.gz") == expected
-    assert call("translate", trained, "-", stdin=INPUT) == expected
+    assert call("translate", trained, tmp_path / "text.gz", stdin="two\n").out == done.out
+    assert call("translate", trained, "-", stdin=INPUT).out == done.out
 
 
 def test_n_best(call, trained: Path) -> None:
@@ -45,17 +38,6 @@ def test_n_best(call, trained: Path) -> None:
     expected = mt.load(trained, device="cpu").n_best(LINES, search=search)
     assert [row[1] for row in rows] == [t.text for hypotheses in expected for t in hypotheses]
     assert float(rows[0][2]) == pytest.approx(expected[0][0].score, abs=1e-3)
-
-
-def test_alignments_are_links_between_words(call, trained: Path, tmp_path: Path) -> None:
-    done = call("translate", trained, "--alignments", tmp_path / "links", stdin=INPUT)
-    lines = (tmp_path / "links").read_text().removesuffix("\n").split("\n")
-    texts = done.out.removesuffix("\n").split("\n")
-    assert len(lines) == len(texts) == 4 and lines[1] == ""
-    for line, source, target in zip(lines, LINES, texts, strict=True):
-        pairs = [tuple(map(int, link.split("-"))) for link in line.split()]
-        assert all(0 <= i < len(source.split()) and 0 <= j < len(target.split()) for i, j in pairs)
-    assert lines[0]
 
 
 @pytest.mark.parametrize("hard", [False, True])
@@ -136,46 +118,18 @@ def test_each_line_is_drawn_where_plots_are_asked_for(call, trained: Path, tmp_p
     assert "--plots /dev/null cannot be" in call("translate", trained, "--plots", "/dev/null", stdin="two\n").err
 
 
-# Scripts that replace unknown words.
-
-
-def test_unknown_words_are_replaced(call, trained: Path, tmp_path: Path) -> None:
+def test_unknown_words_are_replaced(call, trained: Path) -> None:
     done = call("translate", "--replace-unknown", trained, stdin="two cats\n")
     plain = call("translate", trained, stdin="two cats\n")
     assert (done.out, done.err) == (plain.out, "note: 0 unknown words replaced\n")
-    (tmp_path / "words").write_text("one\n")
-    broken = call("translate", trained, "--unknown-dictionary", tmp_path / "words", stdin="two cats\n")
-    assert broken.status == 2 and f"{tmp_path}/words, line 1 is no entry" in broken.err
 
 
-def test_replaced_unknown_words_are_counted(call, run: Path, corpora: Path) -> None:
-    assert call("evaluate", run, "--corpora", corpora, "--replace-unknown").status == 0
-    results = json.loads((run / "evaluations/test-best-beam-replace_unknown/results.json").read_text())
-    assert results["replaced_unknown"] == 0
-
-
-# Samples, and hypotheses chosen by their expected utility, on the command line.
-
-
-SOURCES = ["the big cats see two green houses", "two dogs find bridges", "zzz cats", ""]
-OPTIONS = ("--search", "sample", "--samples", 12, "--utility", "chrf")
-
-
-def test_translate(call: Callable, trained: Path) -> None:
-    lines = "".join(f"{source}\n" for source in SOURCES)
-    options = (*OPTIONS, "--n-best", 3)
-    done = call("translate", trained, *options, stdin=lines)
+def test_samples_chosen_by_their_expected_utility(call: Callable, trained: Path) -> None:
+    options = ("--search", "sample", "--samples", 12, "--utility", "chrf", "--n-best", 3)
+    done = call("translate", trained, *options, stdin=INPUT)
     search = SampleConfig(samples=12, utility="chrf", n_best=3)
-    expected = mt.load(trained, device="cpu").n_best(SOURCES, search=search)
+    expected = mt.load(trained, device="cpu").n_best(LINES, search=search)
     rows = [(number, one) for number, of_source in enumerate(expected) for one in of_source]
     assert done.out == "".join(f"{number} ||| {one.text} ||| {one.score:.4f}\n" for number, one in rows)
-    assert call("translate", trained, *options, "--buffer-size", 1, stdin=lines).out == done.out
-    assert call("translate", trained, *options, "--seed", 2, "--temperature", 2, stdin=lines).out != done.out
-
-
-def test_evaluate(call: Callable, trained: Path, corpora: Path, tmp_path: Path) -> None:
-    done = call("evaluate", trained, *OPTIONS, "--corpora", corpora, "--out", tmp_path)
-    assert (done.status, done.err) == (0, "")
-    assert done.out.startswith("test: sample search, samples 12, utility chrf, soft attention, average of ")
-    results = json.loads((tmp_path / "results.json").read_text())
-    assert (results["search"]["name"], results["search"]["utility"]) == ("sample", "chrf")
+    assert call("translate", trained, *options, "--buffer-size", 1, stdin=INPUT).out == done.out
+    assert call("translate", trained, *options, "--seed", 2, "--temperature", 2, stdin=INPUT).out != done.out
