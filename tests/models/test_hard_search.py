@@ -5,9 +5,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from mt.models.attention.matcha import MAtChAConfig
-from mt.models.attention.milk import MILkConfig
-from mt.models.attention.mocha import MoChAConfig
+from mt.models.attention.mocha import MAtChAConfig, MILkConfig, MoChAConfig
 from mt.models.attention.monotonic import MonotonicConfig
 from mt.models.config import ModelConfig
 from mt.models.decoders.luong import LuongConfig

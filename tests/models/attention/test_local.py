@@ -6,16 +6,16 @@ import pytest
 import torch
 
 from mt.models.attention.energy import ConcatConfig, DotConfig, EnergyConfig, GeneralConfig, LocationConfig
-from mt.models.attention.local import LocalM, LocalMConfig, LocalP, LocalPConfig
+from mt.models.attention.local import LocalM, LocalP
+from tests.marks import combined
 
 SIZE = 6
-STEPS = 7
 ENERGIES = [DotConfig(), GeneralConfig(), ConcatConfig(attention_dim=5), LocationConfig(max_source_length=12)]
 # Narrower than most sentences (7, 11), as wide as some (4), and wider than all.
 WINDOWS = [1, 2, 4, 20]
 
 
-def around(energies: list[float], centre: float, window: int, *, gaussian: bool) -> list[float]:
+def around(energies: list[float], centre: float, window: int, *, gaussian: bool) -> torch.Tensor:
     """The weights over one sentence: energies of its positions, the centre p_t, D."""
     middle = math.floor(centre)
     inside = [s for s in range(len(energies)) if middle - window <= s <= middle + window]
@@ -24,7 +24,7 @@ def around(energies: list[float], centre: float, window: int, *, gaussian: bool)
     if gaussian:
         sigma = window / 2
         weights = [w * math.exp(-((s - centre) ** 2) / (2 * sigma**2)) for s, w in enumerate(weights)]
-    return weights
+    return torch.tensor(weights)
 
 
 def predicted_centre(attention: LocalP, query: torch.Tensor, length: int) -> float:
@@ -33,36 +33,21 @@ def predicted_centre(attention: LocalP, query: torch.Tensor, length: int) -> flo
     return (length - 1) * torch.sigmoid(attention.position.weight.detach().double()[0] @ hidden).item()
 
 
-@pytest.mark.parametrize("window", WINDOWS)
-@pytest.mark.parametrize("energy", ENERGIES, ids=lambda config: config.name)
-def test_local_m_is_a_softmax_around_the_number_of_the_step(energy: EnergyConfig, window: int, batch, shake):
-    attention = shake(LocalM(LocalMConfig(energy=energy, window=window), SIZE, SIZE))
+@pytest.mark.parametrize("kind", [LocalM, LocalP])
+@combined(energy=ENERGIES, window=WINDOWS)
+def test_weights_are_a_softmax_around_a_centre(kind, energy: EnergyConfig, window: int, batch, shake):
+    """Of local-m the number of the step, of local-p a predicted position, under a Gaussian."""
+    attention = shake(kind(kind.Config(energy=energy, window=window), SIZE, SIZE))
     memory = attention.init_memory(batch.encoded)
     weights = attention(batch.queries, memory).weights
     energies = attention.energy(batch.queries, memory.keys[0])
-    for row, length in enumerate(batch.mask.sum(1).tolist()):
-        for step in range(STEPS):
-            # Beyond the end of the source it stays there.
-            centre = min(step, length - 1)
-            expected = around(energies[row, step, :length].tolist(), centre, window, gaussian=False)
-            torch.testing.assert_close(weights[row, step, :length], torch.tensor(expected), atol=1e-6, rtol=0)
-    torch.testing.assert_close(weights.sum(-1), torch.ones(8, STEPS))
-
-
-@pytest.mark.parametrize("window", WINDOWS)
-@pytest.mark.parametrize("energy", ENERGIES, ids=lambda config: config.name)
-def test_local_p_is_a_softmax_around_a_predicted_position_under_a_gaussian(
-    energy: EnergyConfig, window: int, batch, shake
-):
-    attention = shake(LocalP(LocalPConfig(energy=energy, window=window), SIZE, SIZE))
-    memory = attention.init_memory(batch.encoded)
-    weights = attention(batch.queries, memory).weights
-    energies = attention.energy(batch.queries, memory.keys[0])
+    predicted = kind is LocalP
     centres = set()
     for row, length in enumerate(batch.mask.sum(1).tolist()):
-        for step in range(STEPS):
-            centre = predicted_centre(attention, batch.queries[row, step], length)
+        for step, query in enumerate(batch.queries[row]):
+            # Beyond the end of the source, local-m stays there.
+            centre = predicted_centre(attention, query, length) if predicted else min(step, length - 1)
             centres.add(math.floor(centre))
-            expected = around(energies[row, step, :length].tolist(), centre, window, gaussian=True)
-            torch.testing.assert_close(weights[row, step, :length], torch.tensor(expected), atol=2e-6, rtol=0)
+            expected = around(energies[row, step, :length].tolist(), centre, window, gaussian=predicted)
+            torch.testing.assert_close(weights[row, step, :length], expected, atol=2e-6, rtol=0)
     assert len(centres) > 6, "centres at both edges and between"

@@ -137,27 +137,11 @@ def test_reinforce_has_the_gradient_of_the_expected_log_probability(baseline: fl
     torch.testing.assert_close(sum(result.values()), truth, atol=1e-6, rtol=1e-4)
 
 
-@pytest.mark.parametrize("sampled", [0.0, 0.5])
-def test_expected_contexts_are_learnt_from_without_reinforce(sampled: float, shake):
-    torch.manual_seed(3)
-    speaker = Speaker()
-    gradients = []
-    for reinforce in (0.0, 1.0):
-        attention = build(shake, sample_ratio=sampled, reinforce_weight=reinforce, entropy_weight=0.0).train()
-        attention.baseline.fill_(3.0)
-        output, gradient = speaker.gradients(attention)
-        while sampled and is_one_hot(output.weights).all():
-            output, gradient = speaker.gradients(attention)
-        gradients.append(gradient)
-    assert gradients[0].abs().max() > 0.1
-    torch.testing.assert_close(gradients[0], gradients[1], atol=1e-5, rtol=1e-5)
-
-
-def steps_of(rows: list[list[float]], *, sentences: int = 1) -> AttentionOutput:
-    """Steps that sampled the first position of each distribution: [sentences, T, S]."""
-    alpha = torch.tensor([rows] * sentences, requires_grad=True)
+def steps_of(rows: list[list[float]]) -> AttentionOutput:
+    """Steps that sampled the first position of each distribution: [1, T, S]."""
+    alpha = torch.tensor([rows], requires_grad=True)
     weights = torch.zeros_like(alpha).index_fill(-1, torch.tensor(0), 1.0)
-    return AttentionOutput(torch.zeros(sentences, len(rows), 1), weights, alpha)
+    return AttentionOutput(torch.zeros(1, len(rows), 1), weights, alpha)
 
 
 def test_auxiliary_loss_worked_out_by_hand():
@@ -193,28 +177,6 @@ def test_the_baseline_starts_at_the_first_reward_and_then_follows_slowly():
     again = Stochastic(StochasticConfig(baseline_decay=0.75), 1, 1)
     again.load_state_dict(attention.state_dict())
     assert again.baseline.item() == -3.0
-
-
-def test_the_advantage_does_not_grow_with_the_length():
-    """Two sentences that do as well as any, of 2 and 40 tokens: nothing is learnt from either. Where the first token is
-    worse by 1, it is blamed alike in both, and no later step with it."""
-    mask = torch.arange(40) < torch.tensor([[2], [40]])
-    losses = torch.full((2, 40), 1.5).masked_fill(~mask, 0.0)
-
-    def gradients(losses: Tensor) -> Tensor:
-        """In the probability of what was sampled, [2, 40], at the second update."""
-        attention = Stochastic(StochasticConfig(reinforce_weight=1.0, entropy_weight=0.0), 1, 1).train()
-        output = steps_of([[0.5, 0.5]] * 40, sentences=2)
-        attention.after_update(1.5)
-        loss = attention.auxiliary_loss(output, losses, SOURCE[:, :2].expand(2, 2), mask)
-        return torch.autograd.grad(loss, output.alpha)[0][..., 0]
-
-    assert not gradients(losses).any()
-    worse = losses.clone()
-    worse[:, 0] += 1
-    expected = torch.zeros(2, 40)
-    expected[:, 0] = 1 / 0.5
-    torch.testing.assert_close(gradients(worse), expected)
 
 
 def test_where_nothing_was_likely_gradients_stay_finite():
