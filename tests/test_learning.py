@@ -13,7 +13,7 @@ from torch import Tensor
 from mt.data.batches import Batch
 from mt.models.attention import ATTENTIONS
 from mt.models.attention.global_ import Location, SoftmaxAttention
-from mt.models.attention.mocha import MILk
+from mt.models.attention.lookback import MILk
 from mt.models.attention.monotonic import Monotonic
 from mt.models.attention.none import NoAttention
 from mt.models.config import ModelConfig

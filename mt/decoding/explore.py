@@ -118,9 +118,9 @@ def _forced(places: Places, predict: "Predict") -> "Predict":
     def step(tokens: Any, memory: Any, state: Any) -> Prediction:
         chosen = places.get(next(numbers))
         if chosen:
-            weights = memory.attention.mask.float() * 0
+            weights = memory.mask.float() * 0
             weights[:, [*chosen]] = 1 / len(chosen)
-            memory = memory._replace(attention=memory.attention._replace(forced=weights))
+            memory = memory._replace(forced=weights)
         return predict(tokens, memory, state)
 
     return step

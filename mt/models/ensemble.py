@@ -10,7 +10,7 @@ from jaxtyping import Bool, Int
 from torch import Tensor, nn
 
 from mt.batch import Batch
-from mt.models.decoders import DecoderMemory
+from mt.models.attention.base import Memory
 from mt.models.frontends.base import Frontend
 from mt.models.seq2seq import Loss, Seq2Seq
 from mt.step import Prediction
@@ -50,11 +50,11 @@ class Ensemble(nn.Module):
         """Whether the first model copies tokens of the source; of words, all do or none."""
         return self.models[0].copies
 
-    def encode(self, source: Tensor, mask: Bool[Tensor, "B S"], unknown: int = 0) -> tuple[DecoderMemory, ...]:
+    def encode(self, source: Tensor, mask: Bool[Tensor, "B S"], unknown: int = 0) -> tuple[Memory, ...]:
         """Returns the memory of each model; unknown: see `Seq2Seq.encode`."""
         return tuple(model.encode(source, mask, unknown) for model in self.models)
 
-    def init_state(self, memory: tuple[DecoderMemory, ...], *, hard: bool = False) -> tuple[Any, ...]:
+    def init_state(self, memory: tuple[Memory, ...], *, hard: bool = False) -> tuple[Any, ...]:
         """Returns the first state of each model. memory: of each."""
         pairs = zip(self.models, memory, strict=True)
         return tuple(model.init_state(of_model, hard=hard and model.supports_hard) for model, of_model in pairs)
@@ -62,7 +62,7 @@ class Ensemble(nn.Module):
     def step(
         self,
         tokens: Int[Tensor, " B"],
-        memory: tuple[DecoderMemory, ...],
+        memory: tuple[Memory, ...],
         state: tuple[Any, ...],
         *,
         hard: bool = False,

@@ -18,9 +18,9 @@ from mt.kernels.cross_entropy import token_losses
 from mt.kernels.padding import append
 from mt.models.aligner import Aligner
 from mt.models.attention import build_attention
-from mt.models.attention.base import AttentionOutput
+from mt.models.attention.base import AttentionOutput, Memory
 from mt.models.config import ModelConfig, require_one_table
-from mt.models.decoders import DECODERS, DecoderMemory, DecoderParts
+from mt.models.decoders import DECODERS, DecoderParts
 from mt.models.encoders import ENCODERS, Encoded, EncoderState
 from mt.models.frontends import FRONTENDS
 from mt.models.frontends.base import State as FrontendState
@@ -153,7 +153,7 @@ class Seq2Seq(nn.Module):
         """Whether the decoder copies tokens of the source."""
         return self.decoder.copying is not None
 
-    def encode(self, source: Tensor, mask: Bool[Tensor, "B S"], unknown: int = 0) -> DecoderMemory:
+    def encode(self, source: Tensor, mask: Bool[Tensor, "B S"], unknown: int = 0) -> Memory:
         """Returns the memory of sources.
 
         source: [B, S, ...], as the front-end takes it; mask: true on real positions, padding on the right. unknown: E
@@ -178,8 +178,8 @@ class Seq2Seq(nn.Module):
         source: Tensor,
         mask: Bool[Tensor, "B S"],
         complete: Bool[Tensor, " B"],
-        earlier: tuple[DecoderMemory, SourceState] | None = None,
-    ) -> tuple[DecoderMemory, SourceState]:
+        earlier: tuple[Memory, SourceState] | None = None,
+    ) -> tuple[Memory, SourceState]:
         """Encodes the next positions of sources that are still arriving, where front-end and encoder are incremental.
 
         source, mask: as in `encode`, of the new positions (see `Encoder.extend`); complete: which sources end with
@@ -191,36 +191,33 @@ class Seq2Seq(nn.Module):
         encoded, encoder_state = self.encoder.extend(vectors, vector_mask, encoder_state, complete)
         if self.decoder.copying is not None:
             tokens, unencoded = _tokens_of(encoded, unencoded, source, mask)
-            known = None if memory is None else memory.attention.unknown
-            least = 0 if known is None else known.shape[1]
+            least = 0 if memory is None or memory.unknown is None else memory.unknown.shape[1]
             unknown = max(least, int(source.max()) + 1 - self.decoder.copying.vocab_size)
             encoded = encoded._replace(tokens=tokens, unknown=mask.new_zeros(len(mask), unknown))
         after = SourceState(frontend_state, encoder_state, vector_mask.sum(1) + count, unencoded)
         return self.decoder.extend(memory, encoded, complete), after
 
-    def wait(self, memory: DecoderMemory, k: int, lengths: Int[Tensor, " B"]) -> DecoderMemory:
+    def wait(self, memory: Memory, k: int, lengths: Int[Tensor, " B"]) -> Memory:
         """Returns the memory with a prefix mask (Ma et al. 2019, section 3.1), where `supports_wait_k`. Step t, counted
         from 1, attends to the positions alone whose values are known after k + t - 1 source tokens. lengths: see
         `read_for`."""
-        visible_from = self.read_for(memory, lengths) - k
-        return memory._replace(attention=memory.attention._replace(visible_from=visible_from))
+        return memory._replace(visible_from=self.read_for(memory, lengths) - k)
 
-    def read_for(self, memory: DecoderMemory, lengths: Int[Tensor, " B"]) -> Int[Tensor, "B S"]:
+    def read_for(self, memory: Memory, lengths: Int[Tensor, " B"]) -> Int[Tensor, "B S"]:
         """Returns the number of vectors of the front-end, of text tokens, after which the value of each position is
         known (see `Encoder.read_for`). It is one more than there are where the source must have ended, unless the last
         vector shows the end. lengths: the vectors of each source. memory: none of its positions was dropped."""
-        mask = memory.attention.mask
-        complete = memory.attention.complete
+        mask = memory.mask
         lengths = lengths + self.frontend.extra_read_for_end
-        if complete is not None:
-            lengths = lengths.masked_fill(~complete, torch.iinfo(torch.int64).max)
+        if memory.complete is not None:
+            lengths = lengths.masked_fill(~memory.complete, torch.iinfo(torch.int64).max)
         positions = torch.arange(mask.shape[1], device=mask.device).expand(mask.shape)  # [B, S]
         return self.encoder.read_for(positions, lengths[:, None])
 
-    def init_state(self, memory: DecoderMemory, *, hard: bool = False) -> Any:
+    def init_state(self, memory: Memory, *, hard: bool = False) -> Any:
         return self.decoder.init_state(memory, hard=hard)
 
-    def step(self, tokens: Int[Tensor, " B"], memory: DecoderMemory, state: Any, *, hard: bool = False) -> Prediction:
+    def step(self, tokens: Int[Tensor, " B"], memory: Memory, state: Any, *, hard: bool = False) -> Prediction:
         return self.decoder.step(tokens, memory, state, hard=hard)
 
     def forward(
@@ -239,7 +236,7 @@ class Seq2Seq(nn.Module):
         layer = self.decoder.output
         copying = self.decoder.copying
         target = batch.target_out
-        mixture = None if copying is None else copying.mixture(readouts, attended, memory.attention, target)
+        mixture = None if copying is None else copying.mixture(readouts, attended, memory, target)
         mask = batch.target_mask
         total, each = token_losses(
             readouts,
@@ -253,7 +250,7 @@ class Seq2Seq(nn.Module):
             r_drop_weight=batch.r_drop_weight,
         )
         # The auxiliary losses of attention and encoder.
-        source_mask = memory.attention.mask
+        source_mask = memory.mask
         with autocast(total.device, "fp32"):
             auxiliary = self.decoder.attention.auxiliary_loss(attended, each, source_mask, mask)
             auxiliary = total.new_zeros(()) if auxiliary is None else auxiliary

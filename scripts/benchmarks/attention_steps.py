@@ -25,7 +25,7 @@ from mt.models.attention.energy import ConcatConfig, GeneralConfig
 from mt.models.attention.global_ import BahdanauAttentionConfig, GeneralAttentionConfig
 from mt.models.attention.mocha import MoChAConfig
 from mt.models.attention.monotonic import MonotonicConfig
-from mt.models.decoders import Decoder, DecoderMemory, DecoderParts
+from mt.models.decoders import Decoder, DecoderParts
 from mt.models.decoders.luong import Luong, LuongConfig
 from mt.models.encoders import Encoded
 from mt.models.frontends.embedding import Embedding, EmbeddingConfig
@@ -74,7 +74,7 @@ class Contender:
         scores.project_value.bias[0] = 0.0
         scores.direction.copy_(torch.eye(size)[0])
 
-    def memory(self, length: int) -> DecoderMemory:
+    def memory(self, length: int) -> Memory:
         values = torch.randn(1, length, self.size, generator=torch.Generator().manual_seed(length))
         values[0, :, 0] = torch.arange(length) + 0.5
         values[0, :, 1] = -1.0
@@ -95,7 +95,7 @@ class Contender:
         sentences = math.ceil(STEPS / length)
         steps = self._decoder if whole else self._attention
         if self.bare is not None:
-            steps = partial(_bare, self.bare.step(self.decoder.attention.energy, memory.attention))
+            steps = partial(_bare, self.bare.step(self.decoder.attention.energy, memory))
         parts = []
         computed = []
         start = time.thread_time()
@@ -110,7 +110,7 @@ class Contender:
     def run_at_once(self, length: int) -> Measured:
         """Takes the attention of all steps of a sentence in one call."""
         attention = self.decoder.attention
-        memory = self.memory(length).attention
+        memory = self.memory(length)
         queries = torch.stack([*self.queries(length)], 1)
         if self.bare is not None:
             attend: Callable[[Tensor], Any] = self.bare.all_steps(attention.energy, memory)
@@ -125,22 +125,22 @@ class Contender:
         energies = length + int(output.alpha[0, -1].argmax()) if self.hard else length**2
         return Measured([seconds], energies)
 
-    def _attention(self, memory: DecoderMemory, queries: Sequence[Tensor]) -> Iterator[Tensor | None]:
+    def _attention(self, memory: Memory, queries: Sequence[Tensor]) -> Iterator[Tensor | None]:
         """Yields how many energies each step computes, None where it compares with all positions."""
         attention = self.decoder.attention
-        state = attention.init_state(memory.attention, hard=self.hard)
+        state = attention.init_state(memory, hard=self.hard)
         for query in queries:
-            step = attention.step(query, memory.attention, state, hard=self.hard)
+            step = attention.step(query, memory, state, hard=self.hard)
             state = step.state
             yield step.attended.looked_at
 
-    def _decoder(self, memory: DecoderMemory, queries: Sequence[Tensor]) -> Iterator[Tensor | None]:
+    def _decoder(self, memory: Memory, queries: Sequence[Tensor]) -> Iterator[Tensor | None]:
         attention = self.decoder.attention
         state = self.decoder.init_state(memory, hard=self.hard)
         token = torch.tensor([2])
         for vector in queries:
             query = self.decoder.make_query(token, state)
-            step = attention.step(vector, memory.attention, query.attention_state, hard=self.hard)
+            step = attention.step(vector, memory, query.attention_state, hard=self.hard)
             prediction = self.decoder.read_out(query, step, memory)
             state = prediction.state
             token = prediction.logits.argmax(-1)
@@ -156,7 +156,7 @@ def _configured(name: str, energy: str, size: int) -> Any:
     return MoChAConfig(energy=scores, chunk_size=CHUNKS[name]) if CHUNKS[name] > 1 else MonotonicConfig(energy=scores)
 
 
-def _bare(step: "Softmax", memory: DecoderMemory, queries: Sequence[Tensor]) -> Iterator[None]:
+def _bare(step: "Softmax", memory: Memory, queries: Sequence[Tensor]) -> Iterator[None]:
     for query in queries:
         step(query)
         yield None

@@ -64,7 +64,7 @@ def test_forced_attention_is_that_of_the_equations(translator: Translator):
                 query = model.decoder.make_query(torch.tensor([token]), state)
                 attended = model.decoder.attend(query, memory)
                 if number == step:
-                    attended = attended._replace(context=memory.attention.values[:, place])
+                    attended = attended._replace(context=memory.values[:, place])
                 prediction = model.decoder.read_out(query, attended, memory)
                 log_probs = prediction.log_probs()[0]
                 log_probs[[0, 2]] = -torch.inf

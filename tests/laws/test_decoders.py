@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from mt.models.attention import build_attention
-from mt.models.decoders import DECODERS, Decoder, DecoderMemory, DecoderParts
+from mt.models.attention.base import Memory
+from mt.models.decoders import DECODERS, Decoder, DecoderParts
 from mt.models.encoders import Encoded
 from mt.models.frontends.embedding import Embedding, EmbeddingConfig
 from tests.components import CASES, dense
@@ -62,7 +63,7 @@ def tokens() -> Tensor:
     return torch.randint(1, VOCABULARY, (8, 5), generator=torch.Generator().manual_seed(4))
 
 
-def looped(decoder: Decoder, tokens: Tensor, memory: DecoderMemory, hard: bool) -> tuple[Tensor, Tensor]:
+def looped(decoder: Decoder, tokens: Tensor, memory: Memory, hard: bool) -> tuple[Tensor, Tensor]:
     """Logits and weights."""
     state = decoder.init_state(memory, hard=hard)
     logits = []
@@ -71,7 +72,7 @@ def looped(decoder: Decoder, tokens: Tensor, memory: DecoderMemory, hard: bool) 
         prediction = decoder.step(token, memory, state, hard=hard)
         state = prediction.state
         logits.append(prediction.logits)
-        weights.append(dense(prediction.attended, memory.attention.mask.shape[1]))
+        weights.append(dense(prediction.attended, memory.mask.shape[1]))
     return torch.stack(logits, 1), torch.stack(weights, 1)
 
 

@@ -105,9 +105,9 @@ def test_a_source_that_arrives_is_encoded_as_the_whole(encoder: str, case, batch
     for begin, end in ((0, 1), (1, 2), (2, 6), (6, 11)):
         memory, state = model.extend(source[:, begin:end], batch.mask[:, begin:end], lengths <= end, before)
         before = memory, state
-        assert torch.equal(memory.attention.complete, lengths <= end)
+        assert torch.equal(memory.complete, lengths <= end)
     whole = model.encode(source, batch.mask)
-    assert torch.equal(memory.attention.mask, batch.mask)
+    assert torch.equal(memory.mask, batch.mask)
     torch.testing.assert_close(memory.final_state, whole.final_state, atol=3e-6, rtol=1e-5)
     states = [model.init_state(each, hard=case.hard) for each in (memory, whole)]
     tokens = torch.arange(8) % 13 + 1

@@ -5,7 +5,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from mt.models.attention.mocha import MAtChAConfig, MILkConfig, MoChAConfig
+from mt.models.attention.lookback import MAtChAConfig, MILkConfig
+from mt.models.attention.mocha import MoChAConfig
 from mt.models.attention.monotonic import MonotonicConfig
 from mt.models.config import ModelConfig
 from mt.models.decoders.luong import LuongConfig
@@ -56,7 +57,7 @@ def test_a_search_makes_nothing_as_long_as_the_source(build, attention, largest)
     length = 20_000
     source = torch.randint(4, 20, (1, length), generator=torch.Generator().manual_seed(3))
     memory = model.encode(source, torch.ones(1, length, dtype=torch.bool))
-    kept: list[Tensor] = [*memory.attention.keys, memory.attention.values, memory.attention.mask]
+    kept: list[Tensor] = [*memory.keys, memory.values, memory.mask]
 
     class Verbs:
         def init_state(self, memory):

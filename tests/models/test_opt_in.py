@@ -80,7 +80,7 @@ def follows_the_law(decoder: Decoder, batch: Any, hard: bool = False) -> None:
             prediction = decoder.step(token, memory, state, hard=hard)
             state = prediction.state
             torch.testing.assert_close(decoder.output(readouts[:, step]), prediction.logits, atol=1e-5, rtol=1e-5)
-            width = memory.attention.mask.shape[1]
+            width = memory.mask.shape[1]
             weights = dense(prediction.attended, width)
             torch.testing.assert_close(attended.weights[:, step], weights, atol=3e-6, rtol=1e-5)
 

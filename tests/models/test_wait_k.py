@@ -89,4 +89,4 @@ def test_the_last_positions_are_known_when_the_source_has_ended():
     mask = torch.arange(9) < lengths[:, None]
     memory = model.encode(mask.long(), mask)
     assert model.read_for(memory, lengths).tolist() == [[4, 5, 5], [4, 8, 9], [4, 8, 8]]
-    assert model.wait(memory, 4, lengths).attention.visible_from.tolist() == [[0, 1, 1], [0, 4, 5], [0, 4, 4]]
+    assert model.wait(memory, 4, lengths).visible_from.tolist() == [[0, 1, 1], [0, 4, 5], [0, 4, 4]]

@@ -10,9 +10,9 @@ import torch
 
 from mt.data.fields import TEXT, Field, Row
 from mt.decoding.modes import evaluation_mode
-from mt.models.attention.arriving import positions, with_positions
-from mt.models.attention.base import AttentionStep
-from mt.models.decoders import DecoderMemory, DecoderQuery
+from mt.models.attention.arriving import positions, trim, with_positions
+from mt.models.attention.base import AttentionStep, Memory
+from mt.models.decoders import DecoderQuery
 from mt.models.seq2seq import Seq2Seq
 from mt.search.beam import search
 from mt.search.best_tokens import top_k, values_of
@@ -76,7 +76,7 @@ class StreamState:
         self.log_probs: list[float] = []
         self.entropies: list[float] = []
         """The log-probability of each of its tokens, and the entropy of its attention, in nats."""
-        self.source: tuple[DecoderMemory, Any] | None = None
+        self.source: tuple[Memory, Any] | None = None
         """A memory of one row, and the state of front-end and encoder; None before the first position."""
         self.query: DecoderQuery | None = None
         """The query of the next step, which waits for more of the source; None where no step waits."""
@@ -108,7 +108,7 @@ class StreamState:
         self.query = query
         if self.read - self.trimmed >= TRIMMED_EVERY:
             memory, encoder = self.source
-            self.source = self.model.decoder.trim(memory, query.attention_state), encoder
+            self.source = trim(self.model.decoder.attention, memory, query.attention_state), encoder
             self.trimmed = self.read
 
     @property
@@ -177,7 +177,7 @@ def _grow(grown: Sequence[tuple[StreamState, Row]]) -> None:
     if source_before is None:
         # As it is when something has been dropped, so that rows can be joined.
         first_tokens = torch.zeros(count, dtype=torch.int64, device=device)
-        memory = memory._replace(attention=memory.attention._replace(first=first_tokens))
+        memory = memory._replace(first=first_tokens)
         begin = model.init_state(memory, hard=wait is None)
         query = model.decoder.make_query(torch.full_like(first_tokens, BOS), begin)
     # Each stream keeps its own row, so that the next batch may be of others.
@@ -207,7 +207,7 @@ class StreamStepper:
         self._wait_k = streams[0].wait
         # The memories of all streams, padded to the longest; wait-k masks what was not read yet.
         memory = concatenate_rows([stream.source[0] for stream in streams if stream.source])
-        self._device = memory.final_state.device
+        self._device = memory.mask.device
         if self._wait_k is not None:
             lengths = torch.tensor([stream.read for stream in streams], device=self._device)
             memory = self._model.wait(memory, self._wait_k, lengths)
@@ -299,7 +299,7 @@ class StreamStepper:
     def _peaks(self, attention: AttentionStep) -> list[int]:
         """Returns the position of each row's largest weight, -1 where it attends to nothing."""
         weights, _, first, _ = attention.attended
-        begin = self._memory.attention.first if first is None else first
+        begin = self._memory.first if first is None else first
         peaks = weights.argmax(1) + (0 if begin is None else begin)
         return torch.where(weights.any(1), peaks, -1).tolist()
 
@@ -343,15 +343,14 @@ class StreamStepper:
         )
 
 
-def _memory_row(memory: DecoderMemory, index: int) -> DecoderMemory:
+def _memory_row(memory: Memory, index: int) -> Memory:
     """Returns one row of a memory, without padding, but for one column where nothing is encoded yet."""
-    count = memory.final_state.shape[0]
+    count = memory.mask.shape[0]
     if count == 1:  # whose memory has none
         return memory
-    row_memory = select_some(memory, [index], count, memory.final_state.device)
-    attention = row_memory.attention
-    length = max(1, int(attention.mask.sum()))
-    if length == attention.mask.shape[1]:
+    row_memory = select_some(memory, [index], count, memory.mask.device)
+    length = max(1, int(row_memory.mask.sum()))
+    if length == row_memory.mask.shape[1]:
         return row_memory
-    *parts, mask = (tensor[:, :length].clone() for tensor in (*positions(attention), attention.mask))
-    return row_memory._replace(attention=with_positions(attention, parts, mask))
+    *parts, mask = (tensor[:, :length].clone() for tensor in (*positions(row_memory), row_memory.mask))
+    return with_positions(row_memory, parts, mask)

@@ -7,7 +7,8 @@ from mt.models.attention.coverage import Coverage
 from mt.models.attention.global_ import Bahdanau, Dot, General, Location
 from mt.models.attention.local import LocalM, LocalP
 from mt.models.attention.location_aware import LocationAware
-from mt.models.attention.mocha import MAtChA, MILk, MoChA
+from mt.models.attention.lookback import MAtChA, MILk
+from mt.models.attention.mocha import MoChA
 from mt.models.attention.monotonic import Monotonic
 from mt.models.attention.none import NoAttention
 from mt.models.attention.stochastic import Stochastic

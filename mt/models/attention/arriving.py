@@ -26,8 +26,8 @@ def extend(attention: Attention, memory: Memory | None, encoded: Encoded, comple
     first_position = lengths if memory.first is None else lengths + memory.first
     added = memory_of(attention, encoded._replace(first_position=first_position))
     tensors, mask = append(positions(memory), memory.mask, positions(added), added.mask)
-    grown = with_positions(memory, tensors, mask)
-    return grown._replace(complete=complete, visible_from=None, unknown=encoded.unknown)
+    grown = with_positions(memory, tensors, mask)._replace(unknown=encoded.unknown, final_state=encoded.final_state)
+    return grown._replace(complete=complete, visible_from=None)
 
 
 def trim(attention: Attention, memory: Memory, state: State) -> Memory:
@@ -78,8 +78,10 @@ def with_positions(memory: Memory, tensors: Sequence[Tensor], mask: Bool[Tensor,
 
 
 def memory_of(attention: Attention, encoded: Encoded) -> Memory:
-    """Returns the memory of an attention, with the tokens that a decoder may copy."""
-    return attention.init_memory(encoded)._replace(tokens=encoded.tokens, unknown=encoded.unknown)
+    """Returns the memory of an attention, with what a decoder needs beside it: the tokens that it may copy, and the
+    encoder's final state."""
+    memory = attention.init_memory(encoded)
+    return memory._replace(tokens=encoded.tokens, unknown=encoded.unknown, final_state=encoded.final_state)
 
 
 def _with_a_column(memory: Memory) -> Memory:

@@ -22,15 +22,14 @@ State = tuple[Tensor, ...]
 
 
 class Memory(NamedTuple):
-    """Keys are projected once per source; the memory is returned and passed, never stored on a module."""
+    """A source, once per target: keys are projected once. It is returned and passed, never stored on a module."""
 
     keys: tuple[Tensor, ...]
     """Compared with queries by energies; each [B, S, ...]."""
     values: Tensor
     """[B, S, V]: summed to contexts."""
     mask: Tensor
-    """[B, S] bool, S at least 1: true on real positions, the EOS included; padding is on the right. A source that has
-    not begun to arrive has no real position."""
+    """[B, S] bool, S at least 1: true on real positions, EOS included; padding on the right. There may be none yet."""
     complete: Tensor | None = None
     """[B] bool: false where the source goes on (see `mt.models.attention.arriving`); None: all sources are complete."""
     first: Tensor | None = None
@@ -41,10 +40,11 @@ class Memory(NamedTuple):
     tokens: Tensor | None = None
     """[B, S] int64: the source's, where the decoder copies some; else None."""
     unknown: Tensor | None = None
-    """[B, E]: a batch has E ids after the vocabulary for unknown words of its sources; the numbers have no meaning.
-    None: it has none."""
+    """[B, E], numbers without a meaning: E ids after the vocabulary are of unknown words in a batch; None: none are."""
     forced: Tensor | None = None
     """[B, S] float32: the weights of a step, in place of its own; None: its own."""
+    final_state: Tensor | None = None
+    """[B, U]: the encoder's, of which a decoder makes its first state; None in an attention without decoder."""
 
     def visible(self, steps: Int[Tensor, "B T"]) -> Bool[Tensor, "B _ S"]:
         """Returns the real positions that each of these target steps, counted from 0, may attend to."""

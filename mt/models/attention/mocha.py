@@ -1,8 +1,6 @@
-"""Soft attention over a chunk that ends where a monotonic pointer stops. It begins a fixed number of positions before, in
-MoChA (Chiu & Raffel 2018); at the last stop, in MAtChA (ibid., appendix C); or with the source, in MILk (Arivazhagan et
-al. 2019)."""
+"""Soft attention over a chunk that ends where a monotonic pointer stops: MoChA (Chiu & Raffel 2018), and its base class
+with the mechanisms of `lookback.py`, whose chunks have no fixed size."""
 
-import sys
 from abc import abstractmethod
 from typing import ClassVar, Literal
 
@@ -14,10 +12,7 @@ from mt.models.attention.base import Memory
 from mt.models.attention.energy import Energy, Scaled, build_energy
 from mt.models.attention.monotonic import Monotonic, MonotonicAlignment, MonotonicConfig
 from mt.models.encoders.base import Encoded
-from mt.ops.adaptive_chunkwise import adaptive_chunkwise_attention
 from mt.ops.chunkwise import chunkwise_attention
-from mt.ops.infinite_lookback import infinite_lookback_attention
-from mt.ops.sequences import masked_softmax
 
 
 class Chunkwise(Monotonic):
@@ -64,42 +59,3 @@ class MoChA(Chunkwise):
 
     def _soft_attention(self, alignment: MonotonicAlignment, energy: Tensor) -> Tensor:
         return chunkwise_attention(alignment.alpha, energy, self.chunk_size)
-
-
-class MAtChAConfig(MonotonicConfig):
-    name: Literal["matcha"] = "matcha"  # type: ignore[assignment]
-
-
-class MAtChA(Chunkwise):
-    """Monotonic adaptive chunkwise attention: from the last stop to this one, both included."""
-
-    Config = MAtChAConfig
-    opts_into = ("forward", "monotonic")
-    lookback = sys.maxsize
-    since_last_stop = True
-
-    def _soft_attention(self, alignment: MonotonicAlignment, energy: Tensor) -> Tensor:
-        previous, p_choose, alpha, hard = alignment
-        if not hard:
-            return adaptive_chunkwise_attention(previous, p_choose, energy)
-        # Both stops are known, one-hot, or all zeros for none: the softmax from the one to the other, O(S) per step.
-        reached = previous.cumsum(-1) > 0
-        after_stop = (alpha.cumsum(-1) - alpha) > 0
-        return masked_softmax(energy, reached & ~after_stop & alpha.any(-1, keepdim=True))
-
-
-class MILkConfig(MonotonicConfig):
-    name: Literal["milk"] = "milk"  # type: ignore[assignment]
-    latency_weight: float = Field(0.1, ge=0, le=1e6)
-    """As in `MonotonicConfig`. Without it nothing makes the pointer stop early."""
-
-
-class MILk(Chunkwise):
-    """Monotonic infinite lookback: from the beginning of the source to the stop."""
-
-    Config = MILkConfig
-    opts_into = ("forward", "monotonic")
-    lookback = sys.maxsize
-
-    def _soft_attention(self, alignment: MonotonicAlignment, energy: Tensor) -> Tensor:
-        return infinite_lookback_attention(alignment.alpha, energy)

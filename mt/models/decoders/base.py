@@ -119,14 +119,6 @@ Tree = Any
 """Nested tuples of batch-first tensors."""
 
 
-class DecoderMemory(NamedTuple):
-    """The source of a decoder."""
-
-    attention: Memory
-    final_state: Tensor
-    """[B, U], the encoder's."""
-
-
 class DecoderParts(NamedTuple):
     """The modules and sizes that a decoder is built of, beside its own options."""
 
@@ -190,23 +182,18 @@ class Decoder(OptIn, nn.Module, ABC):
             sizes = (config.readout_size, parts.value_size, embedding.vocab_size)
             self.copying = Copying(*sizes, mass_preservation=parts.attention.mass_preservation)
 
-    def init_memory(self, encoded: Encoded) -> DecoderMemory:
+    def init_memory(self, encoded: Encoded) -> Memory:
         """Returns the memory of all steps, once per source."""
-        return DecoderMemory(arriving.memory_of(self.attention, encoded), encoded.final_state)
+        return arriving.memory_of(self.attention, encoded)
 
-    def extend(self, memory: DecoderMemory | None, encoded: Encoded, complete: Bool[Tensor, " B"]) -> DecoderMemory:
+    def extend(self, memory: Memory | None, encoded: Encoded, complete: Bool[Tensor, " B"]) -> Memory:
         """Returns the memory of sources that have grown; see `arriving.extend`."""
-        of_attention = None if memory is None else memory.attention
-        return DecoderMemory(arriving.extend(self.attention, of_attention, encoded, complete), encoded.final_state)
+        return arriving.extend(self.attention, memory, encoded, complete)
 
-    def trim(self, memory: DecoderMemory, state: State) -> DecoderMemory:
-        """Returns the memory without positions that no later hard step can use. state: of the attention."""
-        return memory._replace(attention=arriving.trim(self.attention, memory.attention, state))
-
-    def init_state(self, memory: DecoderMemory, *, hard: bool = False) -> DecoderState:
+    def init_state(self, memory: Memory, *, hard: bool = False) -> DecoderState:
         """Returns the state before the first token. hard: whether the steps are."""
-        attention = self.attention.init_state(memory.attention, hard=hard)
-        return DecoderState(self._first_state(memory.final_state), attention)
+        assert memory.final_state is not None
+        return DecoderState(self._first_state(memory.final_state), self.attention.init_state(memory, hard=hard))
 
     def _first_state(self, final_state: Float[Tensor, "B U"]) -> Tree:
         """Returns the decoder's own state before the first token. final_state: the encoder's."""
@@ -223,24 +210,24 @@ class Decoder(OptIn, nn.Module, ABC):
         """Returns the vector of a query, and `DecoderQuery.decoder_state`. vectors: the embedded tokens."""
 
     @final
-    def attend(self, query: DecoderQuery, memory: DecoderMemory, *, hard: bool = False) -> AttentionStep:
+    def attend(self, query: DecoderQuery, memory: Memory, *, hard: bool = False) -> AttentionStep:
         """Returns the attention of one step."""
         state = query.attention_state
-        step = self.attention.step(query.vector, memory.attention, state, hard=hard)
-        return self._gated(query, arriving.forced_step(self.attention, step, memory.attention, state))
+        step = self.attention.step(query.vector, memory, state, hard=hard)
+        return self._gated(query, arriving.forced_step(self.attention, step, memory, state))
 
     def _gated(self, query: DecoderQuery, step: AttentionStep) -> AttentionStep:
         """Returns the attention with its context scaled by the decoder's gate: here, there is none."""
         return step
 
     @final
-    def read_out(self, query: DecoderQuery, step: AttentionStep, memory: DecoderMemory) -> Prediction:
+    def read_out(self, query: DecoderQuery, step: AttentionStep, memory: Memory) -> Prediction:
         """Returns the prediction of a step, from its query and its attention."""
         inputs, recurrent = self._read_out(query, step.context)
         readout = self._readouts(inputs)
         logits = self.output(readout)
         if self.copying is not None:
-            logits = self.copying.log_probs(logits, readout, step, memory.attention)
+            logits = self.copying.log_probs(logits, readout, step, memory)
         state = DecoderState(recurrent, step.state)
         return Prediction(logits, step.attended, state, normalized=self.copying is not None)
 
@@ -253,15 +240,13 @@ class Decoder(OptIn, nn.Module, ABC):
         return inputs
 
     @final
-    def step(
-        self, tokens: Int[Tensor, " B"], memory: DecoderMemory, state: DecoderState, *, hard: bool = False
-    ) -> Prediction:
+    def step(self, tokens: Int[Tensor, " B"], memory: Memory, state: DecoderState, *, hard: bool = False) -> Prediction:
         """Returns the prediction of one step. tokens: the previous token of each target (BOS first)."""
         query = self.make_query(tokens, state)
         return self.read_out(query, self.attend(query, memory, hard=hard), memory)
 
     def forward(
-        self, tokens: Int[Tensor, "B T"], memory: DecoderMemory, *, hard: bool = False
+        self, tokens: Int[Tensor, "B T"], memory: Memory, *, hard: bool = False
     ) -> tuple[Float[Tensor, "B T F"], AttentionOutput]:
         """Takes all steps under teacher forcing (BOS first). This default is the law; an override is only faster."""
         state = self.init_state(memory, hard=hard)
@@ -274,5 +259,5 @@ class Decoder(OptIn, nn.Module, ABC):
             of_step, recurrent = self._read_out(query, steps[-1].context)
             inputs.append(of_step)
             state = DecoderState(recurrent, steps[-1].state)
-        output = AttentionOutput.stack(steps, memory.attention.mask.shape[1])
+        output = AttentionOutput.stack(steps, memory.mask.shape[1])
         return self._readouts(torch.stack(inputs, 1)), output

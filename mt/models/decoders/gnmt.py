@@ -16,10 +16,9 @@ from pydantic import BaseModel, Field
 from torch import Tensor, nn
 
 from mt.kernels.linear import Linear
-from mt.models.attention.base import AttentionOutput
+from mt.models.attention.base import AttentionOutput, Memory
 from mt.models.decoders.base import (
     Decoder,
-    DecoderMemory,
     DecoderParts,
     DecoderQuery,
     LayersConfig,
@@ -38,11 +37,11 @@ class LayersAbove(Decoder):
         self.query_norm: nn.Module = nn.Identity()
 
     def forward(
-        self, tokens: Int[Tensor, "B T"], memory: DecoderMemory, *, hard: bool = False
+        self, tokens: Int[Tensor, "B T"], memory: Memory, *, hard: bool = False
     ) -> tuple[Float[Tensor, "B T F"], AttentionOutput]:
         lowest, *above = self.init_state(memory, hard=hard).recurrent
         inputs, _ = self.recurrence(self.embedding(tokens), lowest)
-        output = self.attention(self.query_norm(inputs), memory.attention, hard=hard)
+        output = self.attention(self.query_norm(inputs), memory, hard=hard)
         readouts, _ = self._upper_layers(inputs, output.contexts, tuple(above))
         return readouts, output
 

@@ -17,9 +17,9 @@ from torch import Tensor
 from mt.kernels.input_feeding import DotProductAttention, Weights, input_feeding
 from mt.kernels.linear import Linear
 from mt.kernels.lstm import LSTM
-from mt.models.attention.base import AttentionOutput
+from mt.models.attention.base import AttentionOutput, Memory
 from mt.models.attention.global_ import as_dot_products
-from mt.models.decoders.base import Decoder, DecoderMemory, DecoderParts, DecoderQuery, RecurrenceConfig, Tree
+from mt.models.decoders.base import Decoder, DecoderParts, DecoderQuery, RecurrenceConfig, Tree
 
 
 class LuongConfig(RecurrenceConfig):
@@ -47,17 +47,17 @@ class Luong(Decoder):
         return *self.recurrence.init_state(final_state), feed
 
     def forward(
-        self, tokens: Int[Tensor, "B T"], memory: DecoderMemory, *, hard: bool = False
+        self, tokens: Int[Tensor, "B T"], memory: Memory, *, hard: bool = False
     ) -> tuple[Float[Tensor, "B T F"], AttentionOutput]:
         if not self.input_feeding:
             queries, _ = self.recurrence(self.embedding(tokens), self.init_state(memory, hard=hard).recurrent[:-1])
-            output = self.attention(queries, memory.attention, hard=hard)
+            output = self.attention(queries, memory, hard=hard)
             return self._combine(output.contexts, queries), output
-        dot_product = as_dot_products(self.attention, memory.attention, tokens.shape[1])
+        dot_product = as_dot_products(self.attention, memory, tokens.shape[1])
         plain = type(self.recurrence) is Decoder.recurrence_type and type(self.recurrence.cells) is LSTM
         if dot_product is None or not plain or self.recurrence.cells.num_layers > 1:
             return super().forward(tokens, memory, hard=hard)
-        hidden, cell = self.recurrence.init_state(memory.final_state)
+        hidden, cell, _ = self.init_state(memory).recurrent
         return self._forward_at_once(self.embedding(tokens), (hidden[:, 0], cell[:, 0]), dot_product)
 
     def _forward_at_once(

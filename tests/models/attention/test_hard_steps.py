@@ -11,7 +11,8 @@ from mt.kernels.hard_step import hard_loops
 from mt.models.attention import arriving, build_attention
 from mt.models.attention.base import Attention, AttentionOutput, AttentionStep, Memory
 from mt.models.attention.energy import DotConfig
-from mt.models.attention.mocha import MAtChAConfig, MILkConfig, MoChAConfig
+from mt.models.attention.lookback import MAtChAConfig, MILkConfig
+from mt.models.attention.mocha import MoChAConfig
 from mt.models.attention.monotonic import Monotonic, MonotonicConfig
 from mt.models.encoders import Encoded
 from mt.step import NEEDS_MORE_SOURCE, SELECTED_NONE

@@ -11,7 +11,8 @@ from torch import Tensor
 from mt.models.attention import ATTENTIONS
 from mt.models.attention.base import AttentionOutput, Memory
 from mt.models.attention.energy import ConcatConfig, DotConfig, EnergyConfig, GeneralConfig
-from mt.models.attention.mocha import MAtChA, MILk, MoChA
+from mt.models.attention.lookback import MAtChA, MILk
+from mt.models.attention.mocha import MoChA
 from mt.models.attention.monotonic import Monotonic, MonotonicConfig
 from mt.models.encoders import Encoded
 from mt.step import SELECTED_NONE

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from mt.models.decoders import DecoderMemory
+from mt.models.attention.base import Memory
 from mt.models.encoders import Encoded
 
 B = 2
@@ -30,10 +30,10 @@ def tokens() -> Tensor:
 def attend() -> Callable[..., tuple[Tensor, Tensor]]:
     """Weights and context of a query over the memory: (query, memory, gain=1)."""
 
-    def attended(query: Tensor, memory: DecoderMemory, gain: Tensor | float = 1.0) -> tuple[Tensor, Tensor]:
-        (keys,) = memory.attention.keys
+    def attended(query: Tensor, memory: Memory, gain: Tensor | float = 1.0) -> tuple[Tensor, Tensor]:
+        (keys,) = memory.keys
         energies = torch.einsum("bh,bsh->bs", query, keys) * gain
-        weights = energies.masked_fill(~memory.attention.mask, -torch.inf).softmax(-1)
-        return weights, torch.einsum("bs,bsv->bv", weights, memory.attention.values)
+        weights = energies.masked_fill(~memory.mask, -torch.inf).softmax(-1)
+        return weights, torch.einsum("bs,bsv->bv", weights, memory.values)
 
     return attended

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from mt.data.batches import Batch
-from mt.models.attention import ATTENTIONS
+from mt.models.attention import ATTENTIONS, arriving
 from mt.models.attention.base import AttentionOutput, AttentionStep
 from mt.models.config import ModelConfig
 from mt.models.decoders import DECODERS
@@ -135,7 +135,7 @@ def test_training_makes_no_tensor_of_the_vocabulary_more(pairs, largest, shake) 
     memory = model.encode(pairs.source, pairs.source_mask)
     readouts, attended = model.decoder(pairs.target_in, memory)
     with largest() as made:
-        model.decoder.copying.mixture(readouts, attended, memory.attention, pairs.target_out)
+        model.decoder.copying.mixture(readouts, attended, memory, pairs.target_out)
     batch, steps, size = attended.weights.shape
     assert made.elements <= batch * steps * size < batch * steps * VOCABULARY
 
@@ -211,7 +211,7 @@ def test_where_weights_sum_to_more_than_1_by_rounding_the_generator_keeps_its_sh
         copying.gate.weight.zero_()
         copying.gate.bias.fill_(-25.0)
         zeros = torch.zeros(200, copying.gate.in_features)
-        memory = model.encode(pairs.source[:1], pairs.source_mask[:1]).attention
+        memory = model.encode(pairs.source[:1], pairs.source_mask[:1])
         memory = memory._replace(tokens=pairs.source[:1, :7].expand(200, -1))
         step = AttentionStep(zeros[:, 4:], Attended(weights), ())
         log_probs = copying.log_probs(torch.zeros(200, VOCABULARY), zeros[:, :4], step, memory)
@@ -230,9 +230,9 @@ def test_copies_are_of_the_window_wherever_it_begins(pairs, shake, hard_steps) -
     dropped = 0
     for token in (BOS, 5, 6, 7, 8, 9):
         wanted = model.step(torch.tensor([token]), memory, state, hard=True)
-        trimmed = model.decoder.trim(memory, state.attention)
+        trimmed = arriving.trim(model.decoder.attention, memory, state.attention)
         result = model.step(torch.tensor([token]), trimmed, state, hard=True)
-        dropped += trimmed.attention.mask.shape[1] < memory.attention.mask.shape[1]
+        dropped += trimmed.mask.shape[1] < memory.mask.shape[1]
         torch.testing.assert_close(result.logits, wanted.logits)
         state = wanted.state
     assert dropped > 1

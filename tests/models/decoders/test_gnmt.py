@@ -4,8 +4,9 @@ import pytest
 import torch
 from torch import Tensor
 
+from mt.models.attention.base import Memory
 from mt.models.attention.global_ import Dot, DotAttentionConfig
-from mt.models.decoders import DecoderMemory, DecoderParts
+from mt.models.decoders import DecoderParts
 from mt.models.decoders.gnmt import GNMT, GNMTConfig
 from mt.models.frontends.embedding import Embedding, EmbeddingConfig
 
@@ -21,7 +22,7 @@ def decoder(request, shake) -> GNMT:
 
 
 @pytest.fixture
-def memory(decoder: GNMT, encoded) -> DecoderMemory:
+def memory(decoder: GNMT, encoded) -> Memory:
     return decoder.init_memory(encoded)
 
 
@@ -44,7 +45,7 @@ def test_the_first_layer_asks_and_the_others_get_the_context(decoder: GNMT, memo
     torch.testing.assert_close(readouts, torch.stack(expected, 1), atol=1e-6, rtol=1e-5)
 
 
-def test_each_layer_runs_once_over_all_target_steps(decoder: GNMT, memory: DecoderMemory, tokens: Tensor) -> None:
+def test_each_layer_runs_once_over_all_target_steps(decoder: GNMT, memory: Memory, tokens: Tensor) -> None:
     lengths = []
     for layer in (decoder.recurrence, *decoder.above):
         layer.register_forward_hook(lambda module, given, _: lengths.append(given[0].shape[1]))

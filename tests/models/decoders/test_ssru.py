@@ -5,8 +5,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import layer_norm
 
+from mt.models.attention.base import Memory
 from mt.models.attention.global_ import General, GeneralAttentionConfig
-from mt.models.decoders import DecoderMemory, DecoderParts
+from mt.models.decoders import DecoderParts
 from mt.models.decoders.ssru import SSRU, SSRUConfig
 from mt.models.frontends.embedding import Embedding, EmbeddingConfig
 
@@ -32,11 +33,11 @@ def decoder(request, shake) -> SSRU:
 
 
 @pytest.fixture
-def memory(decoder: SSRU, encoded) -> DecoderMemory:
+def memory(decoder: SSRU, encoded) -> Memory:
     return decoder.init_memory(encoded)
 
 
-def test_the_equations(decoder: SSRU, memory: DecoderMemory, tokens: Tensor, attend) -> None:
+def test_the_equations(decoder: SSRU, memory: Memory, tokens: Tensor, attend) -> None:
     """Step by step: each block's recurrence and feed-forward network, the attention after the first recurrence."""
     bridge = decoder.recurrence.bridge
     cells = list(torch.tanh(bridge(memory.final_state)).unflatten(1, (LAYERS, H)).unbind(1))
@@ -63,7 +64,7 @@ def test_the_equations(decoder: SSRU, memory: DecoderMemory, tokens: Tensor, att
     torch.testing.assert_close(readouts, torch.stack(expected, 1), atol=2e-6, rtol=1e-5)
 
 
-def test_each_layer_runs_once_over_all_target_steps(decoder: SSRU, memory: DecoderMemory, tokens: Tensor) -> None:
+def test_each_layer_runs_once_over_all_target_steps(decoder: SSRU, memory: Memory, tokens: Tensor) -> None:
     lengths = []
     for layer in (decoder.recurrence.layer, *decoder.above, *decoder.feed_forward, decoder.attention):
         layer.register_forward_hook(lambda module, given, _: lengths.append(given[0].shape[1]))
@@ -71,7 +72,7 @@ def test_each_layer_runs_once_over_all_target_steps(decoder: SSRU, memory: Decod
     assert lengths == [tokens.shape[1]] * (2 * LAYERS + 1)
 
 
-def test_what_the_attention_adds_is_dropped_as_other_residuals_are(decoder: SSRU, memory: DecoderMemory) -> None:
+def test_what_the_attention_adds_is_dropped_as_other_residuals_are(decoder: SSRU, memory: Memory) -> None:
     """Nothing else is dropped here, and no other residual differs."""
     for module in decoder.modules():
         if isinstance(module, torch.nn.Dropout):

@@ -71,5 +71,5 @@ def test_kernels_of_any_size_leave_values_in_the_slope_of_the_tanh(hidden_size: 
     config = ModelConfig(encoder=ConvConfig(hidden_size=hidden_size, num_layers=6, num_value_layers=3))
     with torch.no_grad():
         memory = Seq2Seq(config, 50, 50).encode(torch.randint(4, 50, (4, 20)), torch.ones(4, 20, dtype=torch.bool))
-    assert 0.01 < memory.attention.values.std() < 0.5
-    assert memory.attention.values.abs().max() < 0.95
+    assert 0.01 < memory.values.std() < 0.5
+    assert memory.values.abs().max() < 0.95
