@@ -57,7 +57,7 @@ DOORS = {
     "tensorboard": ("mt.training.log",),
     "torch.utils.tensorboard": ("mt.training.log",),
     "numba": ("mt.kernels.compiled",),
-    "triton": ("mt.kernels.triton_alignment", "mt.kernels.triton_scan"),
+    "triton": ("mt.kernels.triton_kernels",),
     "simuleval": ("scripts.simuleval_agent",),
     "huggingface_hub": ("mt.decoding.load", "data_prep.sources.hub"),
     "fastapi": ("mt.serve", "scripts.benchmarks.serve"),

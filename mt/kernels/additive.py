@@ -1,11 +1,13 @@
 """The additive energy, v . tanh(q + k) (Bahdanau et al. 2015, A.1.2), without a tensor of all its hidden units.
 
 The plain expression writes B T S H hidden units to memory several times, and keeps them for the backward pass. On a CPU
-a compiled loop (`mt.kernels.numba_loops`) computes each where it is used, in both passes. Elsewhere PyTorch computes
+a compiled loop computes each where it is used, in both passes. Elsewhere PyTorch computes
 them block by block, and once more in the backward pass.
 """
 
 from collections.abc import Iterator
+from functools import cache, partial
+from typing import no_type_check
 
 import torch
 from jaxtyping import Float
@@ -13,13 +15,16 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
-from mt.kernels.numba_loops import CompiledAdditive, additive_kernels
+from mt.kernels.compiled import ANY_ORDER, Loop, arrays, compiled, rational_tanh
 from mt.kernels.precision import result_dtype
+from mt.kernels.threads import at_once, shares
 
 CACHED = 2**20
 """Hidden units in a block, for each thread of a CPU: they fit its cache."""
 LARGE = 2**26
 """Hidden units in a block elsewhere: enough to keep a GPU busy."""
+THREAD = 2**20
+"""The fewest hidden units for each thread of compiled loops: about half a millisecond."""
 
 
 def additive_energy(
@@ -90,3 +95,82 @@ def _blocks(queries: Tensor, keys: Tensor) -> Iterator[tuple[slice, slice]]:
     for sentence in range(0, batch, sentences):
         for step in range(0, steps, lines):
             yield slice(sentence, sentence + sentences), slice(step, step + lines)
+
+
+# The compiled loops, which no test may wrap: hence @no_type_check.
+
+
+@cache
+def additive_kernels() -> tuple[Loop, ...] | None:
+    """Returns the loops of the additive energy, forward and backward, for float32; None where numba cannot."""
+    row = "float32[::1]"
+    matrix = "float32[:, ::1]"
+    table = "float32[:, :, ::1]"
+    forward = f"void({row}, {table}, {table}, {table})"
+    backward = f"void({table}, {table}, {table}, {table}, {table}, {matrix})"
+    loops = [(forward, _additive_forward), (backward, _additive_backward)]
+    return compiled(loops, helpers=[rational_tanh], fastmath=ANY_ORDER)
+
+
+class CompiledAdditive(Function):
+    """`additive_energy` of float32 tensors by the kernels, in as many threads as PyTorch has."""
+
+    @staticmethod
+    def forward(ctx, queries: Tensor, keys: Tensor, direction: Tensor, forward: Loop, backward: Loop) -> Tensor:
+        queries = queries.contiguous()
+        keys = keys.contiguous()
+        direction = direction.contiguous()
+        energy = queries.new_empty(*queries.shape[:2], keys.shape[1])
+        _by_sentence(lambda *sentences: forward(*arrays(direction), *sentences), queries, keys, energy)
+        ctx.save_for_backward(queries, keys, direction)
+        ctx.kernel = backward
+        return energy
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_energy: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:
+        queries, keys, direction = ctx.saved_tensors
+        grad_queries = torch.zeros_like(queries)
+        grad_keys = torch.zeros_like(keys)
+        grad_direction = queries.new_zeros(queries.shape[::2])
+        _by_sentence(ctx.kernel, queries, keys, grad_energy.contiguous(), grad_queries, grad_keys, grad_direction)
+        return direction * grad_queries, direction * grad_keys, grad_direction.sum(0), None, None
+
+
+def _by_sentence(kernel: Loop, *tensors: Tensor) -> None:
+    """Calls the kernel on slices of the sentences of the tensors [B, ...], each slice in a thread.
+
+    tensors: queries [B, T, H], keys [B, S, H], and others.
+    """
+    batch, steps, hidden = tensors[0].shape
+    positions = tensors[1].shape[1]
+    slices = shares(batch, min(torch.get_num_threads(), batch * steps * positions * hidden // THREAD))
+    at_once([partial(kernel, *arrays(*(x[share] for x in tensors))) for share in slices])
+
+
+@no_type_check
+def _additive_forward(direction, queries, keys, energy) -> None:
+    """Fills energy [B, T, S]."""
+    for b in range(queries.shape[0]):
+        for i in range(queries.shape[1]):
+            for j in range(keys.shape[1]):
+                total = direction.dtype.type(0)
+                for h in range(queries.shape[2]):
+                    total += direction[h] * rational_tanh(queries[b, i, h] + keys[b, j, h])
+                energy[b, i, j] = total
+
+
+@no_type_check
+def _additive_backward(queries, keys, grad_energy, grad_queries, grad_keys, grad_direction) -> None:
+    """Adds to grad_direction [B, H], and to grad_queries [B, T, H] and grad_keys [B, S, H]. The latter two are yet to
+    be multiplied by the direction [H]."""
+    for b in range(queries.shape[0]):
+        for i in range(queries.shape[1]):
+            for j in range(keys.shape[1]):
+                grad = grad_energy[b, i, j]
+                for h in range(queries.shape[2]):
+                    tanh = rational_tanh(queries[b, i, h] + keys[b, j, h])
+                    slope = grad - grad * tanh * tanh
+                    grad_direction[b, h] += grad * tanh
+                    grad_queries[b, i, h] += slope
+                    grad_keys[b, j, h] += slope

@@ -14,6 +14,9 @@ from functools import cache
 from types import ModuleType
 from typing import Any, no_type_check
 
+import torch
+from torch import Tensor
+
 from mt.errors import first_line
 
 Array = Any
@@ -21,6 +24,8 @@ Array = Any
 Loop = Callable[..., Any]
 Pointer = Any
 """An array of numbers that begins at an address."""
+ANY_ORDER = {"reassoc", "contract", "nsz"}
+"""Lets sums be taken in any order, so that they are vectorised. NaN and infinity keep their meaning."""
 
 
 def compiled(
@@ -132,3 +137,43 @@ def _cast(numba: ModuleType, pointer: Any) -> Loop:
         return from_address
 
     return typed
+
+
+# What loops share.
+
+
+def arrays(*tensors: Tensor) -> list[Array]:
+    """Returns tensors of a CPU as loops take them."""
+    return [tensor.detach().numpy() for tensor in tensors]
+
+
+# The rational function of Eigen's vectorised tanh, with a relative error below 4e-7 for any x: x P(x^2) / Q(x^2) for
+# |x| <= LIMIT, and constant beyond. In float32, as a literal would make numba compute in float64.
+LIMIT = torch.tensor(7.90531110763549805).numpy()[()]
+P = tuple(
+    torch.tensor(
+        [
+            4.89352455891786e-03,
+            6.37261928875436e-04,
+            1.48572235717979e-05,
+            5.12229709037114e-08,
+            -8.60467152213735e-11,
+            2.00018790482477e-13,
+            -2.76076847742355e-16,
+        ]
+    ).numpy()
+)
+Q = tuple(
+    torch.tensor([4.89352518554385e-03, 2.26843463243900e-03, 1.18534705686654e-04, 1.19825839466702e-06]).numpy()
+)
+
+
+@no_type_check
+def rational_tanh(x):
+    if x > LIMIT:
+        x = LIMIT
+    elif x < -LIMIT:
+        x = -LIMIT
+    y = x * x
+    numerator = P[0] + y * (P[1] + y * (P[2] + y * (P[3] + y * (P[4] + y * (P[5] + y * P[6])))))
+    return x * numerator / (Q[0] + y * (Q[1] + y * (Q[2] + y * Q[3])))

@@ -35,13 +35,13 @@ class Mixture(NamedTuple):
 
 
 def mixed(
-    predicted: Tensor, mixture: Tensor, smoothing: float, counts: Tensor | None, share: Tensor | None
+    predicted: Tensor, mixture: Tensor, smoothing: float, weights: Tensor | None
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Returns the logarithms of mixed probabilities and the softmax's fraction of each, both [N, 1].
 
     The third result, [3, N], is the gradient of (1 - smoothing) * -log p with respect to the mixture.
     predicted: [N, 1], the logarithms of the softmax's probabilities. mixture: [3, N], share, other, known.
-    counts: [N, 1], 1 or 0, 0 on padding; share: [N, 1], the weight of each token in the gradient; None: 1.
+    weights: [N], of the tokens; None: 1.
     """
     log_share, log_other = mixture[:2].log()[..., None]
     copied = mixture[2, :, None] == 0
@@ -52,8 +52,7 @@ def mixed(
     grad = torch.cat((by_share, -(-log_prob.clamp(min=-LEAST_SHARE)).exp(), torch.zeros_like(by_share)), 1)
     generated = (by_softmax - log_prob).exp()
     grad *= 1 - smoothing
-    log_prob = log_prob if counts is None else log_prob * counts
-    return log_prob, generated, (grad if share is None else grad * share).T
+    return log_prob, generated, (grad if weights is None else grad * weights[:, None]).T
 
 
 # The divergence of two predictions of the same tokens, with its gradient: (KL(P || Q) + KL(Q || P)) / 2.
@@ -146,23 +145,26 @@ def token_losses(
     mixing = None if mixture is None else _stacked(mixture, twice=r_drop_weight > 0)
     weights = None if sequence_weights is None else sequence_weights[:, None].expand(mask.shape)
     options = smoothing, r_drop_weight, torch.is_grad_enabled()
-    if device == "cpu":
+    if selects_tokens(device):
         # [B, T, ...] -> [N, ...]: the real tokens alone.
         mixing = None if mixing is None else mixing[:, mask]
         weights = None if weights is None else weights[mask]
-        total, each = _TokenLosses.apply(readouts[mask], weight, bias, targets[mask], None, weights, mixing, *options)
+        total, each = _TokenLosses.apply(readouts[mask], weight, bias, targets[mask], weights, mixing, *options)
         each = each.new_zeros(mask.shape).masked_scatter(mask, each)
     else:
         # [B, T, ...] -> [B * T, ...]: a GPU is not asked how many tokens are real, which takes longer than the rest.
-        real = mask.flatten().to(weight.dtype)
+        # Padding weighs nothing.
+        weights = (mask if weights is None else weights * mask).flatten().to(weight.dtype)
         mixing = None if mixing is None else mixing.flatten(1)
-        weights = None if weights is None else weights.flatten() * real
-        flat_readouts = readouts.flatten(0, 1)
-        total, each = _TokenLosses.apply(
-            flat_readouts, weight, bias, targets.flatten(), real, weights, mixing, *options
-        )
-        each = each.view(mask.shape)
+        flat = readouts.flatten(0, 1)
+        total, each = _TokenLosses.apply(flat, weight, bias, targets.flatten(), weights, mixing, *options)
+        each = each.view(mask.shape).masked_fill(~mask, 0.0)
     return (total + divergence, separate_halves(each)) if r_drop_weight else (total, each)
+
+
+def selects_tokens(device: str) -> bool:
+    """Returns whether padding is left out before anything is computed, on this kind of device."""
+    return device == "cpu"
 
 
 def _stacked(mixture: Mixture, *, twice: bool) -> Tensor:
@@ -181,15 +183,14 @@ class _TokenLosses(Function):
         weight: Tensor,
         bias: Tensor,
         targets: Tensor,
-        real: Tensor | None,
         weights: Tensor | None,
         mixture: Tensor | None,
         smoothing: float,
         r_drop_weight: float,
         differentiable: bool,
     ) -> tuple[Tensor, Tensor]:
-        """real: [N], 1 or 0 on padding; None: 1. weights: [N], of the tokens, 0 on padding; None: 1.
-        mixture: [3, N], see `mixed`; None: 1, 0, 1. r_drop_weight: above 0, rows 2 n and 2 n + 1 are of one token."""
+        """weights: [N], of the tokens, 0 on padding; None: 1. mixture: [3, N], see `mixed`; None: 1, 0, 1.
+        r_drop_weight: above 0, rows 2 n and 2 n + 1 are of one token."""
         weight_cast = weight.to(readouts.dtype)
         grad_readouts = torch.empty_like(readouts)
         grad_weight = torch.zeros_like(weight)
@@ -201,22 +202,19 @@ class _TokenLosses(Function):
             overlap = new.start - span.start  # tokens that the block before has had
             block = readouts[span]
             log_probs = matrix_product(block, weight_cast.T, bias.to(readouts.dtype)).to(weight.dtype).log_softmax(-1)
-            counts = None if real is None else real[span, None]
-            share = counts if weights is None else weights[span, None]
-            if counts is not None:
-                log_probs *= counts
+            of_tokens = None if weights is None else weights[span]
             wanted = targets[span, None]
             predicted = log_probs.gather(1, wanted)
             generated = None
             if mixture is not None:
-                predicted, generated, grad_mixed[:, span] = mixed(predicted, mixture[:, span], smoothing, counts, share)
+                predicted, generated, grad_mixed[:, span] = mixed(predicted, mixture[:, span], smoothing, of_tokens)
             each[new] = -predicted[overlap:, 0]
             _add_loss(loss, each[new], log_probs[overlap:], smoothing, None if weights is None else weights[new])
             shares = None if mixture is None else (mixture[0, span], grad_mixed[0, span])
-            divergence_grad = _add_divergences(loss, log_probs, shares, counts, overlap, r_drop_weight)
+            divergence_grad = _add_divergences(loss, log_probs, shares, of_tokens, overlap, r_drop_weight)
             if not differentiable:
                 continue  # else the gradient takes the place of the log-probabilities
-            grad = _gradient(log_probs, wanted, smoothing, generated, share, divergence_grad)
+            grad = _gradient(log_probs, wanted, smoothing, generated, of_tokens, divergence_grad)
             grad[:overlap] = 0
             grad_bias += grad.sum(0)
             grad_cast = grad.to(readouts.dtype)
@@ -230,7 +228,7 @@ class _TokenLosses(Function):
     @once_differentiable
     def backward(ctx, grad: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
         readouts, weight, bias, mixture = (grad * saved for saved in ctx.saved_tensors)
-        return readouts, weight, bias, None, None, None, mixture if ctx.needs_input_grad[6] else None, None, None, None
+        return readouts, weight, bias, None, None, mixture if ctx.needs_input_grad[5] else None, None, None, None
 
 
 def _add_loss(total: Tensor, each: Tensor, log_probs: Tensor, smoothing: float, weights: Tensor | None) -> None:
@@ -246,22 +244,21 @@ def _add_divergences(
     total: Tensor,
     log_probs: Tensor,
     shares: tuple[Tensor, Tensor] | None,
-    counts: Tensor | None,
+    weights: Tensor | None,
     overlap: int,
     r_drop_weight: float,
 ) -> Tensor | None:
-    """Adds the divergences of rows from `overlap` on to the total. Returns the gradient of all in the logits, [n, V];
-    None where the weight is 0. shares: of a mixture, [n], and their gradient, which is added to. counts: see
-    `mixed`."""
+    """Adds the divergences of rows from `overlap` on to the total. Returns the gradient of all in the logits, [n, V],
+    not weighted; None where there are none. shares: of a mixture, [n], and their gradient, which is added to. weights:
+    [n] of the tokens; None: 1."""
     if not r_drop_weight:
         return None
-    share = None if shares is None else shares[0][:, None]
-    if share is not None and counts is not None:
-        share = share.where(counts > 0, 1.0)  # as the log-probabilities of padding are 0
-    divergence, grad, grad_share = divergences(log_probs, share)
+    divergence, grad, grad_share = divergences(log_probs, None if shares is None else shares[0][:, None])
+    divergence = divergence if weights is None else divergence * weights[::2]
     total += r_drop_weight * divergence[overlap // 2 :].sum()
     if shares is not None:
-        shares[1].add_(grad_share[:, 0], alpha=r_drop_weight)
+        by_share = grad_share[:, 0] if weights is None else grad_share[:, 0] * weights
+        shares[1].add_(by_share, alpha=r_drop_weight)
     return grad.mul_(r_drop_weight)
 
 
@@ -270,13 +267,13 @@ def _gradient(
     wanted: Tensor,
     smoothing: float,
     generated: Tensor | None,
-    counts: Tensor | None,
+    weights: Tensor | None,
     divergence_grad: Tensor | None,
 ) -> Tensor:
     """Returns the gradient of the logits [N, V], in the place of their log-probabilities.
 
     wanted: [N, 1] tokens. generated: [N, 1], the softmax's fraction of each target's probability; None: 1.
-    counts: [N, 1], the weight of each token; None: 1. divergence_grad: [N, V], see `_add_divergences`."""
+    weights: [N] of the tokens; None: 1. divergence_grad: [N, V], see `_add_divergences`."""
     grad = log_probs.exp_()
     if generated is not None:
         learnt = (1 - smoothing) * generated
@@ -287,7 +284,7 @@ def _gradient(
     grad.scatter_add_(1, wanted, taken)
     if divergence_grad is not None:
         grad += divergence_grad
-    return grad if counts is None else grad.mul_(counts)
+    return grad if weights is None else grad.mul_(weights[:, None])
 
 
 def _add_product(total: Tensor, left: Tensor, right: Tensor) -> None:

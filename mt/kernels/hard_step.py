@@ -32,8 +32,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from mt.kernels.compiled import Array, Loop, compiled, float32_at, int64_at, uint8_at
-from mt.kernels.numba_loops import ANY_ORDER, rational_tanh
+from mt.kernels.compiled import ANY_ORDER, Array, Loop, compiled, float32_at, int64_at, rational_tanh, uint8_at
 from mt.step import NEEDS_MORE_SOURCE, SELECTED_NONE, Attended
 
 WINDOW = 64

@@ -15,9 +15,8 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import pad
 
-from mt.kernels.compiled import Loop, compiled_loop, float32_at
+from mt.kernels.compiled import ANY_ORDER, Loop, compiled_loop, float32_at
 from mt.kernels.int8 import Int8Layer, Int8Matrix
-from mt.kernels.numba_loops import ANY_ORDER
 from mt.kernels.processor import processor
 from mt.kernels.threads import at_once, shares
 

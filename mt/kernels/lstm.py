@@ -15,10 +15,9 @@ from torch import Tensor, nn
 from torch.nn.functional import dropout
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from mt.kernels.compiled import Loop, compiled_loop, float32_at
+from mt.kernels.compiled import ANY_ORDER, Loop, compiled_loop, float32_at, rational_tanh
 from mt.kernels.int8 import Int8GRUCell, Int8Layer, Int8LSTMCell, gru_state
 from mt.kernels.linear import FLOAT, THREAD, are_few, few_rows, product, store
-from mt.kernels.numba_loops import ANY_ORDER, rational_tanh
 from mt.kernels.padding import last, mirrored
 from mt.kernels.threads import at_once, shares
 

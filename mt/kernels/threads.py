@@ -4,12 +4,12 @@
 import ctypes
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any
 
 # Compiled loops run in the threads of PyTorch (GNU OpenMP). These wait for their next work for some milliseconds
-# without giving up their processors. Threads of our own would share these with them, and be no faster than one.
+# without giving up their processors. Threads of our own would share these with them, and be no faster than one. So
+# where PyTorch has another OpenMP, one thread makes all calls.
 
 _CALLBACK = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
@@ -19,13 +19,23 @@ def at_once(calls: Sequence[Callable[[], object]]) -> None:
 
     Raises the error of the first call that failed, after all have ended.
     """
-    if len(calls) < 2:
-        for call in calls:
-            call()
-    elif (parallel := openmp_region()) is None:
-        in_own_threads(calls)
+    errors: list[BaseException] = []
+    waiting = iter(calls)  # There may be fewer threads than calls: each takes the next that nobody has begun.
+
+    def work(_: object = None) -> None:
+        for call in waiting:
+            try:
+                call()
+            except BaseException as error:  # which cannot leave a callback
+                errors.append(error)
+
+    if len(calls) < 2 or (parallel := openmp_region()) is None:
+        work()
     else:
-        in_region(parallel, calls)
+        callback = _CALLBACK(work)
+        parallel(callback, None, len(calls), 0)
+    if errors:
+        raise errors[0]
 
 
 def shares(rows: int, threads: int) -> list[slice]:
@@ -38,30 +48,6 @@ def step_threads() -> int:
     """Returns the threads that share a step of a single sentence in ONNX Runtime: OMP_NUM_THREADS, by default two."""
     value = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0]  # OpenMP takes one for each level of nesting
     return int(value) if value.isdecimal() else min(2, os.cpu_count() or 1)
-
-
-def in_own_threads(calls: Sequence[Callable[[], object]]) -> None:
-    """Makes the calls in threads of Python's."""
-    with ThreadPoolExecutor(len(calls)) as pool:
-        list(pool.map(lambda call: call(), calls))
-
-
-def in_region(parallel: Callable[..., Any], calls: Sequence[Callable[[], object]]) -> None:
-    """Makes the calls in the threads of `openmp_region`."""
-    errors: list[BaseException] = []
-    waiting = iter(calls)  # There may be fewer threads than calls: each takes the next that nobody has begun.
-
-    @_CALLBACK
-    def work(_: object) -> None:
-        for call in waiting:
-            try:
-                call()
-            except BaseException as error:  # which cannot leave a callback
-                errors.append(error)
-
-    parallel(work, None, len(calls), 0)
-    if errors:
-        raise errors[0]
 
 
 @cache
@@ -81,34 +67,20 @@ def openmp_region() -> Callable[..., Any] | None:
 # oneDNN computes layers, and products in bfloat16 and int8, on a CPU. It keeps the compiled programs of all shapes so
 # far, and drops the one that was not used for the longest time.
 
-_CAPACITY = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
 PROGRAMS = 40
 """An update in bfloat16 uses 35, and the next one two thirds of these again (see `mt.kernels.linear.in_blocks`)."""
 PROGRAMS_OF_CONVOLUTIONS = 1024
 """oneDNN's own bound."""
-_chosen: list[int] = []
-"""The bounds that this process has chosen, of which the first holds: oneDNN reads it once, at its first product."""
 
 
-def keep_programs(*, convolutions: bool = False) -> str | None:
-    """Bounds the number of programs that oneDNN keeps in training, before the first product of a process. A choice in
-    the environment stays.
-
-    Returns a sentence where an earlier job of this process, as of a sweep, has chosen a lower bound. Processes that it
-    starts have the bound of the present job.
+def keep_programs(*, convolutions: bool = False) -> None:
+    """Bounds the number of programs that oneDNN keeps in training. A choice in the environment stays. oneDNN
+    reads the bound once in a process, at its first product. So the first job of a process chooses for the later ones.
 
     convolutions: whether most of the time goes into convolutions over pictures, whose programs are small, and take a
     fifth of the time to compile. Programs of an LSTM and of products in bfloat16 take one to three megabytes, and
     batches of text have ever new shapes.
     """
-    if not _chosen and _CAPACITY in os.environ:
-        return None
-    count = PROGRAMS_OF_CONVOLUTIONS if convolutions else PROGRAMS
-    _chosen.append(count)
-    os.environ[_CAPACITY] = str(count)
-    if count <= _chosen[0]:
-        return None
-    return (
-        f"note: an earlier job of this process has oneDNN keep {_chosen[0]} programs, and {count} suit this one, which "
-        f"may be slower: train it by itself, or set {_CAPACITY}={count}"
+    os.environ.setdefault(
+        "ONEDNN_PRIMITIVE_CACHE_CAPACITY", str(PROGRAMS_OF_CONVOLUTIONS if convolutions else PROGRAMS)
     )

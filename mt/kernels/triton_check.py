@@ -11,7 +11,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd import Function
 
 Operation = Callable[..., Tensor]
 """A differentiable function of tensors, and of arguments of other kinds."""
@@ -23,36 +22,27 @@ def block_size(positions: int) -> int:
 
 
 @cache
-def fused_alignment(
-    device: torch.device, dtype: torch.dtype, block: int, reference: type[Function]
-) -> Operation | None:
-    """Returns `expected_alignment` by kernels (`mt.kernels.triton_alignment`) for tensors of one dtype, by blocks of
+def fused_alignment(device: torch.device, dtype: torch.dtype, block: int, reference: Operation) -> Operation | None:
+    """Returns `expected_alignment` by kernels (`mt.kernels.triton_kernels`) for tensors of one dtype, by blocks of
     columns; None, with a warning, where they do not work. reference: the wavefront."""
-
-    def load() -> Operation:
-        from mt.kernels.triton_alignment import (
-            FusedAlignment,  # Not above: not every machine has Triton, and it is slow to import.
-        )
-
-        return lambda p_choose, start: FusedAlignment.apply(p_choose, start, block)
 
     def cases() -> list[tuple[Tensor, ...]]:
         # Two blocks.
         p = _up_and_down((2, 3, block + 1), dtype, device)
         return [(p, p.detach()[:, 0].flip(1).requires_grad_())]
 
-    return _trusted("the expected alignment", device, load, reference.apply, cases)
+    def fused(p_choose: Tensor, start: Tensor) -> Tensor:
+        from mt.kernels.triton_kernels import FusedAlignment  # Not above: not all have Triton, and it loads slowly.
+
+        return FusedAlignment.apply(p_choose, start, block)
+
+    return _trusted("the expected alignment", device, fused, reference, cases)
 
 
 @cache
-def fused_scan(device: torch.device, dtype: torch.dtype, reference: type[Function]) -> Operation | None:
-    """Returns `linear_scan` by kernels (`mt.kernels.triton_scan`) of decay, inputs, start and `reverse`; None, with a
-    warning, where they do not work. reference: the scan in chunks."""
-
-    def load() -> Operation:
-        from mt.kernels.triton_scan import FusedScan  # Not above, likewise.
-
-        return FusedScan.apply
+def fused_scan(device: torch.device, dtype: torch.dtype, reference: Operation) -> Operation | None:
+    """Returns `linear_scan` by kernels of decay, inputs, start and `reverse`; None, with a warning, where they do not
+    work. reference: the scan in chunks."""
 
     def cases() -> list[tuple[Any, ...]]:
         # Two programs for each row.
@@ -60,26 +50,31 @@ def fused_scan(device: torch.device, dtype: torch.dtype, reference: type[Functio
         inputs = decay.detach().flip(1).requires_grad_()
         return [(decay, inputs, decay.detach()[:, 0].requires_grad_(), reverse) for reverse in (False, True)]
 
-    return _trusted("a linear recurrence", device, load, reference.apply, cases)
+    def fused(*arguments: Any) -> Tensor:
+        from mt.kernels.triton_kernels import FusedScan  # Not above, likewise.
+
+        return FusedScan.apply(*arguments)
+
+    return _trusted("a linear recurrence", device, fused, reference, cases)
 
 
+@torch.inference_mode(False)
+@torch.enable_grad()
 def _trusted(
     what: str,
     device: torch.device,
-    load: Callable[[], Operation],
+    fused: Operation,
     reference: Operation,
     cases: Callable[[], Sequence[tuple[Any, ...]]],
 ) -> Operation | None:
-    """Returns the operation that `load` gives, where it agrees with the reference in all cases; else None."""
+    """Returns the fused operation where it agrees with the reference in all cases; else None."""
     try:
         if device.type == "cuda" and torch.cuda.get_device_capability(device) < (7, 0):
             raise RuntimeError("Triton needs a GPU of compute capability 7.0 or more")
-        fused = load()
-        with torch.inference_mode(False), torch.enable_grad():
-            for arguments in cases():
-                passes = zip(_passes(fused, arguments), _passes(reference, arguments), strict=True)
-                for computed, expected in passes:
-                    torch.testing.assert_close(computed, expected)
+        for arguments in cases():
+            passes = zip(_passes(fused, arguments), _passes(reference, arguments), strict=True)
+            for computed, expected in passes:
+                torch.testing.assert_close(computed, expected)
     except Exception as error:  # Of any kind: the reference gives the same result.
         reason = f"{type(error).__name__}: {error}"
         warnings.warn(f"{what} is computed without Triton, and slower: {reason}", stacklevel=3)

@@ -14,20 +14,16 @@ The gradient, with g = grad_alpha, goes through the same cells in reverse:
     grad_q[i, j] = p[i, j] (g[i, j] + grad_q[i+1, j]) + (1 - p[i, j]) grad_q[i, j+1],   grad_start[j] = grad_q[0, j]
     grad_p[i, j] = q[i, j] (g[i, j] + grad_q[i+1, j] - grad_q[i, j+1])
 
-Two kernels are faster. On a CPU with numba it is a compiled loop over the cells (`mt.kernels.numba_loops`), on a GPU
-one Triton kernel for all steps (`mt.kernels.triton_alignment`).
+Two kernels are faster. On a CPU with numba it is a compiled loop over the cells (`mt.kernels.alignment`), on a GPU
+one Triton kernel for all steps (`mt.kernels.triton_kernels`).
 """
-
-from itertools import pairwise
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from torch.autograd import Function
-from torch.autograd.function import once_differentiable
 from torch.nn.functional import pad
 
-from mt.kernels.numba_loops import CompiledAlignment, alignment_kernels
+from mt.kernels.alignment import CompiledAlignment, alignment_kernels
 from mt.kernels.precision import compute_dtype, result_dtype
 from mt.kernels.triton_check import block_size, fused_alignment
 
@@ -55,44 +51,26 @@ def expected_alignment(p_choose: Float[Tensor, "B T S"], start: Float[Tensor, "B
     device = p_choose.device
     if device.type == "cpu" and (kernels := alignment_kernels(dtype)):
         return CompiledAlignment.apply(p_choose, start, *kernels)
-    if device.type == "cuda" and (fused := fused_alignment(device, dtype, block_size(p_choose.shape[2]), Wavefront)):
+    if device.type == "cuda" and (fused := fused_alignment(device, dtype, block_size(p_choose.shape[2]), wavefront)):
         return fused(p_choose, start)
-    return Wavefront.apply(p_choose, start)
+    return wavefront(p_choose, start)
 
 
-class Wavefront(Function):
-    """`expected_alignment` of p_choose [B, T, S] and start [B, S] of one dtype, by anti-diagonals, on any device."""
-
-    @staticmethod
-    def forward(ctx, p_choose: Tensor, start: Tensor) -> Tensor:
-        positions = p_choose.shape[2]
-        p_diagonals = _to_diagonals(p_choose, compute_dtype(p_choose.device))
-        q_diagonals = torch.zeros_like(p_diagonals)
-        q_diagonals[:positions, :, 0] = start.T
-        for p, (q, next_q) in zip(p_diagonals.unbind()[:-1], pairwise(q_diagonals.unbind()), strict=True):
-            alpha = p * q
-            next_q += q - alpha
-            next_q[:, 1:] += alpha[:, :-1]
-        q = _from_diagonals(q_diagonals, positions, p_choose.dtype)
-        ctx.save_for_backward(p_choose, q)
-        return p_choose * q
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx, grad_alpha: Tensor) -> tuple[Tensor, Tensor]:
-        p_choose, q = ctx.saved_tensors
-        dtype = compute_dtype(q.device)
-        p_diagonals = _to_diagonals(p_choose, dtype)
-        # g[i, j] + grad_q[i+1, j], once the loop has added the second term.
-        stopped = _to_diagonals(grad_alpha, dtype)
-        grad_q = torch.zeros(len(stopped) + 1, *stopped.shape[1:], dtype=dtype, device=q.device)
-        diagonals = grad_q.unbind()
-        for d in reversed(range(len(stopped))):
-            next_grad_q = diagonals[d + 1]
-            stopped[d, :, :-1] += next_grad_q[:, 1:]
-            torch.lerp(next_grad_q, stopped[d], p_diagonals[d], out=diagonals[d])
-        grad_p = q * _from_diagonals(stopped.sub_(grad_q[1:]), q.shape[2], q.dtype)
-        return grad_p, grad_q[: q.shape[2], :, 0].T.to(q.dtype)
+def wavefront(p_choose: Float[Tensor, "B T S"], start: Float[Tensor, "B S"]) -> Float[Tensor, "B T S"]:
+    """Computes `expected_alignment` of arguments of one dtype, by anti-diagonals, on any device."""
+    _, steps, positions = p_choose.shape
+    dtype = compute_dtype(p_choose.device)
+    # The start enters the first step, one position after another: [B, S] -> [T + S - 1, B, T].
+    entering = pad(start.T[..., None].to(dtype), (0, steps - 1, 0, 0, 0, steps - 1))
+    reached = torch.zeros_like(entering[0])
+    alphas = []
+    for p, starting in zip(_to_diagonals(p_choose, dtype).unbind(), entering.unbind(), strict=True):
+        q = reached + starting
+        alpha = p * q
+        alphas.append(alpha)
+        # What does not stop goes to the next position, and what stops to the next step.
+        reached = q - alpha + pad(alpha, (1, -1))
+    return _from_diagonals(torch.stack(alphas), positions, p_choose.dtype)
 
 
 def _to_diagonals(x: Tensor, dtype: torch.dtype) -> Tensor:

@@ -136,7 +136,7 @@ def begin(
     require_work(config, corpus.training, processes)
     require_alike(config, corpus, processes)
     # The model, its weights drawn from the seed alone, then fitted to the data or taken from elsewhere.
-    programs_note = keep_programs(convolutions=FRONTENDS[config.frontend.name].convolutional)
+    keep_programs(convolutions=FRONTENDS[config.frontend.name].convolutional)
     device = processes.device(config.device)
     reset_peak_memory(device)
     torch.manual_seed(config.seed)
@@ -169,7 +169,7 @@ def begin(
     # The run, which says the notes of the steps so far.
     trained = model, build_optimizer(config.optimizer, model), MovingAverage.of(model, config.training.ema_decay)
     run = Run(config, corpus, folder, *trained, Progress(), lock, processes, initialisation)
-    for note in filter(None, (programs_note, *notes)):
+    for note in filter(None, notes):
         run.console.say(note)
     return run
 

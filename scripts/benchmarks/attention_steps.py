@@ -16,9 +16,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mt.kernels.compiled import Loop, compiled
+from mt.kernels.compiled import ANY_ORDER, Loop, compiled, rational_tanh
 from mt.kernels.hard_step import ENERGY, MATRIX, attend, energy_of, energy_terms, matrix_terms, query_at, scale_of
-from mt.kernels.numba_loops import ANY_ORDER, rational_tanh
 from mt.models.attention import build_attention
 from mt.models.attention.base import Memory
 from mt.models.attention.energy import ConcatConfig, GeneralConfig

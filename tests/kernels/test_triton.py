@@ -6,13 +6,14 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
 from mt.kernels.triton_check import block_size, fused_alignment, fused_scan
-from mt.ops.expected import Wavefront, expected_alignment
+from mt.ops.expected import expected_alignment, wavefront
 from mt.ops.scan import Chunks, linear_scan
 
 CPU = torch.device("cpu")
@@ -30,49 +31,45 @@ def fresh() -> Iterator[None]:
 
 
 @pytest.fixture
-def kernels(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[Tensor, Tensor], Tensor]], None]:
-    """Puts a function of p_choose and start in the place of the kernels."""
+def kernels(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[..., Tensor]], None]:
+    """Puts a function in the place of the kernels of both kinds."""
 
-    def put(function: Callable[[Tensor, Tensor], Tensor]) -> None:
-        fake = SimpleNamespace(FusedAlignment=SimpleNamespace(apply=lambda p, start, block: function(p, start)))
-        monkeypatch.setitem(sys.modules, "mt.kernels.triton_alignment", fake)
+    def put(function: Callable[..., Tensor]) -> None:
+        alignment = SimpleNamespace(apply=lambda p, start, block: function(p, start))
+        fake = SimpleNamespace(FusedAlignment=alignment, FusedScan=SimpleNamespace(apply=function))
+        monkeypatch.setitem(sys.modules, "mt.kernels.triton_kernels", fake)
 
     return put
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_kernels_that_agree_are_taken(kernels, dtype: torch.dtype):
-    kernels(lambda p, start: Wavefront.apply(p, start))
-    with torch.inference_mode():  # In which a program may meet them first.
-        assert fused_alignment(CPU, dtype, 32, Wavefront) is not None
+def alignment(dtype: torch.dtype = torch.float32, device: torch.device = CPU) -> Any:
+    return fused_alignment(device, dtype, 32, wavefront)
 
 
-def broken(p: Tensor, start: Tensor) -> Tensor:
+def scan() -> Any:
+    return fused_scan(CPU, torch.float32, Chunks.apply)
+
+
+@torch.inference_mode()
+def test_kernels_that_agree_are_taken(kernels):
+    """In inference mode, too, in which a program may meet them first."""
+    kernels(wavefront)
+    assert alignment() is not None and alignment(torch.float64) is not None
+    kernels(Chunks.apply)
+    assert scan() is not None
+
+
+def broken(*arguments: Any) -> Tensor:
     raise NotImplementedError("no such instruction")
 
 
 def without_its_gradient(p: Tensor, start: Tensor) -> Tensor:
-    return Wavefront.apply(p, start) + (p - p.detach())
+    return wavefront(p, start) + (p - p.detach())
 
 
 def without_what_enters_a_block(p: Tensor, start: Tensor) -> Tensor:
     halves = zip(p.split(32, 2), start.split(32, 1), strict=True)
-    return torch.cat([Wavefront.apply(*half) for half in halves], 2)
-
-
-@pytest.mark.parametrize(
-    ("function", "why"),
-    [
-        (broken, "NotImplementedError: no such instruction"),
-        (without_its_gradient, "not close"),
-        (without_what_enters_a_block, "not close"),
-    ],
-)
-def test_others_are_refused_once(kernels, function: Callable[[Tensor, Tensor], Tensor], why: str):
-    kernels(function)
-    with pytest.warns(UserWarning, match=f"(?s)computed without Triton, and slower: .*{why}"):
-        assert fused_alignment(CPU, torch.float32, 32, Wavefront) is None
-    assert fused_alignment(CPU, torch.float32, 32, Wavefront) is None
+    return torch.cat([wavefront(*half) for half in halves], 2)
 
 
 def rightward(decay: Tensor, inputs: Tensor, start: Tensor, reverse: bool) -> Tensor:
@@ -85,34 +82,38 @@ def from_zero(decay: Tensor, inputs: Tensor, start: Tensor, reverse: bool) -> Te
     return Chunks.apply(decay, inputs, 0 * start, reverse)
 
 
-@pytest.mark.parametrize(("scan", "good"), [(Chunks.apply, True), (rightward, False), (from_zero, False)])
-def test_kernels_of_a_scan(monkeypatch: pytest.MonkeyPatch, scan: Callable[..., Tensor], good: bool):
-    """On a CPU, where something else stands in their place."""
-    fake = SimpleNamespace(FusedScan=SimpleNamespace(apply=scan))
-    monkeypatch.setitem(sys.modules, "mt.kernels.triton_scan", fake)
-    if good:
-        assert fused_scan(CPU, torch.float32, Chunks) is not None
-        return
-    with pytest.warns(UserWarning, match="(?s)a linear recurrence is computed without Triton, and slower: .*not close"):
-        assert fused_scan(CPU, torch.float32, Chunks) is None
+@pytest.mark.parametrize(
+    ("fused", "function", "why"),
+    [
+        (alignment, broken, "NotImplementedError: no such instruction"),
+        (alignment, without_its_gradient, "not close"),
+        (alignment, without_what_enters_a_block, "not close"),
+        (scan, broken, "NotImplementedError: no such instruction"),
+        (scan, rightward, "not close"),
+        (scan, from_zero, "not close"),
+    ],
+)
+def test_others_are_refused_once(kernels, fused: Callable[[], Any], function: Callable[..., Tensor], why: str):
+    kernels(function)
+    what = "the expected alignment" if fused is alignment else "a linear recurrence"
+    with pytest.warns(UserWarning, match=f"(?s)^{what} is computed without Triton, and slower: .*{why}"):
+        assert fused() is None
+    assert fused() is None
 
 
-@pytest.mark.parametrize("kernel", ["alignment", "scan"])
-def test_without_triton(kernel: str, monkeypatch: pytest.MonkeyPatch):
+def test_without_triton(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "triton", None)
-    monkeypatch.delitem(sys.modules, f"mt.kernels.triton_{kernel}", raising=False)
-    with pytest.warns(UserWarning, match="computed without Triton, and slower: ModuleNotFoundError"):
-        if kernel == "alignment":
-            assert fused_alignment(CPU, torch.float32, 32, Wavefront) is None
-        else:
-            assert fused_scan(CPU, torch.float32, Chunks) is None
+    monkeypatch.delitem(sys.modules, "mt.kernels.triton_kernels", raising=False)
+    for fused in (alignment, scan):
+        with pytest.warns(UserWarning, match="computed without Triton, and slower: ModuleNotFoundError"):
+            assert fused() is None
 
 
 def test_an_old_gpu_is_not_tried(kernels, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("torch.cuda.get_device_capability", lambda device: (6, 1))
     kernels(lambda p, start: pytest.fail("it was tried"))
     with pytest.warns(UserWarning, match=r"compute capability 7\.0 or more"):
-        assert fused_alignment(torch.device("cuda"), torch.float32, 32, Wavefront) is None
+        assert alignment(device=torch.device("cuda")) is None
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU is here")
@@ -134,15 +135,15 @@ def test_the_kernels_agree():
     pytest.importorskip("triton")
     for dtype in (torch.float32, torch.float64):
         for size in (32, 64, 128, 256):
-            assert fused_alignment(HERE, dtype, size, Wavefront) is not None
-        assert fused_scan(HERE, dtype, Chunks) is not None
+            assert fused_alignment(HERE, dtype, size, wavefront) is not None
+        assert fused_scan(HERE, dtype, Chunks.apply) is not None
 
 
 COMPILE = """
 import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
-from mt.kernels import triton_alignment, triton_scan
+from mt.kernels import triton_kernels
 
 def compiled(kernel, dtype, capability, **sizes):
     types = {name: f"*{dtype}" for name in kernel.arg_names} | {"entering": "*fp64", "leaving": "*fp64"}
@@ -154,12 +155,12 @@ def compiled(kernel, dtype, capability, **sizes):
 
 for capability in (70, 80, 90):
     for dtype in ("fp32", "fp64"):
-        for kernel in (triton_alignment._forward, triton_alignment._backward):
+        for kernel in (triton_kernels._alignment_forward, triton_kernels._alignment_backward):
             asm = compiled(kernel, dtype, capability, BLOCK=256)
             # Scans are exchanges between the threads of one warp.
             assert "shfl.sync" in asm["ptx"] and "bar.sync" not in asm["ptx"]
             print(len(asm["cubin"]) > 1000)
-        for kernel in (triton_scan._forward, triton_scan._backward):
+        for kernel in (triton_kernels._scan_forward, triton_kernels._scan_backward):
             print(len(compiled(kernel, dtype, capability, UNITS=32)["cubin"]) > 1000)
 """
 

@@ -1,4 +1,4 @@
-"""What holds for every function of mt.ops, and for the two of mt.kernels that stand for an equation of the papers."""
+"""What holds for every function of mt.ops, and for the additive energy of mt.kernels."""
 
 from collections.abc import Callable
 
@@ -7,7 +7,6 @@ import torch
 from torch import Tensor
 
 from mt.kernels.additive import additive_energy
-from mt.kernels.cross_entropy import token_losses
 from mt.ops.adaptive_chunkwise import adaptive_chunkwise_attention
 from mt.ops.chunkwise import chunkwise_attention
 from mt.ops.expected import expected_alignment
@@ -118,13 +117,3 @@ def test_each_row_is_as_alone(function: Function):
         of_row = [part if part.shape == (6,) else part[row : row + 1] for part in given]
         alone = called(function, of_row)
         torch.testing.assert_close(alone[0], whole[row], atol=1e-7, rtol=1e-6)
-
-
-@pytest.mark.parametrize("shape", [(0, 4), (2, 0)])
-def test_the_cross_entropy_of_nothing_is_zero(shape: tuple[int, int]):
-    readouts = torch.zeros(*shape, 6, requires_grad=True)
-    weight = torch.ones(7, 6, requires_grad=True)
-    nothing = torch.zeros(shape, dtype=torch.int64)
-    total, _ = token_losses(readouts, weight, torch.zeros(7), nothing, nothing > 0)
-    total.backward()
-    assert not total.any() and not weight.grad.any()

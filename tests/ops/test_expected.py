@@ -11,9 +11,9 @@ import torch
 from hypothesis import given, settings, strategies as st
 from torch import Tensor
 
-from mt.kernels import numba_loops
+from mt.kernels.alignment import alignment_kernels
 from mt.kernels.triton_check import block_size
-from mt.ops.expected import Wavefront, expected_alignment
+from mt.ops.expected import expected_alignment, wavefront
 from tests.marks import combined
 from tests.ops import oracle
 
@@ -25,24 +25,21 @@ def backend(request: pytest.FixtureRequest) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         if request.param == "triton":
             pytest.importorskip("triton")
-            patch.setattr("mt.ops.expected.Wavefront", Kernels)
+            patch.setattr("mt.ops.expected.wavefront", by_triton)
         if request.param != "compiled":
             patch.setattr("mt.ops.expected.alignment_kernels", lambda dtype: None)
-        elif numba_loops.alignment_kernels(torch.float32) is None:
+        elif alignment_kernels(torch.float32) is None:
             pytest.skip("numba cannot compile here")
         yield
 
 
-class Kernels:
+def by_triton(p: Tensor, start: Tensor) -> Tensor:
     """In the place of the wavefront. The interpreter takes small blocks, to go from one to the next in most tests."""
+    from mt.kernels.triton_kernels import FusedAlignment
 
-    @staticmethod
-    def apply(p: Tensor, start: Tensor) -> Tensor:
-        from mt.kernels.triton_alignment import FusedAlignment
-
-        if torch.cuda.is_available():
-            return FusedAlignment.apply(p.cuda(), start.cuda(), block_size(p.shape[2])).cpu()
-        return FusedAlignment.apply(p, start, 8)
+    if torch.cuda.is_available():
+        return FusedAlignment.apply(p.cuda(), start.cuda(), block_size(p.shape[2])).cpu()
+    return FusedAlignment.apply(p, start, 8)
 
 
 def starts(kind: str, batch: int, positions: int, seed: int) -> Tensor:
@@ -50,11 +47,6 @@ def starts(kind: str, batch: int, positions: int, seed: int) -> Tensor:
         return torch.eye(positions)[:1].expand(batch, -1).clone()
     weights = torch.rand(batch, positions, generator=torch.Generator().manual_seed(seed))
     return weights / weights.sum(-1, keepdim=True) * (1.0 if kind == "distribution" else 0.6)
-
-
-def test_worked_out_by_hand():
-    p = torch.tensor([[[0.5, 0.5], [0.5, 0.5]]])
-    assert expected_alignment(p, torch.tensor([[1.0, 0.0]])).tolist() == [[[0.5, 0.25], [0.25, 0.25]]]
 
 
 @given(
@@ -95,7 +87,7 @@ def test_rounding_does_not_accumulate_over_the_steps(assert_agree, saturated: tu
 def test_the_bound_without_float64(monkeypatch: pytest.MonkeyPatch, saturated: tuple[Tensor, Tensor]):
     """As on MPS."""
     monkeypatch.setattr("mt.ops.expected.compute_dtype", lambda device: torch.float32)
-    error = (Wavefront.apply(*saturated) - oracle.expected_alignment(*saturated)).abs().max().item()
+    error = (wavefront(*saturated) - oracle.expected_alignment(*saturated)).abs().max().item()
     assert 1e-6 < error < (400 + 20) * 2**-23
 
 

@@ -32,7 +32,7 @@ class Kernels:
 
     @staticmethod
     def apply(decay: Tensor, inputs: Tensor, start: Tensor, reverse: bool) -> Tensor:
-        from mt.kernels.triton_scan import FusedScan
+        from mt.kernels.triton_kernels import FusedScan
 
         there = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         moved = (part.to(there) for part in (decay, inputs, start))

@@ -1,0 +1,223 @@
+"""Triton kernels for GPUs: the expected alignment, then linear recurrences. Importing this module needs Triton.
+
+Each kernel takes the steps of a sequence in turn. For an expected alignment a program of one warp takes a sentence.
+A row of q is a linear recurrence over the source, q[j] = decay[j] q[j-1] + input[j]. Maps x -> decay x + input can be
+composed in any grouping. So a block of columns is one scan in float64, by sums of non-negative products. The blocks of
+a longer source are launched one after another, and pass their last column on in float64.
+
+For a recurrence (`mt.ops.scan`) a program takes 32 hidden units of a row, with their state in registers.
+
+Scans go forward only and within one warp: Triton has returned wrong results for reversed scans and for scans across
+warps (triton-lang/triton issues 2361 and 4362; ROCm/triton issue 947).
+
+Triton compiles the kernels as they stand, so that no test may wrap them: hence @no_type_check. Any length runs through
+the same compiled kernel, since lengths change with every batch: hence `do_not_specialize`.
+"""
+
+from typing import Any, no_type_check
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+from torch.autograd import Function
+from torch.autograd.function import once_differentiable
+
+
+class FusedAlignment(Function):
+    """`expected_alignment` of p_choose [B, T, S] and start [B, S] of one dtype, by blocks of columns, a power of 2."""
+
+    @staticmethod
+    def forward(ctx, p_choose: Tensor, start: Tensor, block: int) -> Tensor:
+        p_choose = p_choose.contiguous()
+        q = torch.empty_like(p_choose)
+        alpha = torch.empty_like(p_choose)
+        firsts = range(0, p_choose.shape[2], block)
+        _launch_alignment(_alignment_forward, firsts, p_choose, start.contiguous(), q, alpha)
+        ctx.save_for_backward(p_choose, q)
+        ctx.firsts = firsts
+        return alpha
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_alpha: Tensor) -> tuple[Tensor, Tensor, None]:
+        p_choose, q = ctx.saved_tensors
+        grad_p = torch.empty_like(p_choose)
+        grad_start = torch.empty_like(p_choose[:, 0])
+        _launch_alignment(
+            _alignment_backward, ctx.firsts[::-1], p_choose, q, grad_alpha.contiguous(), grad_p, grad_start
+        )
+        return grad_p, grad_start, None
+
+
+def _launch_alignment(kernel: Any, firsts: range, p_choose: Tensor, *tensors: Tensor) -> None:
+    """Runs the kernel on the blocks of columns that begin at `firsts`, in this order."""
+    batch, steps, positions = p_choose.shape
+    entering = torch.zeros(batch, steps, dtype=torch.float64, device=p_choose.device)
+    with torch.cuda.device_of(p_choose):
+        for first in firsts:
+            leaving = torch.empty_like(entering)
+            sizes = (first, steps, positions, abs(firsts.step))
+            kernel[(batch,)](p_choose, *tensors, entering, leaving, *sizes, num_warps=1)
+            entering = leaving
+
+
+@triton.jit
+@no_type_check
+def _then(decay, entering, next_decay, next_entering):
+    """Composes x -> decay x + entering with the next such map."""
+    return decay * next_decay, next_decay * entering + next_entering
+
+
+@triton.jit(do_not_specialize=["first", "steps", "positions"])
+@no_type_check
+def _alignment_forward(p, start, q, alpha, entering, leaving, first, steps, positions, BLOCK: tl.constexpr):
+    """Fills a block of columns of q and alpha [B, T, S] from p [B, T, S] and start [B, S].
+
+    entering and leaving [B, T]: (1 - p) q of the column before the block, and of its last.
+    """
+    row = tl.program_id(0).to(tl.int64)
+    k = tl.arange(0, BLOCK)
+    j = first + k
+    inside = j < positions
+    cell = row * steps * positions + j
+    edge = row * steps + tl.zeros_like(k)
+    alpha_j = tl.load(start + row * positions + j, mask=inside, other=0.0).to(tl.float64)
+    # Step by step: q as a scan over the block, alpha from it, and the value that enters the next block.
+    for _ in range(steps):
+        p_before = tl.load(p + cell - 1, mask=inside & (k > 0), other=0.0).to(tl.float64)
+        p_j = tl.load(p + cell, mask=inside, other=0.0).to(tl.float64)
+        reached = alpha_j + tl.load(entering + edge, mask=k == 0, other=0.0)
+        _decay, q_j = tl.associative_scan((1.0 - p_before, reached), 0, _then)
+        alpha_j = p_j * q_j
+        tl.store(q + cell, q_j, mask=inside)
+        tl.store(alpha + cell, alpha_j, mask=inside)
+        tl.store(leaving + edge, (1.0 - p_j) * q_j, mask=k == BLOCK - 1)
+        cell += positions
+        edge += 1
+
+
+@triton.jit(do_not_specialize=["first", "steps", "positions"])
+@no_type_check
+def _alignment_backward(
+    p, q, grad_alpha, grad_p, grad_start, entering, leaving, first, steps, positions, BLOCK: tl.constexpr
+):
+    """Fills a block of columns of grad_p [B, T, S] and grad_start [B, S], scanning from its last column to its first.
+
+    entering and leaving [B, T]: grad_q of the column after the block, and of its first.
+    """
+    row = tl.program_id(0).to(tl.int64)
+    k = tl.arange(0, BLOCK)
+    j = first + BLOCK - 1 - k
+    inside = j < positions
+    follows = (k > 0) & (j + 1 < positions)
+    cell = (row * steps + steps - 1) * positions + j
+    edge = row * steps + steps - 1 + tl.zeros_like(k)
+    # grad_q of columns j and j + 1: each lane has both, since no lane can read another's.
+    grad_j = tl.zeros([BLOCK], tl.float64)
+    grad_after = tl.zeros([BLOCK], tl.float64)
+    for _ in range(steps):
+        p_after = tl.load(p + cell + 1, mask=follows, other=0.0).to(tl.float64)
+        g_after = tl.load(grad_alpha + cell + 1, mask=follows, other=0.0).to(tl.float64)
+        stopped_after = p_after * (g_after + grad_after) + tl.load(entering + edge, mask=k == 0, other=0.0)
+        _decay, grad_after = tl.associative_scan((1.0 - p_after, stopped_after), 0, _then)
+        p_j = tl.load(p + cell, mask=inside, other=0.0).to(tl.float64)
+        stopped = tl.load(grad_alpha + cell, mask=inside, other=0.0).to(tl.float64) + grad_j
+        q_j = tl.load(q + cell, mask=inside, other=0.0).to(tl.float64)
+        tl.store(grad_p + cell, q_j * (stopped - grad_after), mask=inside)
+        grad_j = p_j * stopped + (1.0 - p_j) * grad_after
+        tl.store(leaving + edge, grad_j, mask=k == BLOCK - 1)
+        cell -= positions
+        edge -= 1
+    tl.store(grad_start + row * positions + j, grad_j, mask=inside)
+
+
+UNITS = 32
+"""Hidden units of a program: one for each thread of its warp."""
+
+
+class FusedScan(Function):
+    """`mt.ops.linear_scan` of decay and inputs [N, T, H] and start [N, H] of one dtype by a kernel for each pass."""
+
+    @staticmethod
+    def forward(ctx, decay: Tensor, inputs: Tensor, start: Tensor, reverse: bool) -> Tensor:
+        decay = decay.contiguous()
+        start = start.contiguous()
+        states = torch.empty_like(decay)
+        _launch_scan(_scan_forward, reverse, decay, inputs.contiguous(), start, states)
+        ctx.save_for_backward(decay, states, start)
+        ctx.reverse = reverse
+        return states
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_states: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
+        decay, states, start = ctx.saved_tensors
+        grads = (torch.empty_like(decay), torch.empty_like(decay), torch.empty_like(start))
+        _launch_scan(_scan_backward, not ctx.reverse, decay, states, start, grad_states.contiguous(), *grads)
+        return *grads, None
+
+
+def _launch_scan(kernel: Any, from_the_end: bool, decay: Tensor, *tensors: Tensor) -> None:
+    rows, steps, hidden = decay.shape
+    first, stride = ((steps - 1) * hidden, -hidden) if from_the_end else (0, hidden)
+    with torch.cuda.device_of(decay):
+        kernel[(rows, triton.cdiv(hidden, UNITS))](decay, *tensors, first, stride, steps, hidden, UNITS, num_warps=1)
+
+
+# first: the place in a row where the first step begins; stride: from there to the next one. Loops load ahead
+# (num_stages), since a step waits for nothing else.
+
+
+@triton.jit(do_not_specialize=["first", "stride", "steps", "hidden"])
+@no_type_check
+def _scan_forward(decay, inputs, start, states, first, stride, steps, hidden, UNITS: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    unit = tl.program_id(1) * UNITS + tl.arange(0, UNITS)
+    inside = unit < hidden
+    cell = row * steps * hidden + first + unit
+    carried = tl.load(start + row * hidden + unit, mask=inside, other=0.0).to(tl.float64)
+    for _ in tl.range(0, steps, num_stages=4, loop_unroll_factor=2):
+        a = tl.load(decay + cell, mask=inside, other=0.0).to(tl.float64)
+        b = tl.load(inputs + cell, mask=inside, other=0.0).to(tl.float64)
+        carried = a * carried + b
+        tl.store(states + cell, carried, mask=inside)
+        cell += stride
+
+
+@triton.jit(do_not_specialize=["first", "stride", "steps", "hidden"])
+@no_type_check
+def _scan_backward(
+    decay,
+    states,
+    start,
+    grad_states,
+    grad_decay,
+    grad_inputs,
+    grad_start,
+    first,
+    stride,
+    steps,
+    hidden,
+    UNITS: tl.constexpr,
+):
+    """carried: the gradient that a state gets from later ones."""
+    row = tl.program_id(0).to(tl.int64)
+    unit = tl.program_id(1) * UNITS + tl.arange(0, UNITS)
+    inside = unit < hidden
+    cell = row * steps * hidden + first + unit
+    edge = row * hidden + unit
+    begin = tl.load(start + edge, mask=inside, other=0.0).to(tl.float64)
+    carried = tl.zeros([UNITS], tl.float64)
+    # From the last step to the first: the gradient of a state is its own and the carried one.
+    for left in tl.range(steps, 0, -1, num_stages=4, loop_unroll_factor=2):
+        more = left > 1
+        grad = tl.load(grad_states + cell, mask=inside, other=0.0).to(tl.float64) + carried
+        before = tl.load(states + cell + stride, mask=inside & more, other=0.0).to(tl.float64)
+        before = tl.where(more, before, begin)
+        a = tl.load(decay + cell, mask=inside, other=0.0).to(tl.float64)
+        tl.store(grad_inputs + cell, grad, mask=inside)
+        tl.store(grad_decay + cell, grad * before, mask=inside)
+        carried = a * grad
+        cell += stride
+    tl.store(grad_start + edge, carried, mask=inside)
