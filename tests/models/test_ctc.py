@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from mt.data.batches import Batch
-from mt.device import autocast
 from mt.models.config import ModelConfig
 from mt.models.encoders.recurrent import BiLSTMConfig
 from mt.models.seq2seq import Seq2Seq
@@ -83,13 +82,6 @@ def test_targets_of_nothing_but_eos_and_targets_without_any_path():
     expected = by_definition(network, short, 1, short.target_out[1, :1].tolist())
     assert loss.item() == pytest.approx(expected, rel=1e-5), "the others have more labels and blanks than positions"
     assert all(p.grad is None or p.grad.isfinite().all() for p in network.parameters())
-
-
-def test_autocast_computes_it_in_float32():
-    with autocast(torch.device("cpu"), "bf16"):
-        loss = model(1.0)(pairs([4, 2, 3])).auxiliary
-    assert loss.dtype == torch.float32
-    assert loss.item() == pytest.approx(model(1.0)(pairs([4, 2, 3])).auxiliary.item(), rel=0.02)
 
 
 def test_transcripts_are_what_it_is_of_where_there_are_any():

@@ -5,7 +5,6 @@ import torch
 
 from mt.common.options import parse
 from mt.data.batches import Batch
-from mt.device import autocast
 from mt.models.attention import ATTENTIONS
 from mt.models.config import ModelConfig
 from mt.models.encoders.recurrent import BiLSTMConfig
@@ -68,12 +67,3 @@ def test_of_samples_the_probabilities_are_priced(option: str, batch: Batch):
     expected = PENALTIES[option](loss.attention.alpha, batch.source_mask, batch.target_mask).sum()
     torch.testing.assert_close(loss.auxiliary, expected)
     assert loss.auxiliary.requires_grad
-
-
-@pytest.mark.parametrize("option", PENALTIES)
-def test_autocast_computes_it_in_float32(option: str, batch: Batch):
-    priced = model("bahdanau", {option: 1.0}).eval()
-    with autocast(torch.device("cpu"), "bf16"):
-        loss = priced(batch).auxiliary
-    assert loss.dtype == torch.float32
-    assert loss.item() == pytest.approx(priced(batch).auxiliary.item(), rel=0.02)

@@ -46,11 +46,6 @@ def test_it_equals_its_equations(kernel_size: int, vectors, mask, shake):
         np.testing.assert_allclose(encoded.keys[row, :length].detach(), literal(encoder.keys, inputs), atol=2e-6)
 
 
-def test_position_vectors_are_as_large_as_word_vectors():
-    table = Conv(ConvConfig(hidden_size=4, max_source_length=200), 64).positions
-    assert table(torch.arange(1, 201)).std().item() == pytest.approx(1.0, rel=0.05)
-
-
 def test_a_source_without_positions_is_refused(vectors, mask):
     encoder = Conv(ConvConfig(hidden_size=4, max_source_length=8), 6)
     assert encoder.max_source_length == 8

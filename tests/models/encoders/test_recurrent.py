@@ -1,4 +1,4 @@
-"""The final state of recurrent encoders, and their cells."""
+"""The final state of recurrent encoders and their cells; and the encoder without any."""
 
 import pytest
 import torch
@@ -8,6 +8,7 @@ from mt.data.batches import Batch
 from mt.kernels.lstm import GRU, LSTM
 from mt.models.config import ModelConfig
 from mt.models.encoders import ENCODERS
+from mt.models.encoders.none import NoEncoder, NoEncoderConfig
 from mt.models.encoders.recurrent import Recurrent
 from mt.models.seq2seq import Seq2Seq
 
@@ -56,6 +57,16 @@ def test_forget_gates_begin_open(name: str):
     ]
     cells = sum(map(len, before)) / 8  # of all layers and directions; each has two vectors of four gates
     assert sums == pytest.approx([0, 2 * cells, 0, 0], abs=1e-4)
+
+
+@pytest.mark.parametrize("hidden_size", [None, 4])
+def test_without_an_encoder_values_are_word_vectors_and_the_final_state_is_their_mean(hidden_size, vectors, mask):
+    encoder = NoEncoder(NoEncoderConfig(hidden_size=hidden_size), 6)
+    encoded = encoder(vectors, mask)
+    expected = vectors if hidden_size is None else torch.einsum("bse,he->bsh", vectors, encoder.project.weight)
+    torch.testing.assert_close(encoded.values[mask], expected[mask])
+    for row, length in enumerate(mask.sum(1).tolist()):
+        torch.testing.assert_close(encoded.final_state[row], expected[row, :length].mean(0))
 
 
 # Weights between states that are dropped in training, in every encoder and decoder that has the option.
