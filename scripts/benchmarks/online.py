@@ -80,8 +80,8 @@ def exponent_of_longest(lengths: Sequence[int], seconds: Sequence[float]) -> flo
 
 
 def rows_of(title: str, part: TimedPart, lengths: Sequence[int], measured: Sequence[Mapping[str, Measured]]) -> Rows:
-    """Returns the rows of a part: of each contender the milliseconds and their exponent, how many energies it computes,
-    and how many times as fast as each baseline it is."""
+    """Returns the rows of a part. Each contender has its milliseconds and their exponent, and how many energies it
+    computes. Beside each baseline it has how many times as fast it is."""
     heads = [f"{length:,}" for length in lengths]
     seconds = {name: [of_length[name].seconds for of_length in measured] for name in part.names}
     rows: dict[str, dict[str, float]] = {}
