@@ -14,12 +14,14 @@ def page(name: str, *typed: str, whole: bool = False) -> str:
     return manual(name, composed_of(name, typed, [CONF]), typed, [CONF], whole=whole)
 
 
-def test_it_says_what_the_command_does_with_examples(call: Call, capfd: pytest.CaptureFixture[str]):
-    assert call("--help") == []
+def test_it_says_what_the_command_does_and_the_options_of_the_parts_that_are_named(call: Call, capfd):
+    assert call("attention=mocha", "training.epochs=4", "--help") == []
     output = capfd.readouterr().out
     assert output.startswith("Prepare text, train an encoder-decoder with attention on it, ")
     for example in ("mt train attention=mocha dataset=multi30k ", "-m attention=dot,general,mocha seed=1,2 "):
         assert example in output
+    assert "\n  attention.chunk_size=4" in output and "\n  training.epochs=4 " in output
+    assert "encoder.hidden_size" not in output
 
 
 def test_it_lists_every_choice_with_the_head_of_its_file():
@@ -57,13 +59,6 @@ def test_it_begins_with_two_screens(name: str, monkeypatch: pytest.MonkeyPatch):
     assert "\n  dataset=phrasebook          audio, bulletin, " in text
     assert "dataset.cleaning.max_ratio" not in text
     assert text.endswith("\n--help all: every choice in a line, and the options of all parts")
-
-
-def test_it_has_the_options_of_the_parts_that_are_named(call: Call, capfd: pytest.CaptureFixture[str]):
-    assert call("attention=mocha", "training.epochs=4", "--help") == []
-    output = capfd.readouterr().out
-    assert "\n  attention.chunk_size=4" in output and "\n  training.epochs=4 " in output
-    assert "encoder.hidden_size" not in output
 
 
 def test_comments_are_found_by_the_path_of_their_option(tmp_path: Path):
