@@ -24,6 +24,8 @@ FILES: dict[str, str | bytes] = {
     "far": "3-9\n\n\n",
     "text.wav": "no sound",
     "terms": "area\n",
+    "snowman": "cats\tHunde\nhouses\t☃\n",
+    "terms.jsonl": '{"cats": "Hunde"}\n{}\n',
     "empty.log": '{"index": 0, "prediction": "", "delays": [], "reference": "a", "source_length": 3}\n',
     "bad.log": '{"index": 0, "prediction": "", "delays": [], "reference": "a", "source_length": 3}\nnonsense\n',
     "blank.log": '{"index": 0, "prediction": "a", "delays": [1], "reference": " ", "source_length": 1}\n',
@@ -226,6 +228,12 @@ COMMANDS = [
         "translate {hard} {hard} --search online",
         "an ensemble reads the whole source before it writes.* --search greedy",
     ),
+    *((f"{name} --glossary {{tmp}}/terms", "terms, line 1 has 0 TAB") for name in ("translate {run}", "stream {hard}")),
+    *(
+        (f"{name} --glossary {{tmp}}/snowman", 'snowman, line 2 asks for "☃"')
+        for name in ("translate {run}", "stream {hard}")
+    ),
+    ("translate {run} --glossary {tmp}/terms.jsonl < en", "a glossary for each of 3 texts is a list with as many entries"),
     ("translate {run} {tmp} {tmp}/two", "is not a run folder"),
     ("stream {run}", "cannot stream with this model, which reads the whole source first: train one with"),
     *((f"evaluate {{run}} --corpora {{corpora}} {rest}", facts) for rest, facts in EVALUATE),

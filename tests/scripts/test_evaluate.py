@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 import torch
 
+import mt
+from mt.decoding.confidence import FILE, load_calibration
 from tests.refusals.sentences import sign
 
 
@@ -106,3 +108,30 @@ def test_online_decodes_have_a_log_with_which_their_latency_can_be_scored(
     # A log does not outlive its hypotheses.
     call("evaluate", trained_hard, "--corpora", corpora, "--search", "greedy", "--out", tmp_path / "word")
     assert not (tmp_path / "word/hypotheses/instances.log").exists()
+
+
+def test_an_ensemble_is_decoded_and_named(call, run: Path, corpora: Path) -> None:
+    assert call("evaluate", run, "--corpora", corpora).status == 0
+    done = call("evaluate", run, run, "--corpora", corpora)
+    alone = json.loads((run / "evaluations/test-best-beam/results.json").read_text())
+    both = json.loads((run / "evaluations/ensemble-of-2-test-best-beam/results.json").read_text())
+    assert done.out.startswith("test: beam search, beam_size 3, soft attention, ensemble of 2 runs\n")
+    assert both["bleu"] == alone["bleu"] and abs(both["loss"] - alone["loss"]) < 1e-5
+    assert both["ensemble"] == [{"run": str(run)} | alone["checkpoint"]] * 2 and "checkpoint" not in both
+
+
+def test_evaluation_of_dev_makes_the_table_of_a_run(call, run: Path, corpora: Path, tmp_path: Path) -> None:
+    """Later evaluations report what it is worth. Samples at a high temperature err, where the small run does not."""
+    options = ["--corpora", corpora, "--search", "sample", "--samples", "1", "--temperature", "2"]
+    done = call("evaluate", run, *options, "--split", "dev", "--calibrate", "--out", tmp_path / "dev")
+    assert done.status == 0, done.err
+    table = load_calibration(run)
+    assert table is not None and table.judged == "words"
+    assert call("evaluate", run, *options, "--out", tmp_path / "test").status == 0
+    results = json.loads((tmp_path / "test/results.json").read_text())
+    assert 50 < results["confidence_auc"] <= 100 and 0 <= results["confidence_error"] <= 100
+    assert (tmp_path / "test/confidence.png").stat().st_size > 1000
+    one = mt.load(run, device="cpu").translate("two cats see houses")
+    assert one.word_confidence == table.confidences(one.word_features)
+    (run / FILE).write_text('{"judged": "words"}')
+    assert f"{run / FILE} is no table of confidences" in call("translate", run).err

@@ -44,3 +44,14 @@ def test_graphs_of_int8_translate_and_are_scored(
     assert results["bleu"]["signature"] and "loss" not in results
     assert results["checkpoint"] == json.loads((trained / "results.json").read_text())["checkpoint"]
     assert len((tmp_path / "scores" / "hypotheses" / "test.txt").read_text().splitlines()) == 10
+
+
+def test_average(call, run: Path, corpora: Path, tmp_path: Path) -> None:
+    first, *_, last = sorted((run / "checkpoints").glob("update-*"))
+    done = call("average", first, last, "--out", tmp_path / "mean")
+    updates = [int(path.name.removeprefix("update-")) for path in (first, last)]
+    assert done.out == f"average of updates {updates[0]}, {updates[1]}\n\n{tmp_path}/mean\n"
+    assert call("evaluate", tmp_path / "mean", "--corpora", corpora).status == 0
+    assert (tmp_path / "mean/evaluations/test-best-beam/results.json").exists()
+    again = call("average", first, last, "--out", tmp_path / "mean")
+    assert "exists, and a checkpoint is not written over" in again.err and again.status == 2

@@ -8,7 +8,7 @@ import pytest
 
 from mt.decoding.load import load
 from mt.errors import UserError
-from mt.search.config import BeamConfig, OnlineConfig, SearchConfig, revised_search
+from mt.search.config import BeamConfig, OnlineConfig, revised_search
 from scripts import simuleval_agent
 from scripts.simuleval_agent import Interpreter, add_args, chosen
 
@@ -25,24 +25,15 @@ def test_it_needs_no_simuleval() -> None:
     assert "simuleval" not in sys.modules and not hasattr(simuleval_agent, "Agent")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "configured", "expected"),
-    [
-        ([], OnlineConfig(max_extra=7), OnlineConfig(max_extra=7)),
+def test_the_search_is_the_runs_where_that_is_online() -> None:
+    for arguments, configured, expected in (
         ([], BeamConfig(max_extra=7), OnlineConfig(max_extra=7)),
         ([], WAIT_2, WAIT_2),
         (["--search", "online"], WAIT_2, OnlineConfig(max_extra=7)),
         (["--search", "wait_k", "--wait-k", "2"], BeamConfig(max_extra=7), WAIT_2),
         (["--wait-k", "2"], OnlineConfig(max_extra=7), WAIT_2),
-    ],
-)
-def test_the_search_is_the_runs_where_that_is_online(
-    arguments: list[str], configured: SearchConfig, expected: SearchConfig
-) -> None:
-    assert chosen(parsed(*arguments), configured) == expected
-
-
-def test_options_that_do_not_go_together_are_refused() -> None:
+    ):
+        assert chosen(parsed(*arguments), configured) == expected
     with pytest.raises(UserError, match=r"^--wait-k K is an option of --search wait_k: leave out the one, or choose"):
         chosen(parsed("--search", "online", "--wait-k", "3"), OnlineConfig())
     with pytest.raises(UserError, match=r"^search\.k=0 is not possible"):

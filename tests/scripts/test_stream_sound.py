@@ -17,12 +17,8 @@ from mt.__main__ import call as call_verb
 from mt.common.options import parse
 from mt.config import Config
 from mt.data.corpus import Corpus
-from mt.data.split import Split
-from mt.decoding.delays import TargetWords
 from mt.decoding.translator import Translator
 from mt.errors import UserError
-from mt.evaluation.report import report
-from mt.search.config import OnlineConfig
 from mt.training.start import begin
 from mt.training.train import train_and_test
 from scripts.staircase import main as show, staircase
@@ -166,38 +162,6 @@ def test_latency_is_in_milliseconds_and_its_log_is_of_speech(run: Path, translat
         assert all(0 <= ours - theirs <= 30 for ours, theirs in zip(line["delays"], session.delays, strict=True))
     assert "|unit:word|source:ms|" in results["al"]["signature"] and results["ap"]["score"] > 0
     assert (run / "hypotheses/config.yaml").read_text().splitlines()[0] == "source_type: speech"
-
-
-def test_how_late_letters_are_and_where_attention_was(translator: Translator, sounds: Corpus, tmp_path: Path) -> None:
-    """Of targets that are what is written: each letter ends 10 ms after the one before, and begins with the sound."""
-    split = sounds.split("test")
-    search = OnlineConfig(max_ratio=0.1)
-    rows = [row for row, _ in split.ids(range(4))]
-    late = []
-    hits = []
-    texts = []
-    times = []
-    for [result] in translator.decode(rows, search):
-        count = len("".join(result.text.split()))
-        texts.append(result.text)
-        times.append(" ".join(f"0-{10 * (i + 1)}" for i in range(count)))
-        target = TargetWords(translator.tokenizers.target, "char")
-        number = 0
-        for token, read, stop in zip(result.ids, result.words_read, result.stops, strict=True):
-            if target.add(token):
-                number += 1
-                late.append(read - 10 * number)
-                hits.append(0 <= 40 * stop + 20 <= 10 * number)
-    table = split._table.drop_columns(["links", "target"])
-    table = table.append_column("links", [times]).append_column("target", [texts])
-    results = report(translator, Split(table, split.source), "test", tmp_path, search=search)
-    assert len(late) > 10 and results["emission_ms"]["score"] == np.median(late)
-    assert results["emission_ms_p95"]["score"] == pytest.approx(np.percentile(late, 95))
-    assert results["stops_inside"]["score"] == pytest.approx(100 * np.mean(hits))
-    assert "|unit:char|of:right|" in results["emission_ms"]["signature"]
-    assert "aer" not in results
-    offline = report(translator, split, "test", tmp_path, search=search.model_copy(update={"max_length": 1}))
-    assert "aer" not in offline
 
 
 def test_the_real_time_factor(run: Path, sound, capsys, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,16 +3,20 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
 import mt
+from mt import Translator
+from mt.decoding.lines import Unsure
 from mt.search.config import BeamConfig, SampleConfig
 from tests.marks import exhaustive
 
 ROOT = Path(__file__).parents[2]
 LINES = ["two cats see houses", "", "the green birds find streets", "zzz cats"]
+TEXT = "the big cats see two green houses\nno term\n"
 INPUT = "".join(f"{line}\n" for line in LINES)
 
 
@@ -133,3 +137,46 @@ def test_samples_chosen_by_their_expected_utility(call: Callable, trained: Path)
     assert done.out == "".join(f"{number} ||| {one.text} ||| {one.score:.4f}\n" for number, one in rows)
     assert call("translate", trained, *options, "--buffer-size", 1, stdin=INPUT).out == done.out
     assert call("translate", trained, *options, "--seed", 2, "--temperature", 2, stdin=INPUT).out != done.out
+
+
+def test_an_ensemble(call, trained: Path, trained_hard: Path, tmp_path: Path) -> None:
+    (tmp_path / "text").write_text(INPUT)
+    once = call("translate", trained, tmp_path / "text")
+    assert call("translate", trained, trained, tmp_path / "text") == once
+    assert call("translate", trained, trained, stdin=INPUT) == once
+    assert call("translate", trained, trained, "-", stdin=INPUT) == once
+    together = mt.load([trained, trained_hard], device="cpu").translate(LINES)
+    mixed = call("translate", trained, trained_hard, "--device", "cpu", stdin=INPUT)
+    assert mixed.out.splitlines() == [one.text for one in together] and (mixed.err, mixed.status) == ("", 0)
+
+
+def test_words_that_are_probably_wrong_are_marked_or_left_out(
+    call, trained: Path, translator: Translator, tmp_path: Path
+) -> None:
+    one = translator.translate("two zzq cats see houses")
+    least = sorted(one.word_confidence)[1]
+    words = one.text.split()
+    marked = [word if sure >= least else f"[?{word}]" for word, sure in zip(words, one.word_confidence, strict=True)]
+    assert sum(word.startswith("[?") for word in marked) == 1
+    (tmp_path / "text").write_text("two zzq cats see houses\n\n")
+    done = call("translate", trained, tmp_path / "text", "--min-confidence", f"{least}")
+    assert done.out == f"{' '.join(marked)}\n\n"
+    assert Unsure(one.confidence, leave_out=True).shown(translator, one) == one.text
+    above = min(1.0, one.confidence + 1e-6)
+    done = call("translate", trained, tmp_path / "text", "--min-confidence", f"{above}", "--leave-out")
+    assert done.out == "\n\n"
+
+
+def test_the_terms_of_a_file_are_written(
+    call, trained: Path, trained_hard: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "terms.tsv").write_text("cats\tHunde\nhouses\tBrücken|Hunde\n", encoding="utf-8")
+    options = ["--device", "cpu", "--glossary", tmp_path / "terms.tsv"]
+    first, second = call("translate", trained, *options, "--buffer-size", 1, stdin=TEXT).out.splitlines()
+    assert "Hunde" in first and first != second
+    (tmp_path / "terms.jsonl").write_text('{"cats": "Hunde", "houses": ["Brücken", "Hunde"]}\n{}\n', encoding="utf-8")
+    own = ["--device", "cpu", "--glossary", tmp_path / "terms.jsonl"]
+    assert call("translate", trained, *own, "--buffer-size", 1, stdin=TEXT).out.splitlines() == [first, second]
+    monkeypatch.setattr("mt.decoding.streaming.live.standard_input", lambda unit: nullcontext([TEXT.encode()]))
+    streamed = call("stream", trained_hard, *options).out.splitlines()
+    assert "Hunde" in streamed[0] and len(streamed) == 2
