@@ -233,7 +233,7 @@ COMMANDS = [
         (f"{name} --glossary {{tmp}}/snowman", 'snowman, line 2 asks for "☃"')
         for name in ("translate {run}", "stream {hard}")
     ),
-    ("translate {run} --glossary {tmp}/terms.jsonl < en", "a glossary for each of 3 texts is a list with as many entries"),
+    ("translate {run} --glossary {tmp}/terms.jsonl < en", "a glossary for each of 3 texts is a list with as many"),
     ("translate {run} {tmp} {tmp}/two", "is not a run folder"),
     ("stream {run}", "cannot stream with this model, which reads the whole source first: train one with"),
     *((f"evaluate {{run}} --corpora {{corpora}} {rest}", facts) for rest, facts in EVALUATE),
