@@ -82,12 +82,6 @@ def drop_reasons(
     return reasons
 
 
-def require_readable(source: str, reader: Reader) -> None:
-    """Raises SourceError where a source of dev or test is no text and cannot be read."""
-    if not reader.field.written:
-        reader.require_readable(source)
-
-
 def _unfit(source: str, reader: Reader) -> str | None:
     """Says why a source that is no text is not fit for training."""
     try:

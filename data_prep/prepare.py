@@ -19,12 +19,12 @@ import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from data_prep import encode, vocabulary
 from data_prep.corpus import finished_shards, require_parts, write
 from data_prep.eflomal import add_links
-from data_prep.encode import Encoder, checked, require_readable
+from data_prep.encode import Encoder, checked
 from data_prep.guards import SETTINGS, exclusive, guarded, patiently, waiting, work_folder
 from data_prep.ingest import RawShard, ingest, raw_shards
 from data_prep.parallel import MERGE, WHOLE, Merge, Part, Runner, require
@@ -160,10 +160,11 @@ def read_evaluation(config: DatasetConfig, source: Source) -> dict[str, list[Exa
             split: list(checked(source.splits[split].read(), config.cleaning, source.splits[split].sides))
             for split in ("dev", "test")
         }
-    with origin_named(config), patiently(f"reading dev and test of {config.name}"):
-        reader = open_reader(config)
-        for example in itertools.chain.from_iterable(evaluation.values()):
-            require_readable(example.source, reader)
+    reader = open_reader(config)
+    if not reader.field.written:
+        with origin_named(config), patiently(f"reading dev and test of {config.name}"):
+            for example in itertools.chain.from_iterable(evaluation.values()):
+                reader.require_readable(example.source)
     return evaluation
 
 
@@ -346,24 +347,15 @@ def _meta(preparation: Preparation, summary: Summary) -> dict[str, Any]:
 # The corpus of a run that is there already.
 
 
-class Trained(Protocol):
-    """What of a run's configuration says what its corpus is."""
-
-    @property
-    def dataset(self) -> DatasetConfig: ...
-
-    @property
-    def init_from(self) -> str | None: ...
-
-
-def corpus_of_run(config: Trained, root: Path, tokenizers: Tokenizers, run: str, otherwise: str = "") -> Corpus:
+def corpus_of_run(
+    config: DatasetConfig, root: Path, tokenizers: Tokenizers, *, inherited: bool, run: str, otherwise: str
+) -> Corpus:
     """Opens the corpus that a run was trained on; prepared again where it is missing.
 
-    root: where corpora are. tokenizers: the run's. run, otherwise: its name, and what else can be done, for the
-    sentence of the UserError where the corpus has changed.
+    root: where corpora are. tokenizers: the run's. inherited: whether it has those of an earlier run. run, otherwise:
+    its name, and what else can be done, for the sentence of the UserError where the corpus has changed.
     """
-    inherited = None if config.init_from is None else tokenizers
-    corpus = Corpus.open(prepare(config.dataset, root, tokenizers=inherited))
+    corpus = Corpus.open(prepare(config, root, tokenizers=tokenizers if inherited else None))
     if corpus.tokenizers.digest() != tokenizers.digest():
         raise UserError(
             f"the corpus of {run} would now be prepared with another vocabulary, so its training text has changed: "

@@ -67,8 +67,8 @@ def preview(config: DatasetConfig) -> Iterator[str]:
     sample = sample[:: -(-len(sample) // _MEASURED)]
     yield from report(config, summary)
     yield from _dropped(summary)
-    yield from _lengths(summary, sample, written)
-    yield from _unknown(summary, written)
+    yield from _lengths(tokenizers, sample, sides)
+    yield from _unknown(summary, sides)
     # A few pairs are shown in pieces, so that the user can judge the tokenizers by eye.
     yield "tokenised training pairs:"
     for example in sample[:: max(1, len(sample) // _SHOWN)][:_SHOWN]:
@@ -78,7 +78,7 @@ def preview(config: DatasetConfig) -> Iterator[str]:
 
 def _unwritten(examples: list[Example], tokenizers: Tokenizers, side: Side) -> Unwritten:
     """Finds what of one side of the examples its tokenizer cannot write."""
-    tokenizer = getattr(tokenizers, side)
+    tokenizer: Tokenizer = getattr(tokenizers, side)
     texts = [
         text
         for example in examples
@@ -106,32 +106,29 @@ def _dropped(summary: Summary) -> Iterator[str]:
         yield f"dropped as {reason}, for example{f' pair {number:,}' if number else ''}: {source!r} | {target!r}"
 
 
-def _lengths(summary: Summary, sample: list[Example], written: bool) -> Iterator[str]:
-    """Yields a histogram of lengths. written: whether sources are text, whose pieces are counted too."""
-    sides = {"target": [len(ids) for ids in summary.tokenizers.target.encode([example.target for example in sample])]}
-    if written:
-        ids = summary.tokenizers.source.encode([example.source for example in sample])
-        sides = {"source": [len(sequence) for sequence in ids], **sides}
+def _lengths(tokenizers: Tokenizers, sample: Sequence[Example], sides: Sequence[Side]) -> Iterator[str]:
+    """Yields a histogram of the lengths of these sides."""
+    lengths = [[len(ids) for ids in _encoded(tokenizers, sample, side)] for side in sides]
     yield f"length in pieces (of {len(sample):,} training pairs)   {'   '.join(sides)}"
     lower = 1
-    for upper in (*_EDGES, max(map(max, sides.values()))):
+    for upper in (*_EDGES, max(map(max, lengths))):
         if lower > upper:
             break
-        shares = [sum(lower <= length <= upper for length in lengths) / len(lengths) for lengths in sides.values()]
+        shares = [sum(lower <= length <= upper for length in of_side) / len(of_side) for of_side in lengths]
         yield f"  {lower:>6,} to {upper:>6,}   {'  '.join(f'{share:>7.1%}' for share in shares)}"
         lower = upper + 1
 
 
-def _unknown(summary: Summary, written: bool) -> Iterator[str]:
+def _unknown(summary: Summary, sides: Sequence[Side]) -> Iterator[str]:
+    """Yields the shares of unknown pieces. EOS, which ends each text and is never unknown, does not count."""
     for split, examples in summary.evaluation.items():
-        rates = {"target": _unknown_rate(summary.tokenizers.target, [example.target for example in examples])}
-        if written:
-            source = _unknown_rate(summary.tokenizers.source, [example.source for example in examples])
-            rates = {"source": source, **rates}
-        yield f"unknown pieces in {split}: {', '.join(f'{side} {rate:.2%}' for side, rate in rates.items())}"
+        rates = []
+        for side in sides:
+            pieces = [piece for ids in _encoded(summary.tokenizers, examples, side) for piece in ids[:-1]]
+            rates.append(f"{side} {pieces.count(UNK) / max(len(pieces), 1):.2%}")
+        yield f"unknown pieces in {split}: {', '.join(rates)}"
 
 
-def _unknown_rate(tokenizer: Tokenizer, texts: list[str]) -> float:
-    """Returns the share of unknown pieces. EOS, which ends each text and is never unknown, does not count."""
-    ids = [i for sequence in tokenizer.encode(texts) for i in sequence[:-1]]
-    return ids.count(UNK) / max(len(ids), 1)
+def _encoded(tokenizers: Tokenizers, examples: Sequence[Example], side: Side) -> list[list[int]]:
+    tokenizer: Tokenizer = getattr(tokenizers, side)
+    return tokenizer.encode([getattr(example, side) for example in examples])

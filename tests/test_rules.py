@@ -262,7 +262,7 @@ def test_abstract_methods_are_enforced():
                 kind = getattr(importlib.import_module(module), node.name)
                 assert names <= getattr(kind, "__abstractmethods__", set()), f"{module}.{node.name} is no ABC"
                 checked += len(names)
-    assert checked >= 30
+    assert checked >= 20
 
 
 def decorators(node: ast.AST) -> set[str]:

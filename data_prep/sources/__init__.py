@@ -43,7 +43,7 @@ def open_source(config: DatasetConfig) -> Source:
     Raises:
         UserError: the folder does not hold the files of the dataset.
     """
-    source = SOURCES[_kind(config)](config)
+    source = _as_stored(config)
     written = build_field(config.field).written
     others = [_further(config, mixed) for mixed in config.mix]
     if config.links is not None:
@@ -114,41 +114,31 @@ def digest_of_code(folder: Path) -> str:
     return digest((str(path.relative_to(folder)), path) for path in paths)
 
 
-def _kind(config: DatasetConfig) -> str:
+def _as_stored(config: DatasetConfig) -> Source:
+    """Returns the raw pairs before any step."""
     if config.generator is not None:
-        return "generator"
+        return generated_text(config)
     if config.digits is not None:
-        return "digits"
-    return "text" if build_field(config.field).written else "media"
+        return digit_strings(config)
+    manifest = MANIFESTS[config.format](config)
+    return manifest if build_field(config.field).written else media_files(config, manifest)
 
 
-def _tables_or_texts(config: DatasetConfig) -> LocalFiles | Repository:
+def _tables_or_texts(config: DatasetConfig) -> Source:
+    """Returns the pairs of a repository of the hub or a copy of it, or of local files."""
     if config.folder is None:
-        return Repository(config, None)
+        return Repository(config, None).source()
     files = LocalFiles(config, Path(config.folder))
     if config.hub is not None and not files.holds_text() and holds_tables(Path(config.folder)):
-        return Repository(config, Path(config.folder))
+        return Repository(config, Path(config.folder)).source()
     files.require_all()
-    return files
-
-
-def _files(config: DatasetConfig) -> Source:
-    return _tables_or_texts(config).source()
-
-
-def _media(config: DatasetConfig) -> Source:
-    return media_files(config, MANIFESTS[config.format](config))
+    return files.source()
 
 
 MANIFESTS: Mapping[str, Callable[[DatasetConfig], Source]] = MappingProxyType(
-    {"files": _files, "kaldi": kaldi, "librispeech": librispeech}
+    {"files": _tables_or_texts, "kaldi": kaldi, "librispeech": librispeech}
 )
-"""What names sounds and pictures, and their texts, by `DatasetConfig.format`."""
-
-SOURCES: Mapping[str, Callable[[DatasetConfig], Source]] = MappingProxyType(
-    {"generator": generated_text, "digits": digit_strings, "media": _media, "text": _files}
-)
-"""The kinds of sources."""
+"""What has texts, and names the sounds and pictures that they are of, by `DatasetConfig.format`."""
 
 
 def _further(config: DatasetConfig, mixed: MixedConfig) -> Source:

@@ -148,6 +148,12 @@ def row_name(table: str, number: int) -> str:
     return f"{table}#row={number}"
 
 
+def path_inside(root: Path, path: str) -> str | None:
+    """Returns a path as one relative to a folder; None where it is not inside of it."""
+    inside = os.path.relpath(root / path, root)
+    return None if inside.split(os.sep)[0] in ("..", ".") else inside
+
+
 def files_in_cells(table: Path, column: str, root: Path) -> Iterator[Path]:
     """Yields the files below `root` that the cells of a parquet file name by their paths; none where the file is no
     such table."""
@@ -160,8 +166,8 @@ def files_in_cells(table: Path, column: str, root: Path) -> Iterator[Path]:
             return
         for batch in file.iter_batches(columns=[f"{column}.{_PATH}"]):
             for path in filter(None, batch.column(0).field(0).to_pylist()):
-                inside = os.path.relpath(root / path, root)
-                if inside.split(os.sep)[0] not in ("..", ".") and (root / inside).is_file():
+                inside = path_inside(root, path)
+                if inside is not None and (root / inside).is_file():
                     yield root / inside
 
 
@@ -194,8 +200,8 @@ def _content(cell: Any, source: str, root: Path) -> Raw:
     path = cell.get(_PATH) if isinstance(cell, Mapping) else None
     if not path:
         raise SourceError(f"{source} holds neither bytes nor a path", "with an empty cell")
-    inside = os.path.relpath(root / path, root)
-    if inside.split(os.sep)[0] in ("..", "."):
+    inside = path_inside(root, path)
+    if inside is None:
         raise SourceError(
             f"{source} names {path!r}, which is not inside {root}: give paths below that folder, or bytes"
         )

@@ -9,7 +9,6 @@ quotation marks are text. `data_prep.sources.splits` says which files are which 
 import contextlib
 import functools
 import itertools
-import os
 import re
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -21,7 +20,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from data_prep.sources.base import RawSplit, Records, Source, digest, files_below, require_some
-from data_prep.sources.cells import files_in_cells
 from data_prep.sources.splits import (
     ROLES,
     base_name,
@@ -82,12 +80,7 @@ class Repository:
     def _named(self) -> list[tuple[str, Path]]:
         """What each file of a copy is read as."""
         files = {split: self._paths(split) for split in self._config.uncut}
-        named = [(f"{split} {self._hub.splits[split]}", path) for split, paths in files.items() for path in paths]
-        if self._media:
-            tables = {path for _, path in named}
-            cells = {cell for path in tables for cell in files_in_cells(path, self._config.source, self.folder)}
-            named += sorted((os.path.relpath(cell, self.folder), cell) for cell in cells)
-        return named
+        return [(f"{split} {self._hub.splits[split]}", path) for split, paths in files.items() for path in paths]
 
     def _read_paths(self) -> list[Path]:
         """Returns the files of a copy; those of the hub's cache are never changed."""

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from data_prep.sources.base import RawSplit, Records, Source, digest, files_below, from_list
-from data_prep.sources.cells import ROW, files_in_cells
+from data_prep.sources.cells import ROW, files_in_cells, path_inside
 from mt.data.corpus import Example
 from mt.data.dataset import DatasetConfig
 from mt.errors import UserError, nearest
@@ -100,8 +100,8 @@ def _checked(config: DatasetConfig, split: str, files: RawSplit) -> Iterator[Exa
                 f"{origin} names {source!r}, which is not downloaded with the hub's tables: set dataset.source to a "
                 "column of sounds or pictures, or dataset.folder to a copy"
             )
-        inside = os.path.relpath(folder / source, folder)
-        if not source or inside.split(os.sep)[0] in ("..", "."):
+        inside = path_inside(folder, source)
+        if not source or inside is None:
             raise UserError(
                 f"{origin} names {source or 'no file'!r}, which is not inside {folder}: give paths relative "
                 "to that folder, or set dataset.media_folder to the one that holds all files"

@@ -285,9 +285,6 @@ class MosesArchive(TableFile):
 
     Line N of one text belongs to line N of the other."""
 
-    def records(self) -> Records:
-        return ((f"{self._path}, row {number}", pair) for number, pair in enumerate(self.pairs(), start=1))
-
     def columns(self) -> list[str]:
         with self._opened() as archive:
             return [*map(_ending, _texts(archive))]

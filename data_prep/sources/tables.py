@@ -52,20 +52,20 @@ class TableFile(ABC):
         self.files: tuple[tuple[str, Path], ...] = ((type(self).__name__, path),)
 
     @abstractmethod
-    def records(self) -> Records:
-        """Yields the pairs with their origins."""
-
-    @abstractmethod
     def columns(self) -> Collection[str]:
         """Names the columns that are there."""
+
+    def pairs(self) -> Iterator[Example]:
+        """Yields the pairs, if there are any; a kind of file says this, or `records`."""
+        return (pair for _, pair in self.records())
+
+    def records(self) -> Records:
+        """Yields the pairs with their origins."""
+        return ((f"{self._path}, row {number}", pair) for number, pair in enumerate(self.pairs(), start=1))
 
     def read(self) -> Iterator[Example]:
         """Yields the pairs. Raises UserError where there are none."""
         return require_some(self.pairs(), self._emptiness)
-
-    def pairs(self) -> Iterator[Example]:
-        """Yields the pairs, if there are any."""
-        return (pair for _, pair in self.records())
 
     def count(self) -> int:
         """Counts the pairs."""
@@ -78,13 +78,7 @@ class TableFile(ABC):
     def split(self) -> RawSplit:
         """Returns what is read of the file; what costs a pass over it is remembered."""
         sides = f"{self._path}, column {self._columns[0]}, row", f"{self._path}, column {self._columns[1]}, row"
-        return RawSplit(
-            self.read,
-            sides,
-            self.columns,
-            self.records,
-            functools.cache(self.holds_media),
-        )
+        return RawSplit(self.read, sides, self.columns, self.records, functools.cache(self.holds_media))
 
     def _emptiness(self) -> str:
         """Says what is wrong with a file of no pairs."""
@@ -239,10 +233,7 @@ class ParquetFile(TableFile):
         super().__init__(path, columns)
         self._rows = rows
 
-    def records(self) -> Records:
-        return ((f"{self._path}, row {number}", pair) for number, pair in enumerate(self._examples(), start=1))
-
-    def _examples(self) -> Iterator[Example]:
+    def pairs(self) -> Iterator[Example]:
         with _readable(self._path, "parquet"), self.opened() as place, pq.ParquetFile(place) as file:
             yield from arrow_examples(
                 file.schema_arrow,
@@ -270,13 +261,12 @@ class ParquetFile(TableFile):
 class ArrowFile(TableFile):
     """The same columns in Arrow's own format, as a stream or a file, as `datasets` saves them."""
 
-    def records(self) -> Records:
+    def pairs(self) -> Iterator[Example]:
         with _readable(self._path, "Arrow data"), pa.memory_map(str(self._path)) as file:
             reader = _arrow_reader(file)
-            examples = arrow_examples(
+            yield from arrow_examples(
                 reader.schema, lambda names: _selected(reader, names), self._columns, str(self._path)
             )
-            yield from ((f"{self._path}, row {number}", pair) for number, pair in enumerate(examples, start=1))
 
     def columns(self) -> list[str]:
         with _readable(self._path, "Arrow data"), pa.memory_map(str(self._path)) as file:

@@ -243,7 +243,14 @@ def evaluate(arguments: Sequence[str] | None = None) -> None:
                 f"--latency-unit {options.latency_unit} is of searches that write while they read, and {search.name} "
                 "search does not: add --search online, wait_k or retranslate, or leave it out"
             )
-        corpus = corpus_of_run(config, options.corpora, translator.tokenizers, str(options.run[0]), _OTHERWISE)
+        corpus = corpus_of_run(
+            config.dataset,
+            options.corpora,
+            translator.tokenizers,
+            inherited=config.init_from is not None,
+            run=str(options.run[0]),
+            otherwise=_OTHERWISE,
+        )
         split = corpus.split(options.split)
         if not len(split):
             raise UserError(f"{config.dataset.name} has no {options.split} split: choose --split dev")
