@@ -9,9 +9,10 @@ import collections
 import itertools
 import os
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 from pathlib import Path
 
-from data_prep.sources.base import RawSplit, Records, Source, digest, is_litter, require_some
+from data_prep.sources.base import RawSplit, Records, Source, digest, is_litter
 from data_prep.sources.cells import Columns
 from data_prep.sources.opus import MosesArchive, TmxFile
 from data_prep.sources.tables import TABLES, ParquetFile, TableFile
@@ -92,35 +93,34 @@ class LocalFiles:
         )
 
 
-class ParallelText:
-    """Texts of one sentence a line: line N of one belongs to line N of the others."""
+class ParallelText(TableFile):
+    """Texts of one sentence a line: line N of one belongs to line N of the others. They are named as the path, and end
+    in the names of the columns."""
 
-    def __init__(self, folder: Path, name: str, columns: Columns) -> None:
-        files = [(f"text {column}", _present(folder / f"{name}.{column}")) for column in columns]
-        self.files = [*files[:2], *((kind, path) for kind, path in files[2:] if path.is_file())]
-        self._paths = [path for _, path in self.files]
-        self._start = f"{(folder / name).name}."
+    def __init__(self, path: Path, columns: Columns) -> None:
+        super().__init__(path, columns)
+        files = [(f"text {column}", _present(Path(f"{path}.{column}"))) for column in columns]
+        self.files = [*files[:2], *((kind, text) for kind, text in files[2:] if text.is_file())]
+        self._paths = [text for _, text in self.files]
 
     def split(self) -> RawSplit:
-        sides = f"{self._paths[0]}, line", f"{self._paths[1]}, line"
-        return RawSplit(self.read, sides, self.columns, self.records)
+        return replace(super().split(), sides=(f"{self._paths[0]}, line", f"{self._paths[1]}, line"))
 
     def missing(self) -> tuple[Path, ...]:
         """Returns the sides that are not there."""
         return tuple(path for path in self._paths[:2] if not path.is_file())
 
-    def read(self) -> Iterator[Example]:
-        """Yields the pairs. Raises UserError where texts have no lines, or different numbers of them."""
+    def pairs(self) -> Iterator[Example]:
         lines = zip(*map(file_lines, self._paths), strict=True)
         pairs: Iterator[Example] = itertools.starmap(Example, lines)
         if len(self._paths) > 2:
             pairs = (Example(source, target, "", tuple(more)) for source, target, *more in lines)
         try:
-            yield from require_some(pairs, self._difference)
+            yield from pairs
         except ValueError as error:
-            raise UserError(self._difference()) from error
+            raise UserError(self._emptiness()) from error
 
-    def _difference(self) -> str:
+    def _emptiness(self) -> str:
         """Says which text has no lines, or which two have different numbers of them."""
         for path in self._paths:
             collections.deque(file_lines(path), maxlen=0)  # an encoding with other line ends is refused as such
@@ -138,21 +138,21 @@ class ParallelText:
         return f"{source_path} and what is beside it changed while they were read: start again once they are whole"
 
     def records(self) -> Records:
-        """Yields the pairs with their origins."""
         return ((f"{self._paths[0]}, line {number}", pair) for number, pair in enumerate(self.read(), start=1))
 
     def columns(self) -> set[str]:
         beside = _names(self._paths[0].parent)
-        names = (name.removeprefix(self._start) for name in beside if name.startswith(self._start))
+        start = f"{self._path.name}."
+        names = (name.removeprefix(start) for name in beside if name.startswith(start))
         return {name.removesuffix(".gz").removesuffix(".zst") for name in names}
 
 
-def _find(folder: Path, name: str, columns: Columns, media: bool) -> ParallelText | TableFile:
+def _find(folder: Path, name: str, columns: Columns, media: bool) -> TableFile:
     """Returns the texts where there is one, else a table, else the texts that should be there.
 
     media: whether sources may be sounds or pictures in the cells of a table.
     """
-    texts = ParallelText(folder, name, columns)
+    texts = ParallelText(folder / name, columns)
     if len(texts.missing()) == 2:
         for ending, kind in _KINDS.items():
             if (path := _present(folder / f"{name}{ending}")).is_file():

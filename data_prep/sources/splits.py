@@ -4,6 +4,7 @@ A name is whole: `test_2016` is never joined with `test_2017`, nor `train-test` 
 a split, all of them are returned, each with its shards, so that the caller can refuse.
 """
 
+import functools
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
@@ -90,20 +91,19 @@ def pair_names(config: str | None, source: str, target: str) -> list[str]:
 
 def table_kind(name: str) -> str | None:
     """Returns the ending of a table, without that of its compression; None of other files."""
-    for more in COMPRESSED:
-        name = name.removesuffix(more)
-    ending = PurePosixPath(name).suffix
+    ending = PurePosixPath(_uncompressed(name)).suffix
     return ending if ending in TABLES else None
 
 
 def base_name(name: str) -> str:
     """Returns the name of a table without folders, endings, and numbers of shards."""
-    path = PurePosixPath(name).name
-    for more in COMPRESSED:
-        path = path.removesuffix(more)
-    stem = path.removesuffix(table_kind(name) or "")
+    stem = PurePosixPath(_uncompressed(name)).name.removesuffix(table_kind(name) or "")
     shard = _SHARD.fullmatch(stem)
     return shard["name"] if shard else stem
+
+
+def _uncompressed(name: str) -> str:
+    return functools.reduce(str.removesuffix, COMPRESSED, name)
 
 
 def _roles(name: str) -> set[str]:

@@ -49,7 +49,8 @@ class TableFile(ABC):
         """columns: the names of those to read."""
         self._path = path
         self._columns = columns
-        self.files: tuple[tuple[str, Path], ...] = ((type(self).__name__, path),)
+        self.files: Sequence[tuple[str, Path]] = [(type(self).__name__, path)]
+        """What is read, each with what it is read as."""
 
     @abstractmethod
     def columns(self) -> Collection[str]:
