@@ -96,6 +96,7 @@ def _of_sentences(
     """Returns what is asked of the sentences of documents. Each has the phrases to avoid and the glossary of its
     document, and the first one the prefix. counts: of the sentences of each document. Raises UserError where phrases
     must appear in one of several sentences."""
+    # The phrases of each document.
     names = [f"text {number}" for number in range(1, len(counts) + 1)]
     lexical = of_texts(names, {key: value for key, value in asked.items() if key != "glossary"}, alone=alone)
     of_sentences: list[LexicalConstraints] = []
@@ -108,6 +109,7 @@ def _of_sentences(
             raise UserError(f"{name} has no sentence that could begin with its prefix: leave the prefix out")
         later = of_document.model_copy(update={"prefix": ""})
         of_sentences += [of_document if not place else later for place in range(count)]
+    # Its terms.
     glossaries = None
     if asked["glossary"] is not None:
         of_documents = glossaries_of(asked["glossary"], len(counts), alone=alone)

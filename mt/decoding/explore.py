@@ -62,6 +62,7 @@ def explore(
     (row,) = translator.encoded([source])
     if translator.field.blank(row):
         return Explored(translator.decode([row], search, texts=[source])[0])
+    # What is asked of the search, whose hypotheses the tree notes, and of the attention.
     search = of_whole_sources(translator.search_for(search))
     (constraints,) = constrained(translator, [asked or LexicalConstraints()], [source], glossary) or [None]
     if prefix:
@@ -72,6 +73,7 @@ def explore(
     if places:
         translator = _attending(translator, row, places)
     (translations,) = translator.decode([row], search, texts=[source], asked=[constraints], observer=tree)
+    # What became of the hypotheses, and what else could have stood in the best.
     best = translations[0].ids
     if tree is not None:
         tree.close(best)

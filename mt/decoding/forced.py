@@ -171,6 +171,8 @@ def _linked(
 def _aligned(
     translator: "Translator", sources: Sequence[Raw], targets: Sequence[str], *, hard: bool | None
 ) -> list[Translation]:
+    """Returns the translations whose texts are the targets."""
+    # How the attention reads, and both sides in ids.
     search = translator.config.search
     if hard is not None:
         search = revised_search(search, {"name": "greedy", "mode": "hard" if hard else "soft"})
@@ -178,12 +180,15 @@ def _aligned(
     translator.refuse_long(targets)
     encoded_sources = translator.encoded(sources)
     ids = translator.target_ids(targets, sources)
+    # The model reads batches of pairs of like lengths.
     results: dict[int, Translation] = {}
     hard = reads_hard(search, translator.model)
     for indices, loss in forced_rows(translator.network.in_torch(), encoded_sources, ids, search):
         # In float64: a sum over a long target would be rounded by more than its tokens are.
         scores = (-loss.token_losses.double().sum(1)).tolist()
-        stops = _stops(loss.attention.alpha) if hard and loss.aligned is None else None
+        # Where hard steps stopped, [B, T], -1 for nowhere; alpha is one-hot or zero.
+        alpha = loss.attention.alpha if hard and loss.aligned is None else None
+        stops = None if alpha is None else torch.where(alpha.any(-1), alpha.argmax(-1), -1).cpu().numpy()
         for row, (i, weights, score) in enumerate(zip(indices, link_weights(loss).cpu(), scores, strict=True)):
             # As a hypothesis, each target has its own steps alone, not those of the padding: [T, S].
             length = len(ids[i])
@@ -199,10 +204,3 @@ def _aligned(
 def link_weights(loss: Loss) -> torch.Tensor:
     """Returns the weights [B, T, S] that links are made of: of the aligner where the model has one."""
     return loss.attention.weights if loss.aligned is None else loss.aligned
-
-
-def _stops(alpha: torch.Tensor | None) -> np.ndarray | None:
-    """Returns where hard steps stopped, [B, T] int64, -1 for nowhere. alpha: [B, T, S], one-hot or zero."""
-    if alpha is None:
-        return None
-    return torch.where(alpha.any(-1), alpha.argmax(-1), -1).cpu().numpy()

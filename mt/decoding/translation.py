@@ -208,21 +208,14 @@ class Translation:
             found = {link for link in self.links if known is None or link[1] in known}
             marks |= {"gold": self._cells(gold, columns, rows), "found": self._cells(found, columns, rows)}
         if words:
-            return heatmap(
-                weights_between_words(self.alignment, self.source_units, self.target_units),
-                [_joined(self.source_tokens, pieces) for pieces in columns],
-                [_joined(self.tokens, pieces) for pieces in rows],
-                **marks,
-            )
-        return heatmap(
-            self.alignment,
-            self.source_tokens,
-            self.tokens,
-            stops=None if self.stops is None else self.stops.tolist(),
-            chunk_size=None if self.stops is None else self.chunk_size,
-            delays=None if self.delays is None else self.delays.tolist(),
-            **marks,
-        )
+            weights = weights_between_words(self.alignment, self.source_units, self.target_units)
+            sources = [_joined(self.source_tokens, pieces) for pieces in columns]
+            return heatmap(weights, sources, [_joined(self.tokens, pieces) for pieces in rows], **marks)
+        if self.stops is not None:
+            marks |= {"stops": self.stops.tolist(), "chunk_size": self.chunk_size}
+        if self.delays is not None:
+            marks["delays"] = self.delays.tolist()
+        return heatmap(self.alignment, self.source_tokens, self.tokens, **marks)
 
     def _cells(
         self, gold: Collection[Link], columns: Sequence[Sequence[int]], rows: Sequence[Sequence[int]]

@@ -32,6 +32,7 @@ def read(text: str, symbols: int = 0) -> Iterator[str | Segment]:
     front = re.match(r"---\n.*?\n---\n", text, re.DOTALL)
     body = text[front.end() :] if front else text
     yield front[0] if front else ""
+    # Each block of text stands in the document as it is, or is left alone; between blocks all is as it was.
     lines = body.split("\n")
     begins = [0, *accumulate(len(line) + 1 for line in lines)]
     done = 0
@@ -89,6 +90,7 @@ def _places(content: str, lines: Sequence[str], begins: Sequence[int], first: in
 
 
 def _events(spans: Sequence[_Span], raws: Sequence[str]) -> Iterator[Event]:
+    """Yields the events of a block. raws: of each of its characters, what the document has for it."""
     place = 0
     links: list[_Span] = []
     waiting = [*sorted(spans, key=lambda span: (span.begin, -span.end)), _Span(len(raws), len(raws), "end", ())]

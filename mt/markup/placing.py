@@ -51,6 +51,7 @@ class _Placing:
         """The target words of each tag, mostly of one range; an empty one is a gap."""
 
     def run(self) -> None:
+        """Fills `ranges`."""
         whole = (0, len(self._words.target))
         waiting: list[tuple[int, Span, int]] = [(-1, whole, 0)]
         while waiting:
@@ -62,6 +63,7 @@ class _Placing:
             else:
                 for number in pairs:
                     self.ranges[number] = [(low, high) if number == pairs[0] else (high, high)]
+            # What is empty stands between the pairs.
             taken = sorted(span for number in pairs for span in self.ranges[number])
             for number in children:
                 if self.tags[number].kind != "pair":
@@ -217,6 +219,7 @@ def _heaviest(owned: Sequence[int], runs: Iterable[Span], costs: Sequence[int], 
     """
     best: tuple[float, Span] | None = None
     for first, last in runs:
+        # The heaviest range that ends with each word: it goes on from the one before, or begins anew.
         begin = first
         score = 0
         for place in range(first, last):
@@ -244,6 +247,7 @@ class _Token(NamedTuple):
 
 
 def _tokens(placing: _Placing, words: int) -> Iterator[_Token]:
+    """Yields the words and tags of a translation in order."""
     # Each yields what is left of a range: words, tags, and pairs, of which what is in them comes next.
     waiting = [_inside(placing, -1, (0, words))]
     while waiting:
@@ -257,6 +261,7 @@ def _tokens(placing: _Placing, words: int) -> Iterator[_Token]:
 
 
 def _inside(placing: _Placing, number: int, span: Span) -> Iterator[_Token | tuple[int, Span]]:
+    """Yields what a pair holds at one of its ranges; of a pair within it, its number and range."""
     children = placing.children[number] if number < 0 or placing.ranges[number][0] == span else []
     if number >= 0:
         yield _Token("open", number)

@@ -91,6 +91,7 @@ def parts(events: Iterable[Event], spelled: Spelled, symbols: int = 0) -> Iterat
     inline: list[Event] = []
     waiting = iter(events)
     for event in waiting:
+        # What ends the sentence, and is written as it stands.
         fixed = event.raw if event.role == "block" else ""
         if event.kind == "start" and event.role in ("kept", "kept block"):
             raw, fixed = _kept(event, waiting)
@@ -100,6 +101,7 @@ def parts(events: Iterable[Event], spelled: Spelled, symbols: int = 0) -> Iterat
                 fixed = raw + fixed
         elif event.role != "block":
             inline.append(event)
+        # The sentence that has been collected up to there.
         if fixed:
             yield from _sentence(inline, spelled, symbols)
             yield fixed
@@ -159,6 +161,7 @@ def _with_placeholders(atoms: list[Event]) -> list[Event]:
 
 
 def _segment(atoms: list[Event], words: Sequence[int], symbols: int) -> Segment:
+    """Returns a sentence without its tags. words: [atoms + 1], how many characters of words are before each."""
     partners = _partners(atoms)
     first, last = _ends(atoms, partners, words)
     numbered = numbers((atom.key for atom in atoms if atom.kind == "word"), symbols)
@@ -201,6 +204,7 @@ def _partners(atoms: Sequence[Event]) -> dict[int, int]:
             stack.append((name, place))
             open_names[name] += 1
         elif atom.kind == "end" and open_names[name]:
+            # What was opened within, and is not closed, is left alone.
             found, start = stack.pop()
             open_names[found] -= 1
             while found != name:
@@ -241,6 +245,7 @@ class _Sentence:
         self._waiting: list[int] = []  # the empty tags after the last character
 
     def add_text(self, atom: Event) -> None:
+        """Adds a character; white space becomes one blank."""
         self._follow(blank=atom.text.isspace())
         if atom.text.isspace():
             self._separate()
@@ -250,6 +255,7 @@ class _Sentence:
             self._spellings.setdefault(atom.text, atom.raw)
 
     def add_word(self, atom: Event) -> None:
+        """Adds the symbol of a placeholder, or a tag where there is no symbol for it."""
         number = self._numbered.get(atom.key)
         if number is None:
             self.add_empty(atom.raw, kind="word")

@@ -95,6 +95,7 @@ def _events(pieces: Sequence[_Piece]) -> Iterator[Event]:
 
 
 def _pieces(text: str) -> list[_Piece]:
+    """Returns the pieces of a document, whose raw texts joined are the document."""
     data = text.encode()
     begins: list[int] = []
     found: list[_Piece] = []
