@@ -11,9 +11,7 @@ import pytest
 from huggingface_hub import constants
 
 import mt
-from mt.cli.arguments import add_run_options, load_translator
 from mt.cli.decode import evaluate
-from mt.cli.parser import Parser
 from mt.decoding.load import repository_of, require_name
 from mt.errors import UserError
 from mt.export.folder import export
@@ -96,19 +94,6 @@ def test_what_was_downloaded_is_loaded(trained: Path, monkeypatch: pytest.Monkey
     for name in ("hf://me/model", Path("hf://me/model"), "me/model", Path("me/model")):
         result = mt.load(name, device="cpu").translate(SOURCE)
         assert (result.text, result.score) == (own.text, own.score)
-
-
-def test_commands_load_what_was_downloaded_where_there_is_no_network(
-    snapshot: Path, trained: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(constants, "ENDPOINT", NOWHERE)
-    parser = Parser(None)
-    add_run_options(parser)
-    options = parser.parse_args(["hf://me/model", "--device", "cpu"])
-    assert load_translator(options).translate(SOURCE).text == mt.load(trained, device="cpu").translate(SOURCE).text
-    assert options.run == snapshot
-    with pytest.raises(UserError, match=r"^--checkpoint last chooses among the checkpoints of a run, and"):
-        load_translator(parser.parse_args(["me/model", "--checkpoint", "last"]))
 
 
 @pytest.mark.usefixtures("snapshot")
