@@ -1,16 +1,20 @@
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import mt
+from mt import markup
 from mt.cli.decode import translate
 from mt.data.words import words
-from mt.decoding.documents import cut, joined
+from mt.decoding.documents import Sentence, cut, joined, placed
 from mt.decoding.translator import Translator
 from mt.errors import UserError
 from mt.markup.words import Linked
 from mt.search.config import BeamConfig
+from mt.search.hypothesis import Windows
 
 
 def test_a_document_has_the_translations_of_its_sentences(translator: Translator) -> None:
@@ -43,6 +47,16 @@ def test_sentences_of_a_block_are_translated_one_by_one(translator: Translator) 
 )
 def test_where_sentences_end(text: str, sentences: list[str]) -> None:
     assert cut(text) == sentences
+
+
+def test_a_tag_goes_where_the_pieces_of_its_words_attended_to(translator: Translator) -> None:
+    """The links of a model of words are of characters then, which a document is cut into."""
+    source = "two big cats"
+    aligned = translator.align(source, "zwei großen Katzen")
+    backwards = Windows.whole(np.eye(4, dtype=np.float32)[[2, 1, 0, 3]])
+    found = placed(translator, replace(aligned, windows=backwards), Sentence(source, {}))
+    document = markup.read("<b>two</b> <i>big</i> cats", "html")
+    assert markup.write(document, [found], "html") == "zwei <i>großen</i> <b>Katzen</b>"
 
 
 @pytest.mark.parametrize("format", ["markdown", "xliff", "text"])

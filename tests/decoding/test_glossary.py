@@ -10,7 +10,9 @@ import torch
 
 import mt
 from mt.config import Config
+from mt.data.glossary import glossaries_of
 from mt.data.words import words
+from mt.decoding.lines import LineFiles, translate_lines
 from mt.decoding.runs import torch_translator
 from mt.decoding.translator import Translator
 from mt.errors import UserError
@@ -58,6 +60,17 @@ def test_each_text_may_have_its_own_and_a_file_is_read(translator: Translator, t
     assert file == translator.translate(TEXTS, glossary=own)
     with pytest.raises(UserError, match="a glossary for each of 5 texts is a list with as many entries"):
         translator.translate(TEXTS, glossary=own[:4])
+
+
+def test_each_line_may_have_its_own(translator: Translator, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    (tmp_path / "lines").write_text("".join(f"{text}\n" for text in TEXTS))
+    own = [GLOSSARY, {}, {}, {}, {"dogs": "drei Häuser"}]
+    search = BeamConfig(beam_size=3)
+    glossaries = glossaries_of(own, len(TEXTS))
+    translate_lines(translator, tmp_path / "lines", search, LineFiles(), None, lines_at_once=2, glossary=glossaries)
+    expected = translator.translate(TEXTS, search, glossary=own)
+    assert capsys.readouterr().out.splitlines() == [one.text for one in expected]
+    assert expected[4].text.count("drei Häuser") == 2
 
 
 def test_ensembles_int8_and_prefixes(trained: Path):

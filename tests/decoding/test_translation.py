@@ -22,6 +22,10 @@ def test_links_join_words_of_the_text(translator: Translator) -> None:
     assert max(unit for unit in strange.source_units if unit is not None) == 6  # two zzq cats 4 % x see
     assert strange.source_units[-1] is None and len(strange.source_units) == len(strange.source_tokens)
     assert translator.translate("").links == set()
+    text = "two zzq cats 4%x see"
+    alone = translator.translate(text)
+    assert max(unit for unit in alone.source_units if unit is not None) == 6
+    assert translator.translate(["", "two", text])[2].source_units == alone.source_units
 
 
 def test_it_reads_as_a_person_would_say_it(translator: Translator) -> None:

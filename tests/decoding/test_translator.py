@@ -136,6 +136,9 @@ def test_forced_alignment_follows_the_run_or_what_is_asked(hard: Translator, har
     assert np.array_equal(result.alignment, own.alignment)
     # A hard MoChA of chunks of 2 has at most two weights in a row.
     assert (np.count_nonzero(result.alignment, axis=1) <= 2).all() == (hard_mode is not False)
+    assert (result.stops is None) == (hard_mode is False)
+    for row, stop in zip(result.alignment, () if result.stops is None else result.stops, strict=hard_mode is not False):
+        assert {*np.flatnonzero(row).tolist()} <= {stop - 1, stop}
 
 
 def test_forced_alignment_is_what_the_model_reads(translator: Translator) -> None:
