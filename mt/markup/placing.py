@@ -51,7 +51,6 @@ class _Placing:
         """The target words of each tag, mostly of one range; an empty one is a gap."""
 
     def run(self) -> None:
-        """Fills `ranges`."""
         whole = (0, len(self._words.target))
         waiting: list[tuple[int, Span, int]] = [(-1, whole, 0)]
         while waiting:
@@ -219,7 +218,6 @@ def _heaviest(owned: Sequence[int], runs: Iterable[Span], costs: Sequence[int], 
     """
     best: tuple[float, Span] | None = None
     for first, last in runs:
-        # The heaviest range that ends with each word: it goes on from the one before, or begins anew.
         begin = first
         score = 0
         for place in range(first, last):

@@ -30,12 +30,7 @@ class Event(NamedTuple):
     breaks: bool = False
     """Whether it stands in the place of a blank, as `<br>` does."""
     text: str = ""
-    """The character of a text, or the placeholder that a word is."""
-
-    @property
-    def key(self) -> str:
-        """What makes two placeholders one."""
-        return self.text or self.raw
+    """The character of a text; of a word what makes two of them one: the placeholder, or all of it."""
 
     @property
     def says(self) -> bool:
@@ -101,7 +96,6 @@ def parts(events: Iterable[Event], spelled: Spelled, symbols: int = 0) -> Iterat
                 fixed = raw + fixed
         elif event.role != "block":
             inline.append(event)
-        # The sentence that has been collected up to there.
         if fixed:
             yield from _sentence(inline, spelled, symbols)
             yield fixed
@@ -137,7 +131,7 @@ def _atoms(events: Iterable[Event], spelled: Spelled) -> Iterator[Event]:
     """Yields events with their texts cut into characters."""
     for event in events:
         if event.kind != "text":
-            yield event
+            yield event._replace(text=event.raw) if event.kind == "word" else event
             continue
         for text, raw in spelled(event.raw):
             # Blanks that no line is broken at are lost in translation, and kept as tags are.
@@ -164,10 +158,10 @@ def _segment(atoms: list[Event], words: Sequence[int], symbols: int) -> Segment:
     """Returns a sentence without its tags. words: [atoms + 1], how many characters of words are before each."""
     partners = _partners(atoms)
     first, last = _ends(atoms, partners, words)
-    numbered = numbers((atom.key for atom in atoms if atom.kind == "word"), symbols)
+    numbered = numbers((atom.text for atom in atoms if atom.kind == "word"), symbols)
     sentence = _Sentence(numbered)
     # What the text will have: a pair around tags and words that it lacks goes as one.
-    seen = [0, *accumulate(atom.key in numbered if atom.kind == "word" else atom.says for atom in atoms)]
+    seen = [0, *accumulate(atom.text in numbered if atom.kind == "word" else atom.says for atom in atoms)]
     # Each atom goes into the text, or becomes a tag; what stands around all words is kept apart.
     place = first
     while place < last:
@@ -256,7 +250,7 @@ class _Sentence:
 
     def add_word(self, atom: Event) -> None:
         """Adds the symbol of a placeholder, or a tag where there is no symbol for it."""
-        number = self._numbered.get(atom.key)
+        number = self._numbered.get(atom.text)
         if number is None:
             self.add_empty(atom.raw, kind="word")
             return
