@@ -42,11 +42,16 @@ def layouts(rows: int, columns: int) -> list[Tensor]:
 @combined(rows=range(FEW + 2), outputs=[1, 33])
 @torch.no_grad()
 def test_products(compute: linear.Strategy, rows: int, outputs: int) -> None:
-    for weight, given, bias in itertools.product(layouts(outputs, 7), layouts(rows, 7), (None, drawn(outputs))):
+    for weight, given, bias in itertools.product(layouts(outputs, 77), layouts(rows, 77), (None, drawn(outputs))):
         expected = nn.functional.linear(given.double(), weight.double(), None if bias is None else bias.double())
         actual = compute(given, weight, bias)
         assert actual.shape == (rows, outputs)
-        torch.testing.assert_close(actual.double(), expected, rtol=1e-5, atol=1e-5)
+        torch.testing.assert_close(actual.double(), expected, rtol=1e-5, atol=5e-5)
+        if compute is few_rows:  # to the last bit, whatever the other rows are
+            assert all(
+                torch.equal(compute(row[None], weight, bias)[0], of_row)
+                for row, of_row in zip(given, actual, strict=True)
+            )
 
 
 @compiled
@@ -61,17 +66,6 @@ def test_products_of_few_rows_in_threads() -> None:
         bias = drawn(outputs).round_()
         for rows in (numbers[-size:], numbers[-size:].view(1, 1, size)):
             assert torch.equal(few_rows(rows, weight, bias), nn.functional.linear(rows, weight, bias))
-
-
-@compiled
-@pytest.mark.parametrize("size", [64, 77, 512])
-@torch.no_grad()
-def test_each_of_few_rows_is_as_alone(size: int) -> None:
-    weight = drawn(40, size)
-    rows = drawn(FEW, size)
-    alone = torch.cat([few_rows(row[None], weight, None) for row in rows])
-    for count in range(2, FEW + 1):
-        assert torch.equal(few_rows(rows[:count], weight, None), alone[:count])
 
 
 @combined(shape=[(1,), (ROWS,), (ROWS + 1,), (3, 100), (2, 3 * ROWS), (7, 13, 9)], bias=[True, False])
@@ -132,15 +126,6 @@ def test_choice(rows, shape, gradient: bool, autocast: torch.dtype | None, expec
     with torch.set_grad_enabled(gradient), torch.autocast("cpu", autocast or torch.bfloat16, enabled=bool(autocast)):
         assert strategy(given, weight, bias) is expected
         assert strategy(given.double(), weight.double(), bias) is not in_blocks
-
-
-def test_a_layer_is_one_of_torch() -> None:
-    torch.manual_seed(0)
-    layer = Linear(3, 4)
-    torch.manual_seed(0)
-    other = nn.Linear(3, 4)
-    rows = torch.randn(ROWS, 3)
-    assert torch.equal(layer(rows), other(rows)) and layer.state_dict().keys() == other.state_dict().keys()
 
 
 def test_an_exact_layer_is_not_rounded_by_autocast() -> None:

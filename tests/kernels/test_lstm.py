@@ -8,8 +8,9 @@ from torch.nn.functional import dropout
 from mt.device import choose
 from mt.kernels import lstm
 from mt.kernels.linear import product_loop
-from mt.kernels.lstm import FEW, GRU, LONG, LSTM, RecurrentLayers, State, step_loop
+from mt.kernels.lstm import FEW, GRU, LONG, LSTM, RecurrentLayers, State
 from mt.trees import map_tensors
+from tests.marks import combined
 
 LAYERS = {"lstm": (LSTM, nn.LSTM), "gru": (GRU, nn.GRU)}
 WHOLE = [4, 4, 4]
@@ -65,56 +66,37 @@ STRATEGIES = [
 ]
 
 
-@pytest.mark.parametrize("count", [1, 3])
-@pytest.mark.parametrize(("name", "lengths", "goes_on", "both"), STRATEGIES)
-@pytest.mark.parametrize("cell", LAYERS)
-def test_strategies(cell: str, name: str, lengths: list[int], goes_on: bool, both: bool, count: int) -> None:
+@combined(str, cell=LAYERS, strategy=STRATEGIES, count=[1, 3], dropped=[0.0, 0.4])
+def test_strategies(cell: str, strategy: tuple[str, list[int], bool, bool], count: int, dropped: float) -> None:
+    """In training, torch's layers with some weights between states at zero; else with all of them, as before."""
+    name, lengths, goes_on, both = strategy
     layers = layers_of(cell, count, both=both)
+    layers.recurrent_dropout = dropped
     inputs, state, mask = example(cell, count, lengths)
     inputs.requires_grad_()
     before = state if goes_on else None
-    actual, after = getattr(layers, name)(inputs, before, mask)
+    compute = getattr(layers, name)
+    whole = compute(inputs, before, mask)[0]
     plain = by_torch(layers)
+    kept = {}
+    if dropped and name != "cell_by_cell":  # which is not of training
+        layers.train()
+        torch.manual_seed(8)
+        for weight in (weight for weight in plain._flat_weights_names if weight.startswith("weight_hh")):
+            kept[weight] = dropout(torch.ones_like(getattr(plain, weight)), dropped)
+            getattr(plain, weight).data *= kept[weight]
+    torch.manual_seed(8)
+    actual, after = compute(inputs, before, mask)
     expected, states = alone(plain, inputs, before, mask)
     torch.testing.assert_close(actual, expected)
-    for ours, theirs in zip(after, states, strict=not both):
-        # Of both directions, the hidden vectors of the top layer are known.
+    # Of both directions, the hidden vectors of the top layer are known.
+    for ours, theirs in [*zip(after, states, strict=not both)][: 1 if both else None]:
         torch.testing.assert_close(*((part[:, -2:] if both else part) for part in (ours, theirs)))
-        if both:
-            break
     gradients = torch.autograd.grad(actual.square().sum(), [inputs, *layers.parameters()])
     expected_gradients = torch.autograd.grad(expected.square().sum(), [inputs, *plain.parameters()])
-    torch.testing.assert_close(gradients, expected_gradients)
-
-
-DROPPING = [strategy for strategy in STRATEGIES if strategy[0] != "cell_by_cell"]
-
-
-@pytest.mark.parametrize("count", [1, 3])
-@pytest.mark.parametrize(("name", "lengths", "goes_on", "both"), DROPPING)
-@pytest.mark.parametrize("cell", LAYERS)
-def test_dropped_weights(cell: str, name: str, lengths: list[int], goes_on: bool, both: bool, count: int) -> None:
-    """In training, torch's layers with some weights between states at zero; else with all of them, as before."""
-    layers = layers_of(cell, count, both=both)
-    layers.recurrent_dropout = 0.4
-    inputs, state, mask = example(cell, count, lengths)
-    before = state if goes_on else None
-    whole = getattr(layers, name)(inputs, before, mask)[0]
-    torch.testing.assert_close(whole, alone(by_torch(layers), inputs, before, mask)[0])
-    torch.manual_seed(8)
-    actual, _ = getattr(layers.train(), name)(inputs, before, mask)
-    plain = by_torch(layers)
-    torch.manual_seed(8)
-    kept = {}
-    for weight in (weight for weight in plain._flat_weights_names if weight.startswith("weight_hh")):
-        kept[weight] = dropout(torch.ones_like(getattr(plain, weight)), 0.4)
-        getattr(plain, weight).data *= kept[weight]
-    assert not torch.equal(actual, whole)
-    torch.testing.assert_close(actual, alone(plain, inputs, before, mask)[0])
-    gradients = torch.autograd.grad(actual.square().sum(), [*layers.parameters()])
-    expected = torch.autograd.grad(alone(plain, inputs, before, mask)[0].square().sum(), [*plain.parameters()])
-    for (weight, _), ours, theirs in zip(layers.named_parameters(), gradients, expected, strict=True):
+    for weight, ours, theirs in zip(("", *plain._flat_weights_names), gradients, expected_gradients, strict=True):
         torch.testing.assert_close(ours, theirs * kept.get(weight, 1))
+    assert torch.equal(actual, whole) != bool(kept)
     assert torch.equal(getattr(layers.eval(), name)(inputs, before, mask)[0], whole)
 
 
@@ -146,80 +128,21 @@ def test_choice(rows: int, steps: int, padded: bool, both: bool, goes_on: bool, 
         assert (layers.strategy(*arguments) == layers.cell_by_cell) == few
 
 
-@pytest.fixture
-def few_rows_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on AMD's processors, whatever this one is."""
-    monkeypatch.setattr(lstm, "are_few", lambda rows, weight: True)
-
-
 @pytest.mark.skipif(product_loop() is None, reason="numba cannot compile here")
-@pytest.mark.parametrize("rows", [1, 5])
-@pytest.mark.parametrize("cell", LAYERS)
-@pytest.mark.usefixtures("few_rows_compiled")
+@combined(cell=LAYERS, rows=[1, 5])
 @torch.no_grad()
-def test_cells_of_few_rows(cell: str, rows: int) -> None:
+def test_cells_of_few_rows(cell: str, rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on AMD's processors, whatever this one is; by states of any layout and of another type, too."""
+    monkeypatch.setattr(lstm, "are_few", lambda rows, weight: True)
     layers = layers_of(cell, 2, dtype=torch.float32)
     inputs, state, mask = example(cell, 2, [3] * rows, torch.float32)
     actual, after = layers.cell_by_cell(inputs, state)
     expected, states = alone(by_torch(layers), inputs.double(), tuple(part.double() for part in state), mask)
-    torch.testing.assert_close(actual.double(), expected, atol=1e-6, rtol=1e-5)
-    for ours, theirs in zip(after, states, strict=True):
-        torch.testing.assert_close(ours.double(), theirs, atol=1e-6, rtol=1e-5)
-
-
-@pytest.mark.skipif(step_loop() is None, reason="numba cannot compile here")
-@pytest.mark.parametrize("layers", [1, 3])
-@pytest.mark.parametrize("rows", [1, 5])
-@pytest.mark.usefixtures("few_rows_compiled")
-@torch.no_grad()
-def test_one_step_of_few_rows(rows: int, layers: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In threads, too; by states that do not lie side by side, and by those of another type."""
-    lstms = layers_of("lstm", layers, dtype=torch.float32)
-    inputs, state, mask = example("lstm", layers, [1] * rows, torch.float32)
-    expected, states = alone(by_torch(lstms), inputs.double(), tuple(part.double() for part in state), mask)
-    actual, after = lstms.cell_by_cell(inputs, state)
     for ours, theirs in zip((actual, *after), (expected, *states), strict=True):
         torch.testing.assert_close(ours.double(), theirs, atol=1e-6, rtol=1e-5)
-    monkeypatch.setattr(lstm, "THREAD", 1)
-    scattered = tuple(torch.stack((part, part), -1)[..., 0] for part in state)
-    again, after_again = lstms.cell_by_cell(torch.stack((inputs, inputs), -1)[..., 0], scattered)
+    scattered = tuple(torch.stack((part, part), -1)[..., 0].double() for part in state)
+    again, after_again = layers.cell_by_cell(torch.stack((inputs, inputs), -1)[..., 0], scattered)
     assert all(torch.equal(*parts) for parts in zip((actual, *after), (again, *after_again), strict=True))
-    exact, _ = lstms.cell_by_cell(inputs, tuple(part.double() for part in state))
-    assert torch.equal(exact, actual)
-
-
-@pytest.mark.skipif(step_loop() is None, reason="numba cannot compile here")
-@pytest.mark.usefixtures("few_rows_compiled")
-@torch.no_grad()
-def test_each_row_of_a_step_is_as_alone() -> None:
-    lstms = layers_of("lstm", 1, dtype=torch.float32)
-    inputs, state, _ = example("lstm", 1, [1] * 5, torch.float32)
-    together, after = lstms.cell_by_cell(inputs, state)
-    for row in range(5):
-        one = slice(row, row + 1)
-        alone, after_alone = lstms.cell_by_cell(inputs[one], tuple(part[one] for part in state))
-        for ours, theirs in zip((together, *after), (alone, *after_alone), strict=True):
-            assert torch.equal(ours[one], theirs)
-
-
-@pytest.mark.skipif(step_loop() is None, reason="numba cannot compile here")
-@torch.no_grad()
-def test_a_step_of_large_and_of_tiny_numbers() -> None:
-    """Gates are 0, 1 or what they should be, and NaN is not hidden."""
-    vectors = torch.tensor([[1e4], [-1e4], [0.0], [torch.nan]])
-    zeros = torch.zeros(4, 1)
-    weights = torch.ones(4, 1), torch.ones(4, 1), torch.zeros(4), torch.zeros(4)
-    hidden, cell = lstm.lstm_step(vectors, (zeros, torch.full((4, 1), 2.0)), weights)
-    torch.testing.assert_close(cell[:, 0], torch.tensor([3.0, 0.0, 1.0, torch.nan]), equal_nan=True)
-    torch.testing.assert_close(hidden[:, 0], torch.tensor([0.9950548, 0.0, 0.3807971, torch.nan]), equal_nan=True)
-
-
-@torch.no_grad()
-def test_a_step_that_does_not_fit_is_refused() -> None:
-    weights = torch.zeros(28, 5), torch.zeros(28, 7), torch.zeros(28), torch.zeros(28)
-    for size, rows, units in ((4, 2, 7), (5, 3, 7), (5, 2, 6)):
-        with pytest.raises(ValueError, match="do not fit"):
-            lstm.lstm_step(torch.zeros(2, size), (torch.zeros(2, 7), torch.zeros(rows, units)), weights)
 
 
 @pytest.mark.parametrize("cell", LAYERS)

@@ -10,11 +10,11 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 from torch import Tensor
+from torch.nn.functional import pad
 
 from mt.kernels.alignment import alignment_kernels
 from mt.kernels.triton_check import block_size
 from mt.ops.expected import expected_alignment, wavefront
-from tests.marks import combined
 from tests.ops import oracle
 
 KINDS = ("any", "zeros and ones", "extremes", "ones", "zeros", "sharp")
@@ -55,14 +55,19 @@ def starts(kind: str, batch: int, positions: int, seed: int) -> Tensor:
     batch=st.integers(1, 3),
     steps=st.integers(1, 6),
     positions=st.integers(1, 60),
+    padded=st.integers(0, 9),
     seed=st.integers(0, 2**31),
 )
 @settings(max_examples=40, deadline=None)
 def test_equals_the_recurrence(
-    probabilities, assert_agree, kind: str, start: str, batch: int, steps: int, positions: int, seed: int
+    probabilities, assert_agree, kind: str, start: str, batch, steps, positions, padded, seed
 ):
-    p = probabilities(kind, (batch, steps, positions), seed)
-    assert_agree(expected_alignment, oracle.expected_alignment, (p, starts(start, batch, positions, seed)), seed)
+    p = pad(probabilities(kind, (batch, steps, positions), seed), (0, padded))
+    first = pad(starts(start, batch, positions, seed), (0, padded))
+    assert_agree(expected_alignment, oracle.expected_alignment, (p, first), seed)
+    alpha = expected_alignment(p, first)
+    assert torch.equal(alpha[..., :positions], expected_alignment(p[..., :positions], first[:, :positions]))
+    assert not alpha[..., positions:].any()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -89,22 +94,6 @@ def test_the_bound_without_float64(monkeypatch: pytest.MonkeyPatch, saturated: t
     monkeypatch.setattr("mt.ops.expected.compute_dtype", lambda device: torch.float32)
     error = (wavefront(*saturated) - oracle.expected_alignment(*saturated)).abs().max().item()
     assert 1e-6 < error < (400 + 20) * 2**-23
-
-
-def test_decisions_give_exact_decisions():
-    p = torch.tensor([[[0.0, 1.0, 1.0], [0.0, 0.0, 1.0], [1.0, 0.0, 1.0], [0.0, 0.0, 0.0], [1.0, 1.0, 1.0]]])
-    alpha = expected_alignment(p, torch.tensor([[1.0, 0.0, 0.0]]))
-    # The pointer may stop again where it is, never goes back, and does not return once it has left the sentence.
-    assert alpha.tolist() == [[[0, 1, 0], [0, 0, 1], [0, 0, 1], [0, 0, 0], [0, 0, 0]]]
-
-
-@combined(length=[1, 7], kind=KINDS)
-def test_a_masked_tail_changes_nothing(probabilities, kind: str, length: int):
-    p = probabilities(kind, (2, 5, length), 1)
-    start = starts("one-hot", 2, length, 1)
-    padded = expected_alignment(torch.nn.functional.pad(p, (0, 9)), torch.nn.functional.pad(start, (0, 9)))
-    assert torch.equal(padded[..., :length], expected_alignment(p, start))
-    assert not padded[..., length:].any()
 
 
 @pytest.mark.usefixtures("unchecked")
