@@ -263,6 +263,10 @@ PROGRESS: list[tuple[str, Any, str]] = [
     ("bad_validations", [-1], "progress.bad_validations.0=-1 is not possible"),
     ("bad_validations", [10**6], UNSUMMED),
     ("validation_due", 1, ""),
+    ("loss_scale", {"factor": 0.0}, r"progress\.loss_scale\.factor=0.0 is not possible"),
+    ("loss_scale", {"factor": math.inf}, r"progress\.loss_scale\.factor=Infinity is not possible"),
+    ("loss_scale", {"good": 2000}, r"progress\.loss_scale\.good=2000 is not possible"),
+    ("loss_scale", {"left_out": -1}, r"progress\.loss_scale\.left_out=-1 is not possible"),
     ("more", 1, ""),
 ]
 RESUMED: list[tuple[str, Any, str]] = [

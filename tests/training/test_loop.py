@@ -1,45 +1,17 @@
 import itertools
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from mt.config import Config
 from mt.data.batches import Batch, batch_order, collate
-from mt.data.corpus import Corpus
 from mt.errors import UserError
-from mt.models.seq2seq import Seq2Seq
 from mt.training.batches import batches_per_update
 from mt.training.loop import BatchLoss, LogWindow, Progress, Update, updates
-from mt.training.optimizer import build_optimizer
-from tests.training.seen import Seen
-
-
-class Trainer:
-    """A fresh model on the tiny corpus."""
-
-    def __init__(self, configure: Callable[..., Config], corpus: Corpus, training: Mapping[str, Any], **changes: Any):
-        self.config = configure({"training": training, "optimizer": {"name": "sgd", "lr": 0.5}, **changes})
-        torch.manual_seed(0)
-        self.model = Seq2Seq(self.config, *(len(side) for side in corpus.tokenizers))
-        self.optimizer = build_optimizer(self.config.optimizer, self.model)
-        self.split = Seen(corpus.split("train"))
-        self.progress = Progress()
-
-    def __iter__(self):
-        return updates(self.model, self.optimizer, self.split, self.config, self.progress)
-
-    def weights(self) -> dict[str, torch.Tensor]:
-        return {name: tensor.clone() for name, tensor in self.model.state_dict().items()}
-
-
-@pytest.fixture
-def trainer(configure: Callable[..., Config], corpus: Corpus) -> Callable[..., Trainer]:
-    return lambda training=(), **changes: Trainer(configure, corpus, dict(training), **changes)
+from tests.training.conftest import Trainer
 
 
 def take(trainer: Trainer, count: int) -> list[Update]:

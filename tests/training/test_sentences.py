@@ -2,7 +2,6 @@
 
 import json
 import os
-import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,7 +12,6 @@ from mt.data.corpus import Corpus
 from mt.errors import explained
 from mt.training.log import Log
 from mt.training.run import Run
-from mt.training.signals import Signals
 from mt.training.start import new_folder, resume
 from mt.training.train import train
 
@@ -72,16 +70,3 @@ def test_attention_is_given_time_before_advice(
     output = capsys.readouterr().out
     assert output.count("raise attention.energy_bias") == 1
     assert output.index("update 100:") < output.index("raise attention.energy_bias")
-
-
-@pytest.mark.usefixtures("foreground")
-@pytest.mark.parametrize(
-    ("number", "how"), [(signal.SIGINT, "Ctrl-C once more"), (signal.SIGTERM, "Ctrl-C"), (signal.SIGUSR1, "Ctrl-C")]
-)
-def test_a_signal_is_told_by_its_name(number: int, how: str, capfd: pytest.CaptureFixture[str]) -> None:
-    with Signals():
-        os.kill(os.getpid(), number)
-    name = signal.Signals(number).name
-    assert capfd.readouterr().err == (
-        f"\n{name}: finishing the update, then saving; {how} ends at once, from the last checkpoint\n"
-    )

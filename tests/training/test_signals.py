@@ -8,10 +8,10 @@ import threading
 import weakref
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
-from safetensors.torch import load_file
 
 from mt import checkpoint
 from mt.config import Config
@@ -20,9 +20,10 @@ from mt.errors import Interrupted
 from mt.evaluation.score import dev_scores
 from mt.training import train as training, validation
 from mt.training.run import Run
-from mt.training.signals import QUEUE, Signals
+from mt.training.signals import QUEUE, Signals, leave_at_once
 from mt.training.start import begin, resume
 from mt.training.train import train_and_test
+from tests.training.runs import left
 
 pytestmark = pytest.mark.usefixtures("foreground")
 OTHERS = [signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2]
@@ -38,14 +39,6 @@ def interrupted(run: Run, number: int) -> str:
     return str(caught.value)
 
 
-def outcome(folder: Path) -> tuple[list, list, list]:
-    """Weights to the bit, lines of the log without the speed, names of checkpoints."""
-    weights = load_file(folder / "checkpoints/last" / checkpoint.MODEL)
-    lines = [line.split(', "tokens_per')[0] for line in (folder / "metrics.jsonl").read_text().splitlines()]
-    names = sorted(path.name for path in (folder / "checkpoints").iterdir())
-    return [(name, tensor.numpy().tobytes()) for name, tensor in sorted(weights.items())], lines, names
-
-
 @pytest.fixture(scope="module")
 def config(configure: Callable[..., Config]) -> Config:
     options = {"max_updates": 6, "epochs": 9, "validate_every": 3, "average_checkpoints": 1, "plots": 0, "log_every": 1}
@@ -55,11 +48,11 @@ def config(configure: Callable[..., Config]) -> Config:
 
 
 @pytest.fixture(scope="module")
-def straight(config: Config, corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> tuple[list, list, list]:
+def straight(config: Config, corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What a run leaves that nobody interrupts."""
     run = begin(config, corpus, tmp_path_factory.mktemp("runs") / "straight")
     train_and_test(run)
-    return outcome(run.folder)
+    return left(run.folder)
 
 
 MOMENTS = ["update 1", "update 3", "update 4", "validation 1", "validation 2", "test"]
@@ -72,7 +65,7 @@ MOMENTS = ["update 1", "update 3", "update 4", "validation 1", "validation 2", "
 def test_a_signal_at_any_moment_loses_nothing(
     moment: str,
     number: int,
-    straight: tuple,
+    straight: dict[str, Any],
     config: Config,
     corpus: Corpus,
     tmp_path: Path,
@@ -86,7 +79,7 @@ def test_a_signal_at_any_moment_loses_nothing(
     saved = {"update": int(at or 1), "validation": 3 * int(at or 1), "test": 6}[where]
     assert sentence == (f"the checkpoint of update {saved} is complete; resume with `mt train resume={run.folder}`")
     train_and_test(resume(config, corpus, run.folder))
-    assert outcome(run.folder) == straight
+    assert left(run.folder) == straight
 
 
 def replace(patch: pytest.MonkeyPatch, where: str, at: int, send: Callable[[], None]) -> None:
@@ -110,19 +103,36 @@ def replace(patch: pytest.MonkeyPatch, where: str, at: int, send: Callable[[], N
             patch.setattr(training, "report", signalled(training.report))
 
 
-def test_a_second_ctrl_c_ends_at_once_and_saves_nothing(
-    config: Config, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("at", "numbers", "saved", "again"),
+    [
+        (5, (signal.SIGINT, signal.SIGINT), 3, "Ctrl-C once more"),
+        (1, (signal.SIGINT, signal.SIGINT), None, "Ctrl-C once more"),  # before anything is saved
+        (2, (signal.SIGTERM, signal.SIGTERM), 2, "Ctrl-C"),
+        (2, (signal.SIGTERM, signal.SIGHUP), 2, "Ctrl-C"),
+    ],
+)
+def test_a_second_ctrl_c_ends_at_once_and_another_signal_does_not(
+    at: int,
+    numbers: tuple[int, int],
+    saved: int | None,
+    again: str,
+    config: Config,
+    corpus: Corpus,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
-    def twice() -> None:
-        os.kill(os.getpid(), signal.SIGINT)
-        os.kill(os.getpid(), signal.SIGINT)
-
-    replace(monkeypatch, "update", 5, twice)
+    replace(monkeypatch, "update", at, lambda: [os.kill(os.getpid(), number) for number in numbers])
     run = begin(config, corpus, tmp_path / "run")
-    assert interrupted(run, signal.SIGINT).startswith("the checkpoint of update 3 is complete; resume with ")
-    assert not (run.checkpoints / "update-0000005").exists()
-    notice = "SIGINT: finishing the update, then saving; Ctrl-C once more ends at once, from the last checkpoint\n"
-    assert capfd.readouterr().err.count(notice) == 1
+    sentence = f"the checkpoint of update {saved} is complete; resume with "
+    if saved is None:
+        sentence = f"{run.folder} holds no checkpoint yet, so start again"
+    assert interrupted(run, numbers[0]).startswith(sentence)
+    assert (run.checkpoints / f"update-{at:07d}").exists() == (saved == at)
+    name = signal.Signals(numbers[0]).name
+    notice = f"\n{name}: finishing the update, then saving; {again} ends at once, from the last checkpoint\n"
+    assert capfd.readouterr().err == notice
 
 
 def test_a_second_ctrl_c_while_saving(
@@ -140,27 +150,6 @@ def test_a_second_ctrl_c_while_saving(
     run = begin(config, corpus, tmp_path / "run")
     assert interrupted(run, signal.SIGINT).startswith("the checkpoint of update 3 is complete")
     assert sorted(path.name for path in run.checkpoints.iterdir()) == ["best", "last", "update-0000003"]
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_other_signals_may_come_twice(
-    number: int, config: Config, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def twice() -> None:
-        os.kill(os.getpid(), signal.SIGTERM)
-        os.kill(os.getpid(), number)
-
-    replace(monkeypatch, "update", 2, twice)
-    run = begin(config, corpus, tmp_path / "run")
-    assert interrupted(run, signal.SIGTERM).startswith("the checkpoint of update 2 is complete")
-
-
-def test_two_at_once_before_the_first_update_is_done(
-    config: Config, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    replace(monkeypatch, "update", 1, lambda: [os.kill(os.getpid(), signal.SIGINT) for _ in range(2)])
-    run = begin(config, corpus, tmp_path / "run")
-    assert interrupted(run, signal.SIGINT) == f"{run.folder} holds no checkpoint yet, so start again"
 
 
 def test_what_is_ignored_stays_ignored() -> None:
@@ -194,7 +183,12 @@ def test_a_run_in_a_thread_leaves_signals_alone() -> None:
 
 @pytest.mark.parametrize("moment", ["update 4", "validation 2", "test"])
 def test_a_handler_that_was_there_is_called_when_all_is_saved(
-    moment: str, straight: tuple, config: Config, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    moment: str,
+    straight: dict[str, Any],
+    config: Config,
+    corpus: Corpus,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """As submitit's, which puts the job into the queue again, and ends the process."""
 
@@ -219,11 +213,11 @@ def test_a_handler_that_was_there_is_called_when_all_is_saved(
         signal.signal(signal.SIGUSR2, before)
     assert (end.value.code, saved) == (144, [(signal.SIGUSR2, {"update": 4, "validation": 6, "test": 6}[where])])
     train_and_test(resume(config, corpus, run.folder))
-    assert outcome(run.folder) == straight
+    assert left(run.folder) == straight
 
 
 def test_a_signal_within_a_callback_ends_the_test_at_its_next_batch(
-    config: Config, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, straight: tuple
+    config: Config, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, straight: dict[str, Any]
 ) -> None:
     """Python ignores what is raised there, and says so."""
     ignored = []
@@ -245,7 +239,7 @@ def test_a_signal_within_a_callback_ends_the_test_at_its_next_batch(
     assert not (run.folder / "results.json").exists()
     assert not run.model.encoder._forward_pre_hooks
     train_and_test(resume(config, corpus, run.folder))
-    assert outcome(run.folder) == straight
+    assert left(run.folder) == straight
 
 
 def test_a_signal_at_the_very_end_is_not_lost(
@@ -256,3 +250,26 @@ def test_a_signal_at_the_very_end_is_not_lost(
     monkeypatch.setattr(run.log, "close", lambda: [os.kill(os.getpid(), signal.SIGTERM), close()])
     assert interrupted(run, signal.SIGTERM).startswith("the checkpoint of update 6 is complete")
     assert (run.folder / "results.json").is_file()
+
+
+def test_until_a_run_has_handlers_a_signal_ends_the_process_with_the_status_of_a_queue() -> None:
+    for number in QUEUE:
+        child = os.fork()
+        if not child:
+            leave_at_once()
+            os.close(2)
+            os.kill(os.getpid(), number)
+            os._exit(1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == os.EX_TEMPFAIL == 75
+
+
+def test_after_a_run_that_was_interrupted_nothing_changes_the_status() -> None:
+    leave_at_once()
+    try:
+        with pytest.raises(Interrupted), Signals() as signals:
+            os.kill(os.getpid(), signal.SIGTERM)
+            signals.check()
+        assert [signal.getsignal(number) for number in QUEUE] == [signal.SIG_IGN] * 3
+    finally:
+        for number in QUEUE:
+            signal.signal(number, signal.SIG_DFL)

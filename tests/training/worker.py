@@ -37,7 +37,7 @@ from mt.training.batches import with_sampled_pieces
 from mt.training.loop import Progress, updates
 from mt.training.objective import objective_of
 from mt.training.optimizer import build_optimizer
-from tests.training.seen import Seen
+from tests.training.runs import Seen
 
 UPDATES = 6
 LOADED_LATE = ("numba", "torch._dynamo", "matplotlib.figure", "tqdm.auto", "sacrebleu.metrics")

@@ -1,0 +1,96 @@
+"""Runs that tests make: to their end, or to a sudden one, and what they leave."""
+
+import json
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors.torch import load_file
+
+from mt.data.split import Examples, Split
+from mt.training.run import Run
+from mt.training.train import train
+
+
+def finished(run: Run) -> Run:
+    """Trains a run to its end, and closes it."""
+    train(run)
+    run.close()
+    return run
+
+
+def logged(folder: Path, kind: str = "") -> list[dict[str, Any]]:
+    """The lines of a run's log, of one kind or of all."""
+    lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    return [line for line in lines if kind in ("", line["kind"])]
+
+
+def timeless(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Without what two runs of the same have each for itself."""
+    return {name: value for name, value in values.items() if "second" not in name and "memory" not in name}
+
+
+def left(folder: Path) -> dict[str, Any]:
+    """What a run leaves but for its time: checkpoints and links, with tensors to the bit, lines of the log, results."""
+    checkpoints = folder / "checkpoints"
+    results = folder / "results.json"
+    return {
+        "names": {path.name: os.readlink(path) if path.is_symlink() else "" for path in checkpoints.iterdir()},
+        "tensors": {
+            f"{path.parent.name}/{path.name}": {
+                key: tensor.numpy().tobytes() for key, tensor in load_file(path).items()
+            }
+            for path in checkpoints.glob("*/*.safetensors")
+        },
+        "lines": [timeless(line) for line in logged(folder)],
+        "results": timeless(json.loads(results.read_text())) if results.exists() else None,
+    }
+
+
+class Killed(BaseException):
+    """Caught by nobody."""
+
+
+class Deaths:
+    """Lets the process die before the call of this number, which is counted from 0. A dead process makes no more."""
+
+    def __init__(self, patch: pytest.MonkeyPatch, calls: Iterable[tuple[Any, str]], number: float) -> None:
+        """calls: each function that is counted, by its owner and name."""
+        self.count = 0
+        for owner, name in calls:
+            patch.setattr(owner, name, self._counted(getattr(owner, name), number))
+
+    def _counted(self, call: Callable, number: float) -> Callable:
+        def counted(*arguments: object, **named: object) -> object:
+            self.count += 1
+            if self.count > number:
+                raise Killed(call)
+            return call(*arguments, **named)
+
+        return counted
+
+
+class Seen:
+    """A training set that counts which examples are fetched."""
+
+    def __init__(self, split: Split) -> None:
+        self.split = split
+        self.source = split.source
+        self.counts = Counter[int]()
+
+    def parts(self) -> list["Seen"]:
+        return [self]
+
+    def of_epoch(self, seed: int, epoch: int) -> "Seen":
+        return self
+
+    def lengths(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.split.lengths()
+
+    def read(self, indices: np.ndarray) -> Examples:
+        self.counts.update(indices.tolist())
+        return self.split.read(indices)

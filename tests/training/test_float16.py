@@ -1,0 +1,204 @@
+"""Training in float16: what the loss is multiplied by, the updates that are left out, and runs that go on."""
+
+import itertools
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import mt
+from mt.config import Config
+from mt.data.corpus import Corpus
+from mt.decoding.runs import torch_translator
+from mt.errors import UserError
+from mt.search.config import GreedyConfig
+from mt.training import loop
+from mt.training.loop import LogWindow, LossScale, Update
+from mt.training.run import Run
+from mt.training.start import begin, resume
+from tests.decoding.decoded import decode_ids
+from tests.marks import exhaustive
+from tests.training.conftest import Trainer
+from tests.training.runs import finished, left
+
+CONSTANT = {"name": "adam", "lr": 0.01, "warmup": 0, "schedule": {"name": "constant"}}
+Half = Callable[..., Trainer]
+
+
+@pytest.fixture
+def half(trainer: Callable[..., Trainer]) -> Half:
+    """half(training, ...): trains in float16, from an update that has set the scale."""
+
+    def made(training: Mapping[str, Any] = {}, **changes: Any) -> Trainer:
+        started = trainer(training, **({"precision": "fp16", "optimizer": CONSTANT} | changes))
+        next(iter(started))
+        return started
+
+    return made
+
+
+def spoil(training: Trainer, value: float = torch.inf) -> Any:
+    """Makes each gradient from now on one that is not finite, until the handle is removed."""
+    return training.model.decoder.output.bias.register_hook(lambda gradient: gradient * value)
+
+
+def state(training: Trainer) -> list[torch.Tensor]:
+    """The weights, with the optimizer's moments."""
+    moments = [tensor.clone() for state in training.optimizer.state.values() for tensor in state.values()]
+    return [*training.weights().values(), *moments]
+
+
+def same(ours: list[torch.Tensor], theirs: list[torch.Tensor]) -> bool:
+    return len(ours) == len(theirs) and all(map(torch.equal, ours, theirs))
+
+
+@pytest.mark.parametrize("feeding", [True, *exhaustive(False)])
+def test_it_learns_what_float32_learns(feeding: bool, trainer: Callable[..., Trainer]) -> None:
+    decoder = {"hidden_size": 32, "readout_size": 32, "dropout": 0.0, "input_feeding": feeding}
+    losses = {}
+    for precision in ("fp32", "fp16"):
+        training = trainer(precision=precision, optimizer=CONSTANT, decoder=decoder)
+        losses[precision] = [update.loss for update in itertools.islice(training, 60)]
+    assert losses["fp32"][0] > 2.5 and losses["fp32"][-1] < 1.5
+    assert losses["fp16"] != losses["fp32"]
+    assert losses["fp16"][0] == pytest.approx(losses["fp32"][0], rel=1e-3)
+    assert sum(losses["fp16"][-10:]) == pytest.approx(sum(losses["fp32"][-10:]), rel=0.1)
+
+
+@pytest.mark.parametrize(("value", "accumulate"), [(torch.inf, 1), (torch.nan, 2)])
+def test_an_overflow_is_left_out(value: float, accumulate: int, half: Half) -> None:
+    training = half({"gradient_accumulation": accumulate})
+    list(itertools.islice(training, 5))
+    before = state(training)
+    scale = asdict(training.progress.loss_scale)
+    spoiling = spoil(training, value)
+    update = next(iter(training))
+    assert update.left_out and torch.isfinite(torch.tensor(update.loss))
+    assert same(state(training), before)
+    assert training.progress.loss_scale == LossScale(scale["factor"] / 2, 0, scale["left_out"] + 1)
+    assert training.progress.update == 7
+    spoiling.remove()
+    assert not next(iter(training)).left_out
+
+
+def test_float16_itself_overflows_until_the_scale_fits(half: Half) -> None:
+    training = half()
+    scale = training.progress.loss_scale
+    scale.factor = 2.0**40
+    before = state(training)
+    taken = list(itertools.takewhile(lambda update: update.left_out, training))
+    assert len(taken) > 5 and 2 < scale.factor < 2.0**35
+    assert scale.good == 1 and not same(state(training), before)
+
+
+def test_the_scale_changes_no_gradient_that_float16_can_hold(trainer: Callable[..., Trainer]) -> None:
+    """Of what is clipped and learnt from; only what would be too small for float16 differs."""
+    norms = []
+    moved = []
+    for factor in (64.0, 256.0):
+        training = trainer({"max_grad_norm": 0.1}, precision="fp16")
+        training.progress.loss_scale = LossScale(factor)
+        parameters = [*training.model.parameters()]
+        before = [parameter.detach().clone() for parameter in parameters]
+        norms.append(next(iter(training)).gradient_norm)
+        pairs = zip(parameters, before, strict=True)
+        moved.append(torch.cat([(parameter.detach() - old).flatten() for parameter, old in pairs]))
+    assert norms[0] == pytest.approx(norms[1], rel=1e-3) and norms[0] > 0.2
+    assert float(moved[0].norm()) == pytest.approx(0.05, rel=1e-3)
+    assert (moved[0] - moved[1]).norm() < 1e-3 * moved[0].norm()
+
+
+def test_its_numbers_are_those_of_torch() -> None:
+    theirs = torch.amp.GradScaler("cpu")
+    ours = LossScale()
+    assert (theirs.get_scale(), theirs.get_growth_interval()) == (ours.factor, loop.PATIENCE)
+    assert (theirs.get_growth_factor(), theirs.get_backoff_factor()) == (2, 0.5)
+    for finite in [True] * (loop.PATIENCE - 1) + [False] + [True] * loop.PATIENCE + [False, True]:
+        ours.adjust(finite=finite)
+    assert ours == LossScale(32768.0, good=1, left_out=2)
+    highest = LossScale(loop.MOST, good=loop.PATIENCE - 1)
+    highest.adjust(finite=True)
+    assert highest.factor == loop.MOST
+
+
+def test_a_gradient_at_no_scale_is_divergence_and_a_loss_that_is_no_number_at_once(half: Half) -> None:
+    training = half()
+    spoil(training, torch.nan)
+    before = state(training)
+    facts = r"its gradient's norm nan at update 28: training has diverged; .* lower optimi"
+    with pytest.raises(UserError, match=facts):
+        list(training)
+    assert training.progress.loss_scale == LossScale(loop.LEAST, left_out=26)
+    assert same(state(training), before)
+    training = half()
+    with torch.no_grad():
+        training.model.decoder.output.bias[5] = torch.inf
+    with pytest.raises(UserError, match=r"^the loss is (nan|inf) .* at update 2: training has diverged"):
+        next(iter(training))
+    assert training.progress.loss_scale == LossScale(good=1)
+
+
+def test_a_window_has_the_mean_norm_of_what_was_learnt_from() -> None:
+    window = LogWindow()
+    for norm, mean in ((torch.inf, 0.0), (1.0, 1.0), (2.0, 1.5), (torch.nan, 1.5)):
+        window.add(Update(2.0, 2.0, 0.0, 0.0, gradient_norm=norm, lr=0.1, tokens=10, ends_epoch=False), 0.5)
+        means = window.means()
+        assert (means["gradient_norm"], means["loss"], means["tokens_per_second"]) == (mean, 2.0, 20.0)
+
+
+@pytest.mark.parametrize("stop", [1, *exhaustive(4, 9)])
+def test_a_run_goes_on_to_the_bit(
+    stop: int,
+    configure: Callable[..., Config],
+    corpus: Corpus,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Whether it stops while the scale still falls, or between two times that it rises."""
+    monkeypatch.setattr(loop, "PATIENCE", 3)
+
+    def config(max_updates: int) -> Config:
+        options = {"max_updates": max_updates, "average_checkpoints": 1, "plots": 0, "log_every": 1}
+        changes = {"precision": "fp16", "optimizer": CONSTANT, "embedding": {"embedding_dim": 32, "dropout": 0.2}}
+        return configure({"training": options, "search": {"name": "greedy"}, **changes})
+
+    def begun(name: str, max_updates: int) -> Run:
+        run = begin(config(max_updates), corpus, tmp_path / name)
+        run.progress.loss_scale = LossScale(2.0**27)
+        return finished(run)
+
+    straight = begun("straight", 12)
+    assert capsys.readouterr().out.count("update 1 was left out: float16 had no numbers for its gradient") == 1
+    stopped = begun("stopped", stop)
+    again = finished(resume(config(12), corpus, stopped.folder))
+    assert "left out" not in capsys.readouterr().out.partition(f"from update {stop}")[2]
+    assert straight.progress.loss_scale == again.progress.loss_scale and 1 < again.progress.loss_scale.left_out < 9
+    ours, theirs = (left(run.folder) for run in (straight, again))
+    lines, others = ([line for line in each["lines"] if line["kind"] == "train"] for each in (ours, theirs))
+    assert lines == others
+    assert any(line["loss_scale"] < after["loss_scale"] for line, after in itertools.pairwise(lines)), "it has risen"
+    assert all(
+        ours["tensors"][f"last/{name}.safetensors"] == theirs["tensors"][f"last/{name}.safetensors"]
+        for name in ("model", "training")
+    )
+
+
+def test_a_run_in_float16_decodes_on_a_cpu_in_float32(
+    trained: Path, configure: Callable[..., Config], corpus: Corpus
+) -> None:
+    there = mt.load(trained, device="cpu")
+    config = configure({"precision": "fp16"})
+    assert torch_translator(there.model, there.tokenizers, config).network.precision == "fp32"
+    assert torch_translator(there.model, there.tokenizers, config, precision="bf16").network.precision == "bf16"
+    rows = [row.tolist() for row, _ in corpus.split("test").ids(range(10))]
+    size = len(corpus.tokenizers.target)
+    exact, near = (
+        decode_ids(there.model, rows, GreedyConfig(), vocab_size=size, precision=precision)
+        for precision in ("fp32", "fp16")
+    )
+    assert [one.tokens for (one,) in near] == [one.tokens for (one,) in exact]
+    assert [one.score for (one,) in near] != [one.score for (one,) in exact]
