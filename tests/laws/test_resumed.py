@@ -15,6 +15,7 @@ from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.training.start import begin, resume
 from mt.training.train import train_and_test
+from tests.training.runs import logged, timeless
 
 UPDATES = (3, 6)
 """After the first of which the one run ends, and after the second both."""
@@ -52,6 +53,11 @@ RUNS: dict[str, dict[str, Any]] = {
     },
     "copies": COPYING,
     "hard copies": COPYING | {"attention": MOCHA},
+    "a scale of float16": {"precision": "fp16"},
+    "tags around linked phrases": {
+        "dataset": {"tokenizer": {"model_type": "bpe", "vocab_size": 100, "tags": 4}},
+        "training": {"learnt_tags": 0.5, "guided_alignment": "LINKS"},
+    },
     "bad validations": {"optimizer": {"schedule": {"name": "plateau", "patience": 0}}},
 }
 
@@ -61,11 +67,7 @@ def left(folder: Path) -> tuple[dict[str, torch.Tensor], list[dict[str, Any]], d
     files = [folder / "checkpoints" / "last" / name for name in (checkpoint.MODEL, checkpoint.TRAINING)]
     files += (folder / "checkpoints").glob(f"ema/{checkpoint.MODEL}")
     tensors = {f"{file.name}.{name}": tensor for file in files for name, tensor in load_file(file).items()}
-    logged = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
-    lines = [
-        {key: value for key, value in line.items() if "second" not in key and key != "peak_memory_mb"}
-        for line in logged
-    ]
+    lines = [timeless(line) for line in logged(folder)]
     progress = json.loads((folder / "checkpoints/last/progress.json").read_text())["progress"]
     timed = ("seconds", "last_speed", "window")
     return tensors, lines, {key: value for key, value in progress.items() if key not in timed}
@@ -78,9 +80,12 @@ def test_a_run_that_goes_on_is_one_that_did_not_stop(
     changes = {"embedding": DROPPING, "search": {"name": "greedy"}, **RUNS[name]}
     if "init_from" in changes:
         changes["init_from"] = str(trained)
+    (tmp_path / "links").write_text("0-0 1-1\n1-0\n\n" * 80)
 
     def run(folder: str, updates: int, start: Callable[..., Any]) -> None:
         training = {**SMALL, **changes.get("training", {}), "max_updates": updates}
+        if "guided_alignment" in training:
+            training["guided_alignment"] = str(tmp_path / "links")
         config = configure({**changes, "training": training})
         corpus = Corpus.open(prepare(config.dataset, corpora, progress=False))
         train_and_test(start(config, corpus, tmp_path / folder))

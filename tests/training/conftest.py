@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 
+from data_prep.stream import open_corpus
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.evaluation.score import Validation
@@ -42,6 +43,30 @@ def scored(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
         monkeypatch.setattr(validation, "dev_scores", lambda *_, **__: Validation(next(turn), [], dict(stats)))
 
     return replace
+
+
+@pytest.fixture(scope="session")
+def word_for_word(texts: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Links of the training pairs, whose languages are word for word."""
+    path = tmp_path_factory.mktemp("links") / "train.pharaoh"
+    lines = (texts / "train.en").read_text().splitlines()
+    path.write_text("".join(" ".join(f"{i}-{i}" for i in range(len(line.split()))) + "\n" for line in lines))
+    return path
+
+
+@pytest.fixture(scope="session")
+def prepared(configure: Callable[..., Config], corpora: Path, texts: Path) -> Callable[..., tuple[Config, Corpus]]:
+    """prepared(kind, dataset, training, ...): a configuration with a vocabulary of this kind, and its corpus."""
+
+    def made(kind: str = "word", dataset: Any = (), training: Any = (), **changes: Any) -> tuple[Config, Corpus]:
+        tokenizer = {"model_type": kind, "vocab_size": 100 if kind == "word" else 70}
+        whole = {"name": kind, "source": "en", "target": "de", "folder": str(texts), "tokenizer": tokenizer}
+        options = {"average_checkpoints": 1, "plots": 0} | dict(training)
+        changes = {"search": {"name": "greedy"}, **changes}
+        config = configure({"dataset": whole | dict(dataset), "training": options, **changes})
+        return config, open_corpus(config.dataset, corpora)
+
+    return made
 
 
 class Trainer:

@@ -1,6 +1,5 @@
 """Guided alignment: links of a file reach the pieces of a batch, and the attention learns them."""
 
-import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +13,6 @@ from torch.nn.functional import pad
 from data_prep.prepare import prepare
 from data_prep.stream import open_corpus
 from mt import load
-from mt.common.options import parse
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.data.tokenizer import Tokenizers, units
@@ -25,7 +23,7 @@ from mt.models.attention import ATTENTIONS
 from mt.models.seq2seq import Seq2Seq
 from mt.training.batches import epoch_groups, with_sampled_pieces
 from mt.training.start import begin
-from mt.training.train import train
+from tests.training.runs import finished, logged
 
 Guided = Callable[..., tuple[Config, Corpus]]
 KINDS: dict[str, dict[str, Any]] = {
@@ -35,28 +33,34 @@ KINDS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.fixture(scope="session")
-def links(texts: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The languages are word for word; each third pair has no links."""
+@pytest.fixture(scope="module")
+def links(word_for_word: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Word for word, and each third pair has none."""
     path = tmp_path_factory.mktemp("links") / "train.pharaoh"
-    lines = (texts / "train.en").read_text().splitlines()
-    path.write_text(
-        "".join(
-            " ".join(f"{i}-{i}" for i in range(len(line.split()))) * (number % 3 > 0) + "\n"
-            for number, line in enumerate(lines)
-        )
-    )
+    lines = word_for_word.read_text().splitlines()
+    path.write_text("".join(f"{line * (number % 3 > 0)}\n" for number, line in enumerate(lines)))
     return path
 
 
 @pytest.fixture
-def guided(configure: Callable[..., Config], corpora: Path, links: Path, texts: Path) -> Guided:
+def guided(prepared: Guided, links: Path) -> Guided:
     def made(kind: str = "word", dataset: Any = (), training: Any = (), **changes: Any) -> tuple[Config, Corpus]:
-        tokenizer = {"model_type": kind, "vocab_size": 100 if kind == "word" else 70}
-        whole = {"name": kind, "source": "en", "target": "de", "folder": str(texts), "tokenizer": tokenizer}
-        options = {"guided_alignment": str(links), "average_checkpoints": 1, "plots": 0} | dict(training)
-        config = configure({"dataset": whole | dict(dataset), "training": options, **changes})
-        return config, open_corpus(config.dataset, corpora)
+        return prepared(kind, dataset, {"guided_alignment": str(links), **dict(training)}, **changes)
+
+    return made
+
+
+@pytest.fixture
+def paired(guided: Guided, texts: Path, tmp_path: Path) -> Callable[..., Corpus]:
+    """paired(pairs, ...): the corpus of some training pairs, each with its links."""
+
+    def made(pairs: list[tuple[str, str, str]], kind: str = "word", **dataset: Any) -> Corpus:
+        folder = shutil.copytree(texts, tmp_path / "texts")
+        files = folder / "train.en", folder / "train.de", tmp_path / "train.pharaoh"
+        for path, column in zip(files, zip(*pairs, strict=True), strict=True):
+            path.write_text("".join(f"{line}\n" for line in column))
+        dataset["folder"] = str(folder)
+        return guided(kind, dataset, {"guided_alignment": str(tmp_path / "train.pharaoh")})[1]
 
     return made
 
@@ -93,9 +97,7 @@ def test_every_piece_is_linked_to_the_pieces_of_its_word(
     assert linked == 160  # two of three pairs
 
 
-def test_cleaning_drops_links_with_their_pairs(guided: Guided, links: Path, texts: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "texts"
-    shutil.copytree(texts, folder)
+def test_cleaning_drops_links_with_their_pairs(paired: Callable[..., Corpus]) -> None:
     pairs = [
         ("a b", "x y", "0-1"),
         ("", "x", ""),
@@ -103,40 +105,27 @@ def test_cleaning_drops_links_with_their_pairs(guided: Guided, links: Path, text
         ("c", "z " * 30, "0-3"),
         ("c d", "z w", "1-1"),
     ]
-    for name, column in (("en", 0), ("de", 1)):
-        (folder / f"train.{name}").write_text("".join(f"{pair[column]}\n" for pair in pairs))
-    path = tmp_path / "some.pharaoh"
-    path.write_text("".join(f"{pair[2]}\n" for pair in pairs))
-    dataset = {"folder": str(folder), "cleaning": {"drop_duplicates": True}}
-    _, corpus = guided("word", dataset, {"guided_alignment": str(path)})
-    train_split = corpus.split("train")
-    assert train_split.texts([0, 1]) == [("a b", "x y"), ("c d", "z w")] and len(train_split) == 2
-    found = train_split.read([1, 0]).links
-    assert [pairs.tolist() for pairs in found] == [[[1, 1]], [[0, 1]]]
+    split = paired(pairs, cleaning={"drop_duplicates": True}).split("train")
+    assert split.texts([0, 1]) == [("a b", "x y"), ("c d", "z w")] and len(split) == 2
+    assert [found.tolist() for found in split.read([1, 0]).links] == [[[1, 1]], [[0, 1]]]
 
 
 @pytest.mark.parametrize("kind", ["word", "bpe", "char"])
 @pytest.mark.parametrize("words", ["blanks", "marks"])
 def test_words_that_show_nothing_or_share_a_piece_take_no_place_of_another(
-    kind: str, words: str, guided: Guided, texts: Path, tmp_path: Path
+    kind: str, words: str, paired: Callable[..., Corpus]
 ) -> None:
     """A soft hyphen alone is a word between blanks that shows nothing; marks in a word may share a piece."""
-    folder = tmp_path / "texts"
-    shutil.copytree(texts, folder)
-    pairs = [
+    texts = [
         ("sink \u00ad cats", "die \u00ad Katzen"),
         ("\u00ad", "die"),
         ("e\u0301 cats", "é Katzen"),
         ("a.. b", "a\u200d b"),
     ]
-    for name, column in (("en", 0), ("de", 1)):
-        (folder / f"train.{name}").write_text("".join(f"{pair[column]}\n" for pair in pairs * 20))
-    path = tmp_path / "some.pharaoh"
-    unit = "spaced" if words == "blanks" else "word"
-    counts = [[len(units(text, unit)) for text in pair] for pair in pairs]
-    path.write_text("".join(" ".join(f"{i}-{j}" for i in range(a) for j in range(b)) + "\n" for a, b in counts * 20))
-    _, corpus = guided(kind, {"folder": str(folder), "link_words": words}, {"guided_alignment": str(path)})
-    split = corpus.split("train")
+    counts = [[len(units(text, "spaced" if words == "blanks" else "word")) for text in pair] for pair in texts]
+    links = [" ".join(f"{i}-{j}" for i in range(a) for j in range(b)) for a, b in counts]
+    pairs = [(*pair, of_pair) for pair, of_pair in zip(texts, links, strict=True)]
+    split = paired(pairs * 20, kind, link_words=words).split("train")
     rows = range(len(split))
     for found, (source, target) in zip(split.read(rows).links, split.ids(rows), strict=True):
         # All words are linked to all, so that all pieces are but EOS.
@@ -168,14 +157,10 @@ def test_the_attention_learns_the_links(name: str, guided: Guided, tmp_path: Pat
     config, corpus = guided(
         training={"guided_alignment_weight": 5.0, "epochs": 6}, attention={"name": name}, search={"name": "greedy"}
     )
-    run = begin(config, corpus, tmp_path / "run")
-    train(run)
-    run.close()
-    lines = [json.loads(line) for line in (run.folder / "metrics.jsonl").read_text().splitlines()]
-    curve = [line["links_loss"] for line in lines if line["kind"] == "train"]
+    run = finished(begin(config, corpus, tmp_path / "run"))
+    curve = [line["links_loss"] for line in logged(run.folder, "train")]
     assert curve[0] > 1.5 * curve[-1] > 0
-    sources = [pair[0] for pair in corpus.split("dev").texts(range(12))]
-    targets = [pair[1] for pair in corpus.split("dev").texts(range(12))]
+    sources, targets = zip(*corpus.split("dev").texts(range(12)), strict=True)
     found = [pair.links for pair in load(run.folder, device="cpu").align(sources, targets)]
     right = sum(
         len({(i, i) for i in range(len(text.split()))} & pair) for text, pair in zip(sources, found, strict=True)
@@ -203,10 +188,8 @@ def test_the_curve_is_of_the_links_and_the_weight_of_the_loss(guided: Guided, tm
     curves = []
     for number, weight in enumerate((0.05, 0.1)):
         config, corpus = guided(training={"guided_alignment_weight": weight, "max_updates": 1, "log_every": 1})
-        run = begin(config, corpus, tmp_path / str(number))
-        train(run)
-        run.close()
-        [line] = [json.loads(one) for one in (run.folder / "metrics.jsonl").read_text().splitlines() if "lr" in one]
+        run = finished(begin(config, corpus, tmp_path / str(number)))
+        [line] = logged(run.folder, "train")
         curves.append((line["links_loss"], line["auxiliary_loss"]))
     (one, cheap), (two, dear) = curves
     assert one == two > 0
@@ -237,38 +220,39 @@ def test_links_of_another_text_are_refused(
         guided(training={"guided_alignment": str(path)})
 
 
-NONE = {"name": "none"}
+LINKS = {"guided_alignment": "links"}
+AUDIO = {"dataset": {"field": {"name": "audio"}, "links": "a"}, "frontend": {"name": "logmel"}}
 
 
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"attention": NONE}, "which words are linked, and attention=none learns nothing"),
-        ({"encoder": {"name": "pyramid"}}, "encoder=pyramid leaves no value for each"),
-        ({"training": {"wait_k": [3]}}, r"with training\.wait_k some are not read in time"),
-        ({"init_from": "RUN", "training": {"objective": "minimum_risk"}}, "translations that have no links"),
-        ({"dataset": {"links": "others"}}, "name different links of the training pairs"),
+        (
+            {"training": LINKS} | {"attention": {"name": "none"}},
+            "which words are linked, and attention=none learns nothing",
+        ),
+        ({"training": LINKS} | {"encoder": {"name": "pyramid"}}, "encoder=pyramid leaves no value for each"),
+        ({"training": LINKS | {"wait_k": [3]}}, r"with training\.wait_k some are not read in time"),
+        (
+            {"init_from": "RUN", "training": LINKS | {"objective": "minimum_risk"}},
+            "translations that have no links",
+        ),
+        ({"training": LINKS, "dataset": {"links": "others"}}, "name different links of the training pairs"),
+        (AUDIO, "joins words of two texts, and the sources of tiny are audio"),
+        ({"dataset": {"link_words": "marks"}}, r"dataset\.link_words=marks is of links, and there are none"),
+        ({"dataset": {"links": "eflomal", "streaming": True}}, "a stream is never whole: set dataset.streaming=false"),
+        (
+            {"aligner_size": 8, "encoder": {"name": "pyramid"}},
+            "aligner_size=8 aligns the words of a text, and encoder=pyramid",
+        ),
     ],
 )
-def test_what_cannot_be_guided_is_refused(changes: dict[str, Any], sentence: str, plain: dict[str, Any]) -> None:
-    whole = json.loads(json.dumps(plain))
-    for key, value in ({"training": {}} | changes).items():
-        if key == "training":
-            value = whole["training"] | {"guided_alignment": "links"} | value
-        whole[key] = {**whole[key], **value} if key == "dataset" else value
+def test_what_cannot_be_guided_is_refused(
+    changes: dict[str, Any], sentence: str, configure: Callable[..., Config], plain: dict[str, Any]
+) -> None:
+    dataset = plain["dataset"] | changes.get("dataset", {})
     with pytest.raises(UserError, match=sentence):
-        parse(whole, Config)
-
-
-def test_links_join_texts_and_are_of_a_file(plain: dict[str, Any]) -> None:
-    dataset = plain["dataset"]
-    audio = dataset | {"field": {"name": "audio"}, "links": "a"}
-    with pytest.raises(UserError, match="joins words of two texts, and the sources of tiny are audio"):
-        parse(plain | {"dataset": audio, "frontend": {"name": "logmel"}}, Config)
-    with pytest.raises(UserError, match=r"dataset\.link_words=marks is of links, and there are none"):
-        parse(plain | {"dataset": dataset | {"link_words": "marks"}}, Config)
-    with pytest.raises(UserError, match=r"a stream is never whole: set dataset\.streaming=false"):
-        parse(plain | {"dataset": dataset | {"links": "eflomal", "streaming": True}}, Config)
+        configure(changes | {"dataset": dataset})
 
 
 def test_all_attentions_that_learn_have_probabilities_of_links(guided: Guided) -> None:
@@ -298,6 +282,7 @@ def test_the_corpus_is_another_with_other_links(
 
 
 FROZEN = ["frontend", "encoder", "decoder"]
+BEAM = {"search": {"name": "beam", "beam_size": 3}}
 
 
 def test_an_aligner_learns_the_links_and_leaves_every_translation_as_it_was(
@@ -309,11 +294,9 @@ def test_an_aligner_learns_the_links_and_leaves_every_translation_as_it_was(
     path.write_text("".join(" ".join(f"{count - 2}-{j}" for j in range(count)) + "\n" for count in counts))
     options = {"guided_alignment": str(path), "freeze": FROZEN, "epochs": 3, "validate_every": 1000}
     dataset = {"name": "tiny", "cleaning": {"drop_duplicates": False}}
-    config, _ = guided("word", dataset, options, init_from=str(trained), aligner_size=24)
+    config, _ = guided("word", dataset, options, **BEAM, init_from=str(trained), aligner_size=24)
     corpus = open_corpus(config.dataset, tmp_path, Tokenizers.load(trained / "checkpoints/best"))
-    run = begin(config, corpus, tmp_path / "run")
-    train(run)
-    run.close()
+    run = finished(begin(config, corpus, tmp_path / "run"))
     before = load(trained, device="cpu")
     after = load(run.folder, device="cpu")
     sources, targets = zip(*corpus.split("dev").texts(range(12)), strict=True)
@@ -344,8 +327,3 @@ def test_an_aligner_asks_with_the_word_that_it_looks_for(guided: Guided) -> None
     other[0, 2] = other[0, 2] % 20 + 5
     changed = model(one._replace(target_out=other)).aligned
     assert not torch.equal(changed[:, 2], whole[:1, 2]) and torch.equal(changed[:, 4], model(one).aligned[:, 4])
-
-
-def test_an_aligner_is_of_texts(plain: dict[str, Any]) -> None:
-    with pytest.raises(UserError, match=r"aligner_size=8 aligns the words of a text, and encoder=pyramid"):
-        parse(plain | {"aligner_size": 8, "encoder": {"name": "pyramid"}}, Config)

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from data_prep.stream import open_corpus
 from mt import load
 from mt.common.options import parse
 from mt.config import Config
@@ -19,8 +18,8 @@ from mt.evaluation.markup import markup_scores
 from mt.models.seq2seq import Seq2Seq
 from mt.training.batches import epoch_groups, with_learnt_tags, with_sampled_pieces
 from mt.training.run import require_fit
-from mt.training.start import begin, resume
-from mt.training.train import train
+from mt.training.start import begin
+from tests.training.runs import finished
 
 Tagged = Callable[..., tuple[Config, Corpus]]
 KINDS: dict[str, dict[str, Any]] = {"word": {}, "bpe": {"bpe_dropout": 0.3}, "unigram": {"unigram_alpha": 0.02}}
@@ -28,18 +27,13 @@ SYMBOLS = np.arange(100, 112).reshape(4, 3)
 
 
 @pytest.fixture(scope="module")
-def prepared(configure: Callable[..., Config], corpora: Path, texts: Path) -> Tagged:
+def tagged(prepared: Tagged, word_for_word: Path) -> Tagged:
     """Pairs that are word for word the same, with symbols for four tags."""
-    links = corpora / "word-for-word.pharaoh"
-    lines = (texts / "train.en").read_text().splitlines()
-    links.write_text("".join(" ".join(f"{i}-{i}" for i in range(len(line.split()))) + "\n" for line in lines))
 
     def made(kind: str = "word", training: Any = (), tags: int = 4, **changes: Any) -> tuple[Config, Corpus]:
         tokenizer = {"model_type": kind, "vocab_size": 100, "tags": tags}
-        whole = {"name": "tags", "source": "en", "target": "de", "folder": str(texts), "tokenizer": tokenizer}
-        options = {"learnt_tags": 0.5, "guided_alignment": str(links), "average_checkpoints": 1, "plots": 0}
-        config = configure({"dataset": whole, "training": options | dict(training), **changes})
-        return config, open_corpus(config.dataset, corpora)
+        options = {"learnt_tags": 0.5, "guided_alignment": str(word_for_word)} | dict(training)
+        return prepared(kind, {"tokenizer": tokenizer}, options, **changes)
 
     return made
 
@@ -61,8 +55,8 @@ def listed(rows: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("kind", [*KINDS])
-def test_tags_stand_around_linked_phrases_and_leave_texts_as_they_are(kind: str, prepared: Tagged) -> None:
-    config, corpus = prepared(kind, KINDS[kind])
+def test_tags_stand_around_linked_phrases_and_leave_texts_as_they_are(kind: str, tagged: Tagged) -> None:
+    config, corpus = tagged(kind, KINDS[kind])
     tokenizer = corpus.tokenizers.source
     symbols = {*tokenizer.tags.ravel().tolist()}
     assert tokenizer.tags.shape == (4, 3) and len(symbols) == 12
@@ -88,8 +82,8 @@ def test_tags_stand_around_linked_phrases_and_leave_texts_as_they_are(kind: str,
     assert sorted(best) == sorted(tokenizer.decode(side) for source, target, _ in rows for side in (source, target))
 
 
-def test_tags_are_a_function_of_seed_epoch_and_pair(prepared: Tagged) -> None:
-    config, corpus = prepared("bpe", KINDS["bpe"])
+def test_tags_are_a_function_of_seed_epoch_and_pair(tagged: Tagged) -> None:
+    config, corpus = tagged("bpe", KINDS["bpe"])
     rows = listed(pairs_of(config, corpus))
     assert rows == listed(pairs_of(config, corpus))
     assert sorted(map(str, rows)) != sorted(map(str, listed(pairs_of(config, corpus, epoch=2))))
@@ -101,25 +95,8 @@ def test_tags_are_a_function_of_seed_epoch_and_pair(prepared: Tagged) -> None:
     alone = [[side[0] for side in pairs.read(np.array([number]))[:2]] for number in (7, 3)]
     assert listed(alone) == listed(zip(*pairs.read(np.array([7, 3]))[:2], strict=True))
     # Links for the tags alone guide nothing.
-    config, corpus = prepared(training={"guided_alignment_weight": 0})
+    config, corpus = tagged(training={"guided_alignment_weight": 0})
     assert all(links is None for *_, links in pairs_of(config, corpus))
-
-
-def test_a_resumed_run_has_the_tags_of_one_that_was_not_stopped(prepared: Tagged, tmp_path: Path) -> None:
-    options = {"save_every": 5, "validate_every": 100, "epochs": 2}
-    config, corpus = prepared("bpe", options | {"max_updates": 9})
-    whole = begin(config, corpus, tmp_path / "whole")
-    train(whole)
-    whole.close()
-    part = begin(prepared("bpe", options | {"max_updates": 6})[0], corpus, tmp_path / "part")
-    train(part)
-    part.close()
-    went_on = resume(config, corpus, part.folder)
-    train(went_on)
-    went_on.close()
-    assert went_on.progress.tokens == whole.progress.tokens
-    weights = whole.model.state_dict(), went_on.model.state_dict()
-    assert all(np.array_equal(tensor, weights[1][name]) for name, tensor in weights[0].items())
 
 
 def test_drawn_tags_are_nested_alike_on_both_sides() -> None:
@@ -162,13 +139,11 @@ def test_symbols_that_are_doubled_or_alone_are_no_tags() -> None:
 
 
 @pytest.fixture(scope="module")
-def learnt(prepared: Tagged, tmp_path_factory: pytest.TempPathFactory) -> Translator:
+def learnt(tagged: Tagged, tmp_path_factory: pytest.TempPathFactory) -> Translator:
     """A model that was trained with tags in nearly all pairs."""
     options = {"learnt_tags": 0.9, "guided_alignment_weight": 1.0, "epochs": 12, "validate_every": 1000}
-    config, corpus = prepared("word", options, search={"name": "greedy"})
-    run = begin(config, corpus, tmp_path_factory.mktemp("learnt") / "run")
-    train(run)
-    run.close()
+    config, corpus = tagged("word", options)
+    run = finished(begin(config, corpus, tmp_path_factory.mktemp("learnt") / "run"))
     return load(run.folder, device="cpu", checkpoint="last")
 
 
@@ -197,7 +172,7 @@ def in_tags(line: str) -> str:
 
 
 def test_tags_that_cannot_be_learnt_or_put_are_refused(
-    learnt: Translator, translator: Translator, prepared: Tagged, plain: dict[str, Any]
+    learnt: Translator, translator: Translator, tagged: Tagged, plain: dict[str, Any]
 ) -> None:
     text = "the <i>big</i> cats"
     with pytest.raises(UserError, match=r"^tags=learnt is of a run that was trained with training\.learnt_tags"):
@@ -206,11 +181,11 @@ def test_tags_that_cannot_be_learnt_or_put_are_refused(
         translator.translate(text, format="html", tags="other")  # type: ignore[call-overload]
     with pytest.raises(UserError, match="glossary do not go together"):
         learnt.translate(text, format="html", tags="learnt", glossary={"cats": ["Katzen"]})
-    config, corpus = prepared(tags=0)
+    config, corpus = tagged(tags=0)
     model = Seq2Seq(config, *corpus.tokenizers.sizes)
     with pytest.raises(UserError, match=r"this vocabulary has none: prepare with dataset\.tokenizer\.tags=8"):
         require_fit(config, corpus, model)
-    config, corpus = prepared()
+    config, corpus = tagged()
     model = Seq2Seq(config, *corpus.tokenizers.sizes)
     model.max_source_length = 30
     with pytest.raises(UserError, match=r"learnt_tags makes sources longer, and this model reads at most 30"):
