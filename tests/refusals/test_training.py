@@ -39,6 +39,10 @@ CONFIGURATIONS: list[tuple[dict[str, Any], str]] = [
         {"init_from": "RUN", "training": {"objective": "minimum_risk"}, "attention": {"name": "stochastic"}},
         "training.objective=minimum_risk needs the probability",
     ),
+    (
+        {"init": {"vocabulary": "extend"}},
+        "init.vocabulary and init.new_pieces are of a run .* add init_from=",
+    ),
     ({"training": {"risk": {"samples": 5}}}, "training.risk is of minimum risk training: set training.objective=min"),
     ({"training": {"risk": {"samples": 0}}}, "training.risk.samples=0 is not possible"),
     (

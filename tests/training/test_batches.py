@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from data_prep.prepare import prepare
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.data.split import Portion, Split
@@ -17,23 +17,15 @@ from mt.models.seq2seq import Seq2Seq
 from mt.training.batches import epoch_groups, require_same_texts, total_updates, with_sampled_pieces
 from mt.training.run import require_fit
 from mt.training.start import begin
-from mt.training.train import train
+from tests.training.runs import finished
 
 OPTIONS = {"bpe": {"bpe_dropout": 0.3}, "unigram": {"unigram_alpha": 0.02}}
 
 
 @pytest.fixture
-def of_kind(
-    configure: Callable[..., Config], corpora: Path, texts: Path
-) -> Callable[[str, dict[str, Any]], tuple[Config, Corpus]]:
-    def prepared(kind: str, training: dict[str, Any]) -> tuple[Config, Corpus]:
-        tokenizer = {"model_type": kind, "vocab_size": 70}
-        dataset = {"name": kind, "source": "en", "target": "de", "folder": str(texts), "tokenizer": tokenizer}
-        options = {"validate_every": None, "batch_tokens": 300, "average_checkpoints": 1, "plots": 0} | training
-        config = configure({"dataset": dataset, "training": options, "search": {"name": "greedy"}})
-        return config, Corpus.open(prepare(config.dataset, corpora, progress=False))
-
-    return prepared
+def of_kind(prepared: Callable[..., tuple[Config, Corpus]]) -> Callable[..., tuple[Config, Corpus]]:
+    """of_kind(kind, ...): pieces of such a vocabulary are sampled."""
+    return lambda kind, **training: prepared(kind, (), {**OPTIONS[kind], "batch_tokens": 300, **training})
 
 
 def rows_of(corpus: Corpus, config: Config, epoch: int) -> list[list[int]]:
@@ -44,7 +36,7 @@ def rows_of(corpus: Corpus, config: Config, epoch: int) -> list[list[int]]:
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])
 def test_an_epoch_has_pieces_of_its_own_and_the_same_texts(kind: str, of_kind: Callable[..., Any]) -> None:
-    config, corpus = of_kind(kind, OPTIONS[kind])
+    config, corpus = of_kind(kind)
     rows = {epoch: rows_of(corpus, config, epoch) for epoch in (1, 2)}
     assert rows[1] == rows_of(corpus, config, 1)
     usual = [row.tolist() for pair in corpus.split("train").ids(np.arange(240)) for row in pair]
@@ -58,21 +50,13 @@ def test_an_epoch_has_pieces_of_its_own_and_the_same_texts(kind: str, of_kind: C
     assert texts[0] == texts[3] and texts[1] != texts[0] != texts[2]
 
 
-class Twice:
-    """A training set of two parts with the same pairs, in a list or, as a stream, one after another."""
-
-    def __init__(self, corpus: Corpus, streamed: bool) -> None:
-        self._parts = [corpus.split("train")] * 2
-        self._streamed = streamed
-
-    def parts(self) -> Any:
-        return iter(self._parts) if self._streamed else self._parts
-
-
 @pytest.mark.parametrize("streamed", [False, True])
 def test_parts_of_an_epoch_have_draws_of_their_own(streamed: bool, of_kind: Callable[..., Any]) -> None:
-    config, corpus = of_kind("bpe", OPTIONS["bpe"])
-    training = with_sampled_pieces(Twice(corpus, streamed), corpus.tokenizers, config.training)
+    """Of two parts with the same pairs, in a list or, as a stream, one after another."""
+    config, corpus = of_kind("bpe")
+    parts = [corpus.split("train")] * 2
+    twice = SimpleNamespace(parts=lambda: iter(parts) if streamed else parts)
+    training = with_sampled_pieces(twice, corpus.tokenizers, config.training)
     drawn = [
         [
             [row.tolist() for side in part.of_epoch(1, 1).read(np.arange(40))[:2] for row in side]
@@ -87,7 +71,7 @@ def test_parts_of_an_epoch_have_draws_of_their_own(streamed: bool, of_kind: Call
 def test_pieces_that_spell_another_text_are_refused(
     of_kind: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config, corpus = of_kind("unigram", OPTIONS["unigram"])
+    config, corpus = of_kind("unigram")
     require_same_texts(config.training, corpus)
     monkeypatch.setattr(UnigramSampling, "sample", lambda self, rows, random: [row[1:] for row in rows])
     model = Seq2Seq(config, *corpus.tokenizers.sizes)
@@ -96,16 +80,14 @@ def test_pieces_that_spell_another_text_are_refused(
 
 
 def test_the_tokens_of_an_update_are_those_that_were_sampled(of_kind: Callable[..., Any], tmp_path: Path) -> None:
-    config, corpus = of_kind("bpe", OPTIONS["bpe"] | {"epochs": 1})
-    run = begin(config, corpus, tmp_path / "run")
-    train(run)
-    run.close()
+    config, corpus = of_kind("bpe", epochs=1)
+    run = finished(begin(config, corpus, tmp_path / "run"))
     targets = rows_of(corpus, config, 1)[1::2]
     assert run.progress.tokens == sum(map(len, targets)) != corpus.split("train").lengths()[1].sum()
 
 
 def test_a_model_for_short_sources_is_refused(of_kind: Callable[..., Any]) -> None:
-    config, corpus = of_kind("bpe", OPTIONS["bpe"])
+    config, corpus = of_kind("bpe")
     model = Seq2Seq(config, *corpus.tokenizers.sizes)
     model.max_source_length = 30
     with pytest.raises(UserError, match="makes sources longer, and this model reads at most 30 positions"):

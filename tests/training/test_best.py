@@ -1,6 +1,5 @@
 """Which checkpoint is the best, what is kept beside it, and which weights are tested."""
 
-import json
 from collections.abc import Callable
 
 import pytest
@@ -11,6 +10,7 @@ from mt import checkpoint
 from mt.evaluation.report import origin
 from mt.training.run import Run
 from mt.training.train import choose_best, train
+from tests.training.runs import finished, logged
 
 
 def names(run: Run) -> list[str]:
@@ -26,24 +26,21 @@ def test_best_last_and_the_last_validations_are_kept(
     average: int, start: Callable[..., Run], scored: Callable[..., None]
 ) -> None:
     scored([10, 30, 20, 25, 15])
-    run = start({"training": {"validate_every": 4, "save_every": 1, "max_updates": 18, "average_checkpoints": average}})
-    train(run)
-    run.close()
+    run = finished(
+        start({"training": {"validate_every": 4, "save_every": 1, "max_updates": 18, "average_checkpoints": average}})
+    )
     # Validations at 4, 8 (the best), 12, 16 and, since it is the last update, 18.
     assert run.progress.validations == [4, 8, 12, 16, 18] and run.progress.best["bleu"] == 30
     assert run.progress.bad_validations == [0, 0, 3]
     assert names(run) == ["best", "last", *folders(8, *([16, 18] if average == 2 else [18]))]
     assert (run.checkpoints / "best").resolve().name == "update-0000008"
     assert (run.checkpoints / "last").resolve().name == "update-0000018"
-    kinds = [json.loads(line) for line in (run.folder / "metrics.jsonl").read_text().splitlines()]
-    assert [line["bleu"] for line in kinds if line["kind"] == "dev"] == [10, 30, 20, 25, 15]
+    assert [line["bleu"] for line in logged(run.folder, "dev")] == [10, 30, 20, 25, 15]
 
 
 def test_the_lower_loss_is_the_better(start: Callable[..., Run], scored: Callable[..., None]) -> None:
     scored([3.0, 1.0, 2.0], "loss")
-    run = start({"training": {"metric": "loss", "validate_every": 1, "max_updates": 3}})
-    train(run)
-    run.close()
+    run = finished(start({"training": {"metric": "loss", "validate_every": 1, "max_updates": 3}}))
     assert run.progress.best == {"loss": 1.0} and (run.checkpoints / "best").resolve().name == "update-0000002"
 
 
@@ -80,9 +77,7 @@ def test_a_score_of_0_throughout_leaves_the_choice_to_chrf(
     start: Callable[..., Run], scored: Callable[..., None], capsys: pytest.CaptureFixture
 ) -> None:
     scored([0.0, 0.0, 0.0, 0.0], others={"chrf": [27.8, 46.9, 40.0, 41.0]})
-    run = start({"training": {"validate_every": 1, "max_updates": 4}})
-    train(run)
-    run.close()
+    run = finished(start({"training": {"validate_every": 1, "max_updates": 4}}))
     assert (run.checkpoints / "best").resolve().name == "update-0000002"
     assert capsys.readouterr().out.count("warning: bleu is 0.00 in the best validation, too low to tell") == 1
 

@@ -6,11 +6,11 @@ import random
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file
 
 from mt import checkpoint
 from mt.config import Config
@@ -23,8 +23,9 @@ from mt.training import train as training, validation
 from mt.training.batches import own_generators
 from mt.training.run import Run
 from mt.training.start import begin, resume
-from mt.training.train import train, train_and_test
+from mt.training.train import train_and_test
 from tests.marks import chosen
+from tests.training.runs import finished, left
 
 pytestmark = pytest.mark.usefixtures("foreground")
 SIZES = {
@@ -44,48 +45,31 @@ def config(configure: Callable[..., Config]) -> Callable[..., Config]:
     return validated
 
 
-def learnt(run: Run) -> dict[str, bytes]:
+def learnt(run: Run) -> tuple[dict[str, Any], str]:
     """The weights, optimizer and random state of the last checkpoint."""
-    folder = run.checkpoints / "last"
-    files = (checkpoint.MODEL, checkpoint.TRAINING)
-    tensors = {name: tensor for file in files for name, tensor in load_file(folder / file).items()}
-    states = {"random": checkpoint.load_progress(folder)["random"].encode()}
-    return {name: tensor.numpy().tobytes() for name, tensor in tensors.items()} | states
-
-
-def lines(run: Run) -> list[str]:
-    return [line.split(', "tokens_per')[0] for line in (run.folder / "metrics.jsonl").read_text().splitlines()]
+    tensors = {name: each for name, each in left(run.folder)["tensors"].items() if name.startswith("last/")}
+    return tensors, checkpoint.load_progress(run.checkpoints / "last")["random"]
 
 
 @pytest.mark.parametrize("attention", chosen(ATTENTIONS, "mocha", "stochastic"))
 def test_validations_leave_training_as_it_is(
-    attention: str,
-    config: Callable[..., Config],
-    corpus: Corpus,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    attention: str, config: Callable[..., Config], corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whether a run is validated, on how many sentences, and whether a signal cuts a validation short."""
 
-    def trained(every: int, limit: int | None) -> Run:
-        run = begin(config(every, limit, attention), corpus, tmp_path / f"{every}-{limit}")
-        train(run)
-        run.close()
-        return run
+    def begun(name: str, every: int, limit: int | None) -> Run:
+        return begin(config(every, limit, attention), corpus, tmp_path / name)
 
-    seldom = trained(4, None)
-    often = trained(2, 3)
+    seldom = finished(begun("seldom", 4, None))
+    often = finished(begun("often", 2, 3))
     assert learnt(seldom) == learnt(often)
-    cut = begin(often.config, corpus, tmp_path / "cut")
-    with monkeypatch.context() as patch:
+    cut = begun("cut", 2, 3)
+    with monkeypatch.context() as patch, pytest.raises(Interrupted):
         patch.setattr(validation, "dev_scores", interrupted_at_its_end)
-        with pytest.raises(Interrupted):
-            train_and_test(cut)
-    again = resume(often.config, corpus, cut.folder)
-    train(again)
-    again.close()
+        train_and_test(cut)
+    again = finished(resume(often.config, corpus, cut.folder))
     assert learnt(again) == learnt(often)
-    assert lines(again) == lines(often)
+    assert left(again.folder) == left(often.folder)
 
 
 def interrupted_at_its_end(*arguments: object, **named: object) -> Validation:

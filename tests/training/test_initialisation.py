@@ -19,33 +19,27 @@ from mt.data.tokenizer import UNK, TokenizerConfig, Tokenizers
 from mt.errors import UserError
 from mt.training.initialisation import inherited_tokenizers, load_earlier
 from mt.training.run import Run
-from mt.training.start import begin, resume
-from mt.training.train import train
+from mt.training.start import begin
+from tests.training.runs import finished, logged
 
 
 def test_the_first_validation_is_that_of_the_run(trained: Path, start: Callable[..., Run], capsys) -> None:
-    run = start(
-        {
-            "init_from": str(trained),
-            "optimizer": {"name": "sgd", "lr": 0.1},
-            "embedding": {"embedding_dim": 32, "dropout": 0.4},
-            "training": {"validate_first": True, "max_updates": 1, "validate_every": 1, "plots": 0},
-            "seed": 5,
-        }
+    run = finished(
+        start(
+            {
+                "init_from": str(trained),
+                "optimizer": {"name": "sgd", "lr": 0.1},
+                "embedding": {"embedding_dim": 32, "dropout": 0.4},
+                "training": {"validate_first": True, "max_updates": 1, "validate_every": 1, "plots": 0},
+                "seed": 5,
+            }
+        )
     )
-    train(run)
-    run.close()
-    first = next(
-        json.loads(line)
-        for line in (run.folder / "metrics.jsonl").read_text().splitlines()
-        if json.loads(line)["kind"] == "dev"
-    )
+    first, *_ = logged(run.folder, "dev")
     best = load_earlier(str(trained))
     progress = json.loads((trained / "checkpoints/best/progress.json").read_text())["progress"]["best"]
     assert first["update"] == 0
-    assert {name: first[name] for name in ("loss", "bleu", "chrf")} == {
-        name: progress[name] for name in ("loss", "bleu", "chrf")
-    }
+    assert all(first[name] == progress[name] for name in ("loss", "bleu", "chrf"))
     out = capsys.readouterr().out
     assert f"starts from {trained} (update {best.update} on tiny)" in out
     assert re.search(r"  encoder +[\d,]+ +0 +0\n", out) and re.search(r"pieces: source (\d+) taken, 0 new", out)
@@ -143,19 +137,3 @@ def test_a_command_that_cannot_work(
         run_train("init_from=run", *arguments)
     assert ended.value.code == 2 and re.search(sentence, capsys.readouterr().err)
     assert not (tmp_path / "new").exists() and sorted((tmp_path / "run").rglob("*")) == before
-
-
-def test_resumed_runs_keep_their_start(trained: Path, start: Callable[..., Run]) -> None:
-    run = start({"init_from": str(trained), "training": {"max_updates": 1, "validate_every": 1, "plots": 0}})
-    train(run)
-    run.close()
-    again = resume(run.config, run.corpus, run.folder)
-    again.close()
-    assert again.config.init_from == str(trained) and again.progress.update == 1
-
-
-def test_options_of_a_start_need_one(configure: Callable[..., Config]) -> None:
-    with pytest.raises(
-        UserError, match=r"init.vocabulary and init.new_pieces are of a run to start from: add init_from="
-    ):
-        configure({"init": {"vocabulary": "extend"}})

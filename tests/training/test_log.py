@@ -1,7 +1,7 @@
+import contextlib
 import errno
 import fcntl
 import functools
-import json
 import os
 import pty
 import re
@@ -21,11 +21,9 @@ from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
 from mt.common.options import parse
 from mt.config import Config
 from mt.models.attention import ATTENTIONS
-from mt.training.log import HYPERPARAMETERS, Log, scores_shown
-
-
-def records(folder: Path) -> list[dict]:
-    return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+from mt.training.log import HYPERPARAMETERS, Console, Log, scores_shown
+from mt.training.loop import Progress
+from tests.training.runs import logged
 
 
 def events(folder: Path) -> EventAccumulator:
@@ -41,10 +39,10 @@ def test_resuming_forgets_what_came_later_and_a_half_written_line(tmp_path: Path
         file.write('{"kind": "train", "update": 1, "lo')
 
     log = Log(tmp_path, update=3)
-    assert [record["update"] for record in records(tmp_path)] == [1, 2, 3]
+    assert [record["update"] for record in logged(tmp_path)] == [1, 2, 3]
     log.scalars("train", 4, {"loss": 40.0})
     log.close()
-    assert [record["loss"] for record in records(tmp_path)] == [1, 2, 3, 40]
+    assert [record["loss"] for record in logged(tmp_path)] == [1, 2, 3, 40]
     assert [(e.step, e.value) for e in events(tmp_path).Scalars("train/loss")] == [(1, 1), (2, 2), (3, 3), (4, 40)]
 
 
@@ -54,6 +52,20 @@ def test_what_is_no_line_of_ours_is_forgotten(tmp_path: Path) -> None:
     (tmp_path / "metrics.jsonl").write_bytes(b"\n".join([b"\xff\xfe", good, deep, b"3", b'{"update": 1e999}', b""]))
     Log(tmp_path, update=5).close()
     assert (tmp_path / "metrics.jsonl").read_bytes() == good + b"\n"
+
+
+def test_a_log_that_is_deleted_in_mid_run(tmp_path: Path) -> None:
+    printed: list[str] = []
+    log = Log(tmp_path, update=0, say=printed.append)
+    log.scalars("train", 1, {"loss": 2.0})
+    (tmp_path / "metrics.jsonl").unlink()
+    log.scalars("train", 2, {"loss": 1.0})
+    log.scalars("train", 3, {"loss": 0.5})
+    log.close()
+    assert [line["update"] for line in logged(tmp_path)] == [2, 3]
+    assert printed == [
+        f"  warning: {tmp_path}/metrics.jsonl was deleted or replaced: lines before update 2 are not in it"
+    ]
 
 
 RESULTS = {
@@ -140,89 +152,50 @@ def test_a_full_disk_is_an_error_and_no_traceback_of_a_thread(tmp_path: Path, ca
     assert "Traceback" not in capsys.readouterr().err and threading.excepthook is before
 
 
-# What a run shows, on a terminal of 80 columns and in a pipe.
-PROGRAM = """
-import time
-from mt.training.log import Console
-from mt.training.loop import Progress
-
-console, progress = Console(seconds={seconds}), Progress(seconds=1e-3)
-console.say("begun")
-with console.training(progress, 400):
-    for progress.update in range(1, 401):
-        progress.seconds += 0.01
-        console.updated()
-        if progress.update % 20 == 0:
-            console.logged(progress, {{"loss": 3.21, "lr": 0.0015, "tokens_per_second": 8123.4}})
-        if progress.update == 200:
-            console.say("update 200: bleu 12.00")
-        time.sleep(0.0005)
-"""
-ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+# What a run shows, in a pipe and on a terminal of 80 columns.
+def show(seconds: float) -> None:
+    """Four hundred updates, with a validation in their midst."""
+    console = Console(seconds)
+    progress = Progress(seconds=1e-3)
+    console.say("begun")
+    with console.training(progress, 400):
+        for progress.update in range(1, 401):
+            progress.seconds += 0.01
+            console.updated()
+            if progress.update % 20 == 0:
+                console.logged(progress, {"loss": 3.21, "lr": 0.0015, "tokens_per_second": 8123.4})
+            if progress.update == 200:
+                console.say("update 200: bleu 12.00")
+            time.sleep(0.0005)
 
 
-def piped(seconds: float) -> list[str]:
-    """Both streams in one pipe, as of `python train.py 2>&1 | tee log`."""
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM.format(seconds=seconds)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        env=ENVIRONMENT,
-        text=True,
-        timeout=120,
-        check=True,
-    )
-    return done.stdout.split("\n")
-
-
-def on_terminal(columns: int) -> str:
-    """All that a terminal gets."""
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24 if columns else 0, columns, 0, 0))
-    process = subprocess.Popen(
-        [sys.executable, "-c", PROGRAM.format(seconds=0)], stdout=theirs, stderr=theirs, env=ENVIRONMENT
-    )
-    os.close(theirs)
-    shown = b""
-    while True:
-        try:
-            part = os.read(ours, 1 << 16)
-        except OSError:  # its other end is closed
-            break
-        if not part:
-            break
-        shown += part
-    os.close(ours)
-    assert process.wait(timeout=120) == 0
-    return shown.decode()
-
-
-def test_a_pipe_gets_lines_and_no_bar() -> None:
-    lines = piped(seconds=0)
+def test_a_pipe_gets_lines_every_so_often_and_no_bar(capsys: pytest.CaptureFixture) -> None:
+    show(seconds=0)
+    _, *lines = capsys.readouterr().out.splitlines()
     assert not any("\r" in line or "\x1b" in line or "%" in line for line in lines)
-    result = [line for line in lines if line.startswith("update")]
-    assert result[0] == "update 20/400  epoch 1  loss 3.210  lr 0.0015  8,123 tokens/s  0:00:04 left"
-    assert len(result) == 21 and result[10] == "update 200: bleu 12.00"
-
-
-@pytest.mark.slow
-def test_a_pipe_gets_a_line_every_so_often_only() -> None:
-    assert [line for line in piped(seconds=3600) if line] == ["begun", "update 200: bleu 12.00"]
+    assert lines[0] == "update 20/400  epoch 1  loss 3.210  lr 0.0015  8,123 tokens/s  0:00:04 left"
+    assert len(lines) == 21 and lines[10] == "update 200: bleu 12.00"
+    show(seconds=3600)
+    assert capsys.readouterr() == ("begun\nupdate 200: bleu 12.00\n", "")
 
 
 def test_a_terminal_of_80_columns_gets_a_bar_and_no_lines() -> None:
-    shown = on_terminal(80)
-    assert "training: 100%" in shown and re.search(r"epoch=1, loss=3\.210", shown)
-    assert "tokens/s" not in shown and shown.count("update 200: bleu 12.00") == 1
-    states = [state for line in shown.split("\n") for state in line.strip("\r").split("\r")]
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    words = [sys.executable, "-c", "from tests.training.test_log import show; show(0)"]
+    process = subprocess.Popen(words, stdout=theirs, stderr=theirs, cwd=Path(__file__).parents[2])
+    os.close(theirs)
+    shown = b""
+    with contextlib.suppress(OSError):  # its other end is closed
+        while part := os.read(ours, 1 << 16):
+            shown += part
+    os.close(ours)
+    assert process.wait(timeout=120) == 0
+    text = shown.decode()
+    assert "training: 100%" in text and re.search(r"epoch=1, loss=3\.210", text)
+    assert "tokens/s" not in text and text.count("update 200: bleu 12.00") == 1
+    states = [state for line in text.split("\n") for state in line.strip("\r").split("\r")]
     assert max(len(re.sub(r"\x1b\[\w+", "", state)) for state in states) <= 80
-
-
-@pytest.mark.slow
-def test_a_terminal_that_does_not_say_how_wide_it_is_gets_a_bar_of_80_columns() -> None:
-    shown = on_terminal(0)
-    assert "training: 100%" in shown and "400/400" in shown
-    assert max(len(re.sub(r"\x1b\[\w+", "", state)) for state in re.split(r"[\r\n]+", shown)) <= 80
 
 
 @pytest.mark.parametrize("names", [["bleu", "chrf"], ["rouge1", "rouge2", "rougeL", "rougeLsum"]])

@@ -1,4 +1,3 @@
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -28,6 +27,7 @@ from mt.training.run import Run
 from mt.training.start import resume
 from mt.training.train import choose_best, train
 from tests.refusals.sentences import sign
+from tests.training.runs import finished, logged
 
 
 def config(**options: Any) -> OptimizerConfig:
@@ -211,10 +211,8 @@ def test_it_says_what_is_frozen() -> None:
 
 
 def test_the_first_validation_can_come_before_the_first_update(start: Callable[..., Run]) -> None:
-    run = start(options(3) | {"training": {**options(3)["training"], "validate_first": True}})
-    train(run)
-    run.close()
-    lines = [json.loads(line) for line in (run.folder / "metrics.jsonl").read_text().splitlines()]
+    run = finished(start(options(3) | {"training": {**options(3)["training"], "validate_first": True}}))
+    lines = logged(run.folder)
     assert [line["update"] for line in lines if line["kind"] == "dev"] == [0, 3]
     again = resume(run.config, run.corpus, run.folder)
     again.close()
@@ -278,9 +276,7 @@ def test_it_is_a_checkpoint_at_the_end_and_the_best_one_where_dev_says_so(
 
 def test_a_checkpoint_that_lacks_it_is_refused(start: Callable[..., Run], scored: Callable[..., None]) -> None:
     scored([10])
-    run = start({"training": {"validate_every": 2, "max_updates": 2, "ema_decay": DECAY}})
-    train(run)
-    run.close()
+    run = finished(start({"training": {"validate_every": 2, "max_updates": 2, "ema_decay": DECAY}}))
     last = (run.checkpoints / "last").resolve()
     tensors = load_file(last / checkpoint.TRAINING)
     del tensors["decoder.combine.weight.ema"]

@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -43,41 +44,23 @@ def weights_after(
     return {name: tensor.cpu() for name, tensor in model.state_dict().items()}
 
 
-def plainly(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loop, "backward_pass", lambda batch_loss, *_: lambda *batch: loop._backward(batch_loss, *batch))
-
-
-@pytest.mark.parametrize("name", ["soft", "accumulated", "r_drop", "stochastic"])
-def test_weights(name: str, configure: Callable[..., Config], corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("name", "records"), [*((name, True) for name in ("soft", "accumulated", "r_drop", "stochastic")), ("soft", False)]
+)
+def test_weights(
+    name: str, records: bool, configure: Callable[..., Config], corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """records: whether a pass can be recorded. One that cannot be is computed."""
     made: list[RecordedPasses] = []
 
     def passes(batch_loss: BatchLoss, *_: Any) -> RecordedPasses:
-        made.append(RecordedPasses(batch_loss, torch.device("cpu"), lambda body, _: lambda: body()))
+        made.append(RecordedPasses(batch_loss, torch.device("cpu"), lambda body, _: partial(body) if records else body))
         return made[-1]
 
+    expected = weights_after(configure, corpus, SETTINGS[name], "cpu")
     monkeypatch.setattr(loop, "backward_pass", passes)
     found = weights_after(configure, corpus, SETTINGS[name], "cpu")
-    assert made[0]._recordings
-    plainly(monkeypatch)
-    expected = weights_after(configure, corpus, SETTINGS[name], "cpu")
-    for part, tensor in expected.items():
-        torch.testing.assert_close(found[part], tensor, rtol=1e-4, atol=1e-5, msg=part)
-
-
-def test_a_pass_that_cannot_be_recorded_is_computed(
-    configure: Callable[..., Config], corpus: Corpus, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made: list[RecordedPasses] = []
-
-    def passes(batch_loss: BatchLoss, *_: Any) -> RecordedPasses:
-        made.append(RecordedPasses(batch_loss, torch.device("cpu"), lambda body, _: body))
-        return made[-1]
-
-    monkeypatch.setattr(loop, "backward_pass", passes)
-    found = weights_after(configure, corpus, {}, "cpu")
-    assert not made[0]._recordings
-    plainly(monkeypatch)
-    expected = weights_after(configure, corpus, {}, "cpu")
+    assert bool(made[0]._recordings) == records
     for part, tensor in expected.items():
         torch.testing.assert_close(found[part], tensor, rtol=1e-4, atol=1e-5, msg=part)
 

@@ -1,16 +1,12 @@
 """Going on with a run that stopped or ended."""
 
-import json
 import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import torch
-from safetensors.torch import load_file
 
-from mt import checkpoint
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.errors import UserError
@@ -19,33 +15,25 @@ from mt.training.run import Run
 from mt.training.saving import save_unsaved
 from mt.training.start import resume, run_of
 from mt.training.train import choose_best, train, train_and_test
-
-SPEEDS = {"tokens_per_second", "training_tokens_per_second", "training_tokens_per_second_last"}
-TIMES = {"seconds", "training_seconds", "peak_memory_mb", *SPEEDS}  # what two runs of the same have each for itself
+from tests.training.runs import finished, left
 
 
-def finished(folder: Path) -> tuple[dict, list, dict]:
-    results = json.loads((folder / "results.json").read_text())
-    lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
-    weights = load_file(folder / "checkpoints/last" / checkpoint.MODEL)
-    timeless = [{name: value for name, value in line.items() if name not in TIMES} for line in lines]
-    return {name: value for name, value in results.items() if name not in TIMES}, timeless, weights
-
-
-def test_a_finished_run_can_be_resumed(trained: Path, configure: Callable[..., Config], corpus: Corpus, tmp_path: Path):
-    folder = Path(shutil.copytree(trained, tmp_path / "again", symlinks=True))
-    before = finished(folder)
+@pytest.mark.parametrize("linked", [True, False])
+def test_a_finished_run_can_be_resumed(
+    linked: bool, trained: Path, configure: Callable[..., Config], corpus: Corpus, tmp_path: Path
+) -> None:
+    """Also a copy of it without links."""
+    folder = Path(shutil.copytree(trained, tmp_path / "again", symlinks=linked))
     train_and_test(resume(configure(), corpus, folder))
-    after = finished(folder)
-    assert after[:2] == before[:2]
-    assert all(torch.equal(tensor, before[2][name]) for name, tensor in after[2].items())
+    before, after = (left(each) for each in (trained, folder))
+    assert (after["lines"], after["results"]) == (before["lines"], before["results"])
+    assert after["names"]["last"] == before["names"]["last"] and (not linked or after["names"] == before["names"])
+    assert after["tensors"]["last/model.safetensors"] == before["tensors"]["last/model.safetensors"]
 
 
 def test_a_raised_average_takes_what_is_there(start: Callable[..., Run], scored: Callable[..., None]) -> None:
     scored([10, 20, 30, 5])
-    run = start({"training": {"validate_every": 1, "max_updates": 3, "average_checkpoints": 1}})
-    train(run)
-    run.close()
+    run = finished(start({"training": {"validate_every": 1, "max_updates": 3, "average_checkpoints": 1}}))
     raised = retrained(run, average_checkpoints=3)
     again = resume(raised, run.corpus, run.folder)
     choose_best(again)
@@ -95,10 +83,20 @@ def test_a_run_that_is_to_end_before_its_first_validation_is_validated(
     save_unsaved(run)
     run.close()
     fewer = retrained(run, max_updates=2)
-    again = resume(fewer, run.corpus, run.folder)
-    train(again)
-    again.close()
+    again = finished(resume(fewer, run.corpus, run.folder))
     assert again.progress.best and (run.folder / "checkpoints/best").resolve().name == "update-0000003"
+
+
+def test_nothing_is_left_to_train(
+    run: Path, configure: Callable[..., Config], corpus: Corpus, capsys: pytest.CaptureFixture
+) -> None:
+    for options, more in (
+        ({}, "training.epochs"),
+        ({"training": {**configure().training.model_dump(), "max_updates": 3}}, "training.max_updates or"),
+    ):
+        again = finished(resume(configure(options), corpus, run))
+        update = f"{again.progress.update:,}"
+        assert f"\nnothing is left to train after update {update}: raise {more}" in capsys.readouterr().out
 
 
 def test_two_processes_cannot_have_one_run(start: Callable[..., Run], scored: Callable[..., None]) -> None:
@@ -126,19 +124,9 @@ def test_a_checkpoint_stands_for_its_run(name: str, linked: bool, run: Path, tmp
     assert run_of(run) == run
 
 
-def test_a_copy_without_links_goes_on(trained: Path, configure: Callable[..., Config], corpus: Corpus, tmp_path: Path):
-    folder = Path(shutil.copytree(trained, tmp_path / "copy", symlinks=False))
-    before = finished(folder)
-    train_and_test(resume(configure(), corpus, folder))
-    assert finished(folder)[:2] == before[:2]
-    assert (folder / "checkpoints/last").is_symlink()
-
-
 def test_a_lost_best_checkpoint_is_noticed_at_once(start: Callable[..., Run], scored: Callable[..., None]) -> None:
     scored([30, 20, 10])
-    run = start({"training": {"validate_every": 1, "max_updates": 3, "average_checkpoints": 1}})
-    train(run)
-    run.close()
+    run = finished(start({"training": {"validate_every": 1, "max_updates": 3, "average_checkpoints": 1}}))
     shutil.rmtree(run.checkpoints / "update-0000001")
     with pytest.raises(
         UserError, match="update-0000001, the best checkpoint of the run, is missing: copy the whole ru"

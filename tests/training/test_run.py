@@ -13,18 +13,34 @@ import mt.training.train as training
 from mt import checkpoint
 from mt.config import Config
 from mt.data.corpus import Corpus
-from mt.errors import UserError
+from mt.errors import UserError, explained
 from mt.evaluation.report import origin
 from mt.models.seq2seq import Seq2Seq
 from mt.training.run import Run, chosen_metric, require_fit, require_measured
 from mt.training.start import new_folder
 from mt.training.train import train, train_and_test
 from mt.training.validation import validate
+from tests.training.runs import finished, logged
 
 
 def test_a_taken_folder_gets_a_number(tmp_path: Path) -> None:
     result = [new_folder(tmp_path / "a" / "run").name for _ in range(3)]
     assert result == ["run", "run-2", "run-3"]
+
+
+@pytest.mark.parametrize("place", ["file/run", "file/inner/run", "nowhere/run"])
+def test_a_folder_where_none_can_be(place: str, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "nowhere").symlink_to(tmp_path / "gone")
+    with pytest.raises(OSError) as refused:
+        new_folder(tmp_path / place)
+    sentence = explained(refused.value)
+    assert sentence.startswith(str(tmp_path)) and "a file is where a folder should be" in sentence
+
+
+def test_a_file_of_a_library_is_named_as_text() -> None:
+    error = FileNotFoundError(2, "No such file or directory", os.fsencode("run/tensorboard/größe"))
+    assert explained(error).startswith("run/tensorboard/größe: No such file or directory")
 
 
 def test_to_read_the_translator_of_a_run_changes_nothing(start: Callable[..., Run]) -> None:
@@ -47,25 +63,22 @@ def test_training_stops_after_validations_without_a_new_best(
     assert run.progress.update == 8
 
 
-def test_failures_of_the_attention_are_told(
+def test_failures_of_the_attention_are_told_after_a_while(
     start: Callable[..., Run], scored: Callable[..., None], capsys: pytest.CaptureFixture
 ) -> None:
-    scored([1, 2], stats={"normalized_entropy": 0.97})
-    run = start({"training": {"validate_every": 100, "max_updates": 101}})
-    train(run)
-    run.close()
-    assert capsys.readouterr().out.count("  warning: attention is nearly even over the source (97% of") == 2
-    lines = [json.loads(line) for line in (run.folder / "metrics.jsonl").read_text().splitlines()]
-    assert [line for line in lines if line["kind"] == "attention"] == [
-        {"kind": "attention", "update": update, "normalized_entropy": 0.97} for update in (100, 101)
+    scored([1, 2, 3], stats={"normalized_entropy": 0.97})
+    run = finished(start({"training": {"validate_every": 50, "max_updates": 101}}))
+    early, _, late = capsys.readouterr().out.partition("update 100: ")
+    warning = "  warning: attention is nearly even over the source (97% of"
+    assert (early.count(warning), late.count(warning)) == (0, 2)
+    assert logged(run.folder, "attention") == [
+        {"kind": "attention", "update": update, "normalized_entropy": 0.97} for update in (50, 100, 101)
     ]
 
 
 def test_a_run_says_what_begins(start: Callable[..., Run], scored: Callable[..., None], capsys) -> None:
     scored([10])
-    run = start({"training": {"max_updates": 3, "validate_every": 3}})
-    train(run)
-    run.close()
+    run = finished(start({"training": {"max_updates": 3, "validate_every": 3}}))
     lines = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines()[:8])
     parameters = sum(parameter.numel() for parameter in run.model.parameters())
     tokens = run.corpus.split("train").lengths()[1].sum()
@@ -96,10 +109,8 @@ def test_lines_of_training_are_means_since_the_line_before(
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(training, "updates", spied)
-        train(run)
-    run.close()
-    lines = [json.loads(line) for line in (run.folder / "metrics.jsonl").read_text().splitlines()]
-    of_training = [line for line in lines if line["kind"] == "train"]
+        finished(run)
+    of_training = logged(run.folder, "train")
     # At multiples of 4, and before the validations of 9 and 10.
     assert [line["update"] for line in of_training] == [4, 8, 9, 10]
     for line, (first, last) in zip(of_training, [(0, 4), (4, 8), (8, 9), (9, 10)], strict=True):
@@ -178,8 +189,7 @@ def test_divergence_keeps_the_last_good_checkpoint(start: Callable[..., Run], sc
 
 def test_results_tell_what_it_cost(trained: Path) -> None:
     results = json.loads((trained / "results.json").read_text())
-    lines = [json.loads(line) for line in (trained / "metrics.jsonl").read_text().splitlines()]
-    of_training = [line for line in lines if line["kind"] == "train"]
+    of_training = logged(trained, "train")
     counts = np.diff([0, *(line["tokens"] for line in of_training)])
     seconds = sum(count / line["tokens_per_second"] for count, line in zip(counts, of_training, strict=True))
     # Each line has the speed since the one before, and the results the mean over the run.
@@ -195,14 +205,13 @@ def test_results_tell_what_it_cost(trained: Path) -> None:
 
 def test_tensorboard_has_the_whole_story(trained: Path) -> None:
     actual = EventAccumulator(str(trained / "tensorboard"), size_guidance={"images": 0, "tensors": 0}).Reload()
-    lines = [json.loads(line) for line in (trained / "metrics.jsonl").read_text().splitlines()]
     for kind, name in (("train", "loss"), ("train", "lr"), ("dev", "bleu"), ("dev", "loss"), ("attention", "entropy")):
-        expected = [(line["update"], line[name]) for line in lines if line["kind"] == kind]
+        expected = [(line["update"], line[name]) for line in logged(trained, kind)]
         assert [(e.step, e.value) for e in actual.Scalars(f"{kind}/{name}")] == [
             (step, pytest.approx(value, rel=1e-6)) for step, value in expected
         ]
         assert len(expected) > 1
-    validations = sum(line["kind"] == "dev" for line in lines)
+    validations = len(logged(trained, "dev"))
     for number in range(2):
         assert len(actual.Images(f"dev/alignment_{number}")) == validations
     assert len(actual.Tensors("dev/translations/text_summary")) == validations

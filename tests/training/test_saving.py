@@ -24,7 +24,7 @@ from mt.training.optimizer import build_optimizer, moments, restore_moments
 from mt.training.run import Run
 from mt.training.saving import average_checkpoints
 from mt.training.start import begin, resume
-from mt.training.train import train
+from tests.training.runs import finished
 
 OPTIMIZERS = ["adam", "adamw", "sgd", "adadelta", "adagrad"]
 
@@ -98,10 +98,7 @@ def test_a_run_of_gpus_goes_on_without_any(
 # The mean of chosen checkpoints is a checkpoint.
 @pytest.fixture
 def kept(start: Callable[..., Run]) -> Run:
-    run = start({"training": {"max_updates": 3, "validate_every": 1, "average_checkpoints": 3, "plots": 0}})
-    train(run)
-    run.close()
-    return run
+    return finished(start({"training": {"max_updates": 3, "validate_every": 1, "average_checkpoints": 3, "plots": 0}}))
 
 
 def test_it_is_the_mean_and_loads(kept: Run, tmp_path: Path) -> None:
@@ -123,9 +120,7 @@ def test_runs_of_other_initial_weights_are_not_averaged(
 
     def trained(name: str, changes: dict[str, Any]) -> Path:
         plain = {"search": {"name": "greedy"}, "training": options} | changes
-        run = begin(configure(plain), kept.corpus, tmp_path / name)
-        train(run)
-        run.close()
+        run = finished(begin(configure(plain), kept.corpus, tmp_path / name))
         return run.folder / "checkpoints/last"
 
     other = trained("other", {"seed": 5})
@@ -148,7 +143,5 @@ def test_runs_of_other_initial_weights_are_not_averaged(
 def test_a_run_that_goes_on_began_at_the_same_weights(kept: Run, configure: Callable[..., Config]) -> None:
     before = checkpoint.load_meta((kept.checkpoints / "last").resolve()).initialisation
     changes = {"training": {"max_updates": 4, "validate_every": 1, "average_checkpoints": 3, "plots": 0}}
-    run = resume(configure({"search": {"name": "greedy"}} | changes), kept.corpus, kept.folder)
-    train(run)
-    run.close()
+    finished(resume(configure({"search": {"name": "greedy"}} | changes), kept.corpus, kept.folder))
     assert checkpoint.load_meta((kept.checkpoints / "last").resolve()).initialisation == before is not None

@@ -1,6 +1,5 @@
 """`torchrun train.py`, and processes that nobody looks after: killed, stopped, told what cannot be."""
 
-import json
 import os
 import re
 import signal
@@ -19,7 +18,7 @@ from mt import checkpoint
 from tests.marks import exhaustive
 from tests.once import once
 from tests.processes import ROOT, Program
-from tests.test_end_to_end import COSTS
+from tests.training.runs import left, logged
 
 OPTIONS = [
     "dataset=files", "dataset.source=en", "dataset.target=de", "dataset.tokenizer.model_type=word", "dataset.workers=1",
@@ -90,8 +89,7 @@ def printed_errors(result: list[tuple[int, str, str]]) -> str:
 
 def updates(folder: Path) -> int:
     """The last update that is on disk."""
-    path = folder / "metrics.jsonl"
-    return path.read_text().count('"kind": "train"') if path.exists() else 0
+    return len(logged(folder, "train")) if (folder / "metrics.jsonl").exists() else 0
 
 
 def wait_for(ready: Callable[[], bool]) -> None:
@@ -139,9 +137,7 @@ def test_an_elastic_restart_goes_on_from_the_last_checkpoint(
     (begun,) = re.findall(r"from update (\d+)", out[out.rindex("folder ") :])
     assert 4 < int(begun) < 40
     assert same(run, straight)
-    results = [json.loads((folder / "results.json").read_text()) for folder in (run, straight)]
-    assert results[0].keys() - COSTS == results[1].keys() - COSTS
-    assert all(results[0][name] == results[1][name] for name in results[0].keys() - COSTS)
+    assert left(run)["results"] == left(straight)["results"]
 
 
 @pytest.mark.parametrize("victim", [1, *exhaustive(0, 2)])
@@ -196,9 +192,7 @@ def test_a_run_goes_on_with_another_number_of_processes(
     succeed(start(after, f"resume={run}", "training.max_updates=24"))
     for name, tensor in weights(alone).items():
         torch.testing.assert_close(weights(run)[name], tensor, rtol=0, atol=1e-5)
-    texts = [(folder / "metrics.jsonl").read_text().splitlines() for folder in (run, alone)]
-    lines = [[json.loads(line) for line in text] for text in texts]
-    trained = [[(line["update"], line["tokens"]) for line in part if line["kind"] == "train"] for part in lines]
+    trained = [[(line["update"], line["tokens"]) for line in logged(folder, "train")] for folder in (run, alone)]
     assert trained[0] == trained[1]
 
 
