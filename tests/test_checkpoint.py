@@ -1,5 +1,4 @@
 import errno
-import hashlib
 import json
 import os
 import shutil
@@ -19,6 +18,7 @@ from mt.data.corpus import Corpus
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
 from mt.storage import point_link
+from tests.refusals.sentences import sign
 
 MODELS = {
     "tied": {"embedding": {"embedding_dim": 32, "tie_output": True}},
@@ -78,13 +78,12 @@ def test_an_option_that_changed_nothing_and_is_refused_now_is_read(
 ) -> None:
     folder = tmp_path / "checkpoint"
     shutil.copytree(last, folder)
-    plain, meta = (json.loads((folder / name).read_text()) for name in ("config.json", "meta.json"))
+    plain = json.loads((folder / "config.json").read_text())
     plain[group][option] = value
     with pytest.raises(UserError, match=option):
         parse(plain, Config)
     (folder / "config.json").write_text(json.dumps(plain))
-    meta["sha256"]["config.json"] = hashlib.sha256((folder / "config.json").read_bytes()).hexdigest()
-    (folder / "meta.json").write_text(json.dumps(meta))
+    sign(folder)
     assert checkpoint.load_model(folder, "best")[2] == checkpoint.load_config(last)
 
 
@@ -106,19 +105,12 @@ def test_an_average_reads_whole_checkpoints_of_one_model(kind: str, last: Path, 
         model.symlink_to("/dev/zero")
     elif kind == "cut":
         model.write_bytes(content[:99])
-        reseal(other)
+        sign(other)
     else:
         save_file({name: tensor.repeat(2) if tensor.dim() == 1 else tensor for name, tensor in tensors.items()}, model)
-        reseal(other)
+        sign(other)
     with pytest.raises(UserError, match=f"^{other}/{checkpoint.MODEL} (is|has) .*: (copy|restore|average)"):
         checkpoint.average([last, other])
-
-
-def reseal(folder: Path) -> None:
-    """Writes the sum of the model's file, which was changed, into `meta.json`."""
-    meta = json.loads((folder / "meta.json").read_text())
-    meta["sha256"][checkpoint.MODEL] = hashlib.sha256((folder / checkpoint.MODEL).read_bytes()).hexdigest()
-    (folder / "meta.json").write_text(json.dumps(meta))
 
 
 def test_filling_a_model_reaches_its_shared_tables(last: Path) -> None:

@@ -4,6 +4,7 @@ import gzip
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -15,7 +16,7 @@ from mt.data.tokenizer import Tokenizer, TokenizerConfig, Tokenizers, train
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
 from mt.training.initialisation import load_pretrained
-from mt.training.start import begin
+from mt.training.run import Run
 
 SIZE = 32
 WORDS = ["cats", "dogs", "Hunde", "two", "elsewhere", "!"]
@@ -41,19 +42,25 @@ def file(tmp_path: Path) -> Callable[..., Path]:
     return written
 
 
-def loaded(
-    configure: Callable[..., Config], tokenizers: Tokenizers, **files: Path
-) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor], list[str]]:
-    """The tables of a new model before and after, and what is said of them."""
-    config = configure({"embedding": {"embedding_dim": SIZE, **{name: str(path) for name, path in files.items()}}})
-    torch.manual_seed(0)
-    model = Seq2Seq(config, *tokenizers.sizes)
-    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-    notes = [*load_pretrained(model, tokenizers, config)]
-    return before, model.state_dict(), notes
+Tables = dict[str, torch.Tensor]
 
 
-def changed(before: dict[str, torch.Tensor], after: dict[str, torch.Tensor], table: str) -> list[int]:
+@pytest.fixture
+def loaded(configure: Callable[..., Config], corpus: Corpus) -> Callable[..., tuple[Tables, Tables, list[str]]]:
+    """loaded(pretrained=...): the tables of a new model before and after, and what is said of them."""
+
+    def made(tokenizers: Tokenizers = corpus.tokenizers, **files: Path) -> tuple[Tables, Tables, list[str]]:
+        config = configure({"embedding": {"embedding_dim": SIZE, **{name: str(path) for name, path in files.items()}}})
+        torch.manual_seed(0)
+        model = Seq2Seq(config, *tokenizers.sizes)
+        before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+        notes = [*load_pretrained(model, tokenizers, config)]
+        return before, model.state_dict(), notes
+
+    return made
+
+
+def changed(before: Tables, after: Tables, table: str) -> list[int]:
     name = f"{table}.table.weight"
     return (after[name] != before[name]).any(1).nonzero().flatten().tolist()
 
@@ -64,11 +71,11 @@ def index(tokenizer: Tokenizer, piece: str) -> int:
 
 @pytest.mark.parametrize("header", [[], [f"5 {SIZE}"]], ids=["GloVe", "word2vec"])
 def test_words_start_from_their_vectors_in_both_tables_and_others_at_random(
-    header: list[str], configure: Callable[..., Config], corpus: Corpus, file: Callable[..., Path]
+    header: list[str], loaded: Callable[..., Any], corpus: Corpus, file: Callable[..., Path]
 ) -> None:
     again = line("cats").replace("1.5", "9")
     path = file(*header, line("cats"), line("Hunde"), line("elsewhere"), line("dogs"), again)
-    before, after, notes = loaded(configure, corpus.tokenizers, pretrained=path)
+    before, after, notes = loaded(pretrained=path)
     known = {word: index(corpus.tokenizers.source, f"▁{word}") for word in ("cats", "dogs", "Hunde")}
     for table in ("frontend", "decoder.embedding"):
         assert {*changed(before, after, table)} == {*known.values()}
@@ -85,11 +92,11 @@ def test_words_start_from_their_vectors_in_both_tables_and_others_at_random(
 
 
 def test_each_side_may_have_a_file_of_its_own(
-    configure: Callable[..., Config], corpus: Corpus, file: Callable[..., Path]
+    loaded: Callable[..., Any], corpus: Corpus, file: Callable[..., Path]
 ) -> None:
     english = file(line("cats"), name="en.txt")
     german = file(line("Hunde"), name="de.txt")
-    before, after, notes = loaded(configure, corpus.tokenizers, pretrained_source=english, pretrained=german)
+    before, after, notes = loaded(pretrained_source=english, pretrained=german)
     source = corpus.tokenizers.source
     assert changed(before, after, "frontend") == [index(source, "▁cats")]
     assert changed(before, after, "decoder.embedding") == [index(source, "▁Hunde")]
@@ -103,8 +110,6 @@ def test_a_table_that_both_sides_share_is_loaded_once(
     model = Seq2Seq(config, *corpus.tokenizers.sizes)
     [note] = load_pretrained(model, corpus.tokenizers, config)
     assert note.startswith("vectors   source and target: 1 of")
-    with pytest.raises(UserError, match=r"share=true makes one table of two, .* set embedding.pretrained, or"):
-        configure({"embedding": {"embedding_dim": SIZE, "share": True, "pretrained_source": "x"}})
 
 
 @pytest.mark.parametrize(
@@ -116,12 +121,12 @@ def test_a_table_that_both_sides_share_is_loaded_once(
     ],
 )
 def test_pieces_of_bpe(
-    words: list[str], pieces: set[str], configure: Callable[..., Config], file: Callable[..., Path]
+    words: list[str], pieces: set[str], loaded: Callable[..., Any], file: Callable[..., Path]
 ) -> None:
     tokenizer = train(TokenizerConfig(model_type="bpe", vocab_size=15), ["the the The The Thee he"] * 9)
     assert {*pieces, "e"} <= {*tokenizer.pieces(range(len(tokenizer)))}
     path = file(*map(line, words))
-    before, after, _ = loaded(configure, Tokenizers(tokenizer, tokenizer), pretrained=path)
+    before, after, _ = loaded(Tokenizers(tokenizer, tokenizer), pretrained=path)
     assert {*tokenizer.pieces(changed(before, after, "frontend"))} == pieces
 
 
@@ -154,47 +159,40 @@ def test_pieces_of_bpe(
     ],
 )
 def test_what_is_no_file_of_vectors_is_refused(
-    lines: list[str], sentence: str, configure: Callable[..., Config], corpus: Corpus, file: Callable[..., Path]
+    lines: list[str], sentence: str, loaded: Callable[..., Any], file: Callable[..., Path]
 ) -> None:
     with pytest.raises(UserError, match=sentence):
-        loaded(configure, corpus.tokenizers, pretrained=file(*lines))
+        loaded(pretrained=file(*lines))
 
 
 @pytest.mark.parametrize(("name", "sentence"), [("pipe", "is a named pipe"), (".", "Is a directory")])
 def test_what_is_no_file_is_refused_at_once(
-    name: str, sentence: str, configure: Callable[..., Config], corpus: Corpus, tmp_path: Path
+    name: str, sentence: str, loaded: Callable[..., Any], tmp_path: Path
 ) -> None:
     os.mkfifo(tmp_path / "pipe")  # which nobody writes to
     with pytest.raises(UserError, match=rf"cannot be read \({sentence}"):
-        loaded(configure, corpus.tokenizers, pretrained=tmp_path / name)
+        loaded(pretrained=tmp_path / name)
 
 
 def test_a_compressed_file_and_the_largest_numbers_of_float32(
-    configure: Callable[..., Config], corpus: Corpus, tmp_path: Path
+    loaded: Callable[..., Any], corpus: Corpus, tmp_path: Path
 ) -> None:
     path = tmp_path / "vectors.vec.gz"
     path.write_bytes(gzip.compress(f"cats{' 3e38' * SIZE}\ndogs{' -3e38' * SIZE}\n".encode()))
-    _, after, notes = loaded(configure, corpus.tokenizers, pretrained=path)
+    _, after, notes = loaded(pretrained=path)
     assert "source: 2 of" in notes[0]
     row = after["frontend.table.weight"][index(corpus.tokenizers.source, "▁cats")]
     torch.testing.assert_close(row, torch.full_like(row, SIZE**-0.5))
 
 
-def test_lines_in_another_encoding_are_counted(
-    configure: Callable[..., Config], corpus: Corpus, tmp_path: Path
+def test_lines_in_another_encoding_and_words_with_blanks_are_passed_over(
+    loaded: Callable[..., Any], tmp_path: Path
 ) -> None:
     path = tmp_path / "latin1.txt"
-    path.write_bytes("\n".join(map(line, ("cats", "Tür", "Öl"))).encode("latin-1"))
-    *_, notes = loaded(configure, corpus.tokenizers, pretrained=path)
-    assert notes[0].endswith("at random; 2 of its lines are not UTF-8")
-
-
-def test_words_with_blanks_in_them_are_passed_over(
-    configure: Callable[..., Config], corpus: Corpus, file: Callable[..., Path]
-) -> None:
-    path = file(line("cats"), ". . " + line("."), "at name@domain " + line("x"))
-    *_, notes = loaded(configure, corpus.tokenizers, pretrained=path)
-    assert "source: 1 of" in notes[0]
+    words = ("cats", "Tür", "Öl", ". . .", "at name@domain x")
+    path.write_bytes("\n".join(map(line, words)).encode("latin-1"))
+    *_, notes = loaded(pretrained=path)
+    assert "source: 1 of" in notes[0] and notes[0].endswith("at random; 2 of its lines are not UTF-8")
 
 
 def test_a_source_without_words_has_no_vectors(configure: Callable[..., Config], corpus: Corpus) -> None:
@@ -206,15 +204,10 @@ def test_a_source_without_words_has_no_vectors(configure: Callable[..., Config],
 
 
 def test_a_run_says_what_it_starts_from(
-    configure: Callable[..., Config],
-    corpus: Corpus,
-    file: Callable[..., Path],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture,
+    start: Callable[..., Run], corpus: Corpus, file: Callable[..., Path], capsys: pytest.CaptureFixture
 ) -> None:
     path = file(line("cats"), line("Hunde"))
-    run = begin(configure({"embedding": {"embedding_dim": SIZE, "pretrained": str(path)}}), corpus, tmp_path / "run")
-    run.close()
+    start({"embedding": {"embedding_dim": SIZE, "pretrained": str(path)}}).close()
     assert f"source: 2 of {len(corpus.tokenizers.source) - 4} pieces start from {path}" in capsys.readouterr().out
 
 

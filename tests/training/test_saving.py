@@ -24,6 +24,7 @@ from mt.training.optimizer import build_optimizer, moments, restore_moments
 from mt.training.run import Run
 from mt.training.saving import average_checkpoints
 from mt.training.start import begin, resume
+from tests.refusals.sentences import sign
 from tests.training.runs import finished
 
 OPTIMIZERS = ["adam", "adamw", "sgd", "adadelta", "adagrad"]
@@ -79,9 +80,7 @@ def test_a_run_of_gpus_goes_on_without_any(
     assert made["random_cuda"] == ["01" * 16, "02" * 16]
     monkeypatch.undo()
     (last / "progress.json").write_text(json.dumps(made))
-    meta = json.loads((last / "meta.json").read_text())
-    meta["sha256"]["progress.json"] = checkpoint.sha256(last / "progress.json")
-    (last / "meta.json").write_text(json.dumps(meta))
+    sign(last)
     with monkeypatch.context() as none:
         none.setattr(torch.cuda, "is_available", lambda: False)
         none.setattr(torch.cuda, "device_count", lambda: 0)
