@@ -58,11 +58,6 @@ def test_a_word_stays_beside_its_phones_or_letters(source: str, target: str) -> 
         assert drop_reason(*pair, CleaningConfig()) is None
 
 
-def test_dev_and_test_stay_whole() -> None:
-    pairs = [Example("a", "b"), Example("a", "b"), Example("a " * 500, "b")]
-    assert list(checked(pairs, CleaningConfig(), PLACES)) == pairs
-
-
 def test_blank_references_are_none() -> None:
     pairs = [Example("a", "b", "0-0", ("", "c", " \t", "d ", "\u200b")), Example("a", "b", "", (" ",))]
     assert list(checked(pairs, CleaningConfig(), PLACES)) == [Example("a", "b", "0-0", ("c", "d ")), Example("a", "b")]
@@ -119,25 +114,14 @@ def _files(folder: Path) -> dict[str, bytes]:
 
 def test_cleaning_keeps_order_and_counts(tmp_path: Path) -> None:
     pairs = [Example("a", "b", "0-0"), Example("", "b"), Example("c", "d"), Example("a", "b"), Example("a", "d")]
+    pairs += [Example("a b", "c"), Example("a", "b c")]  # sides do not run into one another
     encoder = _encoder(tmp_path)
     result = _make(_raw(pairs, tmp_path / "raw"), encoder)
     assert _kept(encoder, result) == [pairs[0], *pairs[2:]]
     train = Counts.of(result)
     assert [rows.tolist() for rows in duplicate_rows(result, encoder, train)] == [[2]]
-    assert (train.read, train.left, train.dropped) == (5, 3, {"empty": 1, "duplicate (drop_duplicates)": 1})
+    assert (train.read, train.left, train.dropped) == (7, 5, {"empty": 1, "duplicate (drop_duplicates)": 1})
     assert train.shown == {"empty": [2, "", "b"], "duplicate (drop_duplicates)": (None, "a", "b")}
-
-
-def test_duplicates_may_stay(tmp_path: Path) -> None:
-    encoder = _encoder(tmp_path, cleaning=CleaningConfig())
-    result = _make(_raw([Example("a", "b"), Example("a", "b")], tmp_path / "raw"), encoder)
-    assert [rows.tolist() for rows in duplicate_rows(result, encoder, Counts())] == [[]]
-
-
-def test_sides_do_not_run_into_one_another(tmp_path: Path) -> None:
-    encoder = _encoder(tmp_path)
-    result = _make(_raw([Example("a b", "c"), Example("a", "b c")], tmp_path / "raw"), encoder)
-    assert [rows.tolist() for rows in duplicate_rows(result, encoder, Counts())] == [[]]
 
 
 @pytest.mark.usefixtures("small")

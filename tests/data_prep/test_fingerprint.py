@@ -12,12 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from data_prep import generated
-from data_prep.prepare import fingerprint, prepare
+from data_prep.prepare import fingerprint
 from data_prep.sources import digest_of_code, open_source
 from mt.data.dataset import DatasetConfig
 from mt.data.tokenizer import TokenizerConfig, train
-from mt.errors import UserError
-from tests.data_prep.small import files
 
 CELL = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
 
@@ -93,16 +91,6 @@ def test_every_file_that_is_read_counts(
     assert mark(tmp_path, **options) != before
 
 
-def test_a_table_that_is_named_by_another_makes_no_corpus(tmp_path: Path) -> None:
-    """Whose rows could change without the list that names them."""
-    parquet(tmp_path, sound(3))
-    for split in ("train", "dev", "test"):
-        (tmp_path / f"{split}.parquet").rename(tmp_path / f"{split}-cells.parquet")
-        (tmp_path / f"{split}.tsv").write_text(f"audio\ttext\n{split}-cells.parquet#row=0\tone\n")
-    with pytest.raises(UserError, match="a row of a table, and only cells of a split's own table are read as sounds"):
-        mark(tmp_path, **AUDIO)
-
-
 @pytest.mark.parametrize("side", ["both", "source", "target"])
 def test_a_model_of_the_user_counts(side: str, tmp_path: Path) -> None:
     texts(tmp_path)
@@ -143,13 +131,3 @@ def test_every_file_of_a_generator_counts(name: str, tmp_path: Path) -> None:
         assert digest_of_code(folder) != before, path
         path.write_bytes(content)
     assert digest_of_code(folder) == before
-
-
-def test_how_many_processes_made_it_leaves_no_trace(tmp_path: Path) -> None:
-    texts(tmp_path)
-
-    def made(root: str, workers: int) -> dict[str, bytes]:
-        plain = {"name": "files", "folder": str(tmp_path), "workers": workers, **TEXT}
-        return files(prepare(DatasetConfig.model_validate(plain, strict=False), tmp_path / root, progress=False))
-
-    assert made("one", 1) == made("two", 2)

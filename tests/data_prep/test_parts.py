@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from data_prep import encode, prepare as prepare_module
-from data_prep.parallel import MERGE, Part, parse_part
+from data_prep.parallel import MERGE, parse_part
 from data_prep.prepare import prepare
 from mt.data.corpus import Corpus
 from mt.data.dataset import DatasetConfig
 from mt.errors import UserError
 from tests.data_prep.small import files, killed_at, small_shards
-from tests.marks import combined, exhaustive
+from tests.marks import exhaustive
 from tests.processes import Program
 
 _ROOT = Path(__file__).parents[2]
@@ -100,17 +100,6 @@ def test_parts_of_different_numbers_fit_together(folder: Path) -> None:
     for text in ("1/2", "3/4", "2/2", "2/2"):
         _part(folder, text)
     assert files(_merge(folder)) == files(one)
-
-
-def test_who_prepares_all_takes_what_parts_have_made(folder: Path) -> None:
-    settings = {"cleaning": {"drop_duplicates": False}}  # whose shards are moved to their places as they are
-    one = prepare(_config(folder, **settings), folder / "one", progress=False)
-    for part in ("1/2", "2/2"):
-        _part(folder, part, **settings)
-    written = {path.stat().st_ino for path in (folder / "corpora").glob(".*/encoded/*.arrow")}
-    made = prepare(_config(folder, **settings), folder / "corpora", progress=False)
-    assert files(made) == files(one)
-    assert {path.stat().st_ino for path in (made / "train").glob("*.arrow")} == written
 
 
 @pytest.mark.parametrize("renames", [5, *exhaustive(0, 1, 9)])
@@ -257,10 +246,3 @@ def test_text_that_changes_while_it_is_ingested_leaves_nothing_of_it(
 def test_what_is_no_part_is_refused(text: str) -> None:
     with pytest.raises(UserError, match=f"^part={text} is no part: write part=1/5 to part=5/5 for five shares, and"):
         parse_part(text)
-
-
-@combined(of=[1, 2, 7, 13], count=[0, 1, 7, 100])
-def test_parts_are_like_large_and_leave_nothing_out(count: int, of: int) -> None:
-    shares = [Part(number, of).of_count(count) for number in range(1, of + 1)]
-    assert [one for share in shares for one in share] == list(range(count))
-    assert max(map(len, shares)) - min(map(len, shares)) <= 1

@@ -1,12 +1,11 @@
 import re
-from collections import Counter
 from itertools import chain
 
 import numpy as np
 import pytest
 
 from data_prep.generated.scenes import SIDE, Example, generate, render
-from data_prep.generated.scenes.scene import COLOURS, PLACES, RADII, SHAPES, Scene, Thing
+from data_prep.generated.scenes.scene import COLOURS, SHAPES, Scene, Thing
 from data_prep.generated.scenes.truth import full_description, match_objects, parse_caption, pointing
 from mt.metrics.captions import Truth
 
@@ -16,10 +15,6 @@ SMALL = {"train": 600, "dev": 50, "test": 50}
 @pytest.fixture(scope="module")
 def examples() -> list[Example]:
     return [*chain(*generate(3, SMALL).values())]
-
-
-def test_no_picture_occurs_twice(examples: list[Example]):
-    assert len({example.source for example in examples}) == len(examples)
 
 
 def test_every_caption_is_true_of_its_picture(examples: list[Example]):
@@ -44,15 +39,6 @@ def test_the_full_description_is_the_picture(examples: list[Example]):
             (thing.size, thing.colour, thing.shape, (thing.row, thing.column))
             for thing in Scene.of(example.source).things
         ]
-
-
-def test_everything_occurs(examples: list[Example]):
-    words = Counter(chain(*(example.target.split() for example in examples)))
-    assert {*SHAPES, *COLOURS, *RADII, "big", "little", "above", "under", "over", "below", "there"} < set(words)
-    assert {word for row in PLACES for place in row for word in place.split()} < set(words)
-    assert Counter(len(Scene.of(example.source).things) for example in examples).keys() == {1, 2, 3}
-    assert np.mean([len({e.target, *e.more_references}) for e in examples]) > 3
-    assert max(len(example.target.split()) for example in examples) <= 30
 
 
 def test_pictures_are_drawn_the_same_every_time(examples: list[Example]):

@@ -54,18 +54,6 @@ def added(folder: Path, name: str, split: str = "train") -> None:
     (folder / f"{split}.tsv").write_text(f"path\ttext\ngood.wav\tgood\n{name}\tbad\n")
 
 
-def frames(folder: Path) -> int:
-    return int(prepared(folder).split("train").lengths()[0][1])
-
-
-@pytest.mark.parametrize("rate", [8_000, 96_000])
-def test_any_rate_and_several_channels_are_accepted(folder: Path, rate: int) -> None:
-    noise = np.random.default_rng(0).normal(0, 0.1, (rate // 2, 2))
-    soundfile.write(folder / "stereo.wav", noise, rate)
-    added(folder, "stereo.wav")
-    assert frames(folder) == 50
-
-
 @pytest.mark.parametrize(("name", "format"), [("cut.wav", "WAV"), ("cut.ogg", "OGG")])
 def test_what_does_not_tell_that_it_was_cut_is_read_as_far_as_it_goes(folder: Path, name: str, format: str) -> None:
     write(folder / name, 20.0, format=format)

@@ -132,16 +132,6 @@ def test_a_stream_leaves_out_what_is_cut(tmp_path: Path) -> None:
     assert not {*trained} & {*made.split("dev").column("source"), *made.split("test").column("source")}
 
 
-def test_further_references_are_read_with_train(tmp_path: Path) -> None:
-    _texts(tmp_path, _rows(400))
-    (tmp_path / "train.de2").write_text("".join(f"ein {number}\n" for number in range(400)), encoding="utf-8")
-    source = open_source(_config(tmp_path, references=["de2"]))
-    assert "de2" in source.splits["dev"].columns()
-    for example in source.splits["test"].read():
-        number = example.source.split()[1]
-        assert example == Example(f"one {number}", f"eins {number}", "", (f"ein {number}",))
-
-
 @pytest.mark.parametrize(("size", "split"), [(40, "dev"), (60, "test")])
 def test_more_than_a_quarter_is_refused(tmp_path: Path, size: int, split: str) -> None:
     _texts(tmp_path, _rows(100))

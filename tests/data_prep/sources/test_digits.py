@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from data_prep.prepare import prepare
-from data_prep.sources import open_reader, open_source
+from data_prep.sources import open_source
 from data_prep.sources.digits import WORDS, joined
 from mt.data.corpus import SPLITS, Corpus
 from mt.data.dataset import DatasetConfig
@@ -15,7 +15,6 @@ from mt.errors import UserError
 soundfile = pytest.importorskip("soundfile", reason="needs the extra `speech`")
 
 RATE = 8000
-FSDD = Path(__file__).parents[4] / "shared" / "data" / "fsdd"
 
 
 @pytest.fixture(scope="module")
@@ -161,17 +160,3 @@ def test_what_does_not_go_with_joining_is_refused(folder: Path, options: dict[st
     with pytest.raises(UserError) as refused:
         DatasetConfig.model_validate(plain, strict=False)
     assert str(refused.value).startswith(sentence)
-
-
-@pytest.mark.skipif(not FSDD.is_dir(), reason="needs ../shared/data/fsdd")
-def test_real_recordings() -> None:
-    config = configured(FSDD, train=20)
-    source = open_source(config)
-    reader = open_reader(config)
-    for example in source.splits["train"].read():
-        samples = reader.open(example.source)
-        end = int(example.links.split("-")[-1])
-        assert end <= 1000 * len(samples) / RATE <= end + 400
-        assert len(example.links.split()) == len(example.target.split())
-        first = int(example.links.split("-")[0])
-        assert np.abs(samples[: 8 * first]).mean() < np.abs(samples[8 * first : 8 * end]).mean() if first else True

@@ -3,6 +3,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from data_prep.prepare import prepare
@@ -72,6 +73,17 @@ def test_preparation_says_the_notes_once(folder: Path, tmp_path: Path, capsys: p
     assert capsys.readouterr().out.count(f"{folder}/train.en: carriage returns left out\n") == 1
 
 
+def test_compressed_texts(folder: Path, read, pairs) -> None:
+    """Also of several frames, as of files that are put together."""
+    for path in folder.iterdir():
+        frames = [pa.compress(line, codec="zstd", asbytes=True) for line in path.read_bytes().splitlines(keepends=True)]
+        path.with_name(f"{path.name}.zst").write_bytes(b"".join(frames))
+        path.unlink()
+    assert read(_config(folder)) == pairs
+    assert open_source(_config(folder)).splits["dev"].columns() == {"en", "de"}
+    assert open_source(_config(folder)).notes() == []
+
+
 def test_blank_lines_stay_in_place(folder: Path, read) -> None:
     _write(folder / "train.en", "a house\n\nold\n")
     assert [source for source, _ in read(_config(folder))["train"]] == ["a house", "", "old"]
@@ -85,6 +97,7 @@ def test_examples_are_read_as_they_are_asked_for(folder: Path) -> None:
 
 
 WHOLE = gzip.compress(b"one sentence\n" * 1000, mtime=0)
+ZST = pa.compress(b"one sentence\n" * 3, codec="zstd", asbytes=True)
 
 
 @pytest.mark.parametrize(
@@ -95,11 +108,13 @@ WHOLE = gzip.compress(b"one sentence\n" * 1000, mtime=0)
         ("train.en", b"a\nb\nc\xff\n", r"train\.en, line 3 is not UTF-8 \(byte 2 of the line\): convert"),
         ("train.en.gz", WHOLE[:-30], r"train\.en\.gz is cut short: copy it again, or compress it again"),
         ("train.en.gz", b"", r"train\.en\.gz is empty: expected one sentence a line"),
+        ("train.en.zst", ZST[:-8], r"train\.en\.zst is not a sound zst file \(.+\): copy it again, or compress it"),
+        ("train.en.zst", b"a\nb\nc\n", r"train\.en\.zst is not a sound zst file \(.+\): copy it again, or compress"),
         ("train.en.gz", WHOLE[:20] + b"xxxx" + WHOLE[24:], r"train\.en\.gz is (not a sound gzip file|cut short)"),
     ],
 )
 def test_bad_files_are_refused(folder: Path, name: str, content: bytes, sentence: str) -> None:
-    (folder / name.removesuffix(".gz")).unlink()
+    (folder / name.removesuffix(".gz").removesuffix(".zst")).unlink()
     (folder / name).write_bytes(content)
     with pytest.raises(UserError, match=sentence):
         _read_all(folder)

@@ -120,22 +120,6 @@ def test_columns(tmp_path: Path, layout: str) -> None:
         prepare(_config(tmp_path, "ref1", "ref3"), tmp_path / "corpora", progress=False)
 
 
-def test_columns_without_names(tmp_path: Path) -> None:
-    for split in SPLITS:
-        (tmp_path / f"{split}.tsv").write_text("b\tx\ta\tc\n", encoding="utf-8")
-    source = open_source(_config(tmp_path, "4", "1", source=3, target=2))
-    assert [*source.splits["train"].read()] == [Example("a", "x")]
-    assert [*source.splits["test"].read()] == [Example("a", "x", "", ("c", "b"))]
-    assert source.splits["test"].columns() == ["1", "2", "3", "4"]
-
-
-def test_a_key_that_only_some_lines_have(tmp_path: Path) -> None:
-    for split in SPLITS:
-        write(tmp_path / f"{split}.jsonl", [{"en": "a", "de": "b"}, {"en": "a", "de": "b", "ref1": "c"}])
-    made = Corpus.open(prepare(_config(tmp_path, "ref1"), tmp_path / "corpora", progress=False))
-    assert made.split("test").column("references") == [["b"], ["b", "c"]]
-
-
 @pytest.mark.parametrize("layout", LISTS)
 def test_a_list_in_place_of_the_target(tmp_path: Path, layout: str) -> None:
     ending = Path(f"x{layout}").suffix
@@ -166,20 +150,6 @@ def test_bad_lists_are_refused(tmp_path: Path, target: Any, sentence: str) -> No
         len(list(open_source(_config(tmp_path)).splits["train"].read()))
     with pytest.raises(UserError, match=r"train\.jsonl, line 1, column de holds list, not text: set dataset\.source"):
         len(list(open_source(_config(tmp_path, source="de", target="en")).splits["train"].read()))
-
-
-def test_an_empty_list_in_parquet_is_refused_by_its_row(tmp_path: Path) -> None:
-    for split in SPLITS:
-        write(tmp_path / f"{split}.parquet", [{"en": "a", "de": ["b"]}, {"en": "a", "de": []}])
-    with pytest.raises(UserError, match=r"test\.parquet, row 2, column de holds an empty list: expected the target"):
-        len(list(open_source(_config(tmp_path)).splits["test"].read()))
-
-
-def test_a_target_that_is_empty_is_refused_though_it_has_references(tmp_path: Path) -> None:
-    for split in SPLITS:
-        write(tmp_path / f"{split}.jsonl", [{"en": "a", "de": ["b"]}, {"en": "a", "de": ["", "c"]}])
-    with pytest.raises(UserError, match=r"dev\.jsonl, column de, row 2 is empty, and dev and test are scored"):
-        prepare(_config(tmp_path), tmp_path / "corpora", progress=False)
 
 
 @pytest.mark.parametrize("streaming", [False, True])

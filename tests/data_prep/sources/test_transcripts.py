@@ -82,14 +82,6 @@ def test_a_corpus_has_transcripts_with_a_vocabulary_of_characters(folder: Path, 
     assert corpus.scored == "dev"
 
 
-def test_without_them_a_corpus_is_as_it_always_was(folder: Path, tmp_path: Path) -> None:
-    corpus = Corpus.open(prepare(configured(folder, transcript=""), tmp_path, progress=False))
-    names = ["source_ids", "target_ids", "source", "target", "references", "links"]
-    assert corpus.split("train")._table.column_names == names
-    assert corpus.split("train").read([0]).transcripts is None
-    assert corpus.tokenizers.transcript is None
-
-
 def test_dev_is_cut_by_names_alone(folder: Path) -> None:
     result = [
         [

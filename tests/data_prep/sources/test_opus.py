@@ -1,0 +1,227 @@
+"""Translation memories, and archives of two texts: what is read of them, and what is refused."""
+
+import gzip
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from data_prep.sources import open_source
+from data_prep.sources.opus import MosesArchive, TmxFile
+from mt.data.corpus import Example
+from mt.data.dataset import DatasetConfig
+from mt.errors import UserError
+
+_DOCTYPE = '<!DOCTYPE tmx SYSTEM "tmx14.dtd">'
+_MANY = [(f"word {number}" + 300 * " x", f"Wort {number}") for number in range(5_000)]
+"""More bytes than are read at once."""
+
+
+# Archives.
+
+
+def _archive(folder: Path, members: dict[str, str | bytes]) -> MosesArchive:
+    with zipfile.ZipFile(folder / "train.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in members.items():
+            archive.writestr(name, text)
+    return MosesArchive(folder / "train.zip", ("en", "de"))
+
+
+def test_an_archive_of_moses_form(tmp_path: Path) -> None:
+    sides = {name: "".join(f"{row[side]}\n" for row in _MANY) for side, name in enumerate(("en", "de"))}
+    archive = _archive(tmp_path, {"README": "OPUS", **{f"Books.de-en.{name}": text for name, text in sides.items()}})
+    splits = {"train": "train", "dev": "train", "test": None}
+    train = open_source(DatasetConfig(source="en", target="de", folder=str(tmp_path), splits=splits)).splits["train"]
+    assert [*train.read()] == [Example(*pair) for pair in _MANY]
+    assert next(archive.records()) == (f"{tmp_path}/train.zip, row 1", Example(*_MANY[0]))
+
+
+@pytest.mark.parametrize(
+    "litter", ["__MACOSX/._Books.en", "._Books.en", ".DS_Store", "x/Thumbs.db", "en.en/", ".x/a.en"]
+)
+def test_what_systems_leave_in_archives_is_not_read(tmp_path: Path, litter: str) -> None:
+    archive = _archive(tmp_path, {"a.en": "x\n", "a.de": "y\n", litter: ""})
+    assert [*archive.read()] == [Example("x", "y")] and archive.columns() == ["en", "de"]
+    with pytest.raises(UserError, match=r"train\.zip holds no text: expected two files, that end in \.en and \.de$"):
+        len(list(_archive(tmp_path, {litter: ""}).read()))
+
+
+def test_endings_in_an_archive_are_codes_of_languages(tmp_path: Path) -> None:
+    _archive(tmp_path, dict.fromkeys(("a.zh_CN", "a.en_GB", "a.pt_BR", "a.pt_PT"), "x\n"))
+    for sides in [("zh_CN", "en_GB"), ("zh-cn", "en")]:
+        assert [*MosesArchive(tmp_path / "train.zip", sides).read()] == [Example("x", "x")]
+    with pytest.raises(UserError, match=r"train\.zip has pt_BR and pt_PT, and pt may be either: set dataset\.source"):
+        len(list(MosesArchive(tmp_path / "train.zip", ("en", "pt")).read()))
+
+
+@pytest.mark.parametrize(
+    ("members", "sentence"),
+    [
+        ({"a.en": b"x\n"}, r"train\.zip has no column de: choices: en; set dataset\.source and dataset\.target"),
+        ({"a.en": b"x\n", "b.en": b"x\n", "a.de": b"x\n"}, r"train\.zip has 2 columns en: give each a name of its own"),
+        (
+            {"a.en": b"x\ny\n", "a.de": b"x\n"},
+            r"train\.zip: its en has 2 lines and its de 1: line N of one must belong",
+        ),
+        ({"a.en": b"", "a.de": b""}, r"train\.zip holds empty texts: expected one sentence a line"),
+        ({"a.en": b"x\n", "a.de": b"x\xff\n"}, r"train\.zip, de, line 1 is not UTF-8 \(byte 2 of the line\)"),
+    ],
+)
+def test_a_bad_archive_is_refused(tmp_path: Path, members: dict[str, str | bytes], sentence: str) -> None:
+    archive = _archive(tmp_path, members)
+    with pytest.raises(UserError, match=sentence):
+        len(list(archive.read()))
+
+
+def test_a_damaged_archive_is_refused(tmp_path: Path) -> None:
+    archive = _archive(tmp_path, {"Books.de-en.en": "a b c d\n" * 9, "Books.de-en.de": "e f g h\n" * 9})
+    whole = (tmp_path / "train.zip").read_bytes()
+    place = whole.index(b"Books.de-en.en") + len("Books.de-en.en") + 3
+    for damaged in (whole[:50], whole[:place] + b"\xff\xff\xff" + whole[place + 3 :]):
+        (tmp_path / "train.zip").write_bytes(damaged)
+        with pytest.raises(UserError, match=r"train\.zip is (damaged|no sound zip file) \(.*\): copy it again"):
+            len(list(archive.read()))
+
+
+# Translation memories.
+
+
+def _unit(**texts: str) -> str:
+    variants = "".join(
+        f'<tuv xml:lang="{name.replace("_", "-")}"><seg>{text}</seg></tuv>' for name, text in texts.items()
+    )
+    return f"<tu>{variants}</tu>\n"
+
+
+def _memory(folder: Path, units: str, before: str = _DOCTYPE, encoding: str = "UTF-8") -> Path:
+    path = folder / "train.tmx"
+    head = f'<?xml version="1.0" encoding="{encoding}"?>\n{before}\n<tmx version="1.4"><header/><body>'
+    path.write_bytes(f"{head}\n{units}</body></tmx>".encode(encoding))
+    return path
+
+
+def _read(path: Path, source: str = "en", target: str = "de") -> list[tuple[str, str]]:
+    return [pair[:2] for pair in TmxFile(path, (source, target)).read()]
+
+
+def test_a_translation_memory(tmp_path: Path) -> None:
+    path = _memory(tmp_path, "".join(_unit(en=source, de=target) for source, target in _MANY))
+    assert _read(path) == _MANY
+    packed = tmp_path / "train.tmx.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    assert _read(packed) == _MANY
+
+
+def test_what_a_unit_holds(tmp_path: Path) -> None:
+    units = [
+        _unit(EN_GB="a &amp; b &lt;c&gt;", de="  ein\n   Haus "),
+        _unit(en="no German", fr="pas"),
+        _unit(en='<bpt i="1">{\\b</bpt>bold<ept i="1">}</ept> <hi>high</hi><ph>{x}</ph>', de_DE="fett"),
+        '<tu><tuv lang="en"><prop type="x">not this</prop><seg>one</seg></tuv><tuv lang="de"><seg/></tuv></tu>\n',
+        _unit(en="first", de="erste", de_AT="andere"),
+    ]
+    assert _read(_memory(tmp_path, "".join(units))) == [
+        ("a & b <c>", "ein Haus"),
+        ("bold high", "fett"),
+        ("one", ""),
+        ("first", "erste"),
+    ]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "iso-8859-1"])
+def test_other_encodings(tmp_path: Path, encoding: str) -> None:
+    path = _memory(tmp_path, _unit(en="a bird", de="ein Vögelchen"), encoding=encoding)
+    assert _read(path) == [("a bird", "ein Vögelchen")]
+
+
+@pytest.mark.parametrize("encoding", ["gb2312", "shift_jis", "nonsense"])
+def test_an_encoding_that_cannot_be_read_is_refused(tmp_path: Path, encoding: str) -> None:
+    path = _memory(tmp_path, _unit(en="a", de="b"))
+    path.write_text(path.read_text().replace("UTF-8", encoding))
+    with pytest.raises(UserError, match=r"train\.tmx says that it is in an encoding that cannot be read \(.*convert"):
+        _read(path)
+
+
+@pytest.mark.parametrize("before", [_DOCTYPE, "", "<!DOCTYPE tmx []>", "<!DOCTYPE tmx [%further;]>"])
+def test_no_entity_vanishes(tmp_path: Path, before: str) -> None:
+    path = _memory(tmp_path, _unit(en="10&nbsp;000 &euro; &amp; &#x41;", de="x"), before)
+    assert _read(path) == [("10\N{NO-BREAK SPACE}000 € & A", "x")]
+    path = _memory(tmp_path, _unit(en="10 &gulden;", de="x"), before)
+    with pytest.raises(UserError, match=r"train\.tmx, line 4 has &gulden;, which is neither declared nor a character"):
+        _read(path)
+
+
+@pytest.mark.parametrize("kind", ["SYSTEM 'file:///etc/passwd'", "'ha'", "PUBLIC '-' 'http://x.invalid/e'"])
+def test_what_is_declared_is_refused(tmp_path: Path, kind: str) -> None:
+    path = _memory(tmp_path, _unit(en="&nbsp;&a;", de="x"), f"<!DOCTYPE tmx [<!ENTITY a {kind}>]>")
+    with pytest.raises(UserError, match=r"train\.tmx, line 2 declares an entity, which can stand for more"):
+        _read(path)
+
+
+@pytest.mark.parametrize(
+    ("units", "sentence"),
+    [
+        ("<tu>", r"train\.tmx, line 4 is not XML \(.*\): copy the file again"),
+        (_unit(en="a", fr="b"), r"train\.tmx has no units in de: choices: en, fr; set dataset\.source and"),
+        ("", r"train\.tmx has no units in en and de: expected units of both languages"),
+        (_unit(en="a</seg><seg>b", de="c"), r"train\.tmx, line 4 has a second <seg> in one <tuv>, whose text would be"),
+        (_unit(en="a<seg>b</seg>c", de="c"), r"train\.tmx, line 4 has a second <seg> in one <tuv>"),
+    ],
+)
+def test_a_bad_memory_is_refused(tmp_path: Path, units: str, sentence: str) -> None:
+    with pytest.raises(UserError, match=sentence):
+        _read(_memory(tmp_path, units))
+
+
+@pytest.mark.parametrize(
+    ("segment", "text"),
+    [
+        ('one<ph type="lb">&lt;br/&gt;</ph>two', "one two"),
+        ('one<bpt i="1">&lt;p&gt;</bpt>two<ept i="1">&lt;/p&gt;</ept>three', "one two three"),
+        ('one<it pos="begin">&lt;td&gt;</it>two<ut>{\\tab}</ut>three', "one two three"),
+        ("one <ph/> two<ph/>, three", "one  two, three"),
+        ('<bpt i="1" type="bold">b</bpt>F<ept i="1">/b</ept>ile', "File"),
+        ("an <hi>orange</hi>s", "an oranges"),
+        ("one<ph>fn<sub>a note</sub></ph>two.", "one two."),
+        ("one<sub>two</sub>three", "one two three"),
+        ("你<ph/>好", "你好"),
+    ],
+)
+def test_codes_are_left_out_and_glue_no_words(tmp_path: Path, segment: str, text: str) -> None:
+    assert _read(_memory(tmp_path, _unit(en=segment, de="x"))) == [(text, "x")]
+
+
+@pytest.mark.parametrize(
+    ("written", "asked"),
+    [
+        ("zh-CN", "zh_cn"),
+        ("ZH-cn", "zh-CN"),
+        ("zh-CN", "zh"),
+        ("zh-Hans-CN", "zh-CN"),
+        ("EN", "en"),
+    ],
+)
+def test_one_language_has_several_spellings(tmp_path: Path, written: str, asked: str) -> None:
+    path = _memory(tmp_path, _unit(**{written: "a", "de": "b"}))
+    assert _read(path, asked) == [("a", "b")]
+    with pytest.raises(UserError, match=r"has no units in zh-TW"):
+        _read(path, "zh-TW")
+
+
+def test_what_may_be_two_languages_is_refused(tmp_path: Path) -> None:
+    path = _memory(tmp_path, _unit(zh_TW="a", zh_CN="b", de="c"))
+    with pytest.raises(UserError, match=r"train\.tmx, line 4 has zh-cn and zh-tw, and zh may be either: set dataset"):
+        _read(path, "zh")
+    assert _read(path, "zh-tw") == [("a", "c")]
+
+
+@pytest.mark.parametrize("codes", [("zh-cn", "zh-tw"), ("pt", "pt-br"), ("sr-cyrl", "sr-latn")])
+def test_units_in_several_regions_or_scripts_are_told(tmp_path: Path, codes: tuple[str, str]) -> None:
+    path = _memory(tmp_path, "".join(_unit(**{"en": "a", code: "b"}) for code in codes))
+    splits = {"train": "train", "dev": "train", "test": None}
+    source = open_source(DatasetConfig(source="en", target=codes[0][:2], folder=str(tmp_path), splits=splits))
+    assert len(list(source.splits["train"].read())) == 2
+    assert source.notes()[0] == (
+        f"{path}: {codes[0][:2]} is {codes[0]} in some units, {codes[1]} in others: set dataset.source and "
+        "dataset.target to one of them to read that alone"
+    )
