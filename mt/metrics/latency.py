@@ -1,13 +1,12 @@
 """Latency of simultaneous translation (AP, AL, LAAL, DAL, YAAL), erasure, and the log of SimulEval that the field
-exchanges. Measures of one sentence come first, then of a corpus, and last the log."""
+exchanges. Measures of one sentence come first, then the log, and last the scores of its sentences."""
 
 import json
-from collections.abc import Callable, Sequence
-from itertools import pairwise, takewhile
-from math import isfinite
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise, starmap, takewhile
 from pathlib import Path
 from statistics import fmean
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from pydantic import BaseModel, Field, ValidationError
 
@@ -32,20 +31,6 @@ DEGENERATE = 20.0
 """Percentage points between SWF and EFSW above which OmniSTEval calls a policy degenerate."""
 _SIMULEVAL = "SimulEval.1.1.4"
 _OMNISTEVAL = "OmniSTEval.0.1.10"
-
-
-class Timing(NamedTuple):
-    """When a hypothesis was written, and the lengths that it is compared with."""
-
-    delays: Sequence[float]
-    """The delay of each target word; an empty hypothesis has none."""
-    source_length: float
-    reference_length: int | None
-    """The reference's words, as SimulEval counts them; None: the hypothesis' length counts."""
-    stripped_length: int | None
-    """The reference's words as OmniSTEval counts them, without white space at the ends."""
-    erased: int = 0
-    """How many target words were taken back while the source arrived; 0 of a stream."""
 
 
 def erased(before: Sequence[str], after: Sequence[str]) -> int:
@@ -75,8 +60,7 @@ def _common(one: Sequence[str], other: Sequence[str]) -> int:
 def average_proportion(delays: Sequence[float], source_length: float, target_length: float | None = None) -> float:
     """Computes AP, the mean share of the source that was read before a word: sum_i g(i) / (|x| |y|) (Cho & Esipova
     2016, section 3.2). target_length: |y|; SimulEval's is that of the reference, so that AP may exceed 1. None: of the
-    hypothesis. Raises ValueError, as all measures here: see `_require_delays`."""
-    _require_delays(delays, source_length)
+    hypothesis."""
     return sum(delays) / (source_length * (target_length or len(delays)))
 
 
@@ -84,7 +68,6 @@ def average_lagging(delays: Sequence[float], source_length: float, target_length
     """Computes AL, how far a policy is behind an ideal one: 1/tau sum_{i <= tau} g(i) - (i-1) |x|/|y| (Ma et al. 2019,
     equation 8). Word tau is the first that was written with the whole source read, or the last. Where even the first
     delay is beyond the source (speech), it is the result. target_length: as of `average_proportion`."""
-    _require_delays(delays, source_length)
     if delays[0] > source_length:
         return delays[0]
     rate = (target_length or len(delays)) / source_length
@@ -103,7 +86,6 @@ def length_adaptive_average_lagging(
 def differentiable_average_lagging(delays: Sequence[float], source_length: float) -> float:
     """Computes DAL: AL over all words with g'(i) = max(g(i), g'(i-1) + |x|/|y|) (Cherry & Foster 2019, section 3.1).
     |y| is the length of the hypothesis, always."""
-    _require_delays(delays, source_length)
     rate = len(delays) / source_length
     lags = []
     adjusted = -float("inf")
@@ -118,77 +100,9 @@ def yet_another_average_lagging(
 ) -> float | None:
     """Computes YAAL: LAAL over the words alone that were written before the source ended (Polák et al. 2025, arXiv
     2509.17349); None where there is no such word."""
-    _require_delays(delays, source_length)
     rate = max(len(delays), target_length or 0) / source_length
     lags = [delay - i / rate for i, delay in enumerate(delays) if delay < source_length]
     return fmean(lags) if lags else None
-
-
-def latency(
-    timings: Sequence[Timing],
-    *,
-    unit: LatencyUnit = "word",
-    source: Literal["word", "ms"] = "word",
-    reference_length: bool = True,
-) -> dict[str, Score]:
-    """Computes the measures of a corpus: means over its sentences of "ap" (a share), "al", "laal", "dal", "yaal"
-    (words, or ms); "erasure" (target words taken back, for each that stays); "swf" and "efsw" (percent, of the test for
-    degenerate policies). Empty hypotheses have no latency; YAAL and EFSW also need a word that was written before its
-    source ended.
-
-    unit, source: those of targets and sources, for the signature. reference_length: false takes the length of the
-    hypothesis everywhere but in YAAL (SimulEval's --no-use-ref-len)."""
-    written = [timing for timing in timings if len(timing.delays)]
-    if not written:
-        return {}
-    count = f"n:{len(written)}|empty:{len(timings) - len(written)}|unit:{unit}{'|source:ms' if source == 'ms' else ''}"
-
-    def mean(length: str, values: Sequence[float], version: str = _SIMULEVAL) -> Score:
-        return Score(fmean(values), f"{count}|length:{length}|average:sentence|version:{version}")
-
-    lengths = [timing.reference_length if reference_length else None for timing in written]
-    pairs = list(zip(written, lengths, strict=True))
-    kind, longer = ("reference", "longer") if reference_length else ("hypothesis", "hypothesis")
-    scores = {
-        "ap": mean(kind, [average_proportion(t.delays, t.source_length, length) for t, length in pairs]),
-        "al": mean(kind, [average_lagging(t.delays, t.source_length, length) for t, length in pairs]),
-        "laal": mean(longer, [length_adaptive_average_lagging(t.delays, t.source_length, n) for t, n in pairs]),
-        "dal": mean("hypothesis", [differentiable_average_lagging(t.delays, t.source_length) for t in written]),
-    }
-    lags = [yet_another_average_lagging(t.delays, t.source_length, t.stripped_length) for t in written]
-    early = [(lag, t.source_length) for lag, t in zip(lags, written, strict=True) if lag is not None]
-    if early:
-        scores["yaal"] = mean("longer", [lag for lag, _ in early], _OMNISTEVAL)
-    corpus = f"{count}|average:corpus|version:{_OMNISTEVAL}"
-    words = [delay < t.source_length for t in written for delay in t.delays]
-    taken_back = sum(timing.erased for timing in timings)
-    scores["erasure"] = Score(taken_back / len(words), f"{count}|erased:{taken_back}|average:corpus")
-    scores["swf"] = Score(100 * fmean(words), corpus)
-    if early:
-        # The share of the source after the mean delay, in which words can be written before it ends.
-        left = sum(max(0.0, length - lag) for lag, length in early)
-        scores["efsw"] = Score(100 * left / sum(length for _, length in early), corpus)
-    return scores
-
-
-def unsuited(unit: LatencyUnit, references: Sequence[str]) -> str | None:
-    """Returns why latency in this unit says little of such text, and what to choose instead; None where it suits."""
-    return BETWEEN_BLANKS if unit == "word" and nearly_all(references, is_unspaced) else None
-
-
-def degenerate(scores: dict[str, Score]) -> bool:
-    """Returns whether a policy writes much more, or less, before its sources end than its mean delay would let it, by
-    OmniSTEval's test: |EFSW - SWF| > 20."""
-    return "efsw" in scores and abs(scores["efsw"].score - scores["swf"].score) > DEGENERATE
-
-
-def _require_delays(delays: Sequence[float], source_length: float) -> None:
-    """Raises ValueError for no delays, one below 0 or below the one before it, or no source."""
-    rising = len(delays) > 0 and delays[0] >= 0 and all(b >= a for a, b in pairwise(delays)) and isfinite(delays[-1])
-    if not rising or source_length <= 0:
-        raise ValueError(
-            f"delays must be non-empty and rise from 0, of a source, not {list(delays)} of {source_length}"
-        )
 
 
 # The log is `instances.log` of SimulEval 1.1.4, a JSON object for each sentence, with `config.yaml` beside it.
@@ -286,8 +200,16 @@ def _fault(instance: Instance, unit: LatencyUnit) -> str | None:
 def score_latency(
     instances: Sequence[Instance], unit: LatencyUnit = "word", *, subwords: Measure = len, reference_length: bool = True
 ) -> dict[str, Score]:
-    """Computes the latency of a log, with the lengths that SimulEval and OmniSTEval give to its references. subwords:
-    counts those of a reference. The other arguments are those of `latency`."""
+    """Computes the measures of a corpus: means over its sentences of "ap" (a share), "al", "laal", "dal", "yaal"
+    (words, or ms); "erasure" (target words taken back, for each that stays); "swf" and "efsw" (percent, of the test for
+    degenerate policies). Empty hypotheses have no latency; YAAL and EFSW also need a word that was written before its
+    source ended.
+
+    subwords: counts those of a reference. reference_length: false takes the length of the hypothesis everywhere but in
+    YAAL (SimulEval's --no-use-ref-len), as does a sentence without a reference."""
+    written = [instance for instance in instances if instance.delays]
+    if not written:
+        return {}
     # A word more for every further blank in a row, and one in an empty line: so do both. Blanks are characters.
     measures: dict[LatencyUnit, Measure] = {
         "word": lambda text: len(text.split(" ")),
@@ -295,11 +217,52 @@ def score_latency(
         "subword": subwords,
     }
     length = measures[unit]
-    timings = [
-        Timing(i.delays, i.source_length, None, None, i.erased)
-        if i.reference is None
-        else Timing(i.delays, i.source_length, length(i.reference), length(i.reference.strip()), i.erased)
-        for i in instances
-    ]
     speech = any(instance.speech for instance in instances)
-    return latency(timings, unit=unit, source="ms" if speech else "word", reference_length=reference_length)
+    count = f"n:{len(written)}|empty:{len(instances) - len(written)}|unit:{unit}{'|source:ms' if speech else ''}"
+
+    def mean(length: str, values: Iterable[float], version: str = _SIMULEVAL) -> Score:
+        return Score(fmean(values), f"{count}|length:{length}|average:sentence|version:{version}")
+
+    # Of SimulEval: [sentences] delays, the length of the source, and of the reference with its newline.
+    timings = [
+        (i.delays, i.source_length, length(i.reference) if reference_length and i.reference is not None else None)
+        for i in written
+    ]
+    kind, longer = ("reference", "longer") if reference_length else ("hypothesis", "hypothesis")
+    scores = {
+        "ap": mean(kind, starmap(average_proportion, timings)),
+        "al": mean(kind, starmap(average_lagging, timings)),
+        "laal": mean(longer, starmap(length_adaptive_average_lagging, timings)),
+        "dal": mean("hypothesis", (differentiable_average_lagging(*timing[:2]) for timing in timings)),
+    }
+    # Of OmniSTEval, which counts a reference without white space at its ends.
+    lags = [
+        yet_another_average_lagging(
+            i.delays, i.source_length, None if i.reference is None else length(i.reference.strip())
+        )
+        for i in written
+    ]
+    early = [(lag, i.source_length) for lag, i in zip(lags, written, strict=True) if lag is not None]
+    if early:
+        scores["yaal"] = mean("longer", (lag for lag, _ in early), _OMNISTEVAL)
+    words = [delay < i.source_length for i in written for delay in i.delays]
+    taken_back = sum(instance.erased for instance in instances)
+    scores["erasure"] = Score(taken_back / len(words), f"{count}|erased:{taken_back}|average:corpus")
+    corpus = f"{count}|average:corpus|version:{_OMNISTEVAL}"
+    scores["swf"] = Score(100 * fmean(words), corpus)
+    if early:
+        # The share of the source after the mean delay, in which words can be written before it ends.
+        left = sum(max(0.0, source_length - lag) for lag, source_length in early)
+        scores["efsw"] = Score(100 * left / sum(source_length for _, source_length in early), corpus)
+    return scores
+
+
+def unsuited(unit: LatencyUnit, references: Sequence[str]) -> str | None:
+    """Returns why latency in this unit says little of such text, and what to choose instead; None where it suits."""
+    return BETWEEN_BLANKS if unit == "word" and nearly_all(references, is_unspaced) else None
+
+
+def degenerate(scores: dict[str, Score]) -> bool:
+    """Returns whether a policy writes much more, or less, before its sources end than its mean delay would let it, by
+    OmniSTEval's test: |EFSW - SWF| > 20."""
+    return "efsw" in scores and abs(scores["efsw"].score - scores["swf"].score) > DEGENERATE

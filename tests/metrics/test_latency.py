@@ -9,14 +9,12 @@ from mt.errors import UserError
 from mt.metrics.latency import (
     LOG,
     Instance,
-    Timing,
     average_lagging,
     average_proportion,
     degenerate,
     differentiable_average_lagging,
     erased,
     finalised,
-    latency,
     length_adaptive_average_lagging,
     read_log,
     score_latency,
@@ -24,17 +22,23 @@ from mt.metrics.latency import (
     yet_another_average_lagging,
 )
 
+def instance(index: int, prediction: str, delays: list, reference: str | None = "a b c\n", **changes) -> Instance:
+    given = {"source": "w x y z", "source_length": 4} | changes
+    return Instance(index=index, prediction=prediction, delays=tuple(delays), reference=reference, **given)
+
+
+def waited(delays: list, source_length: int, words: int, **changes) -> Instance:
+    """Returns a hypothesis with these delays, and a reference of so many words."""
+    return instance(0, " ".join("a" * len(delays)), delays, " ".join("b" * words), source_length=source_length, **changes)
+
+
 # Wait-3 on three sentences: delays, words of the source, words of the reference; and what SimulEval 1.1.4 and
 # OmniSTEval 0.1.10 make of them.
-VECTOR = [
-    Timing([3, 4, 4, 4], 4, 4, 4),
-    Timing([3, 4, 5, 6, 6, 6], 6, 5, 5),
-    Timing([2, 2], 2, 3, 3),
-]
+VECTOR = [waited([3, 4, 4, 4], 4, 4), waited([3, 4, 5, 6, 6, 6], 6, 5), waited([2, 2], 2, 3)]
 
 
 def test_the_scorers_own_results_of_the_corpus():
-    scores = latency([*VECTOR, Timing([], 5, 7, 7), Timing([], 0, 1, 1)])
+    scores = score_latency([*VECTOR, waited([], 5, 7), waited([], 0, 1)])
     assert {name: score.score for name, score in scores.items()} == pytest.approx(
         {
             "ap": (0.9375 + 1 + 2 / 3) / 3,
@@ -94,19 +98,13 @@ def test_a_word_is_final_where_no_later_update_differs_up_to_it(updates):
 
 def test_erasure_is_of_the_corpus_and_stands_in_the_log(tmp_path):
     """Two words were taken back of a sentence without any in the end, three of one of four."""
-    empty, other = Timing([], 2, 1, 1, erased=2), Timing([1, 2, 4, 4], 4, 4, 4, erased=3)
-    score = latency([empty, other])["erasure"]
+    write_log(tmp_path, [instance(0, "", [], erased=2), instance(1, "a b c d", [1, 2, 4, 4], erased=3)])
+    score = score_latency(read_log(tmp_path / LOG))["erasure"]
     assert (score.score, score.signature) == (5 / 4, "n:1|empty:1|unit:word|erased:5|average:corpus")
-    instances = [
-        Instance(index=i, prediction=text, delays=delays, reference="a", source_length=4, erased=count)
-        for i, (text, delays, count) in enumerate([("", (), 2), ("a b c d", (1, 2, 4, 4), 3)])
-    ]
-    write_log(tmp_path, instances)
-    assert score_latency(read_log(tmp_path / LOG))["erasure"] == score
 
 
 def test_without_the_length_of_the_reference():
-    scores = latency(VECTOR, reference_length=False)
+    scores = score_latency(VECTOR, reference_length=False)
     assert scores["al"].score == pytest.approx(8 / 3, abs=1e-9)
     assert scores["ap"].score == pytest.approx((0.9375 + 30 / 36 + 1) / 3, abs=1e-9)
     assert "|length:hypothesis|" in scores["al"].signature and "|length:longer|" in scores["yaal"].signature
@@ -140,44 +138,15 @@ def test_a_first_word_after_the_end_of_speech_lags_by_its_delay():
 
 
 def test_a_policy_that_waits_for_the_end_or_not_at_all_is_degenerate():
-    waits = Timing([20] * 10, 20, 10, 10)
-    hurries = Timing([1] + [20] * 9, 20, 10, 10)
-    assert degenerate(latency([hurries, waits]))
-    assert not degenerate(latency([waits]))  # it has no YAAL
-    assert not degenerate(latency([Timing([*range(1, 21)], 20, 20, 20)]))
+    waits = waited([20] * 10, 20, 10)
+    assert degenerate(score_latency([waited([1] + [20] * 9, 20, 10), waits]))
+    assert not degenerate(score_latency([waits]))  # it has no YAAL
+    assert not degenerate(score_latency([waited([*range(1, 21)], 20, 20)]))
 
 
 def test_nothing_written_has_no_latency():
-    assert latency([Timing([], 3, 2, 2)]) == {} == latency([])
-    assert set(latency([Timing([2, 2], 2, 2, 2)])) == {"ap", "al", "laal", "dal", "erasure", "swf"}
-
-
-def test_an_empty_reference_has_the_length_of_the_hypothesis():
-    """As characters; as words SimulEval gives it one, and divides by zero here."""
-    scores = latency([Timing([1, 2], 2, 0, 0)], unit="char")
-    assert scores["ap"].score == 0.75 and "|unit:char|" in scores["ap"].signature
-
-
-@pytest.mark.parametrize(
-    "measure",
-    [
-        average_proportion,
-        average_lagging,
-        length_adaptive_average_lagging,
-        differentiable_average_lagging,
-        yet_another_average_lagging,
-    ],
-)
-@pytest.mark.parametrize(("delays", "source_length"), [([], 4), ([2, 1], 4), ([-1, 2], 4), ([1, 2], 0), ([1e999], 4)])
-def test_impossible_delays_are_refused(measure, delays, source_length):
-    with pytest.raises(ValueError, match=r"^delays must be non-empty and rise from 0, of a source, not \["):
-        measure(delays, source_length)
-
-
-# Instances.
-def instance(index: int, prediction: str, delays: list, reference: str | None = "a b c\n", **changes) -> Instance:
-    given = {"source": "w x y z", "source_length": 4} | changes
-    return Instance(index=index, prediction=prediction, delays=tuple(delays), reference=reference, **given)
+    assert score_latency([waited([], 3, 2)]) == {} == score_latency([])
+    assert set(score_latency([waited([2, 2], 2, 2)])) == {"ap", "al", "laal", "dal", "erasure", "swf"}
 
 
 def test_it_is_written_as_simuleval_writes_it(tmp_path: Path):
@@ -257,5 +226,7 @@ def test_lengths_of_references_are_the_scorers():
     assert characters["al"].score == pytest.approx((1 - 0 + 3 - 1 + 3 - 2) / 3)
     subwords = score_latency([instance(0, "ab", [1, 3], "a\n", prediction_spm=("▁a", "b"))], "subword", subwords=len)
     assert subwords["ap"].score == pytest.approx(4 / (4 * 2)) and "|unit:subword|" in subwords["ap"].signature
-    empty = score_latency([instance(0, "a", [1], "\n")])
-    assert empty["ap"].score == 1 / 4
+    # As characters an empty reference has the hypothesis' length; as words both give it one.
+    empty = [instance(0, "ab", [1, 2], "\n")]
+    assert score_latency(empty, "char")["ap"].score == 3 / 8
+    assert score_latency([instance(0, "a", [1], "\n")])["ap"].score == 1 / 4
