@@ -233,7 +233,7 @@ def evaluate(arguments: Sequence[str] | None = None) -> None:
                 "--split dev --calibrate"
             )
         from data_prep.prepare import corpus_of_run
-        from mt.evaluation.run_evaluation import RunEvaluation
+        from mt.evaluation.report import PlotOptions, RunEvaluation
 
         translator = load_translator(options)
         config = translator.config
@@ -258,7 +258,7 @@ def evaluate(arguments: Sequence[str] | None = None) -> None:
         of_run = (options.run, chosen_checkpoint(options), options.split, search, options.precision)
         evaluation = RunEvaluation(*of_run, options.latency_unit, unknown, options.calibrate)
         folder = options.out or home / "evaluations" / evaluation.name(config.search)
-        evaluation.write(translator, split, folder, options.plot_words, options.plot_format)
+        evaluation.write(translator, split, folder, PlotOptions(options.plot_words, options.plot_format))
 
 
 def _share(text: str) -> float:

@@ -1,8 +1,11 @@
-"""Writes an evaluation for people: scores, hypotheses, alignments as pictures, numbers and word links. `report` writes
-a folder. What follows puts results into words."""
+"""Writes an evaluation for people: scores, hypotheses, alignments as pictures, numbers and word links.
 
+`report` writes a folder. What follows puts results into words. `RunEvaluation` evaluates trained runs apart from their
+training, each in a folder of its own."""
+
+import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -10,20 +13,24 @@ import numpy as np
 
 from mt.checkpoint import load_meta, locate
 from mt.common.backdrop import PlotFormat
+from mt.common.input_files import read_json
+from mt.common.terminal import say
 from mt.data.split import Split
 from mt.decoding.modes import reads_hard
 from mt.decoding.onnx import OnnxNetwork
 from mt.decoding.translation import Translation
 from mt.decoding.translator import Translator
 from mt.decoding.unknown_words import UnknownWords
+from mt.errors import UserError
 from mt.evaluation.confidence import confidence_results
 from mt.evaluation.drawings import alignment_error, drawings, records
 from mt.evaluation.score import Evaluation, evaluate
+from mt.evaluation.scoring import notes_of
 from mt.evaluation.teacher_forcing import TeacherForcedResult, teacher_forced_pass
 from mt.evaluation.timing import pointing_score, timing_scores
 from mt.explorer import as_json, page
 from mt.metrics.latency import LOG, LatencyUnit, write_log
-from mt.search.config import SearchConfig, wait_k_of
+from mt.search.config import Precision, SearchConfig, wait_k_of
 from mt.search.limits import CUT_REMEDY, LengthOptions, cut_note
 from mt.storage import refuse_link, replaced, subfolder, write_json, write_text
 
@@ -78,7 +85,14 @@ def report(
     An exported model has no loss, statistics of the attention, and heatmaps.
 
     name: that of the split. search, unit (of latency): by default as the run was configured. unknown_words: replaces
-    those of the hypotheses. calibrated: the run to calibrate; see `confidence_results`."""
+    those of the hypotheses. calibrated: the run to calibrate; see `confidence_results`. Raises UserError where plots
+    are asked for of an exported model."""
+    plots = plots or PlotOptions()
+    if plots != PlotOptions() and isinstance(translator.network, OnnxNetwork):
+        raise UserError(
+            "--plot-format and --plot-words are of heatmaps, and --engine onnx draws none: leave them out, or "
+            "evaluate the run itself"
+        )
     search = translator.search_for(search)
     evaluation = evaluate(translator, split, search, unit=unit, unknown_words=unknown_words, progress=progress)
     decoded = (translator, evaluation.translations, split)
@@ -103,9 +117,8 @@ def report(
         _discard_heatmaps(folder / "alignments")
         if uses_source:
             _write_gallery(folder, name, forced.links, kept, results)
-        by_word, plot_format = plots or PlotOptions()
-        plot_format = plot_format or translator.config.training.plot_format
-        for number, translation, figure in drawings(*decoded, words=by_word):
+        plot_format = plots.format or translator.config.training.plot_format
+        for number, translation, figure in drawings(*decoded, words=plots.words):
             _write_alignment(translation, figure, folder / "alignments" / f"{number:04d}", plot_format)
     return results
 
@@ -243,3 +256,103 @@ def _write_alignment(translation: Translation, figure: "Figure", path: Path, plo
     source, target = (np.array(tokens) for tokens in (translation.source_tokens, translation.tokens))
     with replaced(path.with_suffix(".npz")) as file:
         np.savez_compressed(file, weights=translation.alignment, source=source, target=target)
+
+
+# Evaluations of trained runs apart from their training.
+
+OF_TRAINING = (
+    "updates",
+    "training_seconds",
+    "training_tokens",
+    "training_tokens_per_second",
+    "training_tokens_per_second_last",
+    "peak_memory_mb",
+)
+"""What `results.json` says of the training of a run, which stays where the run itself is evaluated again."""
+
+
+@dataclass(frozen=True)
+class RunEvaluation:
+    """How a run, or an ensemble of several, is evaluated."""
+
+    runs: Sequence[Path]
+    checkpoint: str
+    """The name of the runs' checkpoint."""
+    split: str
+    search: SearchConfig
+    precision: Precision | None = None
+    """The precision of products; None: as the run was configured."""
+    unit: LatencyUnit | None = None
+    """The unit of latency; None: as the run was configured."""
+    unknown_words: UnknownWords | None = None
+    """Replaces those of the hypotheses."""
+    calibrate: bool = False
+    """Whether the confidences of the run are calibrated by this split."""
+
+    def write(
+        self,
+        translator: Translator,
+        split: Split,
+        folder: Path,
+        plots: PlotOptions,
+    ) -> None:
+        """Evaluates the split, writes `results.json` and what `report` writes to a folder, and prints the scores."""
+        results = self._results(translator, split, folder, plots)
+        # Written over a run's own results, what its training measured stays.
+        again = [folder.resolve()] == [run.resolve() for run in self.runs]
+        kept = _earlier_results(folder) if again else {}
+        write_json(folder / "results.json", results | {key: kept[key] for key in OF_TRAINING if key in kept})
+        # Earlier scores of the run may be of a split that has changed since.
+        digests = results["scored_on"]
+        for run in self.runs:
+            earlier = _earlier_results(run)
+            if earlier.get("split") == self.split and earlier.get("scored_on", digests) != digests:
+                say(
+                    f"note: the {self.split} split has changed since {run}/results.json was written, whose scores are "
+                    "not to be compared with these",
+                    sys.stderr,
+                )
+        dataset = translator.config.dataset
+        scored = dataset.model_copy(update={"latency_unit": self.unit}) if self.unit else dataset
+        for note in notes_of(scored, split.column("references"), online="al" in results):
+            say(f"note: {note}", sys.stderr)
+        say(f"{table(results)}\n\n{folder}")
+
+    def name(self, usual: SearchConfig) -> str:
+        """Returns a name such as `test-best-beam-beam_size=10`, of what differs from the usual search."""
+        name = variant(self.split, self.checkpoint, self.search, usual)
+        name += f"-{self.precision}" if self.precision else ""
+        name += f"-{self.unit}s" if self.unit else ""
+        name += "-replace_unknown" if self.unknown_words else ""
+        return f"ensemble-of-{len(self.runs)}-{name}" if len(self.runs) > 1 else name
+
+    def _results(self, translator: Translator, split: Split, folder: Path, plots: PlotOptions) -> dict[str, Any]:
+        """Evaluates the split, writes what `report` writes, and returns the results with whose they are."""
+        results = report(
+            translator,
+            split,
+            self.split,
+            folder,
+            search=self.search,
+            unit=self.unit,
+            plots=plots,
+            unknown_words=self.unknown_words,
+            calibrated=self.runs[0] if self.calibrate else None,
+            progress=sys.stderr.isatty(),
+        )
+        if "checkpoint" in results:  # an exported model says of which it is
+            return results
+        origins = [origin(run, self.checkpoint) for run in self.runs]
+        if len(origins) == 1:
+            results["checkpoint"] = origins[0]
+        else:
+            results["ensemble"] = [{"run": str(run)} | weights for run, weights in zip(self.runs, origins, strict=True)]
+        return results | ({"precision": self.precision} if self.precision else {})
+
+
+def _earlier_results(folder: Path) -> dict[str, Any]:
+    """Returns what a folder's `results.json` holds; nothing where there is none that can be read."""
+    try:
+        return read_json(folder / "results.json", "evaluate again")
+    except UserError:
+        return {}

@@ -9,14 +9,14 @@ import torch
 
 from data_prep.generated.scenes.truth import pointing
 from mt.data.split import Split
-from mt.data.tokenizer import Tokenizer, Unit, normalize
+from mt.data.tokenizer import Tokenizer, Unit, units as tokenizer_units
 from mt.decoding.delays import TargetWords
 from mt.decoding.translation import Translation
 from mt.decoding.translator import Translator
 from mt.errors import UserError
 from mt.metrics.base import Score
 from mt.metrics.captions import Truth
-from mt.metrics.wer import Timed, parse_spans, timing
+from mt.metrics.wer import Span, Timed, parse_spans, timing
 from mt.text_io import comparable
 
 # Scores when hypotheses were written against the times at which their targets were spoken.
@@ -54,13 +54,10 @@ def timing_scores(translator: Translator, translations: Sequence[Translation], s
     duration = positions * (translator.field.milliseconds or 1)
     target = translator.tokenizers.target
     timed = [
-        _timed(target, translations[i], unit, duration)._replace(reference=units(targets[i], unit), spans=each)
-        for i, each in zip(numbers, spans, strict=True)
+        _timed(target, translations[i], unit, duration, units(targets[i], unit), spans_of_units)
+        for i, spans_of_units in zip(numbers, spans, strict=True)
     ]
-    lowercase = target.lowercases
-    return timing(
-        [_in_lower_case(hypothesis) for hypothesis in timed] if lowercase else timed, unit, lowercase=lowercase
-    )
+    return timing(timed, unit, lowercase=target.lowercases)
 
 
 def boundaries(split: Split, count: int) -> list[list[float]]:
@@ -71,9 +68,8 @@ def boundaries(split: Split, count: int) -> list[list[float]]:
 
 
 def units(text: str, unit: Unit) -> list[str]:
-    """Returns the words of a text, or its characters but the blanks."""
-    words = normalize(text).split()
-    return words if unit == "word" else [*"".join(words)]
+    """Returns the words of a text between blanks, or its characters."""
+    return tokenizer_units(text, "spaced" if unit == "word" else unit)
 
 
 def _unit(targets: Sequence[str], counts: Sequence[int]) -> Unit:
@@ -88,26 +84,30 @@ def _unit(targets: Sequence[str], counts: Sequence[int]) -> Unit:
     )
 
 
-def _timed(tokenizer: Tokenizer, translation: Translation, unit: Unit, duration: float) -> Timed:
-    """Returns a hypothesis with its times, without reference. duration: milliseconds of a position of attention."""
+def _timed(
+    tokenizer: Tokenizer,
+    translation: Translation,
+    unit: Unit,
+    duration: float,
+    reference: Sequence[str] = (),
+    spans: Sequence[Span] = (),
+) -> Timed:
+    """Returns a hypothesis with its times, beside its reference. duration: milliseconds of a position of attention."""
     hypothesis = written_units(tokenizer, translation.ids, unit)
-    read = translation.words_read
-    stops = translation.stops
-    end = float(translation.source_words or 0)
-    return Timed(
-        units=[word.text for word in hypothesis],
-        written=None if read is None else [end if word.last is None else float(read[word.last]) for word in hypothesis],
-        stops=None
-        if stops is None
-        else [[_middle(int(stops[i]), duration) for i in word.tokens] for word in hypothesis],
-        reference=(),
-        spans=(),
+    # When its units were written, and where a hard attention stopped for them.
+    written = stops = None
+    if translation.words_read is not None:
+        end = float(translation.source_words or 0)
+        written = [end if each.last is None else float(translation.words_read[each.last]) for each in hypothesis]
+    if translation.stops is not None:
+        middles = [_middle(int(stop), duration) for stop in translation.stops]
+        stops = [[middles[i] for i in each.tokens] for each in hypothesis]
+    # A tokenizer without capitals is compared without them.
+    texts, reference = (
+        [comparable(text, lowercase=True) for text in side] if tokenizer.lowercases else side
+        for side in ([each.text for each in hypothesis], reference)
     )
-
-
-def _in_lower_case(timed: Timed) -> Timed:
-    units, reference = ([comparable(unit, lowercase=True) for unit in side] for side in (timed.units, timed.reference))
-    return timed._replace(units=units, reference=reference)
+    return Timed(texts, written, stops, reference, spans)
 
 
 def _middle(stop: int, duration: float) -> float:

@@ -46,8 +46,8 @@ def score_log(
     reference_length: bool = True,
 ) -> dict[str, Score]:
     """Computes the scores of the hypotheses in a log that have references, and after them the latency of all. names: of
-    metrics. count_subwords: counts those of a reference. unit, reference_length: see `score_latency`. Raises UserError for a
-    log that cannot be used."""
+    metrics. count_subwords: counts those of a reference. unit, reference_length: see `score_latency`. Raises UserError
+    for a log that cannot be used."""
     instances = read_log(log, unit)
     timed = score_latency(instances, unit, subwords=count_subwords, reference_length=reference_length)
     if not timed:

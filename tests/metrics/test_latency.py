@@ -22,6 +22,7 @@ from mt.metrics.latency import (
     yet_another_average_lagging,
 )
 
+
 def instance(index: int, prediction: str, delays: list, reference: str | None = "a b c\n", **changes) -> Instance:
     given = {"source": "w x y z", "source_length": 4} | changes
     return Instance(index=index, prediction=prediction, delays=tuple(delays), reference=reference, **given)
@@ -29,7 +30,8 @@ def instance(index: int, prediction: str, delays: list, reference: str | None = 
 
 def waited(delays: list, source_length: int, words: int, **changes) -> Instance:
     """Returns a hypothesis with these delays, and a reference of so many words."""
-    return instance(0, " ".join("a" * len(delays)), delays, " ".join("b" * words), source_length=source_length, **changes)
+    prediction, reference = (" ".join("a" * count) for count in (len(delays), words))
+    return instance(0, prediction, delays, reference, source_length=source_length, **changes)
 
 
 # Wait-3 on three sentences: delays, words of the source, words of the reference; and what SimulEval 1.1.4 and
