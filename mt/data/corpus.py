@@ -138,19 +138,17 @@ class Corpus:
 
     def __init__(
         self,
-        splits: Mapping[str, Split],
+        read: Callable[[str], Split],
         tokenizers: Tokenizers,
         meta: Mapping[str, Any],
         stream: Training | None = None,
-        read: Callable[[str], Split] | None = None,
     ) -> None:
         """
         Args:
+            read: gives a split by its name, when it is first asked for.
             stream: to train on in place of the split `train`, which is a sample of it then.
-            read: gives the splits that are not among `splits`, when they are asked for.
         """
-        self._splits = dict(splits)
-        self._read = read
+        self._read = functools.cache(read)
         self._stream = stream
         self.tokenizers = tokenizers
         self.meta = meta
@@ -188,13 +186,11 @@ class Corpus:
         # The splits are read when they are asked for.
         source = build_field(about.settings.field)
         read = functools.partial(_read_split, folder, files, source, portions, share)
-        return cls({}, tokenizers, meta, stream, read)
+        return cls(read, tokenizers, meta, stream)
 
     def split(self, name: str) -> Split:
         """Returns the split `train`, `dev` or `test`. Raises UserError where its files are not as they were written."""
-        if name not in self._splits and self._read is not None:
-            self._splits[name] = self._read(name)
-        return self._splits[name]
+        return self._read(name)
 
     @property
     def scored(self) -> str:

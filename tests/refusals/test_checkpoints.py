@@ -337,7 +337,7 @@ def test_moments_of_an_optimizer(
 
 
 def test_another_corpus(trained: Path, configure: Callable[..., Config], corpus: Corpus) -> None:
-    other = Corpus({}, corpus.tokenizers, corpus.meta | {"fingerprint": "other"})
+    other = Corpus(corpus.split, corpus.tokenizers, corpus.meta | {"fingerprint": "other"})
     facts = "was trained on another corpus: .* restore them, or start a new run"
     require_refusal(lambda: resume(configure(), other, trained), facts)
 

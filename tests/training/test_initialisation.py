@@ -62,7 +62,7 @@ def test_a_corpus_cut_by_others_is_refused(
     trained: Path, configure: Callable[..., Config], corpus: Corpus, tmp_path: Path
 ) -> None:
     others = Tokenizers.train(TokenizerConfig(model_type="char", vocab_size=100), [("ab", "cd")] * 3)
-    other = Corpus({name: corpus.split(name) for name in ("train", "dev", "test")}, others, corpus.meta)
+    other = Corpus(corpus.split, others, corpus.meta)
     with pytest.raises(UserError, match="the corpus was cut by other tokenizers than those of init_from="):
         begin(configure({"init_from": str(trained)}), other, tmp_path / "run")
 

@@ -123,9 +123,8 @@ def test_lines_of_training_are_means_since_the_line_before(
 def test_blank_dev_sentences_are_not_drawn(start: Callable[..., Run], monkeypatch: pytest.MonkeyPatch) -> None:
     run = start()
     split = run.corpus.split("dev")
-    run.corpus = Corpus(
-        {"dev": Blank(split), "train": run.corpus.split("train")}, run.corpus.tokenizers, run.corpus.meta
-    )
+    splits = {"dev": Blank(split), "train": run.corpus.split("train")}
+    run.corpus = Corpus(splits.__getitem__, run.corpus.tokenizers, run.corpus.meta)
     assert validate(run)
     run.close()
 
