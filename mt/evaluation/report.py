@@ -85,14 +85,7 @@ def report(
     An exported model has no loss, statistics of the attention, and heatmaps.
 
     name: that of the split. search, unit (of latency): by default as the run was configured. unknown_words: replaces
-    those of the hypotheses. calibrated: the run to calibrate; see `confidence_results`. Raises UserError where plots
-    are asked for of an exported model."""
-    plots = plots or PlotOptions()
-    if plots != PlotOptions() and isinstance(translator.network, OnnxNetwork):
-        raise UserError(
-            "--plot-format and --plot-words are of heatmaps, and --engine onnx draws none: leave them out, or "
-            "evaluate the run itself"
-        )
+    those of the hypotheses. calibrated: the run to calibrate; see `confidence_results`."""
     search = translator.search_for(search)
     evaluation = evaluate(translator, split, search, unit=unit, unknown_words=unknown_words, progress=progress)
     decoded = (translator, evaluation.translations, split)
@@ -117,6 +110,7 @@ def report(
         _discard_heatmaps(folder / "alignments")
         if uses_source:
             _write_gallery(folder, name, forced.links, kept, results)
+        plots = plots or PlotOptions()
         plot_format = plots.format or translator.config.training.plot_format
         for number, translation, figure in drawings(*decoded, words=plots.words):
             _write_alignment(translation, figure, folder / "alignments" / f"{number:04d}", plot_format)
@@ -328,6 +322,11 @@ class RunEvaluation:
 
     def _results(self, translator: Translator, split: Split, folder: Path, plots: PlotOptions) -> dict[str, Any]:
         """Evaluates the split, writes what `report` writes, and returns the results with whose they are."""
+        if plots != PlotOptions() and isinstance(translator.network, OnnxNetwork):
+            raise UserError(
+                "--plot-format and --plot-words are of heatmaps, and --engine onnx draws none: leave them out, or "
+                "evaluate the run itself"
+            )
         results = report(
             translator,
             split,

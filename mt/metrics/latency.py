@@ -197,6 +197,17 @@ def _fault(instance: Instance, unit: LatencyUnit) -> str | None:
     return "its source is empty, but its prediction is not" if delays and not instance.source_length else None
 
 
+def _length_of_references(unit: LatencyUnit, subwords: Measure) -> Measure:
+    """Returns what counts a reference as SimulEval and OmniSTEval do. Every further blank in a row is a word more, and
+    an empty line has one. Blanks are characters."""
+    measures: dict[LatencyUnit, Measure] = {
+        "word": lambda text: len(text.split(" ")),
+        "char": lambda text: len(text.strip()),
+        "subword": subwords,
+    }
+    return measures[unit]
+
+
 def score_latency(
     instances: Sequence[Instance], unit: LatencyUnit = "word", *, subwords: Measure = len, reference_length: bool = True
 ) -> dict[str, Score]:
@@ -210,13 +221,7 @@ def score_latency(
     written = [instance for instance in instances if instance.delays]
     if not written:
         return {}
-    # A word more for every further blank in a row, and one in an empty line: so do both. Blanks are characters.
-    measures: dict[LatencyUnit, Measure] = {
-        "word": lambda text: len(text.split(" ")),
-        "char": lambda text: len(text.strip()),
-        "subword": subwords,
-    }
-    length = measures[unit]
+    length = _length_of_references(unit, subwords)
     speech = any(instance.speech for instance in instances)
     count = f"n:{len(written)}|empty:{len(instances) - len(written)}|unit:{unit}{'|source:ms' if speech else ''}"
 
@@ -236,12 +241,8 @@ def score_latency(
         "dal": mean("hypothesis", (differentiable_average_lagging(*timing[:2]) for timing in timings)),
     }
     # Of OmniSTEval, which counts a reference without white space at its ends.
-    lags = [
-        yet_another_average_lagging(
-            i.delays, i.source_length, None if i.reference is None else length(i.reference.strip())
-        )
-        for i in written
-    ]
+    stripped = [None if i.reference is None else length(i.reference.strip()) for i in written]
+    lags = [yet_another_average_lagging(*timing[:2], size) for timing, size in zip(timings, stripped, strict=True)]
     early = [(lag, i.source_length) for lag, i in zip(lags, written, strict=True) if lag is not None]
     if early:
         scores["yaal"] = mean("longer", (lag for lag, _ in early), _OMNISTEVAL)

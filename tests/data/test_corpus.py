@@ -1,4 +1,3 @@
-import itertools
 import json
 import re
 from collections.abc import Callable
@@ -6,7 +5,6 @@ from pathlib import Path
 
 import datasets
 import numpy as np
-import pyarrow as pa
 import pytest
 
 from mt.common.input_files import sha256
@@ -72,29 +70,20 @@ def test_ids_and_lengths(folder: Path, tokenizers: Tokenizers) -> None:
     assert [ids.tolist() for ids, _ in train.ids([1])] == tokenizers.source.encode(["old"])
 
 
-LARGE = 12_000
 """Examples of a split that is written in several chunks."""
 
 
-def test_a_large_split_is_written_in_chunks(tmp_path: Path, tokenizers: Tokenizers) -> None:
-    many = [Example("a" * (1 + i % 9), "old"[: 1 + i % 3]) for i in range(LARGE)]
-    write(tmp_path / "many", EXAMPLES | {"train": many}, tokenizers, {"fingerprint": "f00"})
-    train = Corpus.open(tmp_path / "many").split("train")
-    assert train.column("source") == [example.source for example in many]
-    assert train.lengths()[0].tolist() == [len(example.source) + 2 for example in many]
-    picked = [LARGE - 1, 0, 5_003, 5_003]
-    assert [len(source) for source, _ in train.ids(picked)] == [train.lengths()[0][i] for i in picked]
-
-
-def test_references_differ_in_number(tmp_path: Path, tokenizers: Tokenizers) -> None:
+def test_many_examples_differ_in_number_of_references(tmp_path: Path, tokenizers: Tokenizers) -> None:
     few: list[tuple[str, ...]] = [("das Haus",), (), ("alte", "alter"), (), ("altes",)]
-    more = few * (LARGE // len(few))
-    examples = [Example("old", "alt", "0-0", references) for references in more]
+    more = few * 2_400  # so many that they are written in several chunks
+    examples = [Example("a" * (1 + i % 9), "alt", "0-0", references) for i, references in enumerate(more)]
     write(tmp_path / "several", EXAMPLES | {"test": examples}, tokenizers, {"fingerprint": "f00"})
     test = Corpus.open(tmp_path / "several").split("test")
     assert test.column("references") == [["alt", *references] for references in more]
-    assert test.column("target") == ["alt"] * LARGE
-    assert test.column("links") == ["0-0"] * LARGE
+    assert test.column("links") == ["0-0"] * len(more)
+    assert test.lengths()[0].tolist() == [len(example.source) + 2 for example in examples]
+    picked = [len(more) - 1, 0, 5_003, 5_003]
+    assert [len(source) for source, _ in test.ids(picked)] == [test.lengths()[0][i] for i in picked]
 
 
 def test_ids_are_not_read_into_memory(folder: Path) -> None:
@@ -114,30 +103,6 @@ def test_a_split_of_several_files_is_one_dataset(tmp_path: Path, tokenizers: Tok
     assert result["source"][:] == ["a house", "old", "a  dog\u2028!", "a cat"]
     assert result[3]["references"] == ["eine Katze"]
     assert [len(source) for source, _ in Split(open_table(tmp_path)).ids([3, 0])] == [7, 9]
-
-
-def test_an_interrupted_shard_leaves_no_file_of_its_name(tmp_path: Path, tokenizers: Tokenizers) -> None:
-    calls = itertools.count()
-
-    class Interrupted:
-        """A tokenizer that is interrupted at the second chunk."""
-
-        rewrites = False
-        lowercases = False
-
-        def written(self, words: list[str]) -> list[str]:
-            return words
-
-        def encode_column(self, texts: list[str]) -> pa.ListArray:
-            if next(calls):
-                assert list(tmp_path.iterdir())
-                raise KeyboardInterrupt
-            return tokenizers.source.encode_column(texts)
-
-    table = writer.text_table(EXAMPLES["train"] * 2_000)
-    with pytest.raises(KeyboardInterrupt):
-        writer.write_shard(tmp_path / "shard", table, Tokenizers(Interrupted(), tokenizers.target))
-    assert not list(tmp_path.iterdir())
 
 
 def test_another_format_is_refused(folder: Path) -> None:
@@ -217,16 +182,10 @@ MISSING = "missing"
 @pytest.mark.parametrize(
     ("key", "value", "reason"),
     [
-        *(
-            ("files", value, "files")
-            for value in (None, [], {"dev/data.arrow": 3}, {"dev/data.arrow": {}}, {"dev/x": "x"})
-        ),
+        *(("files", value, "files") for value in ([], {"dev/data.arrow": 3}, {"dev/data.arrow": {}})),
         ("files", {"dev/../../x": {"size": 1, "sha256": "0" * 64}}, "files"),
-        ("files", {"/etc/passwd": {"size": 1, "sha256": "0" * 64}}, "files"),
         ("files", {"dev/\x1b[31m": {"size": 1, "sha256": "0" * 64}}, r"files\.dev/\\x1b"),
         ("files", {"dev/x": {"size": -1, "sha256": "0" * 64}}, "size=-1 is not possible"),
-        ("fingerprint", None, "fingerprint=null is not possible"),
-        ("fingerprint", 3, "fingerprint=3 is not possible"),
         ("fingerprint", "../x", "fingerprint"),
         ("tokenizers", [], "tokenizers"),
         ("counts", {"train": -1}, "counts.train=-1"),

@@ -1,7 +1,6 @@
 """A text that holds what tokenizers write themselves comes back whole, and nothing of it is skipped in learning."""
 
 import unicodedata
-from pathlib import Path
 from typing import get_args
 
 import pytest
@@ -79,18 +78,16 @@ def test_no_line_is_skipped_in_learning(kind: str, rare: str) -> None:
     assert UNK not in learnt(kind, rare).encode([rare])[0]
 
 
-@pytest.mark.parametrize("kind", ["bpe", "char", "word"])
-def test_nor_is_a_long_line(kind: str) -> None:
-    assert UNK not in learnt(kind, "wort " * 250_000 + "ж").encode(["ж"])[0]
-
-
-@pytest.mark.parametrize("kind", ["bpe", "char"])
-def test_nor_is_a_long_word(kind: str) -> None:
-    assert UNK not in learnt(kind, "ж" * 70_000 + "q").encode(["жq"])[0]
-
-
-def test_a_long_word_is_no_fault_of_a_vocabulary_of_words() -> None:
-    assert UNK not in learnt("word", "ж" * 70_000 + " q").encode(["q"])[0]
+@pytest.mark.parametrize(
+    ("kind", "long", "text"),
+    [
+        *((kind, "wort " * 250_000 + "ж", "ж") for kind in ("bpe", "char", "word")),
+        *((kind, "ж" * 70_000 + "q", "жq") for kind in ("bpe", "char")),
+        ("word", "ж" * 70_000 + " q", "q"),
+    ],
+)
+def test_nor_is_a_long_line_or_a_long_word(kind: str, long: str, text: str) -> None:
+    assert UNK not in learnt(kind, long).encode([text])[0]
 
 
 def test_marks_are_pieces_of_an_extended_vocabulary() -> None:
@@ -131,11 +128,3 @@ def test_marks_of_punctuation_belong_to_it() -> None:
     assert tokenizer.split("a≠\u0338b ❤\ufe0f! 👩🏽\u200d🚀👩")[:-1] == [
         "▁a", "≠\u0338", "b", "▁❤\ufe0f", "!", "▁👩🏽\u200d🚀", "👩",
     ]  # fmt: skip
-
-
-def test_a_model_file_is_taken_with_one_piece_more(tmp_path: Path) -> None:
-    path = tmp_path / "own.model"
-    path.write_bytes(train(sized("unigram"), ["ein Haus"]).model)
-    once = train(TokenizerConfig(model_file=str(path)), [])
-    path.write_bytes(once.model)
-    assert train(TokenizerConfig(model_file=str(path)), []).model == once.model

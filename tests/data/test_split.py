@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from mt.data.arrow import array, numbers
+from mt.data.arrow import numbers
 from mt.data.split import Portion, Rows, rows_of_epoch
 from tests.marks import combined
 
@@ -37,19 +37,14 @@ def test_numbers_of_arrow_are_those_of_numpy(kind: pa.DataType) -> None:
     assert np.array_equal(numbers(pa.chunked_array([], kind)), values[:0])
 
 
-def test_numbers_become_an_array_of_arrow() -> None:
-    assert array(np.array([3, 1, 2])).to_pylist() == [3, 1, 2]
-    assert array(np.zeros(0, np.int64)).to_pylist() == []
-
-
 # Mixing.
+def test_by_hand() -> None:
+    rows = rows_of_epoch([Portion(3, 2.0), Portion(0, 0.5), Portion(2, 1.0)], 1, 1)
+    assert rows.tolist() == [0, 0, 1, 1, 2, 2, 3, 4]
+
+
 def _counts(portions: list[Portion], epochs: range, seed: int = 1) -> Counter[int]:
     return Counter(row for epoch in epochs for row in rows_of_epoch(portions, seed, epoch).tolist())
-
-
-def test_whole_weights_repeat_every_row() -> None:
-    rows = rows_of_epoch([Portion(3, 2.0), Portion(2, 1.0)], 1, 1)
-    assert rows.tolist() == [0, 0, 1, 1, 2, 2, 3, 4]
 
 
 @pytest.mark.parametrize(("weight", "epochs"), [(0.1, 10), (0.25, 4), (0.5, 2), (0.7, 10), (2.5, 2)])
@@ -62,11 +57,6 @@ def test_no_row_is_lost_over_epochs(weight: float, epochs: int) -> None:
         assert {counts[row] for row in range(107, 110)} == {3 * epochs}
 
 
-def test_where_shares_do_not_divide_all_rows_come_about_as_often() -> None:
-    counts = _counts([Portion(10, 0.3)], range(1, 8))
-    assert sorted({*counts.values()}) == [2, 3] and len(counts) == 10
-
-
 def test_an_epoch_is_a_function_of_its_seed_and_number() -> None:
     portions = [Portion(1_000, 0.1), Portion(1_000, 0.1)]
     first = rows_of_epoch(portions, 1, 1)
@@ -75,10 +65,6 @@ def test_an_epoch_is_a_function_of_its_seed_and_number() -> None:
     assert not np.array_equal(first, rows_of_epoch(portions, 2, 1))
     assert not np.array_equal(first[:100], first[100:] - 1_000)
     assert len(first) == 200 and (np.diff(first) >= 0).all()
-
-
-def test_a_corpus_may_be_empty() -> None:
-    assert rows_of_epoch([Portion(0, 0.5), Portion(2, 1.0)], 1, 1).tolist() == [0, 1]
 
 
 @pytest.mark.parametrize(("size", "weight", "epochs"), [(3, 0.1, 10), (1, 0.001, 1000), (7, 2.3, 10), (2, 0.3, 10)])

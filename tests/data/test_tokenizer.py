@@ -1,12 +1,10 @@
 import random
-import sys
 import unicodedata
 from pathlib import Path
 
 import pytest
 from hypothesis import given, strategies as st
 
-from mt.common.options import parse
 from mt.data.tokenizer import BOS, EOS, PAD, UNK, Tokenizer, TokenizerConfig, Tokenizers, normalize, train, units
 from mt.errors import UserError
 from mt.text_io import composed, is_blank
@@ -32,16 +30,9 @@ def test_text_survives_the_round_trip(kind: str, tokenizers: dict[str, Tokenizer
         assert ids[-1] == EOS
         assert UNK not in ids
         assert tokenizer.decode(ids) == text
-        assert len(tokenizer.split(text)) == len(ids)
+        assert len(tokenizer.split(text)) == len(ids) == tokenizer.count_pieces(text) + 1
         assert tokenizer.pieces(ids) == tokenizer.split(text)
         assert "".join(tokenizer.split(text)[:-1]).replace("▁", " ").strip() == text
-
-
-@given(st.text(alphabet=sorted(set("".join(TEXTS)) | set(" \t\u3000\u2028"))))
-def test_any_text_of_known_characters_survives(tokenizers: dict[str, Tokenizer], text: str) -> None:
-    for kind in ("bpe", "unigram", "char"):
-        [ids] = tokenizers[kind].encode([text])
-        assert tokenizers[kind].decode(ids) == " ".join(text.split())
 
 
 def test_normalization_composes_and_joins_blanks_and_nothing_else() -> None:
@@ -52,11 +43,6 @@ def test_normalization_composes_and_joins_blanks_and_nothing_else() -> None:
 def test_text_that_is_normal_already_is_recognised(text: str) -> None:
     assert composed(text) == " ".join(unicodedata.normalize("NFC", text).split())
     assert normalize(text) == ("" if is_blank(text) else composed(text))
-
-
-def test_any_blank_is_recognised() -> None:
-    for blank in filter(str.isspace, map(chr, range(sys.maxunicode + 1))):
-        assert normalize(f"a{blank}b") == "a b"
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -80,20 +66,9 @@ def test_unknown_text_is_marked(tokenizers: dict[str, Tokenizer]) -> None:
     assert UNK in ids
 
 
-def test_a_word_vocabulary_sets_punctuation_apart(tokenizers: dict[str, Tokenizer]) -> None:
-    assert tokenizers["word"].split("house, T-shirts") == ["▁house", ",", "▁T", "-", "shirts", "</s>"]
-
-
 @pytest.mark.parametrize("kind", KINDS)
-def test_pieces_are_counted_as_they_are_cut(kind: str, tokenizers: dict[str, Tokenizer]) -> None:
-    for text in (*TEXTS, " ".join(TEXTS), "", " "):
-        assert tokenizers[kind].count_pieces(text) == len(tokenizers[kind].split(text)) - 1, text
-
-
-@pytest.mark.parametrize("lowercase", [False, True])
-@pytest.mark.parametrize("kind", KINDS)
-def test_training_is_deterministic(kind: str, lowercase: bool) -> None:
-    config = TokenizerConfig(model_type=kind, vocab_size=SIZES[kind], lowercase=lowercase)
+def test_training_is_deterministic(kind: str) -> None:
+    config = TokenizerConfig(model_type=kind, vocab_size=SIZES[kind], lowercase=True)
     assert train(config, TEXTS).model == train(config, TEXTS).model
 
 
@@ -127,17 +102,6 @@ def test_a_size_is_the_most(kind: str, texts: list[str]) -> None:
     assert [*map(most.decode, most.encode(texts))] == [" ".join(text.split()) for text in texts]
     if kind == "bpe":
         assert len(train(TokenizerConfig(vocab_size=len(most)), texts)) == len(most)
-
-
-@pytest.mark.parametrize("joint", [True, False])
-def test_sides_of_little_text_have_vocabularies(joint: bool) -> None:
-    made = Tokenizers.train(TokenizerConfig(joint=joint), list(zip(ENGLISH, GERMAN, strict=True)))
-    assert all(4 < size < 300 for size in made.sizes[:2]) and (made.sizes[0] == made.sizes[1]) == joint
-
-
-def test_a_small_character_vocabulary_keeps_the_frequent_ones() -> None:
-    tokenizer = train(TokenizerConfig(model_type="char", vocab_size=6), ["eee aaaa e", "bee e"])
-    assert tokenizer.pieces([4, 5]) == ["e", "▁"]
 
 
 def test_no_text_is_refused() -> None:
@@ -191,11 +155,6 @@ def test_options_that_do_not_fit_are_refused(options: dict, sentence: str) -> No
     with pytest.raises(UserError) as refusal:
         TokenizerConfig.model_validate(options)
     assert str(refusal.value) == sentence
-
-
-def test_a_coverage_that_sentencepiece_refuses_is_told_by_its_name() -> None:
-    with pytest.raises(UserError, match=r"character_coverage=0\.9 is not possible"):
-        parse({"character_coverage": 0.9}, TokenizerConfig)
 
 
 @pytest.mark.parametrize("byte_fallback", [False, True])

@@ -127,16 +127,6 @@ def test_what_the_tokenizer_rewrites_moves_no_later_unit(odd: str, unit: str, re
         assert {word: result[word] for word in alone} == alone, name
 
 
-def test_the_example_of_two_halves(rewriting: dict[str, Tokenizer]) -> None:
-    tokenizer = rewriting["nmt_nfkc"]
-    text = "½ ½ one two go red"
-    for spelt in (text, "1/2 ﬁ one two"):
-        known = units(spelt, "word")
-        ids = tokenizer.unit_ids(spelt)
-        assert ids[-1] is None and {known[i] for i in ids[:-1]} == {*known}
-    assert tokenizer.unit_ids(text)[:-1] == sorted(tokenizer.unit_ids(text)[:-1])
-
-
 @pytest.mark.parametrize("unit", ["word", "char", "spaced"])
 def test_what_is_decoded_has_its_own_units(unit: str, rewriting: dict[str, Tokenizer]) -> None:
     for name, tokenizer in rewriting.items():
@@ -164,17 +154,6 @@ def test_units_of_any_text_in_any_model(rewriting: dict[str, Tokenizer], text: s
             written = units(tokenizer.decode(encoded), unit)
             decoded = [place for place in tokenizer.decoded_unit_ids(encoded, unit) if place is not None]
             assert decoded == sorted(decoded) and all(0 <= place < len(written) for place in decoded)
-
-
-def test_text_that_looks_like_a_special_piece_has_units(rewriting: dict[str, Tokenizer]) -> None:
-    for tokenizer in rewriting.values():
-        for text in ("<s> <pad> </s> x", "<0x41> ЖЖ", "<unk>"):
-            ids = tokenizer.unit_ids(text, "spaced")
-            assert [*dict.fromkeys(ids[:-1])] == [*range(len(text.split()))]
-
-
-def test_words_between_blanks() -> None:
-    assert units("Mr. Smith's  u.s.\u00a0a\u0308", "spaced") == ["Mr.", "Smith's", "u.s.", "ä"]
 
 
 def test_words_of_a_model_that_marks_their_ends(rewriting: dict[str, Tokenizer]) -> None:

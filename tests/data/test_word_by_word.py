@@ -54,14 +54,6 @@ def test_a_text_is_its_words_one_after_another(tokenizers: dict[str, Tokenizer],
         assert all(0 <= i < len(tokenizer) for i in ids)
 
 
-@settings(deadline=None)
-@given(st.lists(st.text("ab￭, é漢", max_size=6), max_size=5))
-def test_a_batch_changes_nothing(tokenizers: dict[str, Tokenizer], batch: list[str]) -> None:
-    for tokenizer in tokenizers.values():
-        assert tokenizer.encode(batch) == [tokenizer.encode([text])[0] for text in batch]
-        assert tokenizer.encode_column(batch).to_pylist() == tokenizer.encode(batch)
-
-
 def at_once(tokenizer: Tokenizer, text: str) -> list[int]:
     """The ids that SentencePiece gives the whole text."""
     processor = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.model)

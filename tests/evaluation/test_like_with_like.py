@@ -20,7 +20,7 @@ from mt.evaluation.score import evaluate, simultaneous
 from mt.evaluation.timing import timing_scores
 from mt.metrics.latency import score_latency
 from mt.models.seq2seq import Seq2Seq
-from mt.search.config import GreedyConfig, OnlineConfig
+from mt.search.config import GreedyConfig
 from mt.search.hypothesis import EMPTY
 
 MEASURED = ("bleu", "chrf", "ter", "wer", "cer", "accuracy", "rouge")
@@ -91,24 +91,6 @@ def test_what_a_model_writes_is_right_in_every_form(form, lowercase, trained: Pa
     for name, score in scores.items():
         assert score.score == pytest.approx(0 if name in ERRORS else 100)
         assert not lowercase or "case:lc" in score.signature or "case:lower" in score.signature
-
-
-def test_latency_counts_words_of_a_reference_as_those_of_a_hypothesis(trained_hard: Path, corpus: Corpus) -> None:
-    translator = load(trained_hard, device="cpu")
-    split = corpus.split("dev")
-    texts = [group[0] for group in split.column("references")]
-    plain = evaluate(translator, Referenced(split, texts), OnlineConfig())
-    latency = {name: value for name, value in plain.values().items() if name in ("ap", "al", "laal", "dal", "yaal")}
-    for form in (lambda text: text.replace(" ", "\u00a0"), lambda text: text.replace(" ", "\t\t")):
-        result = evaluate(translator, Referenced(split, [form(text) for text in texts]), OnlineConfig())
-        assert result.values() | latency == result.values()
-    decomposed = evaluate(
-        translator,
-        Referenced(split, [unicodedata.normalize("NFD", text) for text in texts]),
-        OnlineConfig(),
-        unit="char",
-    )
-    assert decomposed.values()["laal"] == evaluate(translator, split, OnlineConfig(), unit="char").values()["laal"]
 
 
 def test_a_log_holds_the_reference_that_is_compared() -> None:

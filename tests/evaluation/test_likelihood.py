@@ -7,7 +7,7 @@ import pytest
 
 import mt
 from mt.evaluation.likelihood import likelihoods
-from mt.search.config import BeamConfig, GreedyConfig
+from mt.search.config import BeamConfig
 
 SOURCES = ["the big cats see two green houses", "two dogs find bridges", "birds leave streets"]
 
@@ -24,14 +24,6 @@ def test_a_beam_s_score_is_the_likelihood(run: str, exponent: float, request: py
         lengths = np.array([len(one.token_log_probs) for one in given])
         scores = np.array([one.log_prob for one in given]) / ((5 + lengths) / 6) ** exponent
         np.testing.assert_allclose(scores, [one.score for one in result], atol=1e-5)
-
-
-def test_a_search_that_ended_at_its_longest(trained: Path) -> None:
-    translator = mt.load(trained, device="cpu")
-    cut = translator.translate(SOURCES, GreedyConfig(max_length=3))
-    given = likelihoods(translator, SOURCES, [one.ids for one in cut], length_penalty=0)
-    assert [one.score for one in given] == pytest.approx([one.score for one in cut], abs=1e-5)
-    assert all(len(one.tokens) == 3 for one in given)
 
 
 def test_texts_have_an_end_and_the_penalty_of_the_run(trained: Path) -> None:

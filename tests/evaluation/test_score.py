@@ -10,14 +10,12 @@ from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.data.split import Examples, Split
 from mt.decoding.load import load
-from mt.decoding.runs import torch_translator
 from mt.decoding.translation import links_between_pieces
 from mt.errors import UserError
 from mt.evaluation.drawings import alignment_error
 from mt.evaluation.score import dev_scores, evaluate
 from mt.evaluation.teacher_forcing import teacher_forced_pass
 from mt.metrics.alignment import project, to_pharaoh
-from mt.models.seq2seq import Seq2Seq
 from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig
 from mt.search.hypothesis import Windows
 
@@ -70,17 +68,6 @@ def test_only_the_first_sentences_are_decoded(trained: Path, corpus: Corpus) -> 
     assert scores["bleu"] == pytest.approx(expected)
 
 
-def test_loss_is_that_of_forced_targets(trained: Path, corpus: Corpus) -> None:
-    translator = load(trained, device="cpu")
-    split = corpus.split("dev")
-    forced = translator.align(split.column("source"), split.column("target"))
-    nats = -sum(pair.score for pair in forced) / sum(len(pair.tokens) for pair in forced)
-    measured = teacher_forced_pass(translator, split)
-    # Sums of some 100 float32 numbers, in another order.
-    assert measured.loss == pytest.approx(nats, rel=1e-5)
-    assert measured.perplexity == pytest.approx(math.exp(nats), rel=1e-4)
-
-
 def test_soft_hard_and_the_gap_between_them(trained_hard: Path, corpus: Corpus) -> None:
     translator = load(trained_hard, device="cpu")
     split = corpus.split("dev")
@@ -127,14 +114,6 @@ def test_attention_statistics_are_those_of_forced_targets(trained_hard: Path, co
     assert teacher_forced_pass(translator, split, hard=True).stats.scores()["at_first"] == pytest.approx(
         np.mean(np.array(stops) == 0)
     )
-
-
-def test_an_attention_that_uses_no_source_has_no_statistics(configure: Callable[..., Config], corpus: Corpus) -> None:
-    config = configure({"attention": {"name": "none"}})
-    translator = torch_translator(
-        Seq2Seq(config, *(len(side) for side in corpus.tokenizers)), corpus.tokenizers, config
-    )
-    assert dev_scores(translator, corpus.split("dev"), 2).attention_stats == {}
 
 
 class Blank:
@@ -188,18 +167,9 @@ def test_one_forced_pass_gives_loss_links_and_statistics(hard: bool, trained_har
     assert (without.loss, without.links) == (forced.loss, []) and without.stats.scores() == forced.stats.scores()
 
 
-def test_forced_links_of_a_blank_pair_are_blank(trained: Path) -> None:
-    blank, pair = load(trained, device="cpu").align(["", "two cats"], ["", "zwei Katzen"])
-    assert blank.links == set() and pair.links
-
-
-def test_a_pair_whose_gold_links_are_not_known_is_none_of_the_alignment_error() -> None:
-    score = alignment_error(["0-0", "0-0 1-1"], ["0-0", ""])
-    assert score.score == 0 and score.signature.startswith("n:1|")
-
-
 def test_alignment_error() -> None:
     score = alignment_error(["0-0 1-1"], ["0-0 1-2 1p1"])
+    assert alignment_error(["0-0", "0-0 1-1"], ["0-0", ""]).signature.startswith("n:1|")  # of the second nobody knows
     # One of two sure ones is found, and both are possible: 1 - (1 + 2) / (2 + 2).
     assert score.score == pytest.approx(25)
     with pytest.raises(UserError, match=r"gold\.txt, line 1: 'x' is not a link"):

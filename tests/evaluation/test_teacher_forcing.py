@@ -141,7 +141,4 @@ def test_nothing_is_said_of_an_attention_that_aligns(stats: dict[str, float]):
 )
 def test_a_failure_is_named_with_its_remedy(stats: dict[str, float], sentence: str):
     assert list(warnings(stats)) == [sentence]
-
-
-def test_two_failures_are_both_named():
-    assert len(list(warnings(MONOTONIC | {"at_first": 1.0, "disagreement": 1.0}))) == 2
+    assert sentence in [*warnings(stats | {"disagreement": 0.4})]

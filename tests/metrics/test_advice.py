@@ -3,7 +3,6 @@ import pytest
 from mt.metrics import METRICS, build, notes
 from mt.metrics.base import RougeProtocol, Settings
 from mt.metrics.bleu import Bleu, unsuited_tokenizer
-from mt.metrics.latency import unsuited
 from mt.metrics.rouge import Rouge
 
 EVERY = build([*METRICS])
@@ -64,13 +63,6 @@ def test_what_the_references_say_against_a_metric(references, expected) -> None:
     assert notes(EVERY, references) == [*dict.fromkeys(reason for reason in actual.values() if reason)]
 
 
-def test_a_tokenizer_of_the_language_suits() -> None:
-    for options in (Settings("zh"), Settings("ja", "char"), Settings(None, "zh")):
-        assert Bleu(options).unsuited(JAPANESE) is None
-    # Four characters are four tokens.
-    assert Bleu(Settings("ja", "char")).unsuited([["オットー"]]) is None
-
-
 THAI = [["ฝนจะตกหนักในกรุงเทพวันนี้"]]
 
 
@@ -97,13 +89,3 @@ def test_letters_of_the_tokenizers_language() -> None:
     assert reason is not None and reason.startswith("is for Korean, and most references have no letter of it")
     assert unsuited_tokenizer("ko-mecab", str, ["오늘은 비가 많이 온다고", "고양이 the cat"]) is None
     assert unsuited_tokenizer("13a", str, ["the cat sat on the mat ."]) is None
-
-
-def test_words_of_latency() -> None:
-    assert unsuited("word", ["今天从早上开始下雨"]) is not None
-    for unit, text in (
-        ("char", "今天从早上开始下雨"),
-        ("word", "오늘은 비가 많이 온다고 합니다"),
-        ("word", "it rains"),
-    ):
-        assert unsuited(unit, [text]) is None

@@ -38,33 +38,8 @@ def ours(captions: list[str], references: list[list[str]]) -> list[float]:
     return [result[name] for name in NAMES]
 
 
-def theirs(captions: list[str], references: list[list[str]]) -> list[float]:
-    bleu = pytest.importorskip("pycocoevalcap.bleu.bleu", reason="pycocoevalcap is not installed")
-    from pycocoevalcap.cider.cider import Cider as TheirCider
-    from pycocoevalcap.rouge.rouge import Rouge as TheirRouge
-
-    results = {i: [" ".join(tokenize(text))] for i, text in enumerate(captions)}
-    truths = {i: [" ".join(tokenize(text)) for text in group] for i, group in enumerate(references)}
-    scores = bleu.Bleu().compute_score(truths, results, verbose=0)[0]
-    return [
-        100 * x
-        for x in (
-            *scores,
-            TheirRouge().compute_score(truths, results)[0],
-            TheirCider().compute_score(truths, results)[0],
-        )
-    ]
-
-
 def test_as_pycocoevalcap_gave_it():
     assert ours(*corpus()) == pytest.approx(FROZEN, abs=1e-6)
-
-
-def test_as_pycocoevalcap_has_it():
-    captions, references = corpus()
-    for part in (slice(None), slice(100), slice(4), slice(1), slice(5, 7)):
-        expected = theirs(captions[part], references[part])
-        assert ours(captions[part], references[part]) == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -92,13 +67,3 @@ def test_the_signature_tells_what_the_references_are():
         for score in metric.score(["a dog", "a cat"], references).values():
             fields = "refs:4|repeats:1|tok:ptb-regex|case:lower|punct:removed|version:coco|n:2"
             assert score.signature == f"nrefs:var|{fields}"
-
-
-def test_a_system_is_compared_on_the_same_samples():
-    captions, references = corpus()
-    worse = ["a thing", *captions[1:500], *("nothing of the kind",) * 500]
-    result = CocoBleu().compare({"base": captions, "worse": worse}, references)
-    assert list(result) == list(NAMES[:4])
-    for name, results in result.items():
-        assert results["base"].score == CocoBleu().score(captions, references)[name].score > results["worse"].score
-        assert results["worse"].significant and results["base"].mean == pytest.approx(results["base"].score, abs=0.5)

@@ -1,4 +1,3 @@
-import logging
 from importlib.metadata import version
 from pathlib import Path
 from statistics import fmean
@@ -114,19 +113,9 @@ def test_duc_2003_as_rouge_score_has_it(system):
     assert 25 < result["rouge1"] < 40 and 25 < recalls["rouge1"] < 40
 
 
-def test_systems_beside_the_first():
-    references = [[f"alpha beta {word}"] for word in ("one", "two", "three", "four", "five", "six")]
-    perfect = [group[0] for group in references]
-    systems = {"base": ["alpha"] * 6, "perfect": perfect, "again": ["alpha"] * 6}
-    results = Rouge().compare(systems, references)
-    assert list(results) == KINDS[:3] and list(results["rouge1"]) == list(systems)
-    assert list(Rouge().compare({"base": ["a\nb"]}, [["b\na"]])) == KINDS  # now L and Lsum differ
-    assert {name: result.score for name, result in results["rouge1"].items()} == pytest.approx(
-        {"base": 50, "perfect": 100, "again": 50}
-    )
-    assert [results["rouge1"][name].p_value for name in systems] == [None, pytest.approx(1 / 1001), 1.0]
-    assert results["rougeL"]["perfect"].significant
-    assert results["rouge2"]["base"].signature.startswith("nrefs:1|bs:1000|seed:12345|measure:f1|")
+def test_two_kinds_are_compared_as_one_where_they_cannot_differ():
+    assert list(Rouge().compare({"base": ["a b"]}, [["b a"]])) == KINDS[:3]
+    assert list(Rouge().compare({"base": ["a\nb"]}, [["b\na"]])) == KINDS
 
 
 CHINESE = "今天从早上开始下雨，气温3度。"
@@ -153,12 +142,6 @@ def test_tokenizers_of_other_scripts() -> None:
 def test_an_unknown_tokenizer_is_answered_with_the_nearest() -> None:
     with pytest.raises(UserError, match=r"^rouge_tokenizer=int is an invalid choice: did you mean intl\?.* a-z0-9, "):
         Rouge(Settings(rouge=RougeProtocol(tokenizer="int")))
-
-
-def test_nothing_is_said_of_a_tokenizer_in_the_log(caplog) -> None:
-    with caplog.at_level(logging.DEBUG):
-        rouge(["a"], [["a"]])
-    assert caplog.records == []
 
 
 @pytest.mark.parametrize(("tokenizer", "expected"), [("zh", "今天从"), ("char", "今天从"), ("a-z0-9", CHINESE)])

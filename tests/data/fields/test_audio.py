@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-import torch
 
 from mt.data.fields import AudioConfig, AudioField, SourceError
 from mt.errors import UserError
@@ -156,13 +155,6 @@ def test_a_column_keeps_rows_and_what_several_share(field: AudioField) -> None:
     assert np.array_equal(field.rows(column)[3], rows[3])
     assert [row.tolist() for row in field.rows(column.slice(3))] == [rows[3].tolist()]
     assert field.blank(rows[2]) and not field.blank(rows[3])
-
-
-def test_a_batch_is_padded_on_the_right(field: AudioField) -> None:
-    sounds, mask = field.collate([np.full((2, 80), 7, np.int16), np.full((3, 80), 8, np.int16)])
-    assert (sounds.shape, sounds.dtype) == ((2, 3, 80), torch.int16)
-    assert mask.tolist() == [[True, True, False], [True, True, True]]
-    assert sounds[:, :, 0].tolist() == [[7, 7, 0], [8, 8, 8]]
 
 
 def test_labels_are_seconds(field: AudioField) -> None:

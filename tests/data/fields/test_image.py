@@ -1,4 +1,3 @@
-import io
 from pathlib import Path
 
 import numpy as np
@@ -123,11 +122,6 @@ def test_whatever_is_broken_is_read_or_one_sentence(field: ImageField, tmp_path:
     assert "refused" in outcomes
 
 
-def test_pixels_may_be_given(field: ImageField) -> None:
-    pixels = np.random.default_rng(0).integers(0, 255, (16, 16, 3), np.uint8)
-    assert np.array_equal(encoded(field, pixels), pixels)
-
-
 def test_places_count_by_patches_and_are_named_by_row_and_column(field: ImageField) -> None:
     rows = [np.full((16, 16, 3), value, np.uint8) for value in (1, 2)]
     column = pa.chunked_array([field.array([rows[0], None, rows[1]])])
@@ -150,13 +144,6 @@ def test_without_the_library_one_sentence_names_the_extra(field: ImageField, mon
         UserError, match=r"^pictures are read by Pillow, which is not installed: pip install 'attentive-mt\[images\]'$"
     ):
         field.encode(["any.png"], None)
-
-
-@pytest.mark.parametrize("kind", ["PNG", "TIFF", "PPM"])
-def test_sixteen_bits_are_scaled_by_their_range(field: ImageField, kind: str) -> None:
-    file = io.BytesIO()
-    Image.fromarray(np.full((4, 4), 40_000, np.uint16)).save(file, format=kind)
-    assert close(encoded(field, file.getvalue()), (156, 156, 156))
 
 
 def test_floating_point_grey_is_between_black_and_white(field: ImageField, tmp_path: Path) -> None:
