@@ -84,28 +84,20 @@ WHOLE = {
     "perplexity": 2.5,
     "aer": {"score": 30.5, "signature": "n:2", "precision": 1.0, "recall": 2.0},
     "attention": {"entropy": 1.5},
-    "training_tokens_per_second": 1000.5,
-    "tokens_per_second": 500.0,
     "peak_memory_mb": 100,
     "parameters": 1_500_000,
-    "training_seconds": 90.0,
 }
 WRONG = [None, True, -1, 1e308, 10**400, "x", "<b>", [], {}, [[1]], {"score": "x"}, {"name": 3, "mode": []}]
 
 
-def sentence(error: pytest.ExceptionInfo, path) -> str:
-    text = str(error.value)
-    assert text.startswith(str(path)) and "\n" not in text and len(text) < len(str(path)) + 250
-    return text.removeprefix(str(path))
-
-
 def test_what_a_run_says(tmp_path) -> None:
-    (tmp_path / "results.json").write_text(json.dumps(WHOLE))
-    result = read_results(tmp_path / "results.json")
+    path = tmp_path / "results.json"
+    path.write_text(json.dumps(WHOLE))
+    result = read_results(path)
     assert str(result.search) == "soft, beam 5" and result.alignment_error_rate == 30.5 and result.attends
-    assert (result.parameters, result.peak_memory_mb, result.perplexity) == (1_500_000, 100, 2.5)
-    (tmp_path / "results.json").write_text('{"search": {"name": "greedy", "mode": "hard"}, "perplexity": NaN}')
-    result = read_results(tmp_path / "results.json")
+    assert (result.parameters, result.peak_memory_mb, result.perplexity, result.latency) == (1_500_000, 100, 2.5, {})
+    path.write_text('{"search": {"name": "greedy", "mode": "hard"}, "perplexity": NaN}')
+    result = read_results(path)
     assert str(result.search) == "hard, greedy" and result.alignment_error_rate is None and result.attends
 
 
@@ -119,8 +111,6 @@ def test_latency_and_what_it_is_counted_in(tmp_path) -> None:
     for wrong in (float("nan"), 10**400, True, None, -1e300):
         path.write_text(json.dumps(WHOLE | {"al": {"score": wrong}, "dal": {"score": 1.0}}))
         assert read_results(path).latency == {"dal": 1.0} and read_results(path).latency_unit == "token"
-    path.write_text(json.dumps(WHOLE))
-    assert read_results(path).latency == {}
 
 
 @pytest.mark.parametrize(
@@ -128,33 +118,21 @@ def test_latency_and_what_it_is_counted_in(tmp_path) -> None:
     [
         (b"{", "invalid JSON: EOF while parsing an object at line 1 column 1"),
         (b"[]", "input should be an object"),
-        (b"{}", "search: field required"),
-        (b'{"search": null}', "search: input should be an object"),
         (b'{"search": {}}', "search.name: field required"),
         (b'{"search": {"name": "beam", "mode": "soft"}, "aer": 3}', "aer: input should be an object"),
-        (
-            b'{"search": {"name": "beam", "mode": "soft"}, "perplexity": "2"}',
-            "perplexity: input should be a valid number",
-        ),
         (b"\xff", "invalid JSON: expected value at line 1 column 1"),
         (b'{"a":' * 200_000, "invalid JSON: recursion limit exceeded at line 1 column 1006"),
-        (b"[" * 200_000 + b"]" * 200_000, "invalid JSON: recursion limit exceeded at line 1 column 202"),
+        (None, "Is a directory"),
     ],
 )
-def test_damaged_results_are_one_sentence(make_run, content, reason) -> None:
-    run = make_run("a")
-    (run / "results.json").write_bytes(content)
+def test_damaged_results_are_one_sentence(tmp_path, content: bytes | None, reason: str) -> None:
+    path = tmp_path / "results.json"
+    path.mkdir() if content is None else path.write_bytes(content)
     with pytest.raises(UserError) as caught:
-        find([run])
-    assert sentence(caught, run / "results.json") == (
-        f" does not hold the results of a run ({reason}): copy the run again, or leave it out of the comparison"
+        read_results(path)
+    assert str(caught.value) == (
+        f"{path} does not hold the results of a run ({reason}): copy the run again, or leave it out of the comparison"
     )
-
-
-def test_results_that_cannot_be_read(tmp_path) -> None:
-    with pytest.raises(UserError) as caught:
-        read_results(tmp_path)
-    assert sentence(caught, tmp_path).startswith(" does not hold the results of a run (Is a directory): copy the run")
 
 
 def test_any_wrong_value_anywhere_is_read_or_one_sentence(tmp_path) -> None:
@@ -171,19 +149,17 @@ def test_any_wrong_value_anywhere_is_read_or_one_sentence(tmp_path) -> None:
             content = content[:cut] + bytes([draw.randrange(256)]) + content[cut + draw.randrange(20) :]
         path.write_bytes(content)
         try:
-            result = read_results(path)
+            assert isinstance(str(read_results(path).search), str)
         except UserError as error:
             refused += 1
             assert "\n" not in str(error)
-        else:
-            assert isinstance(str(result.search), str)
     assert 100 < refused < 400
 
 
 LINE = '{"kind": "dev", "update": 50, "loss": 2.5, "perplexity": 12.1, "bleu": 3}'
 
 
-def curves(path, *lines):
+def curves(path: Path, *lines: str | bytes) -> dict[str, dict[int, float]]:
     path.write_bytes(b"\n".join(line if isinstance(line, bytes) else line.encode() for line in lines))
     return read_curves(path, ("loss", "bleu"))
 
@@ -202,24 +178,19 @@ def test_curves_of_dev(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        (b"\xff\xfe", "invalid JSON: expected value at line 1 column 1"),
         (b'{"kind": "dev", "update": 5, "x": "\xff"}', "invalid JSON: invalid unicode code point at line 1 column 36"),
-        (LINE[:20], "invalid JSON: EOF while parsing a"),
-        ("[" * 200_000, "invalid JSON: recursion limit exceeded"),
+        ("[" * 200_000, "invalid JSON: recursion limit exceeded at line 1 column 202"),
         ("3", "input should be an object"),
         ('{"kind": "dev"}', "update: input should be a valid integer"),
-        ('{"kind": "dev", "update": 1e999}', "update: input should be a valid integer"),
         ('{"kind": "dev", "update": -1}', "update: input should be greater than or equal to 0"),
-        ('{"kind": "dev", "update": true}', "update: input should be a valid integer"),
-        ('{"kind": "dev", "update": 1, "loss": "low"}', "scores.loss: input should be a valid number"),
         ('{"kind": "dev", "update": 1, "bleu": [3]}', "scores.bleu: input should be a valid number"),
     ],
 )
 def test_damaged_logs_are_one_sentence(make_run, line, reason) -> None:
     run = make_run("a")
+    path = run / "metrics.jsonl"
     with pytest.raises(UserError) as caught:
-        curves(run / "metrics.jsonl", LINE, line)
+        curves(path, LINE, line)
+    assert str(caught.value) == f"{path}, line 2 is no record of a run ({reason}): copy the run again"
     with pytest.raises(UserError, match="line 2"):
         find([run])
-    result = sentence(caught, run / "metrics.jsonl")
-    assert result.startswith(f", line 2 is no record of a run ({reason}") and result.endswith("): copy the run again")

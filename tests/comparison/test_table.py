@@ -61,7 +61,7 @@ def test_the_baseline_is_a_choice_and_a_run_equal_to_it_bears_no_mark(runs, refe
     assert [cells(result, row)["BLEU"][-1] for row in range(3)] == ["*", "0", "0"]
 
 
-def test_facts_are_shown_where_a_run_states_them(runs, references) -> None:
+def test_facts_are_shown_where_a_run_states_them(runs, make_run, references) -> None:
     result = compare(runs, references)
     assert [column.heading for column in result.columns()] == [
         "run", "decoding", "BLEU", "chrF",
@@ -70,13 +70,9 @@ def test_facts_are_shown_where_a_run_states_them(runs, references) -> None:
     assert list(cells(result, 0).values())[4:] == ["2.35", "12.3", "12,346", "1,024", "1.50", "1.5"]
     assert list(cells(result, 1).values())[4:] == ["4.00", "-", "-", "-", "-", "-"]
     assert [cells(result, row)["decoding"] for row in range(3)] == ["soft, beam 5", "hard, greedy", "soft, beam 5"]
-
-
-@pytest.mark.parametrize("results", [{"attention": {}, "aer": {"score": 100.0, "signature": ""}}, {"attention": {}}])
-def test_no_alignment_error_of_an_attention_that_uses_no_source(make_run, references, results) -> None:
-    none = {"attention": {"name": "none"}}
-    result = compare(find([make_run("a", MONOTONIC, FACTS), make_run("b", none, results)]), references)
-    assert [cells(result, row)["AER"] for row in range(2)] == ["12.3", "-"]
+    # An attention that uses no source has no alignment.
+    without = make_run("none", {"attention": {"name": "none"}}, FACTS | {"attention": {}})
+    result = compare([*runs[:1], *find([without])], references)
     assert [row["facts"]["AER"] for row in result.plain()["rows"]] == [12.34, None]
 
 
@@ -123,24 +119,6 @@ def test_nothing_in_a_name_is_markup(make_run, references) -> None:
     assert len({len(re.sub(r"\\\|", "", row).split("|")) for row in rows}) == 1
 
 
-def test_plain_data_holds_everything(runs, references) -> None:
-    plain = compare(runs, references).plain()
-    assert plain["baseline"] == "monotonic seed=1" and len(plain["rows"]) == 3
-    first, second = plain["rows"][:2]
-    assert first["folder"] == str(runs[0].folder) and first["facts"]["AER"] == 12.34
-    assert second["facts"]["AER"] is None
-    assert second["scores"]["BLEU"]["p_value"] == pytest.approx(1 / 1001)
-    assert set(first["scores"]["chrF"]) == {"score", "signature", "mean", "ci", "p_value"}
-
-
-def test_the_tokenizer_is_that_of_training(make_run, references) -> None:
-    dataset = {"source": "en", "target": "zh", "folder": "x", "metrics": ["bleu"]}
-    result = compare(find([make_run("a", {"dataset": dataset})]), references)
-    assert "|tok:zh|" in result.notes()[1]
-    result = compare(find([make_run("b", {"dataset": dataset | {"bleu_tokenizer": "char"}})]), references)
-    assert "|tok:char|" in result.notes()[1]
-
-
 def test_runs_are_compared_without_case_where_one_cannot_write_capitals(make_run, references) -> None:
     dataset = {"generator": "phrasebook", "metrics": ["bleu", "accuracy"]}
     lower = {"dataset": dataset | {"tokenizer": {"lowercase": True}}}
@@ -185,6 +163,12 @@ def test_a_spreadsheet_has_every_number_in_full(runs, references) -> None:
         assert line["BLEU differs"] == str(int(score.significant))
     assert lines[0]["perplexity"] == "2.345" and lines[0]["parameters, M"] == "1.5"
     assert lines[1]["AER"] == ""
+    # And so has the plain data.
+    plain = result.plain()
+    assert plain["baseline"] == "monotonic seed=1" and plain["rows"][0]["folder"] == str(runs[0].folder)
+    assert [row["facts"]["AER"] for row in plain["rows"]] == [12.34, None, None]
+    assert plain["rows"][1]["scores"]["BLEU"]["p_value"] == pytest.approx(1 / 1001)
+    assert set(plain["rows"][0]["scores"]["chrF"]) == {"score", "signature", "mean", "ci", "p_value"}
 
 
 def test_latex_has_the_table_with_the_best_in_bold(runs, references) -> None:
