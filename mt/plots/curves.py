@@ -4,6 +4,7 @@ wrong words among the surest."""
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -32,11 +33,8 @@ def speedup(
             axis.set_minor_locator(NullLocator())
         axes.set_title(title, loc="left", fontsize=LABEL_POINTS + 1, color=INK)
         name_axes(axes, x_name, y_name)
-        # Colours and marks tell the lines apart.
         for number, (name, ratios) in enumerate(lines.items()):
-            [line] = axes.plot(lengths, ratios, label=name, linewidth=1.6, markersize=5.5, markeredgecolor="white")
-            line.set_color(colour(number))
-            line.set_marker(marker(number))
+            axes.plot(lengths, ratios, label=name, markersize=5.5, **_look(number))
         axes.legend(frameon=False, labelcolor=INK, fontsize=LABEL_POINTS)
     return figure
 
@@ -116,10 +114,13 @@ def learning_curves(title: str, curves: Sequence[Mapping[int, float]]) -> Figure
     name_axes(axes, "updates", "")
     for number, curve in enumerate(curves):
         updates = sorted(curve)
-        [line] = axes.plot(updates, [curve[update] for update in updates], linewidth=1.6, markeredgecolor="white")
-        line.set_color(colour(number))
-        line.set_marker(marker(number))
+        axes.plot(updates, [curve[update] for update in updates], **_look(number))
     return figure
+
+
+def _look(number: int) -> dict[str, Any]:
+    """Returns the looks of a line, by which it is told from those of other numbers."""
+    return {"color": colour(number), "marker": marker(number), "linewidth": 1.6, "markeredgecolor": "white"}
 
 
 # Wrong words among the surest ones.
@@ -130,8 +131,7 @@ def risk(curve: Mapping[float, float]) -> Figure:
     right)."""
     figure, [axes] = chart(1)
     coverage = sorted(curve)
-    [line] = axes.plot(coverage, [curve[share] for share in coverage], linewidth=1.6)
-    line.set_color(colour(0))
+    axes.plot(coverage, [curve[share] for share in coverage], linewidth=1.6, color=colour(0))
     axes.set_xlim(0, 1)
     axes.set_ylim(0, None)
     for axis in (axes.xaxis, axes.yaxis):

@@ -21,7 +21,12 @@ def extend(attention: Attention, memory: Memory | None, encoded: Encoded, comple
     steps return NEEDS_MORE_SOURCE where they stop at none of the positions so far.
     """
     if memory is None:
-        return _with_a_column(memory_of(attention, encoded))._replace(complete=complete)
+        memory = memory_of(attention, encoded)
+        if not memory.mask.shape[1]:
+            # Steps may come before the first position: there is one column of padding.
+            columns = [pad(tensor, ((0, 0) * (tensor.dim() - 2) + (0, 1))) for tensor in positions(memory)]
+            memory = with_positions(memory, columns, pad(memory.mask, (0, 1)))
+        return memory._replace(complete=complete)
     lengths = memory.mask.sum(1)
     first_position = lengths if memory.first is None else lengths + memory.first
     added = memory_of(attention, encoded._replace(first_position=first_position))
@@ -36,11 +41,8 @@ def trim(attention: Attention, memory: Memory, state: State) -> Memory:
     Positions in the results of steps count from the beginning of the source, before and after.
     """
     needed = attention.first_needed(state)
-    return memory if needed is None else drop_prefix(memory, needed)
-
-
-def drop_prefix(memory: Memory, needed: Sequence[int]) -> Memory:
-    """Returns the memory without the positions of each source before `needed`."""
+    if needed is None:
+        return memory
     offsets = [0] * len(needed) if memory.first is None else memory.first.tolist()
     dropped = [max(0, position - offset) for position, offset in zip(needed, offsets, strict=True)]
     if not any(dropped):
@@ -82,15 +84,6 @@ def memory_of(attention: Attention, encoded: Encoded) -> Memory:
     encoder's final state."""
     memory = attention.init_memory(encoded)
     return memory._replace(tokens=encoded.tokens, unknown=encoded.unknown, final_state=encoded.final_state)
-
-
-def _with_a_column(memory: Memory) -> Memory:
-    """Returns the memory, or one column of padding where it has no column, since steps may come before the first
-    position."""
-    if memory.mask.shape[1]:
-        return memory
-    tensors = [pad(tensor, ((0, 0) * (tensor.dim() - 2) + (0, 1))) for tensor in positions(memory)]
-    return with_positions(memory, tensors, pad(memory.mask, (0, 1)))
 
 
 def forced_step(attention: Attention, step: AttentionStep, memory: Memory, state: State) -> AttentionStep:

@@ -98,14 +98,3 @@ class CausalEncoder(Encoder):
     @abstractmethod
     def _encode(self, vectors: Vectors, mask: Mask, state: State | None) -> tuple[Encoded, State]:
         """Encodes the positions after a state, None at the beginning; returns also the state after them."""
-
-
-def running_mean(values: Float[Tensor, "B S V"], mask: Mask, state: State | None) -> tuple[Float[Tensor, "B V"], State]:
-    """Returns the mean over these and earlier positions, 0 of none, and its state: their sum [B, V] and their number
-    [B, 1]. values: zero on padding."""
-    total = values.sum(1)
-    count = mask.sum(1, keepdim=True)
-    if state is not None:
-        total = total + state[0]
-        count = count + state[1]
-    return total / count.clamp(min=1), (total, count)

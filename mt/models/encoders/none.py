@@ -7,7 +7,7 @@ from torch import nn
 
 from mt.common.options import MAX_SIZE, Options
 from mt.kernels.linear import Linear
-from mt.models.encoders.base import CausalEncoder, Encoded, Mask, State, Vectors, running_mean
+from mt.models.encoders.base import CausalEncoder, Encoded, Mask, State, Vectors
 
 
 class NoEncoderConfig(Options):
@@ -30,5 +30,10 @@ class NoEncoder(CausalEncoder):
 
     def _encode(self, vectors: Vectors, mask: Mask, state: State | None) -> tuple[Encoded, State]:
         values = self.project(vectors.masked_fill(~mask[..., None], 0.0))
-        final_state, state = running_mean(values, mask, state)
-        return Encoded(values, values, mask, final_state), state
+        # The state: the sum of all values so far, and their number.
+        total = values.sum(1)  # [B, V]
+        count = mask.sum(1, keepdim=True)
+        if state is not None:
+            total = total + state[0]
+            count = count + state[1]
+        return Encoded(values, values, mask, total / count.clamp(min=1)), (total, count)

@@ -5,7 +5,6 @@ from typing import Literal
 from jaxtyping import Bool, Float, Int
 from pydantic import Field, model_validator
 from torch import Tensor, nn
-from torch.nn import functional
 
 from mt.common.options import MAX_SIZE, Options
 from mt.errors import UserError
@@ -20,7 +19,7 @@ class EmbeddingConfig(Options):
     """Dropout on word vectors (Zaremba et al. 2014)."""
     word_dropout: float = Field(0.0, ge=0, lt=1)
     """Share of the words whose whole vectors are zeroed in training, on both sides (Gal & Ghahramani 2016): for little
-    data, 0.1 to 0.3 (Sennrich & Zhang 2019). See `WordDropout`."""
+    data, 0.1 to 0.3 (Sennrich & Zhang 2019). Each position is drawn by itself, as in Nematus, which these measured."""
     tie_output: bool = True
     """Whether the output matrix is the target table (Press & Wolf 2017); needs decoder.readout_size =
     embedding.embedding_dim."""
@@ -50,23 +49,6 @@ class WordVectorsConfig(Options):
     name: Literal["embedding"] = "embedding"
 
 
-class WordDropout(nn.Module):
-    """Zeroes whole vectors in training, and makes the others larger by 1 / (1 - p).
-
-    Each position of each sentence is drawn by itself, as Nematus does, whose word dropout Sennrich & Zhang (2019)
-    measured. (Gal & Ghahramani 2016, section 4.2, draw once for all occurrences of a word in a sentence.)
-    """
-
-    def __init__(self, p: float) -> None:
-        super().__init__()
-        self.p = p
-
-    def forward(self, vectors: Float[Tensor, "*positions D"]) -> Float[Tensor, "*positions D"]:
-        if not (self.training and self.p):
-            return vectors
-        return vectors * functional.dropout(vectors.new_ones(*vectors.shape[:-1], 1), self.p)
-
-
 class Embedding(nn.Module):
     """A table of word vectors with dropout.
 
@@ -80,7 +62,7 @@ class Embedding(nn.Module):
         self.vocab_size = vocab_size
         self.output_size = config.embedding_dim
         self.table = nn.Embedding(vocab_size, config.embedding_dim, padding_idx=PAD)
-        self.dropout = nn.Sequential(WordDropout(config.word_dropout), nn.Dropout(config.dropout))
+        self.dropout = nn.Sequential(nn.Dropout1d(config.word_dropout), nn.Dropout(config.dropout))
         nn.init.normal_(self.table.weight, std=config.embedding_dim**-0.5)
         nn.init.zeros_(self.table.weight[PAD])  # which never gets a gradient, and no result depends on
 
