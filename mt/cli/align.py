@@ -44,9 +44,8 @@ def align(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--source", type=Path, required=True, metavar="FILE")
     parser.add_argument("--target", type=Path, required=True, metavar="FILE")
     _add_link_options(parser)
+    parser.needed = {"--plot-format": "--plots"}
     options = parser.parse_args(arguments)
-    if options.plot_format and options.plots is None:
-        parser.error("--plot-format is about --plots DIR: add that, or leave it out")
     with reported(), in_flags():
         _require_two_runs(options)
         from mt.decoding.lines import LineFiles

@@ -116,10 +116,8 @@ def _read_flags(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--resolve", action="store_true")
     parser.add_argument("--package", "-p", metavar="PART")
     parser.add_argument("--config-dir", "-cd", type=Path, metavar="DIR")
+    parser.needed = {"--resolve": "--cfg", "--package": "--cfg"}
     flags = parser.parse_args(words)
-    for flag in ("resolve", "package"):
-        if getattr(flags, flag) and not flags.cfg:
-            raise UserError(f"--{flag} is about what --cfg shows: add --cfg job, or leave it out")
     # Each of these flags ends the command by itself, so only one can be obeyed.
     actions = typed_flags(flags, ("explain", "cfg", "multirun"))
     if len(actions) > 1:

@@ -76,6 +76,8 @@ def translate(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--glossary", type=Path, metavar="FILE", help="terms, and how they are translated")
     _add_line_options(parser)
+    parser.needed = {"--leave-out": "--min-confidence", "--plot-format": "--plots", "--plot-words": "--plots"}
+    parser.needed |= {"--each-line": "--format", "--tags": "--format"}
     options = parser.parse_args(arguments)
     _refuse_unfitting(parser, options)
     # What is no folder at the end is the text.
@@ -134,12 +136,6 @@ def _refuse_unfitting(parser: Parser, options: argparse.Namespace) -> None:
         )
     if options.format and (flags := typed_flags(options, of_lines)):
         parser.error(f"{flags[0]} is about lines without tags: leave it out, or leave out --format")
-    if options.leave_out and options.min_confidence is None:
-        parser.error("--leave-out is about --min-confidence P: add that, or leave it out")
-    if (options.each_line or options.tags) and not options.format:
-        parser.error(f"{'--each-line' if options.each_line else '--tags'} is about --format: add that, or leave it out")
-    if (options.plot_format, options.plot_words) != (None, None) and options.plots is None:
-        parser.error("--plot-format and --plot-words are about --plots DIR: add that, or leave them out")
 
 
 STREAM = """Translate while the source is still arriving: words from a pipe or a keyboard, or sound, to standard output.

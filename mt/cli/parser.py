@@ -38,6 +38,7 @@ class Parser(argparse.ArgumentParser):
         self.register("type", int, _number_of(int, "a whole number"))
         self.register("type", float, _number_of(float, "a number"))
         self.flags_of_options: dict[str, str] = {}  # `search.beam_size`: `--beam`, for `search.beam_size=3`
+        self.needed: dict[str, str] = {}  # `--leave-out`: `--min-confidence`, without which it would have no effect
         use_utf8()  # for what --help prints, too
 
     def parse_args(  # type: ignore[override]
@@ -49,6 +50,11 @@ class Parser(argparse.ArgumentParser):
         options.assignments = rest
         if surplus:
             self.error(f"{shown(surplus[0])} is one argument too many: leave it out")
+        typed = typed_flags(options)
+        for flag in typed:
+            if (needed := self.needed.get(flag, flag)) not in typed:
+                written = _written(self._option_string_actions[needed])
+                self.error(f"{flag} is about {written}: add that, or leave it out")
         return options
 
     def _with_flags(self, words: Iterable[str]) -> tuple[list[str], dict[str, str]]:
@@ -122,9 +128,11 @@ class Parser(argparse.ArgumentParser):
         return f"{name} {shown(complaint, 1000)}"
 
 
-def typed_flags(options: argparse.Namespace, names: Iterable[str]) -> list[str]:
-    """Returns those of these options that are on the command line, as they are written there."""
-    return [f"--{name.replace('_', '-')}" for name in names if getattr(options, name) not in (None, False)]
+def typed_flags(options: argparse.Namespace, names: Iterable[str] | None = None) -> list[str]:
+    """Returns those of these options that are on the command line, as they are written there. names: None: of all."""
+    chosen = vars(options) if names is None else names
+    typed = (name for name in chosen if getattr(options, name) is not None and getattr(options, name) is not False)
+    return [f"--{name.replace('_', '-')}" for name in typed]
 
 
 def whole_number(lowest: int, highest: int) -> Callable[[str], int]:

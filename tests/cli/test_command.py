@@ -152,7 +152,7 @@ MISTAKES = [
     ("dataset=files", "dataset files does not say where its text is: set dataset.folder=DIR "),
     ("--x", "unknown option --x: choices: --cfg, "),
     ("--cfg", "--cfg has no value: write --cfg job|hydra|all "),
-    ("--resolve", "--resolve is about what --cfg shows: add --cfg job, "),
+    ("--resolve", "--resolve is about --cfg job|hydra|all: add that, or leave it out"),
     ("--cfg job -m", "--cfg and --multirun do not go together: "),
     ("--cfg job -p nope", "--package nope is no part of the configuration: give a group or an option, "),
     ("-m hydra/sweeper=x seed=1", "hydra/sweeper=x cannot be obeyed, as -m makes the jobs itself: "),
