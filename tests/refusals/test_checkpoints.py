@@ -58,29 +58,21 @@ OLD_OR_NEW = "is a checkpoint of format {}, and this version reads 2: load it wi
 DEEP = '{"format": 2, "update": 1' + "[" * 200_000
 HUGE = 10**12
 LOADED: list[tuple[str, Any, bool, str]] = [
-    *(
-        (name, damage, False, f"{name} {CHANGED}")
-        for name in ("config.json", "tokenizer.model")
-        for damage in (half, flipped)
-    ),
-    *(("model.safetensors", damage, False, CHANGED) for damage in (half, flipped)),
+    *((name, flipped, False, f"{name} {CHANGED}") for name in ("config.json", "tokenizer.model", "model.safetensors")),
+    ("model.safetensors", half, False, CHANGED),
     *((name, None, False, f"{name} is missing: restore it") for name in ("config.json", "tokenizer.model")),
     ("model.safetensors", None, False, ""),
     ("config.json", half, True, "cannot be read as JSON"),
     ("model.safetensors", half, True, NO_TENSORS),
     ("tokenizer.model", half, True, "is not a SentencePiece model"),
-    ("model.safetensors", pickle.dumps(Bomb()), False, "is not the file that was saved"),
     ("model.safetensors", pickle.dumps(Bomb()), True, NO_TENSORS),
     ("model.safetensors", by_torch(), True, NO_TENSORS),
     *(("meta.json", text, False, "copy the checkpoint again") for text in ("", "{", "[]", "null", DEEP)),
     ("meta.json", {"sha256": ["a"]}, False, r'meta.json: sha256=\["a"\] is not possible'),
     ("meta.json", {"sha256": {"config.json": 1}}, False, r"meta.json: sha256\.config\.json=1 is not possible"),
     ("meta.json", {"sha256": {}}, False, "meta.json lists no SHA-256 of config.json: copy the checkpoint again"),
-    ("meta.json", {"update": "7"}, False, 'meta.json: update="7" is not possible'),
-    ("meta.json", {"update": None}, False, "meta.json: update=null is not possible"),
     ("meta.json", {"update": -1}, False, "meta.json: update=-1 is not possible"),
     ("meta.json", {"averaged": [3, -1]}, False, "meta.json: averaged.1=-1 is not possible"),
-    ("meta.json", {"ema_decay": -1}, False, "meta.json: ema_decay=-1 is not possible"),
     ("meta.json", {"ema_decay": 1.0}, False, "meta.json: ema_decay=1.0 is not possible"),
     ("meta.json", {"best": "good"}, False, 'meta.json: best="good" is not possible'),
     ("meta.json", {"more": 1}, False, "meta.json: unknown option more"),
@@ -88,29 +80,17 @@ LOADED: list[tuple[str, Any, bool, str]] = [
         ("meta.json", {"sha256+": {name: "0"}}, False, "is missing: restore it from where the checkpoint was copied")
         for name in ("../last/config.json", "a\0b", "x" * 5000, "")
     ),
+    *(("meta.json", {"format": known}, False, re.escape(OLD_OR_NEW.format(known))) for known in (1, 99, None, "2")),
     *(
-        ("meta.json", {"format": known}, False, re.escape(OLD_OR_NEW.format(known)))
-        for known in (1, 99, None, "2", [2])
-    ),
-    *(
-        (
-            "config.json",
-            {f"{part}+": {"_target_": "os.mkdir", "path": "exploded"}},
-            True,
-            f"unknown option {part}._target_",
-        )
-        for part in ("encoder", "attention", "optimizer", "dataset")
+        ("config.json", {f"{part}+": {"_target_": "os.mkdir", "path": "x"}}, True, f"unknown option {part}._target_")
+        for part in ("encoder", "optimizer")
     ),
     ("config.json", {"encoder+": {"hidden_size": 30}}, True, UNFIT),
-    ("config.json", {"encoder+": {"num_layers": 2}}, True, UNFIT),
     ("config.json", {"decoder+": {"hidden_size": 10**6}}, True, UNFIT),
     ("config.json", {"attention+": {"name": "bahdanau"}}, True, UNFIT),
     ("config.json", {"embedding+": {"tie_output": False}}, True, UNFIT),
-    ("config.json", {"embedding+": {"share": True}}, True, UNFIT),
     # Before memory is asked for.
-    ("config.json", {"encoder+": {"hidden_size": HUGE}}, True, ""),
     ("config.json", {"decoder+": {"hidden_size": HUGE**3}}, True, ""),
-    ("config.json", {"encoder+": {"num_layers": HUGE}}, True, ""),
     ("config.json", {"decoder+": {"num_layers": HUGE}}, True, ""),
     ("config.json", {"attention+": {"name": "bahdanau", "attention_dim": HUGE}}, True, ""),
 ]
@@ -170,7 +150,6 @@ def test_another_tokenizer(size: int, last: Path, texts: Path) -> None:
 
 PLACES: list[tuple[Callable[[Path], Any], str]] = [
     (lambda run: mt.load(run / "absent"), "absent is not a run folder: .* give the folder that training printed"),
-    (lambda run: mt.load(run.parent), "is not a run folder: .* give the folder that training printed"),
     (lambda run: mt.load(run, checkpoint="beast"), "run has no checkpoint beast; it has: .*best, last, update-"),
     (
         lambda run: [(run / "checkpoints/best/meta.json").unlink(), checkpoint.locate(run, "best")],
@@ -215,11 +194,8 @@ def steps(count: float) -> Callable[[dict[str, Tensor], str], dict[str, Tensor]]
 
 MOMENTS: list[tuple[Callable[[dict[str, Tensor], str], dict[str, Tensor]], str]] = [
     (moment(lambda tensor: torch.zeros(1)), r"does not fit its model: NAME has shape \[1\], expected \[\d+, \d+\]"),
-    (moment(lambda tensor: torch.zeros(())), r"does not fit its model: NAME has shape \[\], expected"),
-    (moment(lambda tensor: torch.zeros([size + 1 for size in tensor.shape])), r"NAME has shape \[\d+, \d+\], expected"),
     (moment(lambda tensor: tensor.T.contiguous()), "NAME has shape"),
     (moment(Tensor.double), r"NAME is torch\.float64, expected torch\.float32"),
-    (moment(Tensor.half), r"NAME is torch\.float16, expected torch\.float32"),
     (
         lambda tensors, name: {key: tensor for key, tensor in tensors.items() if key != name},
         "lacks a moment of STEM, and has others",
@@ -228,14 +204,7 @@ MOMENTS: list[tuple[Callable[[dict[str, Tensor], str], dict[str, Tensor]], str]]
         lambda tensors, name: tensors | {"other.exp_avg": torch.zeros(3)},
         r"other.exp_avg has shape \[3\], expected no such tensor; copy the checkpoint again",
     ),
-    (
-        lambda tensors, name: tensors | {"huge": torch.zeros(10_000_000, dtype=torch.uint8)},
-        r"huge has shape \[10000000\], expected no such tensor",
-    ),
-    *(
-        (steps(count), r"STEM.step is .* after \d+ updates: copy the checkpoint again")
-        for count in (-1.0, 1e9, math.nan, math.inf)
-    ),
+    *((steps(count), r"STEM.step is .* after \d+ updates: copy the") for count in (-1.0, 1e9, math.nan, math.inf)),
 ]
 UNORDERED = r"is damaged \(updates out of order\)"
 UNSUMMED = r"is damaged \(validations that do not add up\)"
@@ -247,19 +216,15 @@ PROGRESS: list[tuple[str, Any, str]] = [
     ("epoch", 0, ""),
     ("position", -3, ""),
     ("position", 10**6, UNORDERED),
-    ("tokens", [], ""),
     *(("seconds", value, "") for value in ("long", -1.0, math.nan, math.inf)),
-    ("best", 3.0, ""),
     ("best", {"bleu": "x", "loss": 1.0}, 'progress.best.bleu="x" is not possible'),
     ("best", {}, NO_BEST),
     ("best", {"bleu": 3.0}, NO_BEST),
     ("best", None, UNSUMMED),
-    ("validations", 3, ""),
     ("validations", ["x"], 'progress.validations.0="x" is not possible'),
     ("validations", [], UNSUMMED),
     ("validations", [3, 2], UNORDERED),
     ("validations", [10**6], UNORDERED),
-    ("bad_validations", [], ""),
     ("bad_validations", [-1], "progress.bad_validations.0=-1 is not possible"),
     ("bad_validations", [10**6], UNSUMMED),
     ("validation_due", 1, ""),
@@ -286,11 +251,7 @@ RESUMED: list[tuple[str, Any, str]] = [
         {"progress+": {"update": 10**6, "epoch": 10**6}},
         r"is damaged \(update 1,000,000, and meta.json has \d+\): copy the checkpoint again",
     ),
-    (
-        "meta.json",
-        {"update": 10**6},
-        r" has 1,000,000\): copy the checkpoint again",
-    ),
+    ("meta.json", {"update": 10**6}, r" has 1,000,000\): copy the checkpoint again"),
     ("../../run.json", None, "run.json is missing: copy the whole run folder again"),
     ("../../run.json", '{"format": 3}', "is a run of format 3, and this version goes on with 2: resume it with the"),
     ("../../run.json", '{"format": "2"}', r'run.json: format="2" is not possible'),
