@@ -17,7 +17,6 @@ from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig, revised_sea
 from mt.training.start import begin, resume
 from mt.training.train import train_and_test
 
-ROOT = Path(__file__).parents[2]
 LINES = ["two cats see houses", "", "the green birds find streets"]
 
 
