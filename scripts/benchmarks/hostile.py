@@ -13,8 +13,6 @@ import json
 import random
 import re
 import socket
-import subprocess
-import sys
 import tempfile
 import time
 from collections import Counter
@@ -24,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.harness import add_number, option_parser
+from benchmarks.serve import own_server
 from websockets.sync.client import connect
 
 from mt.errors import UserError
@@ -140,28 +139,23 @@ def main(arguments: Sequence[str]) -> None:
     add_number(parser, "--streams", 1_000, "streams that are dropped", least=0)
     options = parser.parse_args(arguments)
     statuses = Counter[str]()
-    command = [sys.executable, "-m", "mt", "serve", f"served={options.run}", "--port", "0", "--device", "cpu"]
-    with (
-        tempfile.TemporaryFile() as log,
-        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True) as server,
-        ThreadPoolExecutor(CLIENTS) as clients,
-    ):
-        assert server.stdout is not None
-        port = int(server.stdout.readline().rpartition(":")[2])
-        sizes = []
-        for name, count, one in (("requests", options.requests, hostile), ("streams", options.streams, dropped_stream)):
-            for part in (range(count // 10), range(count // 10, count)):
-                answers = clients.map(lambda number, one=one: one(port, random.Random(number)), part)
-                for number, answer in zip(part, answers, strict=True):
-                    if answer is not None and (fault := wrong_answer(answer)):
-                        raise UserError(f"{name} {number}: {fault}")
-                    statuses["none" if answer is None else answer.split(b" ", 2)[1].decode()] += 1
-                time.sleep(1.0)
-                sizes.append(size_of(server.pid))
-        server.terminate()
-        ended = server.wait(60)
+    sizes = []
+    with tempfile.TemporaryFile() as log:
+        with own_server(options.run, log=log) as (port, process), ThreadPoolExecutor(CLIENTS) as clients:
+            for name, count, one in (
+                ("requests", options.requests, hostile),
+                ("streams", options.streams, dropped_stream),
+            ):
+                for part in (range(count // 10), range(count // 10, count)):
+                    answers = clients.map(lambda number, one=one: one(port, random.Random(number)), part)
+                    for number, answer in zip(part, answers, strict=True):
+                        if answer is not None and (fault := wrong_answer(answer)):
+                            raise UserError(f"{name} {number}: {fault}")
+                        statuses["none" if answer is None else answer.split(b" ", 2)[1].decode()] += 1
+                    time.sleep(1.0)
+                    sizes.append(size_of(process))
         log.seek(0)
         printed = log.read().decode()
-    if ended or "Traceback" in printed or "ERROR" in printed:
-        raise UserError(f"the server ended with {ended} and printed: {printed[-2000:]}")
+    if "Traceback" in printed or "ERROR" in printed:
+        raise UserError(f"the server printed: {printed[-2000:]}")
     print(json.dumps({"answers": statuses, "sizes": sizes, "log_lines": printed.count("\n")}, indent=1))

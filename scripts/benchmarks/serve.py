@@ -7,6 +7,14 @@ Clients are connections of this process that ask again as soon as they are answe
 `sentences_per_second` counts answers, `per_cpu_second` those for a second that a processor works for the server, which
 depends little on what else the machine does; `p50_ms` and `p95_ms` are what a client waits. The time of
 `translate.py --buffer-size 1` is from its first line to its last. OMP_NUM_THREADS sets the threads of each server.
+
+    python scripts/benchmark.py keys --run RUN --source FILE [--sentences 20] [--pace 150] [--precision int8]
+
+How soon a key changes the translation: sentences are typed key by key, as the page of `mt serve` sends them. A key
+comes every `--pace` milliseconds, whether the one before is answered or not. One request is under way at a time, and
+the next has all that was typed meanwhile, as the page does. `ms` is the time by the clock from a key to the first
+answer that knows it. `cpu_ms` is what processors worked for the server from one key to the next. Both are given as
+median and 95th percentile over all keys. A RUN that was exported as graphs needs `--engine onnx`.
 """
 
 import asyncio
@@ -19,12 +27,13 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-from benchmarks.harness import option_parser, percentiles, print_rows
+from benchmarks.harness import add_number, option_parser, percentiles, print_rows
 
 from mt.cli.parser import whole_number
-from mt.decoding.load import load
+from mt.decoding.load import ENGINES, load
+from mt.errors import UserError
 from mt.search.config import PRECISIONS, Precision
 
 
@@ -62,13 +71,19 @@ def plain_server(run: Path, precision: Precision | None) -> Iterator[tuple[int, 
 
 
 @contextlib.contextmanager
-def own_server(run: Path, precision: Precision | None, engine: str = "torch") -> Iterator[tuple[int, int]]:
+def own_server(
+    run: Path, precision: Precision | None = None, engine: str = "torch", log: int | IO[bytes] = subprocess.DEVNULL
+) -> Iterator[tuple[int, int]]:
+    """Yields the port and the process of `mt serve`. log: gets its standard error. Raises UserError where it does not
+    end with success when it is asked to."""
     options = ["--engine", engine, *([] if precision is None else ["--precision", precision])]
     command = [sys.executable, "-m", "mt", "serve", f"served={run}", "--port", "0", "--device", "cpu", *options]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True) as process:
         assert process.stdout is not None
         yield int(process.stdout.readline().rpartition(":")[2]), process.pid
         process.terminate()
+        if status := process.wait(60):
+            raise UserError(f"the server ended with {status}")
 
 
 async def client(port: int, bodies: Iterator[bytes], until: float, waits: list[tuple[float, float]]) -> None:
@@ -131,6 +146,10 @@ def line_by_line(run: Path, precision: Precision | None, source: Path) -> dict[s
     return {"sentences_per_second": 1 / each, "p50_ms": 1000 * each}
 
 
+def lines_of(path: Path) -> list[str]:
+    return [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+
+
 def main(arguments: Sequence[str]) -> None:
     parser = option_parser("serve", __doc__)
     parser.add_argument("--run", type=Path, required=True, help="the run to serve, which translates en into de")
@@ -139,7 +158,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--seconds", type=whole_number(1, 3600), default=10, metavar="S", help="of each row")
     parser.add_argument("--precision", choices=PRECISIONS)
     options = parser.parse_args(arguments)
-    texts = [line for line in options.source.read_text(encoding="utf-8").splitlines() if line.strip()]
+    texts = lines_of(options.source)
     rows: dict[str, dict[str, Any]] = {"translate.py": line_by_line(options.run, options.precision, options.source)}
     for name, server in (("plain", plain_server), ("mt serve", own_server)):
         with server(options.run, options.precision) as where:
@@ -151,3 +170,62 @@ def main(arguments: Sequence[str]) -> None:
         own["ratio"] = own["sentences_per_second"] / other["sentences_per_second"]
         own["cpu_ratio"] = own["per_cpu_second"] / other["per_cpu_second"]
     print_rows(rows, as_json=options.json, rounds=f"{options.seconds} seconds")
+
+
+# Keys.
+
+
+class Typist:
+    """Types texts, and notes when each key is answered."""
+
+    def __init__(self, port: int, process: int, pace: float) -> None:
+        self._port = port
+        self._process = process
+        self._pace = pace
+        self._open: list[float] = []
+        """When each key was pressed of which no request was made yet."""
+        self._text = ""
+        self.waits: list[float] = []
+        self.worked: list[float] = []
+
+    async def type(self, text: str) -> None:
+        """Types a text from its first key on, and waits until its last is answered."""
+        asking: asyncio.Task[None] | None = None
+        for length in range(1, len(text) + 1):
+            begin = time.perf_counter()
+            used = processor_seconds(self._process)
+            self._text = text[:length]
+            self._open.append(begin)
+            if asking is None or asking.done():
+                asking = asyncio.create_task(self._ask())
+            await asyncio.sleep(max(0.0, begin + self._pace - time.perf_counter()))
+            self.worked.append(processor_seconds(self._process) - used)
+        if asking is not None:
+            await asking
+
+    async def _ask(self) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", self._port)
+        with contextlib.closing(writer):
+            while self._open:
+                keys, self._open = self._open, []
+                await post(reader, writer, "/api/translate", json.dumps({"text": self._text}).encode())
+                self.waits += [time.perf_counter() - key for key in keys]
+
+
+def time_keys(arguments: Sequence[str]) -> None:
+    """Runs `benchmark.py keys`."""
+    parser = option_parser("keys", __doc__)
+    parser.add_argument("--run", type=Path, required=True, help="the run to serve")
+    parser.add_argument("--source", type=Path, required=True, metavar="FILE", help="texts to type, one a line")
+    add_number(parser, "--sentences", 20, "of the file are typed")
+    add_number(parser, "--pace", 150, "milliseconds from key to key", most=60_000)
+    parser.add_argument("--precision", choices=PRECISIONS)
+    parser.add_argument("--engine", choices=ENGINES, default="torch")
+    options = parser.parse_args(arguments)
+    texts = lines_of(options.source)
+    with own_server(options.run, options.precision, options.engine) as (port, process):
+        typist = Typist(port, process, options.pace / 1000)
+        for text in texts[: options.sentences]:
+            asyncio.run(typist.type(text))
+    row = {"keys": float(len(typist.waits)), **percentiles(typist.waits, "ms"), **percentiles(typist.worked, "cpu_ms")}
+    print_rows({options.run.name: row}, as_json=options.json, rounds=f"{len(typist.waits)} keys")

@@ -199,10 +199,11 @@ def test_links(write, call, scored: Scored):
         assert scores == {"aer": 37.5, "precision": 75, "recall": 50}
     gold = write("gold", golds["gold"][0])
     assert "recall     50.00  n:2|sure:4|possible:5|average:corpus" in call("score", *task, links, gold).out
-    # Links of both: 0-0 1-1, and 0-0.
+    # Links of either: 0-0 1-1, and 0-0 1-2 2-2, of which the last is none of the gold.
+    gold = write("gold", "0-0 1-1\n0-0 1-2\n")
     for text, flags in (("0-0 1-1\n0-0 1-2\n", []), ("0-0 1-1\n0-0 2-1\n", ["--second-reversed"])):
-        both = [*task, *flags, "--symmetrise", "intersection", links, write("second", text), gold]
-        assert scored(*both)["precision"] == 100
+        either = [*task, *flags, "--symmetrise", "union", links, write("second", text), gold]
+        assert scored(*either)["precision"] == 80
 
 
 # Logs of simultaneous translation.
