@@ -14,7 +14,7 @@ from mt.errors import UserError
 from mt.search.beam import search
 from mt.search.coverage import Coverage
 from mt.search.hypothesis import Hypothesis
-from mt.search.online import OnlineConfig, WaitKConfig, online, wait_k
+from mt.search.online import OnlineConfig, WaitKConfig, online
 from mt.search.options import MAX_BEAM_SIZE, BeamConfig, GreedyConfig, RetranslateConfig
 from mt.search.phrases import repeats
 from mt.search.sampling import SampleConfig, draw_samples
@@ -85,55 +85,41 @@ def decode(
     where no hypothesis was found that has all that is asked of it.
     """
     config = of_whole_sources(config)
+    limits = [config.longest(length) for length in source_lengths]
     steering = None
     if any(asked):
-        limits = [config.longest(length) for length in source_lengths]
         steering = Steering(asked, limits, whole=not is_online(config), wait_k=wait_k_of(config))
-    hypotheses = _searched(config, stepper, source_lengths, read_for, positions, sources, asked, steering, observer)
-    for of_sentence, found in zip(asked, hypotheses, strict=False):
-        if of_sentence is not None and not found:
+    options: dict[str, Any] = {"constraints": config.constraints, "steering": steering}
+    # The search that was named.
+    hypotheses: Sequence[Sequence[Hypothesis]]
+    if isinstance(config, SampleConfig):
+        hypotheses = draw_samples(config, stepper, limits, sources, steering)
+    elif isinstance(config, GreedyConfig | BeamConfig):
+        options |= _ranking(config, positions or source_lengths)
+        hypotheses = search(stepper, limits, observer=observer, **options)
+    else:
+        # By the source tokens that have been read, from none to all of the longest source.
+        limits = [config.longest(length) for length in range(max(source_lengths) + 1)]
+        options |= {"k": wait_k_of(config), "read_for": _certain(read_for, asked)}
+        found = online(stepper, source_lengths=source_lengths, limits=limits, **options)
+        hypotheses = [[hypothesis] for hypothesis in found]
+    # What is asked may leave nothing.
+    for of_sentence, hypotheses_of_sentence in zip(asked, hypotheses, strict=False):
+        if of_sentence is not None and not hypotheses_of_sentence:
             raise nothing_found(of_sentence.name)
     return hypotheses
 
 
-def _searched(
-    config: SearchConfig,
-    stepper: Stepper,
-    source_lengths: Sequence[int],
-    read_for: np.ndarray | None,
-    positions: Sequence[int] | None,
-    sources: Sequence[np.ndarray],
-    asked: Sequence[TokenConstraints | None],
-    steering: Steering | None,
-    observer: Observer | None,
-) -> Sequence[Sequence[Hypothesis]]:
-    """Does what `decode` does."""
-    if isinstance(config, SampleConfig):
-        return draw_samples(config, stepper, source_lengths, sources, steering)
-    if isinstance(config, GreedyConfig | BeamConfig):
-        limits = [config.longest(length) for length in source_lengths]
-        if isinstance(config, GreedyConfig):
-            return search(stepper, limits, constraints=config.constraints, steering=steering, observer=observer)
-        return search(
-            stepper,
-            limits,
-            beam_size=config.beam_size,
-            length_penalty=config.length_penalty,
-            n_best=config.n_best if config.utility is None else config.beam_size,
-            constraints=config.constraints,
-            coverage=Coverage.before(config.penalties, positions or source_lengths),
-            steering=steering,
-            observer=observer,
-        )
-    # By the source tokens that have been read, from none to all of the longest source.
-    limits = [config.longest(length) for length in range(max(source_lengths) + 1)]
-    options: dict[str, Any] = {"source_lengths": source_lengths, "limits": limits, "constraints": config.constraints}
-    options["steering"] = steering
-    if isinstance(config, WaitKConfig):
-        hypotheses = wait_k(stepper, config.k, **options)
-    else:
-        hypotheses = online(stepper, **options, read_for=_certain(read_for, asked))
-    return [[hypothesis] for hypothesis in hypotheses]
+def _ranking(config: GreedyConfig | BeamConfig, positions: Sequence[int]) -> dict[str, Any]:
+    """Returns the options by which `search` ranks hypotheses, and how many it keeps and reports."""
+    if isinstance(config, GreedyConfig):
+        return {}
+    return {
+        "beam_size": config.beam_size,
+        "length_penalty": config.length_penalty,
+        "n_best": config.n_best if config.utility is None else config.beam_size,
+        "coverage": Coverage.before(config.penalties, positions),
+    }
 
 
 def _certain(read_for: np.ndarray | None, asked: Sequence[TokenConstraints | None]) -> np.ndarray | None:

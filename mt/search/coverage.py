@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mt.errors import UserError
+from mt.search.hypothesis import on_host
 from mt.step import Attended
 
 _LEAST = float(np.finfo(np.float32).tiny)
@@ -67,9 +68,7 @@ class Coverage(NamedTuple):
     def after(self, parents: list[int], attended: Attended) -> "Coverage":
         """Returns that of hypotheses which continue those of `parents` after one more step."""
         received = self.received[parents]
-        weights = attended.weights
-        if not isinstance(weights, np.ndarray):
-            weights = weights.float().cpu().numpy()
+        weights = on_host(attended.weights)
         if attended.first is None:
             weights = weights[:, : received.shape[1]]
             received[:, : weights.shape[1]] += weights

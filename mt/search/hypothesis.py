@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -221,8 +221,12 @@ class History:
 def _rows_of(attended: Attended, rows: list[int]) -> Attended:
     """Returns some rows of the record of a step, on the host, with numbers as lists."""
     weights, *numbers = attended
-    if not isinstance(weights, np.ndarray):
-        weights = weights[rows].float().cpu().numpy()
-    else:
-        weights = weights[rows[0]][None] if len(rows) == 1 else weights[rows]
+    # Of one row, a view.
+    views = isinstance(weights, np.ndarray) and len(rows) == 1
+    weights = weights[rows[0]][None] if views else on_host(weights[rows])
     return Attended(weights, *(None if part is None else part[rows].tolist() for part in numbers))
+
+
+def on_host(weights: Any) -> np.ndarray:
+    """Returns weights of attention as an array: those of an array, or of a tensor on a device, in float32."""
+    return weights if isinstance(weights, np.ndarray) else weights.float().cpu().numpy()

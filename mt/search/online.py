@@ -53,42 +53,30 @@ def online(
     *,
     source_lengths: Sequence[int],
     limits: Sequence[int],
+    k: int | None = None,
     read_for: np.ndarray | None = None,
     constraints: Constraints = FREE,
     steering: Steering | None = None,
 ) -> list[OnlineHypothesis]:
-    """Returns greedy hypotheses that read up to where the attention stops; the whole source where nothing was selected.
+    """Returns greedy hypotheses with their delays.
 
-    source_lengths: of B sentences, tokens, EOS included. limits: see `delayed`. read_for: [B, S] int64, source tokens
-    that must have come before a stop at each position; None: those up to it.
-    Raises UserError where the attention does not stop.
+    source_lengths: of B sentences, tokens, EOS included. limits: see `delayed`. k: of wait-k, whose stepper shows in
+    step t, counted from 1, at most k + t - 1 source tokens. None: each token reads up to where the attention stops, or
+    the whole source where nothing was selected. read_for: [B, S] int64, source tokens that must have come before a stop
+    at each position; None: those up to it. Raises UserError where the attention is to stop and does not.
     """
-    hypotheses = _greedy(stepper, source_lengths, limits, constraints, steering)
+    of_sentences = [limits[length] for length in source_lengths]
+    found = search(stepper, of_sentences, constraints=constraints, steering=steering)
     if read_for is None:
-        read_for = np.broadcast_to(np.arange(1, len(limits)), (len(hypotheses), len(limits) - 1))
-    rows = zip(hypotheses, read_for, source_lengths, strict=True)
-    return [delayed(hypothesis, _needed(hypothesis, row, length), limits) for hypothesis, row, length in rows]
-
-
-def wait_k(
-    stepper: Stepper,
-    k: int,
-    *,
-    source_lengths: Sequence[int],
-    limits: Sequence[int],
-    constraints: Constraints = FREE,
-    steering: Steering | None = None,
-) -> list[OnlineHypothesis]:
-    """Returns greedy hypotheses of a stepper that shows in step t, counted from 1, at most k + t - 1 source tokens.
-
-    source_lengths: of each sentence, tokens, EOS included. limits: see `delayed`.
-    """
-    return [
-        delayed(hypothesis, np.minimum(k + np.arange(len(hypothesis.tokens)), length), limits)
-        for hypothesis, length in zip(
-            _greedy(stepper, source_lengths, limits, constraints, steering), source_lengths, strict=True
-        )
-    ]
+        read_for = np.broadcast_to(np.arange(1, len(limits)), (len(found), len(limits) - 1))
+    delayed_ones = []
+    for (hypothesis,), read_for_stops, length in zip(found, read_for, source_lengths, strict=True):
+        if k is None:
+            needed = _needed(hypothesis, read_for_stops, length)
+        else:
+            needed = np.minimum(k + np.arange(len(hypothesis.tokens)), length)
+        delayed_ones.append(delayed(hypothesis, needed, limits))
+    return delayed_ones
 
 
 def delayed(hypothesis: Hypothesis, needed: np.ndarray, limits: Sequence[int]) -> OnlineHypothesis:
@@ -101,17 +89,6 @@ def delayed(hypothesis: Hypothesis, needed: np.ndarray, limits: Sequence[int]) -
     # The fewest source tokens with which so many tokens may be written.
     allowed = np.searchsorted(limits, np.arange(1, len(needed) + 1))
     return OnlineHypothesis(**vars(hypothesis), delays=np.maximum.accumulate(np.maximum(needed, allowed)))
-
-
-def _greedy(
-    stepper: Stepper,
-    source_lengths: Sequence[int],
-    limits: Sequence[int],
-    constraints: Constraints,
-    steering: Steering | None,
-) -> list[Hypothesis]:
-    of_sentences = [limits[length] for length in source_lengths]
-    return [best for (best,) in search(stepper, of_sentences, constraints=constraints, steering=steering)]
 
 
 def _needed(hypothesis: Hypothesis, read_for: np.ndarray, source_length: int) -> np.ndarray:

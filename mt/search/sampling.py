@@ -6,7 +6,7 @@ Whatever else is decoded with it, and where, a source has the same samples.
 
 import hashlib
 from collections.abc import Sequence
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -59,20 +59,19 @@ def generators(seed: int, source: np.ndarray, count: int) -> list[np.random.Gene
 def draw_samples(
     config: SampleConfig,
     stepper: Stepper,
-    source_lengths: Sequence[int],
+    limits: Sequence[int],
     sources: Sequence[np.ndarray],
     steering: Steering | None = None,
 ) -> list[list[Hypothesis]]:
     """Returns for each sentence of a batch its samples, the most probable first, `n_best` of them. Where `utility` is
     to choose, these are all, in the order in which they were drawn.
 
-    source_lengths: in tokens, EOS included. sources: the rows of the batch. steering: see `search`. Raises UserError
-    as `sample`.
+    limits, steering: see `search`. sources: the rows of the batch. Raises UserError as `sample`.
     """
-    limits = [config.longest(length) for length in source_lengths]
     drawing = [generators(config.seed, source, config.samples) for source in sources]
-    options: dict[str, Any] = {"constraints": config.constraints, "steering": steering}
-    drawn = sample(stepper, limits, drawing, temperature=config.temperature, **options)
+    drawn = sample(
+        stepper, limits, drawing, temperature=config.temperature, constraints=config.constraints, steering=steering
+    )
     if config.utility is not None:
         return drawn
     return [sorted(samples, key=lambda hypothesis: -hypothesis.score)[: config.n_best] for samples in drawn]

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mt.search.constraints import Forbidden, Wanted
+from mt.search.hypothesis import on_host
 from mt.search.phrases import Form
 from mt.search.spelling import Spelling
 from mt.search.stepper import Step
@@ -184,9 +185,7 @@ class TermStates:
         """
         attended = step.attended
         assert attended is not None
-        weights = attended.weights if attended.stops is None else np.zeros((0, 0))
-        if not isinstance(weights, np.ndarray):
-            weights = weights.float().cpu().numpy()
+        weights = on_host(attended.weights) if attended.stops is None else np.zeros((0, 0))
         log_probs = step.log_probs.copy()
         tokens = step.tokens.copy()
         lacking = np.zeros(tokens.shape, np.int64)

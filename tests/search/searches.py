@@ -1,7 +1,7 @@
 """Searches of a decoder in torch, as the tests ask for them."""
 
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import torch
 
@@ -11,7 +11,7 @@ from mt.search.constraints import FREE, Constraints
 from mt.search.hypothesis import Hypothesis
 from mt.search.online import OnlineHypothesis
 from mt.search.torch_stepper import TorchStepper
-from mt.step import Prediction
+from mt.step import EOS, Prediction
 
 
 class Decoder(Protocol):
@@ -38,14 +38,40 @@ def greedy(
 
 
 def online(
-    decoder: Decoder, memory: Any, *, source_lengths: Sequence[int], limits: Sequence[int]
+    decoder: Decoder, memory: Any, *, source_lengths: Sequence[int], limits: Sequence[int], k: int | None = None
 ) -> list[OnlineHypothesis]:
     steps = stepper(decoder, memory, len(source_lengths))
-    return simulations.online(steps, source_lengths=source_lengths, limits=limits)
+    return simulations.online(steps, source_lengths=source_lengths, limits=limits, k=k)
 
 
-def wait_k(
-    decoder: Decoder, memory: Any, k: int, *, source_lengths: Sequence[int], limits: Sequence[int]
-) -> list[OnlineHypothesis]:
-    steps = stepper(decoder, memory, len(source_lengths))
-    return simulations.wait_k(steps, k, source_lengths=source_lengths, limits=limits)
+Tokens = tuple[int, ...]
+
+
+class Level(NamedTuple):
+    """The hypotheses of one length that a beam over one sentence looks at."""
+
+    looked_at: list[Tokens]
+    ended: list[tuple[float, Tokens]]
+    """With their scores."""
+    opened: list[Tokens]
+
+
+def beam_levels(toy: Any, width: int, longest: int, score: Callable[[Tokens, bool], float]) -> Iterator[Level]:
+    """Beam search over one sentence as a plain loop, which does not stop early. score: of a hypothesis, and whether it
+    has ended."""
+    words = [token for token in range(toy.tables.shape[2]) if token not in (0, 2)]
+    opened: list[Tokens] = [()]
+    for length in range(1, longest + 1):
+        looked_at = [(*before, word) for before in opened for word in words]
+        kept = sorted(looked_at, key=lambda tokens: score(tokens, False), reverse=True)[:width]
+        ends = [tokens for tokens in kept if tokens[-1] == EOS or length == longest]
+        opened = [tokens for tokens in kept if tokens not in ends]
+        width -= len(ends)
+        yield Level(looked_at, [(score(tokens, True), tokens) for tokens in ends], opened)
+
+
+def literal_beam(
+    toy: Any, width: int, longest: int, score: Callable[[Tokens, bool], float]
+) -> list[tuple[float, Tokens]]:
+    """The hypotheses of `beam_levels` that have ended, best first."""
+    return sorted((end for level in beam_levels(toy, width, longest, score) for end in level.ended), reverse=True)

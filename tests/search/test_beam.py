@@ -7,25 +7,9 @@ import torch
 from mt.errors import UserError
 from mt.search.hypothesis import penalty
 from tests.marks import combined
-from tests.search.searches import beam, greedy
+from tests.search.searches import beam, greedy, literal_beam
 
 LONGEST = torch.tensor([9, 1, 4, 9, 12, 2, 7, 15])
-
-
-def literal(toy, sentence: int, width: int, longest: int, exponent: float) -> list[tuple[float, tuple[int, ...]]]:
-    """Beam search over one sentence, without early stopping, on (log-probability, tokens) pairs."""
-    words = [token for token in range(toy.tables.shape[2]) if token not in (0, 2)]
-    opened = [()]
-    ended = []
-    for length in range(1, longest + 1):
-        extended = sorted(((toy.replay(sentence, (*p, w))[0], (*p, w)) for p in opened for w in words), reverse=True)
-        opened = []
-        for log_prob, tokens in extended[: width - len(ended)]:
-            if tokens[-1] == 3 or length == longest:
-                ended.append((log_prob / ((5 + length) / 6) ** exponent, tokens))
-            else:
-                opened.append(tokens)
-    return sorted(ended, reverse=True)
 
 
 def test_penalty_is_that_of_the_paper():
@@ -69,7 +53,11 @@ def test_equals_a_loop_over_single_sentences(make_toy, width, exponent, ending):
     n_best = (width + 1) // 2
     actual = beam(toy, toy.memory(), 8, beam_size=width, max_lengths=LONGEST, length_penalty=exponent, n_best=n_best)
     for b, hypotheses in enumerate(actual):
-        expected = literal(toy, b, width, int(LONGEST[b]), exponent)[:n_best]
+
+        def score(tokens, _):
+            return toy.replay(b, tokens)[0] / penalty(len(tokens), exponent)  # noqa: B023
+
+        expected = literal_beam(toy, width, int(LONGEST[b]), score)[:n_best]
         assert [h.tokens for h in hypotheses] == [tokens for _, tokens in expected]
         assert [h.score for h in hypotheses] == pytest.approx([score for score, _ in expected], abs=1e-4)
 
@@ -160,6 +148,16 @@ def test_never_writes_padding_or_bos(make_toy):
         for h in hypotheses:
             assert not {0, 2} & set(h.tokens)
             assert 3 not in h.tokens[:-1]
+
+
+@pytest.mark.parametrize("width", [1, 3])
+def test_hypotheses_hold_neither_gradients_nor_the_batch(make_toy, width):
+    toy = make_toy(8, 7, seed=1)
+    toy.tables.requires_grad_()
+    for hypotheses in beam(toy, toy.memory(), 8, beam_size=width, max_lengths=LONGEST):
+        weights = hypotheses[0].windows.weights
+        assert weights.flags.owndata or (weights.base.flags.owndata and weights.base.nbytes == weights.nbytes)
+        assert hypotheses[0].windows.stops is None and hypotheses[0].windows.looked_at is None
 
 
 def test_refuses_a_model_that_diverged(make_toy):

@@ -13,7 +13,6 @@ from mt.search.config import (
     revised_search,
 )
 from mt.search.limits import MAX_LENGTH
-from mt.search.online import OnlineHypothesis
 from tests.search.searches import beam, greedy, stepper
 
 
@@ -60,7 +59,6 @@ def test_revised_keeps_what_the_new_search_has():
 
 def test_decode_is_the_search_that_was_named(make_toy):
     toy = make_toy(3, 7, seed=9)
-    toy.stops = torch.zeros(3, 40, dtype=torch.int64)
     sources = [3, 1, 2]
     longest = torch.tensor([8, 4, 6])
     common = {"max_ratio": 2.0, "max_extra": 2}
@@ -70,9 +68,6 @@ def test_decode_is_the_search_that_was_named(make_toy):
 
     expected = [[h.tokens] for h in greedy(toy, toy.memory(), 3, max_lengths=longest)]
     assert tokens(decode(GreedyConfig(**common), stepper(toy, toy.memory(), 3), sources)) == expected
-    actual = decode(OnlineConfig(**common), stepper(toy, toy.memory(), 3), sources)
-    assert tokens(actual) == expected
-    assert all(isinstance(h, OnlineHypothesis) for (h,) in actual)
     config = BeamConfig(beam_size=4, length_penalty=1.0, n_best=2, **common)
     expected = beam(toy, toy.memory(), 3, beam_size=4, max_lengths=longest, length_penalty=1.0, n_best=2)
     assert tokens(decode(config, stepper(toy, toy.memory(), 3), sources)) == tokens(expected)

@@ -1,6 +1,5 @@
 """Minimum length and blocked repetitions, against a look at whole sentences."""
 
-import itertools
 from functools import partial
 
 import numpy as np
@@ -43,21 +42,6 @@ def test_a_wide_beam_is_exhaustive_search_of_what_is_allowed(make_toy, constrain
         assert [h.score for h in hypotheses] == pytest.approx([score for score, _ in everything[:20]], abs=1e-4)
 
 
-@pytest.mark.parametrize("constraints", [Constraints(6, 0), Constraints(0, 2), Constraints(4, 3)], ids=str)
-def test_greedy_search_takes_the_most_probable_of_what_is_allowed(make_toy, constraints: Constraints):
-    toy = make_toy(12, 7, seed=5, ending=1.0)
-    result = greedy(toy, toy.memory(), 12, max_lengths=torch.full((12,), 9), constraints=constraints)
-    free = greedy(toy, toy.memory(), 12, max_lengths=torch.full((12,), 9))
-    for b, hypothesis in enumerate(result):
-        tokens: tuple[int, ...] = ()
-        while not tokens or (tokens[-1] != EOS and len(tokens) < 9):
-            following = [(*tokens, word) for word in (1, 3, 4, 5, 6) if allowed((*tokens, word), constraints)]
-            tokens = max(following, key=lambda extended: toy.replay(b, extended)[0])
-        assert hypothesis.tokens == tokens
-        assert hypothesis.log_prob == pytest.approx(toy.replay(b, tokens)[0], abs=1e-4)
-    assert [h.tokens for h in result] != [h.tokens for h in free]
-
-
 def forbidden(constraints: Constraints, prefix: np.ndarray, vocabulary: int = 7) -> list[list[int]]:
     """The tokens that may not follow each of some prefixes."""
     result = constraints.forbidden(prefix, prefix.shape[1])
@@ -77,15 +61,6 @@ def test_what_may_follow():
     # Of seven tokens the second hypothesis has but one left beside EOS, and of six none.
     assert forbidden(Constraints(6, 1), prefix) == [[EOS, 4, 5], [EOS, 4, 5, 6]]
     assert forbidden(Constraints(6, 1), prefix, vocabulary=6) == [[EOS, 4, 5], [4, 5, 6]]
-
-
-def test_every_ngram_is_looked_at():
-    """All sequences of five over three words: the mask is what makes the last n-gram one of those before."""
-    prefix = np.array(list(itertools.product((4, 5, 6), repeat=5)))
-    blocked = forbidden(Constraints(0, 3), prefix)
-    for row, tokens in enumerate(prefix.tolist()):
-        seen = {tuple(tokens[i : i + 3]) for i in range(3)}
-        assert [word for word in range(7) if (*tokens[-2:], word) in seen] == blocked[row]
 
 
 @pytest.mark.parametrize("constraints", [Constraints(8, 1), Constraints(30, 2)], ids=str)

@@ -1,9 +1,12 @@
-import numpy as np
+"""Searches that write while they read: their delays, and what is beside these greedy search."""
+
 import pytest
 import torch
 
 from mt.errors import UserError
-from tests.search.searches import greedy, online
+from mt.search.config import GreedyConfig, OnlineConfig, WaitKConfig, decode, is_online, wait_k_of
+from mt.search.online import OnlineHypothesis
+from tests.search.searches import greedy, online, stepper
 
 
 def test_delays_count_the_source_tokens_read_so_far(make_toy):
@@ -33,20 +36,41 @@ def test_a_hypothesis_as_long_as_the_source_so_far_allows_waits(make_toy):
     assert result.delays.tolist() == [4] * 6
 
 
-def test_the_rest_is_greedy_search(make_toy):
-    toy = make_toy(3, 7, seed=1)
+def test_delays_of_wait_k_are_those_of_the_policy(make_toy):
+    """g(t) = min(k + t - 1, |x|), of sources of 6, 1 and 4 tokens, unless the source so far allows no more tokens."""
+    toy = make_toy(3, 7, seed=0, ending=-100.0)
+    for k, expected in {
+        1: [[1, 2, 3, 4, 5], [1] * 5, [1, 2, 3, 4, 4]],
+        3: [[3, 4, 5, 6, 6], [1] * 5, [3, 4, 4, 4, 4]],
+        9: [[6] * 5, [1] * 5, [4] * 5],
+    }.items():
+        result = online(toy, toy.memory(), source_lengths=[6, 1, 4], limits=[5] * 7, k=k)
+        assert [h.delays.tolist() for h in result] == expected
+    (result,) = online(toy, toy.memory([0]), source_lengths=[4], limits=[1, 1, 1, 4, 6], k=1)
+    assert result.delays.tolist() == [1, 3, 3, 4, 4, 4]
+
+
+@pytest.mark.parametrize("config", [OnlineConfig, WaitKConfig])
+def test_the_rest_is_greedy_search(make_toy, config):
+    toy = make_toy(3, 7, seed=9)
     toy.stops = torch.zeros(3, 9, dtype=torch.int64)
-    lengths = [2, 2, 2]
-    limits = [9, 9, 9]
-    actual = online(toy, toy.memory(), source_lengths=lengths, limits=limits)
-    for h, expected in zip(actual, greedy(toy, toy.memory(), 3, max_lengths=torch.tensor(limits)), strict=True):
-        assert (h.tokens, h.log_prob, h.score) == (expected.tokens, expected.log_prob, expected.score)
-        assert np.array_equal(h.weights, expected.weights)
-        assert np.array_equal(h.windows.stops, expected.windows.stops)
-        assert h.delays.tolist() == [1] * len(h.tokens)
+    actual = decode(config(max_ratio=2.0, max_extra=2), stepper(toy, toy.memory(), 3), [3, 1, 2])
+    for (h,), expected in zip(actual, greedy(toy, toy.memory(), 3, max_lengths=torch.tensor([8, 4, 6])), strict=True):
+        assert isinstance(h, OnlineHypothesis) and len(h.delays) == len(h.tokens)
+        assert (h.tokens, h.log_prob, h.score, h.windows) == (
+            expected.tokens,
+            expected.log_prob,
+            h.score,
+            expected.windows,
+        )
 
 
 def test_refuses_an_attention_that_does_not_stop(make_toy):
     toy = make_toy(1, 7, seed=0)
     with pytest.raises(UserError, match="online decoding needs an attention that stops at a source position"):
         online(toy, toy.memory(), source_lengths=[4], limits=[4] * 5)
+
+
+def test_which_searches_write_while_they_read():
+    assert is_online(WaitKConfig()) and is_online(OnlineConfig()) and not is_online(GreedyConfig())
+    assert (wait_k_of(WaitKConfig(k=7)), wait_k_of(OnlineConfig())) == (7, None)

@@ -5,35 +5,23 @@ import torch
 
 from mt.search.tree import SHOWN, Tree
 from tests.marks import combined
-from tests.search.searches import beam
+from tests.search.searches import beam, beam_levels
 
 Paths = dict[tuple[int, ...], str]
 
 
-def literal(toy, width: int, longest: int) -> tuple[Paths, dict[tuple[int, ...], float]]:
-    """The states of all beginnings of hypotheses that a beam looks at, without stopping early, and the log-probability
-    of each that has ended."""
-    words = [token for token in range(toy.tables.shape[2]) if token not in (0, 2)]
-    opened: list[tuple[int, ...]] = [()]
-    ended: dict[tuple[int, ...], float] = {}
+def literal(toy, width: int, longest: int) -> tuple[Paths, int]:
+    """The states of all beginnings of hypotheses that a beam looks at, without stopping early, and how many ended."""
     states: Paths = {(): "open"}
-    for length in range(1, longest + 1):
-        extended = sorted(((toy.replay(0, (*p, w))[0], (*p, w)) for p in opened for w in words), reverse=True)
-        before, opened = opened, []
-        kept = extended[: width - len(ended)]
-        for _, path in extended:
-            states[path] = "dropped"
-        for log_prob, path in kept:
-            if path[-1] == 3 or length == longest:
-                ended[path] = log_prob
-                states[path] = "ended"
-            else:
-                opened.append(path)
-                states[path] = "open"
-        for path in before:
-            if not any(kept_path[:-1] == path for _, kept_path in kept):
-                states[path] = "dropped"
-    return states, ended
+    opened: list[tuple[int, ...]] = [()]
+    for looked_at, ends, following in beam_levels(toy, width, longest, lambda tokens, _: toy.replay(0, tokens)[0]):
+        states |= dict.fromkeys(looked_at, "dropped") | dict.fromkeys((tokens for _, tokens in ends), "ended")
+        states |= dict.fromkeys(following, "open")
+        # What nothing continues was dropped.
+        continued = {path[:-1] for path in looked_at if states[path] != "dropped"}
+        states |= dict.fromkeys(set(opened) - continued, "dropped")
+        opened = following
+    return states, list(states.values()).count("ended")
 
 
 def paths_of(tree: Tree) -> dict[tuple[int, ...], int]:
@@ -53,7 +41,7 @@ def test_a_tree_is_what_the_search_has_looked_at(make_toy, seed: int, width: int
         toy, toy.memory(), 1, max_lengths=longest, beam_size=width, n_best=width, length_penalty=0.6, observer=tree
     )
     tree.close(best.tokens)
-    states, ended = literal(toy, width, 6)
+    states, ended_count = literal(toy, width, 6)
     paths = paths_of(tree)
     assert len(paths) == len(tree.nodes), "no beginning is there twice"
     for path, number in paths.items():
@@ -65,7 +53,7 @@ def test_a_tree_is_what_the_search_has_looked_at(make_toy, seed: int, width: int
     # Of what got no slot the most probable are shown, and all that got one are.
     assert {path for path, state in states.items() if state in ("open", "ended")} <= set(paths)
     shown = min(SHOWN, width)
-    assert sum(state == "dropped" for state in states.values()) >= len(paths) - len(ended) - shown
+    assert sum(state == "dropped" for state in states.values()) >= len(paths) - ended_count - shown
     for one in (best, *others):
         assert tree.nodes[paths[one.tokens]].score == pytest.approx(one.score)
 

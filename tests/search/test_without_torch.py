@@ -7,11 +7,12 @@ import torch
 from mt.errors import UserError
 from mt.onnx import FEW, top_k
 from mt.search.beam import search
-from mt.search.constraints import Constraints, Forbidden, Wanted
+from mt.search.constraints import FREE, Constraints, Forbidden, Wanted
 from mt.search.hypothesis import Hypothesis
 from mt.search.stepper import Step
 from mt.step import Attended
-from tests.search.searches import beam, greedy
+from tests.marks import combined
+from tests.search.searches import beam
 
 
 class Arrays:
@@ -49,46 +50,21 @@ def same(one: Hypothesis, other: Hypothesis) -> bool:
     )
 
 
-@pytest.mark.parametrize("beam_size", [1, 2, 5, FEW + 4])
-@pytest.mark.parametrize("length_penalty", [0.0, 0.6, 2.0])
-@pytest.mark.parametrize("ending", [-1.0, 1.5])
-def test_beams_are_those_of_torch(make_toy, beam_size: int, length_penalty: float, ending: float):
-    toy = make_toy(6, 9, seed=beam_size, sharpness=1.5, ending=ending)
+@combined(beam_size=[1, 2, 5, FEW + 4], constraints=[FREE, Constraints(4, 0), Constraints(0, 1), Constraints(5, 2)])
+def test_beams_are_those_of_torch(make_toy, beam_size: int, constraints: Constraints):
+    toy = make_toy(6, 9, seed=beam_size, sharpness=1.5, ending=1.0)
     longest = [9, 1, 4, 12, 2, 7]
-    n_best = (beam_size + 1) // 2
-    wanted = beam(
-        toy,
-        toy.memory(),
-        6,
-        beam_size=beam_size,
-        max_lengths=torch.tensor(longest),
-        length_penalty=length_penalty,
-        n_best=n_best,
-    )
-    for sentence, hypotheses in enumerate(wanted):
-        (own,) = search(
-            Arrays(toy, sentence),
-            [longest[sentence]],
-            beam_size=beam_size,
-            length_penalty=length_penalty,
-            n_best=n_best,
-        )
+    options = {
+        "beam_size": beam_size,
+        "length_penalty": 0.6,
+        "n_best": (beam_size + 1) // 2,
+        "constraints": constraints,
+    }
+    expected = beam(toy, toy.memory(), 6, max_lengths=torch.tensor(longest), **options)
+    for sentence, hypotheses in enumerate(expected):
+        (own,) = search(Arrays(toy, sentence), [longest[sentence]], **options)
         assert len(own) == len(hypotheses)
         assert all(map(same, own, hypotheses))
-
-
-@pytest.mark.parametrize(("min_length", "n"), [(4, 0), (0, 1), (0, 2), (6, 1), (5, 2)])
-def test_constraints_are_those_of_torch(make_toy, min_length: int, n: int):
-    toy = make_toy(5, 7, seed=3, ending=1.0)
-    constraints = Constraints(min_length, n)
-    longest = torch.full((5,), 9)
-    narrow = greedy(toy, toy.memory(), 5, max_lengths=longest, constraints=constraints)
-    wide = beam(toy, toy.memory(), 5, beam_size=4, max_lengths=longest, n_best=2, constraints=constraints)
-    for sentence in range(5):
-        ((own,),) = search(Arrays(toy, sentence), [9], constraints=constraints)
-        assert same(own, narrow[sentence])
-        (several,) = search(Arrays(toy, sentence), [9], beam_size=4, n_best=2, constraints=constraints)
-        assert len(several) == len(wide[sentence]) and all(map(same, several, wide[sentence]))
 
 
 def test_a_language_of_few_sentences_gives_no_more(make_toy):
