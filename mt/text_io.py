@@ -105,14 +105,13 @@ _BUFFER = 1 << 20
 _NEWLINE = ord("\n")
 
 
-def decoded(stream: BinaryIO, name: str, start: int = 1) -> Iterator[str]:
+def decoded(stream: BinaryIO, name: str) -> Iterator[str]:
     """Yields the lines of a binary stream, blank ones included, without line ends and byte-order marks.
 
-    name: of the stream in errors; start: the number of its first line. Raises UserError, with its number, where a line
-    is not UTF-8, holds a NUL, or has more than `LONGEST_LINE` bytes. It is also raised where lines end in carriage
-    returns alone.
+    name: of the stream in errors. Raises UserError, with its number, where a line is not UTF-8, holds a NUL, or has
+    more than `LONGEST_LINE` bytes. It is also raised where lines end in carriage returns alone.
     """
-    for number, line in enumerate(byte_lines(stream, name, start), start):
+    for number, line in enumerate(byte_lines(stream, name), start=1):
         if number == 1 and b"\r" in line[:-1] and not line.endswith(b"\n"):
             raise UserError(
                 f"{name} has carriage returns and no newline, and would be read as one line: convert its line "
@@ -135,9 +134,9 @@ def without_mark(text: str) -> str:
     return text.replace(_BYTE_ORDER_MARK, "")
 
 
-def byte_lines(stream: BinaryIO, name: str, start: int = 1) -> Iterator[bytes]:
+def byte_lines(stream: BinaryIO, name: str) -> Iterator[bytes]:
     """Yields the lines of a binary stream with their ends. Raises UserError where one is too long, as `decoded`."""
-    for number, line in enumerate(iter(functools.partial(stream.readline, LONGEST_LINE + 1), b""), start):
+    for number, line in enumerate(iter(functools.partial(stream.readline, LONGEST_LINE + 1), b""), start=1):
         if len(line) > LONGEST_LINE:
             raise UserError(
                 f"{name}, line {number} has more than {LONGEST_LINE >> 20} MiB: give a text with one sentence a line"
