@@ -36,6 +36,7 @@ GERMAN = {
     "<b>a <i>b</i> c</b> d": ("C D B A", "0-3 1-2 2-0 3-1", "<b>C D <i>B</i> A</b>"),
     # Punctuation follows the source.
     "<b>Stop</b>.": ("Halt .", "0-0 0-1", "<b>Halt</b> ."),
+    "<b>Stop!</b> now": ("Halt ! jetzt", "0-0 1-2", "<b>Halt !</b> jetzt"),
     # Code, and what says so, is left, and stands at its place.
     "Run <code>ls -l <b></code> now .": (
         "Führe jetzt aus .",
