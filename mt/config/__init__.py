@@ -13,7 +13,6 @@ from pydantic import Field, model_validator
 from mt.common.backdrop import PlotFormat
 from mt.common.options import MAX_COUNT, MAX_SIZE, Options, parse
 from mt.config.optimizer import AdamConfig, OptimizerConfig
-from mt.config.risk import RiskConfig
 from mt.data.dataset import PHRASEBOOK, DatasetConfig
 from mt.device import DEVICES
 from mt.errors import UserError
@@ -25,7 +24,20 @@ from mt.models.config import ModelConfig
 from mt.models.encoders import ENCODERS, Encoder
 from mt.models.frontends import FRONTENDS
 from mt.search.config import BeamConfig, SearchConfig, is_online
-from mt.search.options import MAX_BEAM_SIZE
+from mt.search.options import MAX_BEAM_SIZE, Utility
+
+
+class RiskConfig(Options):
+    """The cost of a translation, and the sample of translations that is compared (Shen et al. 2016, section 3)."""
+
+    cost: Utility = "bleu"
+    """The score whose complement is the cost of a translation: 1 - score / 100, against the target."""
+    samples: int = Field(20, ge=1, le=MAX_BEAM_SIZE)
+    """Translations drawn of each source, beside the target itself (Shen et al. 2016: 100)."""
+    temperature: float = Field(1.0, gt=0, le=100)
+    """The divisor of log-probabilities in sampling; above 1, translations differ more."""
+    sharpness: float = Field(0.005, gt=0, le=100)
+    """alpha of equation 10: the exponent of the probabilities, before they are normalised over the sample."""
 
 
 class TrainingConfig(Options):
@@ -215,36 +227,32 @@ class Config(ModelConfig):
         return self
 
     @model_validator(mode="after")
-    def _two_passes_are_compared_as_a_whole(self) -> Self:
-        if self.training.r_drop and self.training.objective != "cross_entropy":
-            raise UserError(
-                f"training.r_drop={self.training.r_drop:g} compares the whole of two predictions, and "
-                "training.objective=minimum_risk computes those of targets alone: set one of the two back"
-            )
-        return self
-
-    @model_validator(mode="after")
     def _risk_is_of_a_trained_model(self) -> Self:
-        risky = self.training.objective == "minimum_risk"
-        # Options of the risk would have no effect under another objective.
-        if not risky and self.training.risk != RiskConfig():
-            raise UserError("training.risk is of minimum risk training: set training.objective=minimum_risk, too")
-        # The objective needs a trained model whose translations have a probability: all that prevents it is refused.
-        if risky and self.init_from is None:
+        """Options of the risk need the objective. That needs a model whose translations have a probability."""
+        options = self.training
+        risk = "training.objective=minimum_risk"
+        if options.objective != "minimum_risk":
+            if options.risk != RiskConfig():
+                raise UserError(f"training.risk is of minimum risk training: set {risk}, too")
+            return self
+        if self.init_from is None:
             raise UserError(
-                "training.objective=minimum_risk compares what a model draws, and one that has learnt nothing draws "
-                "nothing to learn from: add init_from=RUN"
+                f"{risk} compares what a model draws, and one that has learnt nothing draws nothing to learn from: add "
+                "init_from=RUN"
             )
-        if risky and self.ctc_weight:
-            raise UserError(
-                "training.objective=minimum_risk learns from translations that the model draws, and ctc_weight from "
-                "the target alone: set ctc_weight=0"
-            )
-        if risky and getattr(self.attention, "sample_ratio", 0.0) > 0:
-            raise UserError(
-                "training.objective=minimum_risk needs the probability of a translation, and attention.sample_ratio "
-                "above 0 draws positions, of which one path alone is known: set attention.sample_ratio=0"
-            )
+        guiding = self.dataset.links if options.guided_alignment_weight else None
+        for option, value, reason in (
+            ("training.r_drop", options.r_drop, "compares the whole of two predictions"),
+            ("ctc_weight", self.ctc_weight, "learns from the target alone"),
+            ("attention.sample_ratio", getattr(self.attention, "sample_ratio", 0.0), "leaves them no probability"),
+            ("training.learnt_tags", options.learnt_tags, "needs links that they lack"),
+            ("training.guided_alignment", guiding, "needs links that they lack"),
+        ):
+            if value:
+                raise UserError(
+                    f"{risk} learns from translations that the model draws, and {option}={value} {reason}: set one of "
+                    "the two back"
+                )
         return self
 
     @model_validator(mode="after")
@@ -255,11 +263,6 @@ class Config(ModelConfig):
             raise UserError(
                 f"training.learnt_tags={options.learnt_tags:g} puts tags around linked phrases, and there are no "
                 "links: set dataset.links to a FILE or to eflomal"
-            )
-        if options.learnt_tags and options.objective != "cross_entropy":
-            raise UserError(
-                "training.learnt_tags needs links, and training.objective=minimum_risk learns from translations that "
-                "have none: set one of the two back"
             )
         if self.dataset.links is not None and not (options.learnt_tags or options.guided_alignment_weight):
             raise UserError(
@@ -279,11 +282,6 @@ class Config(ModelConfig):
             raise UserError(f"{guided}, and encoder={self.encoder.name} leaves no value for each: choose another")
         if self.training.wait_k is not None:
             raise UserError(f"{guided}, and with training.wait_k some are not read in time: leave one of the two out")
-        if self.training.objective != "cross_entropy":
-            raise UserError(
-                f"{guided}, and training.objective=minimum_risk learns from translations that have no links: set one "
-                "of the two back"
-            )
         return self
 
     @model_validator(mode="after")

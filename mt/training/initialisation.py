@@ -120,11 +120,9 @@ def read_vectors(path: Path, words: Container[str], size: int) -> tuple[dict[str
                 undecodable += 1
             line = line.rstrip(" \r\n")
             if number == 1:
-                header = (
-                    len(line.split(" ")) == 2 and line.replace(" ", "").isdecimal() and len(line) <= _LONGEST_HEADER
-                )
-                _require_size(path, int(line.split(" ")[1]) if header else _count_numbers(line), size)
-                if header:
+                is_header = line.count(" ") == 1 and line.replace(" ", "").isdecimal() and len(line) <= _LONGEST_HEADER
+                _require_size(path, line, is_header, size)
+                if is_header:
                     continue
             empty = False
             word, *numbers = line.rsplit(" ", size) if line.count(" ") > size else line.split(" ")
@@ -140,13 +138,11 @@ def read_vectors(path: Path, words: Container[str], size: int) -> tuple[dict[str
     return vectors, undecodable
 
 
-def _count_numbers(line: str) -> int:
-    """Returns the count of numbers after the word of a line; 0 where it ends in another text."""
-    return line.count(" ") if _is_number(line.rpartition(" ")[2]) else 0
-
-
-def _require_size(path: Path, found: int, size: int) -> None:
-    if not found:
+def _require_size(path: Path, line: str, is_header: bool, size: int) -> None:
+    """Raises UserError where the first line of a file says, or shows, another size of its vectors."""
+    numbers = line.split(" ")[1:]
+    found = int(numbers[0]) if is_header else len(numbers)
+    if not numbers or not _is_number(numbers[-1]) or not found:
         raise UserError(f"{path}, line 1: expected a word and {size} numbers; {_REMEDY}")
     if found != size:
         raise UserError(
@@ -168,6 +164,8 @@ def _is_number(text: str) -> bool:
 _SHARING = ("tie_output", "share")
 """Options of `embedding` that make one tensor of two."""
 _EMBEDDED = ("decoder.embedding", "decoder.output")
+Difference = tuple[tuple[str, ...], Any, Any]
+"""The path of an option, and its values in the earlier run and in the new one."""
 
 
 @dataclass(frozen=True)
@@ -272,7 +270,7 @@ def _refusal(earlier: Earlier, config: Config, misfit: str) -> str:
     first different one that cannot be changed by itself."""
     # The candidates: options that by themselves change sizes, before options that cannot be tried alone.
     groups = _groups_of_another_kind(earlier.config, config)
-    culprits: list[tuple[tuple[str, ...], Any, Any]] = []
+    culprits: list[Difference] = []
     for path, old, new in _differences(earlier.config, config):
         alone = earlier.config.model_dump(mode="json")
         functools.reduce(dict.__getitem__, path[:-1], alone)[path[-1]] = new
@@ -297,22 +295,19 @@ def _shown(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _differences(before: ModelConfig, after: ModelConfig) -> list[tuple[tuple[str, ...], Any, Any]]:
+def _differences(before: ModelConfig, after: ModelConfig) -> list[Difference]:
     """Returns the options of the model that differ, with both values; a group with another choice as a whole."""
+
+    def unequal(old: Any, new: Any, path: tuple[str, ...]) -> Iterator[Difference]:
+        if all(isinstance(value, Mapping) for value in (old, new)) and old.get("name") == new.get("name"):
+            for name in new:
+                yield from unequal(old.get(name), new[name], (*path, name))
+        elif old != new:
+            yield path, old, new
+
     fields = set(ModelConfig.model_fields)
     old, new = (config.model_dump(mode="json", include=fields) for config in (before, after))
-    return list(_unequal(old, new, ()))
-
-
-def _unequal(
-    before: Mapping[str, Any], after: Mapping[str, Any], path: tuple[str, ...]
-) -> Iterator[tuple[tuple[str, ...], Any, Any]]:
-    for name, new in after.items():
-        old = before.get(name)
-        if isinstance(old, Mapping) and isinstance(new, Mapping) and old.get("name") == new.get("name"):
-            yield from _unequal(old, new, (*path, name))
-        elif old != new:
-            yield (*path, name), old, new
+    return list(unequal(old, new, ()))
 
 
 def _table(earlier: Earlier, model: Seq2Seq, tokenizers: Tokenizers, taken: set[str]) -> str:

@@ -11,7 +11,6 @@ import torch
 
 from mt import checkpoint
 from mt.common.input_files import read_json
-from mt.common.options import Options, parse
 from mt.config import Config
 from mt.data.corpus import Corpus, sources
 from mt.decoding.modes import require_compatible
@@ -36,12 +35,6 @@ RUN = "run.json"
 AUTO = "auto"
 """The value of `resume=` in place of a run folder. So one command begins a run, and goes on with it after a queue took
 its machine."""
-
-
-class RunFile(Options):
-    """`run.json`."""
-
-    format: int
 
 
 def new_folder(wanted: Path) -> Path:
@@ -96,10 +89,10 @@ def require_format(folder: Path) -> None:
     checkpoint.load_meta(checkpoint.locate(folder, "last"))
     if not path.is_file():
         raise UserError(f"{path} is missing: copy the whole run folder again")
-    run_file = parse(read_json(path, "copy the whole run folder again"), RunFile, str(path))
-    if run_file.format != checkpoint.FORMAT:
+    found = read_json(path, "copy the whole run folder again").get("format")
+    if found != checkpoint.FORMAT:
         raise UserError(
-            f"{folder} is a run of format {run_file.format}, and this version goes on with {checkpoint.FORMAT}: resume "
+            f"{folder} is a run of format {found}, and this version goes on with {checkpoint.FORMAT}: resume "
             "it with the version that began it, or train again"
         )
 

@@ -2,10 +2,9 @@
 and the test. `train_and_test` calls them in turn."""
 
 import contextlib
-import enum
 import signal
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,14 +26,6 @@ from mt.training.signals import interruption
 from mt.training.validation import cut_shown, improves, measure, say_advice, validate
 
 
-class Verdict(enum.Enum):
-    """The consequence of a validation."""
-
-    GO_ON = enum.auto()
-    STOP_EARLY = enum.auto()
-    """As many validations in a row as `training.patience` have brought no new best."""
-
-
 def train_and_test(run: Run) -> dict[str, Any]:
     """Trains to the end, then tests, draws and reports; returns the content of `results.json`.
 
@@ -50,7 +41,7 @@ def train_and_test(run: Run) -> dict[str, Any]:
                 except (Interrupted, LostError):
                     save_unsaved(run)
                     raise
-                with run.signals.at_once(), _checked_batches(run):
+                with run.signals.at_once():
                     choose_best(run)
                     with run.evaluating():
                         results = final_results(run)
@@ -65,17 +56,6 @@ def train_and_test(run: Run) -> dict[str, Any]:
         raise interruption(run.signals.received or number, _how_to_go_on(run)) from None
     except OSError as error:
         raise UserError(f"{explained(error, run.folder)}; {_how_to_go_on(run)}") from error
-
-
-@contextlib.contextmanager
-def _checked_batches(run: Run) -> Iterator[None]:
-    """Asks at each encoded batch whether a signal has come. Python ignores the exception of a handler that interrupts
-    the callback of a weak reference."""
-    hook = run.model.encoder.register_forward_pre_hook(lambda module, inputs: run.signals.check())
-    try:
-        yield
-    finally:
-        hook.remove()
 
 
 def final_results(run: Run) -> dict[str, Any]:
@@ -119,7 +99,9 @@ def train(run: Run) -> None:
     # A validation before the first update, or one that a signal had kept the run from.
     if run.config.training.validate_first and not (progress.update or progress.validations):
         progress.validation_due = True
-    if stopped_early(run) or (progress.validation_due and validate_and_save(run) is Verdict.STOP_EARLY):
+    if progress.validation_due:
+        validate_and_save(run)
+    if stopped_early(run):
         return
     with run.console.training(progress, total):
         began = time.perf_counter()
@@ -136,8 +118,9 @@ def train(run: Run) -> None:
             # A signal to any of the processes is obeyed between updates alone, with all that was due saved.
             stop_signal = run.processes.maximum(run.signals.received or 0)
             save_due = _is_multiple(progress.update, run.config.training.save_every)
-            has_reason = progress.validation_due or stop_signal or save_due
-            if has_reason and validate_and_save(run) is Verdict.STOP_EARLY:
+            if progress.validation_due or stop_signal or save_due:
+                validate_and_save(run)
+            if stopped_early(run):
                 return
             if stop_signal:
                 raise interruption(stop_signal)
@@ -185,8 +168,8 @@ def _nothing_left(run: Run, total: int | None) -> str:
     return ""
 
 
-def validate_and_save(run: Run) -> Verdict:
-    """Validates where that is due, and saves in any case."""
+def validate_and_save(run: Run) -> None:
+    """Validates where that is due, and saves in any case. Says so where training stops early for it."""
     is_due = run.progress.validation_due
     is_best = False
     if is_due:
@@ -196,8 +179,6 @@ def validate_and_save(run: Run) -> Verdict:
     save(run, is_best=is_best)
     if is_due and stopped_early(run):
         run.console.say(f"stopped: no new best {run.metric} in {run.config.training.patience} validations")
-        return Verdict.STOP_EARLY
-    return Verdict.GO_ON
 
 
 def log_window(run: Run, lr: float) -> None:
