@@ -87,19 +87,21 @@ def get(name: str, folder: Path, mirror: str | None = None) -> PublicSet:
     chosen = public.sets[name]
     downloads = folder.with_name(f"{folder.name}.downloads")
     downloads.mkdir(parents=True, exist_ok=True)
-    files = {one: downloads / one for one in chosen.urls}
-    urls = {one: f"{mirror.rstrip('/')}/{one}" if mirror else url for one, url in chosen.urls.items()}
+    files = {file: downloads / file for file in chosen.urls}
+    urls = {file: f"{mirror.rstrip('/')}/{file}" if mirror else url for file, url in chosen.urls.items()}
+    # Everything is downloaded before anything is cut.
     try:
-        for one, url in urls.items():
-            download(url, files[one], chosen.sums.get(one))
+        for file, url in urls.items():
+            download(url, files[file], chosen.sums.get(file))
     except UserError:
         with contextlib.suppress(OSError):  # what has come stays
             downloads.rmdir()
         raise
+    # The folder appears once its splits have the sums of this release.
     with replaced_folder(folder) as draft:
         notes = list(CUTS[chosen.kind](name, files, draft))
-        require_sums(name, draft, {one: digest for one, digest in chosen.sums.items() if one not in files}, notes)
-        sums = {one: {"url": urls[one], "sha256": sha256(file)} for one, file in files.items()}
+        require_sums(name, draft, {file: digest for file, digest in chosen.sums.items() if file not in files}, notes)
+        sums = {file: {"url": urls[file], "sha256": sha256(path)} for file, path in files.items()}
         origin = {"set": name, "licence": chosen.licence, "cut": chosen.cut, "downloads": sums, "notes": notes}
         write_json(draft / "origin.json", origin)
     shutil.rmtree(downloads)
@@ -115,23 +117,23 @@ def download(url: str, path: Path, digest: str | None = None) -> None:
     """Downloads a file, from where an earlier attempt stopped. Raises UserError where that fails."""
     if path.exists():
         return
-    part = path.with_name(f"{path.name}.part")
+    unfinished = path.with_name(f"{path.name}.part")
     try:
-        _append(url, part)
+        _append(url, unfinished)
     except (OSError, http.client.HTTPException, ValueError) as error:
         raise UserError(
             f"{url} could not be downloaded ({message_of(error).strip('<>')}): repeat the command when the "
             "network is there, or name a folder of copies with --mirror"
         ) from error
-    if digest is not None and (found := sha256(part)) != digest:
-        part.unlink()
+    if digest is not None and (found := sha256(unfinished)) != digest:
+        unfinished.unlink()
         raise UserError(f"{url} has the SHA-256 {found} and not {digest}: it was changed, or damaged on its way")
-    part.replace(path)
+    unfinished.replace(path)
 
 
-def _append(url: str, part: Path) -> None:
+def _append(url: str, unfinished: Path) -> None:
     """Downloads what a file lacks; all of it where the server knows no ranges."""
-    begun = part.stat().st_size if part.exists() else 0
+    begun = unfinished.stat().st_size if unfinished.exists() else 0
     headers = {"User-Agent": f"mt/{VERSION}"} | ({"Range": f"bytes={begun}-"} if begun else {})
     try:
         answer = urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=_PATIENCE)
@@ -144,12 +146,15 @@ def _append(url: str, part: Path) -> None:
         begun = begun if partial else 0
         length = answer.headers.get("Content-Length")
         total = begun + int(length) if length else None
-        with part.open("ab" if partial else "wb") as file, Bar(part.stem, total, "bytes", done=begun) as bar:
+        with (
+            unfinished.open("ab" if partial else "wb") as file,
+            Bar(unfinished.stem, total, "bytes", done=begun) as bar,
+        ):
             while block := answer.read(_BLOCK):
                 file.write(block)
                 bar.update(len(block))
-    if total is not None and part.stat().st_size < total:
-        raise ConnectionError(f"it ended after {part.stat().st_size:,} of {total:,} bytes")
+    if total is not None and unfinished.stat().st_size < total:
+        raise ConnectionError(f"it ended after {unfinished.stat().st_size:,} of {total:,} bytes")
 
 
 def require_sums(name: str, folder: Path, sums: Mapping[str, str], notes: Sequence[str]) -> None:
@@ -170,18 +175,19 @@ Files = Mapping[str, Path]
 
 def _texts(name: str, files: Files, folder: Path) -> Iterator[str]:
     """Unpacks texts; `train.en.000`, `train.en.001` are parts of one."""
-    for one, path in sorted(files.items()):
-        with (folder / re.sub(r"(\.gz|\.\d{3})$", "", one)).open("a", encoding="utf-8", newline="\n") as file:
+    for name_of_file, path in sorted(files.items()):
+        split = folder / re.sub(r"(\.gz|\.\d{3})$", "", name_of_file)
+        with split.open("a", encoding="utf-8", newline="\n") as file:
             file.writelines(f"{line}\n" for line in lines_of(path))
     yield from ()
 
 
 def _columns(name: str, files: Files, folder: Path) -> Iterator[str]:
     """Writes the columns of each table to files: source, target and word links."""
-    for one, path in files.items():
-        rows = [line.split("\t") for line in lines_of(path)]
-        for number, ending in enumerate(("src", "tgt", "gold")):
-            write(folder / f"{one.removesuffix('.tsv')}.{ending}", (row[number].strip() for row in rows))
+    for table, path in files.items():
+        columns = zip(*(line.split("\t")[:3] for line in lines_of(path)), strict=True)
+        for ending, column in zip(("src", "tgt", "gold"), columns, strict=True):
+            write(folder / f"{table.removesuffix('.tsv')}.{ending}", map(str.strip, column))
     yield from ()
 
 
@@ -196,19 +202,19 @@ def _words(name: str, files: Files, folder: Path) -> Iterator[str]:
     words = [*entries]
     random.Random(11).shuffle(words)
     write(folder / "train.tsv", (f"{word}\t{phones}" for word in words[17_000:] for phones in entries[word]))
-    for split, part in (("dev", words[:5_000]), ("test", words[5_000:17_000])):
-        write(folder / f"{split}.tsv", (f"{word}\t{entries[word][0]}" for word in part))
-        _write_references(folder / f"{split}.multiref.jsonl", ((word, entries[word]) for word in part))
+    for split, held_out in (("dev", words[:5_000]), ("test", words[5_000:17_000])):
+        write(folder / f"{split}.tsv", (f"{word}\t{entries[word][0]}" for word in held_out))
+        _write_references(folder / f"{split}.multiref.jsonl", ((word, entries[word]) for word in held_out))
     yield from ()
 
 
 def _anki(name: str, files: Files, folder: Path) -> Iterator[str]:
     """Cuts pairs of sentences; the other translations of a sentence of dev or test are its further references."""
-    ((one, path),) = files.items()
+    ((file, path),) = files.items()
     with zipfile.ZipFile(path) as archive:
-        text = archive.read(f"{one.removesuffix('-eng.zip')}.txt").decode("utf-8")
-    rows = (line.split("\t") for line in normalize("NFC", text).splitlines())
-    pairs = [*dict.fromkeys((row[0].strip(), row[1].strip()) for row in rows if len(row) > 1)]
+        text = archive.read(f"{file.removesuffix('-eng.zip')}.txt").decode("utf-8")
+    fields = (line.split("\t") for line in normalize("NFC", text).splitlines())
+    pairs = [*dict.fromkeys((source.strip(), more[0].strip()) for source, *more in fields if more)]
     yield from _by_keys(name, pairs, folder, ("en", "de" if name == "tatoeba" else "fr"))
 
 
@@ -217,7 +223,7 @@ def _compressions(name: str, files: Files, folder: Path) -> Iterator[str]:
     (path,) = files.values()
     with gzip.open(path, "rt", encoding="utf-8") as file:
         records = [json.loads(record) for record in re.split(r"\n\s*\n", file.read()) if record.strip()]
-    pairs = [(one["graph"]["sentence"], one["compression"]["text"]) for one in records]
+    pairs = [(record["graph"]["sentence"], record["compression"]["text"]) for record in records]
     pairs = [(normalize("NFC", source), normalize("NFC", target)) for source, target in pairs]
     yield from _by_keys(name, pairs, folder, ("src", "tgt"))
 
@@ -231,14 +237,14 @@ def _by_keys(name: str, pairs: Sequence[tuple[str, str]], folder: Path, sides: t
     keys = [line.split() for line in (_HERE / "keys" / f"{name}.txt").read_text(encoding="utf-8").splitlines()]
     cut = set[str]()
     for split in dict.fromkeys(split for split, _ in keys):
-        wanted = [key for one, key in keys if one == split]
-        part = [by_key[key] for key in wanted if key in by_key]
-        if len(part) < len(wanted):
-            yield f"{split} has {len(part):,} of the {len(wanted):,} pairs that the figures of this project are of"
-        cut.update(source for source, _ in part)
-        _write_pairs(folder, split, part, sides)
+        wanted = [key for of_split, key in keys if of_split == split]
+        held_out = [by_key[key] for key in wanted if key in by_key]
+        if len(held_out) < len(wanted):
+            yield f"{split} has {len(held_out):,} of the {len(wanted):,} pairs that the figures of this project are of"
+        cut.update(source for source, _ in held_out)
+        _write_pairs(folder, split, held_out, sides)
         _write_references(
-            folder / f"{split}.multiref.jsonl", ((source, sorted(references[source])) for source, _ in part)
+            folder / f"{split}.multiref.jsonl", ((source, sorted(references[source])) for source, _ in held_out)
         )
     _write_pairs(folder, "train", [pair for pair in pairs if pair[0] not in cut], sides)
 
@@ -329,8 +335,8 @@ def command(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     with reported():
         if options.name is None:
-            for name, one in known().sets.items():
-                say(f"{name:<12} {one.title}\n{'':<12} {one.licence}")
+            for name, public in known().sets.items():
+                say(f"{name:<12} {public.title}\n{'':<12} {public.licence}")
             return
         chosen = get(options.name, options.folder or Path(options.name), options.mirror)
         say(f"{options.folder or options.name}: {chosen.title}; terms: {chosen.licence}")

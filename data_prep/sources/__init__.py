@@ -12,12 +12,11 @@ from pathlib import Path
 from types import MappingProxyType
 
 from data_prep.sources.base import (
-    RawSplit,
     Source,
     cut,
     digest,
     files_below,
-    from_list,
+    from_lists,
     mix,
     shorten,
     spread,
@@ -98,14 +97,11 @@ def generated_text(config: DatasetConfig) -> Source:
     # Only when it is asked for: building a grammar takes a moment. The configuration knows the names there are.
     package = importlib.import_module(f"..generated.{name}", __package__)
 
-    @functools.cache
     def examples() -> dict[str, list[Example]]:
-        return {split: [Example(*row) for row in rows] for split, rows in package.generate().items()}
+        return {split: [Example(*drawn) for drawn in split_drawn] for split, split_drawn in package.generate().items()}
 
-    def part(split: str) -> RawSplit:
-        return from_list(lambda: examples()[split], (f"{name}, {split}, source", f"{name}, {split}, target"))
-
-    return Source({split: part(split) for split in SPLITS}, lambda: digest_of_code(Path(str(package.__file__)).parent))
+    splits = from_lists(examples, name, ("source", "target"), SPLITS)
+    return Source(splits, lambda: digest_of_code(Path(str(package.__file__)).parent))
 
 
 def digest_of_code(folder: Path) -> str:

@@ -100,6 +100,19 @@ def from_list(
     return RawSplit(lambda: iter(examples()), sides, columns)
 
 
+def from_lists(
+    made: Callable[[], Mapping[str, Sequence[Example]]], place: object, names: tuple[str, str], splits: Iterable[str]
+) -> dict[str, RawSplit]:
+    """Returns splits that are made all at once, when one is first read. names: of the sides of a pair."""
+    made_once = functools.cache(made)
+
+    def from_split(split: str) -> RawSplit:
+        sides = f"{place}, {split}, {names[0]}", f"{place}, {split}, {names[1]}"
+        return from_list(lambda: made_once()[split], sides)
+
+    return {split: from_split(split) for split in splits}
+
+
 def require_some(examples: Iterator[Example], emptiness: Callable[[], str]) -> Iterator[Example]:
     """Yields the examples. Raises UserError, with what `emptiness` says, where there are none."""
     first_example = next(examples, None)
@@ -210,7 +223,7 @@ def cut(source: Source, sizes: Mapping[str, int], longest: int, *, by_source: bo
     def chosen() -> Chosen:
         return _choose(whole.read, sizes, longest, key)
 
-    def part(split: str) -> RawSplit:
+    def chosen_split(split: str) -> RawSplit:
         return from_list(lambda: [example for _, example in chosen()[split]], whole.sides, whole.columns)
 
     # Train keeps all pairs but the chosen ones, which are recognised by their keys.
@@ -225,7 +238,7 @@ def cut(source: Source, sizes: Mapping[str, int], longest: int, *, by_source: bo
     # The new source differs from the old in its splits and notes alone.
     train = replace(whole, read=rest)
     return replace(
-        source, splits={**source.splits, "train": train, **{split: part(split) for split in sizes}}, notes=notes
+        source, splits={**source.splits, "train": train, **{split: chosen_split(split) for split in sizes}}, notes=notes
     )
 
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from data_prep.sources.base import RawSplit, Source, digest, files_below, from_list
+from data_prep.sources.base import Source, digest, files_below, from_lists
 from mt.data.corpus import SPLITS, Example
 from mt.data.dataset import DatasetConfig, DigitsConfig
 from mt.data.fields import FieldConfig, build_field
@@ -50,13 +50,8 @@ def digit_strings(config: DatasetConfig) -> Source:
     strings = _Strings(folder, options, config.field, by_split)
 
     # Strings are drawn once, when a split is first read, and kept for the others.
-    @functools.cache
     def examples() -> dict[str, list[Example]]:
         return {split: list(strings.drawn(split)) for split in SPLITS}
-
-    def part(split: str) -> RawSplit:
-        sides = f"{folder}, {split}, string", f"{folder}, {split}, words of string"
-        return from_list(lambda: examples()[split], sides)
 
     def notes() -> list[str]:
         counts = (f"{len(by_split[split]):,} for {split}" for split in SPLITS)
@@ -64,7 +59,7 @@ def digit_strings(config: DatasetConfig) -> Source:
 
     # The identity covers the recordings alone, since the strings follow from them and the options.
     return Source(
-        splits={split: part(split) for split in SPLITS},
+        splits=from_lists(examples, folder, ("string", "words of string"), SPLITS),
         identity=lambda: "digits " + digest((recording.path, folder / recording.path) for recording in recordings),
         files=lambda: [folder / recording.path for recording in recordings],
         notes=notes,

@@ -116,7 +116,7 @@ class Repository:
         return [_table(path, columns, self.folder if self._media else None) for path in self._paths(split)]
 
     def _paths(self, split: str) -> list[Path]:
-        names = [path.relative_to(self.folder).as_posix() for path in _tables(self.folder / self._subset(self.folder))]
+        names = [path.relative_to(self.folder).as_posix() for path in _tables(self.folder)]
         return [self.folder / name for name in self._names_of(split, names)]
 
     def _names_of(self, split: str, names: Sequence[str]) -> list[str]:
@@ -292,11 +292,8 @@ class Repository:
         of it does."""
         return pair_names(self._hub.config, self._config.source, self._config.target)
 
-    def _subset(self, folder: Path) -> str:
-        """Returns the folder of the pair in a repository on this machine. A copy of that folder alone will do, too."""
-        return next((name for name in self._subsets() if (folder / name).is_dir()), "")
-
     def _subset_of(self, names: Sequence[str]) -> str:
+        """Returns the folder of the pair among tables. A copy of that folder alone will do, too."""
         return next((subset for subset in self._subsets() if any(is_inside(name, subset) for name in names)), "")
 
 

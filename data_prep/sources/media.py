@@ -9,11 +9,12 @@ import math
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from data_prep.sources.base import RawSplit, Records, Source, digest, files_below, from_list
+from data_prep.sources.base import RawSplit, Records, Source, digest, files_below, from_lists
 from data_prep.sources.cells import ROW, files_in_cells, path_inside
 from mt.data.corpus import Example
 from mt.data.dataset import DatasetConfig
@@ -46,9 +47,7 @@ def media_files(config: DatasetConfig, manifest: Source) -> Source:
                 raise UserError(f"{folder} has no examples for {split}: expected files with their texts")
         return read
 
-    def part(split: str) -> RawSplit:
-        sides = f"{folder}, {split}, file", f"{folder}, {split}, text of file"
-        return from_list(lambda: examples()[split], sides, manifest.splits[split].columns)
+    listed = from_lists(examples, folder, ("file", "text of file"), config.uncut)
 
     # Sounds and pictures are files of their own or cells of tables: both belong to the identity of the data.
     @functools.cache
@@ -62,7 +61,7 @@ def media_files(config: DatasetConfig, manifest: Source) -> Source:
 
     # Manifest and files make the identity together, so that a change in either is noticed.
     return Source(
-        splits={split: part(split) for split in config.uncut},
+        splits={split: replace(made, columns=manifest.splits[split].columns) for split, made in listed.items()},
         identity=lambda: f"{manifest.identity()} {digest(sorted(paths().items()))}",
         files=lambda: [*manifest.files(), *paths().values()],
         notes=manifest.notes,
