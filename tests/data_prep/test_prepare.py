@@ -1,20 +1,27 @@
 import json
 import os
 import random
+import re
 import resource
 import time
 from pathlib import Path
 
 import pytest
+from hydra import compose, initialize_config_dir
+from omegaconf import OmegaConf
 
 from data_prep.generated import phrasebook
 from data_prep.prepare import prepare
 from data_prep.preview import preview
 from data_prep.sources import open_source
+from mt.cli.command import CONF
+from mt.common.options import parse
 from mt.data.corpus import SPLITS, Corpus
 from mt.data.dataset import DatasetConfig
 from mt.data.tokenizer import EOS, UNK
 from mt.errors import UserError
+from mt.evaluation.scoring import metrics_of
+from tests.processes import Program
 
 _ROOT = Path(__file__).parents[2]
 _MULTI30K = _ROOT / ".." / "shared" / "data" / "multi30k"
@@ -186,3 +193,43 @@ def test_the_phrasebook_keeps_its_links(monkeypatch: pytest.MonkeyPatch) -> None
     assert all(example.links for example in source.splits["train"].read())
     assert source.splits["dev"].sides == ("phrasebook, dev, source", "phrasebook, dev, target")
     assert source.notes() == []
+
+
+WORDS = {"bragging": "B R AE1 G IH0 NG", "inlow": "IH2 N L OW1", "o'brien": "OW0 B R AY1 AH0 N"}
+
+
+def test_letters_are_read_and_whole_phones_written(tmp_path: Path):
+    for split in ("train", "dev"):
+        rows = (f"{word}\t{phones}\n" for word, phones in WORDS.items())
+        (tmp_path / f"{split}.tsv").write_text("".join(rows), encoding="utf-8")
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        plain = compose("data_prep", ["dataset=cmudict", f"dataset.folder={tmp_path}"])["dataset"]
+    dataset = parse(OmegaConf.to_container(plain), DatasetConfig)
+    corpus = Corpus.open(prepare(dataset, tmp_path / "corpora", progress=False))
+    assert {split: len(corpus.split(split)) for split in ("train", "dev", "test")} == {"train": 3, "dev": 3, "test": 3}
+    for (word, phones), (source, target) in zip(WORDS.items(), corpus.split("dev").ids(range(3)), strict=True):
+        assert UNK not in [*source, *target] and source[-1] == target[-1] == EOS
+        # Before the letters stands the mark of a word's beginning.
+        assert len(source) == 1 + len(word) + 1 and len(target) == len(phones.split()) + 1
+        assert corpus.tokenizers.target.decode(target.tolist()) == phones
+    assert [metric.name for metric in metrics_of(dataset)] == ["wer", "accuracy"]
+
+
+def test_no_text_of_a_corpus_gives_a_terminal_orders(tmp_path: Path):
+    source = [
+        "der \x1b]0;title\x07 hund",
+        "ein \x9b31m mann",
+        "die \u202e katze",
+        "मैं \u200d हिन्दी",
+        "zu \x7f lang " + "x " * 300,
+    ]
+    for split in ("train", "dev", "test"):
+        (tmp_path / f"{split}.de").write_text("".join(f"{line}\n" for line in source), encoding="utf-8")
+        (tmp_path / f"{split}.en").write_text("the \x1b[31m dog\n" * len(source), encoding="utf-8")
+    options = ["dataset=files", f"dataset.folder={tmp_path}", "dataset.source=de", "dataset.target=en"]
+    options += ["dataset.tokenizer.model_type=char", "dry_run=true"]
+    printed = Program(_ROOT / "data_prep/__main__.py", options, tmp_path).finish()
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", printed)
+    for escape in (r"\x1b ] 0 ; t i t l e \x07", r"\x9b 3 1 m", r"\u202e", r"\x1b [ 3 1 m"):
+        assert escape in printed
+    assert "ह ि न ् द ी" in printed

@@ -4,14 +4,13 @@ from random import Random
 import pytest
 
 from data_prep.generated.bulletin import UNSEEN, Example, generate, holds_unseen_name
-from data_prep.generated.bulletin.facts import NUMERALS, names
+from data_prep.generated.bulletin.facts import NUMERALS
 from data_prep.generated.bulletin.grammar import (
     Category,
     Grammar,
     Story,
     read_categories,
     read_category,
-    read_stories,
 )
 from mt.metrics.rouge import Rouge
 
@@ -45,17 +44,6 @@ def test_numbers_of_a_headline_stand_in_the_text(examples):
     assert checked > 10_000
 
 
-@pytest.mark.parametrize("kind", ["city", "region", "surname", "firm", "team"])
-def test_names_of_a_headline_stand_in_the_text(kind, examples):
-    known = set(names(kind))
-    checked = 0
-    for example in examples:
-        for name in known.intersection(re.findall(r"\w+", example.target)):
-            assert re.search(rf"\b{name}\b", example.source, re.IGNORECASE), example  # "wolves" are no team
-            checked += 1
-    assert checked > 500
-
-
 def test_the_first_words_of_a_text_are_a_poor_headline(splits):
     """The best lead baseline: of 8, 10, 12 and 14 words, 14 score highest."""
     first = [" ".join(example.source.split()[:14]) for example in splits["test"]]
@@ -76,23 +64,11 @@ def tell(headline: str, text: str, seed: int = 0, **categories: Category) -> tup
     return source.removesuffix(f" {RAIN}."), target
 
 
-def test_a_fact_is_the_same_wherever_it_is_named():
-    towns = read_category("things", "Leeds, Genoa, Porto, Cork")
-    for seed in range(20):
-        source, target = tell("{town} wins", "{town} has won.", seed, town=towns)
-        assert source.removesuffix(" has won.") == target.removesuffix(" wins")
-
-
 def test_numbered_facts_differ_in_their_short_forms():
     teams = read_category("text | short", "Leeds Lions | Lions\nGenoa Lions | Lions\nPorto Bears | Bears")
     for seed in range(20):
         _, target = tell("{team1.short} {team2.short}", "{team1} beat {team2}.", seed, team=teams)
         assert sorted(target.split()) == ["Bears", "Lions"]
-
-
-def test_choices_nest_and_may_be_empty():
-    result = {tell("x", "it rained(, (they|we) said|).", seed)[0] for seed in range(40)}
-    assert result == {"It rained.", "It rained, they said.", "It rained, we said."}
 
 
 def test_clauses_and_facts_may_name_facts():
@@ -122,20 +98,9 @@ def test_articles_capitals_and_blanks(written, finished):
     assert tell("x", written)[0] == finished
 
 
-def test_a_text_of_another_length_is_drawn_again():
-    grammar = Grammar((), {})
-    story = Story("x", ("too short.", f"right. {RAIN}.", f"too long. {RAIN} {RAIN} {RAIN}."))
-    assert {grammar.tell(story, Random(seed))[0] for seed in range(20)} == {f"Right. {RAIN}."}
-
-
 def test_a_headline_cannot_tell_what_its_text_does_not():
     with pytest.raises(KeyError, match="town"):
         tell("{town} wins", "someone has won.", town=read_category("things", "Leeds"))
-
-
-def test_stories_are_read_with_their_continuations():
-    text = "One {a}\n- it is\n  one.\n- one it is.\n\nTwo\n- it is two."
-    assert read_stories(text) == (Story("One {a}", ("it is one.", "one it is.")), Story("Two", ("it is two.",)))
 
 
 def test_categories_are_read_from_a_file(tmp_path):

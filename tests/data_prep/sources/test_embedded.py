@@ -81,15 +81,6 @@ def levels(corpus: Corpus, split: str) -> list[int]:
     return [int(row.ravel()[0]) for row, _ in part.ids(range(len(part)))]
 
 
-def test_parquet_of_bytes(tmp_path: Path) -> None:
-    write_parquet(tmp_path / "data", cells())
-    corpus = prepared(tmp_path / "data", tmp_path)
-    for split, size in SIZES.items():
-        assert levels(corpus, split) == [100 * number + len(split) for number in range(size)]
-        assert corpus.split(split).column("target") == [f"{split} {number}" for number in range(size)]
-    assert corpus.split("train").column("source")[:2] == ["train.parquet#row=0", "train.parquet#row=1"]
-
-
 def test_plain_bytes_and_paths_below_the_folder(tmp_path: Path) -> None:
     (tmp_path / "data/sounds").mkdir(parents=True)
     (tmp_path / "data/sounds/a.flac").write_bytes(sound(5))
