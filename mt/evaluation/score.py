@@ -4,7 +4,6 @@ references, and last what a validation measures."""
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -12,7 +11,6 @@ import numpy as np
 
 from mt.config import Config
 from mt.data.split import Split
-from mt.data.tokenizer import Tokenizer
 from mt.decoding.modes import reads_hard
 from mt.decoding.translation import Translation
 from mt.decoding.translator import Translator
@@ -50,6 +48,8 @@ def simultaneous(
         return []
     cuts: dict[LatencyUnit, Callable[[str], Sequence[str]]]
     cuts = {"word": str.split, "char": _characters, "subword": subwords}
+    # A source that was not decoded is blank: it has no sound, or as many words as it shows.
+    lengths = [0 if speech else len(source.split()) for source in sources]
     # A newline is what SimulEval has there, but would count as a subword.
     end = "" if unit == "subword" else "\n"
     return [
@@ -59,18 +59,13 @@ def simultaneous(
             delays=_delays(translation, unit),
             reference=comparable(group[0]) + end,
             source=" ".join(source.split()),
-            source_length=_length(source, speech) if translation.source_words is None else translation.source_words,
+            source_length=lengths[index] if translation.source_words is None else translation.source_words,
             prediction_spm=_subwords(translation) if unit == "subword" else None,
             speech=speech,
             erased=sum(erased(*pair) for pair in pairwise(map(cuts[unit], translation.updates or ()))),
         )
         for index, (translation, source, group) in enumerate(zip(translations, sources, references, strict=True))
     ]
-
-
-def _length(source: str, speech: bool) -> int:
-    """Returns the length of a source that was not decoded, since it is blank."""
-    return 0 if speech else len(source.split())
 
 
 def _delays(translation: Translation, unit: LatencyUnit) -> tuple[int, ...]:
@@ -89,11 +84,6 @@ def _delays(translation: Translation, unit: LatencyUnit) -> tuple[int, ...]:
 def _characters(text: str) -> str:
     """Returns a text without blanks."""
     return "".join(text.split())
-
-
-def _pieces(tokenizer: Tokenizer, text: str) -> list[str]:
-    """Returns the pieces of a text before `</s>`."""
-    return tokenizer.split(text)[:-1]
 
 
 def _subwords(translation: Translation) -> tuple[str, ...]:
@@ -180,8 +170,9 @@ def evaluate(
     unit = unit or translator.config.dataset.latency_unit
     speech = translator.field.milliseconds is not None
     target = translator.tokenizers.target
-    subwords = partial(_pieces, target)
-    instances = simultaneous(translations, sources, references, unit, speech=speech, subwords=subwords)
+    instances = simultaneous(
+        translations, sources, references, unit, speech=speech, subwords=lambda text: target.split(text)[:-1]
+    )
     scores |= score_latency(instances, unit, subwords=target.count_pieces)
     return Evaluation(translations, scores, seconds, instances, unknown_words is not None, statistics)
 

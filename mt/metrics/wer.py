@@ -2,10 +2,10 @@
 jiwer."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -13,17 +13,7 @@ from mt.errors import UserError
 from mt.metrics.advice import is_unspaced, nearly_all
 from mt.metrics.base import RatioMetric, References, Score
 
-
-def process_words(references: list[str], hypotheses: list[str]) -> Any:
-    import jiwer  # here, as below, since most commands count no errors
-
-    return jiwer.process_words(references, hypotheses)
-
-
-def process_characters(references: list[str], hypotheses: list[str]) -> Any:
-    import jiwer
-
-    return jiwer.process_characters(references, hypotheses)
+Units = Literal["words", "characters"]
 
 
 class Accuracy(RatioMetric):
@@ -61,15 +51,15 @@ class _Rate(RatioMetric):
 
     higher_is_better = False
     library = "jiwer"
-    _process: ClassVar[Callable[..., Any]]
-    """The function of jiwer that aligns units."""
+    _units: ClassVar[Units]
+    """What an error is of."""
 
     def counts(self, hypotheses: Sequence[str], references: References) -> dict[str, np.ndarray]:
-        return {self.name: _errors(type(self)._process, hypotheses, references)[:, :2]}
+        return {self.name: _errors(self._units, hypotheses, references)[:, :2]}
 
     def _scores(self, hypotheses: Sequence[str], references: References) -> dict[str, Score]:
         signature = self._signature(references)
-        sums = _errors(type(self)._process, hypotheses, references).sum(0)
+        sums = _errors(self._units, hypotheses, references).sum(0)
         kinds = dict(zip(("units", "substitutions", "deletions", "insertions"), map(int, sums[1:]), strict=True))
         return {self.name: ErrorRate(float(self.score_of_sums(sums[:2])), signature, **kinds)}
 
@@ -80,7 +70,7 @@ class Wer(_Rate):
 
     name = "wer"
     heading = "WER"
-    _process = staticmethod(process_words)
+    _units = "words"
 
     def signature_fields(self) -> str:
         return f"multi:best|level:word|{self._case()}|tok:blanks"
@@ -96,7 +86,7 @@ class Cer(_Rate):
 
     name = "cer"
     heading = "CER"
-    _process = staticmethod(process_characters)
+    _units = "characters"
 
     def signature_fields(self) -> str:
         return f"multi:best|level:character|{self._case()}|space:joined"
@@ -113,7 +103,9 @@ def equal_units(
     pairs: list[list[tuple[int, int]]] = [[] for _ in references]
     numbers = [i for i, reference in enumerate(references) if reference]
     if numbers:
-        output = process_words([" ".join(references[i]) for i in numbers], [" ".join(hypotheses[i]) for i in numbers])
+        output = _aligned(
+            "words", [" ".join(references[i]) for i in numbers], [" ".join(hypotheses[i]) for i in numbers]
+        )
         for i, chunks in zip(numbers, output.alignments, strict=True):
             for chunk in chunks:
                 if chunk.type == "equal":
@@ -123,11 +115,17 @@ def equal_units(
     return pairs
 
 
-def _errors(process: Callable[..., Any], hypotheses: Sequence[str], references: References) -> np.ndarray:
+def _aligned(units: Units, references: list[str], hypotheses: list[str]) -> Any:
+    import jiwer  # here, since most commands count no errors
+
+    return (jiwer.process_words if units == "words" else jiwer.process_characters)(references, hypotheses)
+
+
+def _errors(units_of_texts: Units, hypotheses: Sequence[str], references: References) -> np.ndarray:
     """Returns [N, 5]: edits, units of the reference, substitutions, deletions and insertions, of the reference with the
     fewest edits per unit."""
     owners = [i for i, group in enumerate(references) for _ in group]
-    output = process([text for group in references for text in group], [hypotheses[i] for i in owners])
+    output = _aligned(units_of_texts, [text for group in references for text in group], [hypotheses[i] for i in owners])
     best: dict[int, tuple[float, ...]] = {}
     for i, chunks, units in zip(owners, output.alignments, output.references, strict=True):
         kinds = dict.fromkeys(("substitute", "delete", "insert"), 0)

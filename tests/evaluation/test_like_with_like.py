@@ -11,7 +11,7 @@ from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.data.split import Examples, Split
 from mt.data.tokenizer import Tokenizer, TokenizerConfig, Tokenizers, train
-from mt.data.tokenizer.training import proto_of
+from mt.data.tokenizer.processor import ModelProto
 from mt.decoding.load import load
 from mt.decoding.runs import torch_translator
 from mt.decoding.translation import Translation
@@ -61,9 +61,9 @@ def measuring(translator: Translator, *, lowercase: bool = False) -> Translator:
 
 def lowercasing(tokenizer: Tokenizer) -> Tokenizer:
     """The same pieces, of texts in lower case."""
-    rules = proto_of(train(TokenizerConfig(model_type="char", lowercase=True), ["a"]).model).normalizer_spec
-    proto = proto_of(tokenizer.model)
-    proto.normalizer_spec.CopyFrom(rules)
+    lower = train(TokenizerConfig(model_type="char", lowercase=True), ["a"])
+    proto = ModelProto.FromString(tokenizer.model)
+    proto.normalizer_spec.CopyFrom(ModelProto.FromString(lower.model).normalizer_spec)
     return Tokenizer(proto.SerializeToString())
 
 

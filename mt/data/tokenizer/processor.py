@@ -103,7 +103,8 @@ def main_unit(covered: Sequence[int]) -> int | None:
 
 # The processor.
 
-_ModelProto: Any = sentencepiece_model_pb2.ModelProto  # type: ignore[attr-defined]
+ModelProto: Any = sentencepiece_model_pb2.ModelProto  # type: ignore[attr-defined]
+"""A SentencePiece model as it is serialized."""
 _SpTextProto: Any = sentencepiece_pb2.SentencePieceText  # type: ignore[attr-defined]
 
 
@@ -198,7 +199,7 @@ class Tokenizer:
     @functools.cached_property
     def rewrites(self) -> bool:
         """Whether the model normalises text by rules of its own: what it knows may come back otherwise then."""
-        return bool(_ModelProto.FromString(self.model).normalizer_spec.precompiled_charsmap)
+        return bool(ModelProto.FromString(self.model).normalizer_spec.precompiled_charsmap)
 
     @functools.cached_property
     def lowercases(self) -> bool:

@@ -15,9 +15,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from mt.data.tokenizer.processor import SPACE, Tokenizer
-from mt.data.tokenizer.sides import NORMAL, TYPES
-from mt.data.tokenizer.training import proto_of
+from mt.data.tokenizer.processor import SPACE, ModelProto, Tokenizer
+from mt.data.tokenizer.sides import TYPES
+from mt.data.tokenizer.training import NORMAL
 
 _WORDS = 1 << 17
 """Words whose segmentations are remembered."""
@@ -25,14 +25,14 @@ _WORDS = 1 << 17
 
 def model_type(tokenizer: Tokenizer) -> str:
     """Returns bpe, unigram, char or word."""
-    return TYPES[proto_of(tokenizer.model).trainer_spec.model_type]
+    return TYPES[ModelProto.FromString(tokenizer.model).trainer_spec.model_type]
 
 
 class PieceSampler(ABC):
     """Cuts rows of ids into other pieces of the same vocabulary, which spell the same text."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
-        proto = proto_of(tokenizer.model)
+        proto = ModelProto.FromString(tokenizer.model)
         pieces = [piece.piece for piece in proto.pieces]
         self._scores = [float(piece.score) for piece in proto.pieces]
         normal = [piece.type == NORMAL for piece in proto.pieces]

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Self
 
 from mt.common.input_files import read_bytes
-from mt.data.tokenizer.processor import SPACE, Tokenizer, restored
-from mt.data.tokenizer.training import ModelType, TokenizerConfig, proto_of, train
+from mt.data.tokenizer.processor import SPACE, ModelProto, Tokenizer, restored
+from mt.data.tokenizer.training import NORMAL, USER_DEFINED, ModelType, TokenizerConfig, train
 from mt.errors import UserError
 from mt.step import UNK
 from mt.text_io import normalize
@@ -119,9 +119,6 @@ def load_tokenizer(path: Path) -> Tokenizer:
 
 TYPES: dict[int, ModelType] = {1: "unigram", 2: "bpe", 3: "word", 4: "char"}
 """The types of SentencePiece models, by their numbers."""
-NORMAL = 1
-_USER_DEFINED = 4
-"""Types of pieces that a text is cut into, NORMAL also into others than the whole."""
 
 
 def extend_sides(old: Tokenizers, pairs: Iterable[tuple[str | None, str]], most: int) -> Tokenizers:
@@ -146,11 +143,14 @@ def extend(tokenizer: Tokenizer, texts: Iterable[str], most: int) -> Tokenizer:
 
     most: new pieces of several characters, or new words; each new character has a piece in any case.
     """
-    proto = proto_of(tokenizer.model)
+    proto = ModelProto.FromString(tokenizer.model)
     kind = TYPES[proto.trainer_spec.model_type]
-    old = [piece.piece for piece in proto.pieces if piece.type in (NORMAL, _USER_DEFINED)]
+    old = [piece.piece for piece in proto.pieces if piece.type in (NORMAL, USER_DEFINED)]
     unknown = _unknown_words(tokenizer, texts)
-    new = _words(unknown, most) if kind == "word" else _learnt(kind, unknown, set("".join(old)), most)
+    if kind == "word":
+        new = [SPACE + word for word, _ in unknown.most_common(most)]
+    else:
+        new = _learnt(kind, unknown, set("".join(old)), most)
     if not new:
         return tokenizer
     # Below all old pieces: they are merged after those of bpe, and none is likelier than those of unigram.
@@ -161,10 +161,6 @@ def extend(tokenizer: Tokenizer, texts: Iterable[str], most: int) -> Tokenizer:
     return Tokenizer(proto.SerializeToString())
 
 
-def _words(unknown: Counter[str], most: int) -> list[str]:
-    return [SPACE + word for word, _ in unknown.most_common(most)]
-
-
 def _learnt(kind: ModelType, unknown: Counter[str], known: set[str], most: int) -> list[str]:
     """Returns pieces with a character that is not known, in the order in which they were learnt."""
     if not unknown:
@@ -173,7 +169,11 @@ def _learnt(kind: ModelType, unknown: Counter[str], known: set[str], most: int) 
     size = 5 + len(set("".join(unknown))) + (0 if kind == "char" else most)
     words = itertools.chain.from_iterable(itertools.repeat(word, count) for word, count in unknown.items())
     learnt = train(TokenizerConfig(model_type=kind, vocab_size=size), map(restored, words))
-    return [piece.piece for piece in proto_of(learnt.model).pieces if piece.type == NORMAL and set(piece.piece) - known]
+    return [
+        piece.piece
+        for piece in ModelProto.FromString(learnt.model).pieces
+        if piece.type == NORMAL and set(piece.piece) - known
+    ]
 
 
 def _unknown_words(tokenizer: Tokenizer, texts: Iterable[str]) -> Counter[str]:

@@ -18,7 +18,6 @@ import pyarrow as pa
 import sentencepiece
 from google.protobuf.message import DecodeError
 from pydantic import Field, model_validator
-from sentencepiece import sentencepiece_model_pb2
 
 from mt.common.input_files import read_bytes
 from mt.common.options import MAX_COUNT, MAX_SIZE, Options
@@ -30,6 +29,7 @@ from mt.data.tokenizer.processor import (
     ESCAPES_OF_WORDS,
     JOINER,
     SPACE,
+    ModelProto,
     Tokenizer,
     prepared,
 )
@@ -124,11 +124,11 @@ class TokenizerConfig(Options):
 
 # Training, or a SentencePiece model from elsewhere.
 
-_ModelProto: Any = sentencepiece_model_pb2.ModelProto  # type: ignore[attr-defined]
+NORMAL = 1
 _UNKNOWN = 2
 _CONTROL = 3
-_USER_DEFINED = 4
-"""Types of pieces."""
+USER_DEFINED = 4
+"""Types of pieces. A text may be cut into normal and user-defined ones, into a part of a normal one too."""
 _SPECIAL = ("<pad>", "<unk>", "<s>", "</s>")
 """Names of the special pieces, by their ids."""
 _LONGEST_WORD = 2000
@@ -182,7 +182,7 @@ def train(config: TokenizerConfig, texts: Iterable[str]) -> Tokenizer:
             )
         except RuntimeError as error:
             raise UserError(_training_fault(config, str(error))) from error
-    proto = _with_usual_names(proto_of(model.getvalue()))
+    proto = _with_usual_names(ModelProto.FromString(model.getvalue()))
     if of_words:
         _insert(proto, symbols)
     # As before sizes were upper bounds, so that the same text gives the same model to the byte.
@@ -195,14 +195,9 @@ def train(config: TokenizerConfig, texts: Iterable[str]) -> Tokenizer:
 def _insert(proto: Any, symbols: Sequence[str]) -> None:
     learnt = [piece for piece in proto.pieces[EOS + 1 :] if piece.piece not in symbols]
     del proto.pieces[EOS + 1 :]
-    proto.pieces.extend(_ModelProto.SentencePiece(piece=piece, score=0.0, type=_USER_DEFINED) for piece in symbols)
+    proto.pieces.extend(ModelProto.SentencePiece(piece=piece, score=0.0, type=USER_DEFINED) for piece in symbols)
     proto.pieces.extend(learnt)
     proto.trainer_spec.vocab_size = len(proto.pieces)
-
-
-def proto_of(model: bytes) -> Any:
-    """Parses a serialized SentencePiece model."""
-    return _ModelProto.FromString(model)
 
 
 def _symbols(config: TokenizerConfig) -> Iterator[str]:
@@ -252,7 +247,7 @@ def _adopted(path: Path) -> Tokenizer:
     Raises UserError where the file is none, or a special piece is missing.
     """
     try:
-        proto = proto_of(read_bytes(path))
+        proto = ModelProto.FromString(read_bytes(path))
     except OSError as error:
         raise UserError(f"{path} cannot be read ({error.strerror}): set dataset.tokenizer.model_file") from error
     except DecodeError as error:
@@ -267,12 +262,12 @@ def _adopted(path: Path) -> Tokenizer:
         raise UserError(f"{path} is not a SentencePiece model with pieces: set dataset.tokenizer.model_file")
     # Words are cut one by one, and each starts with the mark of a blank, without which words would run together.
     proto.normalizer_spec.add_dummy_prefix = True
-    kinds = _ModelProto.SentencePiece
+    kinds = ModelProto.SentencePiece
     # Even where the model cuts text into such a piece: a text that holds `</s>` does not end there.
     special = [kinds(piece=name, score=0.0, type=_UNKNOWN if name == spec.unk_piece else _CONTROL) for name in names]
     # A text may hold the mark of a blank, which the model has never seen.
     if ESCAPED_SPACE not in pieces and not all(name.startswith(SPACE) for name in pieces):
-        pieces[ESCAPED_SPACE] = kinds(piece=ESCAPED_SPACE, score=0.0, type=_USER_DEFINED)
+        pieces[ESCAPED_SPACE] = kinds(piece=ESCAPED_SPACE, score=0.0, type=USER_DEFINED)
     del proto.pieces[:]
     proto.pieces.extend([*special, *pieces.values()])
     spec.pad_id = PAD
