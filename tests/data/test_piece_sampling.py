@@ -78,39 +78,23 @@ def test_without_chance_pieces_are_those_of_sentencepiece(
         assert sum(other != row for other, row in zip(others, rows, strict=True)) < 0.05 * len(rows)
 
 
-def test_blanks_may_stand_at_the_ends_of_words(tokenizers: dict[str, Tokenizer]) -> None:
-    tokenizer = foreign(tokenizers["bpe"], suffixes=True)
-    rows = encoded(tokenizer, texts()[:200])
-    assert sampled(BPEDropout(tokenizer, 0.0), rows) == [row.tolist() for row in rows]
-    others = sampled(BPEDropout(tokenizer, 0.3), rows)
-    assert [tokenizer.decode(row) for row in others] == [tokenizer.decode(row.tolist()) for row in rows]
-
-
-@pytest.mark.parametrize(("kind", "amount"), [("bpe", 0.3), ("unigram", 0.2)])
-def test_sampled_pieces_spell_the_same_text(kind: str, amount: float, tokenizers: dict[str, Tokenizer]) -> None:
-    tokenizer = tokenizers[kind]
-    lines = [*texts(), "xжx жж", ""]
+@pytest.mark.parametrize("suffixes", [False, True])
+@pytest.mark.parametrize("kind", ["bpe", "unigram", "char", "word"])
+def test_sampled_pieces_spell_the_same_text(kind: str, suffixes: bool, tokenizers: dict[str, Tokenizer]) -> None:
+    """Where marks end words, none stands before the first one of a batch, whose first texts are short."""
+    tokenizer = foreign(tokenizers[kind], suffixes=True) if suffixes else tokenizers[kind]
+    lines = ["the", "", *texts(), "xжx жж"]
     rows = encoded(tokenizer, lines)
-    sampler = BPEDropout(tokenizer, amount) if kind == "bpe" else UnigramSampling(tokenizer, amount)
+    sampler = BPEDropout(tokenizer, 0.3) if kind == "bpe" else UnigramSampling(tokenizer, 0.2)
     others = sampled(sampler, rows)
     assert [tokenizer.decode(row) for row in others] == [tokenizer.decode(row.tolist()) for row in rows]
     assert all(row[-1] == EOS and row.count(EOS) == 1 for row in others)
     assert [row.count(UNK) for row in others] == [row.tolist().count(UNK) for row in rows]
-    assert sum(map(len, others)) > 1.1 * sum(map(len, rows))
-    assert others == sampled(sampler, rows) != sampled(sampler, rows, seed=1)
-
-
-@pytest.mark.parametrize("suffixes", [False, True])
-@pytest.mark.parametrize("kind", ["bpe", "unigram", "char", "word"])
-def test_the_first_word_of_a_batch_stays(kind: str, suffixes: bool, tokenizers: dict[str, Tokenizer]) -> None:
-    """Where marks end words, none stands before the first one. One text alone, and as the first of several."""
-    tokenizer = foreign(tokenizers[kind], suffixes=True) if suffixes else tokenizers[kind]
-    samplers = (BPEDropout(tokenizer, 0.5), UnigramSampling(tokenizer, 0.1))
-    for sampler in samplers[:1] if kind == "bpe" else samplers[1:]:
-        for lines in (texts()[:1], texts()[:20], ["the"], [""]):
-            rows = encoded(tokenizer, lines)
-            others = sampled(sampler, rows)
-            assert [*map(tokenizer.decode, others)] == [tokenizer.decode(row.tolist()) for row in rows]
+    assert others == sampled(sampler, rows)
+    if kind in ("bpe", "unigram"):
+        assert sum(map(len, others)) > 1.1 * sum(map(len, rows)) and others != sampled(sampler, rows, seed=1)
+    if kind == "bpe":
+        assert sampled(BPEDropout(tokenizer, 0.0), rows) == [row.tolist() for row in rows]
 
 
 def by_the_algorithm(word: str, ranks: dict[str, int], p: float, draw: random.Random) -> tuple[str, ...]:

@@ -2,7 +2,6 @@ import pytest
 
 from mt.data.placeholders import FIRST, PLACEHOLDER, masked, numbers
 from mt.data.tokenizer import Tokenizer, TokenizerConfig, Tokenizers, train
-from mt.data.tokenizer.sampling import BPEDropout
 from mt.errors import UserError
 
 TEXTS = ["Visit { $url } now {name} and %s", "the cat sat on the mat", "a { -brand } b"] * 20
@@ -45,16 +44,6 @@ def test_a_placeholder_is_one_symbol_and_comes_back(model_type: str) -> None:
     units = [unit for unit in tokenizer.unit_ids(text) if unit is not None]
     assert units == sorted(units) and units[-1] == 7
     assert Tokenizer(tokenizer.model).placeholders == 8
-
-
-def test_sampling_leaves_symbols_whole() -> None:
-    import numpy as np
-
-    tokenizer = train(TokenizerConfig(vocab_size=60, placeholders=8), TEXTS)
-    ids = np.array(tokenizer.encode(["Visit { $url } now"])[0], np.int32)
-    symbol = next(iter(tokenizer.restored(ids.tolist(), "{ $url }")))
-    sampled = BPEDropout(tokenizer, 1.0).sample([ids], np.random.default_rng(1))[0]
-    assert ids[symbol] in sampled
 
 
 @pytest.mark.parametrize(

@@ -127,19 +127,6 @@ def test_what_the_tokenizer_rewrites_moves_no_later_unit(odd: str, unit: str, re
         assert {word: result[word] for word in alone} == alone, name
 
 
-@pytest.mark.parametrize("unit", ["word", "char", "spaced"])
-def test_what_is_decoded_has_its_own_units(unit: str, rewriting: dict[str, Tokenizer]) -> None:
-    for name, tokenizer in rewriting.items():
-        [ids] = tokenizer.encode([" ".join([*ODD_WORDS, "Haus, oder? ЖЖ red"])])
-        known = units(tokenizer.decode(ids), unit)
-        result = tokenizer.decoded_unit_ids(ids, unit)
-        places = [place for place in result if place is not None]
-        assert places == sorted(places), name
-        assert known[places[-1]] in ("red" if unit == "char" else ["red"]), name
-        assert unit != "spaced" or {*places} == {*range(len(known))}, name
-        assert result[-1] is None
-
-
 @settings(deadline=None)
 @given(st.text(st.sampled_from("".join(ODD_WORDS) + "aé\u0308\u0338=▁￭ \u3000Ж<s>") | st.characters(codec="utf-8")))
 def test_units_of_any_text_in_any_model(rewriting: dict[str, Tokenizer], text: str) -> None:

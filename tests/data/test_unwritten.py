@@ -105,20 +105,6 @@ def test_it_is_counted_by_split_and_side(tmp_path: Path, capsys: pytest.CaptureF
     ]
 
 
-@pytest.mark.parametrize(
-    ("german", "options"),
-    [
-        ("ein\u00a0Haus  ▁ein", {}),
-        ("zwei Ha\u0308user", {}),
-        ("EIN HAUS", {"lowercase": True}),
-    ],
-)
-def test_nothing_is_said_of_what_scores_forgive(
-    german: str, options: dict, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert said(config(tmp_path / "text", german, **options), tmp_path, capsys) == []
-
-
 def test_parts_say_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made = config(tmp_path / "text", "ein Ж", model_type="word", vocab_size=10)
     prepare(made, tmp_path / "one")

@@ -81,10 +81,3 @@ def test_a_model_whose_pieces_cross_blanks_cuts_words_here(name: str, foreign: F
         expected = processor.decode(processor.encode(text))
         assert not any("▁" in piece[1:-1] for piece in ours.pieces(ids))
         assert ours.decode(ids) == " ".join(expected.split())
-
-
-def test_marks_that_become_blanks_stay_in_their_word(tokenizers: dict[str, Tokenizer]) -> None:
-    tokenizer = tokenizers["crossing blanks"]
-    assert tokenizer.split("a\u200bb") == [*tokenizer.split("a b")]
-    assert tokenizer.encode_word("a\u200bb") == [*tokenizer.encode_word("a"), *tokenizer.encode_word("b")]
-    assert tokenizer.encode_word("\u200b") == []

@@ -12,24 +12,10 @@ from mt import Translator, load
 from mt.decoding.confidence import FILE, Calibration, load_calibration
 from mt.errors import UserError
 from mt.evaluation.confidence import area_under_curve, calibrate, calibration_error, right_words, risk_coverage
-from mt.evaluation.likelihood import likelihoods
 from mt.export.folder import export
-from mt.search.config import BeamConfig, GreedyConfig, SampleConfig
+from mt.search.config import GreedyConfig
 
 TEXTS = ["two cats see houses", "the big dogs find streets", "three green birds leave bridges"]
-
-
-@pytest.mark.parametrize(
-    "search", [GreedyConfig(), BeamConfig(beam_size=3, n_best=2), SampleConfig(samples=2, n_best=2)]
-)
-def test_token_log_probs_are_the_model_s(translator: Translator, search) -> None:
-    """Of each hypothesis, and their sum is the log-probability of the whole."""
-    for source, found in zip(TEXTS, translator.n_best(TEXTS, search=search), strict=True):
-        for one in found:
-            [forced] = likelihoods(translator, [source], [one.text], length_penalty=0)
-            if len(forced.tokens) == len(one.tokens):
-                np.testing.assert_allclose(one.log_probs, forced.token_log_probs, atol=1e-4)
-            assert len(one.log_probs) == len(one.tokens)
 
 
 def test_a_word_has_the_probability_of_its_pieces_and_the_entropy_of_their_attention(translator: Translator) -> None:

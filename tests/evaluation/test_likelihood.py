@@ -21,6 +21,8 @@ def test_a_beam_s_score_is_the_likelihood(run: str, exponent: float, request: py
         given = likelihoods(translator, [source] * len(result), [one.ids for one in result], length_penalty=exponent)
         assert [one.score for one in given] == pytest.approx([one.score for one in result], abs=1e-5)
         assert [one.tokens for one in given] == [one.tokens for one in result]
+        for one, forced in zip(result, given, strict=True):
+            np.testing.assert_allclose(one.log_probs, forced.token_log_probs, atol=1e-4)
         lengths = np.array([len(one.token_log_probs) for one in given])
         scores = np.array([one.log_prob for one in given]) / ((5 + lengths) / 6) ** exponent
         np.testing.assert_allclose(scores, [one.score for one in result], atol=1e-5)

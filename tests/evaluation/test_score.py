@@ -1,4 +1,3 @@
-import math
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,14 +9,15 @@ from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.data.split import Examples, Split
 from mt.decoding.load import load
-from mt.decoding.translation import links_between_pieces
+from mt.decoding.translation import Translation, links_between_pieces
 from mt.errors import UserError
 from mt.evaluation.drawings import alignment_error
-from mt.evaluation.score import dev_scores, evaluate
+from mt.evaluation.score import dev_scores, evaluate, simultaneous
 from mt.evaluation.teacher_forcing import teacher_forced_pass
 from mt.metrics.alignment import project, to_pharaoh
+from mt.metrics.latency import score_latency
 from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig
-from mt.search.hypothesis import Windows
+from mt.search.hypothesis import EMPTY, Windows
 
 ONLINE = {"search": OnlineConfig()}
 
@@ -100,22 +100,6 @@ def test_a_run_that_is_decoded_online_is_validated_online(trained_hard: Path, co
     assert all(scores[name] == scores[f"{name}_hard"] for name in latency)
 
 
-def test_attention_statistics_are_those_of_forced_targets(trained_hard: Path, corpus: Corpus) -> None:
-    translator = load(trained_hard, device="cpu")
-    split = corpus.split("dev")
-    sources = split.column("source")
-    targets = split.column("target")
-    measured = dev_scores(translator, split, None).attention_stats
-    soft, hard = (translator.align(sources, targets, hard=hard) for hard in (False, True))
-    entropies = [-sum(w * math.log(w) for w in row if w > 0) for pair in soft for row in pair.alignment.tolist()]
-    assert measured["entropy"] == pytest.approx(sum(entropies) / len(entropies), rel=1e-4)
-    # A chunk that is read hard ends where the pointer stopped.
-    stops = [int(np.flatnonzero(row)[-1]) for pair in hard for row in pair.alignment]
-    assert teacher_forced_pass(translator, split, hard=True).stats.scores()["at_first"] == pytest.approx(
-        np.mean(np.array(stops) == 0)
-    )
-
-
 class Blank:
     """A split whose first source is blank: EOS alone."""
 
@@ -174,3 +158,19 @@ def test_alignment_error() -> None:
     assert score.score == pytest.approx(25)
     with pytest.raises(UserError, match=r"gold\.txt, line 1: 'x' is not a link"):
         alignment_error(["0-0"], ["x"], "gold.txt")
+
+
+def test_a_log_holds_the_reference_that_is_compared() -> None:
+    translation = Translation(
+        "a b", 0.0, (), (), EMPTY, word_delays=(1, 2), words_read=np.array([1, 2]), source_words=2
+    )
+    [instance] = simultaneous([translation], ["x y"], [["e\u0301\u00a0f\tg"]], "word")
+    assert instance.reference == "é f g\n"
+    assert score_latency([instance])["ap"].score == pytest.approx(3 / (2 * 3))
+
+
+def test_scores_are_without_case_where_the_tokenizer_writes_none(trained: Path, corpus: Corpus) -> None:
+    translator = load(trained, device="cpu")
+    vars(translator.tokenizers.target)["lowercases"] = True
+    scores = evaluate(translator, corpus.split("dev"), GreedyConfig(), limit=2).scores
+    assert all("case:lc" in score.signature for score in scores.values())

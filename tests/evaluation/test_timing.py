@@ -1,4 +1,7 @@
-"""Units of hypotheses, the tokens that they are made of, and those with which they are certain."""
+"""Units of hypotheses, their tokens and times, and where attention was while they were written."""
+
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -6,8 +9,8 @@ import pytest
 from mt.data.tokenizer import EOS, Tokenizer, TokenizerConfig, train
 from mt.decoding.translation import Translation
 from mt.errors import UserError
-from mt.evaluation.timing import _timed, _unit, units, written_units
-from mt.search.hypothesis import EMPTY
+from mt.evaluation.timing import _timed, _unit, pointing_score, units, written_units
+from mt.search.hypothesis import EMPTY, Windows
 
 TEXTS = ["the tall tower", "two taller lowlands"] * 10
 
@@ -58,3 +61,53 @@ def test_the_unit_is_what_there_are_as_many_of():
     assert _unit(["the tall", "tower"], [7, 5]) == "char" and units("A B", "char") == ["A", "B"]
     with pytest.raises(UserError, match=r"^the times of the examples are neither of the words of their targets"):
         _unit(["the tall", "tower"], [2, 5])
+
+
+def test_units_are_compared_without_case_where_the_tokenizer_writes_none():
+    tokenizer = train(TokenizerConfig(model_type="word", vocab_size=40, lowercase=True), TEXTS)
+    [ids] = tokenizer.encode(["the Tall"])
+    written = Translation("the tall", 0.0, (), (), EMPTY, ids=tuple(ids))
+    timed = _timed(tokenizer, written, "word", 40.0, ["The", "Tall"])
+    assert timed.units == timed.reference == ["the", "tall"]
+
+
+# The pointing game over what a model wrote.
+PICTURE = "large red circle 5,5,31,31; small blue star 75,74,89,88"
+CAPTION = "a large red circle in the top left and a small blue star in the bottom right"
+# Of 4 x 4 places.
+TOP_LEFT = 0
+BOTTOM_RIGHT = 15
+
+
+@pytest.fixture(scope="module")
+def captions() -> Tokenizer:
+    return train(TokenizerConfig(model_type="word", vocab_size=40), [CAPTION] * 5)
+
+
+def of(captions: Tokenizer, metrics: list[str], peaks: dict[str, int], text: str = CAPTION) -> dict[str, Any]:
+    """`pointed` of one caption whose attention is at these places while these words are written, else in between."""
+    [ids] = captions.encode([text])
+    weights = np.full((len(ids), 16), 0.01, np.float32)
+    for step, word in enumerate(text.split()):
+        weights[step, peaks.get(word, 5)] = 0.5
+    caption = Translation(text, 0.0, (*text.split(), "</s>"), ("",) * 16, Windows.whole(weights), ids=tuple(ids))
+    config = SimpleNamespace(dataset=SimpleNamespace(metrics=metrics))
+    model = SimpleNamespace(uses_source=True)
+    tokenizers = SimpleNamespace(target=captions)
+    translator = SimpleNamespace(config=config, model=model, tokenizers=tokenizers)
+    columns = {"source": [PICTURE], "references": [[CAPTION]]}
+    return pointing_score(cast(Any, translator), [caption], cast(Any, SimpleNamespace(column=columns.__getitem__)))
+
+
+@pytest.mark.parametrize(
+    ("circle", "star", "expected"), [(TOP_LEFT, BOTTOM_RIGHT, 100), (TOP_LEFT, TOP_LEFT, 50), (9, 9, 0)]
+)
+def test_attention_while_an_object_is_named(captions: Tokenizer, circle: int, star: int, expected: float) -> None:
+    [(name, score)] = of(captions, ["truth", "bleu"], {"circle": circle, "star": star}).items()
+    assert (name, score.score) == ("pointing", expected)
+    assert score.signature == "n:2|of:objects of true captions|grid:4x4"
+
+
+def test_of_captions_that_are_checked_and_true_alone(captions: Tokenizer) -> None:
+    assert of(captions, ["bleu"], {}) == {}
+    assert of(captions, ["truth"], {}, "a small blue star in the top left") == {}

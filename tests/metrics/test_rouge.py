@@ -1,16 +1,12 @@
 from importlib.metadata import version
-from pathlib import Path
-from statistics import fmean
 
 import pytest
-from rouge_score.rouge_scorer import RougeScorer
 
 from mt.errors import UserError
 from mt.metrics.base import PLAIN, ROUGE_PROTOCOLS as PROTOCOLS, RougeProtocol, Settings
 from mt.metrics.rouge import Lead, Rouge
 
 KINDS = list(Rouge.headings())
-DUC = Path(__file__).parents[3] / "shared" / "data" / "duc2003"
 
 
 def rouge(hypotheses, references, protocol=PLAIN):
@@ -90,27 +86,6 @@ def test_recall_at_75_bytes():
 def test_lead():
     assert Lead(3).beginning("The  cat sat\u00a0on the mat.") == "The cat sat"
     assert Lead(10).beginning("short") == "short" and Lead(10).beginning("") == ""
-
-
-@pytest.mark.skipif(not DUC.is_dir(), reason="needs the development data, ../shared/data/duc2003")
-@pytest.mark.parametrize("system", ["hyp.seq3", "prefix75"])
-def test_duc_2003_as_rouge_score_has_it(system):
-    def read(name):
-        return (DUC / f"DUC2003.{name}").read_text(encoding="utf-8").splitlines()[:50]
-
-    hypotheses = read(system)
-    groups = list(zip(*(read(f"ref{n}") for n in range(4)), strict=True))
-    scorer = RougeScorer(KINDS, use_stemmer=True)
-    multi = [scorer.score_multi(group, text) for group, text in zip(groups, hypotheses, strict=True)]
-    result = scores(hypotheses, groups)
-    recalls = scores(hypotheses, groups, PROTOCOLS["duc"])
-    cut = [text.encode()[:75].decode() for text in hypotheses]
-    assert (cut == hypotheses) == (system == "prefix75")
-    for kind in KINDS:
-        assert result[kind] == pytest.approx(100 * fmean(scores[kind].fmeasure for scores in multi))
-        best = [max(scorer.score(r, text)[kind].recall for r in g) for g, text in zip(groups, cut, strict=True)]
-        assert recalls[kind] == pytest.approx(100 * fmean(best))
-    assert 25 < result["rouge1"] < 40 and 25 < recalls["rouge1"] < 40
 
 
 def test_two_kinds_are_compared_as_one_where_they_cannot_differ():
