@@ -7,7 +7,6 @@ import sacrebleu
 
 from mt.config import Config
 from mt.data.corpus import Corpus
-from mt.data.split import Examples, Split
 from mt.decoding.load import load
 from mt.decoding.translation import Translation, links_between_pieces
 from mt.errors import UserError
@@ -100,31 +99,6 @@ def test_a_run_that_is_decoded_online_is_validated_online(trained_hard: Path, co
     assert all(scores[name] == scores[f"{name}_hard"] for name in latency)
 
 
-class Blank:
-    """A split whose first source is blank: EOS alone."""
-
-    def __init__(self, split: Split) -> None:
-        self.split = split
-
-    def __len__(self) -> int:
-        return len(self.split)
-
-    def column(self, name: str) -> list:
-        column = self.split.column(name)
-        return ["" if name == "source" else column[0], *column[1:]]
-
-    def read(self, indices: np.ndarray) -> Examples:
-        examples = self.split.read(indices)
-        pairs = zip(indices, examples.sources, strict=True)
-        return examples._replace(sources=[source[-1:] if i == 0 else source for i, source in pairs])
-
-
-def test_blank_lines_do_not_spoil_latency(trained_hard: Path, corpus: Corpus) -> None:
-    split = Blank(corpus.split("dev"))
-    evaluation = evaluate(load(trained_hard, device="cpu"), split, OnlineConfig())
-    assert evaluation.scores["al"].signature.startswith("n:11|") and evaluation.translations[0].text == ""
-
-
 def test_pharaoh_links_the_units_of_pieces() -> None:
     # ▁twen ty ▁cats . </s> and ▁zwan zig ▁Ka tzen . </s>
     source = [0, 0, 1, 2, None]
@@ -164,9 +138,10 @@ def test_a_log_holds_the_reference_that_is_compared() -> None:
     translation = Translation(
         "a b", 0.0, (), (), EMPTY, word_delays=(1, 2), words_read=np.array([1, 2]), source_words=2
     )
-    [instance] = simultaneous([translation], ["x y"], [["e\u0301\u00a0f\tg"]], "word")
-    assert instance.reference == "é f g\n"
-    assert score_latency([instance])["ap"].score == pytest.approx(3 / (2 * 3))
+    nothing = Translation("", 0.0, (), (), EMPTY)
+    instance, blank = simultaneous([translation, nothing], ["x y", " "], [["e\u0301\u00a0f\tg"], ["h"]], "word")
+    assert instance.reference == "é f g\n" and (blank.delays, blank.source_length) == ((), 0)
+    assert score_latency([instance, blank])["ap"].score == pytest.approx(3 / (2 * 3))
 
 
 def test_scores_are_without_case_where_the_tokenizer_writes_none(trained: Path, corpus: Corpus) -> None:

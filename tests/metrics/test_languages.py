@@ -22,11 +22,6 @@ def test_what_people_call_languages(name, expected) -> None:
     assert language(name) == expected
 
 
-@pytest.mark.parametrize("name", [None, "zh", "CN", "jp", "kr", "zh-Hant-TW", "zho", "deu", "swh", "pt_BR", "Chinese"])
-def test_languages_that_are_known(name) -> None:
-    require_language(name, "--target-language")
-
-
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
