@@ -7,17 +7,14 @@ import torch
 from torch import Tensor
 
 from mt.data.batches import Batch
-from mt.models.attention import ATTENTIONS, arriving
+from mt.models.attention import ATTENTIONS
 from mt.models.attention.base import AttentionOutput, AttentionStep
 from mt.models.config import ModelConfig
 from mt.models.decoders import DECODERS
-from mt.models.ensemble import Ensemble
 from mt.models.frontends.embedding import EmbeddingConfig
 from mt.models.seq2seq import Seq2Seq
-from mt.search.config import BeamConfig, GreedyConfig
-from mt.step import BOS, Attended
+from mt.step import Attended
 from tests.components import CASES
-from tests.decoding.decoded import decode_ids
 from tests.marks import combined
 
 VOCABULARY = 13
@@ -140,25 +137,6 @@ def test_training_makes_no_tensor_of_the_vocabulary_more(pairs, largest, shake) 
     assert made.elements <= batch * steps * size < batch * steps * VOCABULARY
 
 
-@pytest.mark.parametrize("name", ["general", "monotonic", "mocha", "stochastic"])
-def test_forced_scores_are_those_of_search(name, pairs, shake) -> None:
-    """Of one model and of an ensemble, by greedy and beam search."""
-    models = [shake(built(ATTENTIONS[name].Config(), decoder), seed=seed) for seed, decoder in enumerate(DECODERS)]
-    sources = [row[mask].numpy() for row, mask in zip(pairs.source, pairs.source_mask, strict=True)]
-    for model in (*models[:2], Ensemble(models[1:])):
-        hard = model.supports_hard
-        for search in (GreedyConfig(max_length=6), BeamConfig(beam_size=3, n_best=3, max_length=6)):
-            decoded = decode_ids(model, sources, search, vocab_size=VOCABULARY, precision="fp32")
-            for source, hypotheses in zip(sources, decoded, strict=True):
-                for result in hypotheses:
-                    tokens = torch.tensor(result.tokens)[None]
-                    before = torch.cat((torch.tensor([[BOS]]), tokens[:, :-1]), 1)
-                    row = torch.from_numpy(source)[None]
-                    with torch.no_grad():
-                        forced = model(Batch(row, row > 0, before, tokens, tokens > 0), hard=hard)
-                    assert -float(forced.token_losses.sum()) == pytest.approx(result.log_prob, abs=1e-5)
-
-
 @pytest.mark.parametrize("name", ["general", "coverage", "local_m", "monotonic", "mocha", "milk"])
 def test_a_token_that_is_hardly_ever_generated_is_as_probable_in_steps_as_in_training(name, pairs, shake) -> None:
     """Where weights sum to 1 but for rounding, the rounding is not generated: here it would be most of the gate."""
@@ -218,21 +196,3 @@ def test_where_weights_sum_to_more_than_1_by_rounding_the_generator_keeps_its_sh
         output = AttentionOutput(zeros[:, None, 4:], weights[:, None])
         share, other, *_ = copying.mixture(zeros[:, None, :4], output, memory, torch.full((200, 1), VOCABULARY - 1))
     assert log_probs.isfinite().all() and (share >= torch.tensor(-25.0).sigmoid()).all() and not other.any()
-
-
-def test_copies_are_of_the_window_wherever_it_begins(pairs, shake, hard_steps) -> None:
-    """Of a memory whose beginning was dropped."""
-    model = shake(built(ATTENTIONS["mocha"].Config(chunk_size=2)))
-    with torch.no_grad():
-        model.decoder.attention.energy.bias.fill_(-1.0)
-    memory = model.encode(pairs.source[:1], pairs.source_mask[:1])
-    state = model.init_state(memory, hard=True)
-    dropped = 0
-    for token in (BOS, 5, 6, 7, 8, 9):
-        wanted = model.step(torch.tensor([token]), memory, state, hard=True)
-        trimmed = arriving.trim(model.decoder.attention, memory, state.attention)
-        result = model.step(torch.tensor([token]), trimmed, state, hard=True)
-        dropped += trimmed.mask.shape[1] < memory.mask.shape[1]
-        torch.testing.assert_close(result.logits, wanted.logits)
-        state = wanted.state
-    assert dropped > 1
