@@ -56,6 +56,10 @@ ALPHABET = st.sampled_from([*WRITTEN, *BLANKS])
 @example(parts=["a", " ", "think"], cuts=[1], unit="word")
 @example(parts=["a", "\ufeff", "a"], cuts=[1], unit="word")
 @example(parts=["\ufeff"], cuts=[], unit="char")
+@example(parts=["a", "\n", "\ufeff", "a"], cuts=[3, 4], unit="word")
+@example(parts=[" "], cuts=[], unit="word")
+@example(parts=["\n"], cuts=[], unit="word")
+@example(parts=["a", "\n"], cuts=[1], unit="word")
 def test_every_cutting_reads_what_the_whole_text_holds(parts: list[str], cuts: list[int], unit: Unit) -> None:
     """Empty chunks are among them: two cuts at one place."""
     text = "".join(parts).encode()
@@ -67,13 +71,6 @@ def test_every_cutting_reads_what_the_whole_text_holds(parts: list[str], cuts: l
     pieces = [text[start:end] for start, end in itertools.pairwise([0, *ends, len(text)])]
     read = [*arrivals(pieces, "it", unit)]
     assert ["\v" if part == "\r" else part for part in read] == expected
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"), [(b"", []), (b" ", [None]), (b"\n", [None]), (b"a", ["a", None]), (b"a\n", ["a", None])]
-)
-def test_the_end_of_the_text(text: bytes, expected: list) -> None:
-    assert [*arrivals([text] if text else [], "it", "word")] == expected
 
 
 def test_a_word_leaves_before_anything_after_it_is_asked_for() -> None:
@@ -133,10 +130,3 @@ def test_a_line_without_blanks_is_not_kept_for_ever() -> None:
     with pytest.raises(UserError):
         [*arrivals([longest + b"y c"], "it", "word")]
     assert sum(1 for _ in itertools.islice(arrivals(itertools.repeat(b"zz"), "it", "char"), 50_000)) == 50_000
-
-
-@pytest.mark.parametrize("size", [1, 2, 3, 100])
-def test_no_line_begins_with_a_byte_order_mark(size: int) -> None:
-    text = "\ufeffone two\n\ufeffthree\n".encode()
-    chunks = [text[start : start + size] for start in range(0, len(text), size)]
-    assert [*arrivals(chunks, "text", "word")] == ["one", "two", None, "three", None]

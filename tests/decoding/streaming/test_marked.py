@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mt.decoding.streaming import MarkedSession, Session
-from tests.decoding.streaming.test_session import POLICIES, every_policy
+from tests.decoding.streaming.test_session import POLICIES
 
 SOURCES = [
     '<p>ae <b>in st</b> <a href="u v">dr</a> hu<br> ie</p>',
@@ -84,17 +84,6 @@ def test_a_pair_opens_again_only_where_it_may_be_split() -> None:
     words = ((1, "a", 0), (3, "c", 2), (3, "b", 1), (3, "d", 0))
     assert scripted(*words).read("<b>A B</b> C ") == "<b>a</b> c <b>b d"
     assert scripted(*words).read("<a>A B</a> C ") == "<a>a</a> c b d"
-
-
-@every_policy
-def test_a_word_says_which_source_word_it_attended_to(policy, setting, sentences, offline, streamed) -> None:
-    attention, search = POLICIES[policy]
-    ours, sources = setting(attention, "lstm", "luong", search=search), sentences(4)
-    for source, hypothesis in zip(sources, offline(ours, sources), strict=True):
-        session = streamed(ours, source)[0]
-        assert session._state.attended == hypothesis.windows.peaks()
-        assert len(session.word_sources) == len(session.words)
-        assert all(-1 <= place < len(source) for place in session.word_sources)
 
 
 @pytest.mark.parametrize("source", SOURCES)
