@@ -7,6 +7,7 @@ prints some lines at a time.
 import contextlib
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple, TextIO
@@ -29,36 +30,26 @@ from mt.text_io import STANDARD_INPUT, input_lines
 # Files beside the translations of lines: word links, and drawings of the attention.
 
 
+@dataclass
 class LineFiles:
     """Writes a line of word links for each translation into one file, and a drawing of the best translation of each
     line into a folder."""
 
-    def __init__(
-        self,
-        alignments: Path | None = None,
-        plots: Path | None = None,
-        plot_format: PlotFormat | None = None,
-        *,
-        plot_words: bool = False,
-    ) -> None:
-        """
-        Args:
-            alignments: the file of word links; None: there is none.
-            plots: the folder of drawings; None: nothing is drawn.
-            plot_format: None: png.
-            plot_words: whether drawings are of words, in place of pieces.
-        """
-        self._alignments = alignments
-        self._plots = plots
-        self._plot_format = plot_format or "png"
-        self._plot_words = plot_words
-        self._links: TextIO | None = None
+    alignments: Path | None = None
+    """The file of word links; None: there is none."""
+    plots: Path | None = None
+    """The folder of drawings; None: nothing is drawn."""
+    plot_format: PlotFormat | None = None
+    """None: png."""
+    plot_words: bool = False
+    """Whether drawings are of words, in place of pieces."""
+    _links: TextIO | None = field(default=None, init=False)
 
     @contextlib.contextmanager
     def opened(self, source: Path | None) -> Iterator[None]:
         """Opens the file of word links, for as long as the context lasts. source: the file that is translated. Raises
         UserError where both are one file, or this one cannot be written."""
-        path = self._alignments
+        path = self.alignments
         if path is None:
             yield
             return
@@ -84,11 +75,11 @@ class LineFiles:
     ) -> None:
         """Writes what belongs to some lines. translations: of each line, best first. first_index: the number of the
         first line, counted from 0. Raises UserError where something cannot be written."""
-        if self._plots:
+        if self.plots:
             pairs = zip(translations, texts, strict=True)
             self.draw([in_units(translator, of_line[0], text, "word") for of_line, text in pairs], first_index)
         if self._links:
-            with _naming(f"--alignments {self._alignments}"):
+            with _naming(f"--alignments {self.alignments}"):
                 self._links.writelines(
                     f"{to_pharaoh(translation.links)}\n" for of_line in translations for translation in of_line
                 )
@@ -97,15 +88,15 @@ class LineFiles:
     def draw(self, translations: Sequence[Translation], first_index: int = 0, gold: Sequence[Links] = ()) -> None:
         """Draws the translations that attended to something; those of blank lines did not. gold: the links of each, to
         be compared with."""
-        folder = self._plots
+        folder = self.plots
         if folder is None:
             return
         with _naming(f"--plots {folder}"):
             folder.mkdir(parents=True, exist_ok=True)
         for number, translation in enumerate(translations):
             if translation.alignment.any():
-                path = folder / f"{first_index + number:04d}.{self._plot_format}"
-                translation.plot(path, words=self._plot_words, gold=gold[number].possible if gold else None)
+                path = folder / f"{first_index + number:04d}.{self.plot_format or 'png'}"
+                translation.plot(path, words=self.plot_words, gold=gold[number].possible if gold else None)
 
 
 @contextlib.contextmanager
