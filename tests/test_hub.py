@@ -12,7 +12,7 @@ from huggingface_hub import constants
 
 import mt
 from mt.cli.decode import evaluate
-from mt.decoding.load import repository_of, require_name
+from mt.decoding.load import repository_of
 from mt.errors import UserError
 from mt.export.folder import export
 
@@ -52,13 +52,6 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     server.shutdown()
     thread.join()
     server.server_close()
-
-
-@pytest.mark.parametrize("name", ["model", "me/../model", "a/b/c", "me/mo del"])
-def test_names_that_no_repository_has(name: str) -> None:
-    with pytest.raises(UserError, match=r"is no name of a repository \(.*\): give OWNER/NAME$"):
-        require_name(name)
-    require_name("me/model-en-de")
 
 
 @pytest.fixture
@@ -150,5 +143,8 @@ def test_a_path_is_no_name(cache: Path) -> None:
     assert repository_of("me/model") == repository_of("hf://me/model") == repository_of("hf:/me/model") == "me/model"
     for path in ("outputs/model", "model", "./model", "../model", "/model", "me/model/last", "me/model/", "a b/c", ""):
         assert repository_of(path) is None
+    for name in ("model", "me/../model", "a/b/c", "me/mo del"):
+        with pytest.raises(UserError, match=r"is no name of a repository \(.*\): give OWNER/NAME$"):
+            repository_of(f"hf://{name}")
     with pytest.raises(UserError, match=r"^outputs/model is not a run folder"):
         mt.load("outputs/model")
