@@ -18,7 +18,6 @@ import mt
 from mt.metrics import METRICS, score_names
 
 ROOT = Path(__file__).parents[2]
-SCRIPT = ROOT / "scripts" / "score.py"
 Scored = Callable[..., dict[str, Any]]
 
 
@@ -149,23 +148,17 @@ def test_a_metric_that_sees_little_says_so_whatever_its_score(write, call):
     assert "note: --lead takes words between blanks, and most sources have none: " in errors
 
 
-def shell(command: str) -> subprocess.CompletedProcess:
-    """Runs a line of bash, in which $score stands for the script."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "score": f"{sys.executable} {SCRIPT}"}
-    return subprocess.run(["bash", "-c", command], env=environment, capture_output=True, text=True, check=False)
-
-
-def test_pipes_of_the_shell_and_standard_input(write):
+def test_pipes_of_the_shell_and_closed_streams(write):
+    """As a process, since the shell makes the streams."""
     good = write("hyp", "a b c d\n")
-    done = shell(f"$score --metrics wer <(cat {good}) /dev/stdin < {good}")
-    assert (done.returncode, done.stderr) == (0, "") and done.stdout.startswith("wer         0.00  nrefs:1|")
-
-
-@pytest.mark.parametrize("command", ["$score /dev/stdin {good} <&-", "$score {good} {good} > /dev/full"])
-def test_closed_and_full_streams_are_one_sentence(command: str, write):
-    done = shell(command.format(good=write("hyp", "a b c d\n")))
-    assert done.returncode == 2 and done.stdout == ""
-    assert done.stderr.startswith("error: ") and done.stderr.count("\n") == 1
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "score": f"{sys.executable} {ROOT}/scripts/score.py"}
+    for command, status, out, err in (
+        (f"$score --metrics wer <(cat {good}) /dev/stdin < {good}", 0, "wer         0.00  nrefs:1|", ""),
+        (f"$score /dev/stdin {good} <&-", 2, "", "error: "),
+    ):
+        done = subprocess.run(["bash", "-c", command], env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == status and done.stdout.startswith(out) and done.stderr.startswith(err)
+        assert done.stderr.count("\n") == bool(err)
 
 
 # Terms of a glossary, and word links.

@@ -11,7 +11,6 @@ import termios
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
@@ -19,14 +18,10 @@ from mt.__main__ import call as call_verb
 from mt.decoding.translator import Translator
 from tests.marks import exhaustive
 
+from .conftest import Outcome
+
 ROOT = Path(__file__).parents[2]
 SENTENCES = ["two big cats see green houses", "", "three birds", "the the the the zzz-cats"]
-
-
-class Done(NamedTuple):
-    out: str
-    err: str
-    status: int
 
 
 @pytest.fixture(scope="module")
@@ -35,10 +30,10 @@ def translator(hard: Translator) -> Translator:
 
 
 @pytest.fixture
-def stream(capfd: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch, trained_hard: Path) -> Callable[..., Done]:
+def stream(capfd: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch, trained_hard: Path) -> Callable[..., Outcome]:
     """Runs the script in this process, on a pipe."""
 
-    def called(data: bytes, *arguments: object, run: Path = trained_hard) -> Done:
+    def called(data: bytes, *arguments: object, run: Path = trained_hard) -> Outcome:
         number, other = os.pipe()
         os.write(other, data)
         os.close(other)
@@ -51,7 +46,7 @@ def stream(capfd: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch, traine
             except SystemExit as end:
                 status = int(end.code or 0)
         out, err = capfd.readouterr()
-        return Done(out, err, status)
+        return Outcome(out, err, status)
 
     return called
 
@@ -125,26 +120,15 @@ def test_the_lines_are_those_of_translate(stream, translator: Translator) -> Non
     assert len(short.out.split()) <= 2
 
 
-@pytest.mark.parametrize(
-    ("data", "out", "sentence"),
-    [
-        (
-            b"two cats\nGr\xfc\xdfe",
-            1,
-            "standard input, line 2 is not UTF-8 (byte 3 of the line): convert the text to UTF-8",
-        ),
-        (
-            b"\n\n" + b"x" * 20_000,
-            2,
-            "standard input, line 3 has more than 10000 characters without a blank: put blanks betw",
-        ),
-        (b"two\0", 0, "standard input, line 1 holds a NUL character: remove it"),
-    ],
-)
-def test_what_is_no_text(stream, data: bytes, out: int, sentence: str) -> None:
-    done = stream(data)
-    assert (done.status, done.out.count("\n")) == (2, out)
-    assert done.err.startswith(f"error: {sentence}") and done.err.count("\n") == 1
+def test_what_is_no_text(stream) -> None:
+    for data, lines, sentence in (
+        (b"two cats\nGr\xfc\xdfe", 1, "line 2 is not UTF-8 (byte 3 of the line): convert the text to UTF-8"),
+        (b"\n\n" + b"x" * 20_000, 2, "line 3 has more than 10000 characters without a blank: put blanks betw"),
+        (b"two\0", 0, "line 1 holds a NUL character: remove it"),
+    ):
+        done = stream(data)
+        assert (done.status, done.out.count("\n"), done.err.count("\n")) == (2, lines, 1)
+        assert done.err.startswith(f"error: standard input, {sentence}")
 
 
 def test_standard_input_is_closed(stream, monkeypatch: pytest.MonkeyPatch, trained_hard: Path, capfd) -> None:
@@ -212,7 +196,7 @@ def controlled(terminal: int) -> None:
     fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
 
 
-def test_phrases_that_no_line_may_hold(stream: Callable[..., Done], translator: Translator) -> None:
+def test_phrases_that_no_line_may_hold(stream: Callable[..., Outcome], translator: Translator) -> None:
     free = stream(f"{SENTENCES[0]}\n{SENTENCES[2]}\n".encode()).out.splitlines()
     word = free[0].split()[0]
     done = stream(f"{SENTENCES[0]}\n{SENTENCES[2]}\n".encode(), "--avoid", word, "zzz")

@@ -5,7 +5,6 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -22,6 +21,8 @@ from mt.errors import UserError
 from mt.training.start import begin
 from mt.training.train import train_and_test
 from scripts.staircase import main as show, staircase
+
+from .conftest import Outcome
 
 soundfile = pytest.importorskip("soundfile", reason="needs the extra `speech`")
 
@@ -46,12 +47,6 @@ PLAIN = {
     "search": {"name": "online", "max_ratio": 0.1},
     "device": "cpu",
 }
-
-
-class Done(NamedTuple):
-    out: str
-    err: str
-    status: int
 
 
 @pytest.fixture(scope="module")
@@ -88,10 +83,10 @@ def sound(sounds: Corpus, tmp_path_factory: pytest.TempPathFactory) -> tuple[Pat
 @pytest.fixture
 def stream(
     capfd: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, run: Path
-) -> Callable[..., Done]:
+) -> Callable[..., Outcome]:
     """Runs the script in this process, on a file."""
 
-    def called(*arguments: object, data: bytes = b"", run: Path = run, script: str = "stream") -> Done:
+    def called(*arguments: object, data: bytes = b"", run: Path = run, script: str = "stream") -> Outcome:
         (tmp_path / "input").write_bytes(data)
         with (tmp_path / "input").open() as file, monkeypatch.context() as patch:
             patch.setattr(sys, "stdin", file)
@@ -102,7 +97,7 @@ def stream(
             except SystemExit as end:
                 status = int(end.code or 0)
         out, err = capfd.readouterr()
-        return Done(out, err, status)
+        return Outcome(out, err, status)
 
     return called
 
