@@ -58,6 +58,9 @@ RUNS: dict[str, dict[str, Any]] = {
         "dataset": {"tokenizer": {"model_type": "bpe", "vocab_size": 100, "tags": 4}},
         "training": {"learnt_tags": 0.5, "guided_alignment": "LINKS"},
     },
+    "steps of Adadelta": {"optimizer": {"name": "adadelta"}},
+    "sums of Adagrad, and of what nothing uses": {"optimizer": {"name": "adagrad"}, "attention": {"name": "none"}},
+    "the end of an epoch": {"training": {"batch_tokens": 600, "epochs": 2}},
     "bad validations": {"optimizer": {"schedule": {"name": "plateau", "patience": 0}}},
 }
 

@@ -38,12 +38,6 @@ def test_best_last_and_the_last_validations_are_kept(
     assert [line["bleu"] for line in logged(run.folder, "dev")] == [10, 30, 20, 25, 15]
 
 
-def test_the_lower_loss_is_the_better(start: Callable[..., Run], scored: Callable[..., None]) -> None:
-    scored([3.0, 1.0, 2.0], "loss")
-    run = finished(start({"training": {"metric": "loss", "validate_every": 1, "max_updates": 3}}))
-    assert run.progress.best == {"loss": 1.0} and (run.checkpoints / "best").resolve().name == "update-0000002"
-
-
 @pytest.mark.parametrize("averaged", [40.0, 20.0])
 def test_the_average_is_taken_where_it_is_better(
     averaged: float, start: Callable[..., Run], scored: Callable[..., None], capsys: pytest.CaptureFixture

@@ -4,7 +4,7 @@ import itertools
 import os
 import random
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,6 @@ from mt.evaluation.report import report
 from mt.evaluation.score import Validation, dev_scores
 from mt.models.attention import ATTENTIONS
 from mt.training import train as training, validation
-from mt.training.batches import own_generators
 from mt.training.run import Run
 from mt.training.start import begin, resume
 from mt.training.train import train_and_test
@@ -113,23 +112,3 @@ def test_what_an_evaluation_draws_is_its_own(
         run("another", seed=2)
         assert all(one != other for one, other in itertools.product(first, drawn[len(first) :]))
     assert learnt(quiet) == learnt(loud)
-
-
-def test_generators_go_on_where_they_were() -> None:
-    def drawn(own: bool) -> Iterator[list]:
-        torch.manual_seed(3)
-        np.random.seed(3)
-        random.seed(3)
-        yield draw()
-        if own:
-            with pytest.raises(KeyboardInterrupt), own_generators(1, 2):
-                inside.append(draw())
-                raise KeyboardInterrupt
-        yield draw()
-
-    inside: list = []
-    assert list(drawn(True)) == list(drawn(False))
-    list(drawn(True))
-    assert inside[0] == inside[1]
-    with own_generators(1, 3):
-        assert draw() != inside[0]

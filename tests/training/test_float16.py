@@ -16,7 +16,7 @@ from mt.decoding.runs import torch_translator
 from mt.errors import UserError
 from mt.search.config import GreedyConfig
 from mt.training import loop
-from mt.training.loop import LogWindow, LossScale, Update
+from mt.training.loop import LossScale
 from mt.training.run import Run
 from mt.training.start import begin, resume
 from tests.decoding.decoded import decode_ids
@@ -139,14 +139,6 @@ def test_a_gradient_at_no_scale_is_divergence_and_a_loss_that_is_no_number_at_on
     with pytest.raises(UserError, match=r"^the loss is (nan|inf) .* at update 2: training has diverged"):
         next(iter(training))
     assert training.progress.loss_scale == LossScale(good=1)
-
-
-def test_a_window_has_the_mean_norm_of_what_was_learnt_from() -> None:
-    window = LogWindow()
-    for norm, mean in ((torch.inf, 0.0), (1.0, 1.0), (2.0, 1.5), (torch.nan, 1.5)):
-        window.add(Update(2.0, 2.0, 0.0, 0.0, gradient_norm=norm, lr=0.1, tokens=10, ends_epoch=False), 0.5)
-        means = window.means()
-        assert (means["gradient_norm"], means["loss"], means["tokens_per_second"]) == (mean, 2.0, 20.0)
 
 
 @pytest.mark.parametrize("stop", [1, *exhaustive(4, 9)])

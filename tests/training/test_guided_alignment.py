@@ -23,6 +23,7 @@ from mt.models.attention import ATTENTIONS
 from mt.models.seq2seq import Seq2Seq
 from mt.training.batches import epoch_groups, with_sampled_pieces
 from mt.training.start import begin
+from tests.marks import chosen
 from tests.training.runs import finished, logged
 
 Guided = Callable[..., tuple[Config, Corpus]]
@@ -152,7 +153,7 @@ def test_links_of_mixed_corpora_follow_one_another(guided: Guided, links: Path, 
 LEARNING = ("general", "bahdanau", "coverage", "monotonic", "mocha", "stochastic", "local_p")
 
 
-@pytest.mark.parametrize("name", LEARNING)
+@pytest.mark.parametrize("name", chosen(LEARNING, "general", "mocha"))
 def test_the_attention_learns_the_links(name: str, guided: Guided, tmp_path: Path) -> None:
     config, corpus = guided(
         training={"guided_alignment_weight": 5.0, "epochs": 6}, attention={"name": name}, search={"name": "greedy"}

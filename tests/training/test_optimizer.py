@@ -3,13 +3,10 @@ from typing import Any
 
 import pytest
 import torch
-from hydra import compose, initialize_config_dir
-from omegaconf import OmegaConf
 from safetensors.torch import load_file, save_file
 from torch import nn
 
 from mt import checkpoint, load
-from mt.cli.command import CONF
 from mt.common.options import parse
 from mt.config import Config
 from mt.config.optimizer import OptimizerConfig
@@ -18,7 +15,6 @@ from mt.evaluation.report import origin
 from mt.training.optimizer import (
     MovingAverage,
     build_optimizer,
-    freeze,
     learning_rate,
     set_learning_rate,
     train_mode,
@@ -65,14 +61,6 @@ def rate(chosen: OptimizerConfig, update: int = 50, epoch: int = 1, bad: Any = (
 def test_rates_of_schedules(warmup: int, schedule: dict[str, Any], name: str, expected: dict[Any, float]) -> None:
     chosen = config(lr=1.0, warmup=warmup, schedule=schedule)
     assert [rate(chosen, **{name: value}) for value in expected] == pytest.approx([*expected.values()])
-
-
-@pytest.mark.parametrize("preset", sorted(path.stem for path in (CONF / "preset").glob("*.yaml")))
-def test_every_preset_reaches_its_rate(preset: str) -> None:
-    with initialize_config_dir(str(CONF), version_base="1.3"):
-        chosen = compose("config", [f"preset={preset}"]).optimizer
-    options = parse({"optimizer": OmegaConf.to_container(chosen)}, Config).optimizer
-    assert max(rate(options, update) for update in [*range(1, 20_000, 50), options.warmup]) == options.lr
 
 
 @pytest.mark.parametrize(
@@ -127,22 +115,21 @@ def options(max_updates: int, *frozen: str) -> dict:
     return {"training": training, "search": {"name": "greedy"}, "embedding": embedding}
 
 
-def test_what_is_frozen_does_not_move_and_the_rest_does(start: Callable[..., Run]) -> None:
-    run = start(options(3, "encoder", "decoder.attention") | DEEP)
+def test_what_is_frozen_does_not_move_and_the_rest_does(
+    start: Callable[..., Run], capsys: pytest.CaptureFixture
+) -> None:
+    """Also what is shared with the frozen."""
+    frozen = ("encoder", "decoder.attention", "decoder.embedding")
+    run = start(options(3, *frozen) | DEEP)
     before = {name: tensor.clone() for name, tensor in run.model.state_dict().items()}
-    train(run)
+    finished(run)
     moved = {name for name, tensor in run.model.state_dict().items() if not torch.equal(tensor, before[name])}
-    run.close()
-    frozen = {name for name in before if name.startswith(("encoder.", "decoder.attention."))}
-    assert frozen and moved == set(before) - frozen
+    still = {name for name in before if name.startswith((*frozen, "decoder.output.weight"))}
+    assert still and moved == set(before) - still
     saved = load_file(run.checkpoints / "last" / checkpoint.TRAINING)
-    assert saved and not any(name.startswith(("encoder.", "decoder.attention.")) for name in saved)
-
-
-def test_what_is_shared_with_the_frozen_is_frozen(start: Callable[..., Run]) -> None:
-    run = start(options(1, "decoder.embedding"))
-    assert not run.model.decoder.output.weight.requires_grad and run.model.decoder.output.bias.requires_grad
-    run.close()
+    assert saved and not any(name.startswith(tuple(still)) for name in saved)
+    counts = [sum(p.numel() for p in run.model.parameters() if p.requires_grad is trained) for trained in (False, True)]
+    assert f"frozen: {', '.join(frozen)}, {counts[0]:,} of {sum(counts):,} parameters" in capsys.readouterr().out
 
 
 def test_frozen_modules_have_no_dropout_and_recurrent_ones_can_have_a_gradient(start: Callable[..., Run]) -> None:
@@ -159,12 +146,6 @@ def test_frozen_modules_have_no_dropout_and_recurrent_ones_can_have_a_gradient(s
     assert recurrent and all(module.training for module in recurrent)
 
 
-def test_it_says_what_is_frozen() -> None:
-    model = torch.nn.ModuleDict({"a": torch.nn.Linear(2, 1), "b": torch.nn.Linear(3, 1)})
-    assert freeze(model, ["a"]) == "frozen: a, 3 of 7 parameters"
-    assert freeze(torch.nn.Linear(1, 1), []) == ""
-
-
 # The exponential moving average of the weights: its arithmetic, its checkpoint, and a run that goes on with it.
 DECAY = 0.9
 
@@ -172,12 +153,13 @@ DECAY = 0.9
 def test_weights_of_n_updates_ago_weigh_the_decay_to_the_power_of_n():
     torch.manual_seed(0)
     model = nn.Linear(3, 2)
+    model.bias.requires_grad_(False)  # what is frozen has none
     average = MovingAverage(model, DECAY)
+    assert average.tensors().keys() == {"weight.ema"}
     history = []
     for number in range(1, 30):
         with torch.no_grad():
             model.weight.normal_()
-            model.bias.normal_()
         average.update(number)
         history.append(model.weight.double())
         shares = torch.tensor([DECAY ** (number - 1 - i) for i in range(number)], dtype=torch.float64)
@@ -185,12 +167,6 @@ def test_weights_of_n_updates_ago_weigh_the_decay_to_the_power_of_n():
         torch.testing.assert_close(average.tensors()["weight.ema"].double(), mean, rtol=1e-5, atol=1e-6)
     average.fill()
     torch.testing.assert_close(model.weight.double(), mean, rtol=1e-5, atol=1e-6)
-
-
-def test_what_is_frozen_has_none():
-    model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
-    freeze(model, ["0"])
-    assert MovingAverage(model, DECAY).tensors().keys() == {"1.weight.ema", "1.bias.ema"}
 
 
 @pytest.mark.parametrize("score", [40.0, 20.0])

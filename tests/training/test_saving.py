@@ -7,65 +7,21 @@ from typing import Any
 
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
-from torch import nn
+from safetensors.torch import load_file
 
 import mt
 from mt import checkpoint
-from mt.common.options import Options, parse
 from mt.config import Config
-from mt.config.optimizer import OptimizerConfig
 from mt.data.corpus import Corpus
 from mt.errors import UserError
 from mt.evaluation.report import origin
 from mt.training import saving
 from mt.training.loop import Progress
-from mt.training.optimizer import build_optimizer, moments, restore_moments
 from mt.training.run import Run
 from mt.training.saving import average_checkpoints
 from mt.training.start import begin, resume
 from tests.refusals.sentences import sign
 from tests.training.runs import finished
-
-OPTIMIZERS = ["adam", "adamw", "sgd", "adadelta", "adagrad"]
-
-
-class Chosen(Options):
-    optimizer: OptimizerConfig
-
-
-def model() -> nn.Module:
-    torch.manual_seed(2)
-    return nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 1), nn.Linear(1, 1))
-
-
-def step(model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
-    """One update, in which the last layer has no part."""
-    optimizer.zero_grad()
-    model[:2](torch.randn(5, 3)).square().sum().backward()
-    optimizer.step()
-
-
-@pytest.mark.parametrize("name", OPTIMIZERS)
-def test_every_optimizer_goes_on_to_the_bit(name: str, tmp_path: Path) -> None:
-    config = parse({"optimizer": {"name": name}}, Chosen).optimizer
-    straight = model()
-    optimizer = build_optimizer(config, straight)
-    for _ in range(3):
-        step(straight, optimizer)
-    save_file(moments(straight, optimizer), tmp_path / checkpoint.TRAINING)
-    weights = {key: tensor.clone() for key, tensor in straight.state_dict().items()}
-    generator = torch.get_rng_state()
-    step(straight, optimizer)
-
-    resumed = model()
-    resumed.load_state_dict(weights)
-    again = build_optimizer(config, resumed)
-    restore_moments(tmp_path, config, resumed, again, 3)
-    torch.set_rng_state(generator)
-    step(resumed, again)
-    for one, other in zip(straight.parameters(), resumed.parameters(), strict=True):
-        assert torch.equal(one, other)
 
 
 def test_a_run_of_gpus_goes_on_without_any(
@@ -127,6 +83,11 @@ def test_runs_of_other_initial_weights_are_not_averaged(
     with pytest.raises(UserError, match=rf"^{other} and {kept.folder} learnt from other initial weights"):
         average_checkpoints([kept.folder, other], tmp_path / "mean")
     assert not (tmp_path / "mean").exists()
+    # One that goes on began at the same weights, and so did one that starts from it.
+    before = checkpoint.load_meta((kept.checkpoints / "last").resolve()).initialisation
+    changes = {"training": {"max_updates": 4, "validate_every": 1, "average_checkpoints": 3, "plots": 0}}
+    finished(resume(configure({"search": {"name": "greedy"}} | changes), kept.corpus, kept.folder))
+    assert checkpoint.load_meta((kept.checkpoints / "last").resolve()).initialisation == before is not None
     average_checkpoints([kept.folder, child], tmp_path / "of both")
     assert "!!!" not in capsys.readouterr().out
     # An average knows where it is from, too.
@@ -137,10 +98,3 @@ def test_runs_of_other_initial_weights_are_not_averaged(
     (other / "meta.json").write_text(json.dumps(about))
     average_checkpoints([kept.folder, other], tmp_path / "mean")
     assert "!!! a checkpoint of an earlier version does not say which weights it began with" in capsys.readouterr().out
-
-
-def test_a_run_that_goes_on_began_at_the_same_weights(kept: Run, configure: Callable[..., Config]) -> None:
-    before = checkpoint.load_meta((kept.checkpoints / "last").resolve()).initialisation
-    changes = {"training": {"max_updates": 4, "validate_every": 1, "average_checkpoints": 3, "plots": 0}}
-    finished(resume(configure({"search": {"name": "greedy"}} | changes), kept.corpus, kept.folder))
-    assert checkpoint.load_meta((kept.checkpoints / "last").resolve()).initialisation == before is not None

@@ -42,16 +42,6 @@ def test_each_batch_has_a_k_of_its_own(accumulate: int, configure: Callable[...,
         assert any(len(set(result[i : i + accumulate])) > 1 for i in range(0, len(result), accumulate))
 
 
-def test_without_it_nothing_is_drawn(configure: Callable[..., Config], corpus: Corpus) -> None:
-    config = configure(MODEL | {"training": {"epochs": 1}})
-    assert set(drawn(config, corpus)) == {None}
-    torch.manual_seed(0)
-    Seq2Seq(config, *(len(side) for side in corpus.tokenizers))
-    expected = torch.get_rng_state()
-    drawn(config, corpus)  # the same model, trained without dropout
-    assert torch.equal(torch.get_rng_state(), expected)
-
-
 def test_validation_decodes_as_the_run_does(configure: Callable[..., Config], corpus: Corpus, tmp_path: Path) -> None:
     options = {"epochs": 1, "average_checkpoints": 1, "validate_every": None, "plots": 0, "wait_k": [2]}
     run = begin(configure(MODEL | {"training": options, "search": {"name": "wait_k", "k": 2}}), corpus, tmp_path / "a")
