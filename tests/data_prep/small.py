@@ -1,10 +1,21 @@
 """Preparations of little text that is cut into many shards, as that of much text is; and what they leave."""
 
 import contextlib
+import json
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
+import pytest
+
 from data_prep import ingest
+from data_prep.prepare import prepare
+from mt.data.corpus import Corpus
+from mt.data.dataset import DatasetConfig
+from mt.errors import UserError
+
+RATE = 8000
+"""Of sounds, in Hz."""
 
 
 def small_shards(characters: int, pairs: int) -> contextlib.AbstractContextManager[object]:
@@ -27,3 +38,27 @@ def killed_at(renames: int) -> str:
         "    count += 1\n    rename(old, new)\n"
         "os.replace = replace\n"
     )
+
+
+def text_config(folder: Path, /, **settings: Any) -> DatasetConfig:
+    """Texts or tables of a folder, whose pieces are characters."""
+    plain = {"folder": str(folder), "source": "en", "target": "de", "workers": 1, "tokenizer": {"model_type": "char"}}
+    return DatasetConfig.model_validate_json(json.dumps(plain | settings))
+
+
+def sound_config(folder: Path, /, **settings: Any) -> DatasetConfig:
+    """Tables of a folder, `path` and `text`, that name sounds of at most a second."""
+    plain = {"name": "audio", "folder": str(folder), "source": "path", "target": "text", "workers": 1}
+    plain |= {"field": {"name": "audio", "rate": RATE, "max_seconds": 1.0}}
+    plain |= {"tokenizer": {"model_type": "char", "vocab_size": 50}}
+    return DatasetConfig.model_validate(plain | settings, strict=False)
+
+
+def prepared(config: DatasetConfig, root: Path) -> Corpus:
+    return Corpus.open(prepare(config, root / "corpora", progress=False))
+
+
+def refusal(config: DatasetConfig, root: Path) -> str:
+    with pytest.raises(UserError) as refused:
+        prepared(config, root)
+    return str(refused.value)

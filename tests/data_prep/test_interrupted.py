@@ -1,6 +1,5 @@
 """Preparations that are killed, that meet on one corpus, and that run out of disk."""
 
-import json
 import re
 import resource
 import signal
@@ -14,9 +13,8 @@ import pytest
 
 from data_prep import encode, guards
 from data_prep.prepare import prepare
-from mt.data.dataset import DatasetConfig
 from mt.errors import UserError
-from tests.data_prep.small import files, killed_at, small_shards
+from tests.data_prep.small import files, killed_at, small_shards, text_config
 from tests.marks import exhaustive
 
 _ROOT = Path(__file__).parents[2]
@@ -29,11 +27,6 @@ def folder(tmp_path: Path) -> Path:
         (tmp_path / f"{split}.en").write_text("".join(f"cat {i} {split}\n" for i in range(count)), encoding="utf-8")
         (tmp_path / f"{split}.de").write_text("".join(f"Kater {i}\n" for i in range(count)), encoding="utf-8")
     return tmp_path
-
-
-def _config(folder: Path) -> DatasetConfig:
-    plain = {"folder": str(folder), "source": "en", "target": "de", "tokenizer": {"model_type": "char"}, "workers": 1}
-    return DatasetConfig.model_validate_json(json.dumps(plain))
 
 
 def _script(before: str) -> str:
@@ -50,14 +43,14 @@ def _script(before: str) -> str:
 
 
 def _start(folder: Path, root: Path, before: str) -> subprocess.Popen:
-    command = [sys.executable, "-c", _script(before), _config(folder).model_dump_json(), str(root)]
+    command = [sys.executable, "-c", _script(before), text_config(folder).model_dump_json(), str(root)]
     return subprocess.Popen(command, cwd=_ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 @pytest.fixture
 def uninterrupted(folder: Path, tmp_path: Path) -> Iterator[Path]:
     with small_shards(characters=300, pairs=40):
-        made = prepare(_config(folder), tmp_path / "uninterrupted", progress=False)
+        made = prepare(text_config(folder), tmp_path / "uninterrupted", progress=False)
         assert len(list((made / "train").glob("*.arrow"))) == 15
         yield made
 
@@ -76,7 +69,7 @@ def test_a_killed_preparation_leaves_no_corpus_and_is_gone_on_from(
     finished = [*work.glob("encoded/[0-9]*.arrow"), *work.glob("corpus/train/*.arrow")]
     assert len(finished) == min(max(renames - 3, 0) // 3, 15)
     inodes = {path.stat().st_ino for path in finished}
-    again = prepare(_config(folder), root, progress=False)
+    again = prepare(text_config(folder), root, progress=False)
     assert again.name == uninterrupted.name
     assert files(again) == files(uninterrupted)
     assert inodes <= {path.stat().st_ino for path in (again / "train").glob("*.arrow")}, "one was made again"
@@ -102,7 +95,7 @@ def test_preparations_of_two_corpora_do_not_wait_for_each_other(
 
     monkeypatch.setattr(guards, "waiting", lambda *_: refuse_to_wait)
     with guards.exclusive(tmp_path / "both" / "other-0123456789ab", progress=False):
-        assert prepare(_config(folder), tmp_path / "both", progress=False).is_dir()
+        assert prepare(text_config(folder), tmp_path / "both", progress=False).is_dir()
 
 
 def test_a_disk_that_takes_no_more_is_told_in_one_sentence(
@@ -114,7 +107,7 @@ def test_a_disk_that_takes_no_more_is_told_in_one_sentence(
     resource.setrlimit(resource.RLIMIT_FSIZE, (4000, hard))
     try:
         with pytest.raises(UserError) as refusal:
-            prepare(_config(folder), root, progress=False)
+            prepare(text_config(folder), root, progress=False)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert re.fullmatch(
@@ -123,14 +116,14 @@ def test_a_disk_that_takes_no_more_is_told_in_one_sentence(
         str(refusal.value),
     )
     assert [path.name for path in root.iterdir() if not path.name.startswith(".")] == []
-    assert files(prepare(_config(folder), root, progress=False)) == files(uninterrupted)
+    assert files(prepare(text_config(folder), root, progress=False)) == files(uninterrupted)
 
 
 def test_a_refused_set_leaves_nothing_half_made(folder: Path, tmp_path: Path) -> None:
     (folder / "train.de").write_bytes(b"Kater\n" * 150 + b"\xff\n" + b"Kater\n" * 49)
     root = tmp_path / "refused"
     with pytest.raises(UserError, match=r"train\.de, line 151 is not"):
-        prepare(_config(folder), root, progress=False)
+        prepare(text_config(folder), root, progress=False)
     assert list(root.iterdir()) == []
 
 
@@ -144,7 +137,7 @@ def test_a_process_that_dies_is_told_in_one_sentence(
     with pytest.raises(
         UserError, match=r"was killed, .* for want of memory: set dataset.workers to fewer processes\. "
     ):
-        prepare(_config(folder), tmp_path / "died", progress=False)
+        prepare(text_config(folder), tmp_path / "died", progress=False)
 
 
 def test_workers_end_with_a_parent_that_is_killed() -> None:
@@ -173,7 +166,7 @@ def test_nothing_is_written_through_links(folder: Path, tmp_path: Path, uninterr
     work = root / f".{uninterrupted.name}.partial"
     (work / place).parent.mkdir(parents=True)
     (work / place).symlink_to(foreign if "." not in place else foreign / "file")
-    made = prepare(_config(folder), root, progress=False)
+    made = prepare(text_config(folder), root, progress=False)
     assert files(foreign) == {"file": b"precious"}
     assert [path.name for path in root.iterdir()] == [made.name]
 
@@ -181,4 +174,4 @@ def test_nothing_is_written_through_links(folder: Path, tmp_path: Path, uninterr
 def test_a_folder_that_may_not_be_written_is_not_blamed_on_the_disk(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "corpora").write_text("a file")
     with pytest.raises(UserError, match=r"File exists.*\): make \S+/corpora a folder that may be written; the same"):
-        prepare(_config(folder), tmp_path / "corpora", progress=False)
+        prepare(text_config(folder), tmp_path / "corpora", progress=False)

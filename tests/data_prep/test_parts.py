@@ -16,7 +16,7 @@ from data_prep.prepare import prepare
 from mt.data.corpus import Corpus
 from mt.data.dataset import DatasetConfig
 from mt.errors import UserError
-from tests.data_prep.small import files, killed_at, small_shards
+from tests.data_prep.small import files, killed_at, small_shards, text_config
 from tests.marks import exhaustive
 from tests.processes import Program
 
@@ -40,10 +40,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def _config(folder: Path, **settings) -> DatasetConfig:
-    plain = {"folder": str(folder), "source": "en", "target": "de", "tokenizer": {"model_type": "char"}, "workers": 1}
-    return DatasetConfig.model_validate_json(
-        json.dumps(plain | {"cleaning": {"drop_duplicates": True, "max_length": 50}} | settings)
-    )
+    return text_config(folder, **{"cleaning": {"drop_duplicates": True, "max_length": 50}} | settings)
 
 
 def _part(folder: Path, text: str, **settings) -> Path:

@@ -16,7 +16,7 @@ from mt.data.dataset import DatasetConfig
 from mt.training.batches import total_updates
 from mt.training.start import begin, resume
 from mt.training.train import train_and_test
-from tests.data_prep.small import small_shards
+from tests.data_prep.small import small_shards, text_config
 
 
 @pytest.fixture
@@ -32,10 +32,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 def _config(folder: Path, **settings) -> DatasetConfig:
-    plain = {"folder": str(folder), "source": "en", "target": "de", "workers": 1, "streaming": True}
-    return DatasetConfig.model_validate_json(
-        json.dumps(plain | {"tokenizer": {"model_type": "char", "sample": 60}, "shuffle_buffer": 40} | settings)
-    )
+    plain = {"streaming": True, "tokenizer": {"model_type": "char", "sample": 60}, "shuffle_buffer": 40}
+    return text_config(folder, **plain | settings)
 
 
 def _open(folder: Path, **settings) -> Corpus:

@@ -6,14 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from data_prep.prepare import prepare
-from mt.data.corpus import Corpus
-from mt.data.dataset import DatasetConfig
-from mt.errors import UserError
+from tests.data_prep.small import RATE, prepared, refusal, sound_config
 
 soundfile = pytest.importorskip("soundfile", reason="needs the extra `speech`")
-
-RATE = 8000
 
 
 def write(path: Path, seconds: float = 0.2, rate: int = RATE, **how: Any) -> None:
@@ -22,24 +17,8 @@ def write(path: Path, seconds: float = 0.2, rate: int = RATE, **how: Any) -> Non
     soundfile.write(path, noise, rate, **how)
 
 
-def prepared(folder: Path, **changed: Any) -> Corpus:
-    plain: dict[str, Any] = {
-        "name": "bad",
-        "folder": str(folder),
-        "source": "path",
-        "target": "text",
-        "field": {"name": "audio", "rate": RATE, "max_seconds": 1.0},
-        "tokenizer": {"model_type": "char", "vocab_size": 50},
-        "workers": 1,
-    }
-    config = DatasetConfig.model_validate(plain | changed, strict=False)
-    return Corpus.open(prepare(config, folder / "corpora", progress=False))
-
-
-def refusal(folder: Path, **changed: Any) -> str:
-    with pytest.raises(UserError) as refused:
-        prepared(folder, **changed)
-    return str(refused.value).replace(str(folder), "DIR")
+def refused(folder: Path, **changed: Any) -> str:
+    return refusal(sound_config(folder, **changed), folder).replace(str(folder), "DIR")
 
 
 @pytest.fixture
@@ -61,7 +40,7 @@ def test_what_does_not_tell_that_it_was_cut_is_read_as_far_as_it_goes(folder: Pa
     (folder / name).write_bytes(whole[: len(whole) // 2])
     added(folder, name)
     field = {"name": "audio", "rate": RATE, "max_seconds": 30.0}
-    assert 800 < prepared(folder, field=field).split("train").lengths()[0][1] < 1200
+    assert 800 < prepared(sound_config(folder, field=field), folder).split("train").lengths()[0][1] < 1200
 
 
 def test_samples_that_are_no_numbers(folder: Path) -> None:
@@ -70,10 +49,10 @@ def test_samples_that_are_no_numbers(folder: Path) -> None:
     soundfile.write(folder / "nan.wav", samples, RATE, subtype="FLOAT")
     added(folder, "nan.wav")
     sentence = "DIR/nan.wav has samples that are no finite numbers: record or convert it again"
-    assert refusal(folder) == f"DIR/train.tsv, line 3: {sentence}"
+    assert refused(folder) == f"DIR/train.tsv, line 3: {sentence}"
     (folder / "train.tsv").write_text("path\ttext\ngood.wav\tgood\n")
     added(folder, "nan.wav", "test")
-    assert refusal(folder) == f"DIR/test.tsv, line 3: {sentence}"
+    assert refused(folder) == f"DIR/test.tsv, line 3: {sentence}"
 
 
 def test_ten_hours_are_not_read(folder: Path) -> None:
@@ -87,10 +66,12 @@ def test_ten_hours_are_not_read(folder: Path) -> None:
         file.write(size.to_bytes(4, "little"))
         file.truncate(44 + size)  # a file with a hole, which takes no disk
     added(folder, "long.wav")
-    assert prepared(folder).meta["dropped"] == {"longer than 1 seconds (dataset.field.max_seconds)": 1}
+    assert prepared(sound_config(folder), folder).meta["dropped"] == {
+        "longer than 1 seconds (dataset.field.max_seconds)": 1
+    }
     (folder / "train.tsv").write_text("path\ttext\ngood.wav\tgood\n")
     added(folder, "long.wav", "dev")
-    assert refusal(folder).startswith("DIR/dev.tsv, line 3: DIR/long.wav has 36,000.0 seconds, more than the 1 of ")
+    assert refused(folder).startswith("DIR/dev.tsv, line 3: DIR/long.wav has 36,000.0 seconds, more than the 1 of ")
 
 
 def write_kaldi(folder: Path, **files: str) -> None:
@@ -104,7 +85,7 @@ def write_kaldi(folder: Path, **files: str) -> None:
 
 def test_a_segment_beyond_the_end_is_told_with_its_text(tmp_path: Path) -> None:
     write_kaldi(tmp_path, segments="u1 r1 0 0.5\nu2 r1 0.5 9")
-    assert refusal(tmp_path, format="kaldi") == (
+    assert refused(tmp_path, format="kaldi") == (
         "DIR/train/text, line 2: DIR/wav/all.wav#t=0.5,9.0 is to be read from 0.5 to 9 seconds, but DIR/wav/all.wav "
         "has 1.00 seconds"
     )
@@ -112,4 +93,4 @@ def test_a_segment_beyond_the_end_is_told_with_its_text(tmp_path: Path) -> None:
 
 def test_sound_without_text_is_left_out(tmp_path: Path) -> None:
     write_kaldi(tmp_path, text="u2 two")
-    assert prepared(tmp_path, format="kaldi").split("train").column("target") == ["two"]
+    assert prepared(sound_config(tmp_path, format="kaldi"), tmp_path).split("train").column("target") == ["two"]

@@ -15,6 +15,7 @@ from data_prep.stream import open_corpus
 from mt.data.corpus import SPLITS, Corpus, Example
 from mt.data.dataset import CleaningConfig, DatasetConfig
 from mt.errors import UserError
+from tests.data_prep.small import text_config
 
 Rows = Sequence[tuple[str, str]]
 
@@ -39,8 +40,7 @@ def _tsv(folder: Path, rows: Rows) -> None:
 
 
 def _config(folder: Path, **settings) -> DatasetConfig:
-    plain = {"folder": str(folder), "source": "en", "target": "de", "workers": 1, "dev_size": 30, "test_size": 20}
-    return DatasetConfig.model_validate_json(json.dumps(plain | {"tokenizer": {"model_type": "char"}} | settings))
+    return text_config(folder, **{"dev_size": 30, "test_size": 20} | settings)
 
 
 def _read(config: DatasetConfig) -> dict[str, list[tuple[str, str]]]:

@@ -11,10 +11,9 @@ from data_prep.sources.digits import WORDS, joined
 from mt.data.corpus import SPLITS, Corpus
 from mt.data.dataset import DatasetConfig
 from mt.errors import UserError
+from tests.data_prep.small import RATE, sound_config
 
 soundfile = pytest.importorskip("soundfile", reason="needs the extra `speech`")
-
-RATE = 8000
 
 
 @pytest.fixture(scope="module")
@@ -32,17 +31,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def configured(folder: Path, **digits: Any) -> DatasetConfig:
-    plain = {
-        "name": "digits",
-        "folder": str(folder),
-        "source": "recordings",
-        "target": "text",
-        "field": {"name": "audio", "rate": RATE},
-        "digits": {"train": 40, "dev": 10, "test": 12} | digits,
-        "tokenizer": {"model_type": "word", "vocab_size": 20},
-        "workers": 1,
-    }
-    return DatasetConfig.model_validate(plain, strict=False)
+    return sound_config(
+        folder,
+        name="digits",
+        source="recordings",
+        field={"name": "audio", "rate": RATE},
+        digits={"train": 40, "dev": 10, "test": 12} | digits,
+        tokenizer={"model_type": "word", "vocab_size": 20},
+    )
 
 
 def recordings(source: str) -> list[tuple[int, str, int]]:

@@ -11,17 +11,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from data_prep.prepare import prepare
 from data_prep.sources import open_reader, open_source
 from mt.data.corpus import Corpus
 from mt.data.dataset import DatasetConfig
 from mt.data.fields import SourceError
-from mt.errors import UserError
+from tests.data_prep.small import RATE, prepared, refusal, sound_config
 
 soundfile = pytest.importorskip("soundfile", reason="needs the extra `speech`")
 Image = pytest.importorskip("PIL.Image", reason="needs the extra `images`")
 
-RATE = 8000
 SIZES = {"train": 7, "dev": 2, "test": 2}
 CELL = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
 
@@ -38,27 +36,8 @@ def picture(level: int) -> bytes:
     return file.getvalue()
 
 
-def options(folder: Path, **changed: Any) -> dict[str, Any]:
-    return {
-        "name": "cells",
-        "folder": str(folder),
-        "source": "audio",
-        "target": "text",
-        "field": {"name": "audio", "rate": RATE, "max_seconds": 1.0},
-        "tokenizer": {"model_type": "word", "vocab_size": 50},
-        "workers": 1,
-    } | changed
-
-
-def prepared(folder: Path, root: Path, **changed: Any) -> Corpus:
-    config = DatasetConfig.model_validate(options(folder, **changed), strict=False)
-    return Corpus.open(prepare(config, root, progress=False))
-
-
-def refusal(folder: Path, root: Path, **changed: Any) -> str:
-    with pytest.raises(UserError) as refused:
-        prepared(folder, root, **changed)
-    return str(refused.value)
+def config(folder: Path, **changed: Any) -> DatasetConfig:
+    return sound_config(folder, **{"source": "audio", "tokenizer": {"model_type": "word", "vocab_size": 50}} | changed)
 
 
 def write_parquet(folder: Path, cells: dict[str, list[Any]], kind: pa.DataType = CELL) -> None:
@@ -86,9 +65,9 @@ def test_plain_bytes_and_paths_below_the_folder(tmp_path: Path) -> None:
     (tmp_path / "data/sounds/a.flac").write_bytes(sound(5))
     named = {split: [{"bytes": None, "path": "sounds/a.flac"}] for split in SIZES}
     write_parquet(tmp_path / "data", named)
-    assert levels(prepared(tmp_path / "data", tmp_path), "train") == [5]
+    assert levels(prepared(config(tmp_path / "data"), tmp_path), "train") == [5]
     write_parquet(tmp_path / "plain", {split: [sound(6)] for split in SIZES}, pa.binary())
-    assert levels(prepared(tmp_path / "plain", tmp_path), "train") == [6]
+    assert levels(prepared(config(tmp_path / "plain"), tmp_path), "train") == [6]
 
 
 def test_the_hubs_layout_of_sound(tmp_path: Path) -> None:
@@ -99,13 +78,13 @@ def test_the_hubs_layout_of_sound(tmp_path: Path) -> None:
         path = tmp_path / "copy/data" / f"{split.replace('dev', 'validation')}-00000-of-00001.parquet"
         path.parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(pa.Table.from_pydict({"audio": column, "text": texts}, features.arrow_schema), path)
-    config = DatasetConfig.model_validate(options(tmp_path / "copy", hub={"id": "a/b"}), strict=False)
-    corpus = Corpus.open(prepare(config, tmp_path, progress=False))
+    dataset = config(tmp_path / "copy", hub={"id": "a/b"})
+    corpus = prepared(dataset, tmp_path)
     for split, size in SIZES.items():
         assert levels(corpus, split) == [100 * number + len(split) for number in range(size)]
     assert corpus.split("dev").column("source") == [f"data/validation-00000-of-00001.parquet#row={n}" for n in (0, 1)]
-    assert len(list(open_source(config).splits["train"].read())) == 7
-    sent = ForkingPickler.loads(ForkingPickler.dumps(open_reader(config)))  # as to another process
+    assert len(list(open_source(dataset).splits["train"].read())) == 7
+    sent = ForkingPickler.loads(ForkingPickler.dumps(open_reader(dataset)))  # as to another process
     assert sent.open("data/test-00000-of-00001.parquet#row=1") == sound(104)
 
 
@@ -120,7 +99,7 @@ def test_the_hubs_layout_of_pictures(tmp_path: Path) -> None:
         table = datasets.Dataset.from_dict({"image": column, "text": texts}, features)
         table.to_parquet(tmp_path / "copy" / f"{split}.parquet")
     picture_field = {"name": "image", "size": 16}
-    corpus = prepared(tmp_path / "copy", tmp_path, hub={"id": "a/b"}, source="image", field=picture_field)
+    corpus = prepared(config(tmp_path / "copy", hub={"id": "a/b"}, source="image", field=picture_field), tmp_path)
     train = corpus.split("train")
     assert [int(row[0, 0, 0]) for row, _ in train.ids(range(6))] == [0, 0, 40, 40, 80, 80]
     assert train.column("target") == ["0", "a picture", "1", "a picture", "2", "a picture"]
@@ -131,7 +110,7 @@ def test_a_bad_cell_is_one_sentence_with_its_row(tmp_path: Path) -> None:
     def of(cell: Any, split: str = "dev") -> str:
         folder = tmp_path / "data"
         write_parquet(folder, cells() | {split: [cells()["dev"][0], cell]})
-        return refusal(folder, tmp_path).replace(str(tmp_path), "")
+        return refusal(config(folder), tmp_path).replace(str(tmp_path), "")
 
     assert of({"bytes": b"no sound", "path": None}).startswith(
         "/data/dev.parquet, row 2: the sound is no sound, or cut "
@@ -146,7 +125,7 @@ def test_a_bad_cell_is_one_sentence_with_its_row(tmp_path: Path) -> None:
         "/data/dev.parquet, row 2: dev.parquet#row=1 names '/etc/passwd', which is not inside /data: give paths"
     )
     write_parquet(tmp_path / "data", cells() | {"train": [*cells()["train"], {"bytes": None, "path": None}]})
-    assert prepared(tmp_path / "data", tmp_path).meta["dropped"] == {"with an empty cell": 1}
+    assert prepared(config(tmp_path / "data"), tmp_path).meta["dropped"] == {"with an empty cell": 1}
 
 
 def test_a_list_of_files_names_no_rows_of_tables(tmp_path: Path) -> None:
@@ -167,21 +146,23 @@ def test_a_list_of_files_names_no_rows_of_tables(tmp_path: Path) -> None:
         "none.parquet#row=99999999999999999999",
     ):
         (folder / "train.tsv").write_text(f"audio\ttext\ngood.flac\ta b\n{named}\ta b\n")
-        assert refusal(folder, tmp_path).startswith(
+        assert refusal(config(folder), tmp_path).startswith(
             f"{folder}/train.tsv, line 3 names {named!r}, a row of a table, and only cells of a split's own table are "
         )
     for named in ("in.parquet#row=-1", "in.parquet#row=", "in.parquet#row=x", "..\\out\\secret.parquet", "x" * 300):
         (folder / "train.tsv").write_text(f"audio\ttext\ngood.flac\ta b\n{named}\ta b\n")
-        assert refusal(folder, tmp_path).startswith(f"{folder}/train.tsv, line 3 names {named!r}, but there is no file")
+        assert refusal(config(folder), tmp_path).startswith(
+            f"{folder}/train.tsv, line 3 names {named!r}, but there is no file"
+        )
     write_parquet(folder, {"train": ["../out/secret.parquet#row=0"]}, pa.string())
     (folder / "train.tsv").unlink()
-    assert "row 1 names '../out/secret.parquet#row=0', a row of a table, and only" in refusal(folder, tmp_path)
+    assert "row 1 names '../out/secret.parquet#row=0', a row of a table, and only" in refusal(config(folder), tmp_path)
 
 
 @pytest.mark.parametrize("row", ["train.parquet#row=7", "train.parquet#row=9999999999999999999999", "none#row=0"])
 def test_a_row_that_is_not_there_is_one_sentence(tmp_path: Path, row: str) -> None:
     write_parquet(tmp_path, cells())
     for column in ("audio", "none"):
-        reader = open_reader(DatasetConfig.model_validate(options(tmp_path, source=column), strict=False))
+        reader = open_reader(config(tmp_path, source=column))
         with pytest.raises(SourceError, match=f"{row} is no row that can be read .*: give the table that"):
             reader.require_readable(row)

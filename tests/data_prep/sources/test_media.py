@@ -1,4 +1,3 @@
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +9,10 @@ from data_prep.sources import open_source
 from mt.data.corpus import Corpus, Example
 from mt.data.dataset import DatasetConfig
 from mt.errors import UserError
+from tests.data_prep.small import RATE, prepared, refusal, sound_config
 
 soundfile = pytest.importorskip("soundfile", reason="needs the extra `speech`")
 Image = pytest.importorskip("PIL.Image", reason="needs the extra `images`")
-
-Configure = Callable[..., DatasetConfig]
-RATE = 8000
 
 
 def write_sounds(folder: Path, names: list[str], seconds: float = 0.1) -> None:
@@ -25,23 +22,6 @@ def write_sounds(folder: Path, names: list[str], seconds: float = 0.1) -> None:
         soundfile.write(path, np.full(int(RATE * seconds), 0.01 * (number + 1)), RATE)
 
 
-@pytest.fixture
-def audio(tmp_path: Path) -> Configure:
-    def configured(**options: Any) -> DatasetConfig:
-        plain: dict[str, Any] = {
-            "name": "audio",
-            "folder": str(tmp_path),
-            "source": "path",
-            "target": "text",
-            "field": {"name": "audio", "rate": RATE, "max_seconds": 1.0},
-            "tokenizer": {"model_type": "char", "vocab_size": 50},
-            "workers": 1,
-        }
-        return DatasetConfig.model_validate(plain | options, strict=False)
-
-    return configured
-
-
 def write_tables(folder: Path) -> None:
     write_sounds(folder, [f"sounds/{number}.wav" for number in range(6)])
     for split, numbers in {"train": (0, 1, 2, 3), "dev": (4,), "test": (5,)}.items():
@@ -49,19 +29,9 @@ def write_tables(folder: Path) -> None:
         (folder / f"{split}.tsv").write_text("\n".join(["path\ttext", "", *lines]) + "\n")
 
 
-def prepared(config: DatasetConfig, root: Path) -> Corpus:
-    return Corpus.open(prepare(config, root / "corpora", progress=False))
-
-
-def refusal(config: DatasetConfig, root: Path) -> str:
-    with pytest.raises(UserError) as refused:
-        prepared(config, root)
-    return str(refused.value)
-
-
-def test_a_table_of_sounds_becomes_a_corpus(audio: Configure, tmp_path: Path) -> None:
+def test_a_table_of_sounds_becomes_a_corpus(tmp_path: Path) -> None:
     write_tables(tmp_path)
-    corpus = prepared(audio(), tmp_path)
+    corpus = prepared(sound_config(tmp_path), tmp_path)
     train = corpus.split("train")
     assert train.column("source") == [f"sounds/{number}.wav" for number in range(4)]
     rows = train.ids([3, 0])
@@ -82,22 +52,22 @@ def test_a_table_of_sounds_becomes_a_corpus(audio: Configure, tmp_path: Path) ->
         ("train.tsv\ta", ": {folder}/train.tsv is no sound, or cut short (Format not recognised): expected "),
     ],
 )
-def test_a_bad_line_is_named(audio: Configure, tmp_path: Path, line: str, sentence: str) -> None:
+def test_a_bad_line_is_named(tmp_path: Path, line: str, sentence: str) -> None:
     write_tables(tmp_path)
     with (tmp_path / "train.tsv").open("a") as file:
         file.write(f"{line}\n")
-    refused = refusal(audio(), tmp_path)
+    refused = refusal(sound_config(tmp_path), tmp_path)
     assert refused.removeprefix(f"{tmp_path}/train.tsv, line 7").lstrip().startswith(sentence.format(folder=tmp_path))
     assert refused.startswith(f"{tmp_path}/train.tsv, line 7")
 
 
-def test_dev_and_test_are_refused_where_train_is_cleaned(audio: Configure, tmp_path: Path, capsys) -> None:
+def test_dev_and_test_are_refused_where_train_is_cleaned(tmp_path: Path, capsys) -> None:
     write_tables(tmp_path)
     write_sounds(tmp_path, ["long.wav"], seconds=1.5)
     soundfile.write(tmp_path / "none.wav", np.zeros(0), RATE)
     with (tmp_path / "train.tsv").open("a") as file:
         file.write("long.wav\ta\nnone.wav\tb\nsounds/0.wav\t \n")
-    corpus = Corpus.open(prepare(audio(), tmp_path / "corpora"))
+    corpus = Corpus.open(prepare(sound_config(tmp_path), tmp_path / "corpora"))
     assert len(corpus.split("train")) == 4
     assert corpus.meta["dropped"] == {
         "longer than 1 seconds (dataset.field.max_seconds)": 1,
@@ -107,12 +77,14 @@ def test_dev_and_test_are_refused_where_train_is_cleaned(audio: Configure, tmp_p
     with (tmp_path / "dev.tsv").open("a") as file:
         file.write("late.wav\ta\n")
     write_sounds(tmp_path, ["late.wav"], seconds=1.5)
-    assert refusal(audio(), tmp_path) == (
+    assert refusal(sound_config(tmp_path), tmp_path) == (
         f"{tmp_path}/dev.tsv, line 4: {tmp_path}/late.wav has 1.5 seconds, more than the 1 of "
         "dataset.field.max_seconds: cut it into utterances, or raise that"
     )
     (tmp_path / "dev.tsv").write_text("path\ttext\nsounds/4.wav\t\n")
-    assert refusal(audio(), tmp_path).startswith(f"{tmp_path}/dev.tsv, line 2 has no text, and dev and test are scored")
+    assert refusal(sound_config(tmp_path), tmp_path).startswith(
+        f"{tmp_path}/dev.tsv, line 2 has no text, and dev and test are scored"
+    )
 
 
 def write_kaldi(folder: Path) -> None:
@@ -125,15 +97,15 @@ def write_kaldi(folder: Path) -> None:
         (folder / split / "segments").write_text("u1\tr1 0.00001\t0.5\nu2  r2 0 1e0\n")
 
 
-def test_kaldis_layout(audio: Configure, tmp_path: Path) -> None:
+def test_kaldis_layout(tmp_path: Path) -> None:
     write_kaldi(tmp_path)
-    train = prepared(audio(format="kaldi"), tmp_path).split("train")
+    train = prepared(sound_config(tmp_path, format="kaldi"), tmp_path).split("train")
     assert train.column("source") == ["wav/train.wav#t=0.00001,0.5", "wav/train.wav#t=0.0,1.0"]
     assert train.column("target") == ["one train", "two  three\tfour"]
     assert train.lengths()[0].tolist() == [50, 100]
     (tmp_path / "train/segments").unlink()
     (tmp_path / "train/text").write_text("r1 whole\n")
-    whole = prepared(audio(format="kaldi"), tmp_path).split("train")
+    whole = prepared(sound_config(tmp_path, format="kaldi"), tmp_path).split("train")
     assert whole.column("source") == ["wav/train.wav"]
 
 
@@ -152,29 +124,31 @@ def test_kaldis_layout(audio: Configure, tmp_path: Path) -> None:
         ("segments", "u3 r9 0 1", "is of recording r9, which {folder}/train/wav.scp lacks: add it there"),
     ],
 )
-def test_a_bad_line_of_kaldis_is_named(audio: Configure, tmp_path: Path, name: str, line: str, sentence: str) -> None:
+def test_a_bad_line_of_kaldis_is_named(tmp_path: Path, name: str, line: str, sentence: str) -> None:
     write_kaldi(tmp_path)
     with (tmp_path / "train" / name).open("a") as file:
         file.write(f"{line}\n")
     expected = f"{tmp_path}/train/{name}, line 3 {sentence.format(folder=tmp_path)}"
-    assert refusal(audio(format="kaldi"), tmp_path).startswith(expected)
+    assert refusal(sound_config(tmp_path, format="kaldi"), tmp_path).startswith(expected)
 
 
-def test_librispeechs_layout(audio: Configure, tmp_path: Path) -> None:
+def test_librispeechs_layout(tmp_path: Path) -> None:
     for split in ("train", "dev", "test"):
         folder = f"{split}-clean/19/198"
         write_sounds(tmp_path, [f"{folder}/19-198-0000.flac", f"{folder}/19-198-0001.flac"])
         (tmp_path / folder / "19-198.trans.txt").write_text("19-198-0000 GOOD DAY\n19-198-0001 BYE\n")
     splits = {"train": "train-clean", "dev": "dev-clean", "test": "test-clean"}
-    train = prepared(audio(format="librispeech", splits=splits), tmp_path).split("train")
+    train = prepared(sound_config(tmp_path, format="librispeech", splits=splits), tmp_path).split("train")
     assert train.column("source") == [f"train-clean/19/198/19-198-000{number}.flac" for number in (0, 1)]
     assert train.column("target") == ["GOOD DAY", "BYE"]
     (tmp_path / "dev-clean/19/198/19-198-0001.flac").unlink()
-    assert refusal(audio(format="librispeech", splits=splits), tmp_path).startswith(
+    assert refusal(sound_config(tmp_path, format="librispeech", splits=splits), tmp_path).startswith(
         f"{tmp_path}/dev-clean/19/198/19-198.trans.txt, line 2 names 'dev-clean/19/198/19-198-0001.flac', but there is "
     )
     (tmp_path / "dev-clean/19/198/19-198.trans.txt").write_text("../../../../x BYE\n")
-    assert "names '../x.flac', which is not inside" in refusal(audio(format="librispeech", splits=splits), tmp_path)
+    assert "names '../x.flac', which is not inside" in refusal(
+        sound_config(tmp_path, format="librispeech", splits=splits), tmp_path
+    )
 
 
 def test_a_picture_with_several_captions_is_one_example_and_in_train_a_pair_for_each(tmp_path: Path) -> None:
@@ -207,10 +181,10 @@ def test_a_picture_with_several_captions_is_one_example_and_in_train_a_pair_for_
     assert dev.column("references") == [["one", "two", "three"]]
 
 
-def test_what_does_not_go_together_is_refused(audio: Configure) -> None:
+def test_what_does_not_go_together_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"dataset.format=kaldi is of sound, and the sources of audio are text"):
-        audio(format="kaldi", field={"name": "text"})
+        sound_config(tmp_path, format="kaldi", field={"name": "text"})
     with pytest.raises(UserError, match=r"dataset.cleaning.truncate_source keeps words, and the sources of audio are"):
-        audio(cleaning={"truncate_source": 3})
+        sound_config(tmp_path, cleaning={"truncate_source": 3})
     with pytest.raises(UserError, match=r"dataset audio is of audio from the hub, whose tables are read row by"):
-        audio(hub={"id": "a/b"}, streaming=True)
+        sound_config(tmp_path, hub={"id": "a/b"}, streaming=True)

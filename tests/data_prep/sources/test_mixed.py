@@ -1,6 +1,5 @@
 """Several corpora in one set."""
 
-import json
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +16,7 @@ from mt.data.batches import batch_order
 from mt.data.corpus import Example
 from mt.data.dataset import DatasetConfig
 from mt.errors import UserError
-from tests.data_prep.small import files, small_shards
+from tests.data_prep.small import files, small_shards, text_config
 
 
 @pytest.fixture
@@ -38,9 +37,7 @@ def _config(root: Path, **settings) -> DatasetConfig:
         {"folder": str(root / "web"), "weight": 0.5},
         {"folder": str(root / "news"), "train": "all", "weight": 2},
     ]
-    plain = {"folder": str(root / "own"), "source": "en", "target": "de", "workers": 1, "mix": mix}
-    plain |= {"tokenizer": {"model_type": "char"}} | settings
-    return DatasetConfig.model_validate_json(json.dumps(plain))
+    return text_config(root / "own", **{"mix": mix} | settings)
 
 
 def test_train_is_of_all_and_dev_and_test_are_its_own(folder: Path, read) -> None:

@@ -21,7 +21,7 @@ _MANY = [(f"word {number}" + 300 * " x", f"Wort {number}") for number in range(5
 
 
 def _archive(folder: Path, members: dict[str, str | bytes]) -> MosesArchive:
-    with zipfile.ZipFile(folder / "train.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(folder / "train.zip", "w") as archive:
         for name, text in members.items():
             archive.writestr(name, text)
     return MosesArchive(folder / "train.zip", ("en", "de"))
@@ -29,10 +29,12 @@ def _archive(folder: Path, members: dict[str, str | bytes]) -> MosesArchive:
 
 def test_an_archive_of_moses_form(tmp_path: Path) -> None:
     sides = {name: "".join(f"{row[side]}\n" for row in _MANY) for side, name in enumerate(("en", "de"))}
-    archive = _archive(tmp_path, {"README": "OPUS", **{f"Books.de-en.{name}": text for name, text in sides.items()}})
+    archive = _archive(
+        tmp_path, {"README": "OPUS\r\n", **{f"Books.de-en.{name}": text for name, text in sides.items()}}
+    )
     splits = {"train": "train", "dev": "train", "test": None}
-    train = open_source(DatasetConfig(source="en", target="de", folder=str(tmp_path), splits=splits)).splits["train"]
-    assert [*train.read()] == [Example(*pair) for pair in _MANY]
+    source = open_source(DatasetConfig(source="en", target="de", folder=str(tmp_path), splits=splits))
+    assert [*source.splits["train"].read()] == [Example(*pair) for pair in _MANY] and source.notes() == []
     assert next(archive.records()) == (f"{tmp_path}/train.zip, row 1", Example(*_MANY[0]))
 
 
@@ -213,6 +215,11 @@ def test_what_may_be_two_languages_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"train\.tmx, line 4 has zh-cn and zh-tw, and zh may be either: set dataset"):
         _read(path, "zh")
     assert _read(path, "zh-tw") == [("a", "c")]
+    # The same code in another spelling comes before a longer one, and one text is not both sides.
+    path = _memory(tmp_path, _unit(zh_CN="a", zh_Hans_CN="b", de="c"))
+    assert _read(path, "zh_CN") == [("a", "c")]
+    with pytest.raises(UserError, match="has no units in"):
+        _read(path, "de", "DE")
 
 
 @pytest.mark.parametrize("codes", [("zh-cn", "zh-tw"), ("pt", "pt-br"), ("sr-cyrl", "sr-latn")])

@@ -1,6 +1,5 @@
 """Several references of dev and test: texts beside the target's, columns, and lists in place of the target."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +11,12 @@ from data_prep.sources import open_source
 from mt.data.corpus import SPLITS, Corpus, Example
 from mt.data.dataset import DatasetConfig
 from mt.errors import UserError
+from tests.data_prep.small import text_config
 from tests.data_prep.sources.forms import Rows, write
 
 
 def _config(folder: Path, *references: str, **settings) -> DatasetConfig:
-    plain = {"folder": str(folder), "source": "en", "target": "de", "references": references, "workers": 1}
-    return DatasetConfig.model_validate_json(json.dumps(plain | {"tokenizer": {"model_type": "char"}} | settings))
+    return text_config(folder, references=references, **settings)
 
 
 @pytest.fixture
