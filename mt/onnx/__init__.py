@@ -71,8 +71,6 @@ class ExportedConfig(Options):
 # The one door to ONNX Runtime: verifies and runs the graphs of an exported folder.
 
 _REMEDY = "copy the folder again"
-FEW = 16
-"""So many largest numbers are faster looked for one after another than by a partition of all."""
 
 
 class Networks:
@@ -85,35 +83,24 @@ class Networks:
         # Threads of both would wait for work at the same time, and take the processors from each other. The encoder is
         # a tenth of the work, most of it one step after another.
         self._encoder = _session(folder / ENCODER, 1)
-        self._step = _session(folder / STEP, step_threads)
-        self._step_inputs = {node.name for node in self._step.get_inputs()}
-        self._step_outputs = [node.name for node in self._step.get_outputs()]
         self._encoded_names = [node.name for node in self._encoder.get_outputs()]
+        self._step = _session(folder / STEP, step_threads)
 
     def stepper(self, ids: np.ndarray, beam_size: int) -> "OnnxStepper":
         """Encodes a source; returns the stepper of up to `beam_size` hypotheses. ids: [S], EOS last."""
         source = {"source": ids[None].astype(np.int64)}
         encoded = dict(zip(self._encoded_names, self._encoder.run(self._encoded_names, source), strict=True))
-        return OnnxStepper(self._step, self._step_inputs, self._step_outputs, encoded, self.manifest.hard, beam_size)
+        return OnnxStepper(self._step, encoded, self.manifest.hard, beam_size)
 
 
 class OnnxStepper:
     """Takes the steps of the hypotheses of one source; see `mt.search.stepper.Stepper`."""
 
-    def __init__(
-        self,
-        network: Any,
-        inputs: set[str],
-        outputs: list[str],
-        encoded: dict[str, np.ndarray],
-        hard: bool,
-        beam_size: int,
-    ) -> None:
-        """network: the session of a step. inputs, outputs: the names of its inputs and outputs. encoded: the encoder's
-        outputs by their names. hard: see `Manifest`."""
+    def __init__(self, network: Any, encoded: dict[str, np.ndarray], hard: bool, beam_size: int) -> None:
+        """network: the session of a step. encoded: the encoder's outputs by their names. hard: see `Manifest`."""
         self._network = network
-        self._outputs = outputs
         self._hard = hard
+        inputs = {node.name for node in network.get_inputs()}
         # Repeated once: a step of fewer hypotheses sees the first rows of it.
         self._memory = {name: encoded[name].repeat(beam_size, 0) for name in inputs if name.startswith("memory.")}
         states = sorted((name for name in encoded if name.startswith("state.")), key=lambda name: int(name[6:]))
@@ -134,7 +121,7 @@ class OnnxStepper:
         inputs = {name: tensor[: len(tokens)] for name, tensor in self._memory.items()}
         inputs |= {name: self._state[index] for index, name in self._read_states}
         inputs["tokens"] = np.array(tokens)
-        log_probs, weights, *rest = self._network.run(self._outputs, inputs)
+        log_probs, weights, *rest = self._network.run(None, inputs)
         stops = rest.pop(0) if self._hard else None
         first_positions = rest.pop(0) if self._hard else None
         self._state = rest
@@ -155,24 +142,15 @@ def top_k(log_probs: np.ndarray, count: int, forbidden: Forbidden | None = None)
         log_probs[:, token] = -np.inf
     if forbidden is not None:
         log_probs[forbidden.pairs(log_probs.shape[1])] = -np.inf
+    # One largest number after another: of a few, that is faster than a partition of all.
     count = min(count, log_probs.shape[1])
-    if count > FEW:
-        tokens = np.argpartition(-log_probs, count - 1, axis=1)[:, :count]
-        best = np.take_along_axis(log_probs, tokens, 1)
-        order = np.argsort(-best, axis=1, kind="stable")
-        best = np.take_along_axis(best, order, 1)
-        tokens = np.take_along_axis(tokens, order, 1)
-    else:
-        best_of_rows = []
-        tokens_of_rows = []
-        for numbers in log_probs:
-            for _ in range(count):
-                token = int(numbers.argmax())  # NaN is larger than any number
-                tokens_of_rows.append(token)
-                best_of_rows.append(numbers[token])
-                numbers[token] = -np.inf
-        best = np.array(best_of_rows, np.float32).reshape(-1, count)
-        tokens = np.array(tokens_of_rows).reshape(-1, count)
+    best = np.empty((len(log_probs), count), np.float32)
+    tokens = np.empty((len(log_probs), count), np.int64)
+    hypotheses = np.arange(len(log_probs))
+    for place in range(count):
+        tokens[:, place] = log_probs.argmax(1)  # NaN is larger than any number
+        best[:, place] = log_probs[hypotheses, tokens[:, place]]
+        log_probs[hypotheses, tokens[:, place]] = -np.inf
     if not math.isfinite(sum(best[:, 0].tolist())):
         raise non_finite_scores_error()
     return best, tokens

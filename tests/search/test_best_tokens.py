@@ -1,7 +1,9 @@
+"""The largest values of long rows are those of topk."""
+
 import pytest
 import torch
 
-from mt.kernels.largest import largest
+from mt.search.best_tokens import largest
 
 
 @pytest.mark.parametrize("count", [1, 2, 5])
