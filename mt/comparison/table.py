@@ -3,7 +3,6 @@ columns beside scores, `Comparison` its forms, and `compare` makes it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
 from typing import Any, NamedTuple
 
 from mt.checkpoint import locate
@@ -21,7 +20,8 @@ class Fact(NamedTuple):
     """A number that `results.json` may hold, and how it is shown."""
 
     heading: str
-    value: Callable[[Results], float | None]
+    name: str
+    """Of the attribute of `Results`, or the key of a measure of latency."""
     form: str = ".1f"
     scale: float = 1.0
     higher_is_better: bool | None = False
@@ -29,26 +29,22 @@ class Fact(NamedTuple):
 
     def scaled(self, results: Results) -> float | None:
         """Returns the number in the unit of the heading; None where the results do not hold it."""
-        value = self.value(results)
+        value = getattr(results, self.name, results.latency.get(self.name))
         return None if value is None else value * self.scale
 
 
-def _latency(key: str, results: Results) -> float | None:
-    return results.latency.get(key)
-
-
 FACTS = (
-    Fact("perplexity", lambda results: results.perplexity, ".2f"),
-    Fact("repeated trigrams, %", lambda results: results.repeated_trigrams),
-    Fact("prefixes, %", lambda results: results.prefixes, higher_is_better=None),
-    Fact("spans", lambda results: results.spans, ".2f", higher_is_better=None),
-    Fact("AER", lambda results: results.alignment_error_rate),
-    *(Fact(heading, partial(_latency, key), ".3f" if key == "ap" else ".2f") for key, heading in LATENCIES.items()),
-    Fact("training tokens/s", lambda results: results.training_tokens_per_second, ",.0f", higher_is_better=True),
-    Fact("decoding tokens/s", lambda results: results.tokens_per_second, ",.0f", higher_is_better=True),
-    Fact("peak memory, MB", lambda results: results.peak_memory_mb, ",.0f"),
-    Fact("parameters, M", lambda results: results.parameters, ".2f", 1e-6, higher_is_better=None),
-    Fact("training, min", lambda results: results.training_seconds, ".1f", 1 / 60),
+    Fact("perplexity", "perplexity", ".2f"),
+    Fact("repeated trigrams, %", "repeated_trigrams"),
+    Fact("prefixes, %", "prefixes", higher_is_better=None),
+    Fact("spans", "spans", ".2f", higher_is_better=None),
+    Fact("AER", "alignment_error_rate"),
+    *(Fact(heading, key, ".3f" if key == "ap" else ".2f") for key, heading in LATENCIES.items()),
+    Fact("training tokens/s", "training_tokens_per_second", ",.0f", higher_is_better=True),
+    Fact("decoding tokens/s", "tokens_per_second", ",.0f", higher_is_better=True),
+    Fact("peak memory, MB", "peak_memory_mb", ",.0f"),
+    Fact("parameters, M", "parameters", ".2f", 1e-6, higher_is_better=None),
+    Fact("training, min", "training_seconds", ".1f", 1 / 60),
 )
 
 
