@@ -4,7 +4,7 @@ Problem"; Jean et al. 2015, section 3.3). Needs no torch.
 """
 
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -43,23 +43,16 @@ class UnknownWords:
         """Returns a translation of a source with its unknown words replaced, where it attended to a word at all when it
         wrote them."""
         unknown = [position for position, token in enumerate(translation.ids) if token == UNK]
-        tokenizer = self._translator.tokenizers.source
-        words = source_words(tokenizer, str(source)) if unknown else []
-        places = _places_of_unknown(tokenizer, str(source)) if unknown else []
-        blanks = self._blanks(str(source)) if unknown else []
+        words = source_words(self._translator.tokenizers.source, str(source)) if unknown else []
+        written = self._written(str(source), words) if unknown else []
         entries = {}
         for position in unknown:
             pairs = zip(words, translation.alignment[position], strict=True)
             weights = [0.0 if word is None else weight for word, weight in pairs]
-            if max(weights) <= 0:
-                continue
-            # Attention to another piece of a word whose one unknown piece is meant counts as attention to that.
-            place = places[int(np.argmax(weights))]
-            word = words[place]
-            if word is not None:
-                blank_before, blank_after = blanks[place]
-                entry = self._dictionary.get(word, self._dictionary.get(word.lower(), word))
-                entries[position] = f"{' ' if blank_before else ''}{entry}{' ' if blank_after else ''}"
+            best = int(np.argmax(weights))
+            text = written[best]
+            if text is not None and weights[best] > 0:
+                entries[position] = text
         if not entries:
             return translation
         ids = translation.ids
@@ -72,46 +65,41 @@ class UnknownWords:
             fields["word_delays"] = word_delays(target, ids, translation.words_read, translation.source_words, entries)
         return replace(translation, **fields, replaced_unknown=len(entries))
 
-    def _blanks(self, text: str) -> list[tuple[bool, bool]]:
-        """Returns for each piece of a source whether a blank stands before and after what replaces an unknown piece of
-        the target. It does as in the source. Where the next piece of the target says itself whether it begins a word,
-        it does.
+    def _written(self, text: str, words: Sequence[str | None]) -> list[str | None]:
+        """Returns for each piece of a source what is written for an unknown word that attended to it; None: nothing.
+
+        words: see `source_words`. A blank stands before and after it as in the source. Where the next piece of the
+        target says itself whether it begins a word, it does.
         """
         source, target = self._translator.tokenizers
         pieces = source.split(text)
-        if not target.marks_beginnings:
-            return [(True, True)] * len(pieces)
-        begins = [
-            not i or piece.startswith(SPACE) or pieces[i - 1].endswith(SPACE) for i, piece in enumerate(pieces[:-1])
-        ]
-        begins.append(True)  # the end of the source ends a word
         tokens = source.encode([text])[0]
-        units_of_pieces = source.unit_ids(text)
-        ends = {number: i for i, number in enumerate(units_of_pieces)}
-        blanks = [(True, True)] * len(pieces)
-        for i, number in enumerate(units_of_pieces[:-1]):
-            if source.of_words:
-                blanks[i] = begins[i], begins[i + 1]
-            elif source.of_characters or tokens[i] == UNK:
-                blanks[i] = begins[i], False
-            else:
-                blanks[i] = begins[units_of_pieces.index(number)], begins[ends[number] + 1]
-        return blanks
-
-
-def _places_of_unknown(tokenizer: Tokenizer, text: str) -> list[int]:
-    """Returns for each piece of a source the one that is meant by attention to it. Of a word with one unknown piece
-    among several it is that, else the piece itself."""
-    tokens = tokenizer.encode([text])[0]
-    places = [*range(len(tokens))]
-    if tokenizer.of_words or tokenizer.of_characters:
-        return places
-    numbers = tokenizer.unit_ids(text)
-    unknown = [number for number, token in zip(numbers, tokens, strict=True) if token == UNK]
-    return [
-        next(i for i in places if numbers[i] == number and tokens[i] == UNK) if unknown.count(number) == 1 else place
-        for place, number in enumerate(numbers)
-    ]
+        # Where pieces begin a word; the end of the source ends one.
+        begins = [not i or piece.startswith(SPACE) or pieces[i - 1].endswith(SPACE) for i, piece in enumerate(pieces)]
+        begins[-1:] = [True, True]
+        # The pieces of the word of each.
+        numbers = source.unit_ids(text)
+        groups: dict[int | None, list[int]] = {}
+        for place, number in enumerate(numbers):
+            groups.setdefault(number, []).append(place)
+        written: list[str | None] = []
+        for place, number in enumerate(numbers):
+            group = [place] if source.of_words or source.of_characters else groups[number]
+            # Attention to another piece of a word whose one unknown piece is meant counts as attention to that.
+            unknown = [inner for inner in group if tokens[inner] == UNK]
+            meant = unknown[0] if len(unknown) == 1 else place
+            word = words[meant]
+            if word is None:
+                written.append(None)
+                continue
+            blanks = begins[group[0]], begins[group[-1] + 1]
+            if not target.marks_beginnings:
+                blanks = True, True
+            elif source.of_characters or (tokens[meant] == UNK and not source.of_words):
+                blanks = begins[meant], False
+            entry = self._dictionary.get(word, self._dictionary.get(word.lower(), word))
+            written.append(f"{' ' if blanks[0] else ''}{entry}{' ' if blanks[1] else ''}")
+        return written
 
 
 def source_words(tokenizer: Tokenizer, text: str) -> list[str | None]:
