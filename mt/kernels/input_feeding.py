@@ -86,14 +86,12 @@ class _InputFeeding(Function):
         run: _Run = ctx.run
         with torch.autocast(run.gain.device.type, enabled=False):
             run.backward(*(None if grad is None else grad.transpose(0, 1) for grad in grads))
-            hidden = run.grad_hidden
-            cell = run.grad_cell
             w_input, w_hidden, bias = run.recurrent_gradients()
             keys, gain, values = run.attention_gradients()
-            return (
-                run.vector_gradients(), hidden, cell, keys, gain, values, None, w_input, w_hidden, bias,
-                run.combine_gradient(), None, None,
-            )  # fmt: skip
+            vectors = (run.grad_gates @ run.w_vectors).transpose(0, 1)
+            combine = run.grad_tops.flatten(0, 1).T @ run.read.flatten(0, 1)
+        state = run.grad_hidden, run.grad_cell
+        return vectors, *state, keys, gain, values, None, w_input, w_hidden, bias, combine, None, None
 
 
 class _Run:
@@ -211,9 +209,6 @@ class _Run:
         self.grad_energies[step] = energies
         return torch.bmm((self.gain * energies)[:, None].to(self.keys.dtype), self.keys)[:, 0].to(self.work)
 
-    def vector_gradients(self) -> Tensor:
-        return (self.grad_gates @ self.w_vectors).transpose(0, 1)
-
     def recurrent_gradients(self) -> tuple[Tensor, Tensor, Tensor]:
         """Returns the gradients of `Weights.input`, `hidden` and `bias`."""
         gates = self.grad_gates.flatten(0, 1).T
@@ -221,9 +216,6 @@ class _Run:
         by_joined = gates @ self.joined[:-1].flatten(0, 1)
         bias = self.grad_gates.sum((0, 1), dtype=self.work)
         return torch.cat((by_vectors, by_joined[:, : self.fed]), 1), by_joined[:, self.fed :], bias
-
-    def combine_gradient(self) -> Tensor:
-        return self.grad_tops.flatten(0, 1).T @ self.read.flatten(0, 1)
 
     def attention_gradients(self) -> tuple[Tensor, Tensor, Tensor]:
         """Returns the gradients of the keys, the gain and the values."""

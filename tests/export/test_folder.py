@@ -3,6 +3,7 @@
 import json
 import resource
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -12,10 +13,15 @@ from safetensors.torch import load_file, save_file
 
 import mt
 from mt import checkpoint
+from mt.config import Config
+from mt.data.corpus import Corpus
+from mt.decoding.onnx import load_graphs
 from mt.errors import UserError
 from mt.export.folder import export, files
+from mt.export.graphs import write_graphs
 from mt.models import weights
-from mt.search.config import OnlineConfig
+from mt.models.seq2seq import Seq2Seq
+from mt.storage import write_json
 
 LINES = ["two cats see houses", "", "the green birds find streets", "zzz cats"]
 
@@ -71,16 +77,6 @@ def test_a_row_of_zeros_and_what_was_not_learnt(tmp_path: Path) -> None:
     result = weights.read(tmp_path / "x.safetensors", "copy it")
     assert result.keys() == tensors.keys() and torch.equal(result["bands"], tensors["bands"]) and result["n"] == 7
     assert result["a"].tolist() == [[0, 0], [pytest.approx(1, abs=0.01), -2]]
-
-
-def test_a_stream_of_an_export(trained_hard: Path, tmp_path: Path) -> None:
-    export(trained_hard, tmp_path / "export")
-    run, copy = (mt.load(folder, device="cpu") for folder in (trained_hard, tmp_path / "export"))
-    result = []
-    for translator in (run, copy):
-        session = translator.stream(OnlineConfig())
-        result.append([*session.read("two"), *session.read("cats"), *session.finish()])
-    assert result[0] == result[1] and result[0]
 
 
 def test_it_has_the_licence_of_this_project_or_another(
@@ -150,3 +146,22 @@ def test_numbers_without_their_scale_and_scales_of_another_size(exported: dict[s
     assert fault({key: part for key, part in tensors.items() if key != name}).startswith(f"{path} lacks the tensor")
     assert f"{name} has shape [1], expected [" in fault({**tensors, name: torch.ones(1)})
     assert np.isfinite(tensors[name].numpy()).all()
+
+
+# Graphs are written of models that the small run is not.
+
+
+@pytest.mark.slow
+def test_int8_of_a_model_whose_first_state_is_the_same_for_all_sources(
+    configure: Callable[..., Config], corpus: Corpus, tmp_path: Path
+) -> None:
+    for library in ("onnx", "onnxscript", "onnxruntime"):
+        pytest.importorskip(library, reason="the extra onnx is not installed")
+    decoder = {"name": "ssru", "hidden_size": 16, "readout_size": 16, "init_hidden": "zeros"}
+    encoder = {"name": "bissru", "hidden_size": 16}
+    config = configure({"encoder": encoder, "decoder": decoder, "embedding": {"embedding_dim": 16}})
+    model = Seq2Seq(config, *corpus.tokenizers.sizes)
+    corpus.tokenizers.save(tmp_path)
+    write_json(tmp_path / "config.json", config.model_dump(mode="json"))
+    write_graphs(tmp_path, model, config, {"name": "ema", "update": 1, "ema_decay": 0.998}, "int8")
+    assert len(load_graphs([tmp_path]).translate(["two cats", "the green birds find streets"])) == 2

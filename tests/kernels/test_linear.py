@@ -20,13 +20,13 @@ from mt.kernels.linear import (
     product_loop,
     strategy,
 )
-from mt.kernels.processor import processor
+from mt.kernels.processor import Processor, processor
 from tests.marks import combined
 
 ROUNDING = 2**-8
 """Of bfloat16, relative: half a unit of its last of eight bits, once for each product that is a result's part."""
 compiled = pytest.mark.skipif(product_loop() is None, reason="numba cannot compile here")
-onednn = pytest.mark.skipif(not linear.has_onednn_product(), reason="this torch has no linear layer by oneDNN")
+AMD = Processor("AuthenticAMD", frozenset({"avx512f"}))
 
 
 def drawn(*shape: int) -> Tensor:
@@ -89,16 +89,20 @@ def test_blocks_and_their_gradients(shape: tuple[int, ...], bias: bool) -> None:
     assert [gradient.dtype for gradient in gradients] == [torch.float32] * len(leaves)
 
 
-@pytest.mark.parametrize("product", [linear.torch_product, pytest.param(linear.onednn_product, marks=onednn)])
+@pytest.mark.parametrize("processor", [AMD, Processor()], ids=["oneDNN", "MKL"])
 @pytest.mark.parametrize(("rows", "inner", "columns"), [(1, 7, 5), (33, 64, 40), (5, 1, 1)])
-def test_matrix_products(product, rows: int, inner: int, columns: int) -> None:
+def test_matrix_products(
+    processor: Processor, rows: int, inner: int, columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By either library, where the processor suits and torch has it."""
+    monkeypatch.setattr(linear, "processor", lambda: processor)
     for left, right in itertools.product(layouts(rows, inner), layouts(inner, columns)):
         for bias in (None, drawn(columns)):
             before = left.clone(), right.clone()
             expected = left.double() @ right.double() + (0 if bias is None else bias)
-            for actual in (product(left, right, bias), matrix_product(left, right, bias)):
-                assert actual.dtype == torch.float32
-                torch.testing.assert_close(actual.double(), expected, rtol=1e-5, atol=1e-4)
+            actual = matrix_product(left, right, bias)
+            assert actual.dtype == torch.float32
+            torch.testing.assert_close(actual.double(), expected, rtol=1e-5, atol=1e-4)
             assert torch.equal(left, before[0]) and torch.equal(right, before[1])
 
 

@@ -91,10 +91,6 @@ def test_the_loss_is_the_sum_over_real_tokens(case, pairs, shake):
     assert torch.equal(model(padded, hard=case.hard).sum, loss.sum)
 
 
-def test_a_global_attention_is_not_online():
-    assert not Seq2Seq(small(encoder=CAUSAL, decoder=FROM_ZEROS), 20, 14).online
-
-
 @combined(str, case=CASES, encoder=[name for name, kind in ENCODERS.items() if kind.incremental])
 def test_a_source_that_arrives_is_encoded_as_the_whole(encoder: str, case, batch, source, shake):
     parts = {"encoder": ENCODERS[encoder].Config(hidden_size=6), "decoder": FROM_FINAL_STATE}
