@@ -23,7 +23,7 @@ from mt.search.stepper import Step
 from mt.search.terms import Terms, TermStates
 from mt.step import EOS
 
-_NONE = np.zeros(0, np.int64)
+NOTHING = Wanted(np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 
 class TokenConstraints(NamedTuple):
@@ -96,9 +96,10 @@ class Steering:
         terms = [None if asked is None else asked.terms for asked in sentences]
         if any(of_sentence is not None for of_sentence in terms):
             self._terms = TermStates(terms, whole=whole, wait_k=wait_k)
-        self._wanted: Wanted | None = None
-        self._forced: list[tuple[int, int, int]] = []
-        """The hypotheses that are in their prefix, and where what may follow begins and ends in what is wanted."""
+        self._within: list[int] = []
+        """The hypotheses that are in their prefix."""
+        self._wanted: list[Wanted] = []
+        """What a step is asked for: what goes on with prefixes, with phrases, and with terms."""
 
     @property
     def first_terms(self) -> Terms | None:
@@ -112,45 +113,54 @@ class Steering:
             that does not go on with a prefix is forbidden. Raises UserError where nothing is left of a prefix then.
         """
         count = len(self._sentences)
+        rows = range(count) if self._spelled is not None or self._terms is not None else ()
+        options = {row: tokens for row in rows if (tokens := self._options(row)) is not None}
         # Few hypotheses have tokens that end an avoided phrase, or go on with the last word of a term.
         closed: list[tuple[np.ndarray, np.ndarray]] = []
-        for row in range(count) if self._spelled is not None or self._terms is not None else ():
-            tokens = self._avoided(row, whole=alone)
+        for row in rows:
+            tokens = self._avoided(row)
+            if row in options:
+                options[row] = np.setdiff1d(options[row], tokens)
+                if alone:
+                    tokens = np.setdiff1d(np.arange(len(self._of(row).spelling.surfaces)), options[row])
             if self._terms is not None:
                 tokens = np.union1d(tokens, self._terms.closed(row))
-            if len(tokens):
-                closed.append((np.full(len(tokens), row), tokens))
+            closed.append((np.full(len(tokens), row), tokens))
+            if alone and row in options and not len(options[row]):
+                raise nothing_found(self._of(row).name)
         if forbidden is not None:
             # A prefix may repeat itself.
-            free = np.array([not alone or self._options(row) is None for row in forbidden.rows.tolist()], bool)
+            free = np.array([not alone or row not in options for row in forbidden.rows.tolist()], bool)
             closed.append((forbidden.rows[free], forbidden.tokens[free]))
         # A sentence must not end before its phrases are met.
         lacking = None if self._table is None else self._table.remaining(self._phrases, self._sentences)[0]
         early = np.zeros(count, bool) if forbidden is None else forbidden.early
         if lacking is not None:
             early = early | (lacking > 0)
-        if early.any() or closed:
-            rows, tokens = (np.concatenate(column) for column in zip((_NONE, _NONE), *closed, strict=True))
-            if len(closed) > 1:
-                rows, tokens = np.unique((rows, tokens), axis=1)
-            forbidden = Forbidden(rows, tokens, early)
-        self._wanted = self._asked_for(forbidden, lacking)
-        for row, begin, end in self._forced if alone else ():
-            if begin == end and (asked := self._asked[self._sentences[row]]) is not None:
-                raise nothing_found(asked.name)
+        pairs = joined(*closed)
+        if pairs is not None and len(closed) > 1:
+            pairs = Wanted(*np.unique(pairs, axis=1))
+        if early.any() or pairs is not None:
+            forbidden = Forbidden(*(pairs or NOTHING), early)
+        # What is asked for, of which only avoided phrases take some of a prefix.
+        self._within = [*options]
+        of_prefixes = joined(*((np.full(len(tokens), row), tokens) for row, tokens in options.items()))
         of_terms = None if self._terms is None else self._terms.wanted(forbidden)
-        return forbidden, joined(*filter(None, (self._wanted, of_terms)))
+        self._wanted = [of_prefixes or NOTHING, self._following(forbidden, lacking), of_terms or NOTHING]
+        return forbidden, joined(*self._wanted)
 
-    def _avoided(self, row: int, *, whole: bool) -> np.ndarray:
-        """Returns the tokens with which a hypothesis would hold an avoided phrase; whole: or leave its prefix."""
+    def _of(self, row: int) -> TokenConstraints:
+        """Returns what is asked of a hypothesis of which something is."""
         asked = self._asked[self._sentences[row]]
-        if self._spelled is None or asked is None:
-            return _NONE
-        avoided = _NONE if asked.avoided is None else asked.avoided.forbidden(self._spelled[row][1])
-        options = self._options(row) if whole else None
-        if options is None:
-            return avoided
-        return np.setdiff1d(np.arange(len(asked.spelling.surfaces)), np.setdiff1d(options, avoided))
+        assert asked is not None
+        return asked
+
+    def _avoided(self, row: int) -> np.ndarray:
+        """Returns the tokens with which a hypothesis would hold an avoided phrase."""
+        asked = self._asked[self._sentences[row]]
+        if self._spelled is None or asked is None or asked.avoided is None:
+            return NOTHING.tokens
+        return asked.avoided.forbidden(self._spelled[row][1])
 
     def _options(self, row: int) -> np.ndarray | None:
         """Returns the tokens that go on with a prefix; None where there is none, or no longer."""
@@ -159,67 +169,57 @@ class Steering:
             return None
         return asked.prefix.options(self._spelled[row][0])
 
-    def _asked_for(self, forbidden: Forbidden | None, lacking: np.ndarray | None) -> Wanted | None:
-        """Returns the tokens that go on with prefixes, of which only avoided phrases take some, and those that go on
-        with phrases. lacking: [N], the tokens that each hypothesis lacks of its phrases; None: of no phrases."""
-        pairs: list[tuple[np.ndarray, np.ndarray]] = []
-        # Of hypotheses in their prefix, what goes on with that.
-        self._forced = []
-        begin = 0
-        for row in () if self._spelled is None else range(len(self._sentences)):
-            options = self._options(row)
-            if options is not None:
-                options = np.setdiff1d(options, self._avoided(row, whole=False))
-                pairs.append((np.full(len(options), row), options))
-                self._forced.append((row, begin, begin + len(options)))
-                begin += len(options)
-        # Of the others, what goes on with phrases and is not forbidden.
-        if self._table is not None and lacking is not None:
-            rows, tokens = self._table.following(self._phrases)
-            # EOS, too: else all tokens that are asked for may go on with the last word of a phrase.
-            met = np.flatnonzero(lacking == 0)
-            rows = np.concatenate((rows, met))
-            tokens = np.concatenate((tokens, np.full(len(met), EOS)))
-            free = np.ones(len(rows), bool)
-            if self._forced:
-                free &= ~np.isin(rows, [row for row, _, _ in self._forced])
-            if forbidden is not None:
-                free &= ~(forbidden.early[rows] & (tokens == EOS))
-                if len(forbidden.rows):
-                    free &= ~np.isin(rows << 32 | tokens, forbidden.rows << 32 | forbidden.tokens)
-            pairs.append((rows[free], tokens[free]))
-        return joined(*pairs)
+    def _following(self, forbidden: Forbidden | None, lacking: np.ndarray | None) -> Wanted:
+        """Returns the tokens that go on with phrases and are not forbidden, of hypotheses that are in no prefix.
+
+        lacking: [N], the tokens that each hypothesis lacks of its phrases; None: of no phrases.
+        """
+        if self._table is None or lacking is None:
+            return NOTHING
+        rows, tokens = self._table.following(self._phrases)
+        # EOS, too: else all tokens that are asked for may go on with the last word of a phrase.
+        met = np.flatnonzero(lacking == 0)
+        rows = np.concatenate((rows, met))
+        tokens = np.concatenate((tokens, np.full(len(met), EOS)))
+        free = ~np.isin(rows, self._within)
+        if forbidden is not None:
+            free &= ~(forbidden.early[rows] & (tokens == EOS))
+            free &= ~np.isin(rows << 32 | tokens, forbidden.rows << 32 | forbidden.tokens)
+        return Wanted(rows[free], tokens[free])
+
+    def _values(self, step: Step) -> list[np.ndarray]:
+        """Returns the log-probabilities of each part of what was asked for."""
+        ends = np.cumsum([len(part.rows) for part in self._wanted])
+        return np.split(np.zeros(0, np.float32) if step.wanted is None else step.wanted, ends[:-1])
 
     def choices(self, step: Step) -> tuple[Step, np.ndarray | None]:
         """Returns a step with what was asked for in place of what it answered, or in columns beside that. With it comes
         of each next token how many its hypothesis lacks then, [N, K] int64; None where nothing must appear."""
-        of_terms = None
+        of_prefixes, of_phrases, of_terms = self._values(step)
+        lacking_terms = None
         if self._terms is not None and step.wanted is not None:
-            begin = 0 if self._wanted is None else len(self._wanted.rows)
-            step, of_terms = self._terms.choices(
-                step._replace(wanted=step.wanted[:begin]), step.wanted[begin:], self._room()
-            )
+            step, lacking_terms = self._terms.choices(step, of_terms, self._room())
         # A hypothesis within its prefix goes on with that alone.
         log_probs = step.log_probs.copy()
         tokens = step.tokens.copy()
-        for row, begin, end in self._forced:
+        for row in self._within:
             log_probs[row] = -np.inf
-            if step.wanted is not None and self._wanted is not None:
-                best = begin + (-step.wanted[begin:end]).argsort(kind="stable")[: tokens.shape[1]]
-                log_probs[row, : len(best)] = step.wanted[best]
-                tokens[row, : len(best)] = self._wanted.tokens[best]
+            own = np.flatnonzero(self._wanted[0].rows == row)
+            best = own[(-of_prefixes[own]).argsort(kind="stable")][: tokens.shape[1]]
+            log_probs[row, : len(best)] = of_prefixes[best]
+            tokens[row, : len(best)] = self._wanted[0].tokens[best]
         if self._table is None:
-            return step._replace(log_probs=log_probs, tokens=tokens), of_terms
+            return step._replace(log_probs=log_probs, tokens=tokens), lacking_terms
         # Of each next token, what its hypothesis would lack, and whether that has room.
-        log_probs, tokens = self._with_phrases(log_probs, tokens, step.wanted)
+        log_probs, tokens = _with_columns(log_probs, tokens, self._wanted[1], of_phrases)
         columns = tokens.shape[1]
         rows = np.arange(len(tokens)).repeat(columns)
         sentences = self._sentences[rows]
         states = self._table.after(self._phrases.rows(rows), sentences, tokens.ravel())
         lacking, fewest = (numbers.reshape(tokens.shape) for numbers in self._table.remaining(states, sentences))
         log_probs[fewest > np.where(tokens == EOS, 0, self._room()[:, None] - 1)] = -np.inf
-        if of_terms is not None:
-            lacking += np.pad(of_terms, ((0, 0), (0, columns - of_terms.shape[1])), mode="edge")
+        if lacking_terms is not None:
+            lacking += np.pad(lacking_terms, ((0, 0), (0, columns - lacking_terms.shape[1])), mode="edge")
         return step._replace(log_probs=log_probs, tokens=tokens), lacking
 
     def _room(self) -> np.ndarray:
@@ -230,28 +230,7 @@ class Steering:
         """Returns a step of draws with the tokens of terms that are due in place of those that were drawn."""
         if self._terms is None or step.wanted is None:
             return step
-        begin = 0 if self._wanted is None else len(self._wanted.rows)
-        return self._terms.choices(step, step.wanted[begin:], self._room(), drawn=True)[0]
-
-    def _with_phrases(
-        self, log_probs: np.ndarray, tokens: np.ndarray, values: np.ndarray | None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Returns next tokens with further columns for those that go on with phrases, each once."""
-        begin = self._forced[-1][2] if self._forced else 0
-        if values is None or self._wanted is None or len(values) == begin:
-            return log_probs, tokens
-        rows, wanted = (column[begin:] for column in self._wanted)
-        order = rows.argsort(kind="stable")
-        order = order[~(tokens[rows] == wanted[:, None]).any(1)[order]]  # each token once
-        rows, wanted, values = (column[order] for column in (rows, wanted, values[begin:]))
-        # Their columns, in order within each hypothesis. Places that are left have no probability.
-        places = np.arange(len(rows)) - rows.searchsorted(rows)
-        shape = len(tokens), places.max(initial=-1) + 1
-        further_log_probs = np.full(shape, -np.inf, np.float32)
-        further_tokens = np.full(shape, EOS)
-        further_log_probs[rows, places] = values
-        further_tokens[rows, places] = wanted
-        return np.concatenate((log_probs, further_log_probs), 1), np.concatenate((tokens, further_tokens), 1)
+        return self._terms.choices(step, self._values(step)[2], self._room(), drawn=True)[0]
 
     def follow(self, parents: list[int], tokens: list[int]) -> None:
         """Goes on with hypotheses that continue those of `parents` by tokens."""
@@ -293,6 +272,26 @@ def joined(*pairs: tuple[np.ndarray, np.ndarray]) -> Wanted | None:
         return None
     rows, tokens = (np.concatenate(column) for column in zip(*pairs, strict=True))
     return Wanted(rows, tokens)
+
+
+def _with_columns(
+    log_probs: np.ndarray, tokens: np.ndarray, wanted: Wanted, values: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Returns next tokens with further columns for those that were wanted, each once. values: their
+    log-probabilities."""
+    if not len(values):
+        return log_probs, tokens
+    order = wanted.rows.argsort(kind="stable")
+    order = order[~(tokens[wanted.rows] == wanted.tokens[:, None]).any(1)[order]]  # each token once
+    rows, added, values = (column[order] for column in (*wanted, values))
+    # Their columns, in order within each hypothesis. Places that are left have no probability.
+    places = np.arange(len(rows)) - rows.searchsorted(rows)
+    shape = len(tokens), places.max(initial=-1) + 1
+    further_log_probs = np.full(shape, -np.inf, np.float32)
+    further_tokens = np.full(shape, EOS)
+    further_log_probs[rows, places] = values
+    further_tokens[rows, places] = added
+    return np.concatenate((log_probs, further_log_probs), 1), np.concatenate((tokens, further_tokens), 1)
 
 
 def shared(scores: np.ndarray, lacking: np.ndarray) -> np.ndarray:
