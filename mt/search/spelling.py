@@ -7,6 +7,7 @@ forbidden, so that a longer word that begins with the same tokens may be avoided
 
 from bisect import bisect_left
 from collections.abc import Collection, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -194,6 +195,33 @@ class Prefix:
         if state < len(self.tokens):
             return state + 1
         return state + max(1, len(self._spelling.surfaces[token]))
+
+
+class Spelled(NamedTuple):
+    """How far a hypothesis has come with a prefix, and with phrases that it must not hold."""
+
+    prefix: Prefix | None
+    avoided: Avoided | None
+    begun: int = 0
+    """The state of the prefix."""
+    end: str = Avoided.START
+    """The state of the phrases."""
+
+    def options(self) -> np.ndarray | None:
+        """Returns the tokens that go on with the prefix; None where there is none, or no longer."""
+        return None if self.prefix is None else self.prefix.options(self.begun)
+
+    def forbidden(self) -> np.ndarray:
+        """Returns the tokens with which it would hold a phrase."""
+        return np.zeros(0, np.int64) if self.avoided is None else self.avoided.forbidden(self.end)
+
+    def after(self, token: int) -> "Spelled":
+        """Returns the state after one more token."""
+        begun = self.begun
+        if self.prefix is not None and self.options() is not None:
+            begun = self.prefix.after(begun, token)
+        end = self.end if self.avoided is None else self.avoided.after(self.end, token)
+        return self._replace(begun=begun, end=end)
 
 
 class TagsInText(Prefix):

@@ -18,7 +18,7 @@ import numpy as np
 from mt.errors import UserError
 from mt.search.constraints import Forbidden, Wanted
 from mt.search.phrases import Phrases, PhraseStates, PhraseTable
-from mt.search.spelling import Avoided, Prefix, Spelling
+from mt.search.spelling import Avoided, Prefix, Spelled, Spelling
 from mt.search.stepper import Step
 from mt.search.terms import Terms, TermStates
 from mt.step import EOS
@@ -79,10 +79,10 @@ class Steering:
         self._sentences = np.arange(len(sentences))
         """[N]: the sentence of each hypothesis, rising."""
         self._length = 0
-        self._spelled: list[tuple[int, str]] | None = None
-        """[N]: the states of the prefix and of the avoided phrases of each hypothesis; None: no sentence has either."""
+        self._spelled: list[Spelled | None] = []
+        """[N]: how far each hypothesis has come with prefix and avoided phrases; empty where no sentence has either."""
         if any(asked is not None and (asked.prefix or asked.avoided) for asked in sentences):
-            self._spelled = [(0, Avoided.START)] * len(sentences)
+            self._spelled = [None if asked is None else Spelled(asked.prefix, asked.avoided) for asked in sentences]
         self._table: PhraseTable | None = None
         self._phrases: PhraseStates
         # The automata of phrases, as one, and the terms.
@@ -113,21 +113,23 @@ class Steering:
             that does not go on with a prefix is forbidden. Raises UserError where nothing is left of a prefix then.
         """
         count = len(self._sentences)
-        rows = range(count) if self._spelled is not None or self._terms is not None else ()
-        options = {row: tokens for row in rows if (tokens := self._options(row)) is not None}
+        # Of the hypotheses in their prefix, what goes on with that, but for what avoided phrases take.
+        options: dict[int, np.ndarray] = {}
         # Few hypotheses have tokens that end an avoided phrase, or go on with the last word of a term.
         closed: list[tuple[np.ndarray, np.ndarray]] = []
-        for row in rows:
-            tokens = self._avoided(row)
-            if row in options:
-                options[row] = np.setdiff1d(options[row], tokens)
+        for row, spelled in enumerate(self._spelled):
+            if spelled is None:
+                continue
+            tokens = spelled.forbidden()
+            if (going_on := spelled.options()) is not None:
+                options[row] = np.setdiff1d(going_on, tokens)
                 if alone:
                     tokens = np.setdiff1d(np.arange(len(self._of(row).spelling.surfaces)), options[row])
-            if self._terms is not None:
-                tokens = np.union1d(tokens, self._terms.closed(row))
+                    if not len(options[row]):
+                        raise nothing_found(self._of(row).name)
             closed.append((np.full(len(tokens), row), tokens))
-            if alone and row in options and not len(options[row]):
-                raise nothing_found(self._of(row).name)
+        if self._terms is not None:
+            closed += self._terms.closed()
         if forbidden is not None:
             # A prefix may repeat itself.
             free = np.array([not alone or row not in options for row in forbidden.rows.tolist()], bool)
@@ -142,7 +144,7 @@ class Steering:
             pairs = Wanted(*np.unique(pairs, axis=1))
         if early.any() or pairs is not None:
             forbidden = Forbidden(*(pairs or NOTHING), early)
-        # What is asked for, of which only avoided phrases take some of a prefix.
+        # What is asked for.
         self._within = [*options]
         of_prefixes = joined(*((np.full(len(tokens), row), tokens) for row, tokens in options.items()))
         of_terms = None if self._terms is None else self._terms.wanted(forbidden)
@@ -154,20 +156,6 @@ class Steering:
         asked = self._asked[self._sentences[row]]
         assert asked is not None
         return asked
-
-    def _avoided(self, row: int) -> np.ndarray:
-        """Returns the tokens with which a hypothesis would hold an avoided phrase."""
-        asked = self._asked[self._sentences[row]]
-        if self._spelled is None or asked is None or asked.avoided is None:
-            return NOTHING.tokens
-        return asked.avoided.forbidden(self._spelled[row][1])
-
-    def _options(self, row: int) -> np.ndarray | None:
-        """Returns the tokens that go on with a prefix; None where there is none, or no longer."""
-        asked = self._asked[self._sentences[row]]
-        if self._spelled is None or asked is None or asked.prefix is None:
-            return None
-        return asked.prefix.options(self._spelled[row][0])
 
     def _following(self, forbidden: Forbidden | None, lacking: np.ndarray | None) -> Wanted:
         """Returns the tokens that go on with phrases and are not forbidden, of hypotheses that are in no prefix.
@@ -241,21 +229,11 @@ class Steering:
         if self._table is not None:
             states = self._phrases.rows(np.array(parents, np.int64))
             self._phrases = self._table.after(states, sentences, np.array(tokens, np.int64))
-        if self._spelled is not None:
-            triples = zip(parents, tokens, sentences.tolist(), strict=True)
-            self._spelled = [self._spelled_after(parent, token, sentence) for parent, token, sentence in triples]
+        if self._spelled:
+            before = [self._spelled[parent] for parent in parents]
+            pairs = zip(before, tokens, strict=True)
+            self._spelled = [None if spelled is None else spelled.after(token) for spelled, token in pairs]
         self._sentences = sentences
-
-    def _spelled_after(self, parent: int, token: int, sentence: int) -> tuple[int, str]:
-        """Returns the states of prefix and avoided phrases of a hypothesis that continues another by a token."""
-        assert self._spelled is not None
-        prefix, end = self._spelled[parent]
-        asked = self._asked[sentence]
-        if asked is not None and asked.prefix is not None and asked.prefix.options(prefix) is not None:
-            prefix = asked.prefix.after(prefix, token)
-        if asked is not None and asked.avoided is not None:
-            end = asked.avoided.after(end, token)
-        return prefix, end
 
 
 def nothing_found(name: str) -> UserError:

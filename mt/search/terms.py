@@ -104,6 +104,8 @@ class Terms:
 class _State(NamedTuple):
     """How far a hypothesis has come with its terms."""
 
+    terms: Terms
+
     done: frozenset[int] = frozenset()
     """The terms that are met."""
     met: int = NO_TERM
@@ -118,25 +120,26 @@ class _State(NamedTuple):
     waited: tuple[int, ...] = ()
     """The terms that were due when another word was written, once for each such word."""
 
-    def missing(self, terms: Terms) -> frozenset[int]:
-        return frozenset(range(len(terms.terms))) - self.done - {self.met}
+    @property
+    def missing(self) -> frozenset[int]:
+        return frozenset(range(len(self.terms.terms))) - self.done - {self.met}
 
-    def after(self, terms: Terms, token: int) -> "_State":
+    def after(self, token: int) -> "_State":
         """Returns the state after one more token."""
-        letters = terms.spelling.letters
-        surface = terms.spelling.surfaces[token] if token < len(terms.spelling.surfaces) else " "
+        spelling = self.terms.spelling
+        surface = spelling.surfaces[token] if token < len(spelling.surfaces) else " "
         # A term is met once its word has ended.
-        ends = self.forced or not (surface[:1] in letters and self.text[-1:] in letters)
+        ends = self.forced or not (surface[:1] in spelling.letters and self.text[-1:] in spelling.letters)
         done = self.done | {self.met} - {NO_TERM} if ends else self.done
         text = self.text + surface
         # What is left of the term within which the token stands.
         rests = tuple(rest[1:] for rest in self.rests if rest[0] == token)
-        after = _State(done, text=text, waited=self.waited)
+        after = _State(self.terms, done, text=text, waited=self.waited)
         if () in rests:
             return after._replace(met=self.term, forced=True)
         if rests:
             return after._replace(term=self.term, rests=rests)
-        return after._replace(met=terms.ending(text, after.missing(terms)))
+        return after._replace(met=self.terms.ending(text, after.missing))
 
 
 class TermStates:
@@ -145,8 +148,8 @@ class TermStates:
     def __init__(self, sentences: Sequence[Terms | None], *, whole: bool, wait_k: int | None = None) -> None:
         """whole: whether sources are known to their ends, so that terms are written that were never due. wait_k: see
         `mt.search.steering.Steering`."""
-        self._hypotheses = [None if terms is None else (terms, _State()) for terms in sentences]
-        """[N]: the terms of each hypothesis, and its state; None without any."""
+        self._hypotheses = [None if terms is None else _State(terms) for terms in sentences]
+        """[N]: the state of each hypothesis; None without terms."""
         self._whole = whole
         self._read = wait_k
         """How many tokens of their sources the hypotheses know; None: all that have come."""
@@ -154,22 +157,23 @@ class TermStates:
         self._begun: dict[int, _State] = {}
         """The states of hypotheses in which a term begins."""
 
-    def closed(self, row: int) -> np.ndarray:
-        """Returns the tokens that would go on with the last word of a term that was due."""
-        if not (found := self._hypotheses[row]):
-            return _NO_TOKENS
-        terms, state = found
-        inside = state.forced and state.text[-1:] in terms.spelling.letters
-        return terms.spelling.continuing if inside else _NO_TOKENS
+    def closed(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Returns of some hypotheses, by number, the tokens that would go on with the last word of a term that was
+        due."""
+        pairs = []
+        for row, state in enumerate(self._hypotheses):
+            if state is not None and state.forced and state.text[-1:] in state.terms.spelling.letters:
+                tokens = state.terms.spelling.continuing
+                pairs.append((np.full(len(tokens), row), tokens))
+        return pairs
 
     def wanted(self, forbidden: Forbidden | None) -> Wanted:
         """Returns the tokens that may go on with a term, or begin one."""
         taken = set() if forbidden is None else {*zip(forbidden.rows.tolist(), forbidden.tokens.tolist(), strict=True)}
         pairs = set[tuple[int, int]]()
-        for row, found in enumerate(self._hypotheses):
-            if found is not None:
-                terms, state = found
-                begun = (rest for term in state.missing(terms) for rest in terms.rests(term, state.text))
+        for row, state in enumerate(self._hypotheses):
+            if state is not None:
+                begun = (rest for term in state.missing for rest in state.terms.rests(term, state.text))
                 pairs.update((row, rest[0]) for rest in state.rests or begun)
         self._wanted = Wanted(*np.array(sorted(pairs - taken), np.int64).reshape(-1, 2).T.copy())
         return self._wanted
@@ -189,23 +193,22 @@ class TermStates:
         log_probs = step.log_probs.copy()
         tokens = step.tokens.copy()
         lacking = np.zeros(tokens.shape, np.int64)
-        for row, found in enumerate(self._hypotheses):
-            if found is None:
+        for row, state in enumerate(self._hypotheses):
+            if state is None:
                 continue
-            terms, state = found
-            lacking[row] = len(state.missing(terms))
+            lacking[row] = len(state.missing)
             # Each draw goes on by itself: its token gives way to the best one of a term that is due.
             if drawn:
                 for column in range(tokens.shape[1]):
                     place = row, slice(column, column + 1)
-                    going_on, columns = self._going_on(terms, state, attended, weights, row, tokens[place], room)
+                    going_on, columns = self._going_on(state, attended, weights, row, tokens[place], room)
                     asked = self._best(row, going_on, values)[:1] if len(columns) else _NO_TOKENS
                     if len(asked):
                         self._begun[row] = going_on
                         log_probs[place] = values[asked]
                         tokens[place] = self._wanted.tokens[asked]
                 continue
-            state, columns = self._going_on(terms, state, attended, weights, row, tokens[row], room)
+            state, columns = self._going_on(state, attended, weights, row, tokens[row], room)
             # Tokens that were asked for, most probable first, in place of others; each once.
             asked = self._best(row, state, values)[: len(columns)]
             if len(asked):
@@ -227,7 +230,6 @@ class TermStates:
 
     def _going_on(
         self,
-        terms: Terms,
         state: _State,
         attended: Attended,
         weights: np.ndarray,
@@ -238,7 +240,8 @@ class TermStates:
         """Returns the state of a hypothesis within the term that it must go on with or begin, and in place of which
         next tokens."""
         every = np.arange(len(tokens))
-        missing = state.missing(terms)
+        terms = state.terms
+        missing = state.missing
         best = int(tokens[0])
         if state.rests or not missing:
             return state, every
@@ -268,13 +271,10 @@ class TermStates:
 
     def follow(self, parents: Sequence[int], tokens: Sequence[int]) -> None:
         """Goes on with hypotheses that continue those of `parents` by tokens."""
-        hypotheses: list[tuple[Terms, _State] | None] = []
+        following: list[_State | None] = []
         for parent, token in zip(parents, tokens, strict=True):
-            if (found := self._hypotheses[parent]) is None:
-                hypotheses.append(None)
-                continue
-            terms, state = found
-            hypotheses.append((terms, self._begun.get(parent, state).after(terms, token)))
-        self._hypotheses = hypotheses
+            state = self._begun.get(parent, self._hypotheses[parent])
+            following.append(None if state is None else state.after(token))
+        self._hypotheses = following
         self._begun = {}
         self._read = None if self._read is None else self._read + 1
