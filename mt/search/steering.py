@@ -117,16 +117,17 @@ class Steering:
         options: dict[int, np.ndarray] = {}
         # Few hypotheses have tokens that end an avoided phrase, or go on with the last word of a term.
         closed: list[tuple[np.ndarray, np.ndarray]] = []
-        for row, spelled in enumerate(self._spelled):
-            if spelled is None:
+        for row, (spelled, sentence) in enumerate(zip(self._spelled, self._sentences.tolist(), strict=False)):
+            asked = self._asked[sentence]
+            if spelled is None or asked is None:
                 continue
             tokens = spelled.forbidden()
             if (going_on := spelled.options()) is not None:
                 options[row] = np.setdiff1d(going_on, tokens)
                 if alone:
-                    tokens = np.setdiff1d(np.arange(len(self._of(row).spelling.surfaces)), options[row])
+                    tokens = np.setdiff1d(np.arange(len(asked.spelling.surfaces)), options[row])
                     if not len(options[row]):
-                        raise nothing_found(self._of(row).name)
+                        raise nothing_found(asked.name)
             closed.append((np.full(len(tokens), row), tokens))
         if self._terms is not None:
             closed += self._terms.closed()
@@ -150,12 +151,6 @@ class Steering:
         of_terms = None if self._terms is None else self._terms.wanted(forbidden)
         self._wanted = [of_prefixes or NOTHING, self._following(forbidden, lacking), of_terms or NOTHING]
         return forbidden, joined(*self._wanted)
-
-    def _of(self, row: int) -> TokenConstraints:
-        """Returns what is asked of a hypothesis of which something is."""
-        asked = self._asked[self._sentences[row]]
-        assert asked is not None
-        return asked
 
     def _following(self, forbidden: Forbidden | None, lacking: np.ndarray | None) -> Wanted:
         """Returns the tokens that go on with phrases and are not forbidden, of hypotheses that are in no prefix.
