@@ -30,7 +30,8 @@ from mt.plots.style import (
     MARK,
     draw_gold_links,
     draw_legend,
-    draw_positions,
+    draw_path,
+    draw_stops,
     drawable,
     font,
     shortened,
@@ -139,7 +140,7 @@ def heatmap(
     if sound:
         draw_spectrogram(axes, sound, len(source), (width, height))
     _draw_title(axes, wrapped(title, width))
-    marks = draw_positions(axes, stops, chunk_size, delays, grid.shape)
+    marks = draw_stops(axes, stops, chunk_size, grid.shape) + draw_path(axes, delays, grid.shape)
     marks += draw_gold_links(axes, gold, found, grid.shape)
     draw_legend(axes, marks, SPECTROGRAM_HEIGHT / height if sound else 0.0)
     _fit_page(figure, axes, width, height)
