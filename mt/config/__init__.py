@@ -180,7 +180,8 @@ class Config(ModelConfig):
         return self.model_copy(update={"dataset": parse(plain, DatasetConfig, "dataset")})
 
     @model_validator(mode="after")
-    def _front_end_reads_the_field(self) -> Self:
+    def _data_suit_the_model(self) -> Self:
+        # The front end reads the field, somebody learns the transcripts, and copies are pieces of one vocabulary.
         expected = FRONTENDS[self.frontend.name].field
         field = self.dataset.field.name
         if expected != field:
@@ -189,40 +190,28 @@ class Config(ModelConfig):
                 f"frontend={self.frontend.name} reads {expected}, and the sources of {self.dataset.name} are {field}: "
                 f"choose {fitting}"
             )
-        return self
-
-    @model_validator(mode="after")
-    def _somebody_learns_the_transcripts(self) -> Self:
         if self.dataset.transcript and not self.ctc_weight:
             raise UserError(
                 f"dataset.transcript={self.dataset.transcript} is what ctc_weight teaches the encoder, and "
                 "ctc_weight=0 teaches nothing: set ctc_weight=0.3, or leave dataset.transcript out"
             )
-        return self
-
-    @model_validator(mode="after")
-    def _starts_from_a_run(self) -> Self:
-        if self.init_from is None and self.init != InitConfig():
-            raise UserError("init.vocabulary and init.new_pieces are of a run to start from: add init_from=RUN")
-        return self
-
-    @model_validator(mode="after")
-    def _validates_as_it_decodes(self) -> Self:
-        if self.training.validate_beam > 1 and is_online(self.search):
-            raise UserError(
-                f"training.validate_beam={self.training.validate_beam} compares hypotheses of whole sources, and "
-                f"search={self.search.name} writes while it reads: leave it out, or choose search=beam"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _copies_pieces_of_one_vocabulary(self) -> Self:
         if self.decoder.copy and not self.dataset.tokenizer.joint:
             joint = "dataset.tokenizer.joint=true"
             remedy = f"start from a run with {joint}" if self.init_from else f"set {joint}"
             raise UserError(
                 f"decoder.copy=true writes pieces of the source, which must be the target's as well: {remedy}, or set "
                 "decoder.copy=false"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _no_option_is_without_effect(self) -> Self:
+        if self.init_from is None and self.init != InitConfig():
+            raise UserError("init.vocabulary and init.new_pieces are of a run to start from: add init_from=RUN")
+        if self.training.validate_beam > 1 and is_online(self.search):
+            raise UserError(
+                f"training.validate_beam={self.training.validate_beam} compares hypotheses of whole sources, and "
+                f"search={self.search.name} writes while it reads: leave it out, or choose search=beam"
             )
         return self
 

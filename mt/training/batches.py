@@ -156,16 +156,15 @@ Change = Callable[[Examples, np.ndarray], Examples]
 """Changes the examples of a batch, whose numbers it gets beside them."""
 
 
-class _Changed:
+class _Changed(NamedTuple):
     """A training set whose examples are others in every epoch. Batches are made by the lengths of the first ones."""
 
-    def __init__(self, training: Training, change: Callable[[Any, Key], Change]) -> None:
-        self._training = training
-        self._change = change
+    training: Training
+    change: Callable[[Any, Key], Change]
 
     def parts(self) -> Iterable[Any]:
-        parts = self._training.parts()
-        changed = (_ChangedPart(part, self._change, number) for number, part in enumerate(parts))
+        parts = self.training.parts()
+        changed = (_ChangedPart(part, self.change, number) for number, part in enumerate(parts))
         return [*changed] if isinstance(parts, Sized) else changed
 
 

@@ -1,15 +1,24 @@
+"""The training loop: its updates, what they learn from, and what is drawn for each batch."""
+
 import itertools
 import weakref
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
+from mt.config import Config
 from mt.data.batches import Batch, batch_order, collate
+from mt.data.corpus import Corpus
+from mt.decoding.load import load
 from mt.errors import UserError
+from mt.search.config import WaitKConfig
 from mt.training.batches import batches_per_update
 from mt.training.loop import BatchLoss, LogWindow, Update, updates
+from mt.training.start import begin
+from mt.training.train import train_and_test
 from tests.training.conftest import Trainer
 
 
@@ -164,3 +173,40 @@ def test_the_rate_is_that_of_the_schedule(trainer: Callable[..., Trainer]) -> No
     training = trainer(optimizer=optimizer)
     assert [update.lr for update in take(training, 6)] == pytest.approx([0.125, 0.25, 0.375, 0.5, 0.5, 0.5])
     assert training.optimizer.param_groups[0]["lr"] == 0.5
+
+
+# Under the prefix mask of a k that is drawn for each batch.
+WAITING = {
+    "encoder": {"name": "lstm", "hidden_size": 32},
+    "decoder": {"hidden_size": 32, "readout_size": 32, "init_hidden": "zeros"},
+}
+
+
+@pytest.mark.parametrize("accumulate", [1, 4])
+def test_each_batch_has_a_k_of_its_own(accumulate: int, trainer: Callable[..., Trainer]) -> None:
+    training = trainer({"epochs": 4, "gradient_accumulation": accumulate, "wait_k": [1, 3, 7]}, **WAITING)
+    drawn: list[int] = []
+    training.model.register_forward_pre_hook(lambda _, batch, given: drawn.append(given["wait_k"]), with_kwargs=True)
+    list(training)
+    counts = [drawn.count(k) for k in (1, 3, 7)]
+    assert sum(counts) == len(drawn) > 40 and min(counts) > len(drawn) / 6
+    if accumulate > 1:
+        assert any(len(set(drawn[i : i + accumulate])) > 1 for i in range(0, len(drawn), accumulate))
+
+
+def test_validation_decodes_as_the_run_does(configure: Callable[..., Config], corpus: Corpus, tmp_path: Path) -> None:
+    options = {"epochs": 1, "average_checkpoints": 1, "validate_every": None, "plots": 0, "wait_k": [2]}
+    run = begin(
+        configure(WAITING | {"training": options, "search": {"name": "wait_k", "k": 2}}), corpus, tmp_path / "a"
+    )
+    results = train_and_test(run)
+    assert {"ap", "al", "dal"} < run.progress.best.keys() and {"ap", "al", "dal"} < results.keys()
+    assert results["search"]["k"] == 2 and results["search"]["mode"] == "soft"
+    translator = load(run.folder, device="cpu")
+    source = ("the big cats see houses",)
+    target = ("die Katzen sehen Häuser",)
+    (forced,) = translator.align(source, target)
+    # Step t, from 1, has read t + 1 tokens; as the run decodes, so it aligns.
+    assert all((row[t + 2 :] == 0).all() and row[: t + 2].all() for t, row in enumerate(forced.alignment))
+    (decoded,) = translator.translate(source, WaitKConfig(k=1))
+    assert decoded.delays.tolist() == [min(1 + t, 6) for t in range(len(decoded.tokens))]

@@ -74,7 +74,7 @@ def test_rates_of_schedules(warmup: int, schedule: dict[str, Any], name: str, ex
     ],
 )  # fmt: skip
 def test_a_number_that_makes_no_sense_is_refused(name: str, value: Any) -> None:
-    """tests/test_bounds.py has the numbers that are too large."""
+    """tests/test_config.py has the numbers that are too large."""
     kind, _, option = name.rpartition(":")
     schedule, _, of_schedule = option.rpartition(".")
     options = {"schedule": {"name": schedule, of_schedule: value}} if schedule else {option: value}
