@@ -103,7 +103,8 @@ def test_equal_pairs_stay_together(tmp_path: Path) -> None:
 
 
 def test_what_dev_and_test_could_not_hold_stays_in_train(tmp_path: Path) -> None:
-    rows = [("", "eins"), ("one", " "), ("long " * 20, "lang " * 20)] * 100 + _rows(100)
+    rows = [("", f"eins {number}") for number in range(100)] + [(f"one {number}", " ") for number in range(100)]
+    rows += [(f"long {number} " * 20, f"lang {number} " * 20) for number in range(100)] + _rows(100)
     _texts(tmp_path, rows)
     config = _config(tmp_path, dev_size=10, test_size=10, cleaning={"max_evaluation_length": 10})
     made = Corpus.open(prepare(config, tmp_path / "corpora", progress=False))
