@@ -137,9 +137,8 @@ def spread(source: Source) -> Source:
 
     def read() -> Iterator[Example]:
         for example in train.read():
-            yield example._replace(more_references=())
-            further = example._replace(links="", more_references=())
-            yield from (further._replace(target=text) for text in example.more_references)
+            yield example
+            yield from (example._replace(target=text, links="") for text in example.more_references)
 
     return replace(source, splits={**source.splits, "train": replace(train, read=read)})
 

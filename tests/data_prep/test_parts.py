@@ -196,15 +196,6 @@ def test_a_part_copied_from_elsewhere_is_refused(folder: Path, change: int) -> N
     assert _merge(folder) == made
 
 
-@pytest.mark.parametrize("ending", ["arrow", "hashes"])
-def test_a_part_of_which_a_file_is_cut_short_is_missing(folder: Path, ending: str) -> None:
-    _part(folder, "1/1")
-    shard = next((folder / "corpora").glob(f".*/encoded/0000009.{ending}"))
-    shard.write_bytes(shard.read_bytes()[:-10])
-    with pytest.raises(UserError, match="part 1/1 is missing or not finished"):
-        _merge(folder)
-
-
 def test_text_that_changes_under_a_part_makes_none(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make = encode.encode_shards
 

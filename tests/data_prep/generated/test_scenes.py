@@ -1,4 +1,3 @@
-import re
 from itertools import chain
 
 import numpy as np
@@ -85,14 +84,6 @@ def test_shapes_are_told_apart_by_how_much_they_cover(shape: str):
     assert dark.mean() == pytest.approx(share, abs=0.02)
     between = (picture > 60) & (picture < 170)
     assert 100 < between.sum() < 2500
-
-
-def test_the_text_of_a_picture():
-    text = "large red circle 5,5,31,31; small blue star 75,74,89,88"
-    scene = Scene.of(text)
-    assert str(scene) == text
-    assert [(thing.row, thing.column) for thing in scene.things] == [(0, 0), (2, 2)]
-    assert re.fullmatch(r"(\w+ \w+ \w+ \d+,\d+,\d+,\d+(; )?)+", text)
 
 
 # The truth of captions

@@ -12,8 +12,6 @@ from mt.data.corpus import SPLITS, Example
 from mt.data.dataset import DatasetConfig, HubConfig, SplitNames
 from mt.errors import UserError
 
-DATA = Path(__file__).parents[4] / "shared" / "data"
-
 
 @pytest.fixture
 def folder(tmp_path: Path, pairs) -> Path:
@@ -40,10 +38,6 @@ def _read_all(folder: Path) -> None:
 def test_texts(folder: Path, read, pairs) -> None:
     assert read(_config(folder)) == pairs
     assert open_source(_config(folder)).splits["dev"].sides == (f"{folder}/dev.en, line", f"{folder}/dev.de, line")
-
-
-def test_two_splits_may_share_files(folder: Path, read, pairs) -> None:
-    assert read(_config(folder, splits=SplitNames(test="dev"))) == pairs | {"test": pairs["dev"]}
 
 
 def test_texts_replace_the_hub(folder: Path, read, pairs) -> None:
@@ -82,11 +76,6 @@ def test_compressed_texts(folder: Path, read, pairs) -> None:
     assert read(_config(folder)) == pairs
     assert open_source(_config(folder)).splits["dev"].columns() == {"en", "de"}
     assert open_source(_config(folder)).notes() == []
-
-
-def test_blank_lines_stay_in_place(folder: Path, read) -> None:
-    _write(folder / "train.en", "a house\n\nold\n")
-    assert [source for source, _ in read(_config(folder))["train"]] == ["a house", "", "old"]
 
 
 def test_examples_are_read_as_they_are_asked_for(folder: Path) -> None:
@@ -129,24 +118,6 @@ def test_missing_files_are_named(folder: Path) -> None:
         open_source(_config(folder))
     with pytest.raises(UserError, match=r"nowhere lacks train\.en, .* \(no such folder\): set dataset\.folder"):
         open_source(_config(folder / "nowhere"))
-
-
-@pytest.mark.parametrize(
-    ("name", "source", "target", "splits", "sizes"),
-    [
-        ("multi30k", "en", "fr", {"dev": "val", "test": "test_2016_flickr"}, (29_000, 1_014, 1_000)),
-        ("news-headlines", "src", "tgt", {"test": "dev"}, (153_506, 2_000, 2_000)),
-        ("newstest", "de", "fr", {"train": "newstest2008", "dev": "newstest2012", "test": "newstest2013"}, None),
-        ("cmudict", "1", "2", {"test": "dev"}, (116_951, 5_000, 5_000)),
-    ],
-)
-def test_real_files(name: str, source: str, target: str, splits: dict[str, str], sizes: tuple[int, ...] | None) -> None:
-    if not (DATA / name).is_dir():
-        pytest.skip(f"{name} is not on this machine")
-    config = DatasetConfig(folder=str(DATA / name), source=source, target=target, splits=SplitNames(**splits))
-    opened = open_source(config)
-    counted = tuple(sum(1 for _ in opened.splits[split].read()) for split in SPLITS)
-    assert sizes is None or counted == sizes
 
 
 @pytest.mark.parametrize(("one", "other"), [("dev.en", "dev.de"), ("dev.en", "test.en")])
