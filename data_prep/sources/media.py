@@ -187,7 +187,7 @@ def _utterances(
 
 
 def _kaldi_records(folder: Path, media: Path) -> Records:
-    recordings = dict(_kaldi_recordings(folder / "wav.scp", media))
+    recordings = dict(_kaldi_recordings(folder / "wav.scp"))
     path = folder / "segments"
     utterances = dict(_segments(path, recordings)) if path.is_file() else recordings
     for origin, name, words in _entries(folder / "text"):
@@ -199,14 +199,14 @@ def _kaldi_records(folder: Path, media: Path) -> Records:
         yield origin, Example(utterances[name], words)
 
 
-def _kaldi_recordings(path: Path, media: Path) -> Iterator[tuple[str, str]]:
+def _kaldi_recordings(path: Path) -> Iterator[tuple[str, str]]:
     for origin, name, source in _entries(path):
         if source.endswith("|"):
             raise UserError(
                 f"{origin} is a command ({source[:60]}), and none is run: write its sound to a file, and name that"
             )
         # Paths are absolute, or relative to where Kaldi was run, which the media folder stands for.
-        yield name, os.path.relpath(source, media) if os.path.isabs(source) else source
+        yield name, source
 
 
 def _libri_records(folder: Path, media: Path) -> Records:
