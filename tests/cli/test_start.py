@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from mt.cli.start import folder_of_attention, with_earlier_model
+from mt.cli.train import _with_init_from
 from mt.common.options import parse
 from mt.config import Config
 from mt.errors import UserError
@@ -71,3 +72,10 @@ def test_what_the_command_line_says_of_the_model(begun, configure: Callable[...,
 def test_what_cannot_differ(arguments: list[str], sentence: str, begun, configure: Callable[..., Config]) -> None:
     with pytest.raises(UserError, match=sentence):
         begun(configure(), *arguments)
+
+
+def test_the_command_goes_to_the_folder_of_the_attention_that_it_takes(call: Call, trained_hard: Path) -> None:
+    [(plain, overrides)] = call(f"init_from={trained_hard}")
+    composed = {name: value for name, value in plain.items() if name not in ("folder", "resume", "corpora")}
+    begun, folder, tokenizers = _with_init_from(composed, overrides, Path(plain["folder"]))
+    assert begun["attention"]["name"] == folder.parts[-2] == "mocha" and tokenizers is not None

@@ -20,6 +20,7 @@ from tests.decoding.decoded import decode_ids
 sys.path.append(str(Path(__file__).parents[2] / "scripts"))
 from benchmarks import BENCHMARKS
 from benchmarks.model import configure
+from benchmarks.online import exponent_of_longest
 from benchmarks.plain import Plain, plain_of
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"
@@ -84,6 +85,12 @@ def test_online():
             assert [*rows[f"{title}: energies"].values()] == energies
         assert all({*rows[f"{part}, {name} beside {name}"].values()} == {1} for name in baselines)
     assert [*rows] == expected
+
+
+def test_an_exponent_is_that_of_the_longest():
+    lengths = [1, 2, 100, 200, 400]
+    seconds = [1e4, 1e4, *(length**2 for length in lengths[2:])]
+    assert exponent_of_longest(lengths, seconds) == pytest.approx(2)
 
 
 @pytest.mark.slow

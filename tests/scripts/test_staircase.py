@@ -35,6 +35,9 @@ def test_at_the_right_edge_they_go_on_from_the_left() -> None:
     assert staircase([*[("read", "word")] * 5, ("write", "one"), *[("read", "and")] * 4, ("write", "two")], 16) == [
         "word word word", "word word ┓ one", "┗ and and and", "  and ┓ two",
     ]  # fmt: skip
+    # A line may fill its width, and no more.
+    assert staircase(EVENTS[:4], 20) == ["Ein Mann schläft ┓ A"]
+    assert staircase(EVENTS[:4], 19) == ["Ein Mann schläft", "┃ A"]
     # The tread fills its line, so that the riser has one of its own.
     assert staircase([*[("read", "word")] * 3, ("write", "one")], 16) == ["word word word", "┃ one"]
 
