@@ -54,3 +54,15 @@ def test_one_door(words: list[str], out: str, error: str, monkeypatch, capsys: p
     printed = capsys.readouterr()
     assert printed.out.startswith(out) and printed.err.startswith(error)
     assert bool(printed.out) != bool(printed.err)
+
+
+def test_what_is_served_is_what_is_asked_for(call, trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("uvicorn", reason="needs the extra `serve`")
+    asked: list[object] = []
+    monkeypatch.setattr("mt.cli.serve.load", lambda run, **options: asked.append((run, options)))
+    monkeypatch.setattr("mt.serve.app.build", lambda named, *_, **options: asked.append(([*named], options["local"])))
+    monkeypatch.setattr("mt.serve.server.serve", lambda app, listening, limits: listening.close())
+    options = ["--checkpoint", "last", "--precision", "int8", "--device", "cpu", "--port", 0]
+    assert call("serve", f"mine={trained}", *options).status == 0
+    chosen = {"checkpoint": "last", "device": "cpu", "engine": "torch", "precision": "int8"}
+    assert asked == [(trained, chosen), (["mine"], True)]
