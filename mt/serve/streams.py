@@ -81,21 +81,18 @@ class Stream:
 
     async def read(self, part: str | np.ndarray) -> dict[str, Any]:
         """Reads what has come."""
-        return self._answer(await self._do(part, ends=False))
+        return await self._go_on(part, ends=False)
 
     async def end(self) -> dict[str, Any]:
         """Ends the source; the next part begins another."""
-        answer = self._answer(await self._do("", ends=True))
+        answer = await self._go_on("", ends=True)
         answer |= {"done": True, "text": self._session.text} | ({"cut": True} if self._session.cut else {})
         self._session = await asyncio.to_thread(self._new)
         return answer
 
-    async def _do(self, part: str | np.ndarray, *, ends: bool) -> list[str]:
-        (written,) = await self._run.worker.do(Reading(self._search, ends), (self._session, part))
-        return written
-
-    def _answer(self, written: list[str]) -> dict[str, Any]:
+    async def _go_on(self, part: str | np.ndarray, *, ends: bool) -> dict[str, Any]:
         session = self._session
+        (written,) = await self._run.worker.do(Reading(self._search, ends), (session, part))
         state = {"words": session.words, "delays": session.delays, "changed": 0}
         return {"read": session.source_read, "written": written, **state}
 

@@ -75,6 +75,8 @@ class Session:
         """The first token of the word that comes next."""
         self._spans: list[slice] = []
         """The tokens of each word."""
+        self._confidences: list[float] = []
+        """Of the words up to the last look at them."""
         self._streaming = streaming
         # How far source and hypothesis have come, in tokens; then what turns words to positions, and tokens to words.
         self._state = StreamState(streaming.model, streaming.search, streaming.field)
@@ -111,12 +113,11 @@ class Session:
     def word_confidence(self) -> list[float]:
         """How probable it is that each word so far is right, which does not change; see `Translation.word_confidence`.
         A word with marks, such as a full stop, has the least of its parts."""
-        found = []
-        for span in self._spans:
+        for span in self._spans[len(self._confidences) :]:
             units = self._target.decoded_unit_ids(self._state.tokens[span], self._streaming.link_unit)
             features = word_features(units, self._state.log_probs[span], self._state.entropies[span])
-            found.append(min(confidences(features, self._streaming.calibration), default=1.0))
-        return found
+            self._confidences.append(min(confidences(features, self._streaming.calibration), default=1.0))
+        return [*self._confidences]
 
     @property
     def energies(self) -> int:

@@ -19,8 +19,9 @@ from mt.search.best_tokens import top_k, values_of
 from mt.search.config import SearchConfig, wait_k_of
 from mt.search.constraints import Forbidden, Wanted
 from mt.search.draws import Draws
+from mt.search.hypothesis import on_host
 from mt.search.limits import MAX_LENGTH
-from mt.search.steering import Steering
+from mt.search.steering import Steering, joined
 from mt.search.stepper import READ, Step
 from mt.step import BOS, EOS, NEEDS_MORE_SOURCE, Attended
 from mt.trees import concatenate_rows, select_some, stored_numbers
@@ -253,7 +254,7 @@ class StreamStepper:
                     stops = attention.attended.stops
                     stop = None if stops is None else stops[[row]].cpu().numpy()
                     # A soft attention of a stream has dropped nothing of its source.
-                    weights = attention.attended.weights[[row]].float().cpu().numpy()
+                    weights = on_host(attention.attended.weights[[row]])
                     attended = Attended(weights, stop)
                     step, _ = stream.steering.choices(Step(best[[row]], chosen[[row]], attended, own))
                     best[row] = step.log_probs
@@ -322,8 +323,8 @@ class StreamStepper:
         """Returns rows and the tokens that may not follow them; see `Constraints.forbidden`; and those that are wanted
         after them."""
         constraints = self._streams[0].search.constraints
-        excluded: list[np.ndarray] = []
-        asked: list[np.ndarray] = []
+        excluded: list[tuple[np.ndarray, np.ndarray]] = []
+        asked: list[tuple[np.ndarray, np.ndarray]] = []
         # Each hypothesis has tokens of its own that may not, or are to, follow.
         for row, stream in enumerate(self._streams):
             forbidden = constraints.forbidden(constraints.prefix(stream.tokens), len(stream.tokens))
@@ -332,15 +333,11 @@ class StreamStepper:
                 forbidden, wanted = stream.steering.before(forbidden)
             if forbidden is not None:
                 _, tokens = forbidden.pairs(vocabulary)
-                excluded.append(np.stack((np.full(len(tokens), row), tokens)))
+                excluded.append((np.full(len(tokens), row), tokens))
             if wanted is not None:
-                asked.append(np.stack((np.full(len(wanted.tokens), row), wanted.tokens)))
+                asked.append((np.full(len(wanted.tokens), row), wanted.tokens))
         # All rows are asked about at once.
-        pairs, wanted_pairs = (np.concatenate(of_rows, 1) if of_rows else None for of_rows in (excluded, asked))
-        return (
-            None if pairs is None else (pairs[0], pairs[1]),
-            None if wanted_pairs is None else Wanted(wanted_pairs[0], wanted_pairs[1]),
-        )
+        return joined(*excluded), joined(*asked)
 
 
 def _memory_row(memory: Memory, index: int) -> Memory:

@@ -107,7 +107,13 @@ def test_characters(setting, characters, offline, streamed) -> None:
 
 
 @every_policy
-def test_words_of_a_stream_have_the_confidences_of_offline_decoding(policy, setting, sentences, offline) -> None:
+def test_words_of_a_stream_have_the_confidences_of_offline_decoding(
+    policy, setting, sentences, offline, monkeypatch
+) -> None:
+    """Each word's is computed once, however often it is looked at."""
+    computed = []
+    counted = lambda *given: computed.append(given) or confidences(*given)  # noqa: E731
+    monkeypatch.setattr("mt.decoding.streaming.session.confidences", counted)
     attention, search = POLICIES[policy]
     table = Calibration(judged="words", words=3, weights=(1, 0.5, 0), centres=(-9.0, 1.0), shares=(0.25, 0.75))
     ours = setting(attention, search=search)._replace(calibration=table)
@@ -128,6 +134,8 @@ def test_words_of_a_stream_have_the_confidences_of_offline_decoding(policy, sett
         ends = np.cumsum([0, *parts])
         least = [min(expected[begin:end]) for begin, end in pairwise(ends.tolist())]
         assert ends[-1] == len(expected) and session.word_confidence == pytest.approx(least, abs=1e-4)
+        assert len(computed) == len(session.words)
+        computed.clear()
 
 
 def test_placeholders_are_those_of_offline_decoding(setting, sentences, offline) -> None:
