@@ -46,6 +46,16 @@ def test_resuming_forgets_what_came_later_and_a_half_written_line(tmp_path: Path
     assert [(e.step, e.value) for e in events(tmp_path).Scalars("train/loss")] == [(1, 1), (2, 2), (3, 3), (4, 40)]
 
 
+def test_a_validation_that_no_checkpoint_holds_is_forgotten(tmp_path: Path) -> None:
+    log = Log(tmp_path, update=0)
+    for kind in ("train", "dev", "attention"):
+        log.scalars(kind, 3, {"loss": 2.0})
+    log.close()
+    for validated, kinds in ((True, ["train", "dev", "attention"]), (False, ["train"])):
+        Log(tmp_path, update=3, validated=validated).close()
+        assert [line["kind"] for line in logged(tmp_path)] == kinds
+
+
 def test_what_is_no_line_of_ours_is_forgotten(tmp_path: Path) -> None:
     good = b'{"kind": "train", "update": 1, "loss": 2.0}'
     deep = b"[" * 200_000

@@ -1,3 +1,5 @@
+"""Learning rates and optimizers, modules that are frozen, and the moving average of the weights."""
+
 from collections.abc import Callable
 from typing import Any
 
