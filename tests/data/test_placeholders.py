@@ -2,7 +2,6 @@ import pytest
 
 from mt.data.placeholders import FIRST, PLACEHOLDER, masked, numbers
 from mt.data.tokenizer import Tokenizer, TokenizerConfig, Tokenizers, train
-from mt.errors import UserError
 
 TEXTS = ["Visit { $url } now {name} and %s", "the cat sat on the mat", "a { -brand } b"] * 20
 
@@ -44,19 +43,6 @@ def test_a_placeholder_is_one_symbol_and_comes_back(model_type: str) -> None:
     units = [unit for unit in tokenizer.unit_ids(text) if unit is not None]
     assert units == sorted(units) and units[-1] == 7
     assert Tokenizer(tokenizer.model).placeholders == 8
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"user_symbols": ("a b",)}, "user_symbols has 'a b', and a symbol is composed"),
-        ({"user_symbols": ("<x>",), "model_type": "word"}, "which a vocabulary of words cuts into 3"),
-        ({"placeholders": 4, "model_file": "x.model"}, "has a model_file, whose pieces are what they are"),
-    ],
-)
-def test_symbols_that_are_not_possible_are_refused(options: dict, message: str) -> None:
-    with pytest.raises((UserError, ValueError), match=message):
-        TokenizerConfig(**options)
 
 
 def test_symbols_are_there_from_the_beginning() -> None:
