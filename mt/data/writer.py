@@ -190,15 +190,15 @@ def _schema(reader: Reader, *, transcribed: bool) -> pa.Schema:
 
 
 def _encoded(text: pa.RecordBatch, tokenizers: Tokenizers, reader: Reader, schema: pa.Schema) -> pa.RecordBatch:
+    if "references" in text.schema.names:
+        references = text["references"]
+    else:  # each target alone
+        references = pa.ListArray.from_arrays(np.arange(len(text) + 1, dtype=np.int32), text["target"])
     columns = {
         **encoded_pairs(text, tokenizers, reader),
         "source": text["source"],
         "target": text["target"],
-        "references": text["references"] if "references" in text.schema.names else _alone(text["target"]),
+        "references": references,
         "links": text["links"],
     }
     return pa.RecordBatch.from_arrays(list(columns.values()), schema=schema)
-
-
-def _alone(texts: pa.StringArray) -> pa.ListArray:
-    return pa.ListArray.from_arrays(np.arange(len(texts) + 1, dtype=np.int32), texts)

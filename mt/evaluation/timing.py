@@ -100,7 +100,7 @@ def _timed(
         end = float(translation.source_words or 0)
         written = [end if each.last is None else float(translation.words_read[each.last]) for each in hypothesis]
     if translation.stops is not None:
-        middles = [_middle(int(stop), duration) for stop in translation.stops]
+        middles = [math.nan if stop < 0 else duration * (stop + 0.5) for stop in translation.stops.tolist()]
         stops = [[middles[i] for i in each.tokens] for each in hypothesis]
     # A tokenizer without capitals is compared without them.
     texts, reference = (
@@ -108,10 +108,6 @@ def _timed(
         for side in ([each.text for each in hypothesis], reference)
     )
     return Timed(texts, written, stops, reference, spans)
-
-
-def _middle(stop: int, duration: float) -> float:
-    return float("nan") if stop < 0 else duration * (stop + 0.5)
 
 
 def written_units(tokenizer: Tokenizer, ids: Sequence[int], unit: Unit) -> list[WrittenUnit]:

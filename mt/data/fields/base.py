@@ -302,7 +302,8 @@ def require_texts(inputs: Iterable[object], name: str = "text") -> None:
     """
     for number, text in enumerate(inputs, start=1):
         if not isinstance(text, str):
-            raise UserError(f"{name} {number} is {_kind(text)}, and this is for text: give a str, or a list of them")
+            kind = "None" if text is None else f"of type {type(text).__name__}"
+            raise UserError(f"{name} {number} is {kind}, and this is for text: give a str, or a list of them")
         require_writable(text, f"{name} {number}")
 
 
@@ -315,7 +316,3 @@ def require_writable(text: str, name: str) -> None:
             f"{name} holds half of a character ({ascii(text[error.start])[1:-1]}), as of bytes that were read as "
             "something else: give what the bytes say in their own encoding"
         ) from None
-
-
-def _kind(value: object) -> str:
-    return "None" if value is None else f"of type {type(value).__name__}"

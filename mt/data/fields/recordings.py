@@ -101,8 +101,9 @@ def opened_recording(source: str | Path | bytes) -> Iterator[Recording]:
     except OSError as error:
         raise SourceError(f"{path} cannot be read ({error.strerror or error})") from error
     except soundfile.SoundFileError as error:
+        reason = str(getattr(error, "error_string", error)).rstrip(". ")
         raise SourceError(
-            f"{path} is no sound, or cut short ({_reason(error)}): expected wav, flac, ogg or another format that "
+            f"{path} is no sound, or cut short ({reason}): expected wav, flac, ogg or another format that "
             "libsndfile reads"
         ) from error
 
@@ -222,7 +223,3 @@ def _silent(needed: bool) -> Iterator[None]:
         os.dup2(original, 2)
         os.close(original)
         os.close(nowhere)
-
-
-def _reason(error: Any) -> str:
-    return str(getattr(error, "error_string", error)).rstrip(". ")

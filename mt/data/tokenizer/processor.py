@@ -276,9 +276,10 @@ class Tokenizer:
         texts = [self._prepared(word) for word in words]
         units: list[int | None] = []
         owners = self._units_of_masked(text, unit)
-        for word, prepared_word, cut in zip(words, texts, self._cut(texts), strict=True):
+        cuts = self._processor.encode(texts, out_type="serialized_proto")
+        for word, prepared_word, cut in zip(words, texts, cuts, strict=True):
             character_units = [next(owners) for _ in word]
-            spans = ((piece.begin, piece.end) for piece in cut.pieces)
+            spans = ((piece.begin, piece.end) for piece in _SpTextProto.FromString(cut).pieces)
             units += map(main_unit, covered_units(prepared_word, spans, character_units, of_words=self.of_words))
         return [*units, None]
 
@@ -363,9 +364,6 @@ class Tokenizer:
         if (number := token - len(self)) < 0:
             return self._processor.id_to_piece(token)
         return self.words[number] if self.words and number < len(self.words) else f"{SPACE}⁇{number}"
-
-    def _cut(self, texts: list[str]) -> list[Any]:
-        return [*map(_SpTextProto.FromString, self._processor.encode(texts, out_type="serialized_proto"))]
 
     def _known_escapes(self) -> Escapes:
         if self.of_words:

@@ -79,11 +79,12 @@ class BPEDropout(PieceSampler):
         by_rank = sorted((i for piece, i in ids.items() if len(piece) > 1), key=lambda i: (-self._scores[i], i))
         self._merged = np.array(by_rank, dtype=np.int64)
         """[R]: the piece that a merge gives, by its rank."""
+        # Each way to part a piece into two that there are.
         pairs = {
-            ids[left] * len(self._pieces) + ids[right]: rank
-            for rank, i in enumerate(by_rank)
-            for left, right in _halves(self._pieces[i])
-            if left in ids and right in ids
+            ids[piece[:end]] * len(self._pieces) + ids[piece[end:]]: rank
+            for rank, piece in enumerate(self._pieces[i] for i in by_rank)
+            for end in range(1, len(piece))
+            if piece[:end] in ids and piece[end:] in ids
         }
         # One more, larger than all, so that a search for any pair ends within.
         self._pairs = np.array([*sorted(pairs), len(self._pieces) ** 2], dtype=np.int64)
@@ -183,7 +184,3 @@ class UnigramSampling(PieceSampler):
             forward.append(largest + math.log(cumulative[-1]))
             lattice.append((cumulative, arcs))
         return lattice
-
-
-def _halves(piece: str) -> Iterator[tuple[str, str]]:
-    return ((piece[:i], piece[i:]) for i in range(1, len(piece)))
