@@ -86,6 +86,12 @@ def test_many_examples_differ_in_number_of_references(tmp_path: Path, tokenizers
     assert [len(source) for source, _ in test.ids(picked)] == [test.lengths()[0][i] for i in picked]
 
 
+def test_what_cannot_be_written_is_counted_in_all_references(tmp_path: Path, tokenizers: Tokenizers) -> None:
+    table = writer.text_table([Example("a house", "ein Haus", "", ("ein Ж",)), Example("Ж", "alt")])
+    lost = writer.write_shard(tmp_path / "shard", table, tokenizers)
+    assert {side: (texts.lost, texts.of) for side, texts in lost.items()} == {"source": (1, 2), "target": (1, 3)}
+
+
 def test_ids_are_not_read_into_memory(folder: Path) -> None:
     train = Corpus.open(folder).split("train")
     maps = Path("/proc/self/maps")

@@ -141,4 +141,6 @@ def test_nothing_is_said_of_an_attention_that_aligns(stats: dict[str, float]):
 )
 def test_a_failure_is_named_with_its_remedy(stats: dict[str, float], sentence: str):
     assert list(warnings(stats)) == [sentence]
-    assert sentence in [*warnings(stats | {"disagreement": 0.4})]
+    # Beside each failure of a monotonic attention, hard decoding may differ.
+    both = [*warnings(stats | {"disagreement": 0.4})]
+    assert sentence in both and len(both) == 1 + ("saturation" in stats and not sentence.startswith("soft and hard"))
