@@ -54,7 +54,10 @@ def require_exportable(model: Seq2Seq, config: Config, dtype: Form) -> None:
         ("encoder", config.encoder.name, encoder.data_dependent_loop),
     ):
         if has_loop:
-            attentions, encoders = (_without_loops(table) for table in (ATTENTIONS, ENCODERS))
+            tables: tuple[Mapping[str, type[Attention] | type[Encoder]], ...] = ATTENTIONS, ENCODERS
+            attentions, encoders = (
+                ", ".join(name for name, kind in table.items() if not kind.data_dependent_loop) for table in tables
+            )
             raise UserError(
                 f"--format onnx is of attentions and encoders without a loop over positions, and {option}={chosen} has "
                 f"one: it exports attention={attentions} with encoder={encoders}"
@@ -74,11 +77,6 @@ def require_known_words(model: Seq2Seq, target: Tokenizer) -> None:
             "--format onnx is of vocabularies whose pieces are all known, and this model copies words that its "
             "vocabulary lacks (decoder.copy=true): export it without --format onnx"
         )
-
-
-def _without_loops(table: Mapping[str, type[Attention] | type[Encoder]]) -> str:
-    """Returns the names of the parts whose steps are a fixed number of operations."""
-    return ", ".join(name for name, kind in table.items() if not kind.data_dependent_loop)
 
 
 # Writing them; `mt.onnx` says what goes in and comes out.

@@ -1,8 +1,8 @@
 """The additive energy, v . tanh(q + k) (Bahdanau et al. 2015, A.1.2), without a tensor of all its hidden units.
 
 The plain expression writes B T S H hidden units to memory several times, and keeps them for the backward pass. On a CPU
-a compiled loop computes each where it is used, in both passes. Elsewhere PyTorch computes
-them block by block, and once more in the backward pass.
+a compiled loop computes each where it is used, in both passes. Elsewhere PyTorch computes them block by block, and once
+more in the backward pass. First stands the function, then the blocks, then the loops.
 """
 
 from collections.abc import Iterator

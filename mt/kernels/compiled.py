@@ -5,7 +5,8 @@ return loops keep them (`functools.cache`). The first call of a process loads nu
 in its cache on disk.
 
 A loop sees tensors as arrays of numpy, or by their addresses (`Tensor.data_ptr`). An array costs a microsecond at each
-call, as much as a step of attention may take; an address costs a tenth of one.
+call, as much as a step of attention may take; an address costs a tenth of one. First stands the compilation, then what
+several loops share.
 """
 
 import warnings

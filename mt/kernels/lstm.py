@@ -103,15 +103,20 @@ class RecurrentLayers(Int8Layer, nn.RNNBase):
             few = rows * steps <= FEW or (steps == 1 and not torch.is_autocast_enabled("cpu"))
         return self.cell_by_cell if self.rounded is not None or few else self.whole
 
-    def whole(self, inputs: Tensor, state: State | None = None, mask: Tensor | None = None) -> tuple[Tensor, State]:
-        """Computes all positions at once, by torch, where none is padding."""
-        return self._by_torch(inputs, state)
+    def whole(self, inputs: Any, state: State | None = None, mask: Tensor | None = None) -> tuple[Any, State]:
+        """Computes all positions at once, by torch, where none is padding. inputs: packed, too, as the outputs are."""
+        # torch has the layers first, and no tuple around the one state of a GRU.
+        begin = None if state is None else tuple(vectors.transpose(0, 1).contiguous() for vectors in state)
+        with self._dropping():
+            outputs, after = super().forward(inputs, begin[0] if begin and len(begin) == 1 else begin)
+        after = (after,) if isinstance(after, Tensor) else after
+        return outputs, tuple(vectors.transpose(0, 1) for vectors in after)
 
     def packed(self, inputs: Tensor, state: State | None, mask: Tensor) -> tuple[Tensor, State]:
         """Computes each source as long as it is, by torch, so that the backward direction begins at its end."""
         lengths = mask.sum(1).clamp(min=1).cpu()  # packing refuses rows without a position
         packed = pack_padded_sequence(inputs, lengths, batch_first=True, enforce_sorted=False)
-        outputs, after = self._by_torch(packed, state)
+        outputs, after = self.whole(packed, state)
         return pad_packed_sequence(outputs, batch_first=True, total_length=mask.shape[1])[0], after
 
     def each_direction(self, inputs: Tensor, state: State | None, mask: Tensor) -> tuple[Tensor, State]:
@@ -163,14 +168,6 @@ class RecurrentLayers(Int8Layer, nn.RNNBase):
         if len(state) == 2:
             return torch.lstm_cell(vectors, state, *weights)
         return (torch.gru_cell(vectors, *state, *weights),)
-
-    def _by_torch(self, inputs: Any, state: State | None) -> tuple[Any, State]:
-        # torch has the layers first, and no tuple around the one state of a GRU.
-        begin = None if state is None else tuple(vectors.transpose(0, 1).contiguous() for vectors in state)
-        with self._dropping():
-            outputs, after = super().forward(inputs, begin[0] if begin and len(begin) == 1 else begin)
-        after = (after,) if isinstance(after, Tensor) else after
-        return outputs, tuple(vectors.transpose(0, 1) for vectors in after)
 
     def _dropped(self) -> Sequence[Sequence[Tensor]]:
         """Returns the weights of each layer and direction. In training, dropout with one mask for all positions goes

@@ -101,26 +101,20 @@ def test_rows_can_be_kept_dropped_and_reordered_between_steps(attention, case, b
     close(AttentionOutput.stack([moved], 11).weights, AttentionOutput.stack([straight], 11).weights[index])
 
 
-def test_a_step_leaves_nothing_behind(attention, case, batch):
+def test_a_step_leaves_nothing_behind_and_says_where_it_stopped(attention, case, batch):
+    """Hard steps alone have stops."""
     memory = attention.init_memory(batch.encoded)
     before = [part.clone() for part in attention.init_state(memory, hard=case.hard)]
     state = attention.init_state(memory, hard=case.hard)
-    steps = [attention.step(batch.queries[:, 0], memory, state, hard=case.hard) for _ in range(2)]
-    assert torch.equal(steps[0].attended.weights, steps[1].attended.weights)
+    step, again = (attention.step(batch.queries[:, 0], memory, state, hard=case.hard).attended for _ in range(2))
+    assert torch.equal(step.weights, again.weights)
     assert all(torch.equal(part, earlier) for part, earlier in zip(state, before, strict=True))
-
-
-def test_stops_are_given_by_hard_steps_alone(attention, case, batch):
-    memory = attention.init_memory(batch.encoded)
-    step = attention.step(batch.queries[:, 0], memory, attention.init_state(memory, hard=case.hard), hard=case.hard)
-    if not case.hard:
-        assert step.attended.stops is None
-    else:
-        assert step.attended.stops.dtype == torch.int64
-        selected = step.attended.weights.any(-1)
-        assert (step.attended.stops[~selected] == SELECTED_NONE).all()
-        assert (step.attended.stops[selected] >= 0).all()
-        assert (step.attended.stops[selected] < batch.mask.sum(1)[selected]).all()
+    assert (step.stops is not None) == case.hard
+    if case.hard:
+        assert step.stops.dtype == torch.int64
+        selected = step.weights.any(-1)
+        assert (step.stops[~selected] == SELECTED_NONE).all() and (step.stops[selected] >= 0).all()
+        assert (step.stops[selected] < batch.mask.sum(1)[selected]).all()
 
 
 def test_half_precision_values_give_half_precision_contexts(attention, case, batch):
