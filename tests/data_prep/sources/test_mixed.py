@@ -13,7 +13,7 @@ from data_prep.sources.base import RawSplit
 from data_prep.sources.links import link
 from data_prep.stream import open_corpus
 from mt.data.batches import batch_order
-from mt.data.corpus import Example
+from mt.data.corpus import Corpus, Example
 from mt.data.dataset import DatasetConfig
 from mt.errors import UserError
 from tests.data_prep.small import files, small_shards, text_config
@@ -90,13 +90,18 @@ def test_weights_and_places_do_not_make_another_corpus(folder: Path) -> None:
 
 
 def test_parts_of_a_mixture_make_the_corpus_of_one(folder: Path) -> None:
-    config = _config(folder)
+    """Also where duplicates go, which count in no portion."""
+    for side in ("en", "de"):
+        with (folder / "web" / f"train.{side}").open("a") as file:
+            file.write(f"web train 3 {side}\nown train 3 {side}\n")
+    config = _config(folder, cleaning={"drop_duplicates": True})
     with small_shards(characters=200, pairs=8):
         one = prepare(config, folder / "one", progress=False)
         for number in (3, 1, 2):
             prepare(config, folder / "many", part=Part(number, 3), progress=False)
         many = prepare(config, folder / "many", part=MERGE, progress=False)
     assert files(many) == files(one)
+    assert Corpus.open(many).meta["portions"] == [30, 50, 20]
 
 
 def test_weights_that_would_leave_epochs_empty_are_refused(folder: Path) -> None:
