@@ -148,6 +148,14 @@ def test_pairs_are_cut_by_their_keys(offer: Callable[..., None], tmp_path: Path,
     }
 
 
+def test_columns_of_a_table_become_texts(offer: Callable[..., None], tmp_path: Path):
+    (tmp_path / "dev.tsv").write_text("a \tb\t0-0\nc\td\t\n")
+    offer("columns", {"dev.tsv": "x"})
+    get("small", tmp_path / "new", tmp_path.as_uri())
+    texts = {path.name: path.read_text() for path in (tmp_path / "new").glob("dev.*")}
+    assert texts == {"dev.src": "a\nc\n", "dev.tgt": "b\nd\n", "dev.gold": "0-0\n\n"}
+
+
 def test_words_are_cut_by_a_seed(offer: Callable[..., None], tmp_path: Path):
     lines = [f"w{number} P{number}\n" for number in range(17_001)] + ["w7(2) Q R # comment\n"]
     with zipfile.ZipFile(tmp_path / "one.whl", "w") as archive:
