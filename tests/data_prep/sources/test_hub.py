@@ -118,7 +118,7 @@ def test_identity_follows_the_files_of_the_subset(tmp_path: Path) -> None:
     first = open_source(named("wmt14", tmp_path)).identity()
     write(tmp_path / "fr-en" / "test-00000-of-00001.parquet", [{"a": "b"}])
     assert open_source(named("wmt14", tmp_path)).identity() == first
-    write(tmp_path / "de-en" / "test-00000-of-00003.parquet", [{"translation": {"en": "a", "de": "b"}}])
+    write(tmp_path / "de-en" / "test-00002-of-00003.parquet", [{"translation": {"en": "a", "de": "b"}}])
     assert open_source(named("wmt14", tmp_path)).identity() != first
 
 
