@@ -62,11 +62,14 @@ def test_unknown_words_move_no_unit(kind: str, tokenizers: dict[str, Tokenizer])
     assert written[decoded[-2]] == "alt"
 
 
-def test_a_piece_belongs_to_the_unit_that_it_covers_most() -> None:
+def test_a_piece_belongs_to_the_unit_that_it_covers_most(foreign: Foreign) -> None:
     tokenizer = train(TokenizerConfig(model_type="bpe", vocab_size=14), ["ab cd abcd abcd"])
     pieces = tokenizer.split("ab cd")
     ids = tokenizer.unit_ids("ab cd")
     assert [(p, i) for p, i in zip(pieces, ids, strict=True) if p == "▁cd"] == [("▁cd", 1)]
+    # Two letters outweigh a bracket before them.
+    bracketed, _ = foreign(["(ab (ab (ab"], model_type="bpe", vocab_size=12, split_by_unicode_script=False)
+    assert bracketed.split("(ab") == ["▁(ab", "</s>"] and bracketed.unit_ids("(ab") == [1, None]
     assert tokenizer.unit_ids("") == [None]
     assert tokenizer.unit_ids(" \n") == [None]
 
