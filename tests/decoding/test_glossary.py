@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from mt.data.glossary import glossaries_of
 from mt.data.words import words
 from mt.decoding.lines import LineFiles, translate_lines
 from mt.decoding.runs import torch_translator
+from mt.decoding.streaming import finish, read
 from mt.decoding.translator import Translator
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
@@ -136,15 +138,18 @@ def test_a_stream_writes_terms_where_it_reads_them_and_as_the_simulation_does(
     hard: Translator, waiting: Translator, search: SearchConfig
 ):
     glossary = {"cats": "Hunde", "cats see three": "Brücken", "dogs": "zwei Brücken", "houses": "Hunde"}
+    glossary |= {"the big dogs": "Hunde", "big cats find": "Brücken"}
     texts = [text for text in TEXTS if text]
     translator = hard if isinstance(search, OnlineConfig) else waiting
     simulated = translator.translate(texts, search, glossary=glossary)
     assert any("Hunde" in words(one.text) for one in simulated)
-    for text, expected in zip(texts, simulated, strict=True):
-        session = translator.stream(search, glossary=glossary)
-        for word in text.split():
-            session.read(word)
-        session.finish()
+    # Side by side: a stream whose next position may yet be of a term waits, and the others go on.
+    sessions = [translator.stream(search, glossary=glossary) for _ in texts]
+    for turn in zip_longest(*(text.split() for text in texts)):
+        now = [number for number, word in enumerate(turn) if word]
+        read([sessions[number] for number in now], [turn[number] for number in now])
+    finish(sessions)
+    for session, expected in zip(sessions, simulated, strict=True):
         assert session.text == expected.text and session.delays == [*expected.word_delays]
 
 
