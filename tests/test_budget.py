@@ -6,28 +6,28 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 BUDGET = {
-    "mt": 1601,
-    "mt/cli": 2723,
-    "mt/common": 462,
-    "mt/comparison": 986,
-    "mt/config": 468,
-    "mt/data": 4349,
-    "mt/decoding": 4693,
-    "mt/evaluation": 1703,
+    "mt": 1581,
+    "mt/cli": 2707,
+    "mt/common": 452,
+    "mt/comparison": 981,
+    "mt/config": 436,
+    "mt/data": 4330,
+    "mt/decoding": 4625,
+    "mt/evaluation": 1670,
     "mt/explorer": 72,
-    "mt/export": 519,
-    "mt/kernels": 2850,
+    "mt/export": 517,
+    "mt/kernels": 2676,
     "mt/markup": 1245,
-    "mt/metrics": 2327,
-    "mt/models": 4402,
-    "mt/onnx": 218,
-    "mt/ops": 1019,
-    "mt/plots": 777,
-    "mt/search": 2923,
-    "mt/serve": 1861,
-    "mt/training": 3030,
+    "mt/metrics": 2289,
+    "mt/models": 4341,
+    "mt/onnx": 196,
+    "mt/ops": 997,
+    "mt/plots": 766,
+    "mt/search": 2921,
+    "mt/serve": 1852,
+    "mt/training": 2998,
 }
-FILES = 254
+FILES = 249
 
 
 def test_every_folder_keeps_its_budget_of_lines() -> None:
@@ -35,12 +35,14 @@ def test_every_folder_keeps_its_budget_of_lines() -> None:
     for path in (ROOT / "mt").rglob("*.py"):
         inside = path.relative_to(ROOT)
         lines["/".join(inside.parts[:2]) if len(inside.parts) > 2 else "mt"] += len(path.read_text().splitlines())
-    assert {folder: count for folder, count in lines.items() if count > BUDGET[folder]} == {}
-    assert sum(BUDGET.values()) <= 38228
+    over = {folder: count for folder, count in lines.items() if count > BUDGET[folder]}
+    assert over == {}, "delete as many lines, or raise the folder's number and the sum in a commit that says why"
+    assert sum(BUDGET.values()) <= 37652
 
 
 def test_the_house_has_no_more_files_than_chapters() -> None:
-    assert len([*(ROOT / "mt").rglob("*.py")]) <= FILES
+    count = len([*(ROOT / "mt").rglob("*.py")])
+    assert count <= FILES, "join two files, or raise FILES in a commit that says why"
 
 
 def test_the_page_in_the_browser_stays_small_and_is_written_in_lines() -> None:
