@@ -18,6 +18,7 @@ from mt.common.options import flat, parse
 from mt.config import Config
 from mt.data.dataset import DatasetConfig
 from mt.errors import UserError
+from mt.metrics import METRICS
 from mt.models.attention import ATTENTIONS
 from mt.models.decoders import DECODERS
 from mt.models.encoders import ENCODERS
@@ -25,6 +26,7 @@ from mt.models.frontends import FRONTENDS
 from mt.models.seq2seq import Seq2Seq
 from tests.marks import chosen
 
+ROOT = Path(__file__).parents[1]
 FILES = ["dataset.folder=DIR", "dataset.source=en", "dataset.target=de"]
 # What a dataset cannot do without.
 OF_A_FOLDER = ("audio", "pictures", "photographs", "rsicd", "digits", "single_digits", "mboshi", "mboshi_french")
@@ -259,3 +261,24 @@ def test_every_option_is_explained_in_some_file_of_its_group(everything):
         for name, value in plain.items():
             missing |= set(unexplained({name: value}, known.get(name, set()) | known["config.yaml"]))
     assert sorted(missing) == []
+
+
+def listed(page: str, begin: str) -> set[str]:
+    """Returns the words of a page's only line that begins so."""
+    lines = (ROOT / page).read_text(encoding="utf-8").splitlines()
+    [line] = [line for line in lines if line.lstrip().startswith(begin)]
+    return {*re.findall(r"\w+", line)}
+
+
+@pytest.mark.parametrize("group", ["attention", "encoder", "decoder", "optimizer", "search"])
+def test_pages_name_every_choice_of_a_group(group: str):
+    assert {*names(group)} <= listed("conf/config.yaml", f"- {group}:")
+    assert {*names(group)} <= listed("docs/choices.md", f"| `{group}` |")
+
+
+def test_pages_name_every_metric_and_dataset():
+    assert {*METRICS} <= listed("conf/dataset/files.yaml", "metrics:")
+    assert {*METRICS} <= listed("docs/choices.md", "| `metrics` |")
+    assert {*names("dataset")} <= listed("docs/choices.md", "| `dataset` |")
+    config = (ROOT / "conf/config.yaml").read_text(encoding="utf-8")
+    assert {*names("dataset")} <= {*re.findall(r"\w+", config.partition("\nembedding:")[0])}

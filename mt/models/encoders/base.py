@@ -68,13 +68,13 @@ class Encoder(OptIn, nn.Module, ABC):
         """Encodes the next positions of sources that are still arriving: the same values as `forward` of all at once.
 
         vectors, mask: the new positions, which a source need not have. state: of the call before, None at first.
-        complete: which sources end here. Returns the values that are known now, and the state. These may be fewer than
-        the new positions, or more, or none; the mask tells. Defined where `incremental`.
+        complete: which sources end here. Returns the values that no later position can change, and the
+        state. They may be fewer than the new positions, or more, or none; the mask tells. Defined where `incremental`.
         """
         raise NotImplementedError(f"{type(self).__name__} needs the whole source")
 
     def read_for(self, positions: Int[Tensor, "*shape"], lengths: Int[Tensor, "*#shape"]) -> Int[Tensor, "*shape"]:
-        """Returns the number of input positions after which the values at these positions are known.
+        """Returns how many input positions must be read before no later one can change the values at these positions.
 
         positions: from 0. lengths: of the sources, the upper bound.
         """

@@ -1,5 +1,5 @@
-"""Adding an attention, as README says: a file, its line in the table, a YAML. In a copy of the repository, the tests
-over the table and a training run then take it up without another edit."""
+"""Adding an attention, as docs/extending.md says: a file, its line in the table, a YAML. In a copy of the
+repository, the tests over the table and a training run then take it up without another edit."""
 
 import os
 import shutil
