@@ -120,6 +120,7 @@ def test_a_field_that_swallows_the_file_is_refused(tmp_path: Path) -> None:
         ("train.tsv", b"en\tde\na\tb\xff\n", r"train\.tsv, line 2 is not UTF-8 \(byte 4 of the line\): convert"),
         ("train.tsv", b"\nen\tfr\na\tb\n", r"train\.tsv, line 2 has no column de: .*en, fr; set dataset"),
         ("train.tsv", b"en\tde\n", r"train\.tsv has no rows: expected one for each pair"),
+        ("train.tsv", b"", r"train\.tsv has no rows: expected one for each pair"),
         ("train.tsv", b"en\tde\tde\na\tb\tc\n", r"train\.tsv, line 1 has 2 columns de: give each a name of its own$"),
         ("train.csv", b'en,de\n"a\nb",c\nd\n', r"train\.csv, line 4 is cut into 1 and line 1 into 2 fields"),
         ("train.csv", b'en,de\na,"b" c\n', r"train\.csv, line 2 is not CSV \(.*\): mend its quotation marks"),
