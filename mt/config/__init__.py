@@ -235,7 +235,7 @@ class Config(ModelConfig):
             ("ctc_weight", self.ctc_weight, "learns from the target alone"),
             ("attention.sample_ratio", getattr(self.attention, "sample_ratio", 0.0), "leaves them no probability"),
             ("training.learnt_tags", options.learnt_tags, "needs links that they lack"),
-            ("training.guided_alignment", guiding, "needs links that they lack"),
+            ("dataset.links", guiding, "guides the attention by links that they lack"),
         ):
             if value:
                 raise UserError(

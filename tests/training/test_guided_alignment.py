@@ -236,7 +236,7 @@ AUDIO = {"dataset": {"field": {"name": "audio"}, "links": "a"}, "frontend": {"na
         ({"training": LINKS | {"wait_k": [3]}}, r"with training\.wait_k some are not read in time"),
         (
             {"init_from": "RUN", "training": LINKS | {"objective": "minimum_risk"}},
-            "training.guided_alignment=links needs links that they lack",
+            r"dataset\.links=links guides the attention by links that they lack: set one of the two back",
         ),
         ({"training": LINKS, "dataset": {"links": "others"}}, "name different links of the training pairs"),
         (AUDIO, "joins words of two texts, and the sources of tiny are audio"),
