@@ -25,7 +25,7 @@ BUDGET = {
     "mt/plots": 766,
     "mt/search": 2921,
     "mt/serve": 1852,
-    "mt/training": 2998,
+    "mt/training": 3009,
 }
 FILES = 249
 
@@ -37,7 +37,7 @@ def test_every_folder_keeps_its_budget_of_lines() -> None:
         lines["/".join(inside.parts[:2]) if len(inside.parts) > 2 else "mt"] += len(path.read_text().splitlines())
     over = {folder: count for folder, count in lines.items() if count > BUDGET[folder]}
     assert over == {}, "delete as many lines, or raise the folder's number and the sum in a commit that says why"
-    assert sum(BUDGET.values()) <= 37652
+    assert sum(BUDGET.values()) <= 37663
 
 
 def test_the_house_has_no_more_files_than_chapters() -> None:

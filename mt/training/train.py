@@ -4,7 +4,7 @@ and the test. `train_and_test` calls them in turn."""
 import contextlib
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +41,7 @@ def train_and_test(run: Run) -> dict[str, Any]:
                 except (Interrupted, LostError):
                     save_unsaved(run)
                     raise
-                with run.signals.at_once():
+                with run.signals.at_once(), _checked_batches(run):
                     choose_best(run)
                     with run.evaluating():
                         results = final_results(run)
@@ -56,6 +56,17 @@ def train_and_test(run: Run) -> dict[str, Any]:
         raise interruption(run.signals.received or number, _how_to_go_on(run)) from None
     except OSError as error:
         raise UserError(f"{explained(error, run.folder)}; {_how_to_go_on(run)}") from error
+
+
+@contextlib.contextmanager
+def _checked_batches(run: Run) -> Iterator[None]:
+    """Asks at each encoded batch whether a signal has come. Python ignores the exception of a handler that interrupts
+    the callback of a weak reference."""
+    hook = run.model.encoder.register_forward_pre_hook(lambda module, inputs: run.signals.check())
+    try:
+        yield
+    finally:
+        hook.remove()
 
 
 def final_results(run: Run) -> dict[str, Any]:

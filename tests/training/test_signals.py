@@ -3,7 +3,9 @@
 import itertools
 import os
 import signal
+import sys
 import threading
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -210,6 +212,32 @@ def test_a_handler_that_was_there_is_called_when_all_is_saved(
     finally:
         signal.signal(signal.SIGUSR2, before)
     assert (end.value.code, saved) == (144, [(signal.SIGUSR2, {"update": 4, "validation": 6, "test": 6}[where])])
+    train_and_test(resume(config, corpus, run.folder))
+    assert left(run.folder) == straight
+
+
+def test_a_signal_within_a_callback_ends_the_test_at_its_next_batch(
+    config: Config, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, straight: dict[str, Any]
+) -> None:
+    """Python ignores what is raised there, and says so."""
+    ignored = []
+    monkeypatch.setattr(sys, "unraisablehook", ignored.append)
+    run = begin(config, corpus, tmp_path / "run")
+
+    def killed(*_: object) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    def in_a_callback() -> None:
+        thing = type("Thing", (), {})()
+        reference = weakref.ref(thing, killed)
+        del thing
+        assert reference() is None and len(ignored) == 1
+
+    with monkeypatch.context() as patch:
+        replace(patch, "test", 1, in_a_callback)
+        assert interrupted(run, signal.SIGTERM).startswith("the checkpoint of update 6 is complete")
+    assert not (run.folder / "results.json").exists()
+    assert not run.model.encoder._forward_pre_hooks
     train_and_test(resume(config, corpus, run.folder))
     assert left(run.folder) == straight
 
