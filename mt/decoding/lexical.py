@@ -276,13 +276,13 @@ def constrained(
     glossaries = [None] * len(texts) if glossary is None else glossaries_of(glossary, len(texts), alone=alone)
     columns = (lexical or [LexicalConstraints()] * len(texts), texts, glossaries)
     asked = []
-    for number, (one, text, glossary) in enumerate(zip(*columns, strict=True), start=first_number):
+    for number, (phrases, text, terms) in enumerate(zip(*columns, strict=True), start=first_number):
         encoder = translator.constraint_encoder
         # Where unknown words of a source have ids, the tokens are those of each source.
         if translator.numbers_words:
             sides = translator.tokenizers_of(text)
             encoder = ConstraintEncoder(sides.target, sides.source)
-        asked.append(encoder.encoded(one, f"{name} {number}", str(text), glossary))
+        asked.append(encoder.encoded(phrases, f"{name} {number}", str(text), terms))
     return asked
 
 
