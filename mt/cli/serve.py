@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mt.decoding.translator import Translator
 
 SERVE = """Serve runs over HTTP and WebSocket: a page that shows what the attention does, and routes that clients of
-LibreTranslate, OpenNMT-py and the Open Inference Protocol speak (docs/serving.md).
+LibreTranslate speak (docs/serving.md).
 
     mt serve RUN [RUN ...]
     mt serve NAME=RUN [NAME=RUN ...] --host 0.0.0.0 --port 8000

@@ -14,7 +14,7 @@ from mt.common.about import VERSION
 from mt.decoding.translator import Translator
 from mt.errors import UserError
 from mt.explorer import LISTENING, page
-from mt.serve import inference, libretranslate, opennmt, own, streams
+from mt.serve import libretranslate, own, streams
 from mt.serve.bodies import Key
 from mt.serve.guard import Application, Guard
 from mt.serve.limits import Limits, Metrics, answer_to
@@ -54,9 +54,6 @@ def build(
     app.include_router(own.router(runs, checked, limits))
     app.include_router(streams.router(runs, checked, limits))
     app.include_router(libretranslate.router(runs, checked, limits))
-    app.include_router(opennmt.router(runs, checked))
-    app.include_router(inference.router(runs, checked))
-
     _add_pages(app, runs, checked, metrics)
     _answer_errors(app)
     if origins:

@@ -27,7 +27,7 @@ from websockets.sync.client import connect
 
 from mt.errors import UserError
 
-ROUTES = ("/api/translate", "/api/align", "/translate", "/translator/translate", "/v2/models/served/infer")
+ROUTES = ("/api/translate", "/api/align", "/translate")
 CLIENTS = 32
 REFUSED = frozenset({400, 403, 404, 405, 408, 413, 422, 503})
 

@@ -147,7 +147,6 @@ def test_no_file_of_the_machine_is_read_for_a_client(serving, sounds: Translator
         for route, body in (
             ("/api/translate", {"text": str(path)}),
             ("/translate", {"q": str(path), "source": "x", "target": sounds.config.dataset.target}),
-            ("/translator/translate", [{"src": str(path)}]),
         ):
             assert client.post(route, body).status in (400, 422), route
         audio = base64.b64encode(path.read_bytes()).decode()
