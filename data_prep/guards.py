@@ -1,32 +1,27 @@
 """What a person sees while a corpus is made, and where it is made.
 
-`guarded` says in a sentence that memory does not suffice, also where a library ends the process before a line of Python
-can say anything; `patiently` says what takes long; `work_folder` is the hidden folder beside a corpus, and
-`system_errors` makes sentences of what goes wrong there.
+`guarded` says in a sentence that memory does not suffice; `patiently` says what takes long; `work_folder` is the hidden
+folder beside a corpus, and `system_errors` makes sentences of what goes wrong there.
 """
 
 import contextlib
 import errno
-import os
+import re
 import resource
 import shutil
-import signal
-import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
-from types import FrameType
 
 from mt.common.input_files import reason
 from mt.common.terminal import say
 from mt.errors import UserError
 from mt.storage import locked
 
-_WATCH = 'trap "" INT TERM; read -r line || printf "%s\\n" "$1" >&2'
-"""A shell waits for a line that says that all is done, or for the end of who would write it."""
+_NO_MEMORY = re.compile("can't start new thread|bad_alloc")
 _FIRST = 3.0
 """Seconds until the first line."""
 _NEXT = 30.0
@@ -39,66 +34,16 @@ SETTINGS = "settings.json"
 
 @contextlib.contextmanager
 def guarded() -> Iterator[None]:
-    """Raises UserError where memory does not suffice. Where the process ends in the midst of it, by a library's `abort`
-    or the system's SIGKILL, a watching shell says why, most likely."""
-    sentence = (
-        f"memory does not suffice to prepare the corpus{_limit()}: set dataset.workers=1, and OMP_NUM_THREADS=1 in the "
-        "environment, or allow more memory; the same command goes on from what is finished"
-    )
-    watch = _watch(f"error: the preparation was ended from outside of it, or {sentence}")
-    try:
-        with _explained_by_handlers(watch):
-            yield
-    except MemoryError as error:  # Arrow's, too
-        raise UserError(sentence) from error
-    except RuntimeError as error:
-        if "can't start new thread" in str(error) or "bad_alloc" in str(error):
-            raise UserError(sentence) from error
-        raise
-    finally:
-        _dismiss(watch)
-
-
-@contextlib.contextmanager
-def _explained_by_handlers(watch: subprocess.Popen[bytes] | None) -> Iterator[None]:
-    """Where a signal has a handler, as those of queues have, the handler says why the process ends, and the shell
-    nothing."""
-    handlers: dict[int, Callable[[int, FrameType | None], object]] = {}
-
-    def handle(number: int, frame: FrameType | None) -> None:
-        # Nothing is waited for: another signal may come within, and would wait for the same lock.
-        if watch is not None and watch.stdin is not None:
-            with contextlib.suppress(OSError, ValueError):
-                os.write(watch.stdin.fileno(), b"end\n")
-        handlers[number](number, frame)
-
-    if threading.current_thread() is threading.main_thread():
-        for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2):
-            handler = signal.getsignal(number)
-            if callable(handler):
-                handlers[number] = handler
-                signal.signal(number, handle)
+    """Raises UserError where memory does not suffice, or no process or thread can begin."""
     try:
         yield
-    finally:
-        for signal_number, previous in handlers.items():
-            signal.signal(signal_number, previous)
-
-
-def _dismiss(watch: subprocess.Popen[bytes] | None) -> None:
-    """Ends the shell, which then says nothing."""
-    if watch is not None:
-        with contextlib.suppress(OSError):
-            watch.communicate(b"end\n")
-
-
-def _watch(sentence: str) -> subprocess.Popen[bytes] | None:
-    """Starts the shell; None where there is none."""
-    try:
-        command = ["/bin/sh", "-c", _WATCH, "sh", sentence]
-        return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
-    except OSError:
-        return None
+    except (MemoryError, RuntimeError) as error:  # Arrow's and a library's, too
+        if isinstance(error, RuntimeError) and not _NO_MEMORY.search(str(error)):
+            raise
+        raise UserError(
+            f"memory does not suffice to prepare the corpus{_limit()}: set dataset.workers=1, and OMP_NUM_THREADS=1 "
+            "in the environment, or allow more memory; the same command goes on from what is finished"
+        ) from error
 
 
 def _limit() -> str:

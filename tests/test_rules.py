@@ -45,7 +45,7 @@ DOORS = {
     "hydra": ENTRIES,
     "omegaconf": ENTRIES,
     "sentencepiece": ("mt.data.tokenizer",),
-    "sacrebleu": ("mt.metrics.bleu", "data_prep.get"),
+    "sacrebleu": ("mt.metrics.bleu", "data_prep.cuts"),
     "rouge_score": ("mt.metrics.rouge",),
     "jiwer": ("mt.metrics.wer",),
     "soundfile": ("mt.data.fields.recordings",),

@@ -1,7 +1,7 @@
 """Pairs in local files: for each split two parallel texts, or one table.
 
 `LocalFiles` finds the files of each split, and says which are missing or not read. `ParallelText` reads two texts of
-one sentence a line; tables are read by `data_prep.sources.tables`, archives and memories by `data_prep.sources.opus`.
+one sentence a line; tables are read by `data_prep.sources.tables`, translation memories by `data_prep.sources.tmx`.
 """
 
 import codecs
@@ -14,8 +14,8 @@ from pathlib import Path
 
 from data_prep.sources.base import RawSplit, Records, Source, digest, is_litter
 from data_prep.sources.cells import Columns
-from data_prep.sources.opus import MosesArchive, TmxFile
 from data_prep.sources.tables import TABLES, ParquetFile, TableFile
+from data_prep.sources.tmx import TmxFile
 from mt.data.corpus import Example
 from mt.data.dataset import DatasetConfig
 from mt.data.fields import build_field
@@ -23,16 +23,14 @@ from mt.errors import UserError
 from mt.text_io import COMPRESSED, count_lines, file_lines, opened
 
 _BLOCK = 1 << 20
-_KINDS = {**TABLES, ".tmx": TmxFile, ".zip": MosesArchive}
-_MARKLESS = (".parquet", ".zip")
-"""Endings of files whose first bytes say nothing about their lines."""
+_KINDS = {**TABLES, ".tmx": TmxFile}
 
 
 class LocalFiles:
     """`<split>.<source>` and `<split>.<target>`, or a table `<split>.tsv`, `.csv`, `.jsonl` or `.parquet`, or a
-    translation memory `<split>.tmx`, or an archive `<split>.zip` with two texts.
+    translation memory `<split>.tmx`.
 
-    All but archives and parquet may be compressed and end in `.gz` or `.zst`. Text is UTF-8. Texts of dev and test may
+    All but parquet may be compressed and end in `.gz` or `.zst`. Text is UTF-8. Texts of dev and test may
     have further references beside them, `<split>.<reference>`.
     """
 
@@ -57,15 +55,21 @@ class LocalFiles:
         """Raises UserError where files are missing."""
         texts = (pairs for pairs in self._splits.values() if isinstance(pairs, ParallelText))
         missing = dict.fromkeys(path for pairs in texts for path in pairs.missing())
+        for split in self._splits if missing else ():
+            if (path := self._folder / f"{self._names[split]}.zip").is_file():
+                raise UserError(
+                    f"{path} is an archive, which is not read: unpack it with unzip, and name its texts by "
+                    "dataset.splits, dataset.source and dataset.target (0.3.0 is the last release that reads archives)"
+                )
         if missing:
             present = _names(self._folder) if self._folder.is_dir() else None
             there = "no such folder" if present is None else f"it holds: {', '.join(present[:20]) or 'nothing'}"
             raise UserError(
                 f"{self._folder} lacks {', '.join(path.name for path in missing)} ({there}): set dataset.folder, "
                 "dataset.source, dataset.target and dataset.splits so that <split>.<source> and <split>.<target> name "
-                "the files. Or give tables with such columns, <split>.tsv, .csv, .jsonl or .parquet, or <split>.tmx or "
-                ".zip with such languages. Without dev and test, dataset.dev_size=1000 dataset.test_size=1000 cut them "
-                "from train"
+                "the files. Or give tables with such columns, <split>.tsv, .csv, .jsonl or .parquet, or <split>.tmx "
+                "with such languages. Without dev and test, dataset.dev_size=1000 dataset.test_size=1000 cut them from "
+                "train"
             )
 
     def _identity(self) -> str:
@@ -75,7 +79,7 @@ class LocalFiles:
         return dict.fromkeys(path for pairs in self._splits.values() for _, path in pairs.files)
 
     def _notes(self) -> list[str]:
-        marked = ((path, _marks(path)) for path in self._read_paths() if path.suffix not in _MARKLESS)
+        marked = ((path, _marks(path)) for path in self._read_paths() if path.suffix != ".parquet")
         left_out = [f"{path}: {' and '.join(marks)} left out" for path, marks in marked if marks]
         unread = [note for split in self._splits for note in self._unread(split)]
         memories = [pairs for pairs in self._splits.values() if isinstance(pairs, TmxFile)]

@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -89,6 +89,9 @@ class TableFile(ABC):
 class FieldsFile(TableFile):
     """Columns are named in the first row; numbers name them (from 1) where the first row is a pair already."""
 
+    _separator: ClassVar[str]
+    """What parts the fields, in an error."""
+
     @abstractmethod
     def rows(self) -> Rows:
         """Yields all rows; lines with nothing in them may be among them."""
@@ -97,6 +100,7 @@ class FieldsFile(TableFile):
         start, names, rows = self._head()
         if not names:
             return
+        self._require_separator(start, names)
         # Columns are found by name in the first row, each exactly once.
         require_sides(self._columns, names, f"{self._path}, line {start}", _ADVICE)
         require_once(self._columns, names, f"{self._path}, line {start}")
@@ -116,6 +120,16 @@ class FieldsFile(TableFile):
     def columns(self) -> list[str]:
         return self._head()[1]
 
+    def _require_separator(self, line: int, names: list[str]) -> None:
+        """Raises UserError where the first row is one field, and other marks than those of this table part it."""
+        for mark, name in ((";", "semicolons"), ("\t", "tabs"), (",", "commas"), ("|", "bars")):
+            if len(names) == 1 and mark in names[0]:
+                raise UserError(
+                    f"{self._path}, line {line} is parted by {name}, and {self._separator} are expected: write the "
+                    f"table with {self._separator}{', or name it .tsv' * (name == 'tabs')}"
+                    f"{', or name it .csv' * (name == 'commas')}"
+                )
+
     def _head(self) -> tuple[int, list[str], Rows]:
         """Returns the line of the first row, the names of the columns (none in an empty file), and the rows of
         pairs."""
@@ -132,6 +146,8 @@ class FieldsFile(TableFile):
 
 class TsvFile(FieldsFile):
     """Fields between tabs; quotation marks mean nothing."""
+
+    _separator = "tabs"
 
     def rows(self) -> Rows:
         for number, line in enumerate(file_lines(self._path), start=1):
@@ -153,6 +169,8 @@ def _is_quoted(field: str) -> bool:
 
 class CsvFile(FieldsFile):
     """Fields between commas (RFC 4180): one in quotation marks may hold commas and line ends."""
+
+    _separator = "commas"
 
     def rows(self) -> Rows:
         csv.field_size_limit(_LONGEST_FIELD)

@@ -152,7 +152,7 @@ class DatasetConfig(Options):
     the encoder to write, as characters; "" for none."""
     folder: str | None = Field(default=None, min_length=1, max_length=4000)
     """A local folder: `<split>.<source>` and `<split>.<target>`; or tables `<split>.tsv`, `.csv`, `.jsonl`, `.parquet`;
-    all but parquet may end in `.gz` or `.zst`; `<split>.zip` with two texts; `<split>.tmx`. Or a copy of the hub's
+    all but parquet may end in `.gz` or `.zst`; `<split>.tmx`. Or a copy of the hub's
     repository."""
     splits: SplitNames = SplitNames()
     """The splits' names among the files of `folder`, or of its folders where `format` is not files."""

@@ -7,6 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from data_prep.sources import open_source
+from data_prep.sources.tables import TABLES
 from mt.data.corpus import Example
 from mt.data.dataset import DatasetConfig
 from mt.errors import UserError
@@ -210,3 +211,24 @@ def test_a_column_that_is_there_twice_is_refused(tmp_path: Path, nested: bool) -
     with pytest.raises(UserError, match=r"train\.parquet has 2 columns de: give each a name of its own$"):
         len(list(open_source(_config(tmp_path)).splits["train"].read()))
     assert len(list(open_source(_config(tmp_path, "en", "x")).splits["train"].read())) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "sentence"),
+    [
+        ("csv", "en;de", "is parted by semicolons, and commas are expected: write the table with commas$"),
+        (
+            "csv",
+            "en\tde",
+            r"is parted by tabs, and commas are expected: write the table with commas, or name it \.tsv$",
+        ),
+        ("tsv", "en,de", r"is parted by commas, and tabs are expected: write the table with tabs, or name it \.csv$"),
+        ("tsv", "en|de", "is parted by bars, and tabs are expected: write the table with tabs$"),
+    ],
+)
+def test_another_separator_is_told(name: str, line: str, sentence: str, tmp_path: Path) -> None:
+    path = tmp_path / f"train.{name}"
+    path.write_text(f"\n{line}\n{line}\n")
+    for columns in (("en", "de"), ("1", "2")):
+        with pytest.raises(UserError, match=rf"train\.{name}, line 2 {sentence}"):
+            len([*TABLES[f".{name}"](path, columns).read()])

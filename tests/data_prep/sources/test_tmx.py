@@ -1,14 +1,12 @@
-"""Translation memories, and archives of two texts: what is read of them, and what is refused."""
+"""Translation memories: what is read of them, and what is refused."""
 
 import gzip
-import zipfile
 from pathlib import Path
 
 import pytest
 
 from data_prep.sources import open_source
-from data_prep.sources.opus import MosesArchive, TmxFile
-from mt.data.corpus import Example
+from data_prep.sources.tmx import TmxFile
 from mt.data.dataset import DatasetConfig
 from mt.errors import UserError
 
@@ -17,75 +15,11 @@ _MANY = [(f"word {number}" + 300 * " x", f"Wort {number}") for number in range(5
 """More bytes than are read at once."""
 
 
-# Archives.
-
-
-def _archive(folder: Path, members: dict[str, str | bytes]) -> MosesArchive:
-    with zipfile.ZipFile(folder / "train.zip", "w") as archive:
-        for name, text in members.items():
-            archive.writestr(name, text)
-    return MosesArchive(folder / "train.zip", ("en", "de"))
-
-
-def test_an_archive_of_moses_form(tmp_path: Path) -> None:
-    sides = {name: "".join(f"{row[side]}\n" for row in _MANY) for side, name in enumerate(("en", "de"))}
-    archive = _archive(
-        tmp_path, {"README": "OPUS\r\n", **{f"Books.de-en.{name}": text for name, text in sides.items()}}
-    )
-    splits = {"train": "train", "dev": "train", "test": None}
-    source = open_source(DatasetConfig(source="en", target="de", folder=str(tmp_path), splits=splits))
-    assert [*source.splits["train"].read()] == [Example(*pair) for pair in _MANY] and source.notes() == []
-    assert next(archive.records()) == (f"{tmp_path}/train.zip, row 1", Example(*_MANY[0]))
-
-
-@pytest.mark.parametrize(
-    "litter", ["__MACOSX/._Books.en", "._Books.en", ".DS_Store", "x/Thumbs.db", "en.en/", ".x/a.en"]
-)
-def test_what_systems_leave_in_archives_is_not_read(tmp_path: Path, litter: str) -> None:
-    archive = _archive(tmp_path, {"a.en": "x\n", "a.de": "y\n", litter: ""})
-    assert [*archive.read()] == [Example("x", "y")] and archive.columns() == ["en", "de"]
-    with pytest.raises(UserError, match=r"train\.zip holds no text: expected two files, that end in \.en and \.de$"):
-        len(list(_archive(tmp_path, {litter: ""}).read()))
-
-
-def test_endings_in_an_archive_are_codes_of_languages(tmp_path: Path) -> None:
-    _archive(tmp_path, dict.fromkeys(("a.zh_CN", "a.en_GB", "a.pt_BR", "a.pt_PT"), "x\n"))
-    for sides in [("zh_CN", "en_GB"), ("zh-cn", "en")]:
-        assert [*MosesArchive(tmp_path / "train.zip", sides).read()] == [Example("x", "x")]
-    with pytest.raises(UserError, match=r"train\.zip has pt_BR and pt_PT, and pt may be either: set dataset\.source"):
-        len(list(MosesArchive(tmp_path / "train.zip", ("en", "pt")).read()))
-
-
-@pytest.mark.parametrize(
-    ("members", "sentence"),
-    [
-        ({"a.en": b"x\n"}, r"train\.zip has no column de: choices: en; set dataset\.source and dataset\.target"),
-        ({"a.en": b"x\n", "b.en": b"x\n", "a.de": b"x\n"}, r"train\.zip has 2 columns en: give each a name of its own"),
-        (
-            {"a.en": b"x\ny\n", "a.de": b"x\n"},
-            r"train\.zip: its en has 2 lines and its de 1: line N of one must belong",
-        ),
-        ({"a.en": b"", "a.de": b""}, r"train\.zip holds empty texts: expected one sentence a line"),
-        ({"a.en": b"x\n", "a.de": b"x\xff\n"}, r"train\.zip, de, line 1 is not UTF-8 \(byte 2 of the line\)"),
-    ],
-)
-def test_a_bad_archive_is_refused(tmp_path: Path, members: dict[str, str | bytes], sentence: str) -> None:
-    archive = _archive(tmp_path, members)
-    with pytest.raises(UserError, match=sentence):
-        len(list(archive.read()))
-
-
-def test_a_damaged_archive_is_refused(tmp_path: Path) -> None:
-    archive = _archive(tmp_path, {"Books.de-en.en": "a b c d\n" * 9, "Books.de-en.de": "e f g h\n" * 9})
-    whole = (tmp_path / "train.zip").read_bytes()
-    place = whole.index(b"Books.de-en.en") + len("Books.de-en.en") + 3
-    for damaged in (whole[:50], whole[:place] + b"\xff\xff\xff" + whole[place + 3 :]):
-        (tmp_path / "train.zip").write_bytes(damaged)
-        with pytest.raises(UserError, match=r"train\.zip is (damaged|no sound zip file) \(.*\): copy it again"):
-            len(list(archive.read()))
-
-
-# Translation memories.
+def test_an_archive_is_to_be_unpacked(tmp_path: Path) -> None:
+    (tmp_path / "train.zip").touch()
+    config = DatasetConfig(folder=str(tmp_path), source="en", target="de", dev_size=1)
+    with pytest.raises(UserError, match=r"train\.zip is an archive, which is not read: unpack it .*0\.3\.0"):
+        open_source(config)
 
 
 def _unit(**texts: str) -> str:
@@ -232,3 +166,11 @@ def test_units_in_several_regions_or_scripts_are_told(tmp_path: Path, codes: tup
         f"{path}: {codes[0][:2]} is {codes[0]} in some units, {codes[1]} in others: set dataset.source and "
         "dataset.target to one of them to read that alone"
     )
+
+
+def test_units_that_are_left_out_are_counted(tmp_path: Path) -> None:
+    path = _memory(tmp_path, _unit(en="a", de="b") * 2 + _unit(en="a", fr="b") + _unit(de="b"))
+    memory = TmxFile(path, ("en", "de"))
+    for _ in range(2):
+        assert len([*memory.read()]) == 2
+        assert memory.notes() == [f"{path}: 2 of 4 units have no en or no de, and are left out"]

@@ -1,16 +1,11 @@
-"""Translation memories (TMX 1.4), and archives of two texts, as OPUS keeps them in Moses' form.
+"""Translation memories (TMX 1.4).
 
 A `TmxFile` is read piece by piece. Its `_Parser` makes units, and a `Segment` collects their text among the codes of a
-word processor. `choose` finds the languages of a unit. A `MosesArchive` is read line by line.
+word processor. `choose` finds the languages of a unit.
 """
 
-import contextlib
 import html.entities
-import io
-import itertools
 import re
-import zipfile
-import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NoReturn
@@ -18,12 +13,12 @@ from xml.parsers import expat
 
 import regex
 
-from data_prep.sources.base import Records, is_litter
-from data_prep.sources.cells import Columns, require_once, require_sides
+from data_prep.sources.base import Records
+from data_prep.sources.cells import Columns
 from data_prep.sources.tables import TableFile
 from mt.data.corpus import Example
 from mt.errors import UserError, nearest
-from mt.text_io import count_lines, decoded, opened
+from mt.text_io import opened
 
 _BLOCK = 1 << 16
 _BUFFER = 1 << 20
@@ -45,19 +40,28 @@ class TmxFile(TableFile):
         super().__init__(path, columns)
         self._codes: dict[str, set[str]] = {side: set() for side in columns[:2]}
         """The codes of languages that each side has been read as so far."""
+        self._left_out = self._count = 0
 
     def records(self) -> Records:
+        self._left_out = self._count = 0
         for line, unit in self._units():
             origin = f"{self._path}, line {line}"
             source, target = (choose(side, unit, origin) for side in self._columns[:2])
+            self._count += 1
             if source is not None and target is not None and source != target:
                 for side, code in zip(self._columns, (source, target), strict=False):
                     self._codes[side].add(code)
                 yield origin, Example(unit[source], unit[target])
+            else:
+                self._left_out += 1
 
     def notes(self) -> list[str]:
-        """Says which sides are in several regions or scripts, as far as the file has been read."""
-        return [
+        """Says how many units are left out, and which sides are in several regions or scripts, as far as the file has
+        been read."""
+        source, target = self._columns[:2]
+        lack = f"{self._left_out:,} of {self._count:,} units have no {source} or no {target}"
+        left_out = f"{self._path}: {lack}, and are left out"
+        return [left_out] * bool(self._left_out) + [
             f"{self._path}: {side} is {' in some units, '.join(sorted(codes))} in others: set dataset.source and "
             "dataset.target to one of them to read that alone"
             for side, codes in self._codes.items()
@@ -275,76 +279,3 @@ def _means(code: str, longer: str) -> bool:
     language, *subtags = code.split("-")
     longer_subtags = iter(normalised(longer).split("-"))
     return bool(language) and next(longer_subtags) == language and all(subtag in longer_subtags for subtag in subtags)
-
-
-# Archives of two texts.
-
-
-class MosesArchive(TableFile):
-    """A zip file that holds a text of each side, `Books.de-en.de` and `Books.de-en.en`, and maybe other files.
-
-    Line N of one text belongs to line N of the other."""
-
-    def columns(self) -> list[str]:
-        with self._opened() as archive:
-            return [*map(_ending, _texts(archive))]
-
-    def pairs(self) -> Iterator[Example]:
-        with self._members() as files:
-            names = [f"{self._path}, {side}" for side in self._columns[:2]]
-            try:
-                yield from itertools.starmap(Example, zip(*map(decoded, files, names), strict=True))
-            except ValueError as error:
-                raise UserError(self._difference()) from error
-            except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-                raise UserError(f"{self._path} is damaged ({error}): copy it again") from error
-
-    def _emptiness(self) -> str:
-        return f"{self._path} holds empty texts: expected one sentence a line"
-
-    def _difference(self) -> str:
-        """Says that one text has more lines than the other."""
-        with self._members() as files:
-            counts = [count_lines(file) for file in files]
-        source, target = self._columns[:2]
-        return (
-            f"{self._path}: its {source} has {counts[0]:,} lines and its {target} {counts[1]:,}: line N of one must "
-            "belong to line N of the other"
-        )
-
-    @contextlib.contextmanager
-    def _members(self) -> Iterator[list[io.BufferedReader]]:
-        """Opens the texts of the two sides."""
-        endings = self.columns()
-        if not endings:
-            source, target = self._columns[:2]
-            raise UserError(f"{self._path} holds no text: expected two files, that end in .{source} and .{target}")
-        sides = tuple(choose(side, endings, str(self._path)) or side for side in self._columns[:2])
-        require_sides(sides, endings, str(self._path))
-        require_once(sides, endings, str(self._path))
-        with self._opened() as archive, contextlib.ExitStack() as stack:
-            texts = _texts(archive)
-            names = [texts[endings.index(side)] for side in sides]
-            try:
-                members = [stack.enter_context(archive.open(name)) for name in names]
-            except (RuntimeError, NotImplementedError) as error:  # a password, an unusual compression
-                raise UserError(f"{self._path} cannot be read ({error}): unpack it") from error
-            yield [io.BufferedReader(member, _BUFFER) for member in members]  # type: ignore[arg-type]
-
-    @contextlib.contextmanager
-    def _opened(self) -> Iterator[zipfile.ZipFile]:
-        try:
-            with zipfile.ZipFile(self._path) as archive:
-                yield archive
-        except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-            raise UserError(f"{self._path} is no sound zip file ({error}): copy it again") from error
-
-
-def _texts(archive: zipfile.ZipFile) -> list[str]:
-    """Names what may be a text: no folders, and nothing that a system left there."""
-    names = (member.filename for member in archive.infolist() if not member.is_dir())
-    return [name for name in names if not is_litter(name)]
-
-
-def _ending(name: str) -> str:
-    return name.rpartition(".")[2]

