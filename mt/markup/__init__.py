@@ -1,15 +1,16 @@
 """Translation of marked-up text: tags are taken out, the text is translated, and tags are put where word links say.
 
-`segments` has the records, `html` and its neighbours the formats, `placing` the places of tags in a translation."""
+`segments` has the records, `html` and its neighbours the formats, `placing` the places of tags in a translation, and
+`writing` its text."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from mt.errors import UserError, invalid_choice
 from mt.markup import html, markdown, xliff
-from mt.markup.placing import Escaped, written
 from mt.markup.segments import Event, Segment, parts
 from mt.markup.words import Linked
+from mt.markup.writing import Escaped, written
 
 
 class Format(NamedTuple):

@@ -1,24 +1,20 @@
 """Where tags go in a translation: by the words that its words are linked to.
 
-First a range of target words for each tag; then the text with its tags.
-Ranges are nested as the tags of the source. Each is sought within the range of the pair around it, and keeps out of its
-neighbours'. Time grows with the length of the sentence and the number of tags, not with their product."""
+First a range of target words for each tag; then all words and tags in order. Ranges are nested as the tags of the
+source. Each is sought within the range of the pair around it, and keeps out of its neighbours'. Time grows with the
+length of the sentence and the number of tags, not with their product."""
 
 from bisect import bisect_left, bisect_right
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
-from typing import Literal, NamedTuple
 
 from mt.data.placeholders import SYMBOLS
-from mt.markup.segments import Segment, Tag
-from mt.markup.words import Linked, Span, Words
+from mt.markup.segments import Tag, Token
+from mt.markup.words import Span, Words
 
 _DEEPEST = 64
 """Pairs deeper than this go around all words of the pair that holds them."""
-CLOSING = frozenset(".,;:!?)]}»”…、。，！？：；）")
-"""Marks that no blank is put before."""
 _FAR = 8.0
 """How many words a range must have more to be at the other end of a sentence."""
 _NEAR = 6
@@ -28,7 +24,7 @@ _NEAR = 6
 # Ranges of target words.
 
 
-class _Placing:
+class Placing:
     """Seeks the ranges of target words of tags, those of a pair before those within it."""
 
     def __init__(
@@ -173,13 +169,20 @@ class _Placing:
         """Returns the gap of a tag, from low to high, and not within a neighbour."""
         gap = self._learnt[number][0] if number in self._learnt else -1
         if not low <= gap <= high:
-            gap = min(max(self._gap(self.tags[number].begin), low), high)
+            gap = min(max(self._gap(self.tags[number]), low), high)
         return _outside(gap, taken)
 
-    def _gap(self, place: int) -> int:
-        """Returns the gap that links of words before and after a character agree on most."""
-        gap = bisect_left(self._begins, place)
+    def _gap(self, tag: Tag) -> int:
+        """Returns the gap of an empty tag: that beside the word which it is joined to, or else that which links of
+        words before and after it agree on most."""
+        gap = bisect_left(self._begins, tag.begin)
         total = len(self._words.source)
+        before = gap > 0 and self._ends[gap - 1] == tag.begin and not tag.blanks[0] and not self.is_mark(0, gap - 1)
+        after = gap < total and self._begins[gap] == tag.begin and not tag.blanks[1] and not self.is_mark(0, gap)
+        if before and not after and self._targets[gap - 1]:
+            return self._targets[gap - 1][-1] + 1
+        if after and not before and self._targets[gap]:
+            return self._targets[gap][0]
         if gap in (0, total):
             return 0 if gap == 0 else len(self._words.target)
         # Words before want it behind what they are linked to, and words after before that: the nearer, the more.
@@ -234,17 +237,10 @@ def _heaviest(owned: Sequence[int], runs: Iterable[Span], costs: Sequence[int], 
     return best and best[1]
 
 
-# The text with its tags.
+# Words and tags in order.
 
 
-class _Token(NamedTuple):
-    """A word or tag of the translation, in the order in which they are written."""
-
-    kind: Literal["open", "close", "empty", "word"]
-    number: int
-
-
-def _tokens(placing: _Placing, words: int) -> Iterator[_Token]:
+def ordered(placing: Placing, words: int) -> Iterator[Token]:
     """Yields the words and tags of a translation in order."""
     # Each yields what is left of a range: words, tags, and pairs, of which what is in them comes next.
     waiting = [_inside(placing, -1, (0, words))]
@@ -252,124 +248,22 @@ def _tokens(placing: _Placing, words: int) -> Iterator[_Token]:
         step = next(waiting[-1], None)
         if step is None:
             waiting.pop()
-        elif isinstance(step, _Token):
+        elif isinstance(step, Token):
             yield step
         else:
             waiting.append(_inside(placing, *step))
 
 
-def _inside(placing: _Placing, number: int, span: Span) -> Iterator[_Token | tuple[int, Span]]:
+def _inside(placing: Placing, number: int, span: Span) -> Iterator[Token | tuple[int, Span]]:
     """Yields what a pair holds at one of its ranges; of a pair within it, its number and range."""
     children = placing.children[number] if number < 0 or placing.ranges[number][0] == span else []
     if number >= 0:
-        yield _Token("open", number)
+        yield Token("open", number)
     place = span[0]
     for inner, child in sorted((inner, number) for number in children for inner in placing.ranges[number]):
-        yield from (_Token("word", j) for j in range(place, inner[0]))
+        yield from (Token("word", j) for j in range(place, inner[0]))
         place = inner[1]
-        yield (child, inner) if placing.tags[child].kind == "pair" else _Token("empty", child)
-    yield from (_Token("word", j) for j in range(place, span[1]))
+        yield (child, inner) if placing.tags[child].kind == "pair" else Token("empty", child)
+    yield from (Token("word", j) for j in range(place, span[1]))
     if number >= 0:
-        yield _Token("close", number)
-
-
-Escaped = Callable[[str, Mapping[str, str]], Sequence[str]]
-"""Returns how each character of a text is written, by the spellings of the source."""
-
-
-def written(segment: Segment, linked: Linked, escaped: Escaped) -> str:
-    """Returns a translation with the tags of its source, and all that stands around it."""
-    # The places of tags, by the words of both sides.
-    segment, linked = with_its_symbols(segment, linked)
-    words = Words.of(segment.text, linked)
-    begins = [begin for begin, _ in words.target]
-    ends = [end for _, end in words.target]
-    learnt = {n: (bisect_right(ends, begin), bisect_left(begins, end)) for n, (begin, end) in linked.tags.items()}
-    placing = _Placing(segment.text, linked.text, words, segment.tags, learnt)
-    placing.run()
-    # Words and tags in order, with the blanks between words.
-    characters = escaped(linked.text, segment.spellings)
-    raws = {symbol: iter(of_symbol) for symbol, of_symbol in segment.symbols.items()}
-    out = [segment.lead]
-    between: list[_Token] = []
-    end = 0
-    for token in _tokens(placing, len(words.target)):
-        if token.kind != "word":
-            between.append(token)
-            continue
-        begin, new_end = words.target[token.number]
-        blank = "".join(characters[end:begin])
-        out.append(_between(between, segment.tags, blank, end > 0, linked.text[begin] not in CLOSING))
-        first = linked.text[begin]
-        out.append(next(raws[first]) if first in raws else "".join(characters[begin:new_end]))
-        between = []
-        end = new_end
-    out.append(_between(between, segment.tags, "", end > 0, None))
-    return "".join([*out, segment.trail])
-
-
-def _between(
-    tokens: Sequence[_Token], tags: Sequence[Tag], blank: str, after_word: bool, before_word: bool | None
-) -> str:
-    """Returns the tags between two words, with the blank where the source has one.
-
-    blank: between the words. before_word: whether what follows is no closing mark; None at the end.
-    """
-    empty = [tags[token.number] for token in tokens if token.kind == "empty"]
-    if any(tag.breaks and tag.blanks == (False, False) for tag in empty):
-        blank = ""  # it has taken its place
-    # Each tag has blanks where it has some in the source, and the words are parted once.
-    out = []
-    due = blank
-    parted = not after_word  # whether nothing, or a blank, stands before
-    for kind, number in tokens:
-        tag = tags[number]
-        if kind == "close":
-            out.append(tag.closing)
-            continue
-        before = due if kind == "open" or tag.kind == "word" or tag.blanks[0] else ""
-        if kind == "empty" and tag.blanks[0] and not parted:
-            before = before or " "
-        out += [before, tag.opening]
-        due = "" if before else due
-        parted = kind == "open" and (parted or bool(before))
-        follows = tag.blanks[1] or (tag.kind == "word" and bool(blank))
-        if kind == "empty" and follows and before_word is not None and (before_word or tag.kind == "empty"):
-            out.append(" ")
-            due = ""
-            parted = True
-    return "".join([*out, due])
-
-
-def with_its_symbols(segment: Segment, linked: Linked) -> tuple[Segment, Linked]:
-    """Returns both so that each symbol of the source stands in the translation once. What the translation has too often
-    is left out, and what it lacks becomes an empty tag."""
-    if not segment.symbols and not any(symbol in linked.text for symbol in SYMBOLS):
-        return segment, linked
-    # The translation without what is too much, and where its characters come to stand.
-    left = Counter({symbol: len(raws) for symbol, raws in segment.symbols.items()})
-    kept: list[str] = []
-    places: dict[int, int] = {}
-    for place, character in enumerate(linked.text):
-        surplus = character in SYMBOLS and not left[character]
-        doubled = character == " " and (not kept or kept[-1] == " ")
-        if not surplus and not doubled:
-            left[character] -= character in SYMBOLS
-            places[place] = len(kept)
-            kept.append(character)
-    links = [(i, places[j]) for i, j in linked.links if j in places]
-    gaps = [*accumulate((place in places for place in range(len(linked.text))), initial=0)]
-    learnt = {number: (gaps[begin], gaps[end]) for number, (begin, end) in linked.tags.items()}
-    # What it lacks, the last ones of several.
-    tags = [*segment.tags]
-    for symbol, raws in segment.symbols.items():
-        found = [place for place, character in enumerate(segment.text) if character == symbol]
-        for number in range(len(raws) - left[symbol], len(raws)):
-            tags.append(_as_tag(segment, found[number], raws[number]))
-    return replace(segment, tags=tuple(tags)), Linked("".join(kept).rstrip(), links, learnt)
-
-
-def _as_tag(segment: Segment, place: int, raw: str) -> Tag:
-    around = [number for number, tag in enumerate(segment.tags) if tag.kind == "pair" and tag.begin <= place < tag.end]
-    blanks = (segment.text[:place].endswith(" "), segment.text[place + 1 :].startswith(" "))
-    return Tag(place, place, raw, parent=around[-1] if around else -1, kind="word", blanks=blanks)
+        yield Token("close", number)

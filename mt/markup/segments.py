@@ -6,10 +6,11 @@ A parser of each format yields `Event`s, whose raw texts joined are the document
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import accumulate
 from typing import Literal, NamedTuple
 
-from mt.data.placeholders import FIRST, PLACEHOLDER, numbers
+from mt.data.placeholders import FIRST, PLACEHOLDER, SYMBOLS, numbers
 
 # Records.
 
@@ -57,21 +58,55 @@ class Tag:
     """Whether white space stands before and after an empty one."""
 
 
+class Token(NamedTuple):
+    """A word or tag of a sentence, in the order in which they are written."""
+
+    kind: Literal["open", "close", "empty", "word"]
+    number: int
+
+
+class Gap(NamedTuple):
+    """What stands between two characters of a sentence that are no blanks."""
+
+    tags: tuple[Token, ...] = ()
+    raw: str = ""
+    """The tags and white space as the document has them."""
+
+
 @dataclass(frozen=True)
 class Segment:
     """A sentence, or another text between block elements, without its tags."""
 
     text: str
     """Composed, with one blank between words, and symbols for placeholders where there are symbols."""
+    raws: tuple[str, ...]
+    """How the document writes each character of the text: `&` as `&amp;`, and a symbol as its placeholder."""
+    gaps: Mapping[int, Gap]
+    """What stands before a character of the text that is no blank, by its place, where anything does; that before the
+    end of the text, too."""
     tags: tuple[Tag, ...]
     lead: str
     """What stands before the first word, and is written as it is."""
     trail: str
     """What stands after the last word."""
-    spellings: Mapping[str, str]
-    """How the document writes characters that it could write otherwise, as `&` and `&amp;`."""
-    symbols: Mapping[str, tuple[str, ...]]
-    """What each symbol of the text stands for, in order."""
+
+    @cached_property
+    def spellings(self) -> Mapping[str, str]:
+        """How the document writes marks at first, which it could write otherwise."""
+        spellings: dict[str, str] = {}
+        for character, raw in zip(self.text, self.raws, strict=True):
+            if raw and not character.isalnum() and character not in SYMBOLS:
+                spellings.setdefault(character, raw)
+        return spellings
+
+    @cached_property
+    def symbols(self) -> Mapping[str, tuple[str, ...]]:
+        """What each symbol of the text stands for, in order."""
+        symbols: dict[str, list[str]] = {}
+        for character, raw in zip(self.text, self.raws, strict=True):
+            if character in SYMBOLS:
+                symbols.setdefault(character, []).append(raw)
+        return {symbol: tuple(raws) for symbol, raws in symbols.items()}
 
 
 Spelled = Callable[[str], Iterator[tuple[str, str]]]
@@ -228,66 +263,87 @@ def _ends(atoms: Sequence[Event], partners: Mapping[int, int], words: Sequence[i
 
 
 class _Sentence:
+    """Takes the atoms of a sentence one by one, and is a segment at last."""
+
     def __init__(self, numbered: Mapping[str, int]) -> None:
         self._numbered = numbered
         self._text: list[str] = []
+        self._raws: list[str] = []
+        self._gaps: dict[int, Gap] = {}
         self._tags: list[Tag] = []
         self._open: list[int] = []
-        self._spellings: dict[str, str] = {}
-        self._symbols: dict[str, list[str]] = {}
         self._blank = False  # whether white space came last
         self._waiting: list[int] = []  # the empty tags after the last character
+        # What has come since the last character that is no blank.
+        self._tokens: list[Token] = []
+        self._between: list[str] = []
 
     def add_text(self, atom: Event) -> None:
         """Adds a character; white space becomes one blank."""
         self._follow(blank=atom.text.isspace())
         if atom.text.isspace():
+            self._between.append(atom.raw)
             self._separate()
-            return
-        self._text.append(atom.text)
-        if atom.raw and not atom.text.isalnum():
-            self._spellings.setdefault(atom.text, atom.raw)
+        else:
+            self._add(atom.text, atom.raw)
 
     def add_word(self, atom: Event) -> None:
         """Adds the symbol of a placeholder, or a tag where there is no symbol for it."""
         number = self._numbered.get(atom.text)
         if number is None:
             self.add_empty(atom.raw, kind="word")
-            return
-        self._follow(blank=False)
-        symbol = chr(FIRST + number)
-        self._text.append(symbol)
-        self._symbols.setdefault(symbol, []).append(atom.raw)
+        else:
+            self._follow(blank=False)
+            self._add(chr(FIRST + number), atom.raw)
 
     def add_empty(self, raw: str, *, breaks: bool = False, kind: Literal["empty", "word"] = "empty") -> None:
         if breaks:
             self._separate()
         place = len(self._text)
         self._waiting.append(len(self._tags))
+        self._note("empty", len(self._tags), raw)
         self._tags.append(Tag(place, place, raw, "", self._parent, kind, breaks=breaks, blanks=(self._blank, False)))
         # What stands for a word is one to its neighbours.
         self._blank = self._blank and kind != "word"
 
     def begin(self, start: Event, end: Event) -> None:
+        self._note("open", len(self._tags), start.raw)
         self._tags.append(Tag(len(self._text), 0, start.raw, end.raw, self._parent, "pair", start.splits))
         self._open.append(len(self._tags) - 1)
 
     def end(self) -> None:
         number = self._open.pop()
+        self._note("close", number, self._tags[number].closing)
         self._tags[number] = replace(self._tags[number], end=len(self._text))
 
     def segment(self, lead: str, trail: str) -> Segment:
         text = "".join(self._text).rstrip()
-        symbols = {symbol: tuple(raws) for symbol, raws in self._symbols.items()}
-        return Segment(text, tuple(self._tags), lead, trail, self._spellings, symbols)
+        self._close_gap(len(text))
+        return Segment(text, tuple(self._raws[: len(text)]), self._gaps, tuple(self._tags), lead, trail)
 
     @property
     def _parent(self) -> int:
         return self._open[-1] if self._open else -1
 
+    def _add(self, character: str, raw: str) -> None:
+        self._close_gap(len(self._text))
+        self._text.append(character)
+        self._raws.append(raw)
+
+    def _note(self, kind: Literal["open", "close", "empty"], number: int, raw: str) -> None:
+        self._tokens.append(Token(kind, number))
+        self._between.append(raw)
+
+    def _close_gap(self, place: int) -> None:
+        if self._between:
+            self._gaps[place] = Gap(tuple(self._tokens), "".join(self._between))
+            self._tokens.clear()
+            self._between.clear()
+
     def _separate(self) -> None:
         if self._text and self._text[-1] != " ":
             self._text.append(" ")
+            self._raws.append(" ")
 
     def _follow(self, *, blank: bool) -> None:
         """Notes what stands after the empty tags that came last."""

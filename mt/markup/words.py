@@ -1,8 +1,10 @@
 """The words of a sentence and of its translation, and which of them links join."""
 
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from mt.data.placeholders import SYMBOLS
@@ -23,33 +25,80 @@ class Linked(NamedTuple):
 
 @dataclass(frozen=True)
 class Words:
-    """The words of a sentence and of its translation, with what links say."""
+    """The words of a sentence and of its translation, with what links say.
+
+    Where a tag of the source stands within a word, each side of it is a word of its own. So it is in the translation,
+    where a word of it holds that word."""
 
     source: Sequence[Span]
     """Where each begins and ends in the text."""
     target: Sequence[Span]
     origins: Sequence[int]
     """The source word that each target word is linked to most, -1 for none."""
+    shared: Mapping[int, Sequence[int]]
+    """For source words the target words that are linked to them, but more to another: a compound belongs to several."""
 
     @classmethod
-    def of(cls, source: str, linked: Linked) -> "Words":
-        """Returns the words of a text and of its translation."""
-        source_words = word_spans(source)
-        target_words = word_spans(linked.text)
-        source_of = _numbers(source_words, len(source))
-        target_of = _numbers(target_words, len(linked.text))
-        counts: dict[int, Counter[int]] = defaultdict(Counter)
-        for i, j in linked.links:
-            if 0 <= i < len(source) and 0 <= j < len(linked.text) and source_of[i] >= 0 <= target_of[j]:
-                counts[target_of[j]][source_of[i]] += 1
-        origins = [counts[j].most_common(1)[0][0] if j in counts else -1 for j in range(len(target_words))]
+    def of(cls, source: str, linked: Linked, cuts: Sequence[int] = ()) -> "Words":
+        """Returns the words of a text and of its translation. cuts: places of tags in the source, in order."""
+        wholes = word_spans(source)
+        parts = [[*_parts(span, cuts)] for span in wholes]
+        first_parts = [*accumulate(map(len, parts), initial=0)]
+        target_wholes = word_spans(linked.text)
+        counts = _counts(linked, len(source), parts, target_wholes)
         # What is the same on both sides is linked to itself alone, be attention what it may.
-        same = _same(
-            [source[begin:end] for begin, end in source_words], [linked.text[begin:end] for begin, end in target_words]
-        )
+        texts = [source[begin:end] for begin, end in wholes]
+        same = _same(texts, [linked.text[begin:end] for begin, end in target_wholes])
         taken = {*same.values()}
-        origins = [same.get(j, -1 if i in taken else i) for j, i in enumerate(origins)]
-        return cls(source_words, target_words, origins)
+        # Target words with the source word that each is linked to most.
+        target: list[Span] = []
+        origins: list[int] = []
+        shared: dict[int, list[int]] = defaultdict(list)
+        for j, span in enumerate(target_wholes):
+            of_words = Counter[int]()
+            for (i, _), count in counts[j].items():
+                of_words[i] += count
+            i = same.get(j, next((i for i, _ in of_words.most_common(1) if i not in taken), -1))
+            begin = linked.text.find(texts[i], *span) if i >= 0 and len(parts[i]) > 1 else -1
+            if begin >= 0:
+                inner = [first - wholes[i][0] + begin for first, _ in parts[i][1:]]
+                target += pairwise([span[0], *inner, span[1]])
+                origins += range(first_parts[i], first_parts[i + 1])
+                continue
+            linked_parts = [
+                first_parts[word] + part for (word, part), _ in counts[j].most_common() if word not in taken
+            ]
+            origin = next(
+                (part for part in linked_parts if first_parts[i] <= part < first_parts[i + 1]), first_parts[i]
+            )
+            for part in {*linked_parts} - {origin} if j not in same else ():
+                shared[part].append(len(target))
+            target.append(span)
+            origins.append(origin if i >= 0 else -1)
+        return cls([part for of_word in parts for part in of_word], target, origins, shared)
+
+
+def _parts(span: Span, cuts: Sequence[int]) -> Iterable[Span]:
+    """Returns the parts of a word between tags."""
+    begin, end = span
+    inner = cuts[bisect_right(cuts, begin) : bisect_left(cuts, end)]
+    return pairwise([begin, *inner, end])
+
+
+def _counts(
+    linked: Linked, length: int, parts: Sequence[Sequence[Span]], target: Sequence[Span]
+) -> dict[int, Counter[Span]]:
+    """Returns for each target word how many links it has to each part of a source word. length: of the source."""
+    owners: list[Span | None] = [None] * length
+    for word, of_word in enumerate(parts):
+        for part, (begin, end) in enumerate(of_word):
+            owners[begin:end] = [(word, part)] * (end - begin)
+    target_of = _numbers(target, len(linked.text))
+    counts: dict[int, Counter[Span]] = defaultdict(Counter)
+    for i, j in linked.links:
+        if 0 <= i < length and 0 <= j < len(linked.text) and target_of[j] >= 0 and (owner := owners[i]):
+            counts[target_of[j]][owner] += 1
+    return counts
 
 
 def _same(source: Sequence[str], target: Sequence[str]) -> dict[int, int]:

@@ -91,9 +91,38 @@ def test_a_translation_into_itself_is_the_document(source: str) -> None:
     assert translated(source, symbols=16) == source
 
 
-def test_a_tag_in_a_word_goes_around_it_and_text_is_composed() -> None:
-    assert translated("<p>un<b>happy</b> ends</p>") == "<p><b>unhappy</b> ends</p>"
-    assert translated("Cafe\u0301 <b>au</b>  lait") == "Caf\u00e9 <b>au</b> lait"
+@pytest.mark.parametrize(
+    ("source", "target", "links", "expected"),
+    [
+        # In a word that is the same, or is part of a compound, tags stand where they stood.
+        ("H<sub>2</sub>O now", "jetzt H2O", "0-1 1-0", "jetzt H<sub>2</sub>O"),
+        ("see H<sub>2</sub>O now", "sieh H2O-Werte", "0-0 1-1", "sieh H<sub>2</sub>O-Werte"),
+        # In others they go around the word.
+        ("<p>un<b>happy</b> ends</p>", "böses Ende", "0-0 1-1", "<p><b>böses</b> Ende</p>"),
+    ],
+)
+def test_tags_within_a_word(source: str, target: str, links: str, expected: str) -> None:
+    assert translated(source, given(target, links)) == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "links", "expected"),
+    [
+        # What is linked to the same neighbours stays joined to them.
+        ("go <code>x</code>s now", "jetzt s", "1-1 2-0", "jetzt <code>x</code>s"),
+        ("Total: {n}% done", "% fertig", "1-0 2-1", "{n}% fertig"),
+        ("press {key}, now", "drücke , jetzt", "0-0 1-1 2-2", "drücke {key}, jetzt"),
+        ("at half past seven{n}.", "um halb acht .", "0-0 1-1 2-1 3-2", "um halb acht{n} ."),
+        # Others are parted by a blank.
+        ("press {key}, now", "drücke jetzt", "0-0 2-1", "drücke {key} jetzt"),
+        # White space between the same neighbours is as it was, and composed text where it was.
+        ("one\n  two e\u0301t\u0301", "zwei eins \u00e9t\u0301", "0-1 1-0 2-2", "zwei eins e\u0301t\u0301"),
+        ("one\n  two three", "eins zwei drei", "0-0 1-1 2-2", "eins\n  zwei drei"),
+        ("R&D &amp; &copy", "© & D&R", "0-2 1-1 2-0", "&copy &amp; D&R"),
+    ],
+)
+def test_what_stands_between_words(source: str, target: str, links: str, expected: str) -> None:
+    assert translated(source, given(target, links)) == expected
 
 
 def test_block_elements_end_sentences() -> None:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from mt.data.placeholders import PLACEHOLDER
 from mt.decoding.streaming.session import Session
 from mt.markup import html
-from mt.markup.placing import CLOSING
 from mt.markup.segments import Event
+from mt.markup.writing import CLOSING
 
 if TYPE_CHECKING:
     from mt.decoding.translator import Translator

@@ -1,0 +1,183 @@
+"""The text of a translation with the tags of its source, and with the white space and spellings of that."""
+
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from itertools import accumulate
+
+from mt.data.placeholders import SYMBOLS
+from mt.markup.placing import Placing, ordered
+from mt.markup.segments import Gap, Segment, Tag, Token
+from mt.markup.words import Linked, Words
+
+CLOSING = frozenset(".,;:!?)]}»”…、。，！？：；）")
+"""Marks that no blank is put before."""
+
+Escaped = Callable[[str, Mapping[str, str]], Sequence[str]]
+"""Returns how each character of a text is written, by the spellings of the source."""
+
+
+def written(segment: Segment, linked: Linked, escaped: Escaped) -> str:
+    """Returns a translation with the tags of its source, and all that stands around it."""
+    # The places of tags, by the words of both sides.
+    segment, linked = with_its_symbols(segment, linked)
+    cuts = sorted({place for tag in segment.tags for place in (tag.begin, tag.end)})
+    words = Words.of(segment.text, linked, cuts)
+    begins = [begin for begin, _ in words.target]
+    ends = [end for _, end in words.target]
+    learnt = {n: (bisect_right(ends, begin), bisect_left(begins, end)) for n, (begin, end) in linked.tags.items()}
+    placing = Placing(segment.text, linked.text, words, segment.tags, learnt)
+    placing.run()
+    # Words in order, each after the tags and blanks before it.
+    writer = _Writer(segment, linked.text, words, escaped(linked.text, segment.spellings))
+    out = [segment.lead]
+    between: list[Token] = []
+    for token in ordered(placing, len(words.target)):
+        if token.kind == "word":
+            out += [writer.gap(token.number, between), writer.word(token.number)]
+            between = []
+        else:
+            between.append(token)
+    return "".join([*out, writer.gap(len(words.target), between), segment.trail])
+
+
+class _Writer:
+    """Writes the words of a translation, and what stands between them.
+
+    What is the same as in the source is written as it is there: words that are linked to themselves, and gaps with the
+    same tags between words that are neighbours in the source, too.
+    """
+
+    def __init__(self, segment: Segment, text: str, words: Words, characters: Sequence[str]) -> None:
+        """characters: how each character of the translation is written."""
+        self._segment = segment
+        self._text = text
+        self._words = words
+        self._characters = characters
+
+    def word(self, number: int) -> str:
+        begin, end = self._words.target[number]
+        origin = self._words.origins[number]
+        if origin < 0 or not self._is_same(number):
+            return "".join(self._characters[begin:end])
+        first, last = self._words.source[origin]
+        raw = "".join(self._segment.raws[first:last])
+        # A reference could begin here with what follows, where that is another than in the source.
+        opens = self._segment.raws[last - 1][:1] in ("&", "<") and not raw.endswith(";")
+        follows = number + 1 == len(self._words.target) or self._is_same(number + 1)
+        if opens and not (follows and self._neighbours(number + 1)):
+            return "".join(self._characters[begin:end])
+        return raw
+
+    def gap(self, number: int, tags: Sequence[Token]) -> str:
+        """Returns what stands before a word of the translation, or at its end."""
+        begin = self._words.target[number - 1][1] if number else 0
+        end = self._words.target[number][0] if number < len(self._words.target) else begin
+        if self._neighbours(number):
+            origin = self._words.origins[number - 1] + 1 if number else 0
+            gap = self._segment.gaps.get(self._begin(origin), Gap())
+            if gap.tags == (*tags,):
+                return gap.raw
+        return self._between(number, tags, "".join(self._characters[begin:end]))
+
+    def _is_same(self, number: int) -> bool:
+        origin = self._words.origins[number]
+        first, last = self._words.source[origin]
+        begin, end = self._words.target[number]
+        return origin >= 0 and self._segment.text[first:last] == self._text[begin:end]
+
+    def _begin(self, origin: int) -> int:
+        return self._words.source[origin][0] if origin < len(self._words.source) else len(self._segment.text)
+
+    def _neighbours(self, number: int) -> bool:
+        """Returns whether a word of the translation and that before it are neighbours in the source, parted alike."""
+        origins = self._words.origins
+        target = self._words.target
+        before = origins[number - 1] if number else -1
+        after = origins[number] if number < len(target) else len(self._words.source)
+        if after != before + 1 or (number > 0 and before < 0):
+            return False
+        if number in (0, len(target)):
+            return True
+        is_parted = target[number - 1][1] < target[number][0]
+        return is_parted == (self._words.source[before][1] < self._words.source[after][0])
+
+    def _joined(self, tag: Tag, number: int) -> tuple[bool, bool]:
+        """Returns whether the words before and after a tag are those that it is joined to in the source."""
+        origins = self._words.origins
+        source = self._words.source
+        before = origins[number - 1] if number else -1
+        after = origins[number] if number < len(origins) else -1
+        return (
+            before >= 0 and not tag.blanks[0] and source[before][1] == tag.begin,
+            after >= 0 and not tag.blanks[1] and source[after][0] == tag.begin,
+        )
+
+    def _between(self, number: int, tokens: Sequence[Token], blank: str) -> str:
+        """Returns the tags between two words, with the blank where the source has one. blank: between the words."""
+        tags = self._segment.tags
+        if any(
+            tag.breaks and tag.blanks == (False, False) for tag in (tags[n] for kind, n in tokens if kind == "empty")
+        ):
+            blank = ""  # it has taken its place
+        at_end = number == len(self._words.target)
+        # Whether what follows is a word that a blank may stand before.
+        before_word = not at_end and self._text[self._words.target[number][0]] not in CLOSING
+        # Each tag has blanks where it has some in the source, and the words are parted once.
+        out = []
+        due = blank
+        parted = not number  # whether nothing, or a blank, stands before
+        for kind, n in tokens:
+            tag = tags[n]
+            if kind == "close":
+                out.append(tag.closing)
+                continue
+            joined = self._joined(tag, number)
+            apart = kind == "open" or tag.blanks[0] or (tag.kind == "word" and not joined[0])
+            before = due if apart else ""
+            if kind == "empty" and tag.blanks[0] and not parted:
+                before = before or " "
+            out += [before, tag.opening]
+            due = "" if before else due
+            parted = kind == "open" and (parted or bool(before))
+            follows = tag.blanks[1] or (tag.kind == "word" and bool(blank) and not joined[1])
+            if kind == "empty" and follows and not at_end and (before_word or tag.kind == "empty"):
+                out.append(" ")
+                due = ""
+                parted = True
+        return "".join([*out, due])
+
+
+def with_its_symbols(segment: Segment, linked: Linked) -> tuple[Segment, Linked]:
+    """Returns both so that each symbol of the source stands in the translation once. What the translation has too often
+    is left out, and what it lacks becomes an empty tag."""
+    if not segment.symbols and not any(symbol in linked.text for symbol in SYMBOLS):
+        return segment, linked
+    # The translation without what is too much, and where its characters come to stand.
+    left = Counter({symbol: len(raws) for symbol, raws in segment.symbols.items()})
+    kept: list[str] = []
+    places: dict[int, int] = {}
+    for place, character in enumerate(linked.text):
+        surplus = character in SYMBOLS and not left[character]
+        doubled = character == " " and (not kept or kept[-1] == " ")
+        if not surplus and not doubled:
+            left[character] -= character in SYMBOLS
+            places[place] = len(kept)
+            kept.append(character)
+    links = [(i, places[j]) for i, j in linked.links if j in places]
+    gaps = [*accumulate((place in places for place in range(len(linked.text))), initial=0)]
+    learnt = {number: (gaps[begin], gaps[end]) for number, (begin, end) in linked.tags.items()}
+    # What it lacks, the last ones of several.
+    tags = [*segment.tags]
+    for symbol, raws in segment.symbols.items():
+        found = [place for place, character in enumerate(segment.text) if character == symbol]
+        for number in range(len(raws) - left[symbol], len(raws)):
+            tags.append(_as_tag(segment, found[number], raws[number]))
+    return replace(segment, tags=tuple(tags)), Linked("".join(kept).rstrip(), links, learnt)
+
+
+def _as_tag(segment: Segment, place: int, raw: str) -> Tag:
+    around = [number for number, tag in enumerate(segment.tags) if tag.kind == "pair" and tag.begin <= place < tag.end]
+    blanks = (segment.text[:place].endswith(" "), segment.text[place + 1 :].startswith(" "))
+    return Tag(place, place, raw, parent=around[-1] if around else -1, kind="word", blanks=blanks)
