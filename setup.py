@@ -8,6 +8,7 @@ setup(
     package_data={
         "mt": ["py.typed"],
         "mt.explorer": ["*.js", "*.css"],
+        "mt.markup": ["*.txt"],
         "mt.conf": ["**/*.yaml"],
         "data_prep": ["**/*.txt", "*.json"],
     },

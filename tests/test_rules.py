@@ -65,6 +65,7 @@ DOORS = {
     "uvicorn": ("mt.serve.server", "scripts.benchmarks.serve"),
     "prometheus_client": ("mt.serve",),
     "markdown_it": ("mt.markup.markdown",),
+    "sentencex": ("mt.markup.sentences",),
     "onnx": ("mt.export.graphs",),
     "onnxscript": ("mt.export.graphs",),
     "onnxruntime": ("mt.onnx", "mt.export.graphs"),

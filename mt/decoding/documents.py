@@ -1,7 +1,7 @@
 """Translation of marked-up documents: sentences by the one path by which anything is decoded, tags by its links.
 
-`translate_documents` cuts a document into sentences (`cut`), has them translated, and joins their texts and links
-(`joined`, `linked`), by which `mt.markup` places the tags. `translate_file` does so for a command.
+`translate_documents` cuts a document into sentences, has them translated, and joins their texts and links (`joined`,
+`linked`), by which `mt.markup` places the tags. `translate_file` does so for a command.
 """
 
 import sys
@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
-import regex
 
 from mt import markup
 from mt.common.terminal import output
@@ -24,6 +23,7 @@ from mt.decoding.lexical import LexicalConstraints, constrained, of_texts
 from mt.decoding.translation import Translation, in_units, links_between_pieces
 from mt.errors import UserError, invalid_choice
 from mt.markup.segments import Segment
+from mt.markup.sentences import sentences as cut
 from mt.markup.words import Linked, Span
 from mt.search.config import SearchConfig, is_online
 from mt.search.steering import TokenConstraints
@@ -66,7 +66,8 @@ def translate_documents(
     symbols = min(side.placeholders for side in translator.tokenizers)
     read = [markup.read(str(text), format, symbols) for text in documents]
     # Each sentence of a block is translated on its own, and the block has the links of all.
-    blocks = [[sentences(part) for part in parts if isinstance(part, markup.Segment)] for parts in read]
+    language = translator.config.dataset.source
+    blocks = [[sentences(part, language) for part in parts if isinstance(part, Segment)] for parts in read]
     flat = [sentence for of_document in blocks for of_block in of_document for sentence in of_block]
     counts = [sum(map(len, of_document)) for of_document in blocks]
     plain = [sentence.text for sentence in flat]
@@ -85,7 +86,7 @@ def translate_documents(
         for of_block in of_document:
             pairs = [(next(waiting), sentence) for sentence in of_block]
             translations += [translation for translation, _ in pairs]
-            links.append(joined([(placed(translator, *pair), pair[1].text) for pair in pairs]))
+            links.append(joined([(placed(translator, *pair), pair[1]) for pair in pairs]))
         results.append(Document(markup.write(parts, links, format), tuple(translations)))
     return results[0] if alone else results
 
@@ -123,18 +124,22 @@ class Sentence(NamedTuple):
     text: str
     tags: dict[int, Span]
     """The characters that each tag stands around that lies in it, by its number in the block; of an empty one a gap."""
+    gap: str = ""
+    """The white space between it and the next one."""
 
 
-def sentences(block: Segment) -> list[Sentence]:
-    """Returns the sentences of a block, with their tags."""
-    texts = cut(block.text)
-    begins = [*accumulate((len(text) + 1 for text in texts), initial=0)]
+def sentences(block: Segment, language: str | None) -> list[Sentence]:
+    """Returns the sentences of a block, with their tags. language: of the text."""
+    whole = cut(block.text, language) or [""]
+    texts = [part.rstrip() for part in whole]
+    begins = [*accumulate(map(len, whole), initial=0)]
     tags: list[dict[int, Span]] = [{} for _ in texts]
     for number, tag in enumerate(block.tags):
         owner = min(bisect_right(begins, tag.begin), len(texts)) - 1
-        if tag.end < begins[owner + 1]:
+        if tag.end <= begins[owner] + len(texts[owner]):
             tags[owner][number] = (tag.begin - begins[owner], tag.end - begins[owner])
-    return [Sentence(*pair) for pair in zip(texts, tags, strict=True)]
+    gaps = [part[len(text) :] for part, text in zip(whole, texts, strict=True)]
+    return [*map(Sentence, texts, tags, gaps)]
 
 
 # Tags that the model itself puts.
@@ -201,31 +206,30 @@ def placed(translator: "Translator", translation: Translation, sentence: Sentenc
     return in_characters._replace(tags=tags)
 
 
-_END = regex.compile(r"(?:(?:\p{Ll}{2}|\p{Lu}{2}|[\p{N}\W])\.|[!?…])[.!?…]*[\"'”’»)\]]*\K +(?=[\"'“‘«(\[]*\p{Lu})")
-"""The blank between two sentences: before a capital; a full stop is behind two letters of one case, or no letter."""
+_WIDE = frozenset("。！？｡」』”）")
+"""Marks after which a sentence of Chinese or Japanese may begin without a blank."""
 
 
-def cut(text: str) -> list[str]:
-    """Returns the sentences of a block of text, which joined by blanks are the text.
-
-    >>> cut("Mr. X has two. (One is red.) So?")
-    ['Mr. X has two.', '(One is red.)', 'So?']
-    """
-    return _END.split(text)
-
-
-def joined(sentences: Sequence[tuple[Linked, str]]) -> Linked:
-    """Returns the translation of a block from those of its sentences and their sources."""
-    texts: list[str] = []
+def joined(sentences: Sequence[tuple[Linked, Sentence]]) -> Linked:
+    """Returns the translation of a block from those of its sentences."""
+    text = ""
     links: list[Span] = []
     tags: dict[int, Span] = {}
-    begin = [0, 0]
-    for (text, of_sentence, its_tags), source in sentences:
-        links += [(i + begin[0], j + begin[1]) for i, j in of_sentence]
-        tags |= {number: (first + begin[1], last + begin[1]) for number, (first, last) in its_tags.items()}
-        texts.append(text)
-        begin = [begin[0] + len(source) + 1, begin[1] + len(text) + bool(text)]
-    return Linked(" ".join(filter(None, texts)), links, tags)
+    read = 0
+    gap = ""
+    for translation, sentence in sentences:
+        text += gap if translation.text else ""
+        links += [(i + read, j + len(text)) for i, j in translation.links]
+        tags |= {number: (begin + len(text), end + len(text)) for number, (begin, end) in translation.tags.items()}
+        text += translation.text
+        read += len(sentence.text) + len(sentence.gap)
+        if translation.text:
+            gap = sentence.gap
+            # Where only one of the two languages parts sentences by blanks, the translation has what its own does.
+            wide = translation.text[-1] in _WIDE
+            if wide != (sentence.text[-1:] in _WIDE):
+                gap = "" if wide else " "
+    return Linked(text, links, tags)
 
 
 def linked(translation: Translation, source: str) -> Linked:

@@ -112,7 +112,8 @@ def forced_tags(translator: Translator, segments: Sequence[Segment], references:
 def _written_tags(translator: Translator, sources: Sequence[str]) -> Score:
     """Returns the share of the tags of sources that the model writes itself, once, and closed after its opening."""
     segments = _segments(_read(translator, source) for source in sources)
-    marked = [sentence for segment in segments for sentence in sentences(segment)]
+    language = translator.config.dataset.source
+    marked = [sentence for segment in segments for sentence in sentences(segment, language)]
     translations = with_learnt_tags(translator, marked)
     written = sum(len(placed(translator, *pair).tags) for pair in zip(translations, marked, strict=True))
     count = sum(len(sentence.tags) for sentence in marked)

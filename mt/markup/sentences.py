@@ -29,12 +29,17 @@ _LAST_WORD = regex.compile(r"(?<![^\s\p{Ps}\p{Pi}\"'’])([\p{L}\p{M}\p{N}º.-]+
 _INITIAL = regex.compile(r"(?:^|\p{Lu}[^\s.]*\s|\.\s*)\P{L}*\p{Lu}\.\s+\Z")
 _CAPITAL = regex.compile(r"\p{Lu}")
 _OPENING = regex.compile(r"(?<=\s)[\"'`“„«‘]+\Z")
+_ORDINALS = regex.compile("bs|cs|da|de|et|fi|hr|hu|is|lb|lv|mk|no|pl|sk|sl|sr|tr")
+"""The languages that write a full stop after an ordinal number, so after the number of a king."""
+_ROMAN = regex.compile(r"[IVXLC]{2,}")
 # Of scripts that write no blanks between sentences.
 _ASIAN_END = regex.compile(r"[。！？｡][\p{Pe}\p{Pf}\"]*\s*\Z")
 _ASIAN_INNER = regex.compile(r"(?<=[。！？｡])(?=[^\W\p{Han}\p{Hiragana}\p{Katakana}])")
 _QUOTED_ON = regex.compile(r"と|って|という|、|との")
 # Of German, whose ordinals have a full stop and stand before nouns, which have capitals.
-_ORDINAL = regex.compile(r"(?:^|(?<before>\p{L}+)\s+|[,(]\s*)(?:\p{N}{1,3}\.,? (?:und |oder |bis |[-–]))?\p{N}{1,3}\.\s+\Z")
+_ORDINAL = regex.compile(
+    r"(?:^|(?<before>\p{L}+)\s+|[,(]\s*)(?:\p{N}{1,3}\.,? (?:und |oder |bis |[-–]))?\p{N}{1,3}\.\s+\Z"
+)
 _MONTH = regex.compile(r"Jan|Jän|Feb|Mär|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez")
 _DETERMINER = regex.compile(
     r"(?i)d(?:e[rmns]|ie|as)|[iav]m|vo[mr]|zu[mr]|beim|ins|ans|bis|ab|seit|nach|und|oder|mit|in|auf|gegen|sowie|als"
@@ -79,20 +84,19 @@ def _goes_on(tail: str, after: str, language: str, *, capitals: bool) -> bool:
     word = _LAST_WORD.search(tail)
     if word is None:
         return False
-    if (
-        word[1] in _abbreviations(language, "any")
-        or _NUMBER.match(after)
-        and word[1] in _abbreviations(language, "number")
-    ):
+    kinds = ("any", "number") if _NUMBER.match(after) else ("any",)
+    if any(word[1] in _abbreviations(language, kind) for kind in kinds):
         return True
     # A letter that is part of a name; sentencex knows the English word I.
     if language != "en" and _INITIAL.search(tail) and _CAPITAL.match(after):
+        return True
+    if _ORDINALS.fullmatch(language) and _ROMAN.fullmatch(word[1]) and _CAPITAL.match(after):
         return True
     ordinal = _ORDINAL.search(tail) if language == "de" else None
     if ordinal is None:
         return False
     determined = not ordinal["before"] or _DETERMINER.fullmatch(ordinal["before"])
-    return bool(_MONTH.match(after) or determined and not _OPENER.match(after))
+    return bool(_MONTH.match(after) or (determined and not _OPENER.match(after)))
 
 
 @cache
@@ -109,7 +113,7 @@ def _parts(text: str, language: str) -> Iterator[str]:
         from sentencex import segment  # Not above: it is optional.
     except ImportError:
         raise UserError(
-            f"sentences are found by sentencex, which is not installed: {install('markup')}, or give one sentence a line"
+            f"a text is cut into sentences by sentencex, which is not installed: {install('markup')}"
         ) from None
     begin = 0
     width = WINDOW
@@ -128,7 +132,7 @@ def _parts(text: str, language: str) -> Iterator[str]:
 
 
 def _opened(parts: Iterable[str]) -> Iterator[str]:
-    """Yields parts with the marks that open a quotation at the beginning; sentencex leaves them with the part before."""
+    """Yields parts, each with the mark that opens its quotation, which sentencex leaves with the part before."""
     opening = ""
     for part in parts:
         part = opening + part

@@ -9,7 +9,7 @@ import mt
 from mt import markup
 from mt.cli.decode import translate
 from mt.data.words import words
-from mt.decoding.documents import Sentence, cut, joined, placed
+from mt.decoding.documents import Sentence, joined, placed
 from mt.decoding.translator import Translator
 from mt.errors import UserError
 from mt.markup.words import Linked
@@ -33,20 +33,25 @@ def test_sentences_of_a_block_are_translated_one_by_one(translator: Translator) 
     texts = ["The cats.", "Two dogs see.", "Find streets!"]
     assert [sentence.text for sentence in document.sentences] == [one.text for one in translator.translate(texts)]
     assert document.text.count("<b>") == document.text.count("</b>") >= 1
-    whole = joined([(Linked("a bc", [(1, 2)]), "xyz"), (Linked("", []), "q"), (Linked("d", [(0, 0)]), "uv")])
+    asked = [("a bc", (1, 2), "xyz"), ("", None, "q"), ("d", (0, 0), "uv")]
+    whole = joined([(Linked(text, [link] if link else []), Sentence(source, {}, " ")) for text, link, source in asked])
     assert whole == Linked("a bc d", [(1, 2), (6, 5)])
 
 
 @pytest.mark.parametrize(
-    ("text", "sentences"),
+    ("pairs", "gap", "text"),
     [
-        ('Mr. X has 2. It is red... So? "Yes!" (No.) z', ["Mr. X has 2.", "It is red...", "So?", '"Yes!"', "(No.) z"]),
-        ("e.g. this, at 5.30 p.m. today", ["e.g. this, at 5.30 p.m. today"]),
-        ("", [""]),
+        ([("Er kam.", "He came."), ("Sie ging.", "She left.")], " ", "He came. She left."),
+        ([("他来了。", "He came."), ("她走了。", "She left.")], "", "He came. She left."),
+        ([("He came.", "他来了。"), ("She left.", "她走了。")], " ", "他来了。她走了。"),
+        ([("他来了。", "彼は来た。"), ("她走了。", "彼女は去った。")], "", "彼は来た。彼女は去った。"),
+        ([("One.", "Eins."), ("Two.", "Zwei.")], "\n", "Eins.\nZwei."),
     ],
 )
-def test_where_sentences_end(text: str, sentences: list[str]) -> None:
-    assert cut(text) == sentences
+def test_translations_are_parted_as_their_language_does(pairs: list[tuple[str, str]], gap: str, text: str) -> None:
+    found = joined([(Linked(target, [(0, 0)]), Sentence(source, {}, gap)) for source, target in pairs])
+    assert found.text == text
+    assert found.links == [(0, 0), (len(pairs[0][0] + gap), text.index(pairs[1][1]))]
 
 
 def test_a_tag_goes_where_the_pieces_of_its_words_attended_to(translator: Translator) -> None:

@@ -18,8 +18,8 @@ from tests.markup.linked import identity
 def unchanged(document: str, form: str, symbols: int = 0) -> str:
     """Returns a document that is translated into itself."""
     parts = markup.read(document, form, symbols)
-    blocks = [sentences(part) for part in parts if isinstance(part, Segment)]
-    links: list[Linked] = [joined([(identity(one.text), one.text) for one in block]) for block in blocks]
+    blocks = [sentences(part, "en") for part in parts if isinstance(part, Segment)]
+    links: list[Linked] = [joined([(identity(one.text), one) for one in block]) for block in blocks]
     return markup.write(parts, links, form)
 
 
