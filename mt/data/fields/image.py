@@ -33,8 +33,8 @@ _EXTRA = f"pictures are read by Pillow, which is not installed: {install('images
 _WHITE = 255
 _BITS_PER_SAMPLE = 258  # a tag of TIFF
 _MOST_PIXELS = 36_000_000
-"""The most pixels that are decoded: at most some 0.9 GiB of memory. Of a JPEG that is read at a fraction of its size these are
-the pixels of the fraction, unless it is progressive."""
+"""The most pixels that are decoded: at most some 0.9 GiB of memory. Of a JPEG that is read at a fraction of its size
+these are the pixels of the fraction, unless it is progressive."""
 _BITS = (8, 12, 16)
 """How many bits of grey the numbers of a file of 16 bits may fill: cameras that see 12 leave the upper ones empty."""
 _FORMATS = ("JPEG", "PNG", "GIF", "BMP", "TIFF", "WEBP", "PPM")
