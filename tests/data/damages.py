@@ -57,7 +57,8 @@ def zeroed(content: bytearray, rng: random.Random) -> None:
 
 
 def swapped(content: bytearray, rng: random.Random) -> None:
-    one, other = rng.randrange(len(content) - 64), rng.randrange(len(content) - 64)
+    one = rng.randrange(len(content) - 64)
+    other = rng.randrange(len(content) - 64)
     content[one : one + 64], content[other : other + 64] = content[other : other + 64], content[one : one + 64]
 
 
