@@ -19,8 +19,10 @@ from mt.data.split import shards_of, source_row_of
 
 _LINKS = r"^([\s\p{Z}]*[0-9]{1,9}[-p][0-9]{1,9})*[\s\p{Z}]*$"
 """Word links in Pharaoh format, or the milliseconds of words."""
-_HEADER, _COMPRESSION = 2, 3
-"""The places of the fields in the tables Message and RecordBatch of Arrow's Message.fbs."""
+_HEADER = 2
+"""The place of the field in the table Message of Arrow's Message.fbs."""
+_COMPRESSION = 3
+"""Likewise in RecordBatch."""
 
 
 def read_table(path: Path) -> pa.Table:
