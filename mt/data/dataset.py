@@ -178,8 +178,11 @@ class DatasetConfig(Options):
     eflomal makes links of the words of `mt.data.words` (Östling & Tiedemann 2016). null: there are none."""
     link_words: Literal["blanks", "white_space", "marks"] = "blanks"
     """The words that such a FILE counts. blanks: between blanks and tabs alone, as FastAlign and GIZA++ part a line.
-    white_space: between any of Unicode's, a no-break space too, as `str.split` of aligners in Python (eflomal, SimAlign,
-    awesome-align). marks: words and punctuation marks, as those of `mt align --words marks`."""
+    white_space: between any of Unicode's, a no-break space too, as `str.split` of aligners in Python does (eflomal,
+    SimAlign, awesome-align). marks: words and punctuation marks, as those of `mt align --words marks`."""
+    unescape: bool = False
+    """Whether HTML entities (`&amp;`, `&#39;`) become their characters in all texts, before links and cleaning count
+    their words. An escaped apostrophe joins the letters beside it, which Moses' tokenizer parts: `l&apos; eau`."""
     hub: HubConfig | None = None
     generator: Literal["phrasebook", "bulletin", "morse", "scenes"] | None = None
     """A generator of `data_prep/generated/`. The phrasebook has gold word links too; morse is sound, scenes are

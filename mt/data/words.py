@@ -109,7 +109,7 @@ Unit = Literal["word", "char"]
 LinkUnit = Literal["word", "char", "spaced", "white_space"]
 """What alignments link: words and punctuation marks (`words`), characters, or what stands between blanks.
 
-spaced: between blanks and tabs alone, as FastAlign and GIZA++ part a line; any other white space, such as a no-break
+spaced: between blanks and tabs alone, as FastAlign and GIZA++ part a line. Any other white space, such as a no-break
 space, stands inside a word. white_space: between any of Unicode's, as `str.split` of aligners in Python (eflomal)."""
 _SPACED = re.compile(r"[^ \t]+")
 
