@@ -84,7 +84,9 @@ def align(arguments: Sequence[str] | None = None) -> None:
 
 def _add_link_options(parser: Parser) -> None:
     parser.add_argument("--gold", type=Path, metavar="FILE")
-    help_text = "marks: punctuation marks are words, too; blanks: as blanks and tabs part them; white_space: as any does"
+    help_text = (
+        "marks: punctuation marks are words, too; blanks: as blanks and tabs part them; white_space: as any does"
+    )
     parser.add_argument("--words", choices=("marks", "blanks", "white_space"), help=help_text)
     parser.add_argument("--one-based", action="store_true", help="the gold links count words from 1")
     help_text = (

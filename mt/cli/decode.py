@@ -2,6 +2,7 @@
 function, which reads the command line and hands over to `mt.decoding` and `mt.evaluation`."""
 
 import argparse
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -19,6 +20,7 @@ from mt.cli.arguments import (
     load_translator,
 )
 from mt.cli.parser import Parser, typed_flags, whole_number
+from mt.common.terminal import say
 from mt.data.glossary import read_glossary
 from mt.errors import UserError, reported
 from mt.markup import FORMATS
@@ -97,6 +99,13 @@ def translate(arguments: Sequence[str] | None = None) -> None:
             translate_file(translator, path, search, options.format, glossary, tags=tags, lines_at_once=lines_at_once)
             return
         unknown = chosen_unknown_words(options, translator)
+        least, table = options.min_confidence, translator.calibration
+        if least is not None and table and least <= table.floor:
+            say(
+                f"note: words less sure than {least} are rarer than the table of confidences knows: in its lowest bin "
+                f"{table.floor:.2f} of the words are right, and below that it is a guess",
+                sys.stderr,
+            )
         files = LineFiles(options.alignments, options.plots, options.plot_format, plot_words=bool(options.plot_words))
         translate_lines(
             translator,

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mt.common.terminal import say
-from mt.data.split import Split
 from mt.data.dataset import LINK_UNITS
+from mt.data.split import Split
 from mt.data.tokenizer import units
 from mt.decoding.record import record, runners_up
 from mt.decoding.translation import Translation, in_units
@@ -31,6 +31,7 @@ from mt.metrics.sentence import SentenceChrf
 from mt.search.config import SearchConfig
 
 # Word alignments out of attention weights, gold ones of pairs of texts, and the error between both.
+
 
 def alignment_error(
     lines: Sequence[str],
@@ -63,9 +64,9 @@ def read_gold(
 ) -> list[Links]:
     """Returns the gold links of pairs of texts, and prints a note where it matters what words are and nobody says it.
 
-    lines: in Pharaoh format, a line for each pair, or in the NAACL format. words: a key of LINK_UNITS; None: marks. name:
-    what to call the lines. one_based: whether words are counted from 1, as in the NAACL format anyway. Raises UserError
-    where a line is wrong, or links words that the pair does not have.
+    lines: in Pharaoh format, a line for each pair, or in the NAACL format. words: a key of LINK_UNITS; None: marks.
+    name: what to call the lines. one_based: whether words are counted from 1, as in the NAACL format anyway.
+    Raises UserError where a line is wrong, or links words that the pair does not have.
     """
     unit = LINK_UNITS[words or "marks"]
     naacl = is_naacl(lines)

@@ -250,7 +250,9 @@ def test_links_of_another_text_are_refused(
 
 
 def test_a_link_beyond_the_words_names_the_words_that_it_fits(paired: Callable[..., Corpus]) -> None:
-    with pytest.raises(UserError, match=r"line 1: the link 1-0 .* dataset\.link_words=white_space or marks has as many"):
+    with pytest.raises(
+        UserError, match=r"line 1: the link 1-0 .* dataset\.link_words=white_space or marks has as many"
+    ):
         paired([("two\u00a0cats", "zwei Katzen", "1-0")] * 3)
 
 
