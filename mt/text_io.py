@@ -106,7 +106,13 @@ _NEWLINE = ord("\n")
 
 
 def decoded(stream: BinaryIO, name: str) -> Iterator[str]:
-    """Yields the lines of a binary stream, blank ones included, without line ends and byte-order marks.
+    """Yields the lines of a binary stream, blank ones included, without line ends and byte-order marks. Raises
+    UserError as `decoded_with_ends`."""
+    return (without_mark(text) for text, _ in decoded_with_ends(stream, name))
+
+
+def decoded_with_ends(stream: BinaryIO, name: str) -> Iterator[tuple[str, str]]:
+    """Yields the lines of a binary stream, and how each ends.
 
     name: of the stream in errors. Raises UserError, with its number, where a line is not UTF-8, holds a NUL, or has
     more than `LONGEST_LINE` bytes. It is also raised where lines end in carriage returns alone.
@@ -118,14 +124,15 @@ def decoded(stream: BinaryIO, name: str) -> Iterator[str]:
                 "ends, as with tr '\\r' '\\n'"
             )
         try:
-            text = line.removesuffix(b"\n").removesuffix(b"\r").decode()
+            whole = line.decode()
         except UnicodeDecodeError as error:
             raise UserError(
                 f"{name}, line {number} is not UTF-8 (byte {error.start + 1} of the line): convert the text to UTF-8"
             ) from error
-        if "\0" in text:
+        if "\0" in whole:
             raise UserError(f"{name}, line {number} holds a NUL character: remove it, or convert the text to UTF-8")
-        yield without_mark(text)
+        text = whole.removesuffix("\n").removesuffix("\r")
+        yield text, whole[len(text) :]
 
 
 def without_mark(text: str) -> str:
@@ -176,13 +183,31 @@ def file_lines(path: Path, *, pipes: bool = False) -> Iterator[str]:
 def input_lines(path: Path | None) -> Iterator[str]:
     """Yields the lines of a file or pipe; of standard input where there is no path, or `-`. Raises UserError as
     `file_lines`, and where standard input is closed or cannot be read."""
+    return (without_mark(text) for text, _ in ended_lines(path))
+
+
+def ended_lines(path: Path | None) -> Iterator[tuple[str, str]]:
+    """Yields the lines of an input as `input_lines`, and how each ends."""
+    with _input(path) as (stream, name):
+        yield from decoded_with_ends(stream, name)
+
+
+def input_bytes(path: Path | None) -> bytes:
+    """Returns all of an input; see `input_lines`."""
+    with _input(path) as (stream, _):
+        return stream.read()
+
+
+@contextlib.contextmanager
+def _input(path: Path | None) -> Iterator[tuple[BinaryIO, str]]:
     if path and path != Path("-"):
-        yield from file_lines(path, pipes=True)
+        with opened(path, pipes=True) as file:
+            yield file, str(path)
     elif sys.stdin is None:
         raise UserError(f"{STANDARD_INPUT} is closed: give a FILE, or send it text with < FILE")
     else:
         try:
-            yield from decoded(sys.stdin.buffer, STANDARD_INPUT)
+            yield sys.stdin.buffer, STANDARD_INPUT
         except OSError as error:
             raise UserError(
                 f"{STANDARD_INPUT} cannot be read ({error.strerror}): give a FILE, or send it text"

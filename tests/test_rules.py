@@ -64,7 +64,6 @@ DOORS = {
     "starlette": ("mt.serve",),
     "uvicorn": ("mt.serve.server", "scripts.benchmarks.serve"),
     "prometheus_client": ("mt.serve",),
-    "markdown_it": ("mt.markup.markdown",),
     "sentencex": ("mt.markup.sentences",),
     "onnx": ("mt.export.graphs",),
     "onnxscript": ("mt.export.graphs",),

@@ -2,7 +2,6 @@
 function, which reads the command line and hands over to `mt.decoding` and `mt.evaluation`."""
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -20,7 +19,6 @@ from mt.cli.arguments import (
     load_translator,
 )
 from mt.cli.parser import Parser, typed_flags, whole_number
-from mt.common.terminal import say
 from mt.data.glossary import read_glossary
 from mt.errors import UserError, reported
 from mt.markup import FORMATS
@@ -28,9 +26,7 @@ from mt.metrics.latency import LatencyUnit
 from mt.search.config import reports_delays
 
 if TYPE_CHECKING:
-    from mt.decoding.lines import Unsure
     from mt.decoding.streaming.live import Writer
-    from mt.decoding.translator import Translator
 
 TRANSLATE = """Translate a file or standard input, one text a line, to standard output.
 
@@ -53,7 +49,7 @@ With --constraints json a line is {"text": ..., "constraints": [...], "avoid": [
 appear (or {"any_of": [...]}), phrases that must not, and how the translation begins; all but the text may be left out.
 With --constraints tab a line is a text, and after TAB characters the phrases that must appear. Phrases need a beam.
 
---format html, markdown or xliff translates a document, or with --each-line each line: its tags stand where the word
+--format html or xliff translates a document, or with --each-line each line: its tags stand where the word
 links say, and placeholders as {name} and %s are kept; see docs/markup.md. text has placeholders alone.
 
 --glossary is a file of lines `source<TAB>target[|target...]`: each term is written where the attention reads its
@@ -87,8 +83,8 @@ def translate(arguments: Sequence[str] | None = None) -> None:
     # What is no folder at the end is the text.
     path = options.run.pop() if len(options.run) > 1 and not options.run[-1].is_dir() else None
     with reported(), in_flags():
-        from mt.decoding.documents import translate_file
-        from mt.decoding.lines import LineFiles, translate_lines
+        from mt.decoding.document_files import translate_file
+        from mt.decoding.lines import LineFiles, Unsure, translate_lines
 
         # A mistake in it shows before the model is loaded.
         glossary = None if options.glossary is None else read_glossary(options.glossary)
@@ -112,7 +108,7 @@ def translate(arguments: Sequence[str] | None = None) -> None:
             numbered=bool(options.n_best),
             form=options.constraints,
             glossary=glossary,
-            unsure=_chosen_unsure(options, translator),
+            unsure=None if options.min_confidence is None else Unsure(options.min_confidence, options.leave_out),
         )
 
 
@@ -128,22 +124,6 @@ def _add_line_options(parser: Parser) -> None:
     help_text = "with --format: word links put tags, or the model, which training.learnt_tags has taught that"
     parser.add_argument("--tags", choices=("links", "learnt"), help=help_text)
     parser.add_argument("--each-line", action="store_true", help="with --format: each line is a document")
-
-
-def _chosen_unsure(options: argparse.Namespace, translator: "Translator") -> "Unsure | None":
-    """Returns what becomes of words that are probably wrong, and notes a limit that the run's table does not know."""
-    if options.min_confidence is None:
-        return None
-    from mt.decoding.lines import Unsure
-
-    table = translator.calibration
-    if table is not None and options.min_confidence <= table.floor:
-        say(
-            f"note: words less sure than {options.min_confidence} are rarer than the table of confidences knows: in "
-            f"its lowest bin {table.floor:.2f} of the words are right, and below that it is a guess",
-            sys.stderr,
-        )
-    return Unsure(options.min_confidence, options.leave_out)
 
 
 def _refuse_unfitting(parser: Parser, options: argparse.Namespace) -> None:
@@ -172,8 +152,6 @@ Models that read sound take --audio: a file in any form that they were trained o
 it arrived; or -, raw samples from standard input: 16-bit little-endian integers, one channel, at the rate of the run
 (dataset.field.rate; half a sample at the end is left out). The end of the sound ends the line.
 
-With --format html the lines have tags, and each is written with the word that it is linked to.
-
 --glossary is a file of lines `source<TAB>target[|target...]`: each term is written where the attention stops on it.
 
 `python scripts/staircase.py RUN` draws what is read and written.
@@ -188,24 +166,15 @@ def stream(arguments: Sequence[str] | None = None, description: str = STREAM, wr
     parser.add_argument("--audio", metavar="FILE", help="the sound to read; -: raw samples from standard input")
     parser.add_argument("--glossary", type=Path, metavar="FILE", help="terms, and how they are translated")
     parser.add_argument("--avoid", metavar="PHRASE", nargs="+", help="phrases that no translation holds")
-    parser.add_argument("--format", choices=("html",), help="each tag is written with the word that it is linked to")
     options = parser.parse_args(arguments)
-    # Options that do not go together end the command before the model is loaded.
-    if options.format and options.audio:
-        parser.error("--format is of text, and --audio of sound: leave one of them out")
-    if options.format and (options.glossary or options.avoid):
-        parser.error("--glossary and --avoid are of lines without tags: leave them out, or leave out --format")
     with reported(), in_flags():
-        from mt.decoding.streaming.live import translate_live, translate_marked_live
+        from mt.decoding.streaming.live import translate_live
         from mt.search.config import online_search
 
         translator = load_translator(options)
         search = chosen_search(options, online_search(translator.config.search))
-        if options.format:
-            translate_marked_live(translator, search)
-        else:
-            glossary = None if options.glossary is None else read_glossary(options.glossary)
-            translate_live(translator, search, options.audio, written, glossary, options.avoid)
+        glossary = None if options.glossary is None else read_glossary(options.glossary)
+        translate_live(translator, search, options.audio, written, glossary, options.avoid)
 
 
 EVALUATE = """Decode and score a split of the corpus that a run was trained on.

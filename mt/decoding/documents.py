@@ -1,23 +1,20 @@
 """Translation of marked-up documents: sentences by the one path by which anything is decoded, tags by its links.
 
 `translate_documents` cuts a document into sentences, has them translated, and joins their texts and links (`joined`,
-`linked`), by which `mt.markup` places the tags. `translate_file` does so for a command.
+`linked`), by which `mt.markup` places the tags.
 """
 
-import sys
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, islice
-from pathlib import Path
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
 from mt import markup
-from mt.common.terminal import output
 from mt.data.fields import Raw, as_list, require_texts
-from mt.data.glossary import Glossary, glossaries_of
+from mt.data.glossary import glossaries_of
 from mt.data.tags import Mark, found, inserted
 from mt.decoding.lexical import LexicalConstraints, constrained, of_texts
 from mt.decoding.translation import Translation, in_units, links_between_pieces
@@ -27,7 +24,6 @@ from mt.markup.sentences import sentences as cut
 from mt.markup.words import Linked, Span
 from mt.search.config import SearchConfig, is_online
 from mt.search.steering import TokenConstraints
-from mt.text_io import input_lines
 
 if TYPE_CHECKING:
     from mt.decoding.translator import Translator
@@ -53,9 +49,10 @@ def translate_documents(
     asked: Mapping[str, object],
     *,
     tags: TagPlacement,
+    names: Sequence[str] | None = None,
     progress: bool,
 ) -> Document | list[Document]:
-    """Returns the translation of each text of a format; see `Translator.translate`."""
+    """Returns the translation of each text of a format; see `Translator.translate`. names: of the texts in errors."""
     markup.require_format(format)
     if tags not in get_args(TagPlacement):
         raise UserError(invalid_choice("tags", str(tags), get_args(TagPlacement)))
@@ -64,7 +61,9 @@ def translate_documents(
     documents, alone = as_list(texts)
     require_texts(documents)
     symbols = min(side.placeholders for side in translator.tokenizers)
-    read = [markup.read(str(text), format, symbols) for text in documents]
+    if names is None:
+        names = ["the text"] if alone else [f"text {number}" for number in range(1, len(documents) + 1)]
+    read = [markup.read(str(text), format, symbols, name) for text, name in zip(documents, names, strict=True)]
     # Each sentence of a block is translated on its own, and the block has the links of all.
     language = translator.config.dataset.source
     blocks = [[sentences(part, language) for part in parts if isinstance(part, Segment)] for parts in read]
@@ -87,7 +86,7 @@ def translate_documents(
             pairs = [(next(waiting), sentence) for sentence in of_block]
             translations += [translation for translation, _ in pairs]
             links.append(joined([(placed(translator, *pair), pair[1]) for pair in pairs]))
-        results.append(Document(markup.write(parts, links, format), tuple(translations)))
+        results.append(Document(markup.write(parts, links), tuple(translations)))
     return results[0] if alone else results
 
 
@@ -261,34 +260,3 @@ def _first_characters(translation: Translation, count: int) -> list[int]:
     for unit in reversed(translation.target_units):
         firsts.append(firsts[-1] if unit is None else unit)
     return firsts[::-1]
-
-
-def translate_file(
-    translator: "Translator",
-    path: Path | None,
-    search: SearchConfig,
-    format: str,
-    glossary: Glossary | list[Glossary] | None = None,
-    *,
-    tags: TagPlacement = "links",
-    lines_at_once: int | None,
-) -> None:
-    """Writes the translation of a document to standard output.
-
-    path: None or `-`: standard input. glossary: of all sentences; a list is refused. lines_at_once: how many lines
-    are read at once where each is a document of its own; None: all is one. Raises UserError where the
-    text cannot be read, or is not of the format.
-    """
-    lines = input_lines(path)
-    if lines_at_once is None:
-        document = "".join(f"{line}\n" for line in lines)
-        print(
-            output(translator.translate(document, search, format=format, glossary=glossary, tags=tags).text),
-            end="",
-            flush=True,
-        )
-        return
-    while chunk := list(islice(lines, lines_at_once)):
-        for translated in translator.translate(chunk, search, format=format, glossary=glossary, tags=tags):
-            print(output(translated.text))
-        sys.stdout.flush()

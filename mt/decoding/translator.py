@@ -50,7 +50,6 @@ class Translator:
         self.unit: Unit = "char" if all(side.of_characters for side in tokenizers) else "word"
         """What is read and written in a stream: characters where both sides are cut into characters, else words."""
         self.calibration: Calibration | None = None
-        self.trained: str | None = None
         self.link_unit: LinkUnit = self.unit
         """What the links of translations join."""
 
@@ -124,7 +123,7 @@ class Translator:
             or {"any_of": [...]} of several forms, in a beam or greedily. avoid: phrases that must not. prefix: how the
             translation begins. Of several texts each is a list with an entry for each text, or None; see
             `LexicalConstraints`. glossary: a file, or a mapping of terms to targets, or one for each text; see
-            `mt.data.glossary`. format: html, markdown, xliff or text, in which texts are documents; see `Document`.
+            `mt.data.glossary`. format: html, xliff or text, in which texts are documents; see `Document`.
             tags: who puts those of a document: word links, or the model, which must have learnt that.
             Raises UserError for what is no text (None, bytes, half of a character), for a long text, an unreadable
             file, and impossible constraints.

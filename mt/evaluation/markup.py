@@ -149,7 +149,7 @@ def _alike(translator: Translator, source: str, target: str) -> bool:
 
 
 def _written(document: Sequence[str | Segment], links: Iterator[Linked]) -> str:
-    return markup.write(document, [next(links) for _ in _segments([document])], "html")
+    return markup.write(document, [next(links) for _ in _segments([document])])
 
 
 def proportional(source: str, target: str) -> Linked:
@@ -176,7 +176,7 @@ def places(document: str) -> Places:
     length = 0
     for event in html.events(document):
         if event.kind == "text":
-            text = "".join(character for character, _ in html.spelled(event.raw))
+            text = "".join(character.text for character in html.with_characters([event]))
             end = 0
             for match in PLACEHOLDER.finditer(text):
                 length += len("".join(text[end : match.start()].split()))

@@ -4,54 +4,43 @@
 `writing` its text."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import NamedTuple
 
 from mt.errors import UserError, invalid_choice
-from mt.markup import html, markdown, xliff
-from mt.markup.segments import Event, Segment, parts
+from mt.markup import html, xliff
+from mt.markup.segments import Segment, parts
 from mt.markup.words import Linked
-from mt.markup.writing import Escaped, written
+from mt.markup.writing import written
+
+Read = Callable[[str, int, str], Iterator[str | Segment]]
+"""Yields the sentences of a text, and what between them is written as it stands.
+
+Its arguments are the text, how many symbols the vocabulary has for placeholders, and the text's name in errors."""
 
 
-class Format(NamedTuple):
-    """How a format is read and written."""
-
-    read: Callable[[str, int], Iterator[str | Segment]]
-    """Yields the sentences of a text, and what between them is written as it stands.
-
-    Its arguments are the text, and how many symbols the vocabulary has for placeholders."""
-    escaped: Escaped
+def _text(text: str, symbols: int, name: str) -> Iterator[str | Segment]:
+    return parts(html.characters(text), lambda written: "".join(raw for _, raw in written), symbols)
 
 
-def _text(text: str, symbols: int) -> Iterator[str | Segment]:
-    return parts([Event("text", text)], html.composed_characters, symbols)
+FORMATS: Mapping[str, Read] = {"html": html.read, "xliff": xliff.read, "text": _text}
 
 
-FORMATS: Mapping[str, Format] = {
-    "html": Format(html.read, html.escaped),
-    "markdown": Format(markdown.read, markdown.escaped),
-    "xliff": Format(xliff.read, html.escaped),
-    "text": Format(_text, lambda text, spellings: [*text]),
-}
+def read(text: str, format: str, symbols: int = 0, name: str = "the text") -> list[str | Segment]:
+    """Returns the sentences of a text, and what between them is written as it stands.
+
+    symbols: the number of the vocabulary's symbols for placeholders. name: of the text in errors. Raises UserError
+    where it is not of the format."""
+    mark = text[: text.startswith("\ufeff")]
+    return [piece for piece in (mark, *require_format(format)(text[len(mark) :], symbols, name)) if piece]
 
 
-def read(text: str, format: str, symbols: int = 0) -> list[str | Segment]:
-    """Returns the sentences of a text, and what between them is written as it stands. symbols: the number of the
-    vocabulary's symbols for placeholders."""
-    return [piece for piece in require_format(format).read(text, symbols) if piece]
-
-
-def write(document: Iterable[str | Segment], translations: Iterable[Linked], format: str) -> str:
+def write(document: Iterable[str | Segment], translations: Iterable[Linked]) -> str:
     """Returns a text with translations in the place of its sentences, in order."""
     of_sentences = iter(translations)
-    escaped = require_format(format).escaped
-    return "".join(
-        piece if isinstance(piece, str) else written(piece, next(of_sentences), escaped) for piece in document
-    )
+    return "".join(piece if isinstance(piece, str) else written(piece, next(of_sentences)) for piece in document)
 
 
-def require_format(format: str) -> Format:
-    """Returns the format of a name. Raises UserError where there is none."""
+def require_format(format: str) -> Read:
+    """Returns what reads a format. Raises UserError where there is none of that name."""
     if format not in FORMATS:
         raise UserError(invalid_choice("format", str(format), FORMATS))
     return FORMATS[format]

@@ -6,11 +6,13 @@ import html
 import re
 import string
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from html import entities
 from html.parser import HTMLParser
 
 import regex
 
+from mt.data.placeholders import SYMBOLS
 from mt.markup.segments import Event, Segment, parts
 
 _AT_ONCE = 1 << 16
@@ -89,46 +91,88 @@ def events(text: str) -> Iterator[Event]:
         yield Event("empty", rest, role="block") if begins else Event("text", rest)
 
 
-def read(text: str, symbols: int = 0) -> Iterator[str | Segment]:
+def read(text: str, symbols: int = 0, name: str = "") -> Iterator[str | Segment]:
     """Yields the sentences of a document, and what is between them."""
-    yield from parts(events(text), spelled, symbols)
+    yield from parts(with_characters(events(text)), join, symbols)
 
 
-_REFERENCE = re.compile(r"(&(?:#[0-9]+|#[xX][0-9a-fA-F]+|[a-zA-Z][a-zA-Z0-9]*);?)")
+# Characters.
+
+_REFERENCE = re.compile(r"(&(?:#[0-9]+;?|#[xX][0-9a-fA-F]+;?|[a-zA-Z][a-zA-Z0-9]*;?))")
+_LONGEST = max(map(len, entities.html5))
 
 
-def spelled(raw: str) -> Iterator[tuple[str, str]]:
-    """Yields the characters of a raw text, each with how it is written: see `Spelled`."""
-    for piece in _REFERENCE.split(raw):
-        decoded = html.unescape(piece) if piece.startswith("&") else piece
-        if decoded != piece:
-            yield from zip(decoded, (piece, *("" for _ in decoded[1:])), strict=True)
-        else:
-            yield from composed_characters(piece)
+def with_characters(found: Iterable[Event]) -> Iterator[Event]:
+    """Yields events with their texts cut into characters. What says no character of a text is a tag, as `&#1;`."""
+    for event in found:
+        if event.kind != "text":
+            yield event
+            continue
+        for number, raw in enumerate(_REFERENCE.split(event.raw)):
+            end = _end(raw) if number % 2 else 0
+            decoded = html.unescape(raw[:end])
+            if end and not is_text(decoded):
+                yield Event("empty", raw[:end])
+            else:
+                # The first of several characters is written as all of them.
+                yield from (Event("text", "" if place else raw[:end], text=one) for place, one in enumerate(decoded))
+            yield from characters(raw[end:])
 
 
-def composed_characters(text: str) -> Iterator[tuple[str, str]]:
+def _end(raw: str) -> int:
+    """Returns where a reference ends, 0 where it is none. Names of old need no semicolon, and letters may follow."""
+    if raw.startswith("&#"):
+        return len(raw)
+    ends = range(min(len(raw), _LONGEST + 1), 1, -1)
+    return next((end for end in ends if raw[1:end] in entities.html5), 0)
+
+
+def is_text(decoded: str) -> bool:
+    """Returns whether what a reference stands for can be a part of a text."""
+    return bool(decoded) and not any(
+        character in SYMBOLS
+        or character == "\ufffd"
+        or (unicodedata.category(character) in ("Cc", "Cn", "Cs") and not character.isspace())
+        for character in decoded
+    )
+
+
+def characters(text: str) -> Iterator[Event]:
     """Yields the characters of a text composed (NFC), each with what it was composed of."""
     if unicodedata.is_normalized("NFC", text):
-        yield from zip(text, text, strict=True)
+        yield from (Event("text", character, text=character) for character in text)
         return
     for cluster in regex.findall(r"\X", text):
         composed = unicodedata.normalize("NFC", cluster)
-        yield from zip(composed, (cluster, *("" for _ in composed[1:])), strict=True)
+        raws = cluster if composed == cluster else (cluster, *("" for _ in composed[1:]))
+        yield from (Event("text", raw, text=character) for raw, character in zip(raws, composed, strict=True))
 
 
-def escaped(text: str, spellings: Mapping[str, str]) -> list[str]:
-    """Returns how HTML and XML write each character of a text, with the spellings of the source."""
-    written = [spellings.get(character, character) for character in text]
-    for match in _SPECIAL.finditer(text):
-        # What the source writes as it is may be so here too, where it begins nothing.
-        character = match[0][0]
-        if spellings.get(character) != character or html.unescape(match[0]) != match[0] or match[0] in _BEGINS:
-            written[match.start()] = spellings.get(character) or html.escape(character)
-            if written[match.start()] == character:
-                written[match.start()] = html.escape(character)
-    return written
+def join(
+    written: Sequence[tuple[str, str]], read: Callable[[str], str] = str, write: Callable[[str], str] = str
+) -> str:
+    """Writes characters as HTML does: see `Join`. read, write: from and to the form that the raw texts have."""
+    out: list[str] = []
+    after = ""
+    for character, raw in reversed(written):
+        plain = read(raw)
+        if character and not stands(character, plain, after):
+            plain = html.escape(character, quote=False)
+            raw = write(plain)
+        out.append(raw)
+        after = f"{plain}{after}"[:_LONGEST]
+    return "".join(reversed(out))
 
 
-_SPECIAL = re.compile(r"&(?:#?\w+;?)?|<[a-zA-Z/!?]?")
-_BEGINS = frozenset(f"<{character}" for character in f"/!?{string.ascii_letters}")
+def stands(character: str, raw: str, after: str) -> bool:
+    """Returns whether the raw text of a character is read as that before another raw text."""
+    if raw == "<":
+        return after[:1] not in _BEGINS
+    if not raw.startswith("&") or raw[1:].endswith(";"):
+        return True
+    whole = _REFERENCE.match(raw + after)
+    return not whole or html.unescape(whole[0]) == character + whole[0][len(raw) :]
+
+
+_BEGINS = frozenset(["/", "!", "?", *string.ascii_letters])
+"""What makes a tag of `<` before it."""

@@ -1,7 +1,8 @@
 """Marked-up text as one small record: sentences without tags, and their tags with the characters they stand around.
 
-A parser of each format yields `Event`s, whose raw texts joined are the document. `parts` makes of them sentences
-(`Segment`) and what is written as it stands. All of it takes time in proportion to the length of the document."""
+A parser of each format yields `Event`s, one for each character, whose raw texts joined are the document. `parts` makes
+of them sentences (`Segment`) and what is written as it stands. All of it takes time in proportion to the length of the
+document."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -31,7 +32,7 @@ class Event(NamedTuple):
     breaks: bool = False
     """Whether it stands in the place of a blank, as `<br>` does."""
     text: str = ""
-    """The character of a text; of a word what makes two of them one: the placeholder, or all of it."""
+    """Of a text its one character; of a word what makes two of them one: the placeholder, or all of it."""
 
     @property
     def says(self) -> bool:
@@ -73,6 +74,11 @@ class Gap(NamedTuple):
     """The tags and white space as the document has them."""
 
 
+Join = Callable[[Sequence[tuple[str, str]]], str]
+"""Writes characters, each given with how the source writes it, or else itself: so, or otherwise where it would not be
+read so. What is given without a character, as tags are, is written as it is."""
+
+
 @dataclass(frozen=True)
 class Segment:
     """A sentence, or another text between block elements, without its tags."""
@@ -89,13 +95,16 @@ class Segment:
     """What stands before the first word, and is written as it is."""
     trail: str
     """What stands after the last word."""
+    join: Join
+    """How its format writes characters."""
 
     @cached_property
     def spellings(self) -> Mapping[str, str]:
         """How the document writes marks at first, which it could write otherwise."""
         spellings: dict[str, str] = {}
-        for character, raw in zip(self.text, self.raws, strict=True):
-            if raw and not character.isalnum() and character not in SYMBOLS:
+        for character, raw, following in zip(self.text, self.raws, [*self.raws[1:], " "], strict=False):
+            # One without a raw text is of what the one before it is written as.
+            if raw and following and not character.isalnum() and character not in SYMBOLS:
                 spellings.setdefault(character, raw)
         return spellings
 
@@ -109,13 +118,10 @@ class Segment:
         return {symbol: tuple(raws) for symbol, raws in symbols.items()}
 
 
-Spelled = Callable[[str], Iterator[tuple[str, str]]]
-"""Yields the characters of a raw text, each with the way in which it is written."""
-
 # From events to segments.
 
 
-def parts(events: Iterable[Event], spelled: Spelled, symbols: int = 0) -> Iterator[str | Segment]:
+def parts(events: Iterable[Event], join: Join, symbols: int = 0) -> Iterator[str | Segment]:
     """Yields the sentences of a document, and what between them is written as it stands. symbols: how many there are
     for placeholders."""
     inline: list[Event] = []
@@ -132,10 +138,10 @@ def parts(events: Iterable[Event], spelled: Spelled, symbols: int = 0) -> Iterat
         elif event.role != "block":
             inline.append(event)
         if fixed:
-            yield from _sentence(inline, spelled, symbols)
+            yield from _sentence(inline, join, symbols)
             yield fixed
             inline = []
-    yield from _sentence(inline, spelled, symbols)
+    yield from _sentence(inline, join, symbols)
 
 
 def _kept(start: Event, waiting: Iterator[Event]) -> tuple[str, str]:
@@ -152,26 +158,29 @@ def _kept(start: Event, waiting: Iterator[Event]) -> tuple[str, str]:
     return "".join(raws), ""
 
 
-def _sentence(events: Sequence[Event], spelled: Spelled, symbols: int) -> Iterator[str | Segment]:
+def _sentence(events: Iterable[Event], join: Join, symbols: int) -> Iterator[str | Segment]:
     """Yields a segment of these events, or what they are where they hold no word."""
-    atoms = _with_placeholders([*_atoms(events, spelled)])
+    atoms = _with_placeholders([*_atoms(events)])
     words = [0, *accumulate(atom.kind == "word" or atom.says for atom in atoms)]
     if words[-1]:
-        yield _segment(atoms, words, symbols)
+        yield _segment(atoms, words, join, symbols)
     elif atoms:
         yield "".join(atom.raw for atom in atoms)
 
 
-def _atoms(events: Iterable[Event], spelled: Spelled) -> Iterator[Event]:
-    """Yields events with their texts cut into characters."""
+def _atoms(events: Iterable[Event]) -> Iterator[Event]:
+    """Yields events, of which words have a text, too."""
     for event in events:
-        if event.kind != "text":
-            yield event._replace(text=event.raw) if event.kind == "word" else event
-            continue
-        for text, raw in spelled(event.raw):
-            # Blanks that no line is broken at are lost in translation, and kept as tags are.
-            glue = text in "\u00a0\u2007\u202f"
-            yield Event("empty", raw, breaks=True) if glue else Event("text", raw, text=text)
+        if event.kind == "word":
+            yield event._replace(text=event.raw)
+        elif event.kind == "text" and event.text in _GLUE:
+            yield Event("empty", event.raw, breaks=True)
+        else:
+            yield event
+
+
+_GLUE = frozenset("\u00a0\u2007\u202f")
+"""Blanks that no line is broken at, which are lost in translation, and kept as tags are."""
 
 
 def _with_placeholders(atoms: list[Event]) -> list[Event]:
@@ -189,7 +198,7 @@ def _with_placeholders(atoms: list[Event]) -> list[Event]:
     return joined + atoms[done:]
 
 
-def _segment(atoms: list[Event], words: Sequence[int], symbols: int) -> Segment:
+def _segment(atoms: list[Event], words: Sequence[int], join: Join, symbols: int) -> Segment:
     """Returns a sentence without its tags. words: [atoms + 1], how many characters of words are before each."""
     partners = _partners(atoms)
     first, last = _ends(atoms, partners, words)
@@ -218,7 +227,7 @@ def _segment(atoms: list[Event], words: Sequence[int], symbols: int) -> Segment:
             sentence.end()
         place += 1
     raws = [atom.raw for atom in atoms]
-    return sentence.segment("".join(raws[:first]), "".join(raws[last:]))
+    return sentence.segment("".join(raws[:first]), "".join(raws[last:]), join)
 
 
 def _partners(atoms: Sequence[Event]) -> dict[int, int]:
@@ -316,10 +325,10 @@ class _Sentence:
         self._note("close", number, self._tags[number].closing)
         self._tags[number] = replace(self._tags[number], end=len(self._text))
 
-    def segment(self, lead: str, trail: str) -> Segment:
+    def segment(self, lead: str, trail: str, join: Join) -> Segment:
         text = "".join(self._text).rstrip()
         self._close_gap(len(text))
-        return Segment(text, tuple(self._raws[: len(text)]), self._gaps, tuple(self._tags), lead, trail)
+        return Segment(text, tuple(self._raws[: len(text)]), self._gaps, tuple(self._tags), lead, trail, join)
 
     @property
     def _parent(self) -> int:

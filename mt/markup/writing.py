@@ -2,7 +2,7 @@
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import accumulate
 
@@ -14,11 +14,8 @@ from mt.markup.words import Linked, Words
 CLOSING = frozenset(".,;:!?)]}»”…、。，！？：；）")
 """Marks that no blank is put before."""
 
-Escaped = Callable[[str, Mapping[str, str]], Sequence[str]]
-"""Returns how each character of a text is written, by the spellings of the source."""
 
-
-def written(segment: Segment, linked: Linked, escaped: Escaped) -> str:
+def written(segment: Segment, linked: Linked) -> str:
     """Returns a translation with the tags of its source, and all that stands around it."""
     # The places of tags, by the words of both sides.
     segment, linked = with_its_symbols(segment, linked)
@@ -30,16 +27,17 @@ def written(segment: Segment, linked: Linked, escaped: Escaped) -> str:
     placing = Placing(segment.text, linked.text, words, segment.tags, learnt)
     placing.run()
     # Words in order, each after the tags and blanks before it.
-    writer = _Writer(segment, linked.text, words, escaped(linked.text, segment.spellings))
-    out = [segment.lead]
+    writer = _Writer(segment, linked.text, words)
+    out: list[tuple[str, str]] = []
     between: list[Token] = []
     for token in ordered(placing, len(words.target)):
         if token.kind == "word":
-            out += [writer.gap(token.number, between), writer.word(token.number)]
+            out += [("", writer.gap(token.number, between)), *writer.word(token.number)]
             between = []
         else:
             between.append(token)
-    return "".join([*out, writer.gap(len(words.target), between), segment.trail])
+    out.append(("", writer.gap(len(words.target), between)))
+    return f"{segment.lead}{segment.join(out)}{segment.trail}"
 
 
 class _Writer:
@@ -49,26 +47,20 @@ class _Writer:
     same tags between words that are neighbours in the source, too.
     """
 
-    def __init__(self, segment: Segment, text: str, words: Words, characters: Sequence[str]) -> None:
-        """characters: how each character of the translation is written."""
+    def __init__(self, segment: Segment, text: str, words: Words) -> None:
         self._segment = segment
         self._text = text
         self._words = words
-        self._characters = characters
 
-    def word(self, number: int) -> str:
-        begin, end = self._words.target[number]
+    def word(self, number: int) -> Iterable[tuple[str, str]]:
+        """Returns the characters of a word, with how the source writes them."""
+        text = self._text[slice(*self._words.target[number])]
         origin = self._words.origins[number]
-        if origin < 0 or not self._is_same(number):
-            return "".join(self._characters[begin:end])
-        first, last = self._words.source[origin]
-        raw = "".join(self._segment.raws[first:last])
-        # A reference could begin here with what follows, where that is another than in the source.
-        opens = self._segment.raws[last - 1][:1] in ("&", "<") and not raw.endswith(";")
-        follows = number + 1 == len(self._words.target) or self._is_same(number + 1)
-        if opens and not (follows and self._neighbours(number + 1)):
-            return "".join(self._characters[begin:end])
-        return raw
+        first, last = self._words.source[origin] if origin >= 0 else (0, 0)
+        if text == self._segment.text[first:last]:
+            return zip(text, self._segment.raws[first:last], strict=True)
+        spellings = self._segment.spellings
+        return [(character, spellings.get(character, character)) for character in text]
 
     def gap(self, number: int, tags: Sequence[Token]) -> str:
         """Returns what stands before a word of the translation, or at its end."""
@@ -79,13 +71,7 @@ class _Writer:
             gap = self._segment.gaps.get(self._begin(origin), Gap())
             if gap.tags == (*tags,):
                 return gap.raw
-        return self._between(number, tags, "".join(self._characters[begin:end]))
-
-    def _is_same(self, number: int) -> bool:
-        origin = self._words.origins[number]
-        first, last = self._words.source[origin]
-        begin, end = self._words.target[number]
-        return origin >= 0 and self._segment.text[first:last] == self._text[begin:end]
+        return self._between(number, tags, self._text[begin:end])
 
     def _begin(self, origin: int) -> int:
         return self._words.source[origin][0] if origin < len(self._words.source) else len(self._segment.text)

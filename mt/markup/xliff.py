@@ -1,135 +1,185 @@
-"""XLIFF 1.2 and 2: each source without a translation gets one, by Python's own parser, which keeps every other byte."""
+"""XLIFF 1.0 to 2: each source without a translation gets one.
 
-from collections.abc import Iterable, Iterator, Sequence
+Python's own parser of XML (expat) says where each piece of the document begins, so that every other byte stays."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
+from types import MappingProxyType
 from typing import NamedTuple
 from xml.parsers import expat
 
 from mt.errors import UserError
-from mt.markup.html import spelled
-from mt.markup.segments import Event, Segment, parts
+from mt.markup import xliff_text
+from mt.markup.segments import Segment
 
-_UNITS = ("trans-unit", "segment")
-_OPAQUE = {"ph": "empty", "it": "empty", "bpt": "start", "ept": "end"}
-"""Elements that hold what another format has in their place: code, and no words."""
-_HALVES = {"bx": "start", "ex": "end", "sc": "start", "ec": "end"}
+_XLIFF = "urn:oasis:names:tc:xliff:document:"
+"""The namespace of all versions but 1.0, which has none, begins so."""
+_XML = "http://www.w3.org/XML/1998/namespace"
+_APART = frozenset(["alt-trans", "header", "ignorable", "note", "notes", "originalData", "skeleton"])
+"""Elements whose sources are not of the document: proposals, and what describes it."""
 
 
-class _Piece(NamedTuple):
+class Piece(NamedTuple):
+    """A piece of a document, by the names of XML."""
+
     kind: str
-    """start, end, empty, or text."""
+    """start, end, empty, text, comment (or processing instruction), or cdata: where such a section begins or ends."""
     raw: str
+    name: str = ""
+    """That of XLIFF, without its namespace; of another namespace with it."""
+    attributes: Mapping[str, str] = MappingProxyType({})
+
+
+@dataclass
+class _Unit:
+    """A source, and what follows it in the same element. Each span is of the pieces from its start to its end."""
+
+    source: tuple[int, int]
+    preserves: bool
+    """Whether its white space stays."""
+    segmented: tuple[int, int] | None = None
+    target: tuple[int, int] | None = None
+
+
+@dataclass
+class _Element:
+    """An element that is open."""
+
+    begin: int
     name: str
-    """Without a prefix."""
-    attributes: dict[str, str]
     left: bool
-    """Whether an element around it says translate="no", or is of proposals."""
+    """Whether it, or one around it, is not to be translated."""
+    preserves: bool
+    apart: bool
+    """Whether it, or one around it, holds no sources of the document."""
+    unit: _Unit | None = None
+    """That whose source was found last in it."""
 
 
-def read(text: str, symbols: int = 0) -> Iterator[str | Segment]:
-    """Yields the document, with a sentence where a target is missing or blank. Raises UserError where it is no XML."""
-    pieces = _pieces(text)
-    place = 0
-    while place < len(pieces):
-        piece = pieces[place]
-        if piece.kind == "start" and piece.name == "source" and not piece.left:
-            place, found = _unit(pieces, place, symbols)
-            yield from found
-        else:
-            yield piece.raw
-            place += 1
+def read(text: str, symbols: int, name: str) -> Iterator[str | Segment]:
+    """Yields the document, with a sentence where a target is missing or blank. Raises UserError where it is no XML, or
+    another than XLIFF. name: of the document."""
+    pieces = _pieces(text, name)
+    done = 0
+    for unit in _units(pieces):
+        begin, resume, opening, closing = _place(pieces, unit)
+        yield "".join(piece.raw for piece in pieces[done:begin])
+        first, last = unit.segmented or unit.source
+        yield opening
+        yield from xliff_text.read(pieces[first + 1 : last], symbols, preserves=unit.preserves)
+        yield closing
+        done = resume
+    yield "".join(piece.raw for piece in pieces[done:])
 
 
-def _unit(pieces: Sequence[_Piece], begin: int, symbols: int) -> tuple[int, Iterable[str | Segment]]:
-    """Returns where a unit goes on after its target, and what is written from its source up to there."""
-    end = begin
-    while (pieces[end].kind, pieces[end].name) != ("end", "source"):
-        end += 1
-    after = end + 1
-    # With the prefix of the source.
-    prefix = pieces[begin].raw[1:].partition("source")[0]
-    opening = f"<{prefix}target>"
-    closing = f"</{prefix}target>"
-    resume = after
-    # The target that there is stays where it says something; else it is filled.
-    for place in range(after, len(pieces)):
-        kind, raw, name, *_ = pieces[place]
-        if kind == "end" and name in _UNITS:
-            break
-        if (kind, name) == ("end", "seg-source"):
-            after = resume = place + 1
-        if name == "target" and kind in ("start", "empty"):
-            last = place
-            while kind == "start" and (pieces[last].kind, pieces[last].name) != ("end", "target"):
-                last += 1
-            if any(piece.kind != "text" or piece.raw.strip() for piece in pieces[place + 1 : last]):
-                return last + 1, [piece.raw for piece in pieces[begin : last + 1]]
-            opening = raw.replace("/>", ">")
-            after = place
-            resume = last + 1
-            break
-    head = [piece.raw for piece in pieces[begin:after]]
-    inside = parts(_events(pieces[begin + 1 : end]), spelled, symbols)
-    return resume, [*head, opening, *inside, closing]
+def _place(pieces: Sequence[Piece], unit: _Unit) -> tuple[int, int, str, str]:
+    """Returns from where to where in the document a translation goes, and the tags around it."""
+    if unit.target is None:
+        after = (unit.segmented or unit.source)[1] + 1
+        # With the prefix of the source.
+        prefix = pieces[unit.source[0]].raw[1:].partition("source")[0]
+        return after, after, f"<{prefix}target>", f"</{prefix}target>"
+    first, last = unit.target
+    opening = pieces[first].raw
+    if first == last:
+        name = opening[1:-2].split()[0]
+        return first, first + 1, f"{opening[:-2].rstrip()}>", f"</{name}>"
+    comments = "".join(piece.raw for piece in pieces[first:last] if piece.kind == "comment")
+    return first, last + 1, opening + comments, pieces[last].raw
 
 
-def _events(pieces: Sequence[_Piece]) -> Iterator[Event]:
-    """Yields what a source holds: codes of another format as one tag each."""
-    waiting = iter(pieces)
-    for kind, raw, name, attributes, _ in waiting:
-        number = attributes.get("startRef") or attributes.get("rid") or attributes.get("id", "")
-        if name in _OPAQUE and kind == "start":
-            inside = [raw]
-            depth = 1
-            while depth and (piece := next(waiting, None)):
-                inside.append(piece.raw)
-                depth += {"start": 1, "end": -1}.get(piece.kind, 0)
-            yield Event(_OPAQUE[name], "".join(inside), f"code {number}")  # type: ignore[arg-type]
-        elif name in _HALVES:
-            yield Event(_HALVES[name], raw, f"code {number}")  # type: ignore[arg-type]
-        elif kind == "text":
-            yield Event("empty", raw) if raw.startswith("<") else Event("text", raw)
-        else:
-            kept = attributes.get("translate") == "no" or attributes.get("mtype") == "protected"
-            yield Event(kind, raw, name, "kept" if kept and kind == "start" else "inline")  # type: ignore[arg-type]
+def _units(pieces: Sequence[Piece]) -> Iterator[_Unit]:
+    """Yields the sources that are to be translated, in order."""
+    stack = [_Element(0, "", left=False, preserves=False, apart=False)]
+    for place, piece in enumerate(pieces):
+        if piece.kind in ("start", "empty"):
+            around = stack[-1]
+            translate = piece.attributes.get("translate")
+            space = piece.attributes.get(f"{_XML} space")
+            stack.append(
+                _Element(
+                    place,
+                    piece.name,
+                    left=around.left if translate is None or piece.name == "mrk" else translate == "no",
+                    preserves=around.preserves if space is None else space == "preserve",
+                    apart=around.apart or piece.name in _APART or " " in piece.name,
+                )
+            )
+            if piece.name == "source" and around.unit:
+                yield from _finished(around.unit, pieces)
+                around.unit = None
+        if piece.kind in ("end", "empty"):
+            element = stack.pop()
+            if element.unit:
+                yield from _finished(element.unit, pieces)
+            span = (element.begin, place)
+            unit = stack[-1].unit
+            if element.name == "source" and not element.left and not element.apart:
+                stack[-1].unit = _Unit(span, element.preserves)
+            elif element.name == "seg-source" and unit:
+                unit.segmented = span
+            elif element.name == "target" and unit and not unit.target:
+                unit.target = span
+    if stack[0].unit:
+        yield from _finished(stack[0].unit, pieces)
 
 
-def _pieces(text: str) -> list[_Piece]:
+def _finished(unit: _Unit, pieces: Sequence[Piece]) -> Iterator[_Unit]:
+    """Yields a unit if it has something to translate, and no translation."""
+    if unit.target:
+        first, last = unit.target
+        if any(_says(piece) for piece in pieces[first + 1 : last]):
+            return
+    first, last = unit.source
+    if any(_says(piece) for piece in pieces[first + 1 : last]):
+        yield unit
+
+
+def _says(piece: Piece) -> bool:
+    """Returns whether a piece of a target is more than a frame for a text."""
+    if piece.kind == "text":
+        return not piece.raw.isspace()
+    return piece.kind in ("start", "empty") and piece.name not in ("mrk", "g", "pc")
+
+
+# Pieces, by expat.
+
+
+def _pieces(text: str, name: str) -> list[Piece]:
     """Returns the pieces of a document, whose raw texts joined are the document."""
-    data = text.encode()
+    data = text.encode(errors="surrogatepass")  # expat refuses those with their line
     begins: list[int] = []
-    found: list[_Piece] = []
-    left = [False]
-    parser = expat.ParserCreate("utf-8")
+    found: list[Piece] = []
+    parser = expat.ParserCreate("utf-8", namespace_separator=" ")
 
-    def add(kind: str, name: str, attributes: dict[str, str]) -> None:
+    def add(kind: str, name: str = "", attributes: Mapping[str, str] = MappingProxyType({})) -> None:
         begins.append(parser.CurrentByteIndex)
-        found.append(_Piece(kind, "", name.split(":")[-1], attributes, left[-1]))
+        namespace, _, local = name.rpartition(" ")
+        found.append(Piece(kind, "", local if namespace.startswith(_XLIFF) else name, attributes))
 
-    def begin(name: str, attributes: dict[str, str]) -> None:
-        plain = name.split(":")[-1]
-        outside = plain in ("alt-trans", "ignorable") or (attributes.get("translate") == "no" and plain != "mrk")
-        left.append(left[-1] or outside)
-        add("start", name, attributes)
-
-    def end(name: str) -> None:
-        left.pop()
-        # An empty element ends where it begins.
-        if (begins[-1], found[-1].kind) == (parser.CurrentByteIndex, "start"):
-            found[-1] = found[-1]._replace(kind="empty")
-        else:
-            add("end", name, {})
-
-    # Where each piece begins says what it is made of.
-    parser.StartElementHandler = begin
-    parser.EndElementHandler = end
-    parser.DefaultHandler = lambda _: add("text", "", {})
+    # Where each piece begins says what it is made of. With a default handler no entity is put in place of its name.
+    parser.StartElementHandler = lambda name, attributes: add("start", name, attributes)
+    parser.EndElementHandler = lambda name: add("end", name)
+    parser.CommentHandler = lambda _: add("comment")
+    parser.ProcessingInstructionHandler = lambda *_: add("comment")
+    parser.StartCdataSectionHandler = parser.EndCdataSectionHandler = lambda: add("cdata")
+    parser.DefaultHandler = lambda _: add("text")
     try:
         parser.Parse(data, True)
     except expat.ExpatError as error:
         raise UserError(
-            f"the text is no XLIFF: line {error.lineno} is no XML ({expat.ErrorString(error.code)}); mend it, or "
-            "choose another format"
+            f"{name} is no XLIFF: line {error.lineno}, column {error.offset + 1} is no XML "
+            f"({expat.ErrorString(error.code)}); mend it, or choose another format"
         ) from None
-    raws = (data[first:last].decode() for first, last in pairwise([*begins, len(data)]))
-    return [piece._replace(raw=raw) for piece, raw in zip(found, raws, strict=True)]
+    root = next(piece.name for piece in found if piece.kind in ("start", "empty"))
+    if root != "xliff" and not any(piece.name == "source" for piece in found):
+        raise UserError(f"{name} is no XLIFF, but XML of <{root.split()[-1]}>: choose another format, or another file")
+    pieces: list[Piece] = []
+    for piece, (first, last) in zip(found, pairwise([*begins, len(data)]), strict=True):
+        # An empty element has both a start and an end, and one of them is all that is written.
+        if piece.kind == "end" and pieces[-1].kind == "start" and (first == last or not pieces[-1].raw):
+            pieces[-1] = pieces[-1]._replace(kind="empty", raw=pieces[-1].raw + data[first:last].decode())
+        else:
+            pieces.append(piece._replace(raw=data[first:last].decode()))
+    return pieces

@@ -61,10 +61,10 @@ def test_a_tag_goes_where_the_pieces_of_its_words_attended_to(translator: Transl
     backwards = Windows.whole(np.eye(4, dtype=np.float32)[[2, 1, 0, 3]])
     found = placed(translator, replace(aligned, windows=backwards), Sentence(source, {}))
     document = markup.read("<b>two</b> <i>big</i> cats", "html")
-    assert markup.write(document, [found], "html") == "zwei <i>großen</i> <b>Katzen</b>"
+    assert markup.write(document, [found]) == "zwei <i>großen</i> <b>Katzen</b>"
 
 
-@pytest.mark.parametrize("format", ["markdown", "xliff", "text"])
+@pytest.mark.parametrize("format", ["xliff", "text"])
 def test_blank_documents_stay_as_they_are(format: str, translator: Translator) -> None:
     text = "<xliff>\n</xliff>" if format == "xliff" else " \n"
     assert translator.translate(text, format=format).text == text

@@ -44,4 +44,4 @@ def given(target: str, links: str) -> Translate:
 def translated(text: str, translate: Translate = identity, form: str = "html", symbols: int = 0) -> str:
     document = markup.read(text, form, symbols)
     sentences = [part.text for part in document if isinstance(part, Segment)]
-    return markup.write(document, map(translate, sentences), form)
+    return markup.write(document, map(translate, sentences))

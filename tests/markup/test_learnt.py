@@ -26,7 +26,7 @@ TEXT = "<b>one two</b> <i>three <br>four</i> five"
 def test_learnt_places_are_checked(tags: dict[int, Span], expected: str) -> None:
     document = markup.read(TEXT, "html")
     linked: Linked = identity("one two three four five")._replace(tags=tags)
-    found = markup.write(document, [linked], "html")
+    found = markup.write(document, [linked])
     assert "".join(found.split()) == "".join(expected.split())
 
 
@@ -36,5 +36,5 @@ def test_learnt_places_follow_what_is_left_out() -> None:
     [segment] = [part for part in document if isinstance(part, markup.Segment)]
     symbol = segment.text[0]
     text = f"{symbol} {symbol} eins zwei"
-    found = markup.write(document, [Linked(text, [], {0: (9, 13)})], "html")
+    found = markup.write(document, [Linked(text, [], {0: (9, 13)})])
     assert found == "{x} eins <b>zwei</b>"

@@ -40,5 +40,5 @@ def test_version_2_and_its_pairs() -> None:
 
 
 def test_what_is_no_xml_is_refused_with_its_line() -> None:
-    with pytest.raises(UserError, match=r"line 2 is no XML \(mismatched tag\)"):
+    with pytest.raises(UserError, match=r"line 2, column 6 is no XML \(mismatched tag\)"):
         translated("<xliff>\n<a></b></xliff>", identity, "xliff")

@@ -225,7 +225,6 @@ COMMANDS = [
     *((f"stream {{hard}} {rest}", facts) for rest, facts in STREAM),
     ("stream {run} --dtype bf16", "unknown option --dtype: "),
     ("stream {run} --show", "--show is gone: `python scripts/staircase.py RUN` draws what is read and"),
-    ("stream {run} --avoid a --format html", "--glossary and --avoid are of lines without tags"),
     (
         "translate {hard} {hard} --search online",
         "an ensemble reads the whole source before it writes.* --search greedy",

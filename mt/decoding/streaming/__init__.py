@@ -1,6 +1,5 @@
 """Translation of sources that are still arriving."""
 
-from mt.decoding.streaming.marked import MarkedSession
 from mt.decoding.streaming.session import Event, Session, StreamingModel, finish, open_session, read, refuse_offline
 
-__all__ = ["Event", "MarkedSession", "Session", "StreamingModel", "finish", "open_session", "read", "refuse_offline"]
+__all__ = ["Event", "Session", "StreamingModel", "finish", "open_session", "read", "refuse_offline"]

@@ -26,7 +26,6 @@ from mt.common.terminal import output
 from mt.data.fields import AudioField
 from mt.data.glossary import Glossary
 from mt.data.tokenizer import Unit
-from mt.decoding.streaming.marked import MarkedSession
 from mt.decoding.streaming.session import Event
 from mt.decoding.translator import Translator
 from mt.errors import Interrupted, UserError
@@ -267,16 +266,6 @@ def translate_live(
                 session = begin()
     if cut:
         print(f"note: {cut_note(cut, translator.search_for(search).limit, CUT_REMEDY)}", file=sys.stderr)
-
-
-def translate_marked_live(translator: Translator, search: SearchConfig) -> None:
-    """Writes the translation of each line of HTML as far as it is certain."""
-    session = MarkedSession(translator, search)
-    blank = " " if translator.unit == "word" else ""
-    with arriving(translator, None) as parts:
-        for part in parts:
-            sys.stdout.write(output(session.finish() + "\n" if part is None else session.read(f"{part}{blank}")))
-            sys.stdout.flush()
 
 
 @contextlib.contextmanager

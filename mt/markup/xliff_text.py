@@ -1,0 +1,287 @@
+"""What a source of XLIFF holds: text, codes of another format, literal sections (CDATA), and HTML that is escaped.
+
+Whatever the order of words in a translation, it must be XML: `_nested` has only such pairs move as are closed in order,
+within one element."""
+
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from itertools import groupby
+from typing import TYPE_CHECKING, Literal
+from xml.sax.saxutils import escape
+
+from mt.markup import html
+from mt.markup.segments import Event, Segment, parts
+
+if TYPE_CHECKING:
+    from mt.markup.xliff import Piece
+
+_CODES: dict[str, Literal["start", "end", "empty"]] = {"ph": "empty", "it": "empty", "bpt": "start", "ept": "end"}
+"""Elements that hold what another format has in their place: code, and no words."""
+_HALVES: dict[str, Literal["start", "end"]] = {
+    **dict.fromkeys(("bx", "sc", "sm"), "start"),
+    **dict.fromkeys(("ex", "ec", "em"), "end"),
+}
+"""Empty elements of which two are a pair."""
+_ELEMENT = "element "
+"""Begins the names of pairs of XML's own."""
+_SECTION = Event("empty", "", "section", role="block")
+"""Where a literal section begins or ends."""
+
+
+def read(pieces: Sequence["Piece"], symbols: int, *, preserves: bool) -> Iterator[str | Segment]:
+    """Yields the sentences of a source, and what between them is written as it stands. preserves: whether its white
+    space stays."""
+    events = [*_events(pieces)]
+    of_html = _of_html(events)
+    events = of_html or _mapped(html.characters(_plain(events)), events) or []
+    if preserves and of_html is None:
+        events = [*_with_white_space(events)]
+    # A literal section has sentences of its own, and a way to write them.
+    literal = False
+    for is_section, stretch in groupby(_nested(events), lambda event: event.name == _SECTION.name):
+        for event in stretch if is_section else ():
+            literal = not literal
+            yield event.raw
+        if not is_section:
+            join = partial(_join, is_html=of_html is not None, is_literal=literal)
+            yield from parts(stretch, join, symbols)
+
+
+# Events of XML.
+
+
+def _events(pieces: Iterable["Piece"]) -> Iterator[Event]:
+    """Yields each character and each element. Codes of another format, and what is not to be translated, are one
+    event each."""
+    literal = False
+    whole = Event("empty", "")
+    depth = 0  # of the elements in one that is one event
+    elements: list[Literal["block", "inline"]] = []
+    for kind, raw, name, attributes in pieces:
+        if depth:
+            depth += {"start": 1, "end": -1}.get(kind, 0)
+            whole = whole._replace(raw=whole.raw + raw)
+            if not depth:
+                yield whole
+            continue
+        number = attributes.get("startRef") or attributes.get("rid") or attributes.get("id", "")
+        is_kept = attributes.get("translate") == "no" or attributes.get("mtype") == "protected"
+        if kind == "start" and name in _CODES:
+            whole = Event(_CODES[name], raw, f"code {number}")
+            depth = 1
+        elif kind == "start" and is_kept:
+            whole = Event("word", raw)
+            depth = 1
+        elif kind == "cdata":
+            literal = not literal
+            yield _SECTION._replace(raw=raw)
+        elif kind == "text":
+            yield from _characters(raw, literal=literal)
+        elif name in _HALVES and attributes.get("isolated") != "yes":
+            of = "note" if name in ("sm", "em") else "code"
+            yield Event(_HALVES[name], raw, f"{of} {number}", "kept" if is_kept else "inline")
+        elif kind == "start":
+            is_sentence = name == "mrk" and attributes.get("mtype") == "seg"
+            elements.append("block" if is_sentence else "inline")
+            yield Event("start", raw, f"{_ELEMENT}{name}", elements[-1])
+        elif kind == "end":
+            yield Event("end", raw, f"{_ELEMENT}{name}", elements.pop())
+        else:
+            yield Event("empty", raw)
+
+
+_REFERENCE = re.compile(r"(&(?:#0*[0-9]{1,7}|#x0*[0-9a-fA-F]{1,6}|[^\s&;#<>]+);)")
+_NAMED = {"&amp;": "&", "&lt;": "<", "&gt;": ">", "&quot;": '"', "&apos;": "'"}
+
+
+def _characters(raw: str, *, literal: bool) -> Iterator[Event]:
+    """Yields the characters of a text. A reference that says none of a text is a tag; an entity of somebody's own is a
+    word."""
+    for piece in [raw] if literal else _REFERENCE.split(raw):
+        if literal or not piece.startswith("&"):
+            yield from (Event("text", character, text=character) for character in piece)
+            continue
+        decoded = _decoded(piece)
+        if decoded == piece:
+            yield Event("word", piece)
+        else:
+            yield Event("text", piece, text=decoded) if html.is_text(decoded) else Event("empty", piece)
+
+
+def _decoded(raw: str) -> str:
+    """Returns what a raw text says. Its references are sound, since a parser has read them."""
+    return _REFERENCE.sub(lambda match: _NAMED.get(match[0]) or _numbered(match[0]), raw)
+
+
+def _numbered(reference: str) -> str:
+    if not reference.startswith("&#"):
+        return reference
+    digits = reference[2:-1]
+    number = int(digits[1:].lstrip("0") or "0", 16) if digits[0] == "x" else int(digits.lstrip("0") or "0")
+    return chr(number) if number <= sys.maxunicode else reference
+
+
+# HTML that is escaped, or in a literal section.
+
+_STAND_IN = "\ufffc"
+"""Is in the place of an element in the text that is read as HTML."""
+_IS_HTML = re.compile(r"</?[a-zA-Z][^<>]*>|<!--.*?-->|&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z]\w{1,31});", re.DOTALL)
+
+
+def _plain(events: Iterable[Event]) -> str:
+    return "".join(event.text if event.kind == "text" else _STAND_IN for event in events)
+
+
+def _of_html(events: Sequence[Event]) -> list[Event] | None:
+    """Returns the events of a text that holds HTML; None where it holds none, or is no sound one."""
+    plain = _plain(events)
+    if not _IS_HTML.search(plain):
+        return None
+    found = [*html.events(plain)]
+    if found[-1].role == "block" and not found[-1].name and found[-1].raw.startswith("<"):
+        return None  # a tag that does not end
+    return _mapped(html.with_characters(found), events)
+
+
+def _mapped(of_text: Iterable[Event], events: Sequence[Event]) -> list[Event] | None:
+    """Returns the events of a text (`_plain`) with what they are in the document; None where a tag of the text begins
+    within an element and ends outside."""
+    mapped: list[Event] = []
+    place = 0
+    for event in of_text:
+        inner = events[place : place + len(event.raw)]
+        place += len(event.raw)
+        if event.kind == "text" and any(one.kind != "text" for one in inner):
+            mapped += inner
+        elif _is_whole(inner):
+            mapped.append(event._replace(raw="".join(one.raw for one in inner)))
+        else:
+            return None
+    return mapped
+
+
+def _is_whole(events: Iterable[Event]) -> bool:
+    """Returns whether all elements that begin here end here, and the other way round."""
+    depth = 0
+    for event in events:
+        depth += event.name.startswith(_ELEMENT) * {"start": 1, "end": -1}.get(event.kind, 0)
+        if depth < 0 or event.name == _SECTION.name:
+            return False
+    return not depth
+
+
+def _with_white_space(events: Iterable[Event]) -> Iterator[Event]:
+    """Yields events in which white space stays: a line break ends a sentence, and a blank alone is one."""
+    for is_blank, run in groupby(events, lambda event: event.kind == "text" and event.text in " \t\r\n"):
+        of_run = [*run]
+        if not is_blank or [event.raw for event in of_run] == [" "]:
+            yield from of_run
+        else:
+            is_line = any(event.text in "\r\n" for event in of_run)
+            raw = "".join(event.raw for event in of_run)
+            yield Event("empty", raw, role="block" if is_line else "inline", breaks=not is_line)
+
+
+# Pairs.
+
+
+def _nested(events: Sequence[Event]) -> Iterator[Event]:
+    """Yields events of which all starts and ends are closed in order. What is kept is one word, and a pair around what
+    ends a sentence ends one itself."""
+    partners = _partners(events)
+    around = _around_ends(events, partners)
+    place = 0
+    while place < len(events):
+        event = events[place]
+        partner = partners.get(place)
+        if event.role in ("kept", "kept block") and event.kind == "start":
+            last = place if partner is None else partner
+            raw = "".join(inner.raw for inner in events[place : last + 1])
+            yield Event("word", raw) if event.role == "kept" else Event("empty", raw, role="block")
+            place = last
+        elif event.kind not in ("start", "end") or event.role == "block":
+            yield event
+        elif partner is None:
+            yield Event("empty", event.raw)
+        else:
+            yield event._replace(role="block") if min(place, partner) in around else event
+        place += 1
+
+
+def _partners(events: Sequence[Event]) -> dict[int, int]:
+    """Returns for each start the place of its end, and the other way round: of XML's own elements, and of what is
+    closed in order within one of them."""
+    partners: dict[int, int] = {}
+    begins: list[int] = []
+    opened: list[tuple[list[int], Counter[str]]] = [([], Counter())]
+    for place, event in enumerate(events):
+        stack, names = opened[-1]
+        if event.name.startswith(_ELEMENT):
+            if event.kind == "start":
+                begins.append(place)
+                opened.append(([], Counter()))
+            else:
+                start = begins.pop()
+                opened.pop()
+                partners |= {start: place, place: start}
+        elif event.kind == "start" and event.role != "block":
+            stack.append(place)
+            names[event.name] += 1
+        elif event.kind == "end" and names[event.name]:
+            # What was opened within, and is not closed, is none.
+            start = stack.pop()
+            names[events[start].name] -= 1
+            while events[start].name != event.name:
+                start = stack.pop()
+                names[events[start].name] -= 1
+            partners |= {start: place, place: start}
+    return partners
+
+
+def _around_ends(events: Sequence[Event], partners: dict[int, int]) -> set[int]:
+    """Returns the starts of pairs around what ends a sentence."""
+    around: set[int] = set()
+    opened: list[int] = []
+    place = 0
+    while place < len(events):
+        event = events[place]
+        partner = partners.get(place, place)
+        if event.role == "block" or event.role == "kept block":
+            for start in reversed(opened):
+                if start in around:
+                    break
+                around.add(start)
+        if event.role in ("kept", "kept block"):
+            place = max(place, partner)
+        elif event.role == "inline" and partner > place:
+            opened.append(place)
+        elif event.role == "inline" and partner < place:
+            opened.pop()
+        place += 1
+    return around
+
+
+# Characters.
+
+_IS_NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+
+
+def _join(written: Iterable[tuple[str, str]], *, is_html: bool, is_literal: bool) -> str:
+    """Writes characters as XML does: see `Join`."""
+    out: list[tuple[str, str]] = []
+    before = ""
+    for character, raw in written:
+        if character and not is_literal and (raw in ("&", "<") or f"{before}{raw}" == "]]>"):
+            raw = escape(raw)
+        elif character and _IS_NO_XML.fullmatch(raw):
+            raw = ""
+        out.append((character, raw))
+        before = f"{before}{raw}"[-2:]
+    if is_html:
+        text = html.join(out) if is_literal else html.join(out, _decoded, escape)
+    else:
+        text = "".join(raw for _, raw in out)
+    return text.replace("]]>", "]]]]><![CDATA[>") if is_literal else text
