@@ -16,6 +16,7 @@
 Each has options of its own: see `python scripts/benchmark.py train --help`. OMP_NUM_THREADS sets the threads.
 """
 
+import mt.cli.startup  # isort: skip # noqa: F401 - before torch
 import sys
 
 from benchmarks import BENCHMARKS

@@ -2,8 +2,11 @@
 
 import os
 
+from mt.cli.startup import spinning_bound  # isort: skip
+
 # Before torch is imported, and for the processes that tests start: on tensors this small a second thread only waits.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.update(spinning_bound(os.environ))
 
 import json
 import logging

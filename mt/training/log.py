@@ -15,6 +15,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import torch
 from tensorboard.plugins.hparams import plugin_data_pb2
 from torch.utils.tensorboard import SummaryWriter
 from torch.utils.tensorboard.summary import hparams
@@ -56,6 +57,7 @@ class Console:
         self._last_line = time.monotonic()
         self._bar: Bar | None = None
         self._total: int | None = None
+        self._pace = Pace()
 
     def say(self, text: str) -> None:
         """Prints a text at once, without tearing a bar."""
@@ -69,10 +71,13 @@ class Console:
         with Bar("training", total, "updates", done=progress.update, shown=self.bars, seconds=None) as self._bar:
             yield
 
-    def updated(self) -> None:
-        """Advances the bar by an update."""
+    def updated(self, tokens: int, seconds: float) -> None:
+        """Advances the bar by an update of so many tokens, which took so many seconds. Warns once where updates become
+        much slower."""
         if self._bar is not None:
             self._bar.update()
+        if (times := self._pace.slower(tokens, seconds)) is not None:
+            self.say(f"  warning: {slow_notice(times, torch.get_num_threads())}")
 
     def logged(self, progress: Progress, means: Mapping[str, float]) -> None:
         """Shows the means of a line of the log (`LogWindow.means`), at most every so many seconds."""
@@ -81,6 +86,55 @@ class Console:
         if self._lines and time.monotonic() - self._last_line >= self._seconds:
             self._last_line = time.monotonic()
             self.say(_line(progress, means, self._total))
+
+
+class Pace:
+    """Finds out whether updates have become several times slower than the fastest of this process, as beside other
+    processes.
+
+    It compares windows of updates. The lengths of single batches differ, and so do their times. The first updates may
+    compile, so that the fastest window is what others are compared with. A single slow window may be a process that was
+    halted for a while: two in a row count.
+    """
+
+    UPDATES = 20
+    SECONDS = 2.0
+    """A window has at least so many updates, and takes at least so long."""
+    FACTOR = 3.0
+
+    def __init__(self) -> None:
+        self._updates = 0
+        self._tokens = 0
+        self._seconds = 0.0
+        self._fastest = 0.0
+        """Tokens a second of the fastest window."""
+        self._slow = 0
+        """Slow windows in a row."""
+        self._told = False
+
+    def slower(self, tokens: int, seconds: float) -> float | None:
+        """Counts an update. Returns once how many times slower than the fastest window updates have become."""
+        self._updates += 1
+        self._tokens += tokens
+        self._seconds += seconds
+        if self._told or self._updates < self.UPDATES or self._seconds < self.SECONDS:
+            return None
+        speed = self._tokens / self._seconds
+        self._updates = self._tokens = 0
+        self._seconds = 0.0
+        self._fastest = max(self._fastest, speed)
+        self._slow = self._slow + 1 if speed * self.FACTOR < self._fastest else 0
+        self._told = self._slow == 2
+        return self._fastest / speed if self._told else None
+
+
+def slow_notice(times: float, threads: int) -> str:
+    """Returns the notice that updates take so many times as long as before, and what to do."""
+    fewer = ", resume with OMP_NUM_THREADS=1, which loses least beside them," if threads > 1 else ""
+    return (
+        f"updates take {times:.0f} times as long as the fastest ones before: other processes may keep this machine "
+        f"busy (see `top`); wait for their end{fewer} or resume elsewhere (this is said once)"
+    )
 
 
 def heading(
