@@ -20,7 +20,8 @@ LibreTranslate speak (docs/serving.md).
     mt serve NAME=RUN [NAME=RUN ...] --host 0.0.0.0 --port 8000
 
 Each RUN is served by a name, by default that of its folder; the first is the default. Prints the address, and on
-standard error a line for each request, without its text. SIGTERM ends it when requests that have begun are answered.
+standard error a line for each request, without its text. SIGTERM ends it when requests that have begun are answered, or
+some seconds later.
 The environment variable MT_SERVE_KEY is the key that clients have to know, where it is set.
 """
 
@@ -37,9 +38,12 @@ def serve(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     with reported():
         from mt.serve.app import build
+        from mt.serve.guard import require_origin
         from mt.serve.limits import Limits
         from mt.serve.server import listen, serve as run
 
+        origins = [require_origin(origin) for origin in options.origin]
+        key = require_key(os.environ.get("MT_SERVE_KEY"))
         # The port is taken first: that it is in use shows before the models are loaded.
         limits = Limits()
         listening = listen(options.host, options.port)
@@ -55,9 +59,18 @@ def serve(arguments: Sequence[str] | None = None) -> None:
             for name, path in named.items()
         }
         # A server of this machine alone answers only to its names.
-        key = os.environ.get("MT_SERVE_KEY") or None
         local = listening.getsockname()[0] in ("127.0.0.1", "::1")
-        run(build(translators, limits, key=key, origins=options.origin, local=local), listening, limits)
+        run(build(translators, limits, key=key, origins=origins, local=local), listening, limits)
+
+
+def require_key(key: str | None) -> str | None:
+    """Returns the key that clients have to know. Raises UserError for one that nobody can send."""
+    if key is not None and (not key.isprintable() or key != key.strip() or not key):
+        raise UserError(
+            "MT_SERVE_KEY is set, and is no key that a client could send: give it one of visible characters, or unset "
+            "it to serve whoever asks"
+        )
+    return key
 
 
 def _named(runs: Sequence[str]) -> dict[str, str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
+from mt.common.stop import go_on
 from mt.common.terminal import Bar
 from mt.data.fields import Field, Row
 from mt.errors import UserError
@@ -106,6 +107,7 @@ def decode_rows(
     share: list[BatchHypotheses] = []
     with Bar("decoding", sum(map(len, batches)), "sentences", shown=progress, leave=False) as bar:
         for indices in batches:
+            go_on()  # as each step of a search does
             sources = [np.asarray(rows[i]) for i in indices]
             with network.encoded(sources, search) as batch:
                 decoded = decode(search, *batch, sources, [asked[i] for i in indices] if asked else [], observer)

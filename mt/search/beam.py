@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mt.common.stop import go_on
 from mt.search.constraints import FREE, Constraints, Forbidden
 from mt.search.coverage import Costs, Coverage
 from mt.search.hypothesis import End, History, Hypothesis, penalty
@@ -110,6 +111,7 @@ def search(
     prefix = np.zeros((count, 0), np.int64)
     # Each step extends the open hypotheses; those that have ended are found again in the record of all steps.
     while searched:
+        go_on()
         slots = max([sentence.slots for sentence in searched])
         forbidden = constraints.forbidden(prefix, len(history))
         step, lacking = _step(stepper, opened, slots, forbidden, steering)

@@ -163,7 +163,8 @@ def revised_search(config: SearchConfig, changes: Mapping[str, Any]) -> SearchCo
     A changed limit of length replaces the limit before: `max_length` replaces `max_ratio` and `max_extra`, and
     `max_ratio` replaces `max_length`. Raises UserError for what is impossible.
     """
-    fields = set(SEARCHES.get(changes.get("name", config.name), type(config)).model_fields)
+    name = changes.get("name", config.name)
+    fields = set((SEARCHES.get(name, type(config)) if isinstance(name, str) else type(config)).model_fields)
     if changes.get("max_ratio") is not None:
         fields -= {"max_length"}
     elif changes.get("max_length") is not None:

@@ -73,6 +73,13 @@ class LengthOptions(Options):
         ratio = RATIO if self.max_ratio is None else self.max_ratio
         return ratio, EXTRA if self.max_extra is None else self.max_extra
 
+    def at_most(self, length: int) -> Self:
+        """Returns these options with hypotheses of at most so many tokens, if they are not shorter."""
+        changes: dict[str, float | int] = {"max_length": min(self.max_length or length, length)}
+        if self.max_ratio is not None or self.max_length is None:
+            changes["max_ratio"], changes["max_extra"] = self._line
+        return self.model_copy(update=changes)
+
     def longest(self, source_length: int) -> int:
         """Returns the most target tokens for a source of this length, in tokens; EOS counts in both."""
         if self.max_ratio is None and self.max_length is not None:

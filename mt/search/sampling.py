@@ -11,6 +11,7 @@ from typing import Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
+from mt.common.stop import go_on
 from mt.errors import UserError
 from mt.search.constraints import FREE, Constraints
 from mt.search.draws import Draws
@@ -89,8 +90,7 @@ def sample(
     """Returns for each sentence its samples, in the order of their generators, of which each has as many; some may be
     equal. The score of a sample is its log-probability.
 
-    limits: of each sentence the most tokens of a sample, at least 1, EOS included; one that reaches it ends there.
-    Raises UserError where the model's scores are not finite.
+    limits: of each sentence the most tokens of a sample, at least 1. Raises UserError where scores are not finite.
     """
     count = len(generators[0])
     flat = [generator for of_sentence in generators for generator in of_sentence]
@@ -103,6 +103,7 @@ def sample(
     prefix = np.zeros((len(limits), 0), np.int64)
     opened = [*range(len(flat))]
     while opened:
+        go_on()
         numbers = np.array([flat[index].random() for index in opened]).reshape(len(tokens), -1)  # [N, draws]
         forbidden = constraints.forbidden(prefix, len(history))
         asked = (forbidden, None) if steering is None else steering.before(forbidden, alone=True)

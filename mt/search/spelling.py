@@ -5,7 +5,7 @@ A phrase is avoided where it would stand as whole words: `art` is no part of `st
 forbidden, so that a longer word that begins with the same tokens may be avoided, too.
 """
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
@@ -50,7 +50,7 @@ class Spelling:
     def beginning(self, text: str) -> list[tuple[str, int]]:
         """Returns what begins so, and the tokens that write it. text: not empty."""
         first = bisect_left(self._sorted, (text, 0))
-        last = bisect_left(self._sorted, (text[:-1] + chr(ord(text[-1]) + 1), 0))
+        last = bisect_right(self._sorted, text, key=lambda pair: pair[0][: len(text)])
         return self._sorted[first:last]
 
     def containing(self, text: str) -> Iterator[tuple[str, int, int]]:

@@ -16,9 +16,12 @@ from mt.errors import UserError
 from mt.explorer import LISTENING, page
 from mt.serve import libretranslate, own, streams
 from mt.serve.bodies import Key
-from mt.serve.guard import Application, Guard
+from mt.serve.guard import FAULT, Application, Guard
 from mt.serve.limits import Limits, Metrics, answer_to
 from mt.serve.runs import Runs, ServedRun
+
+_CLOSING = 1.0
+"""Seconds that a step of a search has to end when the server stops."""
 
 
 def build(
@@ -40,7 +43,7 @@ def build(
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         await runs.warm_up()
         yield
-        runs.close()
+        runs.close(_CLOSING)
 
     app = FastAPI(
         title="mt",
@@ -121,3 +124,7 @@ def _answer_errors(app: FastAPI) -> None:
     async def refuse_address(request: Request, error: HTTPException) -> JSONResponse:
         what = "there is nothing at this address" if error.status_code == 404 else "another method is asked for here"
         return JSONResponse({"error": f"{what}: see /docs"}, error.status_code, error.headers)
+
+    @app.exception_handler(Exception)
+    async def admit(request: Request, error: Exception) -> JSONResponse:
+        return JSONResponse({"error": FAULT}, 500)  # it is raised again, and logged

@@ -1,18 +1,26 @@
-"""The bodies of requests: their types, and one sentence of what is wrong with one."""
+"""The bodies of requests: their types, how they are read within bounds, and one sentence of what is wrong with one.
+
+A body is read when the route asks for it, which is after the key was checked. The values in it are counted before it is
+validated: a validator takes long that finds something wrong with each of a million.
+"""
 
 import hmac
-from collections.abc import Mapping
+import math
+from itertools import chain
 from typing import Any, TypeVar
+from urllib.parse import parse_qsl
 
 from fastapi import Request
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter, ValidationError
+from starlette.exceptions import HTTPException
 
-from mt.common.options import Options, parse, parse_json
+from mt.common.options import Options, first_fault, parse
 from mt.decoding.lexical import LexicalConstraints
-from mt.errors import UserError
-from mt.serve.limits import RequestError
+from mt.errors import UserError, shown
+from mt.serve.limits import Limits, RequestError
 
 Model = TypeVar("Model", bound=BaseModel)
+_OBJECT = TypeAdapter(dict[str, Any])
 
 
 class Foreign(BaseModel, frozen=True):
@@ -25,6 +33,10 @@ class Term(Options):
     source: str
     target: str | tuple[str, ...]
 
+    @property
+    def targets(self) -> list[str]:
+        return [self.target] if isinstance(self.target, str) else [*self.target]
+
 
 class Wishes(LexicalConstraints):
     """What is asked of a translation, beside its search."""
@@ -34,21 +46,89 @@ class Wishes(LexicalConstraints):
 
     @property
     def terms(self) -> dict[str, list[str]]:
-        return {
-            term.source: [term.target] if isinstance(term.target, str) else [*term.target] for term in self.glossary
-        }
+        return {term.source: term.targets for term in self.glossary}
+
+    def require_bounded(self, limits: Limits) -> None:
+        """Raises RequestError where it asks for more than this server does."""
+        forms = [(phrase,) if isinstance(phrase, str) else phrase.any_of for phrase in self.constraints]
+        phrases = [*self.avoid, *chain.from_iterable(forms)]
+        targets = [target for term in self.glossary for target in term.targets]
+        limits.require("phrases", len(phrases), "phrases that must appear or must not", "ask for fewer")
+        limits.require("terms", max(len(targets), len(self.glossary)), "terms of a glossary", "send those of the text")
+        longest = max(map(len, [*phrases, *targets, *(term.source for term in self.glossary)]), default=0)
+        limits.require("phrase", longest, "characters of a phrase or a term", "ask for a part of it")
+        limits.require("prefix", len(self.prefix), "characters of a prefix", "give a shorter one")
 
 
 NO_WISHES = Wishes()
 
 
-def parsed(body: bytes | Mapping[str, Any], model: type[Model]) -> Model:
-    """Returns the body of a request, which is JSON or the fields of a form. Raises RequestError where it is not what a
-    model says."""
+async def parsed_body(request: Request, model: type[Model], limits: Limits) -> Model:
+    """Reads a body of JSON. Raises RequestError where it is too large or too late, or not what a model says."""
+    return validated(decoded(await body_bytes(request), limits), model)
+
+
+async def body_bytes(request: Request) -> bytes:
+    """Reads a body. Raises RequestError where it is compressed, and as `guard.Body` does."""
+    if request.headers.get("content-encoding", "identity").lower() != "identity":
+        raise RequestError(415, "the request is compressed: send it as it is, without Content-Encoding")
+    return await request.body()
+
+
+async def form_fields(request: Request, kind: str, limits: Limits) -> dict[str, Any]:
+    """Reads the fields of a form, those of the address first; of fields of one name the first. kind: the value of
+    Content-Type. Raises RequestError where it is no form, or has too many fields."""
     try:
-        return (parse_json if isinstance(body, bytes) else parse)(body, model, "the request")  # type: ignore[arg-type]
+        if kind.lower().startswith("multipart/form-data"):
+            # Other character sets are other decoders of Python, some of which take time by the square of a text.
+            if "charset" in kind.lower().replace("charset=utf-8", ""):
+                raise ValueError("its characters are not in UTF-8")
+            form = await request.form(max_files=0, max_fields=limits.fields, max_part_size=limits.body)
+            fields: list[tuple[str, Any]] = [*form.multi_items()]
+        else:
+            text = (await body_bytes(request)).decode()
+            fields = parse_qsl(text, keep_blank_values=True, max_num_fields=limits.fields)
+    except (ValueError, HTTPException) as error:
+        reason = error.detail if isinstance(error, HTTPException) else error
+        raise RequestError(400, f"the form cannot be read ({shown(str(reason))}): send its fields as JSON") from None
+    first: dict[str, Any] = {}
+    for name, value in (*request.query_params.multi_items(), *fields):
+        first.setdefault(name, value)
+    return first
+
+
+def decoded(body: bytes, limits: Limits) -> dict[str, Any]:
+    """Returns what an object of JSON says. Raises RequestError where it is none, or has too many values."""
+    try:
+        plain = _OBJECT.validate_json(body)
+    except ValidationError as error:
+        reason = first_fault(error)
+        raise RequestError(400, f"the request cannot be read ({shown(reason)}): send an object of JSON") from None
+    _require_plain(plain, limits)
+    return plain
+
+
+def validated(plain: dict[str, Any], model: type[Model]) -> Model:
+    """Returns plain data as a model. Raises RequestError where they are not what it says."""
+    try:
+        return parse(plain, model, "the request")
     except UserError as error:
         raise RequestError(400, str(error)) from None
+
+
+def _require_plain(plain: Any, limits: Limits) -> None:
+    """Raises RequestError where a value of JSON has too many values in it, or an infinite one."""
+    waiting = [plain]
+    count = 1
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, list | dict):
+            count += len(value)
+            if count > limits.values:
+                raise RequestError(422, f"the request has more than this server's {limits.values} values: send less")
+            waiting += value.values() if isinstance(value, dict) else value
+        elif isinstance(value, float) and not math.isfinite(value):
+            raise RequestError(400, "the request has a number beyond all bounds: give a smaller one")
 
 
 def body_of(model: type[BaseModel]) -> dict[str, Any]:
@@ -68,20 +148,25 @@ class Key:
     def required(self) -> bool:
         return self._key is not None
 
-    def check(self, request: Request | None, stated: str | None = None, status: int = 401) -> None:
-        """Raises RequestError where a client does not know the key, which is compared in constant time.
+    def known(self, request: Request) -> bool:
+        """Returns whether no key is asked for, or a request has it in its header, as `Authorization: Bearer KEY`."""
+        scheme, _, token = request.headers.get("authorization", "").partition(" ")
+        return self._key is None or (scheme.lower() == "bearer" and self._is(token.encode("latin-1")))
 
-        request: has it in its header, as `Authorization: Bearer KEY`. stated: the key that the body of a request has.
-        """
-        if self._key is None:
-            return
-        scheme, _, token = (request.headers.get("authorization", "") if request else "").partition(" ")
-        shown = token.encode("latin-1") if scheme.lower() == "bearer" else b""  # the bytes of the header
-        if stated is not None:
-            shown = stated.encode("utf-8", "surrogatepass")
-        if not hmac.compare_digest(shown, self._key):
-            raise RequestError(
-                status,
-                "this server asks for a key: send it as Authorization: Bearer KEY",
-                {"WWW-Authenticate": "Bearer"} if status == 401 else {},
-            )
+    def check(self, request: Request) -> None:
+        """Raises RequestError where the header of a request has no key, or another."""
+        if not self.known(request):
+            raise self._refusal(401)
+
+    def check_stated(self, stated: Any, status: int) -> None:
+        """Raises RequestError, with this status, where what a body or an address states as the key is not that."""
+        if self._key is not None and not (isinstance(stated, str) and self._is(stated.encode())):
+            raise self._refusal(status)
+
+    def _is(self, shown: bytes) -> bool:
+        """Returns whether this is the key, in constant time."""
+        return self._key is not None and hmac.compare_digest(shown, self._key)
+
+    def _refusal(self, status: int) -> RequestError:
+        sentence = "this server asks for a key: send it as Authorization: Bearer KEY"
+        return RequestError(status, sentence, {"WWW-Authenticate": "Bearer"} if status == 401 else {})

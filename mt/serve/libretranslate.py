@@ -1,13 +1,13 @@
 """LibreTranslate's routes, as its documentation and its server (1.6) have them: JSON or a form, one text or several.
 
-Lines of a text are translated one by one. Languages are not detected: `auto` is the only source language that there is
-for a target.
+Lines of a text are translated one by one, and the white space around them stays as it came. Languages are not
+detected: `auto` is the only source language that there is for a target.
 """
 
+import re
 from collections.abc import Sequence
-from email import message_from_bytes
+from itertools import chain, zip_longest
 from typing import Any, Literal
-from urllib.parse import parse_qsl
 
 from fastapi import APIRouter, Request
 from pydantic import Field
@@ -15,11 +15,14 @@ from pydantic import Field
 from mt.decoding.translation import Translation
 from mt.errors import shown
 from mt.metrics.languages import english_name
-from mt.serve.bodies import Foreign, Key, body_of, parsed
+from mt.serve.bodies import Foreign, Key, body_bytes, body_of, decoded, form_fields, validated
 from mt.serve.limits import Limits, RequestError
 from mt.serve.runs import Runs, ServedRun
 
 AUTO = "auto"
+_FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
+_LINE = re.compile(r"(\S(?:[^\r\n\v\f\x1c-\x1e\x85\u2028\u2029]*\S)?)")
+"""A line from its first character that is no white space to its last."""
 
 
 class TranslateBody(Foreign):
@@ -41,8 +44,7 @@ def router(runs: Runs, key: Key, limits: Limits) -> APIRouter:
     @routes.post("/translate", openapi_extra=body_of(TranslateBody))
     async def translate(request: Request) -> dict[str, Any]:
         """Translates a text or several."""
-        asked = await _body(request)
-        key.check(request, asked.api_key, status=403)
+        asked = await _asked(request, key, limits)
         if not asked.q:
             raise RequestError(400, "q is empty: give a text to translate")
         run = run_for(runs, asked.source, asked.target)
@@ -85,18 +87,25 @@ def _language(code: str) -> dict[str, Any]:
     return {"code": code, "name": english_name(code)}
 
 
-async def _body(request: Request) -> TranslateBody:
+async def _asked(request: Request, key: Key, limits: Limits) -> TranslateBody:
+    """Returns what a request asks, as JSON, a form or an address say it. Raises RequestError where it cannot be read or
+    is no such request, and before that where it does not know the key."""
     kind = request.headers.get("content-type", "")
-    body = await request.body()
-    if kind.startswith("application/x-www-form-urlencoded"):
-        return parsed(dict(parse_qsl(body.decode("utf-8", "replace"), max_num_fields=20)), TranslateBody)
-    if kind.startswith("multipart/form-data"):
-        message = message_from_bytes(b"Content-Type: " + kind.encode("latin-1", "replace") + b"\r\n\r\n" + body)
-        parts = [part for part in message.walk() if not part.is_multipart()]
-        fields = {part.get_param("name", header="content-disposition"): part.get_payload(decode=True) for part in parts}
-        plain = {str(name): text.decode("utf-8", "replace") for name, text in fields.items() if isinstance(text, bytes)}
-        return parsed(plain, TranslateBody)
-    return parsed(body, TranslateBody)
+    is_form = kind.lower().startswith(_FORMS)
+    if is_form or "q" in request.query_params:
+        plain = await form_fields(request, kind, limits)
+        if isinstance(plain.get("q"), str):
+            plain["q"] = plain["q"].replace("\r\n", "\n")  # as a browser writes the ends of lines in a form
+    else:
+        plain = decoded(await body_bytes(request), limits)
+    if not key.known(request):
+        key.check_stated(plain.get("api_key"), status=403)
+    # What is null, or empty in a form, is not asked for.
+    plain = {name: value for name, value in plain.items() if name == "q" or value not in (None, "")}
+    asked = validated(plain, TranslateBody)
+    texts = [asked.q] if isinstance(asked.q, str) else asked.q
+    limits.require("texts", len(texts), "texts in a request", "send several requests")
+    return asked
 
 
 def run_for(runs: Runs, source: str, target: str) -> ServedRun:
@@ -119,24 +128,27 @@ async def _translated(run: ServedRun, texts: Sequence[str], asked: TranslateBody
     """Returns the translation of each text, and alternatives to it, which differ from it and from one another."""
     search = run.search(n_best=asked.alternatives + 1 if asked.alternatives else None)
     if asked.format == "html":
-        return [await run.document(text, search, asked.format) for text in texts], [[] for _ in texts]
-    lines = [text.splitlines() or [""] for text in map(run.require_text, texts)]
+        return await run.documents(texts, search, asked.format), [[] for _ in texts]
     # All lines at once, which are then put together again.
-    flat = [line for of_text in lines for line in of_text]
-    translations = await run.translate(flat, search)
-    begin = 0
+    parts = [_LINE.split(run.require_text(text)) for text in texts]
+    lines = [line for of_text in parts for line in of_text[1::2]]
+    translations = iter(await run.translate(lines, search))
     best: list[str] = []
     others: list[list[str]] = []
-    for of_text in lines:
-        part = translations[begin : begin + len(of_text)]
-        begin += len(of_text)
-        wholes = _wholes(part, asked.alternatives + 1)
+    for of_text in parts:
+        of_lines = [next(translations) for _ in of_text[1::2]]
+        wholes = _wholes(of_text[::2], of_lines, asked.alternatives + 1)
         best.append(wholes[0])
-        others.append([whole for whole in wholes[1:] if whole != wholes[0]])
+        others.append(wholes[1:])
     return best, others
 
 
-def _wholes(lines: Sequence[Sequence[Translation]], count: int) -> list[str]:
-    """Returns up to `count` different translations of a text, of its lines' hypotheses of the same rank."""
-    ranks = range(min(count, max(len(line) for line in lines)))
-    return list(dict.fromkeys("\n".join(line[min(rank, len(line) - 1)].text for line in lines) for rank in ranks))
+def _wholes(between: Sequence[str], lines: Sequence[Sequence[Translation]], count: int) -> list[str]:
+    """Returns up to `count` different translations of a text, of its lines' hypotheses of the same rank.
+
+    between: the white space before the first line, between lines, and behind the last, which stays as it is.
+    """
+    ranks = range(min(count, max(map(len, lines), default=1)))
+    columns = [[line[min(rank, len(line) - 1)].text for line in lines] for rank in ranks]
+    wholes = ["".join(chain.from_iterable(zip_longest(between, column, fillvalue=""))) for column in columns]
+    return list(dict.fromkeys(wholes))

@@ -12,7 +12,7 @@ from mt.common.options import Options
 from mt.data.fields import Raw
 from mt.errors import UserError
 from mt.metrics.alignment import alignment_error_rate, parse_pharaoh
-from mt.serve.bodies import Key, Wishes, body_of, parsed
+from mt.serve.bodies import Key, Wishes, body_of, parsed_body
 from mt.serve.limits import Limits, RequestError
 from mt.serve.runs import Runs, ServedRun
 from mt.serve.work import Aligning, Recording, Trial
@@ -55,8 +55,12 @@ class TranslateBody(SourceBody, Trial):
     n_best: int | None = Field(None, ge=1)
     format: Literal["text", "html"] = "text"
     """html: the text is a document, whose tags stand where links say."""
-    top: int = Field(0, ge=0, le=20)
+    top: int = Field(0, ge=0)
     """How many of the most probable tokens of each step are told."""
+
+    def require_bounded(self, limits: Limits) -> None:
+        super().require_bounded(limits)
+        limits.require("top", self.top, "runners-up of a token", "ask for fewer")
 
     def document(self) -> str:
         """Returns the document. Raises RequestError where more is asked than it has."""
@@ -82,7 +86,7 @@ def router(runs: Runs, key: Key, limits: Limits) -> APIRouter:
     @routes.get("/runs")
     async def describe() -> dict[str, Any]:
         """Says which runs there are, and how much may be asked of them."""
-        bounds = {"characters": limits.characters, "body": limits.body, "beam_size": limits.beam_size}
+        bounds = limits.model_dump()
         descriptions = [run.description() for run in runs.all]
         return {"runs": descriptions, "limits": bounds, "key": key.required, "version": VERSION}
 
@@ -90,14 +94,16 @@ def router(runs: Runs, key: Key, limits: Limits) -> APIRouter:
     async def translate(request: Request) -> dict[str, Any]:
         """Translates a source, and says what the attention did: docs/explorer.md explains the records."""
         key.check(request)
-        asked = parsed(await request.body(), TranslateBody)
+        asked = await parsed_body(request, TranslateBody, limits)
+        asked.require_bounded(limits)
         run = runs.named(asked.run)
         search = run.search(asked.search, asked.n_best)
         if asked.format != "text":
-            text = await run.document(asked.document(), search, asked.format, asked)
+            (text,) = await run.documents([asked.document()], search, asked.format, asked)
             return {"run": run.name, "translations": [{"text": text}], "tree": None}
         # A sentence, with its record.
-        (answer,) = await run.worker.do(Recording(run.translator, search, asked.top), (asked.source(run), asked))
+        recording = Recording(run.translator, limits, search, asked.top)
+        (answer,) = await run.worker.do(recording, (asked.source(run), asked))
         run.count(*(len(answer["translations"][0][side]) for side in ("source_tokens", "tokens")))
         return {"run": run.name, **answer}
 
@@ -105,11 +111,11 @@ def router(runs: Runs, key: Key, limits: Limits) -> APIRouter:
     async def align(request: Request) -> dict[str, Any]:
         """Links the words of a given translation, and scores the links where gold ones are known."""
         key.check(request)
-        asked = parsed(await request.body(), AlignBody)
+        asked = await parsed_body(request, AlignBody, limits)
         run = runs.named(asked.run)
         pair = (asked.source(run), run.require_target(asked.target))
-        gold = None if asked.gold is None else parse_pharaoh([asked.gold], "gold")
-        ((translation, plain),) = await run.worker.do(Aligning(run.translator, asked.hard), pair)
+        gold = None if asked.gold is None else parse_pharaoh([run.require_target(asked.gold)], "gold")
+        ((translation, plain),) = await run.worker.do(Aligning(run.translator, limits, asked.hard), pair)
         # Words that have pieces may have links.
         score = None
         if gold is not None:

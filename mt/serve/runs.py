@@ -1,5 +1,6 @@
 """The runs that are served: each with its translator, its thread, and the work that requests ask of it."""
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -48,15 +49,22 @@ class ServedRun:
             return False
         return True
 
-    def search(self, changes: Mapping[str, Any] | None = None, n_best: int | None = None) -> SearchConfig:
-        """Returns the run's search with some options changed. Raises UserError where they do not go together, and
-        RequestError where they ask for more than this server does."""
-        search = revised_search(self.translator.config.search, changes) if changes else self.translator.config.search
+    def search(
+        self, changes: Mapping[str, Any] | None = None, n_best: int | None = None, *, online: bool = False
+    ) -> SearchConfig:
+        """Returns the run's search with some options changed, whose hypotheses are no longer than this server's. Raises
+        UserError where they do not go together, and RequestError where they ask for more than this server does.
+
+        online: whether it writes while it reads, by default.
+        """
+        search = self.translator.config.search
+        search = online_search(search) if online else search
+        search = revised_search(search, changes) if changes else search
         widest = max(width(search), n_best or 1)
-        if widest > self.limits.beam_size:
-            most = self.limits.beam_size
-            raise RequestError(422, f"{widest} hypotheses of a text are more than this server's {most}: ask for fewer")
-        return search if n_best is None else n_best_search(search, n_best)
+        self.limits.require("beam_size", widest, "hypotheses of a text", "ask for fewer")
+        longest = max(search.min_length + 1, (changes or {}).get("max_length") or 0)
+        self.limits.require("length", longest, "tokens of a translation", "ask for fewer")
+        return (search if n_best is None else n_best_search(search, n_best)).at_most(self.limits.length)
 
     def require_text(self, text: str) -> str:
         """Returns a text. Raises RequestError where it is too long, or the run reads no texts: it could be a path."""
@@ -69,9 +77,7 @@ class ServedRun:
 
     def require_target(self, text: str) -> str:
         """Returns a text. Raises RequestError where it is too long."""
-        if len(text) > self.limits.characters:
-            sizes = f"{len(text)} characters, more than the {self.limits.characters} of this server"
-            raise RequestError(422, f"a text has {sizes}: split it into sentences")
+        self.limits.require("characters", len(text), "characters of a text", "split it into sentences")
         return text
 
     @property
@@ -81,20 +87,22 @@ class ServedRun:
 
     async def translate(self, sources: Sequence[Raw], search: SearchConfig) -> list[list[Translation]]:
         """Returns the hypotheses of each source. Raises RequestError where there are too many sources."""
-        if len(sources) > self.limits.texts:
-            sizes = f"{len(sources)} texts, more than this server's {self.limits.texts}"
-            raise RequestError(422, f"a request has {sizes}: send several requests")
+        self.limits.require("lines", len(sources), "lines in a request", "send several requests")
         items = [(source, NO_WISHES) for source in sources]
-        translations: list[list[Translation]] = await self.worker.do(Translating(self.translator, search), *items)
+        translations: list[list[Translation]] = await self.worker.do(
+            Translating(self.translator, self.limits, search), *items
+        )
         for best, *_ in translations:
             self.count(len(best.source_tokens), len(best.tokens))
         return translations
 
-    async def document(self, text: str, search: SearchConfig, format: str, wishes: Wishes = NO_WISHES) -> str:
-        """Returns the translation of a document, whose tags stand where links say."""
-        item = (self.require_text(text), wishes)
-        (translated,) = await self.worker.do(Documenting(self.translator, search, format), item)
-        return str(translated)
+    async def documents(
+        self, texts: Sequence[str], search: SearchConfig, format: str, wishes: Wishes = NO_WISHES
+    ) -> list[str]:
+        """Returns the translations of documents, whose tags stand where links say."""
+        items = [(self.require_text(text), wishes) for text in texts]
+        translated: list[str] = await self.worker.do(Documenting(self.translator, self.limits, search, format), *items)
+        return translated
 
     def count(self, source_tokens: int, target_tokens: int) -> None:
         """Counts what was translated."""
@@ -166,7 +174,10 @@ class Runs:
             if run.translator.field.written:
                 await run.translate(["a"], run.search())
 
-    def close(self) -> None:
-        """Ends the threads when they have done what waits."""
+    def close(self, seconds: float) -> None:
+        """Ends the threads when they have done what is waited for, and waits for that so many seconds."""
+        until = time.monotonic() + seconds
         for run in self.all:
-            run.worker.close()
+            run.worker.stop()
+        for run in self.all:
+            run.worker.join(until)

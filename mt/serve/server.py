@@ -1,84 +1,19 @@
-"""Runs the application by uvicorn: connections that are slow or too many, and an orderly end."""
+"""Runs the application by uvicorn, with uvicorn's own bounds on connections, and ends it in order."""
 
-import asyncio
-import json
 import logging
+import os
 import resource
 import signal
 import socket
 import sys
-from typing import ClassVar
+import time
 
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol, h11
 
 from mt.common.terminal import say
 from mt.errors import UserError
 from mt.serve.guard import LOG, Application
 from mt.serve.limits import Limits
-
-HEAD = 1 << 14
-"""Most bytes of the head of a request."""
-FRAME = 1 << 16
-"""Most bytes of a message of a stream."""
-_LINGER = 0.5
-"""Seconds that a client has to read that it is refused."""
-
-
-class Punctual(H11Protocol):
-    """A connection that answers what is no HTTP, what is late, and what is too much with a sentence, and closes."""
-
-    limits: ClassVar[Limits] = Limits()
-    _timer: asyncio.TimerHandle | None = None
-    _refused: bool = False
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        if len(self.connections) > self.limits.connections:
-            self._refuse(503, "too many clients are connected: try again in a second", (b"retry-after", b"1"))
-        else:
-            self._watch()
-
-    def data_received(self, data: bytes) -> None:
-        if not self._refused:
-            super().data_received(data)
-            self._watch()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._unwatch()
-        super().connection_lost(exc)
-
-    def send_400_response(self, msg: str) -> None:
-        self._refuse(400, "this is no request of HTTP/1.1 that could be read")
-
-    def _watch(self) -> None:
-        """Waits for the head of a request, unless one has come."""
-        if self.conn.their_state is not h11.IDLE:
-            self._unwatch()
-        elif self._timer is None:
-            sentence = "the request did not come in time: send it faster"
-            self._timer = self.loop.call_later(self.limits.patience, self._refuse, 408, sentence)
-
-    def _unwatch(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-
-    def _refuse(self, status: int, sentence: str, *headers: tuple[bytes, bytes]) -> None:
-        if self._refused or self.transport.is_closing():
-            return
-        self._refused = True
-        self._unwatch()
-        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-            body = json.dumps({"error": sentence}).encode()
-            length = (b"content-length", str(len(body)).encode())
-            head = [(b"content-type", b"application/json"), length, (b"connection", b"close"), *headers]
-            for event in (h11.Response(status_code=status, headers=head), h11.Data(data=body), h11.EndOfMessage()):
-                self.transport.write(self.conn.send(event) or b"")
-            if self.transport.can_write_eof():
-                self.transport.write_eof()
-        # Closed at once, what the client is still sending would end the connection before it has read the answer.
-        self.loop.call_later(_LINGER, self.transport.close)
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -100,28 +35,39 @@ def configured(app: Application, limits: Limits) -> uvicorn.Config:
     """Returns how uvicorn runs the application."""
     return uvicorn.Config(
         app,
-        http=type("Protocol", (Punctual,), {"limits": limits}),
+        # Not httptools, which takes heads of any size.
+        http="h11",
         log_config=None,
         access_log=False,
         server_header=False,
+        proxy_headers=False,
         lifespan="on",
+        backlog=256,
+        limit_concurrency=limits.connections,
         timeout_keep_alive=int(limits.patience),
         timeout_graceful_shutdown=int(limits.drain),
-        ws_max_size=FRAME,
-        h11_max_incomplete_event_size=HEAD,
+        ws_max_size=limits.message,
+        # Else a message of a few bytes could become one of many.
+        ws_per_message_deflate=False,
+        h11_max_incomplete_event_size=limits.head,
     )
 
 
 def serve(app: Application, listening: socket.socket, limits: Limits) -> None:
-    """Serves the application until SIGTERM or Ctrl-C, and ends when the requests that have begun are answered."""
+    """Serves the application until SIGTERM or Ctrl-C, and ends the process. Requests that have begun are answered
+    before, if that takes no longer than `limits` says."""
     _allow_connections(limits.connections)
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
-    loggers = {LOG: logging.INFO, logging.getLogger("uvicorn"): logging.ERROR}
+    quiet = _Quiet()
+    libraries = [logging.getLogger(name) for name in ("uvicorn.error", "asyncio", "python_multipart")]
+    loggers = {LOG: logging.INFO, **dict.fromkeys(libraries, logging.ERROR)}
     for logger, level in loggers.items():
         logger.setLevel(level)
         logger.addHandler(handler)
         logger.propagate = False
+        if logger is not LOG:
+            logger.addFilter(quiet)
     # uvicorn hands the signal on when it has ended: then it has done its work.
     before = signal.signal(signal.SIGTERM, lambda *_: None)
     try:
@@ -132,12 +78,38 @@ def serve(app: Application, listening: socket.socket, limits: Limits) -> None:
         signal.signal(signal.SIGTERM, before)
         for logger in loggers:
             logger.removeHandler(handler)
+            logger.removeFilter(quiet)
+    # Else the interpreter would wait for a step of a search that takes long, and a second to take itself apart.
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(os.EX_OK)
+
+
+class _Quiet(logging.Filter):
+    """Lets one line a second of a library's faults through, without its traceback, so that no client fills the log."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._next = 0.0
+        self._left_out = 0
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if time.monotonic() < self._next:
+            self._left_out += 1
+            return False
+        reason = type(record.exc_info[1]).__name__ if record.exc_info else "no exception"
+        record.msg = f"{record.getMessage().strip().splitlines()[0]} ({reason}; {self._left_out} such lines left out)"
+        record.args = ()
+        record.exc_info = record.exc_text = None
+        self._next = time.monotonic() + 1
+        self._left_out = 0
+        return True
 
 
 def _allow_connections(count: int) -> None:
     """Raises how many files this process may open to as many as the connections need, as far as the system lets it."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = 2 * count + 256
+    wanted = count + 256
     if soft < wanted:
         most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))

@@ -7,7 +7,7 @@ simultaneous translation", section 3.3).
 
 import asyncio
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -20,8 +20,8 @@ from mt.data.fields import AudioField
 from mt.decoding.delays import Shown
 from mt.decoding.streaming import Session, finish, read
 from mt.errors import UserError
-from mt.search.config import SearchConfig, of_whole_sources, online_search, revised_search
-from mt.serve.bodies import Key, Wishes, parsed
+from mt.search.config import SearchConfig, of_whole_sources
+from mt.serve.bodies import Key, Wishes, decoded, validated
 from mt.serve.guard import log_fault
 from mt.serve.limits import Limits, RequestError, answer_to
 from mt.serve.runs import Runs, ServedRun
@@ -67,17 +67,34 @@ class Reading:
             return [error for _ in items]
 
 
+@dataclass(frozen=True)
+class Opening:
+    """A session begins: what is asked of it becomes tokens, which for a long glossary takes its time."""
+
+    new: Callable[[], Session]
+
+    def size(self, item: None) -> int:
+        return 1
+
+    def do(self, items: Sequence[None]) -> list[Session]:
+        """Returns a session for each."""
+        return [self.new() for _ in items]
+
+
 class Stream:
     """A source that arrives, translated so that nothing that was written changes."""
 
     def __init__(self, run: ServedRun, hello: Hello) -> None:
-        usual = online_search(run.translator.config.search)
         self._run = run
-        self._search = revised_search(usual, hello.search) if hello.search else usual
+        self._search = run.search(hello.search, online=True)
         wishes: Any = {name: getattr(hello, name) for name in Wishes.model_fields} | {"glossary": hello.terms}
         given = {name: value for name, value in wishes.items() if value}
         self._new = partial(run.translator.stream, self._search, **given)
-        self._session = self._new()
+        self._session: Session | None = None
+
+    async def begin(self) -> None:
+        """Begins a source. Raises UserError where the run cannot read one that arrives."""
+        (self._session,) = await self._run.worker.do(Opening(self._new), None)
 
     async def read(self, part: str | np.ndarray) -> dict[str, Any]:
         """Reads what has come."""
@@ -85,13 +102,21 @@ class Stream:
 
     async def end(self) -> dict[str, Any]:
         """Ends the source; the next part begins another."""
+        session = await self._going()
         answer = await self._go_on("", ends=True)
-        answer |= {"done": True, "text": self._session.text} | ({"cut": True} if self._session.cut else {})
-        self._session = await asyncio.to_thread(self._new)
+        answer |= {"done": True, "text": session.text} | ({"cut": True} if session.cut else {})
+        self._session = None
         return answer
 
+    async def _going(self) -> Session:
+        """Returns the session of the present source."""
+        if self._session is None:
+            await self.begin()
+        assert self._session is not None
+        return self._session
+
     async def _go_on(self, part: str | np.ndarray, *, ends: bool) -> dict[str, Any]:
-        session = self._session
+        session = await self._going()
         (written,) = await self._run.worker.do(Reading(self._search, ends), (session, part))
         state = {"words": session.words, "delays": session.delays, "changed": 0}
         return {"read": session.source_read, "written": written, **state}
@@ -104,10 +129,13 @@ class Retranslation:
         search = run.search(hello.search)
         self._run = run
         self._hello = hello
-        self._work = Translating(run.translator, of_whole_sources(search))
+        self._work = Translating(run.translator, run.limits, of_whole_sources(search))
         self._new = partial(Shown, search, run.translator.config.dataset.latency_unit)
         self._source: list[str] = []
         self._shown = self._new()
+
+    async def begin(self) -> None:
+        """Does nothing: each part is translated by itself."""
 
     async def read(self, part: str | np.ndarray) -> dict[str, Any]:
         """Reads what has come. Raises RequestError where it is no text."""
@@ -183,18 +211,18 @@ async def _converse(socket: WebSocket, runs: Runs, key: Key, limits: Limits) -> 
     first = await _received(socket, limits.patience)
     if not isinstance(first, str):
         raise RequestError(400, 'the first message is to say what is asked, as {"run": "NAME"}')
-    hello = parsed(first.encode(), Hello)
-    key.check(None, hello.key or "")
+    plain = decoded(first.encode("utf-8", "surrogatepass"), limits)
+    key.check_stated(plain.get("key"), status=401)
+    hello = validated(plain, Hello)
+    hello.require_bounded(limits)
     run = runs.named(hello.run)
     with run.stream_open():
-        # What is asked becomes tokens in another thread: a long glossary takes its time.
-        source: Stream | Retranslation = await asyncio.to_thread(
-            Retranslation if hello.retranslate else Stream, run, hello
-        )
+        source = Retranslation(run, hello) if hello.retranslate else Stream(run, hello)
+        await source.begin()
         size = 0
         message: str | bytes = Part(words=hello.words).model_dump_json()
         while True:
-            part, ends = _part(message, run)
+            part, ends = _part(message, run, limits)
             size = 0 if ends else size + len(part)
             if isinstance(part, str) and size > limits.characters:
                 raise RequestError(413, f"a source has more than {limits.characters} characters: end it before")
@@ -214,7 +242,7 @@ async def _received(socket: WebSocket, seconds: float) -> str | bytes:
     return message.get("bytes") or b"" if text is None else text
 
 
-def _part(message: str | bytes, run: ServedRun) -> tuple[str | np.ndarray, bool]:
+def _part(message: str | bytes, run: ServedRun, limits: Limits) -> tuple[str | np.ndarray, bool]:
     """Returns what has come of a source, and whether that ends. Raises RequestError where a run reads something
     else."""
     field = run.translator.field
@@ -224,7 +252,7 @@ def _part(message: str | bytes, run: ServedRun) -> tuple[str | np.ndarray, bool]
         if len(message) % 2:
             raise RequestError(400, "a message has half a sample: send whole ones, of 16 bits each")
         return np.frombuffer(message, "<i2").astype(np.int16), False
-    part = parsed(message.encode("utf-8", "surrogatepass"), Part)
+    part = validated(decoded(message.encode("utf-8", "surrogatepass"), limits), Part)
     if part.words and not field.written:
         raise RequestError(422, f"the run {run.name} reads {run.kind}, and no words: send samples")
     return part.words, part.end

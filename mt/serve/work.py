@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import Field
-
 from mt.data.fields import Raw, Row
 from mt.decoding.explore import Explored, explore
 from mt.decoding.lexical import constrained
@@ -15,17 +13,23 @@ from mt.decoding.translator import Translator
 from mt.search.config import SearchConfig, width
 from mt.search.steering import TokenConstraints
 from mt.serve.bodies import Wishes
+from mt.serve.limits import Limits
 
 
 class Trial(Wishes):
     """What is tried out of a translation, beside what is asked."""
 
-    prefix_ids: tuple[int, ...] = Field((), max_length=1000)
+    prefix_ids: tuple[int, ...] = ()
     """Tokens that the translation begins with."""
-    force: tuple[tuple[int, int], ...] = Field((), max_length=1000)
+    force: tuple[tuple[int, int], ...] = ()
     """Pairs of a target step and a source position that it attends to, from 0."""
     tree: bool = False
     """Whether the hypotheses that the search has looked at are told."""
+
+    def require_bounded(self, limits: Limits) -> None:
+        super().require_bounded(limits)
+        limits.require("prefix", len(self.prefix_ids), "tokens of a prefix", "give fewer")
+        limits.require("forced", len(self.force), "pairs of a step and a position", "force fewer")
 
 
 @dataclass(frozen=True)
@@ -33,11 +37,14 @@ class Translating:
     """Translates sources with one search: those of several requests in one batch."""
 
     translator: Translator
+    limits: Limits
     search: SearchConfig
 
     def size(self, item: tuple[Raw, Wishes]) -> int:
         """Returns the positions of a source, times the hypotheses that are extended side by side."""
-        return _size(self.translator, item[0]) * width(self.search)
+        size = _size(self.translator, item[0], self.limits) * width(self.search)
+        self.limits.require("work", size, "positions times hypotheses", "send a shorter source, or ask for fewer")
+        return size
 
     def do(self, items: Sequence[tuple[Raw, Any]]) -> list[Any]:
         """Returns the hypotheses of each source."""
@@ -101,6 +108,7 @@ class Documenting:
     """Translates documents with tags."""
 
     translator: Translator
+    limits: Limits
     search: SearchConfig
     format: str
 
@@ -123,12 +131,15 @@ class Aligning:
     """Aligns sources with their given translations."""
 
     translator: Translator
+    limits: Limits
     hard: bool | None
 
     def size(self, pair: tuple[Raw, str]) -> int:
         """Returns the tokens of both sides."""
         source, target = pair
-        return _size(self.translator, source) + len(self.translator.target_ids([target], [source])[0])
+        written = len(self.translator.target_ids([target], [source])[0])
+        self.limits.require("length", written, "tokens of a translation", "split it into sentences")
+        return _size(self.translator, source, self.limits) + written
 
     def do(self, pairs: Sequence[tuple[Raw, str]]) -> list[tuple[Translation, dict[str, Any]]]:
         """Returns each alignment with its record."""
@@ -144,7 +155,9 @@ def _asked(translator: Translator, items: Sequence[tuple[Raw, Wishes]]) -> Seque
     return constrained(translator, bodies, sources, [body.terms for body in bodies])
 
 
-def _size(translator: Translator, source: Raw) -> int:
-    """Returns the positions of a source. Raises UserError where it cannot be read."""
+def _size(translator: Translator, source: Raw, limits: Limits) -> int:
+    """Returns the positions of a source. Raises UserError where it cannot be read, or has too many."""
     (row,) = translator.encoded([source])
-    return translator.field.length(row)
+    length = translator.field.length(row)
+    limits.require("positions", length, "positions of a source", "split it into sentences")
+    return length

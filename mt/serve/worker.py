@@ -1,5 +1,9 @@
 """The thread of a run, which computes what requests ask for, several at a time. A model is computed nowhere else, so
-that no computation holds up the event loop."""
+that no computation holds up the event loop.
+
+What nobody waits for any more is not begun. What has begun ends at its next step, since each search asks whether
+somebody still waits (see `mt.common.stop`).
+"""
 
 import asyncio
 import threading
@@ -12,6 +16,7 @@ from typing import Any, Protocol
 
 from prometheus_client import Histogram
 
+from mt.common.stop import asking
 from mt.serve.limits import Limits, RequestError, full
 
 
@@ -35,6 +40,21 @@ class _Job:
     """Seconds on the monotonic clock."""
     came: float = field(default_factory=time.monotonic)
     result: "Future[Any]" = field(default_factory=Future)
+    given_up: bool = False
+    """Whether nobody waits for it any more."""
+
+    @property
+    def wanted(self) -> bool:
+        """Whether somebody waits for it, and it is not late."""
+        return not self.given_up and time.monotonic() < self.deadline
+
+
+class _LateError(RequestError):
+    """There was no answer before the deadline, or nobody waits for it any more."""
+
+    def __init__(self, limits: Limits) -> None:
+        sentence = f"there was no answer within {limits.deadline:g} seconds: send less at once, or try again later"
+        super().__init__(504, sentence)
 
 
 class Worker:
@@ -72,23 +92,26 @@ class Worker:
             async with asyncio.timeout(self._limits.deadline):
                 return await results
         except TimeoutError:
-            raise _late(self._limits) from None
+            raise _LateError(self._limits) from None
         finally:
-            # What nobody waits for any more is not begun.
             for job in jobs:
+                job.given_up = True
                 job.result.cancel()
 
-    def close(self) -> None:
-        """Does what waits, and ends the thread."""
+    def stop(self) -> None:
+        """Ends the thread when it has done what is waited for."""
         with self._changed:
             self._stopping = True
             self._changed.notify()
-        self._thread.join()
+
+    def join(self, until: float) -> None:
+        """Waits for the end of the thread, up to a time of the monotonic clock."""
+        self._thread.join(max(0.0, until - time.monotonic()))
 
     def _run(self) -> None:
         while batch := self._next():
             self._batches.observe(len(batch))
-            _finish(batch)
+            self._finish(batch)
 
     def _next(self) -> list[_Job]:
         """Returns the next jobs that are done together, the oldest first; none where the thread is to end."""
@@ -114,7 +137,7 @@ class Worker:
         for job in jobs:
             size: int | Exception
             try:
-                size = _late(self._limits) if job.deadline < time.monotonic() else job.work.size(job.item)
+                size = job.work.size(job.item) if job.wanted else _LateError(self._limits)
             except Exception as error:
                 size = error
             if chosen and isinstance(size, int) and tokens + size > self._limits.batch_tokens:
@@ -132,28 +155,26 @@ class Worker:
             self._jobs = deque(job for job in self._jobs if job not in taken)
         return chosen
 
+    def _finish(self, jobs: Sequence[_Job]) -> None:
+        """Gives jobs their results. Where their work fails, it is done again in halves, so that only an impossible item
+        fails. It ends when nobody waits for any of them."""
 
-def _finish(jobs: Sequence[_Job]) -> None:
-    """Gives jobs their results. Where their work fails, it is done again in halves, so that only an impossible item
-    fails."""
-    try:
-        results = jobs[0].work.do([job.item for job in jobs])
-    except Exception as error:
-        if len(jobs) == 1:
-            jobs[0].result.set_exception(error)
-            return
-        half = len(jobs) // 2
-        _finish(jobs[:half])
-        _finish(jobs[half:])
-        return
-    for job, result in zip(jobs, results, strict=True):
-        if isinstance(result, Exception):
-            job.result.set_exception(result)
-        else:
-            job.result.set_result(result)
+        def ask() -> None:
+            if not any(job.wanted for job in jobs):
+                raise _LateError(self._limits)
 
-
-def _late(limits: Limits) -> RequestError:
-    return RequestError(
-        504, f"there was no answer within {limits.deadline:g} seconds: send less at once, or try again later"
-    )
+        try:
+            with asking(ask):
+                results = jobs[0].work.do([job.item for job in jobs])
+        except Exception as error:
+            if len(jobs) > 1 and not isinstance(error, _LateError):
+                half = len(jobs) // 2
+                self._finish(jobs[:half])
+                self._finish(jobs[half:])
+                return
+            results = [error for _ in jobs]
+        for job, result in zip(jobs, results, strict=True):
+            if isinstance(result, Exception):
+                job.result.set_exception(result)
+            else:
+                job.result.set_result(result)

@@ -1,6 +1,7 @@
 """What all routes have in common: pages, the key, origins and hosts, bounds, headers, counters, the log."""
 
 import base64
+import contextlib
 import json
 import logging
 import re
@@ -10,8 +11,11 @@ import time
 import pytest
 
 from mt import Translator
+from mt.cli.serve import require_key
+from mt.serve.guard import require_origin
 from mt.serve.limits import Limits
 from mt.serve.server import listen
+from tests.refusals.sentences import require_refusal
 from tests.serve.clients import Client
 
 
@@ -72,13 +76,12 @@ def raw(client: Client, data: bytes, seconds: float = 10.0) -> bytes:
 
 def test_what_is_slow_or_no_http_is_answered_and_closed(serving, translator: Translator):
     with serving({"tiny": translator}, Limits(patience=0.3)) as client:
-        assert b" 408 " in raw(client, b"GET /health HTTP/1.1\r\nHost: local")
-        assert b" 408 " in raw(client, b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{")
-        assert b" 408 " in raw(client, b"")
+        for head in (b"POST /translate HTTP/1.1", b"POST /nowhere HTTP/1.1", b"POST /health HTTP/1.1"):
+            answer = raw(client, head + b"\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{")
+            assert b"connection: close" in answer
+            assert (b" 408 " in answer) is (b"translate" in head)
         for strange in (b"\x16\x03\x01\x02\x00\x01", b"GET / HTTP/9\r\n\r\n", b"x" * 100_000):
-            answer = raw(client, strange)
-            assert b" 400 " in answer
-            assert json.loads(answer.partition(b"\r\n\r\n")[2])["error"].startswith("this is no request")
+            assert raw(client, strange).startswith(b"HTTP/1.1 400 ")
 
 
 def test_what_a_client_has_given_up_is_not_translated(serving, translator: Translator):
@@ -101,13 +104,21 @@ def test_answers_are_sent_at_once() -> None:
             assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 1
 
 
-def test_too_many_connections_are_told_so(serving, translator: Translator):
-    with serving({"tiny": translator}, Limits(connections=2)) as client:
-        with socket.create_connection(("127.0.0.1", client.port)), socket.create_connection(("127.0.0.1", client.port)):
-            time.sleep(0.1)
-            answer = raw(client, b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        assert b" 503 " in answer
-        assert b"retry-after: 1" in answer
+def test_too_many_requests_are_told_so_and_the_server_is_in_health_all_the_same(serving, translator: Translator):
+    slow = b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{"
+    with serving({"tiny": translator}, Limits(requests=2, patience=1.0)) as client:
+        with contextlib.ExitStack() as stack:
+            for _ in range(2):
+                stack.enter_context(socket.create_connection(("127.0.0.1", client.port))).sendall(slow)
+            until = time.monotonic() + 5
+            while (answer := client.get("/languages")).status == 200 and time.monotonic() < until:
+                time.sleep(0.01)
+            assert (answer.status, answer.headers["retry-after"]) == (503, "1")
+            assert answer.json["error"] == "2 requests are being answered: try again in a second"
+            assert client.get("/health").status == 200
+        while (answer := client.get("/languages")).status != 200 and time.monotonic() < until:
+            time.sleep(0.01)
+        assert answer.status == 200
 
 
 @pytest.mark.parametrize(
@@ -136,6 +147,10 @@ def test_pages_of_other_origins_are_refused_unless_named(serving, translator: Tr
         for origin, status in (
             ("https://evil.example", 403),
             ("null", 403),
+            ("http://[", 403),
+            ("://", 403),
+            ("\x80", 403),
+            (f"http://localhost:{client.port}.evil.example", 403),
             (f"http://localhost:{client.port}", 200),
             ("https://friend.example", 200),
         ):
@@ -143,6 +158,41 @@ def test_pages_of_other_origins_are_refused_unless_named(serving, translator: Tr
             assert answer.status == status, origin
             allowed = answer.headers.get("access-control-allow-origin")
             assert allowed == ("https://friend.example" if "friend" in origin else None)
+
+
+@pytest.mark.parametrize(
+    ("origin", "written"),
+    [
+        ("https://example.org/", "https://example.org"),
+        ("https://Example.org", "https://example.org"),
+        ("HTTP://example.org:80/page", "http://example.org"),
+        ("https://example.org:443", "https://example.org"),
+        ("https://user@example.org:8443", "https://example.org:8443"),
+        ("http://bücher.example", "http://xn--bcher-kva.example"),
+        ("https://[::1]:99/", "https://[::1]:99"),
+    ],
+)
+def test_an_origin_that_no_browser_writes_is_refused(origin: str, written: str):
+    require_refusal(
+        lambda: require_origin(origin), "--origin ", f"since browsers write {re.escape(written)}: write it so"
+    )
+    assert require_origin(written) == written
+
+
+@pytest.mark.parametrize(
+    "origin", ["", "*", "null", "example.org", "https://*.example.org", "http://[", "http://a:b", "http://a b"]
+)
+def test_what_is_no_origin_is_refused(origin: str):
+    require_refusal(
+        lambda: require_origin(origin), "--origin ", "is no origin of pages, and would never match: write it as"
+    )
+
+
+@pytest.mark.parametrize("key", ["", " ", "a ", "a\n", "\x00"])
+def test_a_key_that_nobody_can_send_is_refused(key: str):
+    sentence = "MT_SERVE_KEY is set, and is no key that a client could send: give it one of"
+    require_refusal(lambda: require_key(key), sentence)
+    assert (require_key("sésame"), require_key(None)) == ("sésame", None)
 
 
 def test_a_server_of_this_machine_answers_to_its_names_alone(client: Client):

@@ -31,6 +31,93 @@ def test_a_form_of_several_parts_as_a_browser_sends_it(client: Client, translato
     assert answer.json["translatedText"] == translator.translate("find 鳥").text
 
 
+@pytest.mark.parametrize(
+    "around", ["{}\n\n", " {}\t", "\r\n{}\r\n{}", "{}\u2028{}\x0b{}\x0c{}\x1c{}\x85", "\n", " \u3000"]
+)
+def test_white_space_stays_as_it_came(client: Client, translator: Translator, around: str):
+    count = around.count("{}")
+    body = {"q": around.format(*["two cats"] * count), "source": "en", "target": "de"}
+    expected = around.format(*[translator.translate("two cats").text] * count)
+    assert client.post("/translate", body).json == {"translatedText": expected}
+    assert client.post("/translate", body | {"q": [body["q"]] * 2}).json == {"translatedText": [expected] * 2}
+
+
+@pytest.mark.parametrize(
+    ("address", "body"),
+    [
+        ("?q=two+cats&source=en&target=de", ""),
+        ("?q=two+cats", "q=three+birds&source=en&target=de"),  # what stands in the address comes first
+        ("", "q=two+cats&q=three+birds&source=en&source=xx&target=de"),
+        ("?target=de", "q=two%20cats&source=en&format=&alternatives=0&api_key="),
+        ("", "q=two cats&source=en&target=de"),
+    ],
+)
+def test_fields_of_a_form_and_of_an_address(client: Client, translator: Translator, address: str, body: str):
+    answer = client.ask("POST", f"/translate{address}", body.encode(), FORM)
+    assert answer.json == {"translatedText": translator.translate("two cats").text}
+
+
+def test_a_form_has_its_letters_and_the_ends_of_lines_of_a_text(client: Client, translator: Translator):
+    expected = {"translatedText": "\n".join(translator.translate(text).text for text in ("find 鳥", "two"))}
+    for q in ("find 鳥\r\ntwo".encode(), b"find%20%E9%B3%A5%0D%0Atwo"):
+        assert client.ask("POST", "/translate", b"source=en&target=de&q=" + q, FORM).json == expected
+
+
+def part(name: str, value: bytes = b"two", more: str = "") -> bytes:
+    return f'--x\r\nContent-Disposition: form-data; name="{name}"{more}\r\n\r\n'.encode() + value + b"\r\n"
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "reason"),
+    [
+        ("application/x-www-form-urlencoded", b"&".join(b"a%d=1" % number for number in range(21)), "Max number of"),
+        ("application/x-www-form-urlencoded", b"q=\xff\xfe&source=en", "'utf-8' codec can't decode byte 0xff"),
+        ("multipart/form-data; boundary=x", b"".join(part(f"a{number}") for number in range(21)), "Too many fields"),
+        ("multipart/form-data; boundary=x", part("q", more='; filename="f"'), "Too many files"),
+        (
+            "multipart/form-data; boundary=x",
+            b"--x\r\n\r\n\r\n" * 100_000,
+            'The Content-Disposition header field "name"',
+        ),
+        ("multipart/form-data; boundary=x", b"--x\r\nContent-Type: multipart/mixed; boundary=x\r\n\r\n" * 9999, "The "),
+        ("multipart/form-data; boundary=x", b"--x\r\nContent-Type: message/rfc822\r\n\r\n" * 20_000, "The Content"),
+        ("multipart/form-data; boundary=x", b"{}", "Invalid multipart data"),
+        (
+            "multipart/form-data; boundary=x; charset=punycode",
+            part("q", b"-" * 900_000),
+            "its characters are not in UTF-8",
+        ),
+        ("multipart/form-data", part("q"), "Missing boundary"),
+    ],
+)
+def test_a_form_that_is_none_is_told_so(client: Client, kind: str, body: bytes, reason: str):
+    answer = client.ask("POST", "/translate", body, {"content-type": kind})
+    assert answer.status == 400
+    assert answer.json["error"].startswith(f"the form cannot be read ({reason}")
+
+
+@pytest.mark.parametrize("format", ["text", "html"])
+def test_so_many_texts_and_no_more(client: Client, format: str):
+    body = {"q": ["a"] * 129, "source": "en", "target": "de", "format": format}
+    answer = client.post("/translate", body)
+    assert (answer.status, answer.json["error"][:46]) == (422, "129 texts in a request are more than this serv")
+    answer = client.post("/translate", body | {"q": ["a\n" * 200] * 2, "format": "text"})
+    assert (answer.status, answer.json["error"][:46]) == (422, "400 lines in a request are more than this serv")
+
+
+def test_documents_are_translated_together(client: Client, translator: Translator):
+    documents = ["<p>two <b>cats</b></p>", "three birds", ""]
+    answer = client.post("/translate", {"q": documents, "source": "en", "target": "de", "format": "html"})
+    assert answer.json["translatedText"] == [translator.translate(one, format="html").text for one in documents]
+
+
+def test_the_public_client(client: Client, translator: Translator):
+    public = pytest.importorskip("libretranslatepy", reason="the public client is not installed")
+    api = public.LibreTranslateAPI(f"http://localhost:{client.port}")
+    assert api.translate("two cats", "en", "de") == translator.translate("two cats").text
+    assert {one["code"] for one in api.languages()} == {"en", "de"}
+
+
 def test_alternatives_differ_from_the_best_and_from_one_another(client: Client, translator: Translator):
     answer = client.post("/translate", {"q": "two big cats", "source": "en", "target": "de", "alternatives": 3}).json
     hypotheses = [one.text for one in translator.n_best("two big cats", 4)]
@@ -71,6 +158,9 @@ def test_languages_health_and_settings(client: Client):
         ({"source": "xx"}, "xx into de is not translated here: choose en into de"),
         ({"format": "pdf"}, "the request: format=pdf is an invalid choice"),
         ({"alternatives": -1}, "the request: alternatives=-1 is not possible"),
+        ({"source": None}, "the request: source is missing"),
+        ({"q": [1]}, "the request: q"),
+        ({"q": []}, "q is empty: give a text to translate"),
     ],
 )
 def test_what_is_wrong_is_answered_as_libretranslate_does(client: Client, changes, sentence):

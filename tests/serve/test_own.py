@@ -5,12 +5,17 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pytest
 import soundfile
 
 from mt import Translator
 from mt.metrics.alignment import to_pharaoh
 from mt.search.config import revised_search
+from mt.serve.limits import Limits
+from mt.serve.own import TranslateBody
 from tests.serve.clients import Client
+
+LIMITS = Limits()
 
 
 def test_a_translation_is_that_of_the_translator(client: Client, translator: Translator):
@@ -35,15 +40,110 @@ def test_what_is_wrong_with_a_request_is_one_sentence(client: Client):
         b'{"text": "a", "search": {"beam": 2}}': (422, "unknown option search.beam: did you mean beam_size?"),
         b'{"text": "a", "search": {"beam_size": 51}}': (422, "51 hypotheses of a text are more than this server's 50"),
         b'{"text": "a", "run": "other"}': (404, "there is no run other here: choose of tiny"),
-        json.dumps({"text": 5001 * "a"}).encode(): (422, "a text has 5001 characters, more than the 5000"),
-        b'{"text": "\\ud800"}': (400, "the request: "),
-        b"[" * 100_000: (400, "the request: "),
-        b"\xff\x00": (400, "the request: "),
+        json.dumps({"text": 5001 * "a"}).encode(): (422, "5001 characters of a text are more than this server's 5000"),
+        b'{"text": "\\ud800"}': (400, "the request cannot be read (invalid JSON: unexpected end of hex escape"),
+        b"[" * 100_000: (400, "the request cannot be read (invalid JSON: recursion limit exceeded"),
+        b"\xff\x00": (400, "the request cannot be read (invalid JSON: expected value"),
+        b"[1]": (400, "the request cannot be read (input should be"),
+        b'{"text": "a", "top": NaN}': (400, "the request has a number beyond all bounds: give a smaller one"),
+        b'{"text": "a", "top": 1e999}': (400, "the request has a number beyond all bounds: give a smaller one"),
+        b'{"top": %s}' % (b"9" * 5000): (400, "the request cannot be read (invalid JSON: number out of range"),
+        b'{"a": [%s1]}' % (b"1," * 9000): (422, "the request has more than this server's 4096 values: send less"),
     }
     for body, (status, sentence) in cases.items():
         answer = client.ask("POST", "/api/translate", body)
         assert answer.status == status, body[:80]
         assert answer.json["error"].startswith(sentence), answer.json
+
+
+BOUNDS = {
+    "phrases": [{"constraints": ["a"] * 65}, {"avoid": ["a"] * 65}, {"constraints": [{"any_of": ["a"] * 65}]}],
+    "terms": [
+        {"glossary": [{"source": "a", "target": "b"}] * 501},
+        {"glossary": [{"source": "a", "target": ["b"] * 501}]},
+    ],
+    "phrase": [
+        {"constraints": ["a" * 201]},
+        {"avoid": ["a" * 201]},
+        {"constraints": [{"any_of": ["a", "a" * 201]}]},
+        {"glossary": [{"source": "a " * 101, "target": "b"}]},
+        {"glossary": [{"source": "a", "target": ["b", "b " * 101]}]},
+    ],
+    "prefix": [{"prefix": "a " * 501}, {"prefix_ids": [5] * 1001}],
+    "forced": [{"force": [[0, 0]] * 257}],
+    "top": [{"top": 21}],
+    "length": [
+        {"search": {"max_length": 2049}},
+        {"search": {"min_length": 2048}},
+        {"search": {"name": "retranslate", "max_length": 100_000}},
+    ],
+    "beam_size": [{"n_best": 51}, {"search": {"name": "sample", "samples": 51}}, {"n_best": 10**30}],
+    "characters": [{"text": "a" * 5001}, {"text": "<p>a</p>" * 626, "format": "html"}],
+}
+
+
+@pytest.mark.parametrize(("bound", "more"), [(bound, more) for bound, cases in BOUNDS.items() for more in cases])
+def test_what_is_asked_is_bounded(client: Client, bound: str, more: dict):
+    answer = client.post("/api/translate", {"text": "two cats"} | more)
+    assert answer.status == 422
+    assert f"are more than this server's {getattr(LIMITS, bound)}: " in answer.json["error"]
+
+
+def test_the_positions_of_a_source_are_bounded(serving, translator: Translator):
+    with serving({"tiny": translator}, Limits(positions=16, work=40)) as client:
+        for text, more, sentence in (
+            ("two cats " * 9, {}, "19 positions of a source are more than this server's 16: split it into sentences"),
+            ("two cats " * 5, {"n_best": 5}, "55 positions times hypotheses are more than this server's 40: send a"),
+        ):
+            answer = client.post("/api/translate", {"text": text} | more)
+            assert (answer.status, answer.json["error"][: len(sentence)]) == (422, sentence)
+
+
+WRONG: list[object] = [
+    None,
+    True,
+    -1,
+    1.5,
+    10**20,
+    "",
+    "a",
+    "\U0010ffff",
+    "\ufffe\x00",
+    [],
+    [None],
+    [[]],
+    {},
+    {"a": {}},
+]
+WRONG += [
+    ["\U0010ffff"],
+    [["a", 1]],
+    [[-1, 0]],
+    [[0, 10**9]],
+    [{"source": "", "target": []}],
+    [{"any_of": [""]}],
+    [0, -1],
+]
+WRONG += [{"name": value} for value in (None, [], {}, 1, "\ud7ff", "beam", "online", "wait_k", "retranslate", "sample")]
+WRONG += [
+    {"name": "beam", option: value} for option in ("beam_size", "max_ratio", "utility") for value in (None, [], -1)
+]
+
+
+@pytest.mark.parametrize("field", sorted(TranslateBody.model_fields))
+def test_an_odd_value_is_answered_and_never_a_fault(client: Client, field: str):
+    """Whatever a field holds, the answer is a translation or a sentence."""
+    for value in WRONG:
+        for more in ({}, {"format": "html"}, {"tree": True, "n_best": 2, "top": 1}):
+            body = {"text": "two cats"} | more | {field: value}
+            answer = client.post("/api/translate", body)
+            assert answer.status in (200, 400, 404, 422), (body, answer.body)
+            assert answer.status == 200 or len(answer.json["error"]) > 20, body
+
+
+def test_a_compressed_body_is_refused(client: Client):
+    answer = client.ask("POST", "/api/translate", b"{}", {"content-encoding": "gzip"})
+    assert (answer.status, answer.json["error"][:26]) == (415, "the request is compressed:")
 
 
 def test_a_record_says_what_the_attention_did(client: Client, translator: Translator):

@@ -119,7 +119,12 @@ def test_re_translation_says_how_much_it_took_back(streaming: Client, translator
         ({"search": {"name": "beam"}}, {}, 1008, "search=beam reads the whole source before it writes"),
         ({}, {"word": "a"}, 1008, "the request: unknown option word: did you mean words?"),
         ({}, {"words": 201 * "a"}, 1009, "a source has more than 200 characters"),
-        ([], {}, 1008, "the request: "),
+        ({"search": {"max_length": 3000}}, {}, 1008, "3000 tokens of a translation are more than this server's 2048"),
+        ({"avoid": ["a"] * 65}, {}, 1008, "65 phrases that must appear or must not are more than this server's 64"),
+        ({"prefix": "\U0010ffff"}, {}, 1008, "the stream asks for "),
+        ({"words": ["a"]}, {}, 1008, "the request: words="),
+        ([], {}, 1008, "the request cannot be read (input should be"),
+        ([[]] * 5000, {}, 1008, "the request cannot be read (input should be"),
     ],
 )
 def test_what_is_wrong_closes_with_a_sentence(streaming: Client, hello, message, code, sentence):
@@ -131,6 +136,26 @@ def test_what_is_wrong_closes_with_a_sentence(streaming: Client, hello, message,
             connection.recv(timeout=20)
         assert closed.value.rcvd is not None
         assert closed.value.rcvd.code == code
+
+
+def test_frames_that_are_none_end_the_stream_alone(streaming: Client):
+    """No text of UTF-8, a message beyond the bound in one frame and in several, and a frame that continues nothing."""
+    part = b"\x82\xfe\xff\xff\0\0\0\0" + bytes(0xFFFF)
+    frames = {
+        b"\x81\x82\0\0\0\0\xff\xfe": 1007,
+        b"\x82\xff\0\0\0\0\x7f\xff\xff\xff\0\0\0\0": 1009,
+        b"\x02" + part[1:] + b"\x80" + part[1:]: 1009,
+        b"\x80\x81\0\0\0\0a": 1002,
+    }
+    for frame, code in frames.items():
+        with opened(streaming) as connection:
+            asked(connection, {"words": "two"})
+            connection.socket.sendall(frame)
+            with pytest.raises(ConnectionClosed) as closed:
+                connection.recv(timeout=20)
+            assert closed.value.rcvd is not None and closed.value.rcvd.code == code, frame[:9]
+    with opened(streaming) as connection:
+        assert asked(connection, {"words": "two"})["read"] == 1
 
 
 def test_samples_are_not_for_a_run_of_texts(streaming: Client):

@@ -1,0 +1,93 @@
+"""The thread of a run: what is too much, too late or given up is not computed."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import pytest
+from prometheus_client import CollectorRegistry, Histogram
+
+from mt.common.stop import go_on
+from mt.serve.limits import Limits, RequestError
+from mt.serve.worker import Worker
+
+
+@dataclass(frozen=True)
+class Endless:
+    """Work without an end, which asks at each step whether it is to go on."""
+
+    begun: threading.Event = field(default_factory=threading.Event, compare=False)
+
+    def size(self, item: int) -> int:
+        return 1
+
+    def do(self, items: Sequence[int]) -> list[int]:
+        self.begun.set()
+        while True:
+            go_on()
+
+
+@dataclass(frozen=True)
+class Doubling:
+    def size(self, item: int) -> int:
+        return 1
+
+    def do(self, items: Sequence[int]) -> list[int]:
+        return [2 * item for item in items]
+
+
+@pytest.fixture
+def worker(request: pytest.FixtureRequest) -> Iterator[Worker]:
+    limits = Limits(window=0, **getattr(request, "param", {}))
+    worker = Worker("test", limits, Histogram("sizes", "", registry=CollectorRegistry()))
+    yield worker
+    worker.stop()
+    worker.join(time.monotonic() + 60)
+
+
+@pytest.mark.parametrize("worker", [{"deadline": 0.05}], indirect=True)
+def test_what_is_late_ends_and_the_next_is_done(worker: Worker):
+    async def ask() -> list[int]:
+        with pytest.raises(RequestError, match=r"^there was no answer within 0\.05 seconds: send less") as late:
+            await worker.do(Endless(), 1, 2)
+        assert late.value.status == 504
+        for _ in range(100):  # the step that goes on may take longer than the next one waits
+            try:
+                return await worker.do(Doubling(), 3, 4)
+            except RequestError:
+                continue
+        raise AssertionError("it computes what nobody waits for")
+
+    assert asyncio.run(ask()) == [6, 8]
+
+
+def test_what_a_client_gives_up_ends(worker: Worker):
+    async def ask() -> list[int]:
+        endless = Endless()
+        asking = asyncio.create_task(worker.do(endless, 1))
+        await asyncio.to_thread(endless.begun.wait)
+        asking.cancel()
+        return await worker.do(Doubling(), 5)
+
+    assert asyncio.run(ask()) == [10]
+
+
+@pytest.mark.parametrize("worker", [{"queue": 3}], indirect=True)
+def test_so_many_wait_and_no_more(worker: Worker):
+    async def ask() -> None:
+        endless = Endless()
+        running = asyncio.create_task(worker.do(endless, 1))
+        await asyncio.to_thread(endless.begun.wait)
+        waiting = asyncio.create_task(worker.do(Doubling(), 1, 2, 3))
+        await asyncio.sleep(0)
+        assert worker.waiting == 3
+        with pytest.raises(RequestError, match=r"^3 texts wait for this run already: try again") as full:
+            await worker.do(Doubling(), 4)
+        assert (full.value.status, full.value.headers) == (503, {"Retry-After": "1"})
+        running.cancel()
+        assert await waiting == [2, 4, 6]
+        assert await worker.do(Doubling(), 1, 2, 3) == [2, 4, 6]  # as many as there is room for
+
+    asyncio.run(ask())
