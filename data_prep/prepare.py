@@ -45,11 +45,11 @@ _RAW = "raw"
 _CORPUS = "corpus"
 """The corpus in the work folder, which is there once all shards are."""
 _SCORING = {"metrics", "bleu_tokenizer", "rouge_tokenizer", "latency_unit"}
-_LINKS = {"links", "link_words"}  # in the identity of the source, where there are any
+_OF_SOURCE = {"links", "link_words", "unescape"}  # in the identity of the source, where they change anything
 _NOT_IN_THE_CORPUS = {
     *("name", "folder", "media_folder", "licence", "workers", "shuffle_buffer", "weight"),
     *_SCORING,
-    *_LINKS,
+    *_OF_SOURCE,
 }
 
 

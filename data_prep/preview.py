@@ -4,7 +4,9 @@
 report of a preparation, then dropped pairs, lengths, unknown pieces, and some pairs in pieces.
 """
 
+import itertools
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +20,7 @@ from data_prep.encode import Encoder, encode_shards
 from data_prep.ingest import RawShard
 from data_prep.parallel import WHOLE
 from data_prep.prepare import Preparation, origin_named, read_evaluation
+from data_prep.sources.entities import entities
 from data_prep.summary import Counts, Summary, report, require_pairs
 from mt.common.terminal import Bar
 from mt.data.corpus import Example
@@ -67,6 +70,7 @@ def preview(config: DatasetConfig) -> Iterator[str]:
     sample = sample[:: -(-len(sample) // _MEASURED)]
     yield from report(config, summary)
     yield from _dropped(summary)
+    yield from _entities(sample, sides)
     yield from _lengths(tokenizers, sample, sides)
     yield from _unknown(summary, sides)
     # A few pairs are shown in pieces, so that the user can judge the tokenizers by eye.
@@ -104,6 +108,18 @@ def _counts(raw_shards: Sequence[RawShard], encoder: Encoder, workers: int | Non
 def _dropped(summary: Summary) -> Iterator[str]:
     for reason, (number, source, target) in summary.train.shown.items():
         yield f"dropped as {reason}, for example{f' pair {number:,}' if number else ''}: {source!r} | {target!r}"
+
+
+def _entities(sample: Sequence[Example], sides: Sequence[Side]) -> Iterator[str]:
+    """Yields a hint for each side in which there are HTML entities, with the most frequent ones."""
+    for side in sides:
+        found = [entities(getattr(example, side)) for example in sample]
+        if count := sum(map(bool, found)):
+            usual = " ".join(name for name, _ in Counter(itertools.chain.from_iterable(found)).most_common(3))
+            yield (
+                f"note: {count:,} of {len(found):,} {side} texts hold HTML entities ({usual}), which metrics cut into "
+                "pieces: dataset.unescape=true reads their characters, unless the text is to be HTML"
+            )
 
 
 def _lengths(tokenizers: Tokenizers, sample: Sequence[Example], sides: Sequence[Side]) -> Iterator[str]:

@@ -58,6 +58,15 @@ class About(Options):
     versions that did not keep it."""
 
     @property
+    def trained(self) -> str:
+        """Names the updates that are in the weights."""
+        if self.averaged is not None:
+            return f"the average of updates {', '.join(map(str, self.averaged))}"
+        if self.ema_decay is not None:
+            return f"the moving average of {self.update} updates"
+        return f"update {self.update}"
+
+    @property
     def is_mean(self) -> bool:
         """Whether the weights are a mean over several updates, from which training cannot go on."""
         return self.averaged is not None or self.ema_decay is not None

@@ -24,6 +24,7 @@ from data_prep.sources.base import (
 )
 from data_prep.sources.cells import ROW, from_folder
 from data_prep.sources.digits import digit_strings, joined
+from data_prep.sources.entities import unescape_texts
 from data_prep.sources.files import LocalFiles
 from data_prep.sources.hub import Repository, holds_tables
 from data_prep.sources.links import link
@@ -45,6 +46,8 @@ def open_source(config: DatasetConfig) -> Source:
     source = _as_stored(config)
     written = build_field(config.field).written
     others = [_further(config, mixed) for mixed in config.mix]
+    if config.unescape:  # before links, which are of the words that stand there then
+        source, *others = (unescape_texts(each, written=written) for each in (source, *others))
     if config.links is not None:
         source, *others = link([source, *others], config)
     if config.cut:

@@ -13,11 +13,14 @@ from pathlib import Path
 from data_prep.sources.base import RawSplit, Source
 from mt.common.input_files import sha256
 from mt.data.corpus import Example
-from mt.data.dataset import EFLOMAL, DatasetConfig
-from mt.data.links import links_of
+from mt.data.dataset import EFLOMAL, LINK_UNITS, DatasetConfig
+from mt.data.links import Link, links_of
 from mt.data.tokenizer import LinkUnit, units
 from mt.errors import UserError
 from mt.text_io import file_lines
+
+_RULE = 2
+"""Which rule parts words, so that a corpus of an earlier one is made again. Until 0.3.0 any white space did."""
 
 
 def link(sources: Sequence[Source], config: DatasetConfig) -> list[Source]:
@@ -44,7 +47,7 @@ def link(sources: Sequence[Source], config: DatasetConfig) -> list[Source]:
         linked.append(replace(source, splits={**source.splits, "train": train}))
     linked[0] = replace(
         linked[0],
-        identity=lambda: json.dumps([first_source.identity(), config.link_words, sha256(path)]),
+        identity=lambda: json.dumps([first_source.identity(), config.link_words, _RULE, sha256(path)]),
         files=lambda: [*first_source.files(), path],
     )
     return linked
@@ -100,14 +103,22 @@ def _checked(where: str, line: str, example: Example, unit: LinkUnit) -> str:
             "counted from 0"
         ) from None
     # Both ends of a link must be words of the pair.
-    source_count = len(units(example.source, unit))
-    target_count = len(units(example.target, unit))
+    source_count, target_count = (len(units(text, unit)) for text in (example.source, example.target))
     for i, j in links:
         if i >= source_count or j >= target_count:
-            other = "marks if punctuation marks are words" if unit == "spaced" else "blanks if words are between blanks"
             raise UserError(
                 f"{where}: the link {i}-{j} joins a word that is not there, since the pair has {source_count} source "
-                f"and {target_count} target words, counted from 0. Check that the links belong to this text, and set "
-                f"dataset.link_words={other} for them"
+                f"and {target_count} target words, counted from 0. Check that the links belong to this text, and how "
+                f"their aligner parts words: {_remedy(links, example)}"
             )
     return line
+
+
+def _remedy(links: Sequence[Link], example: Example) -> str:
+    """Names the options of `link_words` of which a pair has all linked words."""
+    fitting = []
+    for name, unit in LINK_UNITS.items():
+        counts = [len(units(text, unit)) for text in (example.source, example.target)]
+        if all(place < count for link in links for place, count in zip(link, counts, strict=True)):
+            fitting.append(name)
+    return f"dataset.link_words={' or '.join(fitting)} has as many" if fitting else "no dataset.link_words has as many"

@@ -100,7 +100,6 @@ class FieldsFile(TableFile):
         start, names, rows = self._head()
         if not names:
             return
-        self._require_separator(start, names)
         # Columns are found by name in the first row, each exactly once.
         require_sides(self._columns, names, f"{self._path}, line {start}", _ADVICE)
         require_once(self._columns, names, f"{self._path}, line {start}")
@@ -120,10 +119,10 @@ class FieldsFile(TableFile):
     def columns(self) -> list[str]:
         return self._head()[1]
 
-    def _require_separator(self, line: int, names: list[str]) -> None:
+    def _require_separator(self, line: int, fields: list[str]) -> None:
         """Raises UserError where the first row is one field, and other marks than those of this table part it."""
         for mark, name in ((";", "semicolons"), ("\t", "tabs"), (",", "commas"), ("|", "bars")):
-            if len(names) == 1 and mark in names[0]:
+            if len(fields) == 1 and mark in fields[0]:
                 raise UserError(
                     f"{self._path}, line {line} is parted by {name}, and {self._separator} are expected: write the "
                     f"table with {self._separator}{', or name it .tsv' * (name == 'tabs')}"
@@ -137,6 +136,7 @@ class FieldsFile(TableFile):
         for number, fields in rows:
             if _blank(fields):
                 continue
+            self._require_separator(number, fields)
             if all(column.isdecimal() for column in self._columns[:2]):
                 names = [str(column) for column in range(1, len(fields) + 1)]
                 return number, names, itertools.chain([(number, fields)], rows)

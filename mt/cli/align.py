@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, get_args
 from mt.cli.arguments import add_plot_options, add_run_options, add_search_options, in_flags, load_translator
 from mt.cli.parser import Parser
 from mt.common.terminal import say
+from mt.data.dataset import LINK_UNITS
 from mt.data.links import Symmetrisation
 from mt.errors import UserError, reported
 from mt.metrics.alignment import Links, alignment_error_rate, is_naacl, to_pharaoh
@@ -49,7 +50,7 @@ def align(arguments: Sequence[str] | None = None) -> None:
     with reported(), in_flags():
         _require_two_runs(options)
         from mt.decoding.lines import LineFiles
-        from mt.evaluation.drawings import WORDS, read_gold
+        from mt.evaluation.drawings import read_gold
 
         sources, targets = read_parallel([options.source, options.target], "pair")
         # Gold links are checked before the model is loaded, so that a mistake in them shows at once.
@@ -64,7 +65,7 @@ def align(arguments: Sequence[str] | None = None) -> None:
         translator.refuse_long(sources, f"{options.source}, line")
         translator.refuse_long(targets, f"{options.target}, line")
         if gold or options.words:
-            translator.link_unit = WORDS[options.words or "marks"]
+            translator.link_unit = LINK_UNITS[options.words or "marks"]
         pairs = translator.align(
             sources,
             targets,
@@ -83,8 +84,10 @@ def align(arguments: Sequence[str] | None = None) -> None:
 
 def _add_link_options(parser: Parser) -> None:
     parser.add_argument("--gold", type=Path, metavar="FILE")
-    help_text = "marks: punctuation marks are words, too; blanks: as blanks part them"
-    parser.add_argument("--words", choices=("marks", "blanks"), help=help_text)
+    help_text = (
+        "marks: punctuation marks are words, too; blanks: as blanks and tabs part them; white_space: as any does"
+    )
+    parser.add_argument("--words", choices=("marks", "blanks", "white_space"), help=help_text)
     parser.add_argument("--one-based", action="store_true", help="the gold links count words from 1")
     help_text = (
         "a word's links: to most of its attention, where a hard one stops, or all words with a share of at least P"

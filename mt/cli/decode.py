@@ -2,6 +2,7 @@
 function, which reads the command line and hands over to `mt.decoding` and `mt.evaluation`."""
 
 import argparse
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -19,6 +20,7 @@ from mt.cli.arguments import (
     load_translator,
 )
 from mt.cli.parser import Parser, typed_flags, whole_number
+from mt.common.terminal import say
 from mt.data.glossary import read_glossary
 from mt.errors import UserError, reported
 from mt.markup import FORMATS
@@ -26,7 +28,9 @@ from mt.metrics.latency import LatencyUnit
 from mt.search.config import reports_delays
 
 if TYPE_CHECKING:
+    from mt.decoding.lines import Unsure
     from mt.decoding.streaming.live import Writer
+    from mt.decoding.translator import Translator
 
 TRANSLATE = """Translate a file or standard input, one text a line, to standard output.
 
@@ -84,7 +88,7 @@ def translate(arguments: Sequence[str] | None = None) -> None:
     path = options.run.pop() if len(options.run) > 1 and not options.run[-1].is_dir() else None
     with reported(), in_flags():
         from mt.decoding.document_files import translate_file
-        from mt.decoding.lines import LineFiles, Unsure, translate_lines
+        from mt.decoding.lines import LineFiles, translate_lines
 
         # A mistake in it shows before the model is loaded.
         glossary = None if options.glossary is None else read_glossary(options.glossary)
@@ -108,7 +112,7 @@ def translate(arguments: Sequence[str] | None = None) -> None:
             numbered=bool(options.n_best),
             form=options.constraints,
             glossary=glossary,
-            unsure=None if options.min_confidence is None else Unsure(options.min_confidence, options.leave_out),
+            unsure=_chosen_unsure(options, translator),
         )
 
 
@@ -124,6 +128,22 @@ def _add_line_options(parser: Parser) -> None:
     help_text = "with --format: word links put tags, or the model, which training.learnt_tags has taught that"
     parser.add_argument("--tags", choices=("links", "learnt"), help=help_text)
     parser.add_argument("--each-line", action="store_true", help="with --format: each line is a document")
+
+
+def _chosen_unsure(options: argparse.Namespace, translator: "Translator") -> "Unsure | None":
+    """Returns what becomes of words that are probably wrong, and notes a limit that the run's table does not know."""
+    if options.min_confidence is None:
+        return None
+    from mt.decoding.lines import Unsure
+
+    table = translator.calibration
+    if table is not None and options.min_confidence <= table.floor:
+        say(
+            f"note: words less sure than {options.min_confidence} are rarer than the table of confidences knows: in "
+            f"its lowest bin {table.floor:.2f} of the words are right, and below that it is a guess",
+            sys.stderr,
+        )
+    return Unsure(options.min_confidence, options.leave_out)
 
 
 def _refuse_unfitting(parser: Parser, options: argparse.Namespace) -> None:

@@ -73,6 +73,7 @@ class Results(BaseModel, frozen=True, strict=True):
     scores: dict[str, Score] = {}
     """The scores of the metrics, and of latency where the split was decoded online, by their keys."""
     perplexity: float | None = None
+    length_ratio: float | None = None
     repeated_trigrams: float | None = None
     prefixes: float | None = None
     spans: float | None = None

@@ -35,6 +35,7 @@ class Fact(NamedTuple):
 
 FACTS = (
     Fact("perplexity", "perplexity", ".2f"),
+    Fact("length ratio", "length_ratio", ".2f", higher_is_better=None),
     Fact("repeated trigrams, %", "repeated_trigrams"),
     Fact("prefixes, %", "prefixes", higher_is_better=None),
     Fact("spans", "spans", ".2f", higher_is_better=None),

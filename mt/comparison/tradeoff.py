@@ -38,6 +38,8 @@ class Measurement(NamedTuple):
     """The unit of the latency; None where there is none."""
     signature: str = ""
     """The settings of the metric of quality."""
+    length_ratio: float | None = None
+    """The words of the hypotheses for each word of the references; None in results of earlier versions."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,13 @@ class Point:
     @property
     def quality(self) -> float:
         return fmean(measurement.quality for measurement in self.measurements)
+
+    @property
+    def length_ratio(self) -> float | None:
+        """Returns the mean; None where any run does not say."""
+        ratios = [measurement.length_ratio for measurement in self.measurements]
+        known = [ratio for ratio in ratios if ratio is not None]
+        return fmean(known) if len(known) == len(ratios) else None
 
     @property
     def latency(self) -> dict[str, float]:
@@ -89,9 +98,11 @@ class Tradeoff:
         texts = [("policy", [policy.name for policy, _ in rows]), ("setting", [point.setting for _, point in rows])]
         columns = [Column(heading, [text or "-" for text in cells]) for heading, cells in texts]
         columns.append(Column(self.quality, [f"{point.quality:.1f}" for _, point in rows]))
-        for key in measured:
-            values = [point.latency.get(key) for _, point in rows]
-            columns.append(Column(LATENCIES[key], ["-" if value is None else f"{value:.2f}" for value in values]))
+        ratios = [point.length_ratio for _, point in rows]
+        numbers = {"length ratio": ratios} if any(ratio is not None for ratio in ratios) else {}
+        numbers |= {LATENCIES[key]: [point.latency.get(key) for _, point in rows] for key in measured}
+        for heading, values in numbers.items():
+            columns.append(Column(heading, ["-" if value is None else f"{value:.2f}" for value in values]))
         return [*columns, Column("runs", [str(len(point.measurements)) for _, point in rows])]
 
     def note(self) -> str:
@@ -101,7 +112,7 @@ class Tradeoff:
         return (
             f"AL, LAAL, DAL and YAAL in source {self.unit}, AP as a share: the lower, the earlier; offline: the whole "
             "source is read first; of several runs, which differ in their seed, the mean; "
-            "NE: target words taken back, for each that stays"
+            "NE: target words taken back, for each that stays; length ratio: words written, for each of the references"
             + ("" if alike else f"; {self.quality} was not measured alike: see its signatures in comparison.json")
         )
 
@@ -181,7 +192,10 @@ def _measurements(run: FinishedRun, quality: str) -> Iterator[tuple[dict[str, An
         settings = trained | dict(flat(each.search.model_dump(exclude_none=True), "search."))
         unit = each.latency_unit if each.latency else None
         score = each.scores[quality]
-        yield settings, Measurement(str(run.folder), score.score, each.latency, unit, score.signature)
+        yield (
+            settings,
+            Measurement(str(run.folder), score.score, each.latency, unit, score.signature, each.length_ratio),
+        )
 
 
 def _unit(measurements: Iterable[Measurement]) -> str | None:

@@ -17,9 +17,10 @@ import pydantic
 
 from mt.common.input_files import read_text
 from mt.common.options import Count, Digest, Options, parse
-from mt.data.arrow import ALL, FileDigests, Share, require_contents, require_sizes
+from mt.data.arrow import ALL, Share, require_contents, require_sizes
+from mt.data.checks import open_table, require_sound
 from mt.data.fields import Field, FieldConfig, TextConfig, build_field
-from mt.data.split import Examples, Portion, Split, open_table
+from mt.data.split import Examples, Portion, Split, shards_of
 from mt.data.tokenizer import Tokenizers
 from mt.errors import UserError, message_of
 
@@ -185,7 +186,7 @@ class Corpus:
             raise UserError(f"{folder} has another tokenizer than the one that cut its text: {_REMEDY}")
         # The splits are read when they are asked for.
         source = build_field(about.settings.field)
-        read = functools.partial(_read_split, folder, files, source, portions, share)
+        read = functools.partial(_read_split, folder, about, source, tokenizers.sizes, portions, share)
         return cls(read, tokenizers, meta, stream)
 
     def split(self, name: str) -> Split:
@@ -211,11 +212,23 @@ def _parsed(meta: Mapping[str, Any], folder: Path) -> _Meta:
 
 
 def _read_split(
-    folder: Path, files: FileDigests, source: Field, portions: Sequence[Portion], share: Share, name: str
+    folder: Path,
+    about: _Meta,
+    source: Field,
+    sizes: tuple[int, int, int | None],
+    portions: Sequence[Portion],
+    share: Share,
+    name: Literal["train", "dev", "test"],
 ) -> Split:
     with _undamaged(folder):
-        require_contents(folder, files, name, share)
-        return Split(open_table(folder / name), source, portions if name == "train" else ())
+        require_contents(folder, about.model_dump()["files"], name, share)
+        if unknown := [path for path in shards_of(folder / name) if f"{name}/{path.name}" not in about.files]:
+            raise ValueError(f"{name}/{unknown[0].name} is none of the files of meta.json")
+        table = open_table(folder / name)
+        require_sound(table, source, sizes)
+        if len(table) != about.counts.get(name):
+            raise ValueError(f"{name} has {len(table):,} pairs, and not those of meta.json")
+        return Split(table, source, portions if name == "train" else ())
 
 
 @contextlib.contextmanager
@@ -223,5 +236,5 @@ def _undamaged(folder: Path) -> Iterator[None]:
     """Raises UserError, one sentence, for what reading a damaged corpus raises."""
     try:
         yield
-    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
+    except (OSError, ValueError, LookupError, TypeError, ArithmeticError, pa.ArrowException) as error:
         raise UserError(f"{folder} is damaged ({message_of(error)}): {_REMEDY}") from error

@@ -18,6 +18,8 @@ from mt.errors import UserError
 
 Digits = Annotated[int, Field(ge=1, le=100)]
 Seconds = Annotated[float, Field(ge=0, le=10)]
+LINK_UNITS: dict[str, LinkUnit] = {"blanks": "spaced", "white_space": "white_space", "marks": "word"}
+"""What the words of links are, by `link_words` and by `--words` of `mt align`."""
 
 
 class SplitNames(Options):
@@ -174,9 +176,13 @@ class DatasetConfig(Options):
     """Word links of the training pairs, which guide the attention (`training.guided_alignment` sets this too). A FILE
     in Pharaoh format has a line for each pair of train, before any is dropped, and then for each of `mix`. The name
     eflomal makes links of the words of `mt.data.words` (Östling & Tiedemann 2016). null: there are none."""
-    link_words: Literal["blanks", "marks"] = "blanks"
-    """The words that such a FILE counts: what stands between blanks; or words and punctuation marks, as those of
-    `mt align --words marks`."""
+    link_words: Literal["blanks", "white_space", "marks"] = "blanks"
+    """The words that such a FILE counts. blanks: between blanks and tabs alone, as FastAlign and GIZA++ part a line.
+    white_space: between any of Unicode's, a no-break space too, as `str.split` of aligners in Python does (eflomal,
+    SimAlign, awesome-align). marks: words and punctuation marks, as those of `mt align --words marks`."""
+    unescape: bool = False
+    """Whether HTML entities (`&amp;`, `&#39;`) become their characters in all texts, before links and cleaning count
+    their words. An escaped apostrophe joins the letters beside it, which Moses' tokenizer parts: `l&apos; eau`."""
     hub: HubConfig | None = None
     generator: Literal["phrasebook", "bulletin", "morse", "scenes"] | None = None
     """A generator of `data_prep/generated/`. The phrasebook has gold word links too; morse is sound, scenes are
@@ -211,7 +217,7 @@ class DatasetConfig(Options):
         """Names the words that `links` join; None where there are none."""
         if self.links is None:
             return None
-        return "word" if self.links == EFLOMAL or self.link_words == "marks" else "spaced"
+        return "word" if self.links == EFLOMAL else LINK_UNITS[self.link_words]
 
     def located(self, source: str) -> str:
         """Returns the path of the file that a source of the corpus names; the source itself where it names none."""

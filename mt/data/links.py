@@ -16,7 +16,7 @@ import pyarrow as pa
 from mt.data.tokenizer import LinkUnit, Tokenizer, Tokenizers
 
 Link = tuple[int, int]
-_LINK = re.compile(r"([0-9]+)[-p]([0-9]+)")
+_LINK = re.compile(r"([0-9]{1,9})[-p]([0-9]{1,9})")
 
 
 def links_of(line: str) -> list[Link]:

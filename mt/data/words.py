@@ -106,18 +106,25 @@ def first_words(text: str, limit: int | None) -> str:
 
 Unit = Literal["word", "char"]
 """What a stream reads and writes, and alignments link."""
-LinkUnit = Literal["word", "char", "spaced"]
-"""What alignments link: words and punctuation marks (`words`), characters, or what stands between
-blanks."""
+LinkUnit = Literal["word", "char", "spaced", "white_space"]
+"""What alignments link: words and punctuation marks (`words`), characters, or what stands between blanks.
+
+spaced: between blanks and tabs alone, as FastAlign and GIZA++ part a line. Any other white space, such as a no-break
+space, stands inside a word. white_space: between any of Unicode's, as `str.split` of aligners in Python (eflomal)."""
+_SPACED = re.compile(r"[^ \t]+")
 
 
 def units(text: str, unit: LinkUnit) -> list[str]:
     """Returns what alignments link in a text."""
+    if unit == "spaced":
+        return _SPACED.findall(unicodedata.normalize("NFC", text))
     return [unit_text for word in normalize(text).split() for unit_text in _cut(word, unit)]
 
 
 def units_of_characters(text: str, unit: LinkUnit) -> list[int]:
-    """Returns for each character of the text, blanks apart, the number of its unit among `units(text, unit)`."""
+    """Returns for each character of the text, white space apart, the number of its unit among `units(text, unit)`."""
+    if unit == "spaced":
+        return [number for number, word in enumerate(_SPACED.findall(text)) for _ in "".join(word.split())]
     numbers: list[int] = []
     number = 0
     for word in text.split():
@@ -134,6 +141,6 @@ def units_of_characters(text: str, unit: LinkUnit) -> list[int]:
 
 
 def _cut(word: str, unit: LinkUnit) -> list[str]:
-    if unit == "spaced":
+    if unit == "white_space":
         return [word]
     return words(word) if unit == "word" else [*word]

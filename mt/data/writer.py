@@ -15,10 +15,11 @@ import numpy as np
 import pyarrow as pa
 
 from mt.data.arrow import file_digests
+from mt.data.checks import open_table
 from mt.data.corpus import FORMAT, SPLITS, TEXT, Example
 from mt.data.fields import TEXT as TEXT_FIELD, Field, Raw, SourceError
 from mt.data.links import links_of_pieces
-from mt.data.split import STATE, open_table, source_row_of
+from mt.data.split import STATE, source_row_of
 from mt.data.tokenizer import LinkUnit, Tokenizer, Tokenizers, Unwritten, unwritten
 from mt.storage import replaced_path
 

@@ -3,6 +3,7 @@
 `word_features` has two numbers for each word. A `Calibration`, which `mt.evaluation.confidence` makes of the dev split,
 weighs them. Its table of bins says how many words of the same weight were right there. Needs no torch."""
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
@@ -11,7 +12,8 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from mt.common.input_files import read_json
-from mt.common.options import Options, parse
+from mt.common.options import Digest, Options, parse
+from mt.common.terminal import say
 from mt.errors import UserError
 
 FILE = "confidence.json"
@@ -43,6 +45,10 @@ class Calibration(Options):
     """What was right: edits: what the fewest edits to the nearest reference keep; words: what some reference has."""
     words: int = Field(ge=1)
     """How many words it was made of."""
+    sources: Digest | None = None
+    """The digest of the sources of these words (`Split.digests`); None in tables of earlier versions."""
+    trained: str | None = None
+    """The weights that wrote them, as `About.trained` has it; None in tables of earlier versions."""
     weights: tuple[_Number, _Number, _Number]
     """Of the log-probability, of the entropy, and what is added: a logistic regression."""
     centres: Annotated[tuple[_Number, ...], Field(min_length=1)]
@@ -57,10 +63,21 @@ class Calibration(Options):
             raise UserError("centres and shares must be as many, centres rise, and shares not fall")
         return self
 
+    @property
+    def floor(self) -> float:
+        """The share of right words in the lowest bin."""
+        return self.shares[0]
+
     def confidences(self, features: np.ndarray) -> list[float]:
-        """Returns the share of right words for each row of features, between the bins in proportion."""
+        """Returns the share of right words for each row of features, between the bins in proportion.
+
+        The table knows no words below its lowest bin. There confidence falls to 0 with the model's probability. A word
+        that is half as probable, at the same entropy, has half the confidence.
+        """
         sums = features @ np.array(self.weights[:2]) + self.weights[2]
-        return np.interp(sums, self.centres, self.shares).tolist()
+        below = np.minimum(sums - self.centres[0], 0)
+        log_ratios = below / self.weights[0] if self.weights[0] > 0 else below
+        return (np.interp(sums, self.centres, self.shares) * np.exp(log_ratios)).tolist()
 
 
 def confidences(features: np.ndarray, calibration: Calibration | None) -> list[float]:
@@ -69,13 +86,19 @@ def confidences(features: np.ndarray, calibration: Calibration | None) -> list[f
     return np.exp(features[:, 0]).tolist() if calibration is None else calibration.confidences(features)
 
 
-def load_calibration(run: Path) -> Calibration | None:
-    """Returns the calibration of a run, None where it has none. Raises UserError for a damaged one."""
+def load_calibration(run: Path, trained: str | None = None) -> Calibration | None:
+    """Returns the calibration of a run, None where it has none. Raises UserError for a damaged one.
+
+    trained: the weights that are to be judged by it; where it is of others, a note on standard error says so.
+    """
     path = run / FILE
     if not path.is_file():
         return None
     advice = "make it again: mt evaluate RUN --split dev --calibrate"
     try:
-        return parse(read_json(path, advice), Calibration)
+        calibration = parse(read_json(path, advice), Calibration)
     except UserError as error:
         raise UserError(f"{path} is no table of confidences ({error}): {advice}") from None
+    if None not in (trained, calibration.trained) and calibration.trained != trained:
+        say(f"note: {path} was made with {calibration.trained}, and these weights are {trained}: {advice}", sys.stderr)
+    return calibration

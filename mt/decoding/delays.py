@@ -168,21 +168,22 @@ class Shown:
     """What is shown of one text while it arrives."""
 
     def __init__(self, search: SearchConfig, unit: LatencyUnit) -> None:
-        """unit: characters are masked in place of words where latency counts these."""
+        """unit: characters are masked and counted in place of words where latency counts these."""
         self._masked = search.mask_k if isinstance(search, RetranslateConfig) else 0
         self._characters = unit == "char"
-        self.words: list[str] = []
+        self.units: list[str] = []
+        """The words, or characters without blanks, that are shown."""
         self.erased = 0
-        """How many words were taken back."""
+        """How many of them were taken back."""
 
     def update(self, text: str, *, complete: bool) -> str:
         """Shows a translation of all that has come, but for what is masked, and returns what is shown. complete:
         whether the source has ended, so that nothing is masked."""
         if self._masked and not complete:
             text = text[: -self._masked].rstrip() if self._characters else " ".join(text.split()[: -self._masked])
-        words = text.split()
-        self.erased += erased(self.words, words)
-        self.words = words
+        units = [*"".join(text.split())] if self._characters else text.split()
+        self.erased += erased(self.units, units)
+        self.units = units
         return text
 
 

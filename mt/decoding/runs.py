@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from mt.checkpoint import load_model
+from mt.checkpoint import load_meta, load_model, locate
 from mt.config import Config
 from mt.data.fields import build_field
 from mt.data.tokenizer import Tokenizers
@@ -73,5 +73,7 @@ def load_runs(runs: Sequence[Path], checkpoint: str, device: str, precision: Pre
         )
     model: Seq2Seq | Ensemble = models[0] if len(runs) == 1 else Ensemble(models)
     translator = torch_translator(model.to(choose(device)).eval(), tokenizers, config, precision=precision)
-    translator.calibration = load_calibration(runs[0]) if len(runs) == 1 else None
+    if len(runs) == 1:
+        translator.trained = load_meta(locate(runs[0], checkpoint)).trained
+        translator.calibration = load_calibration(runs[0], translator.trained)
     return translator

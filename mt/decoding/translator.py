@@ -50,6 +50,7 @@ class Translator:
         self.unit: Unit = "char" if all(side.of_characters for side in tokenizers) else "word"
         """What is read and written in a stream: characters where both sides are cut into characters, else words."""
         self.calibration: Calibration | None = None
+        self.trained: str | None = None
         self.link_unit: LinkUnit = self.unit
         """What the links of translations join."""
 

@@ -117,9 +117,10 @@ def confidence_results(
     split: Split,
     folder: Path,
     run: Path | None = None,
-) -> dict[str, float]:
-    """Returns the area under the curve and the calibration error of the words' confidences, in percent. Draws risk over
-    coverage to `confidence.png` of a folder. Nothing where the run has no calibration.
+) -> dict[str, float | bool]:
+    """Returns the area under the curve and the calibration error of the words' confidences, in percent. With them come
+    the floor of the table, and whether it was made of these very words. Draws risk over coverage to `confidence.png` of
+    a folder. Nothing where the run has no calibration.
 
     run: the run for which a calibration is made of these translations, and written.
     """
@@ -138,7 +139,8 @@ def confidence_results(
     features = np.concatenate([features[: len(right)] for features, right in pairs] or [np.zeros((0, 2))])
     right = np.concatenate([right for _, right in pairs] or [np.zeros(0, bool)])
     if run is not None:
-        translator.calibration = calibrate(features, right, judged)
+        made_of = {"sources": split.digests()["sources"], "trained": translator.trained}
+        translator.calibration = calibrate(features, right, judged).model_copy(update=made_of)
         if is_first:
             write_json(run / FILE, translator.calibration.model_dump(mode="json"))
     if not len(right) or translator.calibration is None:
@@ -146,9 +148,15 @@ def confidence_results(
     confidences = np.array(translator.calibration.confidences(features))
     if is_first:
         _draw(folder, risk_coverage(confidences, right))
-    results = {"confidence_error": 100 * calibration_error(confidences, right)}
+    table = translator.calibration
+    results: dict[str, float | bool] = {
+        "confidence_error": 100 * calibration_error(confidences, right),
+        "confidence_floor": 100 * table.floor,
+    }
     if right.any() and not right.all():
         results["confidence_auc"] = 100 * area_under_curve(confidences, right)
+    if table.sources is not None:
+        results["confidence_in_sample"] = table.sources == split.digests()["sources"]
     return results
 
 

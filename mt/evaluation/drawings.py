@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mt.common.terminal import say
+from mt.data.dataset import LINK_UNITS
 from mt.data.split import Split
-from mt.data.tokenizer import LinkUnit, units
+from mt.data.tokenizer import units
 from mt.decoding.record import record, runners_up
 from mt.decoding.translation import Translation, in_units
 from mt.decoding.translator import Translator
@@ -30,9 +31,6 @@ from mt.metrics.sentence import SentenceChrf
 from mt.search.config import SearchConfig
 
 # Word alignments out of attention weights, gold ones of pairs of texts, and the error between both.
-
-WORDS: dict[str, LinkUnit] = {"marks": "word", "blanks": "spaced"}
-"""What the words of gold links are, by `--words` of `mt align`."""
 
 
 def alignment_error(
@@ -66,11 +64,11 @@ def read_gold(
 ) -> list[Links]:
     """Returns the gold links of pairs of texts, and prints a note where it matters what words are and nobody says it.
 
-    lines: in Pharaoh format, a line for each pair, or in the NAACL format. words: a key of WORDS; None: marks. name:
-    what to call the lines. one_based: whether words are counted from 1, as in the NAACL format anyway. Raises UserError
-    where a line is wrong, or links words that the pair does not have.
+    lines: in Pharaoh format, a line for each pair, or in the NAACL format. words: a key of LINK_UNITS; None: marks.
+    name: what to call the lines. one_based: whether words are counted from 1, as in the NAACL format anyway.
+    Raises UserError where a line is wrong, or links words that the pair does not have.
     """
-    unit = WORDS[words or "marks"]
+    unit = LINK_UNITS[words or "marks"]
     naacl = is_naacl(lines)
     first_number = int(one_based or naacl)
     gold = parse_naacl(lines, name, len(sources)) if naacl else parse_pharaoh(lines, name, first=first_number)
@@ -81,7 +79,7 @@ def read_gold(
     lengths = [(len(units(source, unit)), len(units(target, unit))) for source, target in pairs]
     require_inside(gold, lengths, name, first=first_number, advice=advice, place="sentence" if naacl else "line")
     # Where blanks part other words, and nobody says which are meant, a note asks.
-    between_blanks = [(len(source.split()), len(target.split())) for source, target in pairs]
+    between_blanks = [(len(units(source, "spaced")), len(units(target, "spaced"))) for source, target in pairs]
     different = sum(length != blanks for length, blanks in zip(lengths, between_blanks, strict=True))
     if different and words is None:
         say(

@@ -44,10 +44,12 @@ _UNITS = {
     "emission_ms": "median",
     "emission_ms_p95": "95th percentile",
     "peak_memory_mb": "MiB",
+    "length_ratio": "words of hypotheses for each of references",
     "repeated_trigrams": "% of hypotheses",
     "repeated_trigrams_of_references": "% of references",
     "confidence_auc": "% of pairs of words",
     "confidence_error": "% of words",
+    "confidence_floor": "% of the words of the lowest bin",
     "deletions": "% of hypotheses",
     "deletions_of_references": "% of references",
     "prefixes": "% of hypotheses",
@@ -211,9 +213,11 @@ def table(results: Mapping[str, Any]) -> str:
     lines = [_heading(results)]
     for name, value in results.items():
         number = value["score"] if isinstance(value, Mapping) and "score" in value else value
-        if isinstance(number, int | float):
+        if isinstance(number, int | float) and not isinstance(number, bool):
             shown = f"{number:,}" if isinstance(number, int) else f"{number:,.{4 if name == 'loss' else 2}f}"
             lines.append(f"  {name:<28} {shown:>12}  {_UNITS.get(name, '')}".rstrip())
+    if results.get("confidence_in_sample"):
+        lines.append("note: confidences are in-sample: their table was made of these very words")
     if count := results.get("cut"):
         limits = LengthOptions(**{name: results["search"][name] for name in LengthOptions.model_fields})
         lines.append(f"note: {cut_note(count, limits.limit, CUT_REMEDY)}")

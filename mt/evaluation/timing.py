@@ -69,7 +69,7 @@ def boundaries(split: Split, count: int) -> list[list[float]]:
 
 def units(text: str, unit: Unit) -> list[str]:
     """Returns the words of a text between blanks, or its characters."""
-    return tokenizer_units(text, "spaced" if unit == "word" else unit)
+    return tokenizer_units(text, "white_space" if unit == "word" else unit)
 
 
 def _unit(targets: Sequence[str], counts: Sequence[int]) -> Unit:

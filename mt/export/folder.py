@@ -48,7 +48,7 @@ def export(
         with replaced_folder(folder) as draft:
             write_json(draft / CONFIG, config.model_dump(mode="json"))
             tokenizers.save(draft)
-            if checkpoint == "best" and (calibration := load_calibration(run)) is not None:
+            if checkpoint == "best" and (calibration := load_calibration(run, meta.trained)) is not None:
                 write_json(draft / CONFIDENCES, calibration.model_dump(mode="json"))
             if format == "onnx":
                 from mt.export.graphs import require_known_words, write_graphs  # Not above: it needs the extra onnx.

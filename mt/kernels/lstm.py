@@ -1,11 +1,13 @@
-"""LSTM and GRU layers, which choose how they compute by device, precision and size: see
-`RecurrentLayers.strategy`."""
+"""LSTM and GRU layers, which choose how they compute by device, precision and size: see `RecurrentLayers.forward`.
+
+First stands a compiled step for few rows, then the layers with their strategies."""
 
 import contextlib
 import itertools
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from functools import cache, partial
+from typing import Any, no_type_check
 
 import torch
 from jaxtyping import Bool, Float
@@ -13,11 +15,83 @@ from torch import Tensor, nn
 from torch.nn.functional import dropout
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from mt.kernels.int8 import Int8GRUCell, Int8Layer, Int8LSTMCell, gru_state, lstm_state
-from mt.kernels.linear import are_few, few_rows
+from mt.kernels.compiled import ANY_ORDER, Loop, compiled_loop, float32_at, rational_tanh
+from mt.kernels.int8 import Int8GRUCell, Int8Layer, Int8LSTMCell, gru_state
+from mt.kernels.linear import FLOAT, THREAD, are_few, few_rows, product, store
 from mt.kernels.padding import last, mirrored
+from mt.kernels.threads import at_once, shares
 
-# On CPUs torch's LSTM is oneDNN's, which takes 2 ms to begin, ten times as long as a step of one row and
+# A step of an LSTM for a few rows in float32, in one compiled loop for CPUs: both products of `few_rows`, and the next
+# state. In calls of PyTorch a state takes a fifth as long as the products.
+
+HALF = torch.tensor(0.5).numpy()[()]
+"""In float32, as a literal would make numba compute in float64."""
+
+
+def lstm_step(vectors: Float[Tensor, "B I"], state: Sequence[Tensor], weights: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """Returns the next hidden and cell vectors, both [B, H], where rows `are_few`.
+
+    state: the vectors before; weights: the matrices of input and hidden state, and their two biases. Raises ValueError
+    where they do not fit."""
+    loop = step_loop()
+    assert loop is not None
+    count, size = vectors.shape
+    w_input, w_hidden, _, _ = weights
+    units = w_hidden.shape[1]
+    if w_input.shape[1] != size or any(vector.shape != (count, units) for vector in state):
+        raise ValueError(f"rows of {size} numbers and states of {units} do not fit")
+    inputs = [vector.float().contiguous() for vector in (vectors, *state)]  # a state may come from layers in bfloat16
+    gates = vectors.new_empty(2, count, 4 * units)
+    after = vectors.new_empty(2, count, units)
+    # The loop reads addresses, so that the tensors stay here until it ends.
+    tensors = [*inputs, *(weight.contiguous() for weight in weights), gates, after]
+    call = partial(loop, count, size, units, *(tensor.data_ptr() for tensor in tensors))
+    threads = min(torch.get_num_threads(), w_hidden.numel() // THREAD)
+    at_once([partial(call, share.start, min(share.stop, units)) for share in shares(units, threads)])
+    return after.unbind()
+
+
+@cache
+def step_loop() -> Loop | None:
+    """Returns the loop; None where numba cannot."""
+    signature = f"void({', '.join(['int64'] * 14)})"
+    return compiled_loop(signature, _step, helpers=[store, product, rational_tanh, sigmoid], fastmath=ANY_ORDER)
+
+
+@no_type_check
+def _step(
+    count, size, units, vectors, hidden, cell, w_input, w_hidden, b_input, b_hidden, gates, after, first, end
+) -> None:
+    """Fills units `first` to `end` - 1 of the next hidden and cell vectors, after [2, B, H]; all are addresses.
+    gates: [2, B, 4 H] for the products."""
+    width = 4 * units
+    of_hidden = gates + FLOAT * count * width
+    # The products of the vectors and of the hidden state, for these units of each gate.
+    for gate in range(0, width, units):
+        product(count, size, width, vectors, w_input, b_input, gates, gate + first, gate + end)
+        product(count, units, width, hidden, w_hidden, b_hidden, of_hidden, gate + first, gate + end)
+    # Both products are complete for these units: the gates and the next state of each row.
+    for row in range(count):
+        x = float32_at(gates + FLOAT * row * width)
+        h = float32_at(of_hidden + FLOAT * row * width)
+        previous = float32_at(cell + FLOAT * row * units)
+        shown = float32_at(after + FLOAT * row * units)
+        kept = float32_at(after + FLOAT * (count + row) * units)
+        for unit in range(first, end):
+            enter = sigmoid(x[unit] + h[unit])
+            keep = sigmoid(x[units + unit] + h[units + unit])
+            candidate = rational_tanh(x[2 * units + unit] + h[2 * units + unit])
+            show = sigmoid(x[3 * units + unit] + h[3 * units + unit])
+            kept[unit] = keep * previous[unit] + enter * candidate
+            shown[unit] = show * rational_tanh(kept[unit])
+
+
+@no_type_check
+def sigmoid(x):
+    return HALF + HALF * rational_tanh(HALF * x)
+
+
+# The layers. On CPUs torch's LSTM is oneDNN's, which takes 2 ms to begin, ten times as long as a step of one row and
 # 512 cells. Greedy search and streams consist of such steps. On GPUs cuDNN takes 0.7 ms to begin.
 
 FEW = 32
@@ -156,15 +230,12 @@ class RecurrentLayers(Int8Layer, nn.RNNBase):
         if self.rounded is not None:
             return self.rounded[layer](vectors, state)
         w_input, w_hidden, b_input, b_hidden = weights
-        hidden = state[0]
         if are_few(vectors, w_hidden):
-            of_input = few_rows(vectors, w_input, b_input)
+            if len(state) == 2:
+                return lstm_step(vectors, state, weights)
+            (hidden,) = state
             of_hidden = few_rows(hidden, w_hidden, b_hidden)
-            return (
-                lstm_state(of_input + of_hidden, state[1])
-                if len(state) == 2
-                else gru_state(of_input, of_hidden, hidden)
-            )
+            return gru_state(few_rows(vectors, w_input, b_input), of_hidden, hidden)
         if len(state) == 2:
             return torch.lstm_cell(vectors, state, *weights)
         return (torch.gru_cell(vectors, *state, *weights),)

@@ -17,8 +17,9 @@ Link = tuple[int, int]
 Linkable = tuple[Set[int | None], Set[int | None]]
 """The words of a source and of a target that a link can join, since a piece of the model stands for them."""
 
-_TOKEN = re.compile(r"([0-9]+)([-p:])([0-9]+)(/[01])?")
-_NAACL = re.compile(r"\s*([0-9]+)\s+([0-9]+)\s+([0-9]+)(?:\s+([SP]))?(?:\s+[0-9.]+)?\s*")
+_NUMBER = "([0-9]{1,9})"
+_TOKEN = re.compile(rf"{_NUMBER}([-p:]){_NUMBER}(/[01])?")
+_NAACL = re.compile(rf"\s*{_NUMBER}\s+{_NUMBER}\s+{_NUMBER}(?:\s+([SP]))?(?:\s+[0-9.]+)?\s*")
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,5 @@
-"""How often outputs repeat themselves; and of outputs that only leave out words of their source, what they keep.
+"""How often outputs repeat themselves, and how long they are; and what those keep that only leave out words of their
+source.
 
 None of these is a metric of quality: each is compared with its value of the references.
 """
@@ -15,12 +16,13 @@ from mt.metrics.sentence import ngrams
 def text_statistics(
     hypotheses: Sequence[str], references: Sequence[str], sources: Sequence[str] | None
 ) -> dict[str, float]:
-    """Returns `repeated_trigrams`: the percentage of hypotheses in which three words in a row stand twice. Where nearly
+    """Returns `length_ratio`, the words of all hypotheses for each word of the references. `repeated_trigrams` is the
+    percentage of hypotheses in which three words in a row stand twice. Where nearly
     all references are what is left of their sources after words are deleted, there are three more. `deletions` is the
     percentage of hypotheses that are so, too, and `prefixes` of those that are the beginning of their source. `spans`
     is the mean number of runs of words of the source from which those that delete are joined. Case and punctuation
     count for nothing in these. Each also `<name>_of_references`. sources: None where they are no text."""
-    statistics: dict[str, float] = {}
+    statistics = {"length_ratio": length_ratio(hypotheses, references)}
     sources = None if sources is None else [*map(_bare, sources)]
     pairs = [] if sources is None else [*zip(sources, map(_bare, references), strict=True)]
     deletes = pairs and nearly_all(pairs, lambda pair: spans(*pair) > 0)
@@ -43,6 +45,20 @@ def repeated_trigrams(texts: Sequence[str]) -> float:
         trigrams = ngrams(tuple(words), 3)
         repeats.append(len(set(trigrams)) < len(trigrams))
     return _percentage(repeats)
+
+
+def length_ratio(hypotheses: Sequence[str], references: Sequence[str]) -> float:
+    """Returns how many words all hypotheses have for each word of their references. In scripts without blanks between
+    words characters are counted, on both sides.
+
+    >>> length_ratio(["a man in a hat", "a cat"], ["a man", "one cat"])
+    1.75
+    """
+    sizes = np.zeros(2)
+    for pair in zip(hypotheses, references, strict=True):
+        unspaced = is_unspaced(pair[1])
+        sizes += [len("".join(text.split()) if unspaced else text.split()) for text in pair]
+    return float(sizes[0] / max(sizes[1], 1))
 
 
 def spans(source: str, text: str) -> int:

@@ -155,12 +155,13 @@ class Retranslation:
         text = self._run.require_text(" ".join(self._source))
         ((best, *_),) = await self._run.worker.do(self._work, (text, self._hello))
         shown = self._shown
+        text = shown.update(best.text, complete=complete)
         return {
             "read": len(self._source),
-            "text": shown.update(best.text, complete=complete),
-            "words": shown.words,
+            "text": text,
+            "words": text.split(),
             "changed": shown.erased,
-            "erasure": shown.erased / max(len(shown.words), 1),
+            "erasure": shown.erased / max(len(shown.units), 1),
         }
 
 

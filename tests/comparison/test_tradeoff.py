@@ -129,6 +129,15 @@ def test_policies_of_one_attention_are_named_by_what_differs(evaluated) -> None:
     ]
 
 
+def test_lengths_stand_in_the_table_where_results_have_them(evaluated) -> None:
+    ratios = {seed: {"length_ratio": ratio} for seed, ratio in ((1, 1.25), (2, 1.75))}
+    runs = [
+        evaluated(f"r{seed}", milk(0.1) | {"seed": seed}, results(20.0, 3.0) | ratio) for seed, ratio in ratios.items()
+    ]
+    columns = {column.heading: [*column.cells] for column in measure(find(runs)).columns()}
+    assert columns["length ratio"] == ["1.50"] and "length ratio: words written" in measure(find(runs)).note()
+
+
 def test_an_evaluation_that_repeats_a_run_is_no_second_point(evaluated) -> None:
     run = evaluated("r", milk(0.1), results(20.0, 3.0), test_best_online=results(20.5, 3.5))
     [policy] = measure(find([run])).policies

@@ -10,8 +10,9 @@ import pytest
 from mt.common.input_files import sha256
 from mt.data import corpus, writer
 from mt.data.arrow import file_digests, require_contents
+from mt.data.checks import open_table
 from mt.data.corpus import Corpus, Example
-from mt.data.split import Split, open_table
+from mt.data.split import Split
 from mt.data.tokenizer import EOS, TokenizerConfig, Tokenizers
 from mt.errors import UserError
 

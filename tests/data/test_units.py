@@ -6,7 +6,7 @@ from typing import get_args
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from mt.data.tokenizer import UNK, Tokenizer, TokenizerConfig, extend, train, units
+from mt.data.tokenizer import UNK, LinkUnit, Tokenizer, TokenizerConfig, extend, train, units
 from mt.data.tokenizer.training import ModelType
 from tests.data.conftest import Foreign
 from tests.marks import combined
@@ -122,7 +122,7 @@ def by_unit(tokenizer: Tokenizer, text: str, unit: str) -> dict[str, str]:
     return spelt
 
 
-@combined(odd=ODD_WORDS, unit=["word", "spaced"])
+@combined(odd=ODD_WORDS, unit=["word", "spaced", "white_space"])
 def test_what_the_tokenizer_rewrites_moves_no_later_unit(odd: str, unit: str, rewriting: dict[str, Tokenizer]) -> None:
     for name, tokenizer in rewriting.items():
         alone = by_unit(tokenizer, "one two go red", unit)
@@ -134,7 +134,7 @@ def test_what_the_tokenizer_rewrites_moves_no_later_unit(odd: str, unit: str, re
 @given(st.text(st.sampled_from("".join(ODD_WORDS) + "aé\u0308\u0338=▁￭ \u3000Ж<s>") | st.characters(codec="utf-8")))
 def test_units_of_any_text_in_any_model(rewriting: dict[str, Tokenizer], text: str) -> None:
     for tokenizer in rewriting.values():
-        for unit in ("word", "char", "spaced"):
+        for unit in get_args(LinkUnit):
             known = units(text, unit)
             ids = tokenizer.unit_ids(text, unit)
             places = [place for place in ids[:-1] if place is not None]

@@ -10,7 +10,7 @@ import pytest
 
 from mt.data.corpus import Corpus
 from mt.data.tokenizer import EOS, UNK, Tokenizer, TokenizerConfig, Tokenizers
-from mt.decoding.delays import word_delays, words_read
+from mt.decoding.delays import Shown, word_delays, words_read
 from mt.decoding.load import load
 from mt.decoding.modes import require_compatible
 from mt.decoding.translator import Translator
@@ -104,6 +104,15 @@ def test_each_prefix_is_translated_as_if_alone(run: str, options, mask_k: int, r
         assert actual.words_read is not None and actual.delays is not None
         assert len(actual.words_read) == len(actual.delays) == len(actual.ids)
         assert actual.delays[-1] == len(actual.source_tokens) or actual.cut
+
+
+@pytest.mark.parametrize(("unit", "taken_back", "shown_at_last"), [("word", 2, 2), ("subword", 2, 2), ("char", 5, 6)])
+def test_what_is_shown_and_taken_back_is_counted_in_the_unit(unit: str, taken_back: int, shown_at_last: int) -> None:
+    """THE; the OLD; the one: a word of three letters, and then a second one."""
+    shown = Shown(BeamConfig(), unit)
+    for text in ("THE", "the old", "the one"):
+        shown.update(text, complete=False)
+    assert shown.erased == taken_back and len(shown.units) == shown_at_last
 
 
 @pytest.mark.parametrize("unit", ["word", "char", "subword"])

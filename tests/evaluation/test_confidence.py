@@ -82,13 +82,49 @@ def test_area_error_and_risk_by_hand() -> None:
 
 def test_a_table_is_read_with_its_bounds(run: Path) -> None:
     good = Calibration(judged="words", words=3, weights=(1.0, 0.0, 0.0), centres=(0.0, 1.0), shares=(0.25, 0.75))
-    assert good.confidences(np.array([[-1.0, 0], [0.5, 0], [2, 0]])) == [0.25, 0.5, 0.75]
+    assert good.confidences(np.array([[0.0, 0], [0.5, 0], [2, 0]])) == [0.25, 0.5, 0.75]
     for wrong in ({"centres": (1.0, 0.0)}, {"shares": (0.75, 0.25)}, {"shares": (0.5,)}, {"shares": (0.5, 2.0)}):
         (run / FILE).write_text(json.dumps(good.model_dump() | wrong))
         with pytest.raises(UserError, match="is no table of confidences"):
             load_calibration(run)
     shutil.rmtree(run)
     assert load_calibration(run) is None
+
+
+@pytest.mark.parametrize("weights", [(1.0, 0.5, 0.2), (2.5, -0.4, 0.0), (0.0, 1.0, 0.0), (-0.5, 1.0, 1.0)])
+def test_below_the_lowest_bin_confidence_falls_to_nothing(weights: tuple[float, float, float]) -> None:
+    """It goes on where the table ends, and falls with the probability where that is what the table weighs."""
+    table = Calibration(judged="words", words=3, weights=weights, centres=(-1.0, 2.0), shares=(0.84, 0.99))
+    along = np.linspace(-40, 4, 500)
+    by_probability = weights[0] > 0
+    features = np.zeros((500, 2))
+    features[:, 0 if by_probability else 1] = (along - weights[2]) / weights[0 if by_probability else 1]
+    confidences = np.array(table.confidences(features))
+    assert (np.diff(confidences) >= 0).all() and np.abs(np.diff(confidences)).max() < 0.1
+    assert confidences[0] < 1e-6 and confidences[-1] == 0.99 and table.floor == 0.84
+    if by_probability:
+        lowest = (-1.0 - weights[2]) / weights[0]
+        steps = np.log([1, 0.5, 0.1, 0.01])
+        below = table.confidences(np.stack([lowest + steps, np.zeros(4)], 1))
+        assert below == pytest.approx([0.84, 0.42, 0.084, 0.0084])
+
+
+def test_a_table_says_of_which_weights_and_words_it_is(run: Path, capsys: pytest.CaptureFixture) -> None:
+    trained = load(run, device="cpu").trained
+    table = Calibration(
+        judged="words", words=3, weights=(1.0, 0.0, 0.0), centres=(0.0,), shares=(0.5,), trained=trained
+    )
+    (run / FILE).write_text(json.dumps(table.model_dump()))
+    assert load(run, device="cpu").calibration == table
+    assert capsys.readouterr().err == ""
+    (run / FILE).write_text(json.dumps(table.model_dump() | {"trained": "update 7"}))
+    load(run, device="cpu")
+    said = capsys.readouterr().err
+    assert f"was made with update 7, and these weights are {trained}: make it again: mt evaluate RUN" in said
+    # Tables of earlier versions do not say.
+    (run / FILE).write_text(json.dumps(table.model_dump(exclude={"trained", "sources"})))
+    load(run, device="cpu")
+    assert capsys.readouterr().err == ""
 
 
 def test_aligned_words_and_exports_have_the_confidences_of_the_run(trained: Path, tmp_path: Path) -> None:

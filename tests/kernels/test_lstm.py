@@ -8,7 +8,7 @@ from torch.nn.functional import dropout
 from mt.device import choose
 from mt.kernels import lstm
 from mt.kernels.linear import product_loop
-from mt.kernels.lstm import FEW, GRU, LONG, LSTM, RecurrentLayers, State
+from mt.kernels.lstm import FEW, GRU, LONG, LSTM, RecurrentLayers, State, step_loop
 from mt.trees import map_tensors
 from tests.marks import combined
 
@@ -143,6 +143,33 @@ def test_cells_of_few_rows(cell: str, rows: int, monkeypatch: pytest.MonkeyPatch
     scattered = tuple(torch.stack((part, part), -1)[..., 0].double() for part in state)
     again, after_again = layers.cell_by_cell(torch.stack((inputs, inputs), -1)[..., 0], scattered)
     assert all(torch.equal(*parts) for parts in zip((actual, *after), (again, *after_again), strict=True))
+    # In threads as in one, and each row as alone.
+    monkeypatch.setattr(lstm, "THREAD", 1)
+    shared, after_shared = layers.cell_by_cell(inputs, state)
+    assert all(torch.equal(*parts) for parts in zip((actual, *after), (shared, *after_shared), strict=True))
+    first, _ = layers.cell_by_cell(inputs[:1], tuple(part[:1] for part in state))
+    assert torch.equal(first, actual[:1])
+
+
+@pytest.mark.skipif(step_loop() is None, reason="numba cannot compile here")
+@torch.no_grad()
+def test_a_step_of_large_and_of_tiny_numbers() -> None:
+    """Gates are 0, 1 or what they should be, and NaN is not hidden."""
+    vectors = torch.tensor([[1e4], [-1e4], [0.0], [torch.nan]])
+    zeros = torch.zeros(4, 1)
+    weights = torch.ones(4, 1), torch.ones(4, 1), torch.zeros(4), torch.zeros(4)
+    hidden, cell = lstm.lstm_step(vectors, (zeros, torch.full((4, 1), 2.0)), weights)
+    torch.testing.assert_close(cell[:, 0], torch.tensor([3.0, 0.0, 1.0, torch.nan]), equal_nan=True)
+    torch.testing.assert_close(hidden[:, 0], torch.tensor([0.9950548, 0.0, 0.3807971, torch.nan]), equal_nan=True)
+
+
+@pytest.mark.parametrize(("size", "rows", "units"), [(4, 2, 7), (5, 3, 7), (5, 2, 6)])
+@pytest.mark.skipif(step_loop() is None, reason="numba cannot compile here")
+@torch.no_grad()
+def test_a_step_that_does_not_fit_is_refused(size: int, rows: int, units: int) -> None:
+    weights = torch.zeros(28, 5), torch.zeros(28, 7), torch.zeros(28), torch.zeros(28)
+    with pytest.raises(ValueError, match="do not fit"):
+        lstm.lstm_step(torch.zeros(2, size), (torch.zeros(2, 7), torch.zeros(rows, units)), weights)
 
 
 @pytest.mark.parametrize("cell", LAYERS)

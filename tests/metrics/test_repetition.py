@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from mt.metrics.repetition import repeated_trigrams, spans, text_statistics
+from mt.metrics.repetition import length_ratio, repeated_trigrams, spans, text_statistics
 
 SOURCES = [
     "the old man saw the sea again today",
@@ -47,17 +47,22 @@ def test_equals_the_definitions(seed: int):
 def test_repetition_is_counted_beside_that_of_the_references():
     again = "he said that he said that he said so"
     result = text_statistics([again, "fine", "", again], ["fine", again, "fine", "fine"], None)
-    assert result == {"repeated_trigrams": 50.0, "repeated_trigrams_of_references": 25.0}
+    ratios = {"repeated_trigrams": 50.0, "repeated_trigrams_of_references": 25.0}
+    assert result == {"length_ratio": pytest.approx((9 + 1 + 0 + 9) / (1 + 9 + 1 + 1)), **ratios}
     assert text_statistics(["x"] * 4, ["some", "other", "words", "here"], SOURCES).keys() == result.keys()
 
 
 def test_characters_are_counted_where_nothing_stands_between_words():
     assert repeated_trigrams(["今天天气今天天好", "今天从早上开始下雨"]) == 50.0
+    texts = ["今天 天气", "two words"], ["今天从早上开始下雨", "one word only"]
+    assert length_ratio(*texts) == pytest.approx((4 + 2) / (9 + 3))
+    assert length_ratio([], []) == length_ratio([""], ["a"]) == 0
 
 
 def test_what_deletion_keeps_is_counted_where_the_references_delete():
     outputs = ["the old man saw", "a dog", "one two and six", ""]
     result = text_statistics(outputs, SHORT, SOURCES)
+    assert result.pop("length_ratio") == pytest.approx(10 / sum(len(text.split()) for text in SHORT))
     assert result == {
         "repeated_trigrams": 0.0,
         "deletions": 50.0,

@@ -127,11 +127,20 @@ def test_evaluation_of_dev_makes_the_table_of_a_run(call, run: Path, corpora: Pa
     assert done.status == 0, done.err
     table = load_calibration(run)
     assert table is not None and table.judged == "words"
+    in_sample = json.loads((tmp_path / "dev/results.json").read_text())
+    assert in_sample["confidence_in_sample"] and in_sample["confidence_floor"] == pytest.approx(100 * table.floor)
+    assert "note: confidences are in-sample" in done.out
+    assert table.trained == mt.load(run, device="cpu").trained
     assert call("evaluate", run, *options, "--out", tmp_path / "test").status == 0
     results = json.loads((tmp_path / "test/results.json").read_text())
+    assert results["confidence_in_sample"] is False
     assert 50 < results["confidence_auc"] <= 100 and 0 <= results["confidence_error"] <= 100
     assert (tmp_path / "test/confidence.png").stat().st_size > 1000
     one = mt.load(run, device="cpu").translate("two cats see houses")
     assert one.word_confidence == table.confidences(one.word_features)
+    # The note about a share that the table does not know.
+    for share, noted in ((table.floor / 2, True), (1.0, False)):
+        said = call("translate", run, "--min-confidence", share, stdin="two cats\n").err
+        assert ("below that it is a guess" in said) == noted
     (run / FILE).write_text('{"judged": "words"}')
     assert f"{run / FILE} is no table of confidences" in call("translate", run).err

@@ -15,6 +15,7 @@ from data_prep.stream import open_corpus
 from mt import load
 from mt.config import Config
 from mt.data.corpus import Corpus
+from mt.data.dataset import LINK_UNITS
 from mt.data.tokenizer import Tokenizers, units
 from mt.errors import UserError
 from mt.evaluation.teacher_forcing import teacher_forced_pass
@@ -112,7 +113,7 @@ def test_cleaning_drops_links_with_their_pairs(paired: Callable[..., Corpus]) ->
 
 
 @pytest.mark.parametrize("kind", ["word", "bpe", "char"])
-@pytest.mark.parametrize("words", ["blanks", "marks"])
+@pytest.mark.parametrize("words", [*LINK_UNITS])
 def test_words_that_show_nothing_or_share_a_piece_take_no_place_of_another(
     kind: str, words: str, paired: Callable[..., Corpus]
 ) -> None:
@@ -122,8 +123,9 @@ def test_words_that_show_nothing_or_share_a_piece_take_no_place_of_another(
         ("\u00ad", "die"),
         ("e\u0301 cats", "é Katzen"),
         ("a.. b", "a\u200d b"),
+        ("10\u00a0000 \u00a0 cats\tsit\u3000on ", "zehn\u202ftausend\x1cKatzen"),
     ]
-    counts = [[len(units(text, "spaced" if words == "blanks" else "word")) for text in pair] for pair in texts]
+    counts = [[len(units(text, LINK_UNITS[words])) for text in pair] for pair in texts]
     links = [" ".join(f"{i}-{j}" for i in range(a) for j in range(b)) for a, b in counts]
     pairs = [(*pair, of_pair) for pair, of_pair in zip(texts, links, strict=True)]
     split = paired(pairs * 20, kind, link_words=words).split("train")
@@ -134,6 +136,31 @@ def test_words_that_show_nothing_or_share_a_piece_take_no_place_of_another(
             [i, j] for i in range(len(source) - 1) for j in range(len(target) - 1)
         ]
     assert len(split.read([0]).links[0]) >= 4
+
+
+@pytest.mark.parametrize("kind", ["word", "bpe", "char"])
+@pytest.mark.parametrize(
+    ("words", "line", "linked"),
+    [
+        ("blanks", "0-0 2-1 3-2", [("10", "zehn"), ("10", "tausend"), ("000", "zehn"), ("000", "tausend")]),
+        ("white_space", "0-0 1-1 2-2 3-3", [("10", "zehn"), ("000", "tausend")]),
+    ],
+)
+def test_words_are_parted_as_the_aligner_parted_them(
+    words: str, line: str, linked: list[tuple[str, str]], kind: str, paired: Callable[..., Corpus]
+) -> None:
+    """FastAlign and GIZA++ read a no-break space as a character of a word, and one alone as a word."""
+    pair = "10\u00a0000 \u00a0 cats\tsit", "zehn\u202ftausend Katzen sitzen"
+    corpus = paired([(*pair, line)] * 20, kind, link_words=words)
+    split = corpus.split("train")
+    [(source, target)] = split.ids([0])
+    owners = [
+        [tokenizer.masked(text).split()[place] for place in tokenizer.unit_ids(text, "white_space")[:-1]]
+        for text, tokenizer in zip(pair, (corpus.tokenizers.source, corpus.tokenizers.target), strict=True)
+    ]
+    assert [len(source) - 1, len(target) - 1] == [*map(len, owners)]
+    found = {(owners[0][i], owners[1][j]) for i, j in split.read([0]).links[0]}
+    assert found == {*linked, ("cats", "Katzen"), ("sit", "sitzen")}
 
 
 def test_links_of_mixed_corpora_follow_one_another(guided: Guided, links: Path, texts: Path, tmp_path: Path) -> None:
@@ -205,8 +232,9 @@ def test_the_curve_is_of_the_links_and_the_weight_of_the_loss(guided: Guided, tm
         (lambda lines: ["0-0", "0:1", *lines[2:]], r"\.pharaoh, line 2: '0:1' is not a link: write i-j"),
         (
             lambda lines: ["0-0", "0-9", *lines[2:]],
-            r"line 2: the link 0-9 joins a word .* set dataset\.link_words=marks",
+            r"line 2: the link 0-9 joins a word .* how their aligner parts words: no dataset\.link_words has as many",
         ),
+        (lambda lines: ["0-0", f"0-{'9' * 5000}", *lines[2:]], r"line 2: '0-9+' is not a link: write i-j"),
         (lambda lines: None, r"\.pharaoh is no file: give one in Pharaoh format"),
     ],
 )
@@ -219,6 +247,13 @@ def test_links_of_another_text_are_refused(
         path.write_text("".join(f"{line}\n" for line in changed))
     with pytest.raises(UserError, match=sentence):
         guided(training={"guided_alignment": str(path)})
+
+
+def test_a_link_beyond_the_words_names_the_words_that_it_fits(paired: Callable[..., Corpus]) -> None:
+    with pytest.raises(
+        UserError, match=r"line 1: the link 1-0 .* dataset\.link_words=white_space or marks has as many"
+    ):
+        paired([("two\u00a0cats", "zwei Katzen", "1-0")] * 3)
 
 
 LINKS = {"guided_alignment": "links"}

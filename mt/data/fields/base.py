@@ -152,6 +152,11 @@ class Field(ABC):
         """Counts the positions of a row."""
         return len(row)
 
+    def require_sizes(self, counts: pa.ChunkedArray) -> None:
+        """Raises ValueError where rows do not have so many numbers, null apart, as whole positions have."""
+        if (numbers(counts.drop_null()) % self._size).any():
+            raise ValueError("source_ids has a part of a position")
+
     def rows(self, column: pa.ChunkedArray) -> list[np.ndarray]:
         """Returns the rows of a column, each [positions, ...]."""
         rows: list[np.ndarray] = []

@@ -19,6 +19,7 @@ from pydantic import Field as Option, field_validator
 from mt.common.about import install
 from mt.common.backdrop import Picture
 from mt.common.options import Options
+from mt.data.arrow import numbers
 from mt.data.fields.base import ArrayField, Raw, Row, SourceError
 from mt.data.tokenizer import Tokenizer
 from mt.errors import UserError, message_of
@@ -31,6 +32,11 @@ PATCH = 16
 _EXTRA = f"pictures are read by Pillow, which is not installed: {install('images')}"
 _WHITE = 255
 _BITS_PER_SAMPLE = 258  # a tag of TIFF
+_MOST_PIXELS = 36_000_000
+"""The most pixels that are decoded: at most some 0.9 GiB of memory. Of a JPEG that is read at a fraction of its size
+these are the pixels of the fraction, unless it is progressive."""
+_BITS = (8, 12, 16)
+"""How many bits of grey the numbers of a file of 16 bits may fill: cameras that see 12 leave the upper ones empty."""
 _FORMATS = ("JPEG", "PNG", "GIF", "BMP", "TIFF", "WEBP", "PPM")
 
 
@@ -83,6 +89,10 @@ class ImageField(ArrayField):
     def length(self, row: Row) -> int:
         return self._positions
 
+    def require_sizes(self, counts: pa.ChunkedArray) -> None:
+        if (numbers(counts.drop_null()) != self._size_of_side**2 * 3).any():
+            raise ValueError(f"source_ids has a row that is no picture of {self._size_of_side} pixels a side")
+
     def labels(self, row: Row, positions: int, tokenizer: Tokenizer) -> list[str]:
         return grid_labels(positions)
 
@@ -113,7 +123,9 @@ class ImageField(ArrayField):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 with PIL.Image.open(file, formats=_FORMATS) as picture:
-                    picture.draft("RGB", (side, side))  # JPEG: a fraction of the pixels
+                    if not picture.info.get("progressive"):
+                        picture.draft("RGB", (side, side))  # JPEG: a fraction of the pixels
+                    _require_few_pixels(picture)
                     return self._square(picture)
         except PIL.Image.DecompressionBombError as error:
             raise SourceError(f"{path} has too many pixels ({error}): make it smaller") from error
@@ -141,6 +153,16 @@ class ImageField(ArrayField):
         return np.asarray(picture.convert("RGB").resize((side, side), PIL.Image.Resampling.BICUBIC))
 
 
+def _require_few_pixels(picture: Image) -> None:
+    """Raises SourceError where a picture, which is not decoded yet, would take too much memory."""
+    width, height = picture.size
+    if width * height > _MOST_PIXELS:
+        raise SourceError(
+            f"has {width:,} x {height:,} pixels, more than the {_MOST_PIXELS // 10**6} million that are read: make it "
+            "smaller"
+        )
+
+
 def _bytes(picture: Image) -> np.ndarray:
     """Returns the grey of a picture of more bits, or of floating-point numbers, as [height, width] uint8; white where
     it is transparent. Raises SourceError where nothing says which number is white."""
@@ -155,11 +177,15 @@ def _bytes(picture: Image) -> np.ndarray:
         grey = np.rint(levels * _WHITE)
     else:
         bits = int(getattr(picture, "tag_v2", {}).get(_BITS_PER_SAMPLE, (16,))[0])
-        if bits > 16 or levels.min() < 0 or levels.max() >= 1 << bits:
+        lowest = levels.min()
+        highest = levels.max()
+        if bits > 16 or lowest < 0 or highest >= 1 << bits:
             raise SourceError(
-                f"has grey of {bits} bits, from {levels.min():,} to {levels.max():,}, and nothing says which number is "
+                f"has grey of {bits} bits, from {lowest:,} to {highest:,}, and nothing says which number is "
                 "white: write 8 or 16 bits without a sign"
             )
+        if bits == 16:
+            bits = next(filled for filled in _BITS if highest < 1 << filled)
         grey = levels / (1 << (bits - 8))
     grey[levels == picture.info.get("transparency", -1)] = _WHITE
     return grey.astype(np.uint8)

@@ -8,6 +8,7 @@ import copy
 import functools
 import itertools
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from string import ascii_lowercase, ascii_uppercase
 from typing import Any
@@ -286,8 +287,9 @@ class Tokenizer:
     def _units_of_masked(self, text: str, unit: LinkUnit) -> Iterator[int]:
         """Yields for each character of the masked text, blanks apart, its unit in the text; of a symbol the first of
         what it stands for."""
+        # Which white space parts units can be seen before `normalize` alone.
+        owners = iter(units_of_characters(unicodedata.normalize("NFC", text), unit))
         text = normalize(text)
-        owners = iter(units_of_characters(text, unit))
         symbols = masked(text, self.placeholders)[1].values()
         end = 0
         for match in PLACEHOLDER.finditer(text) if symbols else ():

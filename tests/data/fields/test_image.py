@@ -1,3 +1,5 @@
+import struct
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +11,7 @@ from mt.data.fields import ImageConfig, ImageField, SourceError
 from mt.errors import UserError
 
 Image = pytest.importorskip("PIL.Image", reason="needs the extra `images`")
+ImageFile = pytest.importorskip("PIL.ImageFile")
 
 RED = (255, 0, 0)
 BLUE = (0, 0, 255)
@@ -57,14 +60,47 @@ def test_of_an_animated_picture_the_first_frame_is_taken(field: ImageField, tmp_
     assert close(encoded(field, tmp_path / "moving.gif"), RED)
 
 
-def test_a_hundred_megapixels_are_shrunk_and_more_than_twice_that_refused(
-    field: ImageField, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def bmp_of(side: int) -> bytes:
+    """Returns the header of a picture that has no pixels."""
+    return struct.pack("<2sI4xIIiiHHI24x", b"BM", 54, 54, 40, side, side, 1, 24, 0)[:54]
+
+
+@pytest.mark.parametrize(
+    ("name", "saved"),
+    [
+        ("one.png", lambda path: Image.new("1", (13_000, 13_000)).save(path, compress_level=1)),
+        ("one.tif", lambda path: Image.new("1", (7_000, 7_000)).save(path, compression="group4")),
+        ("one.gif", lambda path: Image.new("P", (7_000, 7_000)).save(path)),
+        ("one.webp", lambda path: Image.new("RGB", (9_000, 4_100)).save(path, lossless=True, method=0)),
+        ("slow.jpg", lambda path: Image.new("L", (7_000, 7_000)).save(path, progressive=True)),
+        ("one.ppm", lambda path: path.write_bytes(b"P6 7000 7000 255\n")),
+        ("one.bmp", lambda path: path.write_bytes(bmp_of(7_000))),
+        ("bomb.bmp", lambda path: path.write_bytes(bmp_of(60_000))),
+    ],
+)
+def test_what_would_take_the_memory_is_not_decoded(
+    field: ImageField, tmp_path: Path, name: str, saved: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    Image.new("L", (11_000, 9_100), 255).convert("1").save(tmp_path / "large.png")
-    assert close(encoded(field, tmp_path / "large.png"), (255, 255, 255))
-    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 20_000_000)
-    with pytest.raises(SourceError, match=r"large.png has too many pixels"):
-        field.encode([tmp_path / "large.png"], None)
+    saved(tmp_path / name)
+    monkeypatch.setattr(ImageFile.ImageFile, "load", lambda *_: pytest.fail("it is decoded"))
+    most = "more than the 36 million that are read: make it smaller|too many pixels"
+    for source in (tmp_path / name, (tmp_path / name).read_bytes()):
+        with pytest.raises(SourceError, match=most):
+            field.encode([source], None)
+
+
+def test_a_large_jpeg_is_read_at_a_fraction(field: ImageField, tmp_path: Path) -> None:
+    Image.new("L", (11_000, 9_100), 255).save(tmp_path / "large.jpg")
+    assert close(encoded(field, tmp_path / "large.jpg"), (255, 255, 255))
+
+
+@pytest.mark.parametrize(
+    ("level", "grey"), [(65_535, 255), (32_768, 128), (4_095, 255), (2_048, 128), (255, 255), (0, 0)]
+)
+def test_numbers_of_12_bits_are_not_near_black(field: ImageField, tmp_path: Path, level: int, grey: int) -> None:
+    for name in ("deep.png", "deep.tif"):
+        Image.fromarray(np.full((20, 20), level, np.uint16)).save(tmp_path / name)
+        assert close(encoded(field, tmp_path / name), (grey, grey, grey))
 
 
 def test_bad_files_are_one_sentence(field: ImageField, tmp_path: Path) -> None:

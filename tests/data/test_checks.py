@@ -1,0 +1,174 @@
+"""Prepared corpora of strangers: whatever is in their Arrow files, the corpus is read, or refused in one sentence."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from data_prep.prepare import prepare
+from mt.data.checks import read_table
+from mt.data.corpus import Corpus
+from mt.data.dataset import DatasetConfig
+from mt.data.fields import ImageConfig
+from mt.data.tokenizer import TokenizerConfig
+from mt.errors import UserError
+from tests.data.damages import DAMAGES, signed
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def corpora(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
+    """Corpora of text with links of pieces, and of pictures that several examples share."""
+    folder = tmp_path_factory.mktemp("text")
+    for split in ("train", "dev", "test"):
+        (folder / f"{split}.en").write_text("".join(f"a house of {number} rooms\n" for number in range(60)))
+        (folder / f"{split}.de").write_text("".join(f"ein Haus mit {number} Zimmern\n" for number in range(60)))
+    (folder / "links").write_text("0-0 1-1 2-2 3-3 4-4\n" * 60)
+    image = pytest.importorskip("PIL.Image")
+    for number in range(3):
+        image.new("RGB", (16, 16), (number, 0, 0)).save(folder / f"{number}.png")
+        with (folder / "pictures.tsv").open("a") as file:
+            file.write("path\tcaption\n" * (number == 0) + f"{number}.png\tone\n{number}.png\ttwo\n")
+    pieces = TokenizerConfig(model_type="char", vocab_size=60)
+    given: dict[str, Any] = {"folder": str(folder), "tokenizer": pieces, "workers": 1}
+    names = {"train": "pictures", "dev": "pictures", "test": "pictures"}
+    configs = {
+        "text": DatasetConfig.model_validate(given | {"source": "en", "target": "de", "links": str(folder / "links")}),
+        "pictures": DatasetConfig.model_validate(
+            given | {"source": "path", "target": "caption", "splits": names, "field": ImageConfig(size=16)}
+        ),
+    }
+    return {name: prepare(config, folder / name, progress=False) for name, config in configs.items()}
+
+
+@pytest.mark.parametrize("name", ["text", "pictures"])
+def test_damaged_files_end_in_one_sentence(name: str, corpora: Mapping[str, Path], tmp_path: Path) -> None:
+    cases = 5 * len(DAMAGES)
+    command = [sys.executable, "-m", "tests.data.damages", str(corpora[name]), str(tmp_path / "copy"), str(cases), "1"]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    ends = json.loads(ended.stdout)
+    assert ends.keys() <= {"read", "sentence"}, ends
+    assert ends["sentence"] > cases // 2
+
+
+Changed = Callable[[pa.Table], pa.Table]
+
+
+def with_column(name: str, values: Callable[[pa.Array], pa.Array]) -> Changed:
+    def changed(table: pa.Table) -> pa.Table:
+        place = table.schema.get_field_index(name)
+        column = values(table[name].combine_chunks())
+        return table.set_column(place, pa.field(name, column.type), column)
+
+    return changed
+
+
+def first(row: list[int] | None) -> Callable[[pa.Array], pa.Array]:
+    return lambda array: pa.array([row, *array.to_pylist()[1:]], array.type)
+
+
+BAD: dict[str, tuple[str, Changed]] = {
+    "an id beyond the vocabulary": ("no piece has", with_column("target_ids", first([7, 99_999]))),
+    "a negative id": ("no piece has", with_column("source_ids", first([-1, 3]))),
+    "no ids": ("an empty list", with_column("target_ids", first([]))),
+    "no row": ("empty cells", with_column("target_ids", first(None))),
+    "an empty cell of ids": ("empty cells in its lists", with_column("target_ids", first([7, None, 3]))),  # type: ignore[list-item]
+    "no source": ("its first row", with_column("source_ids", first(None))),
+    "an empty text": ("empty cells", with_column("target", first(None))),
+    "half a link": ("half a link", with_column("piece_links", first([0, 0, 1]))),
+    "a link to nowhere": ("a link to no piece", with_column("piece_links", first([0, 500]))),
+    "a negative link": ("a link to no piece", with_column("piece_links", first([-1, 0]))),
+    "words for links": ("no links", with_column("links", lambda it: pa.array(["0-0 one"] * len(it)))),
+    "a link of 5,000 digits": ("no links", with_column("links", lambda it: pa.array([f"0-{'1' * 5000}"] * len(it)))),
+    "no references": ("an empty list", with_column("references", first([]))),
+    "an absent reference": ("empty cells in its lists", with_column("references", first([None]))),  # type: ignore[list-item]
+    "larger numbers": ("no column of type", with_column("target_ids", lambda it: it.cast(pa.list_(pa.int64())))),
+    "a dictionary": ("holds a dictionary", with_column("source", lambda it: it.dictionary_encode())),
+    "numbers for texts": ("no column of type", with_column("source", lambda it: pa.array(range(len(it))))),
+    "deep lists": ("no column of type", with_column("target_ids", lambda it: pa.array([[[[1]]]] * len(it)))),
+    "structs": ("no column of type", with_column("target", lambda it: pa.array([{"a": "b"}] * len(it)))),
+    "views": ("no column of type", with_column("target", lambda it: it.cast(pa.string_view()))),
+    "nothing at all": ("no column of type", with_column("target", lambda it: pa.nulls(len(it)))),
+    "a column less": ("no column of type", lambda table: table.drop_columns("target")),
+    "a column more": ("unknown", lambda table: table.append_column("more", [list(range(len(table)))])),
+    "a column twice": ("no column of type", lambda table: table.append_column("source", table["source"])),
+    "fewer pairs": ("has 59 pairs", lambda table: table.slice(1)),
+}
+
+
+@pytest.fixture
+def copy(corpora: Mapping[str, Path], tmp_path: Path) -> Path:
+    return Path(shutil.copytree(corpora["text"], tmp_path / "copy"))
+
+
+def written(path: Path, table: pa.Table, **options: Any) -> None:
+    draft = path.with_suffix(".draft")  # the table may lie in the memory map of the file
+    with pa.OSFile(str(draft), "wb") as file, pa.ipc.new_stream(file, table.schema, **options) as stream:
+        stream.write_table(table)
+    draft.replace(path)
+
+
+def refusal(folder: Path) -> str:
+    signed(folder)
+    with pytest.raises(UserError) as error:
+        Corpus.open(folder).split("train")
+    assert str(error.value).startswith(f"{folder} is damaged (") and "\n" not in str(error.value)
+    return str(error.value)
+
+
+OFFSETS = {"negative": -5, "beyond the data": 1 << 30, "backwards": 1, "inside of a letter": 0}
+
+
+@pytest.mark.parametrize("where", OFFSETS)
+@pytest.mark.parametrize("name", ["target_ids", "piece_links", "target", "references"])
+def test_offsets_are_checked(name: str, where: str, copy: Path) -> None:
+    path = copy / "train" / "data-00000.arrow"
+    table = with_column("target", lambda it: pa.array(["é" * number for number in range(3, 3 + len(it))]))(
+        read_table(path)
+    )
+    written(path, table)
+    offsets = np.frombuffer(table[name].combine_chunks().buffers()[1], np.int32)[: len(table) + 1]
+    changed = offsets.copy()
+    changed[3] = changed[2] + 1 if where == "inside of a letter" else OFFSETS[where]
+    path.write_bytes(path.read_bytes().replace(offsets.tobytes(), changed.tobytes()))
+    if where != "inside of a letter" or name == "target":
+        assert "Invalid: " in refusal(copy)
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_what_reading_trusts_is_checked(what: str, copy: Path) -> None:
+    sentence, changed = BAD[what]
+    path = copy / "train" / "data-00000.arrow"
+    written(path, changed(read_table(path)))
+    assert sentence in refusal(copy)
+
+
+def test_nothing_is_unpacked(copy: Path) -> None:
+    path = copy / "train" / "data-00000.arrow"
+    whole = read_table(path).combine_chunks()
+    large = with_column("target", lambda it: pa.array([" " * 1_000_000] * len(it)))(whole)
+    written(path, large, options=pa.ipc.IpcWriteOptions(compression="zstd"))
+    assert path.stat().st_size < 1_000_000 and "data-00000.arrow is compressed" in refusal(copy)
+
+
+def test_a_pipe_beside_the_files_is_not_opened(copy: Path) -> None:
+    os.mkfifo(copy / "train" / "pipe.arrow")
+    state = copy / "train" / "state.json"
+    state.write_text(state.read_text().replace("data-00000.arrow", "pipe.arrow"))
+    assert "train/pipe.arrow is none of the files of meta.json" in refusal(copy)
+
+
+def test_rows_of_pictures_have_their_size(corpora: Mapping[str, Path], tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(corpora["pictures"], tmp_path / "copy"))
+    path = folder / "train" / "data-00000.arrow"
+    written(path, with_column("source_ids", first([1, 2, 3]))(read_table(path)))
+    assert "no picture of 16 pixels" in refusal(folder)

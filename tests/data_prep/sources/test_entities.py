@@ -1,0 +1,68 @@
+"""HTML entities in plain text become their characters, and what Moses' tokenizer parted is joined."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from data_prep.prepare import prepare
+from data_prep.preview import preview
+from data_prep.sources.entities import entities, unescaped
+from mt.common.options import parse
+from mt.data.corpus import Corpus
+from mt.data.dataset import DatasetConfig
+
+MBOSHI = Path("../shared/data/mboshi/utterances.tsv")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("ce puits d&apos; eau qu&apos; il n&apos; a pas", "ce puits d'eau qu'il n'a pas"),
+        ("we don &apos;t know, it &apos;s Tom &apos;s", "we don't know, it's Tom's"),
+        ("the dogs &apos; tails, &apos; so &apos; they say", "the dogs ' tails, ' so ' they say"),
+        ("in the 1960 &apos;s, 5 &apos; 6", "in the 1960 's, 5 ' 6"),
+        ("s&#39; il, s&#x27; il, s&#X27;il", "s'il, s'il, s'il"),
+        ("Q&amp;A &lt;b&gt; &quot;x&quot; &eacute;t&#233; &#x9ce5; &nbsp;", 'Q&A <b> "x" été 鳥 \u00a0'),
+        ("AT&T R&D a&b; &such; &copy 2020 & ; &amp", "AT&T R&D a&b; &such; &copy 2020 & ; &amp"),
+        ("&amp;amp; &#0; &#10; &#13; &#55296; &#99999999; &#x110000;",) * 2,
+    ],
+)
+def test_entities_become_their_characters(text: str, expected: str) -> None:
+    once = unescaped(text)
+    assert once == expected.replace("&amp;amp;", "&amp;") and "\n" not in once
+    assert bool(entities(text)) == (once != text)
+
+
+def test_the_option_reads_all_splits_and_references(texts: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "escaped"
+    folder.mkdir()
+    for path in texts.iterdir():
+        lines = path.read_text("utf-8").splitlines()
+        (folder / path.name).write_text("".join(f"{line} l&apos; eau &amp;\n" for line in lines), "utf-8")
+    plain = {"name": "escaped", "source": "en", "target": "de", "folder": str(folder)}
+    plain |= {"tokenizer": {"model_type": "char", "vocab_size": 100}}
+    kept = Corpus.open(prepare(parse(plain, DatasetConfig), tmp_path / "corpora", progress=False))
+    read = Corpus.open(prepare(parse(plain | {"unescape": True}, DatasetConfig), tmp_path / "corpora", progress=False))
+    for split in ("train", "dev", "test"):
+        assert all(text.endswith(" l&apos; eau &amp;") for text in kept.split(split).column("source"))
+        assert all(text.endswith(" l'eau &") for text in read.split(split).column("source"))
+        assert all(text.endswith(" l'eau &") for text, *_ in read.split(split).column("references"))
+    # The dry run says so, once for each side, and no longer where the option is set.
+    hints = [line for line in preview(parse(plain, DatasetConfig)) if "entities" in line]
+    assert len(hints) == 2
+    assert all(
+        re.search(r"240 of 240 \w+ texts hold HTML entities \(&apos; &amp;\), .*unescape=true", hint) for hint in hints
+    )
+    assert not [line for line in preview(parse(plain | {"unescape": True}, DatasetConfig)) if "entities" in line]
+
+
+@pytest.mark.skipif(not MBOSHI.is_file(), reason=f"{MBOSHI} is not there")
+def test_translations_of_mboshi_are_as_they_were_written() -> None:
+    """But for spelling that was mended, the words of the raw French."""
+    rows = [line.split("\t") for line in MBOSHI.read_text("utf-8").splitlines()]
+    names = rows.pop(0)
+    pairs = [(unescaped(row[names.index("french")]), row[names.index("french_raw")]) for row in rows]
+    alike = [re.findall(r"[\w']+", one) == re.findall(r"[\w']+", raw.lower().replace("’", "'")) for one, raw in pairs]
+    assert not any(entities(one) for one, _ in pairs)
+    assert sum(alike) > 0.96 * len(pairs)
