@@ -1,9 +1,12 @@
+import sys
 from xml.etree import ElementTree
 
 import pytest
+from hypothesis import given as cases, settings, strategies as st
 
 from mt.errors import UserError
-from tests.markup.linked import given, identity, translated
+from mt.markup.words import Linked
+from tests.markup.linked import given, identity, reverse, translated
 
 DOCUMENT = """<?xml version='1.0' encoding="UTF-8"?>
 <!-- kept -->
@@ -39,6 +42,216 @@ def test_version_2_and_its_pairs() -> None:
     assert f"</source><target>{target}</target>" in result
 
 
-def test_what_is_no_xml_is_refused_with_its_line() -> None:
-    with pytest.raises(UserError, match=r"line 2, column 6 is no XML \(mismatched tag\)"):
-        translated("<xliff>\n<a></b></xliff>", identity, "xliff")
+def bodied(inside: str, version: str = "1.2", attributes: str = "") -> str:
+    namespace = f'xmlns="urn:oasis:names:tc:xliff:document:{version}"'
+    return f'<xliff version="{version}" {namespace} {attributes}><file><body>{inside}</body></file></xliff>'
+
+
+UNITS = {
+    # Literal sections stay such, and what they hold is text or HTML.
+    "<source><![CDATA[A red & blue car]]></source>": "<target><![CDATA[A red & blue car]]></target>",
+    "<source><![CDATA[<p>A <b>red</b> car</p>]]></source>": "<target><![CDATA[<p>A <b>red</b> car</p>]]></target>",
+    "<source>One <![CDATA[a < b]]> two</source>": "<target>One <![CDATA[a < b]]> two</target>",
+    # A target is blank where it holds a frame alone.
+    '<source>a</source><target><mrk mtype="seg"/></target>': "<target>a</target>",
+    '<source>a</source><target state="new"> <!-- later --> </target>': '<target state="new"><!-- later -->a</target>',
+    '<source>a</source><target xml:lang="de" />': '<target xml:lang="de">a</target>',
+    "<source>a</source><target><![CDATA[]]></target>": "<target>a</target>",
+    # Others stay.
+    '<source>a</source><target state="new">b</target>': None,
+    '<source>a <x id="1"/></source><target><x id="1"/></target>': None,
+    "<source> </source>": None,
+    "<source/>": None,
+    # Segments are those of the file.
+    '<source>A b. C d.</source>\n<seg-source><mrk mtype="seg" mid="1">A b.</mrk> <mrk mtype="seg" mid="2">C d.</mrk>'
+    '</seg-source><target><mrk mtype="seg" mid="1"/></target>': '<target><mrk mtype="seg" mid="1">A b.</mrk> '
+    '<mrk mtype="seg" mid="2">C d.</mrk></target>',
+    # Entities of the document's own are kept, and so are references that say no text.
+    "<source>a &brand; b &#9; c</source>": "<target>a &brand; b &#9; c</target>",
+}
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_targets(unit: str) -> None:
+    around = '<!DOCTYPE xliff [<!ENTITY brand "Big Co">]>' if "&brand;" in unit else ""
+    document = around + bodied(f'<trans-unit id="1">{unit}</trans-unit>')
+    target = UNITS[unit]
+    expected = document
+    if target is not None:
+        before = unit.partition("<target")[0]
+        expected = document.replace(unit, before + target)
+    assert translated(document, identity, "xliff") == expected
+    ElementTree.fromstring(expected)
+
+
+@pytest.mark.parametrize(
+    "inside",
+    [
+        "<trans-unit><source>a</source><target>b</target><alt-trans><source>x</source><target/></alt-trans></trans-unit>",
+        '<group translate="no"><trans-unit id="1"><source>a</source></trans-unit></group>',
+        "<unit><ignorable><source> a </source></ignorable></unit>",
+        '<unit><m:matches xmlns:m="urn:oasis:names:tc:xliff:matches:2.0"><m:match><source>a</source></m:match>'
+        "</m:matches></unit>",
+        '<resource:source xmlns:resource="urn:x">red</resource:source>',
+    ],
+)
+def test_what_is_not_of_the_document_is_left(inside: str) -> None:
+    assert translated(bodied(inside), identity, "xliff") == bodied(inside)
+
+
+def test_a_unit_within_one_that_is_left_may_be_translated_and_a_proposal_is_no_target() -> None:
+    inside = (
+        '<group translate="no"><trans-unit translate="yes"><source>a</source><alt-trans><source>x</source>'
+        "<target>y</target></alt-trans></trans-unit></group>"
+    )
+    result = translated(bodied(inside), identity, "xliff")
+    assert result == bodied(inside.replace("a</source>", "a</source><target>a</target>"))
+
+
+def test_prefixes_and_namespaces() -> None:
+    document = '<x:xliff xmlns:x="urn:oasis:names:tc:xliff:document:1.2"><x:source>a</x:source></x:xliff>'
+    result = translated(document, identity, "xliff")
+    assert result == document.replace("</x:source>", "</x:source><x:target>a</x:target>")
+
+
+def test_segments_of_cat_tools_are_translated_one_by_one() -> None:
+    inside = '<g id="7"><mrk mtype="seg" mid="1">one two</mrk> <mrk mtype="seg" mid="2">a b</mrk></g>'
+    document = bodied(f"<trans-unit><source>one two a b</source><seg-source>{inside}</seg-source></trans-unit>")
+    target = '<target><g id="7"><mrk mtype="seg" mid="1">two one</mrk> <mrk mtype="seg" mid="2">b a</mrk></g></target>'
+    assert f"</seg-source>{target}" in translated(document, reverse, "xliff")
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        # Words move, and pairs with them; a pair in part of another element stays.
+        ("a &lt;b&gt;red&lt;/b&gt; car", "car &lt;b&gt;red&lt;/b&gt; a"),
+        ("a <![CDATA[b <i>c</i>]]>", "a <![CDATA[<i>c</i> b]]>"),
+        ("R&amp;amp;D &amp;copy; x", "x &amp;copy; R&amp;amp;D"),
+        # What is no tag is text, and what is one is kept.
+        ("x &lt; y", "y &lt; x"),
+        ("press &lt;Enter&gt;", "press &lt;Enter&gt;"),
+    ],
+)
+def test_escaped_html(source: str, expected: str) -> None:
+    result = translated(bodied(f"<trans-unit><source>{source}</source></trans-unit>"), reverse, "xliff")
+    assert f"<target>{expected}</target>" in result
+
+
+def test_white_space_that_is_preserved_stays() -> None:
+    source = "\n  one two\n\tthree four\n"
+    document = bodied(f'<trans-unit xml:space="preserve"><source>{source}</source></trans-unit>')
+    assert "<target>\n  two one\n\tfour three\n</target>" in translated(document, reverse, "xliff")
+    collapsed = document.replace(' xml:space="preserve"', "")
+    assert "<target>\n  four three two one\n</target>" in translated(collapsed, reverse, "xliff")
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("<xliff>\n<a></b></xliff>", r"line 2, column 6 is no XML \(mismatched tag\)"),
+        ("<xliff><source>a</xliff>", "line 1, column 19 is no XML"),
+        ("", r"line 1, column 1 is no XML \(no element found\)"),
+        ("<xliff>\n&nbsp;</xliff>", r"line 2, column 1 is no XML \(undefined entity\)"),
+        ("<xliff><m:a/></xliff>", r"is no XML \(unbound prefix\)"),
+        ("<xliff>\ud800</xliff>", "is no XML"),
+        ("<resources><string>a</string></resources>", "is no XLIFF, but XML of <resources>: choose another format"),
+    ],
+)
+def test_what_is_no_xliff_is_refused(text: str, sentence: str) -> None:
+    with pytest.raises(UserError, match=f"^the text .*{sentence}"):
+        translated(text, identity, "xliff")
+
+
+def test_entities_are_not_put_in_place_of_their_names() -> None:
+    """So that a few lines of them do not become gigabytes."""
+    lines = [f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 30)]
+    document = f'<!DOCTYPE xliff [<!ENTITY e0 "x">{"".join(lines)}]><xliff><source>a &e29; b</source></xliff>'
+    assert "<target>a &e29; b</target>" in translated(document, identity, "xliff")
+    with pytest.raises(UserError, match="is no XML"):
+        translated(document.replace("<source>", '<source a="&e29;">'), identity, "xliff")
+
+
+@pytest.mark.parametrize(
+    "inside",
+    [
+        "<source> </source>",
+        "<trans-unit><source>a</source></trans-unit>",
+        "<source>a</source><x/>",
+        "<trans-unit><source>a</source><target><mrk/></target></trans-unit>",
+    ],
+)
+def test_time_grows_with_the_number_of_units(inside: str) -> None:
+    """Of the work that is done, since time is also that of others: the calls of Python's own functions."""
+
+    def calls(count: int) -> int:
+        seen = 0
+
+        def note(*_: object) -> None:
+            nonlocal seen
+            seen += 1
+
+        document = bodied(inside * count)
+        sys.setprofile(note)
+        try:
+            translated(document, identity, "xliff")
+        finally:
+            sys.setprofile(None)
+        return seen
+
+    assert calls(800) < 9 * calls(100)
+
+
+PIECES = [
+    *(
+        "die",
+        "A. B",
+        "{x}",
+        " ",
+        "\n",
+        "&amp;",
+        "]]>".replace(">", "&gt;"),
+        "&lt;i&gt;",
+        "&lt;/i&gt;",
+        "&lt;p&gt;",
+        "&lt;a href='",
+    ),
+    *(
+        "&lt;code&gt;",
+        "&lt;/code&gt;",
+        "&amp;nbsp;",
+        "<g id='1'>",
+        "</g>",
+        "<bpt id='2'>[</bpt>",
+        "<ept id='2'>]</ept>",
+    ),
+    *("<sc id='3'/>", "<ec startRef='3'/>", "<sm id='4' translate='no'/>", "<em startRef='4'/>", "<![CDATA[a <b>]]>"),
+    *("<mrk mtype='seg' mid='5'>", "</mrk>", "<ph id='6'>&lt;b&gt;</ph>", "<!-- c -->", "<x id='7'/>"),
+]
+
+
+@settings(max_examples=300, deadline=None)
+@cases(
+    st.lists(st.sampled_from(PIECES), max_size=9).map(" ".join),
+    st.sampled_from(["", " xml:space='preserve'"]),
+    st.lists(st.sampled_from(["die", "&", "<b", "]]>", "a&copy", "\x01", "&lt;"]), max_size=6).map(" ".join),
+    st.lists(st.tuples(st.integers(0, 40), st.integers(0, 20)), max_size=8),
+)
+def test_any_translation_is_xml_with_all_codes(
+    content: str, space: str, text: str, links: list[tuple[int, int]]
+) -> None:
+    document = bodied(f"<trans-unit{space}><source>One {content}</source></trans-unit>")
+    try:
+        ElementTree.fromstring(document)
+    except ElementTree.ParseError:
+        return
+    result = translated(document, lambda _: Linked(text, links), "xliff")
+    source, target = ({child.tag: child for child in ElementTree.fromstring(result)[0][0][0]}[name] for name in SIDES)
+    ids = [
+        sorted((part.tag, *part.attrib.items()) for part in side.iter() if part is not side)
+        for side in (source, target)
+    ]
+    assert ids[0] == ids[1]
+
+
+SIDES = [f"{{urn:oasis:names:tc:xliff:document:1.2}}{name}" for name in ("source", "target")]
