@@ -58,22 +58,25 @@ def _events(pieces: Iterable["Piece"]) -> Iterator[Event]:
     event each."""
     literal = False
     whole = Event("empty", "")
-    depth = 0  # of the elements in one that is one event
+    inside: list[str] = []  # the raw texts of an element that is one event
+    depth = 0
     elements: list[Literal["block", "inline"]] = []
     for kind, raw, name, attributes in pieces:
         if depth:
             depth += {"start": 1, "end": -1}.get(kind, 0)
-            whole = whole._replace(raw=whole.raw + raw)
+            inside.append(raw)
             if not depth:
-                yield whole
+                yield whole._replace(raw="".join(inside))
             continue
         number = attributes.get("startRef") or attributes.get("rid") or attributes.get("id", "")
         is_kept = attributes.get("translate") == "no" or attributes.get("mtype") == "protected"
         if kind == "start" and name in _CODES:
-            whole = Event(_CODES[name], raw, f"code {number}")
+            whole = Event(_CODES[name], "", f"code {number}")
+            inside = [raw]
             depth = 1
         elif kind == "start" and is_kept:
-            whole = Event("word", raw)
+            whole = Event("word", "")
+            inside = [raw]
             depth = 1
         elif kind == "cdata":
             literal = not literal
