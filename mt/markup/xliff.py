@@ -12,6 +12,7 @@ from xml.parsers import expat
 from mt.errors import UserError
 from mt.markup import xliff_text
 from mt.markup.segments import Segment
+from mt.markup.words import Span
 
 _XLIFF = "urn:oasis:names:tc:xliff:document:"
 """The namespace of all versions but 1.0, which has none, begins so."""
@@ -35,11 +36,11 @@ class Piece(NamedTuple):
 class _Unit:
     """A source, and what follows it in the same element. Each span is of the pieces from its start to its end."""
 
-    source: tuple[int, int]
+    source: Span
     preserves: bool
     """Whether its white space stays."""
-    segmented: tuple[int, int] | None = None
-    target: tuple[int, int] | None = None
+    segmented: Span | None = None
+    target: Span | None = None
 
 
 @dataclass
@@ -63,34 +64,70 @@ def read(text: str, symbols: int, name: str) -> Iterator[str | Segment]:
     pieces = _pieces(text, name)
     done = 0
     for unit in _units(pieces):
-        begin, resume, opening, closing = _place(pieces, unit)
-        yield "".join(piece.raw for piece in pieces[done:begin])
-        first, last = unit.segmented or unit.source
-        yield opening
-        yield from xliff_text.read(pieces[first + 1 : last], symbols, preserves=unit.preserves)
-        yield closing
-        done = resume
+        for (first, last), blank in _blanks(pieces, unit):
+            begin, resume, opening, closing = _frame(pieces, unit, blank)
+            yield "".join(piece.raw for piece in pieces[done:begin])
+            yield opening
+            yield from xliff_text.read(pieces[first + 1 : last], symbols, preserves=unit.preserves)
+            yield closing
+            done = resume
     yield "".join(piece.raw for piece in pieces[done:])
 
 
-def _place(pieces: Sequence[Piece], unit: _Unit) -> tuple[int, int, str, str]:
+def _blanks(pieces: Sequence[Piece], unit: _Unit) -> Iterator[tuple[Span, Span | None]]:
+    """Yields what is to be translated, and the blank element that it goes into, or None where one is missing: a target,
+    or those segments of one that say nothing."""
+    source = unit.segmented or unit.source
+    if not _says(pieces, source):
+        return
+    if unit.target is None or not _says(pieces, unit.target):
+        yield source, unit.target
+    elif unit.segmented:
+        of_source = dict(_segments(pieces, unit.segmented))
+        for number, segment in _segments(pieces, unit.target):
+            if number in of_source and _says(pieces, of_source[number]) and not _says(pieces, segment):
+                yield of_source[number], segment
+
+
+def _segments(pieces: Sequence[Piece], span: Span) -> Iterator[tuple[str, Span]]:
+    """Yields the segments of a source or target, each with its number."""
+    begins: list[int] = []
+    for place in range(span[0] + 1, span[1]):
+        if pieces[place].kind in ("start", "empty"):
+            begins.append(place)
+        if pieces[place].kind in ("end", "empty"):
+            begin = begins.pop()
+            if pieces[begin].attributes.get("mtype") == "seg":
+                yield pieces[begin].attributes.get("mid", ""), (begin, place)
+
+
+def _says(pieces: Sequence[Piece], span: Span) -> bool:
+    """Returns whether an element holds more than a frame for a text."""
+    return any(
+        not piece.raw.isspace()
+        if piece.kind == "text"
+        else piece.kind in ("start", "empty") and piece.name not in ("mrk", "g", "pc")
+        for piece in pieces[span[0] + 1 : span[1]]
+    )
+
+
+def _frame(pieces: Sequence[Piece], unit: _Unit, blank: Span | None) -> tuple[int, int, str, str]:
     """Returns from where to where in the document a translation goes, and the tags around it."""
-    if unit.target is None:
+    if blank is None:
         after = (unit.segmented or unit.source)[1] + 1
         # With the prefix of the source.
         prefix = pieces[unit.source[0]].raw[1:].partition("source")[0]
         return after, after, f"<{prefix}target>", f"</{prefix}target>"
-    first, last = unit.target
+    first, last = blank
     opening = pieces[first].raw
     if first == last:
-        name = opening[1:-2].split()[0]
-        return first, first + 1, f"{opening[:-2].rstrip()}>", f"</{name}>"
+        return first, first + 1, f"{opening[:-2].rstrip()}>", f"</{opening[1:-2].split()[0]}>"
     comments = "".join(piece.raw for piece in pieces[first:last] if piece.kind == "comment")
     return first, last + 1, opening + comments, pieces[last].raw
 
 
 def _units(pieces: Sequence[Piece]) -> Iterator[_Unit]:
-    """Yields the sources that are to be translated, in order."""
+    """Yields the sources of the document, in order."""
     stack = [_Element(0, "", left=False, preserves=False, apart=False)]
     for place, piece in enumerate(pieces):
         if piece.kind in ("start", "empty"):
@@ -107,12 +144,12 @@ def _units(pieces: Sequence[Piece]) -> Iterator[_Unit]:
                 )
             )
             if piece.name == "source" and around.unit:
-                yield from _finished(around.unit, pieces)
+                yield around.unit
                 around.unit = None
         if piece.kind in ("end", "empty"):
             element = stack.pop()
             if element.unit:
-                yield from _finished(element.unit, pieces)
+                yield element.unit
             span = (element.begin, place)
             unit = stack[-1].unit
             if element.name == "source" and not element.left and not element.apart:
@@ -122,25 +159,7 @@ def _units(pieces: Sequence[Piece]) -> Iterator[_Unit]:
             elif element.name == "target" and unit and not unit.target:
                 unit.target = span
     if stack[0].unit:
-        yield from _finished(stack[0].unit, pieces)
-
-
-def _finished(unit: _Unit, pieces: Sequence[Piece]) -> Iterator[_Unit]:
-    """Yields a unit if it has something to translate, and no translation."""
-    if unit.target:
-        first, last = unit.target
-        if any(_says(piece) for piece in pieces[first + 1 : last]):
-            return
-    first, last = unit.source
-    if any(_says(piece) for piece in pieces[first + 1 : last]):
-        yield unit
-
-
-def _says(piece: Piece) -> bool:
-    """Returns whether a piece of a target is more than a frame for a text."""
-    if piece.kind == "text":
-        return not piece.raw.isspace()
-    return piece.kind in ("start", "empty") and piece.name not in ("mrk", "g", "pc")
+        yield stack[0].unit
 
 
 # Pieces, by expat.
@@ -172,9 +191,6 @@ def _pieces(text: str, name: str) -> list[Piece]:
             f"{name} is no XLIFF: line {error.lineno}, column {error.offset + 1} is no XML "
             f"({expat.ErrorString(error.code)}); mend it, or choose another format"
         ) from None
-    root = next(piece.name for piece in found if piece.kind in ("start", "empty"))
-    if root != "xliff" and not any(piece.name == "source" for piece in found):
-        raise UserError(f"{name} is no XLIFF, but XML of <{root.split()[-1]}>: choose another format, or another file")
     pieces: list[Piece] = []
     for piece, (first, last) in zip(found, pairwise([*begins, len(data)]), strict=True):
         # An empty element has both a start and an end, and one of them is all that is written.
@@ -182,4 +198,8 @@ def _pieces(text: str, name: str) -> list[Piece]:
             pieces[-1] = pieces[-1]._replace(kind="empty", raw=pieces[-1].raw + data[first:last].decode())
         else:
             pieces.append(piece._replace(raw=data[first:last].decode()))
+    root = next(piece for piece in pieces if piece.kind in ("start", "empty"))
+    if root.name != "xliff" and not any(piece.name == "source" for piece in pieces):
+        of = root.raw[1:].rstrip("/>").split()[0]
+        raise UserError(f"{name} is no XLIFF, but XML of <{of}>: choose another format, or another file")
     return pieces

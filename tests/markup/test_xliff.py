@@ -66,6 +66,9 @@ UNITS = {
     '<source>A b. C d.</source>\n<seg-source><mrk mtype="seg" mid="1">A b.</mrk> <mrk mtype="seg" mid="2">C d.</mrk>'
     '</seg-source><target><mrk mtype="seg" mid="1"/></target>': '<target><mrk mtype="seg" mid="1">A b.</mrk> '
     '<mrk mtype="seg" mid="2">C d.</mrk></target>',
+    '<source>A. B.</source><seg-source><mrk mtype="seg" mid="1">A.</mrk> <mrk mtype="seg" mid="2">B</mrk></seg-source>'
+    '<target><mrk mtype="seg" mid="2"> </mrk> <mrk mtype="seg" mid="1">C.</mrk></target>': "<target>"
+    '<mrk mtype="seg" mid="2">B</mrk> <mrk mtype="seg" mid="1">C.</mrk></target>',
     # Entities of the document's own are kept, and so are references that say no text.
     "<source>a &brand; b &#9; c</source>": "<target>a &brand; b &#9; c</target>",
 }
