@@ -1,8 +1,7 @@
 """Downloads that go on where they stopped, and refuse what is not the file that was asked for.
 
-Beside a file that comes, `NAME.part`, lies `NAME.json`, which says from where it comes and of which version it is. What
-has come is gone on with where the server says that its file is still of that version (If-Range, RFC 9110, section
-13.1.5), or where a sum will tell. Whatever turns out to be wrong is removed, so that the same command asks again.
+Beside a file that comes, `NAME.part`, lies `NAME.json`, with its address and version. A download goes on where the server
+still has that version (If-Range, RFC 9110, section 13.1.5), or where a sum will tell. Whatever turns out to be wrong is removed, so that the same command asks again.
 """
 
 import contextlib
@@ -178,15 +177,15 @@ def _require_file(url: str, headers: Message, total: int | None) -> None:
 
 def _page(url: str) -> WrongFileError:
     return WrongFileError(
-        f"{url} answers with a web page and not with the file: look at the address in a browser, repeat the command "
-        "later, or name a folder of copies with --mirror"
+        f"{url} answers with a web page and not with the file: repeat the command later, "
+        "or name a folder of copies with --mirror"
     )
 
 
 def _too_large(url: str) -> WrongFileError:
     return WrongFileError(
-        f"{url} is larger than any file of a public set ({LARGEST >> 20} MiB), and is not the one that was asked for: "
-        "repeat the command later, or name a folder of copies with --mirror"
+        f"{url} is larger than any file of a public set ({LARGEST >> 20} MiB): repeat the command later, "
+        "or name a folder of copies with --mirror"
     )
 
 

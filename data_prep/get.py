@@ -58,8 +58,8 @@ def known() -> PublicSets:
 def get(name: str, folder: Path, mirror: str | None = None) -> PublicSet:
     """Makes the splits of a public set in a new folder.
 
-    mirror: address of a folder that has the files to download. Raises UserError where the set is unknown, the network
-    or the disk refuses, or what comes is damaged, which is removed; then there is no folder.
+    mirror: address of a folder that has the files to download. Raises UserError where the set is unknown, or the
+    network or the disk refuses. What comes damaged is removed. Then there is no folder.
     """
     public = known()
     if name in public.elsewhere:

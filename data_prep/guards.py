@@ -41,8 +41,8 @@ def guarded() -> Iterator[None]:
         if isinstance(error, RuntimeError) and not _NO_MEMORY.search(str(error)):
             raise
         raise UserError(
-            f"memory does not suffice to prepare the corpus{_limit()}: set dataset.workers=1, and OMP_NUM_THREADS=1 "
-            "in the environment, or allow more memory; the same command goes on from what is finished"
+            f"memory does not suffice to prepare the corpus{_limit()}: set dataset.workers=1 and OMP_NUM_THREADS=1, or "
+            "allow more memory; the same command goes on from what is finished"
         ) from error
 
 

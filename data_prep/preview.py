@@ -1,7 +1,7 @@
 """What preparation would do, without writing anything.
 
 `preview` ingests and cleans the training text in a temporary folder, and learns the vocabulary. Its lines are the
-report of a preparation, then dropped pairs, lengths, unknown pieces, and some pairs in pieces.
+report of a preparation, then dropped pairs, hints, lengths, unknown pieces, and some pairs in pieces.
 """
 
 import itertools
@@ -17,10 +17,12 @@ import pyarrow as pa
 from data_prep import vocabulary
 from data_prep.corpus import duplicate_rows
 from data_prep.encode import Encoder, encode_shards
+from data_prep.hints import hints, places
 from data_prep.ingest import RawShard
 from data_prep.parallel import WHOLE
 from data_prep.prepare import Preparation, origin_named, read_evaluation
 from data_prep.sources.entities import entities
+from data_prep.sources import Source
 from data_prep.summary import Counts, Summary, report, require_pairs
 from mt.common.terminal import Bar
 from mt.data.corpus import Example
@@ -60,6 +62,8 @@ def preview(config: DatasetConfig) -> Iterator[str]:
                 for split, examples in {"train": sample, **evaluation}.items()
             }
             summary = Summary(evaluation, _counts(raw_shards, encoder, config.workers), tokenizers, unwritten_texts)
+            looked_at = raw_shards if written else []
+            told = [*hints(looked_at, preparation.source, duplicates=not config.cleaning.drop_duplicates)]
     except OSError as error:
         raise UserError(
             f"the training text does not fit into the temporary folder ({error.strerror or error}): set TMPDIR to a "
@@ -69,8 +73,9 @@ def preview(config: DatasetConfig) -> Iterator[str]:
     yield from preparation.source.notes()
     sample = sample[:: -(-len(sample) // _MEASURED)]
     yield from report(config, summary)
-    yield from _dropped(summary)
     yield from _entities(sample, sides)
+    yield from _dropped(summary, preparation.source)
+    yield from told
     yield from _lengths(tokenizers, sample, sides)
     yield from _unknown(summary, sides)
     # A few pairs are shown in pieces, so that the user can judge the tokenizers by eye.
@@ -105,9 +110,12 @@ def _counts(raw_shards: Sequence[RawShard], encoder: Encoder, workers: int | Non
     return train
 
 
-def _dropped(summary: Summary) -> Iterator[str]:
-    for reason, (number, source, target) in summary.train.shown.items():
-        yield f"dropped as {reason}, for example{f' pair {number:,}' if number else ''}: {source!r} | {target!r}"
+def _dropped(summary: Summary, source: Source) -> Iterator[str]:
+    found = places(source, {(one, other) for number, one, other in summary.train.shown.values() if number})
+    for reason, (number, one, other) in summary.train.shown.items():
+        # Of a duplicate the first pair like it is meant, which stays.
+        place = found.get((one, other), f"pair {number:,}") if number else ""
+        yield f"dropped as {reason}, for example{f' {place}' if place else ''}: {one!r} | {other!r}"
 
 
 def _entities(sample: Sequence[Example], sides: Sequence[Side]) -> Iterator[str]:

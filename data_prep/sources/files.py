@@ -58,8 +58,8 @@ class LocalFiles:
         for split in self._splits if missing else ():
             if (path := self._folder / f"{self._names[split]}.zip").is_file():
                 raise UserError(
-                    f"{path} is an archive, which is not read: unpack it with unzip, and name its texts by "
-                    "dataset.splits, dataset.source and dataset.target (0.3.0 is the last release that reads archives)"
+                    f"{path} is an archive, which only 0.3.0 still reads: unpack it with unzip, and name its texts by "
+                    "dataset.splits, dataset.source and dataset.target"
                 )
         if missing:
             present = _names(self._folder) if self._folder.is_dir() else None

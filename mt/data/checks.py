@@ -1,8 +1,8 @@
-"""Whether Arrow data that somebody else may have written can be read without harm: what Arrow itself trusts is checked
-first, then what training and decoding trust.
+"""Whether Arrow data that somebody else may have written can be read without harm.
 
-Arrow checks that a file is whole and that its metadata are well-formed, but neither offsets into texts and lists nor
-the texts themselves, nor how much a compressed file unpacks to.
+Arrow checks that a file is whole, and that its metadata are well-formed. It trusts offsets into texts and lists, the
+texts themselves, and what a compressed file unpacks to: `read_table` checks these. `require_sound` checks what training
+and decoding trust.
 """
 
 import struct

@@ -28,7 +28,7 @@ _EMOJI = (
 _SYMBOL = rf"(?:{_FLAG}|[^{_BLANK}{_LETTER}]{_EMOJI})"
 """Any other character with what belongs to it: its marks, and what an emoji is joined of."""
 _RUN = regex.compile(rf"[{_LETTER}]++|{_SYMBOL}")
-_WORD = regex.compile(rf"[{_LETTER}]+(?:[-'.,:][{_LETTER}]+)*|{_SYMBOL}")
+_WORD = regex.compile(rf"[{_LETTER}]+(?:[-'’.,:][{_LETTER}]+)*|{_SYMBOL}")
 _UNSPACED = re.compile(rf"[{_CJK}]")
 _JOINED = regex.compile(rf"[{_LETTER}]")
 _BLANKLESS = rf"{_CJK}\p{{Thai}}\p{{Lao}}\p{{Khmer}}\p{{Myanmar}}"
@@ -43,6 +43,8 @@ def words(text: str) -> list[str]:
 
     >>> words("At 15:40, twenty-one o'clock.")
     ['At', '15:40', ',', 'twenty-one', "o'clock", '.']
+    >>> words("l’heure")
+    ['l’heure']
     """
     return _WORD.findall(text)
 
