@@ -1,46 +1,27 @@
-"""Corpus: the shards that all parts have made, put together to the split `train`.
+"""Corpus: the shards, put together to the split `train`.
 
-`finished_shards` refuses a missing one, and `duplicate_rows` finds the pairs that equal an earlier one. `write` moves
-each shard to its place, or writes it again without its duplicates.
+`duplicate_rows` finds the pairs that equal an earlier one. `write` moves each shard to its place, or writes it again
+without its duplicates.
 
 Duplicates are found by keys of 64 bits, of which memory holds `KEYS` at a time (`repeats`). Of a billion different
 pairs, one is taken for another's duplicate with a chance of 3 %.
 """
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from data_prep.encode import SHOWN, Encoder, Shard
-from data_prep.guards import SETTINGS, work_folder_of
-from data_prep.parallel import MERGE, Part, Runner, ordered
+from data_prep.parallel import Runner, ordered
 from data_prep.summary import Counts
-from mt.common.input_files import read_json, sha256
+from mt.common.input_files import sha256
 from mt.data import writer
-from mt.errors import UserError
 
 _DUPLICATE = "duplicate (drop_duplicates)"
-_NAMED = 5  # of missing parts
 KEYS = 1 << 23
 _KEY = np.dtype("<u8")
-
-
-def finished_shards(encoder: Encoder, count: int, train: Path) -> list[Shard]:
-    """Returns the shards in order. Raises UserError where one is not done, or was made with something else.
-
-    count: of the raw shards. train: the folder that shards are moved to; it is made once all of them are there.
-    """
-    if not train.is_dir():
-        learnt = encoder.tokenizers is None or encoder.tokenizers.is_dir()
-        found = [encoder.found(number) if learnt else None for number in range(count)]
-        _require_all(found, encoder)
-        train.mkdir(parents=True)
-    known = (encoder.known(number) for number in range(count))
-    return [shard for shard in known if shard is not None]
 
 
 def write(
@@ -72,44 +53,6 @@ def duplicate_rows(shards: Sequence[Shard], encoder: Encoder, train: Counts) -> 
         yield rows
 
 
-def require_parts(folder: Path, settings: Mapping[str, Any]) -> Path:
-    """Returns the work folder of the corpus `folder`. Raises UserError where no part has been prepared in it.
-
-    settings: the options of the corpus, to be compared with those of parts that are there.
-    """
-    work = work_folder_of(folder)
-    if (work / SETTINGS).is_file():
-        return work
-    # Parts of other settings or other text lie in another folder: the user is told of the difference.
-    name = folder.name.rpartition("-")[0]
-    others = [path.parent for path in folder.parent.glob(f".{name}-*.partial/{SETTINGS}")]
-    if not others:
-        raise UserError(
-            f"{folder.parent} holds no parts of {name}: run part=1/n to part=n/n first, with the options of this "
-            "command"
-        )
-    written = read_json(others[0] / SETTINGS, "run all parts again")
-    changed = [f"dataset.{key} was {was} and is {now}" for key, was, now in _differences(written, settings)]
-    what = f"other settings ({', '.join(changed[:_NAMED])})" if changed else "other text"
-    raise UserError(
-        f"the parts of {name} in {others[0]} were made of {what}: give part={MERGE} the options of the parts, or run "
-        "all parts again"
-    )
-
-
-def _differences(
-    written: Mapping[str, Any], now: Mapping[str, Any], prefix: str = ""
-) -> Iterator[tuple[str, str, str]]:
-    """Yields the names of options that differ, with both values as JSON."""
-    for key in sorted({*written, *now}):
-        old = written.get(key)
-        new = now.get(key)
-        if isinstance(old, dict) and isinstance(new, dict):
-            yield from _differences(old, new, f"{prefix}{key}.")
-        elif old != new:
-            yield f"{prefix}{key}", json.dumps(old), json.dumps(new)
-
-
 def _move(shard: Path, digest: str, path: Path, rows: np.ndarray) -> str:
     """Moves a shard to `path`, without these rows. Returns the SHA-256 of what is there then."""
     if not path.is_file():
@@ -125,32 +68,6 @@ def _shown(path: Path, row: int) -> tuple[None, str, str]:
     with pa.memory_map(str(path)) as file:
         pair = pa.ipc.open_stream(file).read_all().slice(row, 1)
         return None, pair["source"][0].as_py()[:SHOWN], pair["target"][0].as_py()[:SHOWN]
-
-
-def _require_all(found: Sequence[Shard | None], encoder: Encoder) -> None:
-    """Raises UserError, naming the parts that must be run, where a shard is missing, or does not belong."""
-    # A shard is wrong where it is absent, or was made with another vocabulary than this one.
-    absent = [number for number, shard in enumerate(found) if shard is None]
-    foreign = [shard.number for shard in found if shard and shard.made_with != encoder.made_with]
-    if not foreign and not absent:
-        return
-    # The most common division into parts is taken for the intended one, to name parts to run again.
-    counts = [shard.part[1] for shard in found if shard]
-    of = max(counts, key=counts.count, default=0)
-    wrong = {*(foreign or absent)}
-    parts = [part for part in map(Part, range(1, of + 1), [of] * of) if wrong & {*part.of_count(len(found))}]
-    named = ", ".join(map(str, parts[:_NAMED])) + (f" and {len(parts) - _NAMED} more" if len(parts) > _NAMED else "")
-    work = encoder.folder.parent
-    # Foreign shards come first, since running the missing parts would not mend them.
-    if foreign:
-        raise UserError(
-            f"part {named} in {work} is from other settings or another vocabulary than the rest: run it with the "
-            f"options of this command, then part={MERGE}"
-        )
-    raise UserError(
-        f"part {named or 'n of n'} is missing or not finished in {work}: run it with the options of "
-        f"this command, and then part={MERGE}"
-    )
 
 
 # Duplicates.

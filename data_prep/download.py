@@ -1,7 +1,8 @@
 """Downloads that go on where they stopped, and refuse what is not the file that was asked for.
 
-Beside a file that comes, `NAME.part`, lies `NAME.json`, with its address and version. A download goes on where the server
-still has that version (If-Range, RFC 9110, section 13.1.5), or where a sum will tell. Whatever turns out to be wrong is removed, so that the same command asks again.
+Beside a file that comes, `NAME.part`, lies `NAME.json`, with its address and version. A download goes on where the
+server still has that version (If-Range, RFC 9110, section 13.1.5), or where a sum will tell. Whatever turns out to be
+wrong is removed, so that the same command asks again.
 """
 
 import contextlib

@@ -1,13 +1,12 @@
 """Encode: a raw shard, the tokenizers and the settings make one file, which is done when it is there.
 
 Cleaning comes first: which training pairs stay (`drop_reasons`, `clean`), and the checks of dev and test (`checked`).
-Then an `Encoder` holds what all shards are made with. `encode` makes one shard, and `encode_shards` the missing ones of
-a part, in several processes. A record of the shard (`Shard`), and a hash of 8 bytes for each pair, lie beside it and
-are written before it.
+Then an `Encoder` holds what all shards are made with. `encode` makes one shard, and `encode_shards` the missing ones,
+in several processes. A record of the shard (`Shard`), and a hash of 8 bytes for each pair, lie beside it and are
+written before it.
 """
 
 import contextlib
-import functools
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 
 from data_prep.ingest import RawShard, write_text
-from data_prep.parallel import Part, Runner, ordered
+from data_prep.parallel import Runner, ordered
 from data_prep.sources.base import hash_of_pair
 from mt.common.input_files import read_text
 from mt.data import writer
@@ -30,7 +29,7 @@ from mt.data.tokenizer import Tokenizers, Unwritten
 from mt.data.words import count_words
 from mt.data.writer import Reader
 from mt.errors import UserError
-from mt.storage import replaced_by_any
+from mt.storage import replaced_path
 from mt.text_io import is_blank
 
 _KEY = 8  # bytes of `hash_of_pair`
@@ -155,10 +154,6 @@ class Shard:
     """That of its raw shard."""
     corpus: int
     """The number of its corpus, where train is mixed of several."""
-    made_with: list[str]
-    """See `Encoder.made_with`."""
-    part: list[int]
-    """The part that made it: its number, and of how many."""
     rows: int
     """Pairs, duplicates included."""
     size: int
@@ -180,17 +175,10 @@ class Encoder:
 
     folder: Path
     """Where shards are written."""
-    fingerprint: str
-    """The fingerprint of the corpus."""
     cleaning: CleaningConfig
     reader: Reader
     tokenizers: Path | None
     """None: for a look at the text, which is not encoded then."""
-
-    @functools.cached_property
-    def made_with(self) -> list[str]:
-        """The fingerprint, and the digest of the tokenizers."""
-        return [self.fingerprint, Tokenizers.load(self.tokenizers).digest() if self.tokenizers else ""]
 
     @property
     def transcribed(self) -> bool:
@@ -207,7 +195,7 @@ class Encoder:
         return None
 
     def found(self, number: int) -> Shard | None:
-        """Returns a shard that is there, and whole, whatever it was made with; else None."""
+        """Returns a shard that is there, and whole; else None."""
         shard = self.known(number)
         with contextlib.suppress(OSError):
             if shard is not None and self.path(number).stat().st_size == shard.size:
@@ -216,11 +204,6 @@ class Encoder:
                     return shard
         return None
 
-    def is_done(self, number: int) -> bool:
-        """Returns whether a shard is there that was made with the same settings, text and tokenizers."""
-        shard = self.found(number)
-        return shard is not None and shard.made_with == self.made_with
-
     def forget(self, number: int) -> None:
         """Deletes a shard, and what is known of it."""
         for ending in ("arrow", "hashes", "json"):
@@ -228,30 +211,29 @@ class Encoder:
 
 
 def encode_shards(
-    raw_shards: Sequence[RawShard], part: Part, encoder: Encoder, workers: int | None, runner: Runner = "processes"
+    raw_shards: Sequence[RawShard], encoder: Encoder, workers: int | None, runner: Runner = "processes"
 ) -> Iterator[int]:
-    """Makes the shards of a part, but for those that are done already. Yields the raw pairs of each as it is done."""
+    """Makes the shards that are not done already. Yields the raw pairs of each as it is done."""
     encoder.folder.mkdir(exist_ok=True)
-    share = [raw_shards[number] for number in part.of_count(len(raw_shards))]
-    missing = [raw for raw in share if not encoder.is_done(raw.number)]
-    if len(missing) < len(share):
-        yield sum(raw.rows for raw in share) - sum(raw.rows for raw in missing)
-    yield from ordered(encode, ((raw, encoder, part) for raw in missing), workers, runner)
+    missing = [raw for raw in raw_shards if encoder.found(raw.number) is None]
+    if len(missing) < len(raw_shards):
+        yield sum(raw.rows for raw in raw_shards) - sum(raw.rows for raw in missing)
+    yield from ordered(encode, ((raw, encoder) for raw in missing), workers, runner)
 
 
-def encode(raw: RawShard, encoder: Encoder, part: Part) -> int:
+def encode(raw: RawShard, encoder: Encoder) -> int:
     """Writes the pairs of a raw shard that cleaning keeps. Returns how many were read.
 
     Raises SourceError where a source cannot be read.
     """
-    encoder.forget(raw.number)  # what was made with something else
+    encoder.forget(raw.number)  # what is not whole
     pairs, dropped, shown = clean(raw.read(), raw.start + 1, encoder.cleaning, encoder.reader)
     if encoder.cleaning.drop_duplicates:
         texts = zip(pairs["source"].to_pylist(), pairs["target"].to_pylist(), strict=True)
-        with replaced_by_any(encoder.path(raw.number, "hashes")) as draft:
+        with replaced_path(encoder.path(raw.number, "hashes")) as draft:
             draft.write_bytes(b"".join(hash_of_pair(source, target) for source, target in texts))
     unwritten: dict[str, Unwritten] = {}
-    with replaced_by_any(encoder.path(raw.number)) as draft:
+    with replaced_path(encoder.path(raw.number)) as draft:
         if encoder.tokenizers is None:
             write_text(draft, pairs)
         else:
@@ -260,8 +242,6 @@ def encode(raw: RawShard, encoder: Encoder, part: Part) -> int:
         shard = Shard(
             number=raw.number,
             corpus=raw.corpus,
-            made_with=encoder.made_with,
-            part=[*part],
             rows=len(pairs),
             size=draft.stat().st_size,
             sha256=sha256(draft),
@@ -270,6 +250,6 @@ def encode(raw: RawShard, encoder: Encoder, part: Part) -> int:
             shown=shown,
             unwritten=unwritten,
         )
-        with replaced_by_any(encoder.path(raw.number, "json")) as about:
+        with replaced_path(encoder.path(raw.number, "json")) as about:
             about.write_text(json.dumps(asdict(shard)), encoding="utf-8")
     return raw.rows

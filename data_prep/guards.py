@@ -25,8 +25,6 @@ _NO_MEMORY = re.compile("can't start new thread|bad_alloc")
 _FIRST = 3.0
 """Seconds until the first line."""
 _NEXT = 30.0
-SETTINGS = "settings.json"
-"""The options of the corpus, in its work folder."""
 
 
 # Want of memory.

@@ -77,8 +77,8 @@ def hints(raw_shards: Sequence[RawShard], source: Source, *, duplicates: bool) -
 
 
 def is_mojibake(text: str) -> bool:
-    """Returns whether a word of a text is UTF-8 that was read as another encoding (`Ã¼ber` for `über`). So are texts with
-    U+FFFD, which stands for bytes that could not be read."""
+    """Returns whether a word of a text is UTF-8 that was read as another encoding (`Ã¼ber` for `über`). So are texts
+    with U+FFFD, which stands for bytes that could not be read."""
     if text.isascii():
         return False
     return "\ufffd" in text or any(_is_twice_encoded(word) for word in text.split() if not _LEADS.isdisjoint(word))

@@ -1,4 +1,4 @@
-"""How work is shared out: between machines in parts, and on each between processes.
+"""How work is shared out between processes.
 
 `ordered` runs a function over many tasks in several processes, of this machine or of a Ray cluster. Results come in
 order, and few tasks are in memory at a time.
@@ -9,14 +9,13 @@ import importlib
 import itertools
 import multiprocessing
 import os
-import re
 import signal
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, TypeVar
 
 from mt.common.about import install
 from mt.errors import UserError
@@ -24,45 +23,6 @@ from mt.errors import UserError
 Result = TypeVar("Result")
 Runner = Literal["processes", "ray"]
 """Who does the work: processes of this machine, or those of a Ray cluster."""
-
-
-# Parts, for machines.
-
-Merge = Literal["merge"]
-MERGE: Merge = "merge"
-_PART = re.compile(r"([1-9][0-9]{0,5})/([1-9][0-9]{0,5})")
-
-
-class Part(NamedTuple):
-    """One of several shares of a preparation, `number` from 1."""
-
-    number: int
-    of: int
-
-    def __str__(self) -> str:
-        return f"{self.number}/{self.of}"
-
-    def of_count(self, count: int) -> range:
-        """Returns its share of `count` things, whose numbers run from 0."""
-        return range(count * (self.number - 1) // self.of, count * self.number // self.of)
-
-
-WHOLE = Part(1, 1)
-
-
-def parse_part(text: str) -> Part | Merge:
-    """Reads `2/5` or `merge`. Raises UserError where the text is neither."""
-    if text == MERGE:
-        return MERGE
-    match = _PART.fullmatch(text)
-    if match is None or int(match[1]) > int(match[2]):
-        raise UserError(
-            f"part={text} is no part: write part=1/5 to part=5/5 for five shares, and part={MERGE} at the end"
-        )
-    return Part(int(match[1]), int(match[2]))
-
-
-# Processes.
 
 
 def ordered(

@@ -1,11 +1,11 @@
 """Raw text to a prepared corpus, in three steps: *ingest* makes raw shards, *encode* a file of each, and *corpus* puts
 these together.
 
-    prepare -> _prepare_part: ingested -> _learn (vocabulary) -> encode_shards, for one part or the whole
-            -> _merge: finished_shards -> write -> meta.json
+    prepare -> _encode: ingested -> _learn (vocabulary) -> encode_shards
+            -> _put_together: write -> meta.json
 
 Each step leaves files that are whole or not there in a hidden folder beside the corpus: `raw`, `tokenizers`, `encoded`,
-`corpus`. So a preparation that is killed goes on from them, and parts on several machines share them.
+`corpus`. So a preparation that is killed goes on from them.
 
 First comes the corpus that is to be made: a `Preparation` knows its settings and its text. The `fingerprint` is of all
 that decides what the corpus holds, and `read_evaluation` reads dev and test, which are small, and checks them.
@@ -21,13 +21,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from data_prep import encode, vocabulary
-from data_prep.corpus import finished_shards, require_parts, write
+from data_prep import vocabulary
+from data_prep.corpus import write
 from data_prep.eflomal import add_links
-from data_prep.encode import Encoder, checked
-from data_prep.guards import SETTINGS, exclusive, guarded, patiently, waiting, work_folder
+from data_prep.encode import Encoder, checked, encode_shards
+from data_prep.guards import exclusive, guarded, patiently, work_folder
 from data_prep.ingest import RawShard, ingest, raw_shards
-from data_prep.parallel import MERGE, WHOLE, Merge, Part, Runner, require
+from data_prep.parallel import Runner, require
 from data_prep.sources import Source, base, open_reader, open_source, origin
 from data_prep.summary import Counts, Summary, report, require_pairs, unwritten_of
 from mt.common.input_files import sha256
@@ -38,7 +38,7 @@ from mt.data.dataset import EFLOMAL, DatasetConfig
 from mt.data.fields import SourceError
 from mt.data.tokenizer import TokenizerConfig, Tokenizers
 from mt.errors import UserError, nearest, visible
-from mt.storage import locked, replaced_by_any
+from mt.storage import replaced_path
 
 _TOKENIZERS = "tokenizers"
 _RAW = "raw"
@@ -100,7 +100,6 @@ class Preparation:
         """Returns what its shards are made with in the folder `work`."""
         return Encoder(
             folder=work / "encoded",
-            fingerprint=self.fingerprint,
             cleaning=self.config.cleaning,
             reader=open_reader(self.config),
             tokenizers=work / _TOKENIZERS,
@@ -114,15 +113,10 @@ class Preparation:
 
 def _made_once(folder: Path, make: Callable[[Path], None]) -> None:
     """Makes a folder where it is missing: whole, or not at all. make: writes into the folder that it is given."""
-    if folder.is_dir():
-        return
-    try:
-        with replaced_by_any(folder) as draft:
+    if not folder.is_dir():
+        with replaced_path(folder) as draft:
             draft.mkdir()
             make(draft)
-    except OSError:
-        if not folder.is_dir():  # on a file system without locks, another part may have made the same meanwhile
-            raise
 
 
 def fingerprint(config: DatasetConfig, source: Source, tokenizers: Tokenizers | None = None) -> str:
@@ -197,7 +191,6 @@ def prepare(
     config: DatasetConfig,
     root: Path,
     *,
-    part: Part | Merge | None = None,
     progress: bool = True,
     runner: Runner = "processes",
     tokenizers: Tokenizers | None = None,
@@ -209,95 +202,71 @@ def prepare(
 
     Args:
         root: where corpora are.
-        part: prepares this part alone, in the hidden folder of all parts. `MERGE` then makes the returned folder of
-            them. None: the whole corpus.
         progress: show bars, and print what cleaning dropped.
         runner: who cleans and encodes.
         tokenizers: those of an earlier run, to use in place of what `config.tokenizer` says; None: learn them.
 
     Raises:
-        UserError: the raw text or the settings are not fit for a corpus, the disk is not, or a part is missing.
+        UserError: the raw text or the settings are not fit for a corpus, or the disk is not.
     """
     preparation = Preparation.of(config, root, progress, runner, tokenizers)
     folder = preparation.folder
     if folder.is_dir():
         return folder
-    evaluation = read_evaluation(config, preparation.source)  # for a part too: what is wrong there is refused at once
-    if isinstance(part, Part):
-        lock = f".part-{part.number}-of-{part.of}.lock"
-        with work_folder(folder) as work, locked(work / lock, waiting(work, progress)):
-            _prepare_part(preparation, work, part)
-        return folder
+    evaluation = read_evaluation(config, preparation.source)  # what is wrong there is refused at once
     with exclusive(folder, progress):
-        if folder.is_dir():
-            pass  # another process has made it while this one waited
-        elif part == MERGE:
-            _merge(preparation, require_parts(folder, _settings_of(config)), evaluation)
-        else:
-            _prepare_whole(preparation, evaluation)
+        if not folder.is_dir():  # as another process has made it while this one waited
+            _make(preparation, evaluation)
     return folder
 
 
-def _prepare_whole(preparation: Preparation, evaluation: dict[str, list[Example]]) -> None:
-    """Makes the corpus as one part. After a UserError nothing of it is left to go on from."""
+def _make(preparation: Preparation, evaluation: dict[str, list[Example]]) -> None:
+    """Makes the corpus. After a UserError nothing of it is left to go on from."""
     with work_folder(preparation.folder) as work:
         try:
-            _prepare_part(preparation, work, WHOLE)
-            _merge(preparation, work, evaluation)
+            if not (work / _CORPUS).is_dir():  # else all shards are done, and being put together
+                _encode(preparation, work)
+            _put_together(preparation, work, evaluation)
         except UserError:
             shutil.rmtree(work, ignore_errors=True)
             raise
 
 
-def _prepare_part(preparation: Preparation, work: Path, part: Part) -> None:
-    """Learns the vocabulary, where no part has, and makes the shards of one part."""
-    if (work / _CORPUS).is_dir():
-        return  # all parts are finished, and being merged
-    with replaced_by_any(work / SETTINGS) as draft:
-        draft.write_text(json.dumps(_settings_of(preparation.config)), encoding="utf-8")
-    encoder = preparation.encoder(work)
-    with origin_named(preparation.config):
-        raw_shards = _learn(preparation, work)
-        share = part.of_count(len(raw_shards))
-        name = "prepare train" if part == WHOLE else f"prepare part {part}"
-        count = sum(raw_shards[number].rows for number in share)
-        with Bar(name, count, "pairs", shown=preparation.progress) as bar:
-            workers = preparation.config.workers
-            for size in encode.encode_shards(raw_shards, part, encoder, workers, preparation.runner):
-                bar.update(size)
-    try:
-        preparation.require_unchanged()  # sounds and pictures are read by those who encode
-    except UserError:
-        for number in share:
-            encoder.forget(number)
-        raise
-
-
-def _learn(preparation: Preparation, work: Path) -> list[RawShard]:
-    """Makes the raw shards and the tokenizers, where no part has. Returns the raw shards."""
+def _encode(preparation: Preparation, work: Path) -> None:
+    """Makes the raw shards, the tokenizers and the encoded shards, as far as they are missing."""
     config = preparation.config
-    with locked(work / ".vocabulary.lock", waiting(work, preparation.progress)):
+    encoder = preparation.encoder(work)
+    with origin_named(config):
         raw_shards = preparation.ingested(work)
-
-        def make(draft: Path) -> None:
-            tokenizers = preparation.tokenizers
-            if tokenizers is None:
-                with patiently("learning the vocabulary", preparation.progress):
-                    sample = vocabulary.sample(raw_shards, config, preparation.encoder(work).reader)
-                    tokenizers = vocabulary.learn(config, sample)
-            tokenizers.save(draft)
-
-        _made_once(work / _TOKENIZERS, make)
-    return raw_shards
+        _learn(preparation, work, raw_shards)
+        with Bar("prepare train", sum(raw.rows for raw in raw_shards), "pairs", shown=preparation.progress) as bar:
+            for size in encode_shards(raw_shards, encoder, config.workers, preparation.runner):
+                bar.update(size)
+    preparation.require_unchanged()  # sounds and pictures are read by those who encode
 
 
-def _merge(preparation: Preparation, work: Path, evaluation: dict[str, list[Example]]) -> None:
+def _learn(preparation: Preparation, work: Path, raw_shards: list[RawShard]) -> None:
+    """Makes the tokenizers, where they are missing."""
+    config = preparation.config
+
+    def make(draft: Path) -> None:
+        tokenizers = preparation.tokenizers
+        if tokenizers is None:
+            with patiently("learning the vocabulary", preparation.progress):
+                sample = vocabulary.sample(raw_shards, config, preparation.encoder(work).reader)
+                tokenizers = vocabulary.learn(config, sample)
+        tokenizers.save(draft)
+
+    _made_once(work / _TOKENIZERS, make)
+
+
+def _put_together(preparation: Preparation, work: Path, evaluation: dict[str, list[Example]]) -> None:
     config = preparation.config
     encoder = preparation.encoder(work)
     raw_shards = preparation.ingested(work)
-    # Shards of all parts are gathered first, so that a missing one is refused before anything is written.
+    known = (encoder.known(raw.number) for raw in raw_shards)
+    all_shards = [shard for shard in known if shard is not None]
     made = work / _CORPUS
-    all_shards = finished_shards(encoder, len(raw_shards), made / "train")
     tokenizers = Tokenizers.load(work / _TOKENIZERS)
     summary = Summary(evaluation, Counts.of(all_shards), tokenizers, {"train": unwritten_of(all_shards)})
     # Dev and test are small, so each is written as one shard. What guides training is of train alone.
@@ -310,7 +279,7 @@ def _merge(preparation: Preparation, work: Path, evaluation: dict[str, list[Exam
         summary.unwritten[split] = writer.write_shard(path, table, tokenizers, reader)
         writer.finish_split(made / split, [path.name], reader, transcribed=encoder.transcribed)
     # Training shards are moved into the corpus without duplicates, and the digests of their files are kept.
-    with Bar("merge train", len(all_shards), "shards", shown=preparation.progress) as bar:
+    with Bar("write train", len(all_shards), "shards", shown=preparation.progress) as bar:
         digests = {}
         written = write(all_shards, encoder, made / "train", summary.train, config.workers, preparation.runner)
         for path, digest in written:

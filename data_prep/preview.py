@@ -19,7 +19,6 @@ from data_prep.corpus import duplicate_rows
 from data_prep.encode import Encoder, encode_shards
 from data_prep.hints import hints, places
 from data_prep.ingest import RawShard
-from data_prep.parallel import WHOLE
 from data_prep.prepare import Preparation, origin_named, read_evaluation
 from data_prep.sources.entities import entities
 from data_prep.sources import Source
@@ -99,7 +98,7 @@ def _unwritten(examples: list[Example], tokenizers: Tokenizers, side: Side) -> U
 def _counts(raw_shards: Sequence[RawShard], encoder: Encoder, workers: int | None) -> Counts:
     """Cleans the training pairs in the folder of the encoder, and counts them."""
     with Bar("clean train", sum(raw.rows for raw in raw_shards), "pairs") as bar:
-        for count in encode_shards(raw_shards, WHOLE, encoder, workers):
+        for count in encode_shards(raw_shards, encoder, workers):
             bar.update(count)
     known = (encoder.known(raw.number) for raw in raw_shards)
     cleaned = [shard for shard in known if shard is not None]

@@ -9,7 +9,6 @@ import fcntl
 import json
 import os
 import shutil
-import socket
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, BinaryIO, TextIO
@@ -71,12 +70,6 @@ def replaced_path(path: Path, name: str = "") -> Iterator[Path]:
             _discard(draft)
             raise
         draft.replace(path)
-
-
-def replaced_by_any(path: Path) -> contextlib.AbstractContextManager[Path]:
-    """Does the same where several processes may make one file at once: each writes all of a draft that has a name of
-    its own."""
-    return replaced_path(path, f".{path.name}.{socket.gethostname()}-{os.getpid()}.draft")
 
 
 @contextlib.contextmanager

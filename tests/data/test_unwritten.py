@@ -6,7 +6,6 @@ import pyarrow as pa
 import pytest
 from hypothesis import example, given, settings, strategies as st
 
-from data_prep.parallel import MERGE, Part
 from data_prep.prepare import prepare
 from data_prep.preview import preview
 from mt.data.dataset import DatasetConfig
@@ -105,13 +104,6 @@ def test_it_is_counted_by_split_and_side(tmp_path: Path, capsys: pytest.CaptureF
     ]
 
 
-def test_parts_say_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    made = config(tmp_path / "text", "ein Ж", model_type="word", vocab_size=10)
-    prepare(made, tmp_path / "one")
-    out = capsys.readouterr().out
-    assert "raise dataset.tokenizer.vocab_size, or set model_type=bpe" in out
-    whole = [line for line in out.splitlines() if "does not give back" in line]
-    for number in (1, 2):
-        prepare(made, tmp_path / "two", part=Part(number, 2))
-    prepare(made, tmp_path / "two", part=MERGE)
-    assert [line for line in capsys.readouterr().out.splitlines() if "does not give back" in line] == whole != []
+def test_words_say_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    prepare(config(tmp_path / "text", "ein Ж", model_type="word", vocab_size=10), tmp_path / "one")
+    assert "raise dataset.tokenizer.vocab_size, or set model_type=bpe" in capsys.readouterr().out

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from data_prep.parallel import MERGE, Part
 from data_prep.prepare import prepare
 from data_prep.sources import Source, open_source
 from data_prep.sources.base import RawSplit
@@ -89,19 +88,13 @@ def test_weights_and_places_do_not_make_another_corpus(folder: Path) -> None:
     assert prepare(_config(folder, mix=[]), folder / "corpora", progress=False) != first
 
 
-def test_parts_of_a_mixture_make_the_corpus_of_one(folder: Path) -> None:
-    """Also where duplicates go, which count in no portion."""
+def test_duplicates_that_go_count_in_no_portion(folder: Path) -> None:
     for side in ("en", "de"):
         with (folder / "web" / f"train.{side}").open("a") as file:
             file.write(f"web train 3 {side}\nown train 3 {side}\n")
-    config = _config(folder, cleaning={"drop_duplicates": True})
     with small_shards(characters=200, pairs=8):
-        one = prepare(config, folder / "one", progress=False)
-        for number in (3, 1, 2):
-            prepare(config, folder / "many", part=Part(number, 3), progress=False)
-        many = prepare(config, folder / "many", part=MERGE, progress=False)
-    assert files(many) == files(one)
-    assert Corpus.open(many).meta["portions"] == [30, 50, 20]
+        made = prepare(_config(folder, cleaning={"drop_duplicates": True}), folder / "one", progress=False)
+    assert Corpus.open(made).meta["portions"] == [30, 50, 20]
 
 
 def test_weights_that_would_leave_epochs_empty_are_refused(folder: Path) -> None:
