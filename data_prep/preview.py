@@ -20,8 +20,8 @@ from data_prep.encode import Encoder, encode_shards
 from data_prep.hints import hints, places
 from data_prep.ingest import RawShard
 from data_prep.prepare import Preparation, origin_named, read_evaluation
-from data_prep.sources.entities import entities
 from data_prep.sources import Source
+from data_prep.sources.entities import entities
 from data_prep.summary import Counts, Summary, report, require_pairs
 from mt.common.terminal import Bar
 from mt.data.corpus import Example

@@ -15,7 +15,7 @@ from mt.data.batches import batch_order
 from mt.data.corpus import Corpus, Example
 from mt.data.dataset import DatasetConfig
 from mt.errors import UserError
-from tests.data_prep.small import files, small_shards, text_config
+from tests.data_prep.small import small_shards, text_config
 
 
 @pytest.fixture
