@@ -1,8 +1,8 @@
 """Ingest: raw pairs, whatever they come from, become raw shards, which is the one reading of the training text.
 
-`raw_tables` cuts pairs into tables. A stream encodes each as it comes (`data_prep.stream`); a preparation writes all of
-them (`ingest`) and reads them by name (`raw_shards`). Whatever follows reads raw shards, in any order and by any
-process, and knows nothing of files, tables or generators. Memory holds one table at a time.
+`raw_tables` cuts pairs into tables. `ingest` writes all of them, and `raw_shards` lists them. Whatever follows reads
+raw shards, in any order and by any process, and knows nothing of files, tables or generators. Memory holds one table at
+a time.
 """
 
 import collections
@@ -48,21 +48,18 @@ class RawShard(NamedTuple):
 def ingest(source: Source, config: DatasetConfig, folder: Path) -> None:
     """Reads the training pairs once, and writes them as raw shards into a new folder, with a list of these.
 
-    Pairs beyond `dataset.limit` are read, too, so that sides of different lengths are refused. Of a stream from the hub
-    only a sample is read.
+    Pairs beyond `dataset.limit` are read, too, so that sides of different lengths are refused.
 
     Raises UserError where the text is not fit to be read.
     """
     rows = build_field(config.field).shard_size
-    limit = _limit(config)
     index: list[tuple[int, int]] = []
     for number, split in enumerate(source.training):
         pairs = split.read()
-        for table in raw_tables(itertools.islice(pairs, limit), rows):
+        for table in raw_tables(itertools.islice(pairs, config.limit), rows):
             write_text(_path(folder, len(index)), table)
             index.append((number, len(table)))
-        if not config.streaming or config.folder is not None:
-            collections.deque(pairs, maxlen=0)
+        collections.deque(pairs, maxlen=0)
     (folder / _INDEX).write_text(json.dumps(index), encoding="utf-8")
 
 
@@ -101,12 +98,6 @@ def write_text(path: Path, table: pa.Table) -> None:
     """Writes a table of `TEXT` as one file."""
     with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, corpus.TEXT) as stream:
         stream.write_table(table)
-
-
-def _limit(config: DatasetConfig) -> int | None:
-    """Returns the most raw training pairs to write."""
-    limits = [config.limit, config.tokenizer.sample if config.streaming else None]
-    return min((limit for limit in limits if limit is not None), default=None)
 
 
 def _path(folder: Path, number: int) -> Path:

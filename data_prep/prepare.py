@@ -8,7 +8,8 @@ Each step leaves files that are whole or not there in a hidden folder beside the
 `corpus`. So a preparation that is killed goes on from them.
 
 First comes the corpus that is to be made: a `Preparation` knows its settings and its text. The `fingerprint` is of all
-that decides what the corpus holds, and `read_evaluation` reads dev and test, which are small, and checks them.
+that decides what the corpus holds, and `read_evaluation` reads dev and test, which are small, and checks them. Last,
+`open_corpus` opens a corpus to train on.
 """
 
 import contextlib
@@ -19,7 +20,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from data_prep import vocabulary
 from data_prep.corpus import write
@@ -33,12 +34,16 @@ from data_prep.summary import Counts, Summary, report, require_pairs, unwritten_
 from mt.common.input_files import sha256
 from mt.common.terminal import Bar, say
 from mt.data import corpus, writer
+from mt.data.arrow import ALL
 from mt.data.corpus import Corpus, Example
 from mt.data.dataset import EFLOMAL, DatasetConfig
 from mt.data.fields import SourceError
 from mt.data.tokenizer import TokenizerConfig, Tokenizers
 from mt.errors import UserError, nearest, visible
 from mt.storage import replaced_path
+
+if TYPE_CHECKING:  # the processes that prepare text would wait for torch
+    from mt.distributed import ProcessGroup
 
 _TOKENIZERS = "tokenizers"
 _RAW = "raw"
@@ -47,7 +52,7 @@ _CORPUS = "corpus"
 _SCORING = {"metrics", "bleu_tokenizer", "rouge_tokenizer", "latency_unit"}
 _OF_SOURCE = {"links", "link_words", "unescape"}  # in the identity of the source, where they change anything
 _NOT_IN_THE_CORPUS = {
-    *("name", "folder", "media_folder", "licence", "workers", "shuffle_buffer", "weight"),
+    *("name", "folder", "media_folder", "licence", "workers", "weight"),
     *_SCORING,
     *_OF_SOURCE,
 }
@@ -139,7 +144,8 @@ def _models(config: TokenizerConfig) -> list[str]:
 def _settings_of(config: DatasetConfig) -> dict[str, Any]:
     """Returns the options that decide what the corpus holds."""
     settings = config.model_dump(mode="json", exclude=_NOT_IN_THE_CORPUS)
-    return settings | {"mix": len(config.mix)}  # folders may move, and weights are of training
+    # Folders may move, and weights are of training. Options that are gone stay, so that fingerprints stay.
+    return settings | {"mix": len(config.mix), "streaming": False, "digits": None}
 
 
 def read_evaluation(config: DatasetConfig, source: Source) -> dict[str, list[Example]]:
@@ -313,7 +319,28 @@ def _meta(preparation: Preparation, summary: Summary) -> dict[str, Any]:
     }
 
 
-# The corpus of a run that is there already.
+# The corpus to train on, and that of a run that is there already.
+
+
+def open_corpus(
+    config: DatasetConfig, root: Path, tokenizers: Tokenizers | None = None, processes: "ProcessGroup | None" = None
+) -> Corpus:
+    """Opens the prepared corpus, made where it is missing.
+
+    tokenizers: see `prepare`. processes: open it together; the first of them makes it, and each checks a share
+    of its files.
+    """
+
+    def prepared() -> Path:
+        return prepare(config, root, tokenizers=tokenizers)
+
+    folder = prepared() if processes is None else processes.decided_by_first(prepared)
+    share = ALL if processes is None else (processes.rank, processes.size)
+    weights = [config.weight, *(mixed.weight for mixed in config.mix)] if config.mix else []
+    opened = Corpus.open(folder, weights, share)
+    for name in corpus.SPLITS:
+        opened.split(name)  # what is damaged is refused before a run begins
+    return opened
 
 
 def corpus_of_run(

@@ -1,9 +1,9 @@
 """Tables of a repository of the Hugging Face hub, or of a local copy of one.
 
 A repository is a folder of tables. The tables of the pair are first downloaded into the cache of `huggingface_hub`, in
-which the files of a commit never change. A stream leaves parquet files on the hub, and reads them as they come. Then a
-repository and a copy are read alike, by the readers of local tables. They take texts as they stand: `null`, `007` and
-quotation marks are text. `data_prep.sources.splits` says which files are which split.
+which the files of a commit never change. Then a repository and a copy are read alike, by the readers of local tables.
+They take texts as they stand: `null`, `007` and quotation marks are text. `data_prep.sources.splits` says which files
+are which split.
 """
 
 import contextlib
@@ -15,9 +15,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, TypeVar
-
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from data_prep.sources.base import RawSplit, Records, Source, digest, files_below, require_some
 from data_prep.sources.splits import (
@@ -72,7 +69,7 @@ class Repository:
     def _identity(self) -> str:
         if self._copy is None:
             # A branch moves. Out of the hub's reach it is the commit in the cache.
-            commit = self._hub.revision if _COMMIT.fullmatch(self._hub.revision) else self._commit()
+            commit = self._hub.revision if _COMMIT.fullmatch(self._hub.revision) else self.folder.name
             return f"{self._hub.id} {self._hub.config} {commit}"
         return digest(self._named)
 
@@ -110,9 +107,6 @@ class Repository:
     def _files(self, split: str) -> list[TableFile]:
         """Returns the readers of a split's files."""
         columns = self._config.columns(split)
-        if self._streams:
-            names = self._names_of(split, self._listed)
-            return [RemoteParquetFile(self._hub, name, columns) for name in names]
         return [_table(path, columns, self.folder if self._media else None) for path in self._paths(split)]
 
     def _paths(self, split: str) -> list[Path]:
@@ -172,8 +166,8 @@ class Repository:
     def _card(self) -> Mapping[str, Any]:
         from huggingface_hub.repocard import metadata_load  # Not above: it takes half a second.
 
-        path = None if self._streams else self.folder / _CARD
-        if path is None or not path.is_file():
+        path = self.folder / _CARD
+        if not path.is_file():
             return {}
         try:
             return metadata_load(path) or {}
@@ -206,30 +200,6 @@ class Repository:
         if "[" not in self._hub.splits[split]:
             return everything
         return itertools.islice(everything, *self._range(split, files))
-
-    @property
-    def _streams(self) -> bool:
-        """Whether the tables stay on the hub: parquet, where rows are read as they are asked for."""
-        return self._copy is None and self._config.streaming and all(n.endswith(".parquet") for n in self._listed)
-
-    @functools.cached_property
-    def _listed(self) -> list[str]:
-        """The names of the tables in the repository on the hub, of the first subset that has any."""
-        from huggingface_hub import HfApi
-
-        api = HfApi()
-        with self._refused():
-            names = api.list_repo_files(self._hub.id, repo_type="dataset", revision=self._hub.revision)
-        subset = self._subset_of(names)
-        return [name for name in names if table_kind(name) and is_inside(name, subset)]
-
-    def _commit(self) -> str:
-        if not self._streams:
-            return self.folder.name
-        from huggingface_hub import HfApi
-
-        with self._refused():
-            return str(HfApi().dataset_info(self._hub.id, revision=self._hub.revision).sha)
 
     def _downloaded(self) -> Path:
         """Downloads the tables of the first subset that has any; out of the hub's reach the cache may have them."""
@@ -295,25 +265,6 @@ class Repository:
     def _subset_of(self, names: Sequence[str]) -> str:
         """Returns the folder of the pair among tables. A copy of that folder alone will do, too."""
         return next((subset for subset in self._subsets() if any(is_inside(name, subset) for name in names)), "")
-
-
-class RemoteParquetFile(ParquetFile):
-    """A parquet file that stays on the hub: its groups of rows come over as they are asked for."""
-
-    def __init__(self, hub: HubConfig, name: str, columns: tuple[str, ...]) -> None:
-        super().__init__(Path(name), columns)
-        self._address = f"datasets/{hub.id}@{hub.revision}/{name}"
-
-    @contextlib.contextmanager
-    def opened(self) -> Iterator[Any]:
-        from huggingface_hub import HfFileSystem
-
-        with HfFileSystem().open(self._address, "rb") as file:
-            yield pa.PythonFile(file, mode="r")
-
-    def count(self) -> int:
-        with self.opened() as file:
-            return int(pq.read_metadata(file).num_rows)  # Without reading all of it over the network.
 
 
 def _table(path: Path, columns: tuple[str, ...], root: Path | None) -> TableFile:

@@ -61,7 +61,6 @@ class _PrepareOptions(Options, extra="ignore"):
 
     corpora: _Folder
     dry_run: bool
-    part: str | None
     runner: Literal["processes", "ray"]
 
 

@@ -40,7 +40,7 @@ def main(
 def _open_run(
     composed: dict[str, Any], overrides: list[str], presets: Sequence[str], processes: "ProcessGroup"
 ) -> "Run":
-    from data_prep.stream import open_corpus
+    from data_prep.prepare import open_corpus
     from mt import checkpoint
     from mt.cli.command import save_composed
     from mt.cli.start import continued_config, resumed_config, with_earlier_model

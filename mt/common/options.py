@@ -51,9 +51,30 @@ _RENAMED = {("attention", "concat"): "bahdanau", ("encoder", "embedding"): "none
 """Choices that had two names, by the one that is gone."""
 
 
+_GONE = {("dataset", "streaming"): False, ("dataset", "shuffle_buffer"): None, ("dataset", "digits"): None}
+"""Options that are gone, with the value that changed nothing; `shuffle_buffer` changed nothing by itself."""
+LAST = "0.3.0"
+"""The last release that has them."""
+
+
+def without_gone(plain: dict[str, Any]) -> dict[str, Any]:
+    """Returns a checkpoint's `config.json` without the options that are gone. Raises UserError where one was used."""
+    plain = {name: dict(part) if isinstance(part, dict) else part for name, part in plain.items()}
+    for (group, name), idle in _GONE.items():
+        part = plain.get(group)
+        value = part.pop(name, idle) if isinstance(part, dict) else idle
+        if value != idle and name != "shuffle_buffer":
+            raise UserError(
+                f"{group}.{name} of this run is gone, and mt {LAST} is the last release that reads it: install that "
+                "release, or train again without it"
+            )
+    return plain
+
+
 def without_idle(plain: dict[str, Any]) -> dict[str, Any]:
     """Returns a checkpoint's `config.json` as this version reads it. Options of earlier versions that changed nothing,
     and are refused now, are left out. Choices have the names of this version."""
+    plain = without_gone(plain)
     for (group, old), new in _RENAMED.items():
         if isinstance(options := plain.get(group), dict) and options.get("name") == old:
             plain = plain | {group: options | {"name": new}}

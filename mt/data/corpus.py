@@ -142,23 +142,18 @@ class Corpus:
         read: Callable[[str], Split],
         tokenizers: Tokenizers,
         meta: Mapping[str, Any],
-        stream: Training | None = None,
     ) -> None:
         """
         Args:
             read: gives a split by its name, when it is first asked for.
-            stream: to train on in place of the split `train`, which is a sample of it then.
         """
         self._read = functools.cache(read)
-        self._stream = stream
         self.tokenizers = tokenizers
         self.meta = meta
 
     @classmethod
-    def open(
-        cls, folder: Path, stream: Training | None = None, weights: Sequence[float] = (), share: Share = ALL
-    ) -> Self:
-        """Opens what `finish` finished. stream: see `__init__`. weights: those of the corpora that are mixed in it.
+    def open(cls, folder: Path, weights: Sequence[float] = (), share: Share = ALL) -> Self:
+        """Opens what `finish` finished. weights: those of the corpora that are mixed in it.
 
         The sizes of all files are compared with the recorded ones. The contents of a split are compared when it is
         first asked for, which takes a second or two per GB. share: of the files whose contents this process is to look
@@ -187,7 +182,7 @@ class Corpus:
         # The splits are read when they are asked for.
         source = build_field(about.settings.field)
         read = functools.partial(_read_split, folder, about, source, tokenizers.sizes, portions, share)
-        return cls(read, tokenizers, meta, stream)
+        return cls(read, tokenizers, meta)
 
     def split(self, name: str) -> Split:
         """Returns the split `train`, `dev` or `test`. Raises UserError where its files are not as they were written."""
@@ -201,7 +196,7 @@ class Corpus:
     @property
     def training(self) -> Training:
         """Returns what to train on."""
-        return self._stream or self.split("train")
+        return self.split("train")
 
 
 def _parsed(meta: Mapping[str, Any], folder: Path) -> _Meta:

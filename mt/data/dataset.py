@@ -195,11 +195,6 @@ class DatasetConfig(Options):
     """Pairs cut from train to be test, likewise."""
     limit: int | None = Field(default=None, ge=1, le=MAX_COUNT)
     """Most training pairs to read (the first ones), for quick looks; null reads all."""
-    streaming: bool = False
-    """Train on pairs read from their source in every epoch, for sets larger than the disk. The prepared corpus then
-    holds dev, test and the pairs that the vocabulary is learnt from, the first `tokenizer.sample`. Duplicates stay."""
-    shuffle_buffer: int = Field(default=100_000, ge=1, le=1 << 24)
-    """Pairs of a stream in memory: they are shuffled, and sorted by length into batches, among themselves."""
     workers: int | None = Field(default=None, ge=1, le=1024)
     """Processes that clean and encode; null: as many as there are processors."""
     cleaning: CleaningConfig = CleaningConfig()
@@ -265,15 +260,10 @@ class DatasetConfig(Options):
                 )
             return self
         # Sound and pictures lie in files that tables name, and have no words to count.
-        if self.transcript and (self.format != "files" or self.generator is not None or self.streaming):
+        if self.transcript and (self.format != "files" or self.generator is not None):
             raise UserError(
-                f"dataset.transcript of {self.name} is a column beside the target's, which only tables have that are "
-                "not streamed: leave it out, or set dataset.format=files dataset.streaming=false"
-            )
-        if self.hub is not None and self.streaming:
-            raise UserError(
-                f"dataset {self.name} is of {self.field.name} from the hub, whose tables are read row by row from the "
-                "disk: set dataset.streaming=false"
+                f"dataset.transcript of {self.name} is a column beside the target's, which only tables have: "
+                "leave it out, or set dataset.format=files"
             )
         if self.cleaning.truncate_source is not None:
             raise UserError(
@@ -310,8 +300,8 @@ class DatasetConfig(Options):
             raise UserError(
                 f"dataset.mix is of text in folders, and {self.name} is not: set dataset.folder, or leave it out"
             )
-        if self.mix and (self.streaming or self.limit is not None):
-            raise UserError(f"dataset.mix of {self.name} is read whole: leave out dataset.streaming and dataset.limit")
+        if self.mix and self.limit is not None:
+            raise UserError(f"dataset.mix of {self.name} is read whole: leave out dataset.limit")
         if self.weight != 1 and not self.mix:
             raise UserError(
                 f"dataset.weight={self.weight:g} counts beside the corpora of dataset.mix, and {self.name} mixes none: "
@@ -322,11 +312,6 @@ class DatasetConfig(Options):
             raise UserError(
                 f"dataset.links joins words of two texts, and the sources of {self.name} are {self.field.name}: leave "
                 "out dataset.links and training.guided_alignment"
-            )
-        if self.links == EFLOMAL and self.streaming:
-            raise UserError(
-                f"dataset.links={EFLOMAL} looks at all training pairs at once, and a stream is never whole: set "
-                "dataset.streaming=false, or give a FILE of links"
             )
         return self
 

@@ -162,7 +162,10 @@ PAGE = b"\n<!DOCTYPE html><html><body>Please log in</body></html>"
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        (answer(PAGE, Content_Type="text/html; charset=utf-8"), "answers with a web page and not with the file: look"),
+        (
+            answer(PAGE, Content_Type="text/html; charset=utf-8"),
+            "answers with a web page and not with the file: ",
+        ),
         (answer(PAGE, Content_Type="application/zip"), "answers with a web page"),
         (answer(OLD, Content_Encoding="br"), r"comes encoded \(br\), which nobody asked for"),
         (answer(OLD * 100, Content_Length=""), r"is larger than any file of a public set \(1 MiB\)"),

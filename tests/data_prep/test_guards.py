@@ -11,9 +11,7 @@ from mt.errors import UserError
 )
 def test_want_of_memory_is_one_sentence(error: Exception) -> None:
     with (
-        pytest.raises(
-            UserError, match=r"^memory does not suffice to prepare the corpus.*: set dataset\.workers=1, and"
-        ),
+        pytest.raises(UserError, match=r"^memory does not suffice to prepare the corpus.*: set dataset\.workers=1 and"),
         guarded(),
     ):
         raise error

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from data_prep import encode, guards
+import data_prep.prepare
+from data_prep import guards
 from data_prep.prepare import prepare
 from mt.errors import UserError
 from tests.data_prep.small import files, killed_at, small_shards, text_config
@@ -133,7 +134,7 @@ def test_a_process_that_dies_is_told_in_one_sentence(
     def die(*_) -> None:
         raise BrokenProcessPool
 
-    monkeypatch.setattr(encode, "encode_shards", die)
+    monkeypatch.setattr(data_prep.prepare, "encode_shards", die)
     with pytest.raises(
         UserError, match=r"was killed, .* for want of memory: set dataset.workers to fewer processes\. "
     ):
@@ -155,9 +156,7 @@ def test_workers_end_with_a_parent_that_is_killed() -> None:
         process.communicate(timeout=30)  # returns when no process holds the pipe any more
 
 
-@pytest.mark.parametrize(
-    "place", ["", "raw", "encoded", "encoded/0000000.arrow", "settings.json", "tokenizers", "corpus"]
-)
+@pytest.mark.parametrize("place", ["", "raw", "encoded", "encoded/0000000.arrow", "tokenizers", "corpus"])
 def test_nothing_is_written_through_links(folder: Path, tmp_path: Path, uninterrupted: Path, place: str) -> None:
     root = tmp_path / "linked"
     foreign = tmp_path / "foreign"

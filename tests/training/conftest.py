@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from data_prep.stream import open_corpus
+from data_prep.prepare import open_corpus
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.evaluation.score import Validation

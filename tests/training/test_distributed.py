@@ -84,8 +84,6 @@ def learnt(
     plain["guided"] = configure(
         NOISY | {"dataset": {"tokenizer": {"vocab_size": 70}}, "training": NOISY["training"] | guided}
     ).model_dump(mode="json")
-    plain["streamed"] = configure(NOISY).model_dump(mode="json")
-    plain["streamed"]["dataset"] |= {"streaming": True, "shuffle_buffer": 70, "workers": 1}
     (folder / "cases.json").write_text(json.dumps(plain))
     command = [sys.executable, WORKER, folder / "cases.json", corpora, trained_hard, folder, *sizes]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
@@ -99,7 +97,7 @@ SEVERAL = [2, *exhaustive(4)]
 
 @pytest.mark.parametrize("size", SEVERAL)
 def test_an_update_does_not_depend_on_the_number_of_processes(size: int, learnt: dict[int, Path]) -> None:
-    for case in (*CASES, "streamed", "guided"):
+    for case in (*CASES, "guided"):
         require_like_updates(case, size, learnt)
 
 

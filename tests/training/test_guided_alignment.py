@@ -10,8 +10,7 @@ import pytest
 import torch
 from torch.nn.functional import pad
 
-from data_prep.prepare import prepare
-from data_prep.stream import open_corpus
+from data_prep.prepare import open_corpus, prepare
 from mt import load
 from mt.config import Config
 from mt.data.corpus import Corpus
@@ -74,12 +73,9 @@ def batches(config: Config, corpus: Corpus, epoch: int = 1) -> list[Any]:
 
 @pytest.mark.parametrize("kind", [*KINDS])
 @pytest.mark.parametrize("sampled", [False, True])
-@pytest.mark.parametrize("streaming", [False, True])
-def test_every_piece_is_linked_to_the_pieces_of_its_word(
-    kind: str, sampled: bool, streaming: bool, guided: Guided
-) -> None:
+def test_every_piece_is_linked_to_the_pieces_of_its_word(kind: str, sampled: bool, guided: Guided) -> None:
     options = KINDS[kind] if sampled else {}
-    config, corpus = guided(kind, {"streaming": streaming}, options)
+    config, corpus = guided(kind, {}, options)
     linked = 0
     for pending in batches(config, corpus):
         batch = pending.read()
@@ -276,7 +272,6 @@ AUDIO = {"dataset": {"field": {"name": "audio"}, "links": "a"}, "frontend": {"na
         ({"training": LINKS, "dataset": {"links": "others"}}, "name different links of the training pairs"),
         (AUDIO, "joins words of two texts, and the sources of tiny are audio"),
         ({"dataset": {"link_words": "marks"}}, r"dataset\.link_words=marks is of links, and there are none"),
-        ({"dataset": {"links": "eflomal", "streaming": True}}, "a stream is never whole: set dataset.streaming=false"),
         (
             {"aligner_size": 8, "encoder": {"name": "pyramid"}},
             "aligner_size=8 aligns the words of a text, and encoder=pyramid",

@@ -22,8 +22,7 @@ from typing import Any
 import torch
 from safetensors.torch import save_file
 
-from data_prep import stream
-from data_prep.ingest import raw_tables
+from data_prep.prepare import open_corpus
 from mt import load
 from mt.cli.processes import process_group
 from mt.common.options import parse
@@ -70,15 +69,13 @@ def evaluate(run: Path, corpus: Corpus, processes: ProcessGroup, out: Path) -> d
 
 
 def main(cases: Path, corpora: Path, run: Path, out: Path) -> None:
-    stream.raw_tables = lambda raw, rows: raw_tables(raw, 16)  # so that there are some to share
     with process_group() if "RANK" in os.environ else contextlib.nullcontext(ALONE) as processes:
         losses = {}
         for name, plain in json.loads(cases.read_text()).items():
             config = parse(plain, Config)
-            corpus = stream.open_corpus(config.dataset, corpora, processes=processes)
+            corpus = open_corpus(config.dataset, corpora, processes=processes)
             seen = Seen(corpus.split("train"))
-            training = corpus.training if config.dataset.streaming else seen
-            training = with_sampled_pieces(training, corpus.tokenizers, config.training)
+            training = with_sampled_pieces(seen, corpus.tokenizers, config.training)
             losses[name] = learn(config, corpus, training, processes, out / f"{name}.safetensors")
             if name == "epoch":
                 (out / f"seen-{processes.rank}.json").write_text(json.dumps(seen.counts))

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from data_prep.generated import phrasebook
-from data_prep.prepare import prepare
+from data_prep.prepare import open_corpus, prepare
 from data_prep.sources import open_source
-from data_prep.stream import open_corpus
 from mt.data.corpus import SPLITS, Corpus, Example
 from mt.data.dataset import CleaningConfig, DatasetConfig
 from mt.errors import UserError

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from data_prep.prepare import prepare
+from data_prep.prepare import open_corpus, prepare
 from data_prep.sources import Source, open_source
 from data_prep.sources.base import RawSplit
 from data_prep.sources.links import link
-from data_prep.stream import open_corpus
 from mt.data.batches import batch_order
 from mt.data.corpus import Corpus, Example
 from mt.data.dataset import DatasetConfig
@@ -109,7 +108,6 @@ def test_weights_that_would_leave_epochs_empty_are_refused(folder: Path) -> None
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        ({"streaming": True}, r"^dataset\.mix of files is read whole: leave out dataset\.streaming and dataset\.limit"),
         ({"limit": 5}, r"^dataset\.mix of files is read whole"),
         ({"folder": None, "generator": "phrasebook"}, r"^dataset\.mix is of text in folders, and files is not: set"),
         ({"field": {"name": "audio"}}, r"^dataset\.mix is of text in folders, and files is not"),

@@ -151,19 +151,18 @@ def test_bad_lists_are_refused(tmp_path: Path, target: Any, sentence: str) -> No
         len(list(open_source(_config(tmp_path, source="de", target="en")).splits["train"].read()))
 
 
-@pytest.mark.parametrize("streaming", [False, True])
-def test_tables_of_the_hub(tmp_path: Path, streaming: bool) -> None:
+def test_tables_of_the_hub(tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     copy.mkdir()
     for split in ("train", "validation", "test"):
         write(copy / f"{split}.jsonl", [{"en": "a", "de": ["b", "c"], "r": "d"}, {"en": "e", "de": ["f"], "r": ""}])
-    config = _config(copy, "r", hub={"id": "somebody/captions"}, streaming=streaming)
+    config = _config(copy, "r", hub={"id": "somebody/captions"})
     made = Corpus.open(prepare(config, tmp_path / "corpora", progress=False))
     assert made.split("train").column("references") == [["b"], ["f"]]
     assert made.split("test").column("references") == [["b", "c", "d"], ["f"]]
     with pytest.raises(UserError, match=r"has references ref: .*de, en, r; set dataset\.references$"):
         prepare(
-            _config(copy, "ref", hub={"id": "somebody/captions"}, streaming=streaming),
+            _config(copy, "ref", hub={"id": "somebody/captions"}),
             tmp_path / "corpora",
             progress=False,
         )
