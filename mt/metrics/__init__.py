@@ -6,13 +6,11 @@ from mt.errors import UserError, invalid_choice
 from mt.metrics.base import DEFAULT, Metric, References, Settings, without_mode
 from mt.metrics.bleu import Bleu, Chrf, Ter
 from mt.metrics.captions import Cider, CocoBleu, CocoRouge, Truth
-from mt.metrics.markup import XmlBleu
 from mt.metrics.rouge import Rouge
 from mt.metrics.wer import Accuracy, Cer, Wer
 
 METRICS: dict[str, type[Metric]] = {
-    metric.name: metric
-    for metric in (Bleu, Chrf, Ter, Rouge, Wer, Cer, Accuracy, CocoBleu, CocoRouge, Cider, Truth, XmlBleu)
+    metric.name: metric for metric in (Bleu, Chrf, Ter, Rouge, Wer, Cer, Accuracy, CocoBleu, CocoRouge, Cider, Truth)
 }
 DEFAULTS = {"translation": ("bleu", "chrf"), "summarization": ("rouge",), "simultaneous": ("bleu", "chrf")}
 """The metrics that a task is scored by where none are named."""

@@ -33,7 +33,7 @@ SCENES = {
 @pytest.mark.parametrize(
     ("references", "expected"),
     [
-        (NAMES, {"bleu": SHORT, "xml_bleu": SHORT}),
+        (NAMES, {"bleu": SHORT}),
         (SENTENCES, {}),
         ([["a red circle above a small blue star"]], {}),
         (SPACED, {"rouge": LETTERS}),
@@ -44,7 +44,6 @@ SCENES = {
             JAPANESE,
             {
                 "bleu": UNBROKEN,
-                "xml_bleu": UNBROKEN,
                 "rouge": LETTERS,
                 "wer": f"WER {BLANKS} cer",
                 "ter": f"TER {BLANKS} cer or chrf",
