@@ -52,13 +52,15 @@ class Shown {
     this.tell();
   }
 
-  // How far words came behind an even pace, summed over the sentence so far.
+  // How far words came behind an even pace, summed over the sentence so far. As none can be written sooner than a step of
+  // that pace after the one before, a word that came early does not make up for one that came late.
   get lag() {
     const pace = this.words.length ? this.read / this.words.length : 0;
-    return this.delays.reduce((sum, delay, place) => sum + delay - place * pace, 0);
+    let due = -pace;
+    return this.delays.reduce((sum, delay, place) => sum + (due = Math.max(delay, due + pace)) - place * pace, 0);
   }
 
-  // The mean lag is average lagging (Ma et al. 2019) over all words; erasure is what was erased for each word that stands.
+  // The mean lag is differentiable average lagging (Cherry and Foster 2019); erasure is what was erased for each word that stands.
   tell() {
     const count = this.written + this.words.length;
     const mean = total => count ? (total / count).toFixed(2) : "-";
@@ -126,10 +128,12 @@ class Captions {
     this.input.replaceChildren(typed, pasted, html("div", {class: "choices"}, html("label", {}, pace, " words a minute "), this.button));
   }
 
-  // Words of a text one by one; a sentence ends with its last mark, or with its line.
-  #play(text, pace) {
-    const words = text.split(/\n+/).flatMap(line => line.trim().split(/\s+/).filter(Boolean)
-      .map((word, place, all) => [word, place === all.length - 1 || /[.!?。！？]["”»)]*$/.test(word)]));
+  // Words of a text one by one; a sentence ends where the server cuts it.
+  async #play(text, pace) {
+    let parts = [];
+    try { parts = await sentencesOf(this.texts[0], text); } catch (error) { this.said.textContent = error.message; return; }
+    const words = parts.flatMap(part => part.trim().split(/\s+/).filter(Boolean)
+      .map((word, place, all) => [word, place === all.length - 1]));
     if (!words.length) return;
     this.button.textContent = "stop";
     const next = () => {

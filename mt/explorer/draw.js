@@ -59,6 +59,15 @@ function partsOf(tokens, units, byWord) {
   return parts;
 }
 
+// A piece as readers read it: what goes on with the word before begins with an ellipsis.
+function readable(piece, pieces) {
+  if (piece === "</s>") return "⏎";
+  if (piece === "<unk>") return "unknown word";
+  const marked = pieces.some(token => token.includes("▁"));
+  const begins = marked ? piece.startsWith("▁") : !piece.startsWith("￭");
+  return `${begins ? "" : "…"}${piece.replaceAll("▁", "").replace(/^￭/, "")}` || "(blank)";
+}
+
 // Gives unknown words of a source their names: what stands in the text between the words that are known.
 function nameUnknown(parts, text) {
   const known = part => !part.end && !part.label.includes("<unk>");
@@ -78,6 +87,8 @@ function nameUnknown(parts, text) {
     from = text.indexOf(word, from) + word.length;
   });
 }
+
+const UNSURE = 0.5; // below which a word is marked
 
 // The record as drawings need it. Weights between words: those of a source word's pieces summed, of a target word's the
 // mean, as `weights_between_words` of mt/metrics/alignment.py has them.
@@ -130,9 +141,19 @@ class Alignment {
     return verdicts.filter(({verdict}) => verdict);
   }
 
-  // What one step could have written instead: [[piece, probability, number], ...], of the first piece of a word.
+  // What one step could have written instead: [[text, probability, number], ...], of the first piece of a word.
   runnersUp(j) {
-    return this.record.top?.[this.target[j].tokens[0]] ?? [];
+    const steps = this.record.top?.[this.target[j].tokens[0]] ?? [];
+    return steps.map(([piece, probability, id]) => [readable(piece, this.record.tokens), probability, id]);
+  }
+
+  // How sure the model is of a word: its confidence, or else its probability; null where neither is known.
+  certainty(j) {
+    return this.target[j].end ? null : this.record.word_confidence?.[this.target[j].unit] ?? this.probability(j);
+  }
+
+  unsure(j) {
+    return (this.certainty(j) ?? 1) < UNSURE;
   }
 
   // The probability of a word, the product of those of its pieces; null where one is not known.

@@ -39,6 +39,7 @@ class Detail {
       ...(record.references ?? []).map(text => labelledLine("reference", text)),
       html("dl", {class: "facts"}, ...definitions(Object.entries(factsOf(record))
         .map(([fact, value]) => [MEANING[fact][0], shownNumber(value)]))),
+      this.words.target.some(word => word.classList.contains("unsure")) ? legendOfUnsure() : null,
       this.said, this.#player(),
       this.drawing ? html("div", {class: "wide canvas"}, this.drawing)
         : html("p", {class: "none"}, record.text ? "no alignment: nothing was attended to, or it was not kept" : "an empty translation"),
@@ -46,7 +47,7 @@ class Detail {
       this.drawing ? html("details", {class: "table"}, html("summary", {}, "as a table"), tableOf(this.alignment)) : null,
       this.drawing ? this.#exports(file) : null);
     this.drawing?.addEventListener("pointerover", event => this.#over(event.target.dataset));
-    this.drawing?.addEventListener("pointerleave", () => this.mark(this.pinned));
+    this.drawing?.addEventListener("pointerleave", () => { if (this.pinned) this.mark(this.pinned); });
     this.#say();
   }
 
@@ -61,11 +62,12 @@ class Detail {
       "aria-label": `words of the ${side === "source" ? "source" : "translation"}`});
     parts.forEach((part, index) => {
       if (part.blank) line.append(" ");
+      const unsure = side === "target" && this.alignment.unsure(index);
       const word = html("button", {
-        type: "button", class: part.end ? "word end" : "word", tabindex: index ? -1 : 0, "data-index": index,
-        title: part.end ? "end of the sentence" : null, draggable: side === "source" && this.actions.force ? "true" : null,
-        onpointerenter: () => this.mark({side, index}), onpointerleave: () => this.mark(this.pinned),
-        onfocus: () => this.mark({side, index}), onclick: () => this.#pin(side, index),
+        type: "button", class: `word${part.end ? " end" : ""}${unsure ? " unsure" : ""}`, tabindex: index ? -1 : 0, "data-index": index,
+        title: part.end ? "end of the sentence" : unsure ? `unsure: ${percent(this.alignment.certainty(index))}` : null,
+        draggable: side === "source" && this.actions.force ? "true" : null,
+        onpointerenter: () => this.#point(side, index), onfocus: () => this.mark({side, index}), onclick: () => this.#pin(side, index),
       }, html("bdi", {}, part.label));
       if (this.actions.force) this.#draggable(word, side, index);
       this.words[side].push(word);
@@ -81,6 +83,11 @@ class Detail {
     const drop = event => { event.preventDefault(); this.actions.force(this.alignment, this.carried, index); };
     word.addEventListener(side === "source" ? "dragstart" : "drop", side === "source" ? carry : drop);
     if (side === "target") word.addEventListener("dragover", event => event.preventDefault());
+  }
+
+  // What is said of a word stays until another one is pointed at, and until its own click where it is pinned.
+  #point(side, index) {
+    if (!this.pinned) this.mark({side, index});
   }
 
   #pin(side, index) {
@@ -122,7 +129,8 @@ class Detail {
 
   #say(word = null, column = null) {
     if (!word) {
-      this.said.replaceChildren(html("p", {class: "hint"}, this.drawing ? "Point at a word, or move to it by Tab and arrows." : ""));
+      const hint = "Point at a word, or move to it by Tab and arrows. A click pins it.";
+      this.said.replaceChildren(html("p", {class: "hint"}, this.drawing ? hint : ""));
       return;
     }
     const {alignment} = this;
@@ -132,7 +140,8 @@ class Detail {
     const others = word.side === "target" ? alignment.runnersUp(word.index) : [];
     const list = others.length ? html("ol", {class: "runners", "aria-label": "what could have stood here"},
       ...others.map(runner => this.#runner(word.index, ...runner))) : null;
-    this.said.replaceChildren(html("p", {dir: "ltr"}, sentences.join("; ")), ...(list ? [list] : []));
+    const hint = this.pinned ? "Pinned; another click on the word lets it go." : "A click on the word pins this.";
+    this.said.replaceChildren(html("p", {dir: "ltr"}, sentences.join("; ")), ...(list ? [list] : []), html("p", {class: "hint"}, hint));
   }
 
   #runner(j, piece, probability, id) {
@@ -203,6 +212,10 @@ function rove(event, elements, rightToLeft = false) {
 
 function labelledLine(label, text) {
   return html("div", {class: "side"}, html("span", {class: "label"}, label), html("p", {class: "line", dir: "auto"}, text));
+}
+
+function legendOfUnsure() {
+  return html("p", {class: "hint"}, html("span", {class: "unsure"}, "underlined"), `: the model is less than ${percent(UNSURE)} sure`);
 }
 
 function legend() {

@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+from asyncio import to_thread
 from typing import Any, Literal, Self
 
 from fastapi import APIRouter, Request
@@ -11,6 +12,7 @@ from mt.common.about import VERSION
 from mt.common.options import Options
 from mt.data.fields import Raw
 from mt.errors import UserError
+from mt.markup.sentences import sentences
 from mt.metrics.alignment import alignment_error_rate, parse_pharaoh
 from mt.serve.bodies import Key, Wishes, body_of, parsed_body
 from mt.serve.limits import Limits, RequestError
@@ -70,6 +72,13 @@ class TranslateBody(SourceBody, Trial):
         return self.text or ""
 
 
+class TextBody(Options):
+    """A text of any number of sentences."""
+
+    run: str | None = None
+    text: str
+
+
 class AlignBody(SourceBody):
     """A source with a translation, whose links are to be found."""
 
@@ -106,6 +115,16 @@ def router(runs: Runs, key: Key, limits: Limits) -> APIRouter:
         (answer,) = await run.worker.do(recording, (asked.source(run), asked))
         run.count(*(len(answer["translations"][0][side]) for side in ("source_tokens", "tokens")))
         return {"run": run.name, **answer}
+
+    @routes.post("/sentences", openapi_extra=body_of(TextBody))
+    async def cut(request: Request) -> dict[str, Any]:
+        """Cuts a text into sentences by the rules of the language that a run reads: joined, they are the text."""
+        key.check(request)
+        asked = parsed(await request.body(), TextBody)
+        run = runs.named(asked.run)
+        lines = asked.text.splitlines(keepends=True)
+        parts = await to_thread(lambda: [part for line in lines for part in sentences(line, run.source)])
+        return {"run": run.name, "sentences": parts}
 
     @routes.post("/align", openapi_extra=body_of(AlignBody))
     async def align(request: Request) -> dict[str, Any]:
