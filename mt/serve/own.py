@@ -122,9 +122,7 @@ def router(runs: Runs, key: Key, limits: Limits) -> APIRouter:
         key.check(request)
         asked = parsed(await request.body(), TextBody)
         run = runs.named(asked.run)
-        lines = asked.text.splitlines(keepends=True)
-        parts = await to_thread(lambda: [part for line in lines for part in sentences(line, run.source)])
-        return {"run": run.name, "sentences": parts}
+        return {"run": run.name, "sentences": await to_thread(_parts, asked.text, run.source)}
 
     @routes.post("/align", openapi_extra=body_of(AlignBody))
     async def align(request: Request) -> dict[str, Any]:
@@ -143,3 +141,8 @@ def router(runs: Runs, key: Key, limits: Limits) -> APIRouter:
         return {"run": run.name, "translation": plain, "aer": score}
 
     return routes
+
+
+def _parts(text: str, language: str | None) -> list[str]:
+    """Returns the sentences of a text; a line ends one."""
+    return [part for line in text.splitlines(keepends=True) for part in sentences(line, language)]

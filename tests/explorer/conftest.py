@@ -23,6 +23,19 @@ def opened(tab: Any, tmp_path: Path) -> Callable[..., Any]:
     return open_page
 
 
+@pytest.fixture
+def serve(tab: Any) -> Callable[..., Any]:
+    """Opens the live page, which asks a server of these runs."""
+    from tests.explorer.server import HOST, Server  # Not above: it takes records from here.
+
+    def opened(*runs: dict[str, Any], address: str = "", key: str | None = None) -> Any:
+        server = Server(tab, *runs, key=key)
+        tab.goto(f"http://{HOST}/{address}")
+        return server
+
+    return opened
+
+
 def a_record(source: str, target: str, weights: list[list[float]], **more: Any) -> dict[str, Any]:
     """A record of texts whose words are pieces each. weights: a row for each target word, the end of the sentence
     included."""

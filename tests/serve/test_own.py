@@ -211,6 +211,15 @@ def test_a_document_is_translated_with_its_tags(client: Client, translator: Tran
     assert (refused.status, refused.json["error"][:6]) == (422, "top is")
 
 
+def test_a_text_is_cut_into_sentences(client: Client):
+    text = "Dr. Roth saw 2 cats. Then?\r\n\r\n  No end\nOne house."
+    answer = client.post("/api/sentences", {"text": text})
+    parts = ["Dr. Roth saw 2 cats. ", "Then?\r\n", "\r\n", "  No end\n", "One house."]
+    assert answer.json == {"run": client.get("/api/runs").json["runs"][0]["name"], "sentences": parts}
+    assert client.post("/api/sentences", {"text": ""}).json["sentences"] == []
+    assert client.post("/api/sentences", {"text": "a", "run": "x"}).status == 404
+
+
 def test_words_are_asked_of_a_document(client: Client, translator: Translator):
     document = "<p>two <b>big</b> cats see streets</p>"
     asked = {"constraints": ["Hunde", {"any_of": ["Häuser", "Brücken"]}], "avoid": ["zwei"], "prefix": "drei "}
