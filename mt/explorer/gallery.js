@@ -140,7 +140,8 @@ class Detail {
     const others = word.side === "target" ? alignment.runnersUp(word.index) : [];
     const list = others.length ? html("ol", {class: "runners", "aria-label": "what could have stood here"},
       ...others.map(runner => this.#runner(word.index, ...runner))) : null;
-    const hint = this.pinned ? "Pinned; another click on the word lets it go." : "A click on the word pins this.";
+    const hint = (this.pinned ? "Pinned; another click on the word lets it go." : "A click on the word pins this.") +
+      (list && this.actions.choose ? " A click on an alternative takes it." : "");
     this.said.replaceChildren(html("p", {dir: "ltr"}, sentences.join("; ")), ...(list ? [list] : []), html("p", {class: "hint"}, hint));
   }
 

@@ -262,7 +262,7 @@ class Translating {
     tell();
     const number = html("input", {type: "number", min: 1, max: 20, value: this.state.beam ?? "", "aria-label": "beam",
       onchange: event => changed("beam")(event.target.value)});
-    const areas = [area("must appear, in the sentence that is drawn", "must", "a phrase a line"),
+    const areas = [area("must appear", "must", "a phrase a line, of the sentence that is drawn"),
       area("must not appear", "avoid", "a phrase a line"),
       area("glossary", "glossary", "source = target"), area("align with this target", "target", "instead of a translation"),
       area("gold links", "gold", "0-0 1-2")];
@@ -453,7 +453,12 @@ class Translating {
     this.choices.replaceChildren(...asHtml, ...choicesOf(record, this.state, () => { writeState(this.state); this.show(); }),
       ...(steering ? [html("span", {class: "steering"}, steering.said),
         button("as the model has it", () => { this.steered.delete(text); this.now(); })] : []));
-    this.whole.replaceChildren(...answers.map(({run}, place) => this.#wholeOf(run, place, answers.length > 1)));
+    if (this.parts.length > 1)
+      this.whole.replaceChildren(...answers.map(({run}, place) => this.#wholeOf(run, place, answers.length > 1)));
+    else {
+      this.whole.replaceChildren();
+      this.choices.append(copier(() => record.text));
+    }
     this.details.replaceChildren(...answers.map(({run, record: own}, place) =>
       drawn(answers.length > 1 ? run.name : "", own, this.state, place ? {} : this.#actions(run, text))));
     this.tree.replaceChildren(...(tree ? this.#drawnTree(tree.nodes) : []));
@@ -464,17 +469,16 @@ class Translating {
     const records = this.answers.map(of => of[place].record);
     const gaps = records.map(({text}, number) => number + 1 < records.length ? gapAfter(this.parts[number], text) : "");
     const whole = () => records.map(({text}, number) => text + gaps[number]).join("");
-    const several = records.length > 1;
     const choose = number => { this.chosen = number; this.now(); };
     const sentences = records.map((record, number) => html("span", {
       role: "button", tabindex: 0, class: number === this.chosen ? "sentence chosen" : "sentence", dir: "auto",
-      "aria-pressed": `${number === this.chosen}`, title: several ? "draw this sentence below" : null, onclick: () => choose(number),
+      "aria-pressed": `${number === this.chosen}`, title: "draw this sentence below", onclick: () => choose(number),
       onkeydown: event => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); choose(number); } },
     }, ...markedWords(record)));
     const line = html("p", {class: "line text", dir: "auto"}, ...sentences.flatMap((sentence, number) => [sentence, gaps[number]]));
-    return html("section", {class: several ? "detail whole" : "whole", "aria-label": "whole translation"},
-      named && several ? html("h2", {}, html("bdi", {}, run.name)) : null, copier(whole),
-      several ? html("p", {class: "hint"}, "A click on a sentence draws it below.") : null, several ? line : null);
+    return html("section", {class: "detail whole", "aria-label": "whole translation"},
+      named ? html("h2", {}, html("bdi", {}, run.name)) : null, copier(whole),
+      html("p", {class: "hint"}, "A click on a sentence draws it below."), line);
   }
 
   #drawnTree(nodes) {

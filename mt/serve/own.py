@@ -116,14 +116,6 @@ def router(runs: Runs, key: Key, limits: Limits) -> APIRouter:
         run.count(*(len(answer["translations"][0][side]) for side in ("source_tokens", "tokens")))
         return {"run": run.name, **answer}
 
-    @routes.post("/sentences", openapi_extra=body_of(TextBody))
-    async def cut(request: Request) -> dict[str, Any]:
-        """Cuts a text into sentences by the rules of the language that a run reads: joined, they are the text."""
-        key.check(request)
-        asked = parsed(await request.body(), TextBody)
-        run = runs.named(asked.run)
-        return {"run": run.name, "sentences": await to_thread(_parts, asked.text, run.source)}
-
     @routes.post("/align", openapi_extra=body_of(AlignBody))
     async def align(request: Request) -> dict[str, Any]:
         """Links the words of a given translation, and scores the links where gold ones are known."""
@@ -140,7 +132,20 @@ def router(runs: Runs, key: Key, limits: Limits) -> APIRouter:
             score = alignment_error_rate([translation.links], gold, [linkable]).score
         return {"run": run.name, "translation": plain, "aer": score}
 
+    _add_sentences(routes, runs, key)
     return routes
+
+
+def _add_sentences(routes: APIRouter, runs: Runs, key: Key) -> None:
+    """Adds the route that cuts texts."""
+
+    @routes.post("/sentences", openapi_extra=body_of(TextBody))
+    async def cut(request: Request) -> dict[str, Any]:
+        """Cuts a text into sentences by the rules of the language that a run reads: joined, they are the text."""
+        key.check(request)
+        asked = parsed(await request.body(), TextBody)
+        run = runs.named(asked.run)
+        return {"run": run.name, "sentences": await to_thread(_parts, asked.text, run.source)}
 
 
 def _parts(text: str, language: str | None) -> list[str]:
