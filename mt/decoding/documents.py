@@ -20,7 +20,7 @@ from mt.decoding.lexical import LexicalConstraints, constrained, of_texts
 from mt.decoding.translation import Translation, in_units, links_between_pieces
 from mt.errors import UserError, invalid_choice
 from mt.markup.segments import Segment
-from mt.markup.sentences import sentences as cut
+from mt.markup.sentences import gap_between, sentences as cut
 from mt.markup.words import Linked, Span
 from mt.search.config import SearchConfig, is_online
 from mt.search.steering import TokenConstraints
@@ -205,10 +205,6 @@ def placed(translator: "Translator", translation: Translation, sentence: Sentenc
     return in_characters._replace(tags=tags)
 
 
-_WIDE = frozenset("。！？｡」』”）")
-"""Marks after which a sentence of Chinese or Japanese may begin without a blank."""
-
-
 def joined(sentences: Sequence[tuple[Linked, Sentence]]) -> Linked:
     """Returns the translation of a block from those of its sentences."""
     text = ""
@@ -223,11 +219,7 @@ def joined(sentences: Sequence[tuple[Linked, Sentence]]) -> Linked:
         text += translation.text
         read += len(sentence.text) + len(sentence.gap)
         if translation.text:
-            gap = sentence.gap
-            # Where only one of the two languages parts sentences by blanks, the translation has what its own does.
-            wide = translation.text[-1] in _WIDE
-            if wide != (sentence.text[-1:] in _WIDE):
-                gap = "" if wide else " "
+            gap = gap_between(sentence.text, sentence.gap, translation.text)
     return Linked(text, links, tags)
 
 

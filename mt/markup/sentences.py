@@ -36,6 +36,7 @@ _ROMAN = regex.compile(r"[IVXLC]{2,}")
 _ASIAN_END = regex.compile(r"[。！？｡][\p{Pe}\p{Pf}\"]*\s*\Z")
 _ASIAN_INNER = regex.compile(r"(?<=[。！？｡])(?=[^\W\p{Han}\p{Hiragana}\p{Katakana}])")
 _QUOTED_ON = regex.compile(r"と|って|という|、|との")
+_WIDE = frozenset("。！？｡」』”）")
 # Of German, whose ordinals have a full stop and stand before nouns, which have capitals.
 _ORDINAL = regex.compile(
     r"(?:^|(?<before>\p{L}+)\s+|[,(]\s*)(?:\p{N}{1,3}\.,? (?:und |oder |bis |[-–]))?\p{N}{1,3}\.\s+\Z"
@@ -68,6 +69,31 @@ def sentences(text: str, language: str | None) -> list[str]:
             begin = end
         end += len(part)
     return [*found, text[begin:]] if text else []
+
+
+def sentences_of_lines(text: str, language: str | None) -> list[str]:
+    """Returns the sentences of a text in which the end of a line ends a sentence, too. Joined, they are the text; blank
+    lines belong to the sentence before."""
+    found: list[str] = []
+    for line in text.splitlines(keepends=True):
+        parts = sentences(line, language)
+        if found and line.isspace():
+            found[-1] += line
+        else:
+            found += parts
+    return found
+
+
+def gap_between(source: str, gap: str, translation: str) -> str:
+    """Returns what parts the translation of a sentence from the next one: what parts the sources, unless only one of
+    the two languages writes blanks there, as Chinese and Japanese do not.
+
+    source: the sentence. gap: the white space after it.
+    """
+    wide = translation[-1:] in _WIDE
+    if wide == (source[-1:] in _WIDE) or not gap.isprintable():
+        return gap
+    return "" if wide else " "
 
 
 def _goes_on(tail: str, after: str, language: str, *, capitals: bool) -> bool:

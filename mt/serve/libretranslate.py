@@ -1,12 +1,11 @@
 """LibreTranslate's routes, as its documentation and its server (1.6) have them: JSON or a form, one text or several.
 
-Lines of a text are translated one by one, and the white space around them stays as it came. Languages are not
-detected: `auto` is the only source language that there is for a target.
+Sentences of a text are translated one by one, and the white space around them stays as it came; the end of a line ends
+one, too. Languages are not detected: `auto` is the only source language that there is for a target.
 """
 
-import re
+from asyncio import to_thread
 from collections.abc import Sequence
-from itertools import chain, zip_longest
 from typing import Any, Literal
 
 from fastapi import APIRouter, Request
@@ -14,6 +13,7 @@ from pydantic import Field
 
 from mt.decoding.translation import Translation
 from mt.errors import shown
+from mt.markup.sentences import gap_between, sentences_of_lines
 from mt.metrics.languages import english_name
 from mt.serve.bodies import Foreign, Key, body_bytes, body_of, decoded, form_fields, validated
 from mt.serve.limits import Limits, RequestError
@@ -21,8 +21,6 @@ from mt.serve.runs import Runs, ServedRun
 
 AUTO = "auto"
 _FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
-_LINE = re.compile(r"(\S(?:[^\r\n\v\f\x1c-\x1e\x85\u2028\u2029]*\S)?)")
-"""A line from its first character that is no white space to its last."""
 
 
 class TranslateBody(Foreign):
@@ -129,26 +127,31 @@ async def _translated(run: ServedRun, texts: Sequence[str], asked: TranslateBody
     search = run.search(n_best=asked.alternatives + 1 if asked.alternatives else None)
     if asked.format == "html":
         return await run.documents(texts, search, asked.format), [[] for _ in texts]
-    # All lines at once, which are then put together again.
-    parts = [_LINE.split(run.require_text(text)) for text in texts]
-    lines = [line for of_text in parts for line in of_text[1::2]]
-    translations = iter(await run.translate(lines, search))
+    # All sentences at once, which are then put together again.
+    cut = [await to_thread(sentences_of_lines, run.require_text(text), run.source) for text in texts]
+    translations = iter(await run.translate([part.strip() for parts in cut for part in parts if part.strip()], search))
     best: list[str] = []
     others: list[list[str]] = []
-    for of_text in parts:
-        of_lines = [next(translations) for _ in of_text[1::2]]
-        wholes = _wholes(of_text[::2], of_lines, asked.alternatives + 1)
-        best.append(wholes[0])
-        others.append(wholes[1:])
+    for parts in cut:
+        hypotheses = [next(translations) if part.strip() else [] for part in parts]
+        first, *rest = _wholes(parts, hypotheses, asked.alternatives + 1)
+        best.append(first)
+        others.append(rest)
     return best, others
 
 
-def _wholes(between: Sequence[str], lines: Sequence[Sequence[Translation]], count: int) -> list[str]:
-    """Returns up to `count` different translations of a text, of its lines' hypotheses of the same rank.
+def _wholes(parts: Sequence[str], hypotheses: Sequence[Sequence[Translation]], count: int) -> list[str]:
+    """Returns up to `count` different translations of a text, of its sentences' hypotheses of the same rank.
 
-    between: the white space before the first line, between lines, and behind the last, which stays as it is.
+    parts: the sentences with the white space around them. hypotheses: of each, none of a blank part.
     """
-    ranks = range(min(count, max(map(len, lines), default=1)))
-    columns = [[line[min(rank, len(line) - 1)].text for line in lines] for rank in ranks]
-    wholes = ["".join(chain.from_iterable(zip_longest(between, column, fillvalue=""))) for column in columns]
+    wholes = []
+    for rank in range(min(count, max(map(len, hypotheses), default=1) or 1)):
+        whole = ""
+        for place, (part, found) in enumerate(zip(parts, hypotheses, strict=True), start=1):
+            text = part.strip()
+            lead, gap = part.split(text) if text else (part, "")
+            translated = found[min(rank, len(found) - 1)].text if found else ""
+            whole += lead + translated + (gap_between(text, gap, translated) if place < len(parts) else gap)
+        wholes.append(whole)
     return list(dict.fromkeys(wholes))

@@ -32,6 +32,8 @@ class Limits(Options):
     """Most lines of the texts of a request, each of which is translated by itself."""
     characters: int = Field(5000, ge=1, le=1 << 20)
     """Most characters of a text, of a given translation, or of a stream's source."""
+    whole: int = Field(50_000, ge=1, le=1 << 24)
+    """Most characters of a text that is cut into sentences, each of which is a text then."""
     positions: int = Field(4096, ge=16, le=1 << 20)
     """Most positions of a source: tokens of a text, frames of a sound."""
     length: int = Field(2048, ge=16, le=1 << 20)

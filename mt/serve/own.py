@@ -12,7 +12,7 @@ from mt.common.about import VERSION
 from mt.common.options import Options
 from mt.data.fields import Raw
 from mt.errors import UserError
-from mt.markup.sentences import sentences
+from mt.markup.sentences import sentences_of_lines
 from mt.metrics.alignment import alignment_error_rate, parse_pharaoh
 from mt.serve.bodies import Key, Wishes, body_of, parsed_body
 from mt.serve.limits import Limits, RequestError
@@ -132,22 +132,18 @@ def router(runs: Runs, key: Key, limits: Limits) -> APIRouter:
             score = alignment_error_rate([translation.links], gold, [linkable]).score
         return {"run": run.name, "translation": plain, "aer": score}
 
-    _add_sentences(routes, runs, key)
+    _add_sentences(routes, runs, key, limits)
     return routes
 
 
-def _add_sentences(routes: APIRouter, runs: Runs, key: Key) -> None:
+def _add_sentences(routes: APIRouter, runs: Runs, key: Key, limits: Limits) -> None:
     """Adds the route that cuts texts."""
 
     @routes.post("/sentences", openapi_extra=body_of(TextBody))
     async def cut(request: Request) -> dict[str, Any]:
         """Cuts a text into sentences by the rules of the language that a run reads: joined, they are the text."""
         key.check(request)
-        asked = parsed(await request.body(), TextBody)
+        asked = await parsed_body(request, TextBody, limits)
         run = runs.named(asked.run)
-        return {"run": run.name, "sentences": await to_thread(_parts, asked.text, run.source)}
-
-
-def _parts(text: str, language: str | None) -> list[str]:
-    """Returns the sentences of a text; a line ends one."""
-    return [part for line in text.splitlines(keepends=True) for part in sentences(line, language)]
+        limits.require("whole", len(asked.text), "characters of a whole text", "send several requests")
+        return {"run": run.name, "sentences": await to_thread(sentences_of_lines, asked.text, run.source)}

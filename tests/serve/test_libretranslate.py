@@ -168,3 +168,10 @@ def test_what_is_wrong_is_answered_as_libretranslate_does(client: Client, change
     assert answer.status == 400
     assert list(answer.json) == ["error"]
     assert answer.json["error"].startswith(sentence)
+
+
+def test_sentences_of_a_line_are_translated_one_by_one(client: Client, translator: Translator):
+    texts = ["two big cats.", "See 2 houses!", "the dogs see Dr. Cat"]
+    one, two, three = (translator.translate(text).text for text in texts)
+    asked = {"q": f" {texts[0]}  {texts[1]}\n\n{texts[2]}\n", "source": "en", "target": "de"}
+    assert client.post("/translate", asked).json == {"translatedText": f" {one}  {two}\n\n{three}\n"}

@@ -214,10 +214,11 @@ def test_a_document_is_translated_with_its_tags(client: Client, translator: Tran
 def test_a_text_is_cut_into_sentences(client: Client):
     text = "Dr. Roth saw 2 cats. Then?\r\n\r\n  No end\nOne house."
     answer = client.post("/api/sentences", {"text": text})
-    parts = ["Dr. Roth saw 2 cats. ", "Then?\r\n", "\r\n", "  No end\n", "One house."]
+    parts = ["Dr. Roth saw 2 cats. ", "Then?\r\n\r\n", "  No end\n", "One house."]
     assert answer.json == {"run": client.get("/api/runs").json["runs"][0]["name"], "sentences": parts}
     assert client.post("/api/sentences", {"text": ""}).json["sentences"] == []
     assert client.post("/api/sentences", {"text": "a", "run": "x"}).status == 404
+    assert client.post("/api/sentences", {"text": "a" * 50_001}).status == 422
 
 
 def test_words_are_asked_of_a_document(client: Client, translator: Translator):
