@@ -1,13 +1,20 @@
 """Placeholders of messages: what is one, and the numbered symbols that stand for them in a vocabulary.
 
+What a placeholder looks like depends on the toolkit that fills it. Each way has a name (`SYNTAXES`), and options say
+which are on. The default (`SAFE`) are those that ordinary text does not hold.
+
 A symbol is one character of Unicode's private use, so that every tokenizer, and every rule of what a word is, has it as
 one. Its number follows from the text of the placeholder alone. So both sides of a pair agree on it without seeing each
 other, and a stream knows it at once."""
 
+import functools
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 import regex
+
+from mt.errors import UserError, invalid_choice
 
 FIRST = 0xF500
 """The first symbol's code point."""
@@ -15,20 +22,195 @@ MOST = 64
 """Symbols that there can be."""
 RESERVED = "\x1f"
 """Stands before names of special pieces while a vocabulary is learnt, so that no text holds them; of tags always."""
+SYNTAX = f"{RESERVED}placeholders:"
+"""Stands in a vocabulary's file before the names of the syntaxes that its symbols are of."""
 SYMBOLS = "".join(chr(FIRST + number) for number in range(MOST))
 
-# Braces in braces up to the third level, each of bounded length, so that unclosed ones cost no more than their length.
-_INNER = r"[^{}\n]{0,400}+"
-_BRACES = rf"\{{{_INNER}(?:\{{{_INNER}(?:\{{{_INNER}\}}{_INNER}){{0,40}}+\}}{_INNER}){{0,40}}+\}}"
-PLACEHOLDER = regex.compile(
-    rf"[$%#]?{_BRACES}"  # {name}, {{x}}, { $url }, ${name}, %{name}, {count, plural, one {# file} other {# files}}
-    r"|%\([\w.-]{1,80}\)[-+0#]*[\d.]*[a-zA-Z]"  # %(name)s
-    r"|%%|(?<!\d)%(?:\d{1,3}\$)?[-+0#]*\d{0,4}(?:\.\d{1,4})?(?:hh?|ll?|[qzLtj])?[sdiufFeEgGxXoc@]"  # %s, %1$s, %.2f, %@
-    r"|\$[A-Za-z_][\w@]{0,80}\$"  # $NAME$
-    r"|&[A-Za-z][\w.-]{0,80};"  # an entity of somebody's own
-    rf"|[{SYMBOLS[0]}-{SYMBOLS[-1]}]"  # a text that holds a symbol itself
-)
-"""What is kept whole."""
+Span = tuple[int, int]
+
+# The syntaxes.
+
+
+class Syntax(NamedTuple):
+    """One way of writing placeholders."""
+
+    pattern: str
+    examples: str
+    """Some, parted by blanks, for pages and tests."""
+    in_braces: bool = False
+    """Whether the pattern is of what begins at a brace, up to that which closes it."""
+    is_safe: bool = True
+    """Whether ordinary text does not hold it."""
+
+
+_TOKEN = r"[^\s{}\"<>]{0,100}+"
+_FLAGS = r"(?:\d{1,3}\$)?[-+0#']*(?:\*(?:\d{1,3}\$)?|\d{1,4})?(?:\.(?:\*(?:\d{1,3}\$)?|\d{0,4}))?"
+_CONVERSION = r"(?:hh?|ll?|[qLjzt]|I64|I32)?[sSdiouxXfFeEgGc@]"
+# Two conversions with a letter or two between, as `%dx%d`, are not the `%dx%` of Symfony.
+_TWO = rf"%{_CONVERSION}\p{{L}}{{0,2}}+%{_CONVERSION}\p{{L}}{{0,2}}+(?!\w)"
+
+SYNTAXES: Mapping[str, Syntax] = {
+    "braces": Syntax(
+        rf"[$%#]\{{[^\n]{{0,400}}+|\{{\s*+{_TOKEN}\s*+\}}|\{{\{{.*\}}\}}|\{{%.*%\}}|\{{#.*#\}}"
+        r"|\{[\w.\[\]-]*+(?:![rsa])?:(?:%|[^{}]?[<>=^]).*",
+        "{} {0} {name} {user.name} {0:.2f} {n:>10} {{name}} ${name} %{name} #{name}",
+        in_braces=True,
+    ),
+    "fluent": Syntax(
+        r"\{\s*+(?:\$|-\p{L}|\"|[A-Z][A-Z0-9_-]*+\().*",
+        '{$url} {-brand} {NUMBER($n)} {"{"}',
+        in_braces=True,
+    ),
+    "icu": Syntax(
+        r"\{\s*+[\w.-]++\s*+,\s*+(?:plural|selectordinal|select|choice|number|date|time|spellout|ordinal|duration|list)"
+        r"\s*+[,}].*",
+        "{n,number} {d,date,short} {n,plural,one{#}other{#}}",
+        in_braces=True,
+    ),
+    "python": Syntax(r"%\([^()\s]{1,80}\)[-+0#]*[\d.]*[a-zA-Z]", "%(name)s %(n)05.1f"),
+    "boost": Syntax(r"%\d{1,2}%|%\|[^|\s]{1,40}\|", "%1% %|2$05|"),
+    "symfony": Syntax(
+        rf"(?!{_TWO})%[A-Za-z_]\w{{0,80}}+(?:[.-]\w++)*+%(?<!%{_CONVERSION}%(?=[\w%@.$*+#-]))",
+        "%name% %count% %user.name%",
+    ),
+    "printf": Syntax(rf"%%|%{_FLAGS}{_CONVERSION}", "%s %d %1$s %-5.2f %05d %lld %.*f %@ %1$@ %%"),
+    "chrome": Syntax(r"\$[A-Za-z_][\w@]{0,80}\$", "$NAME$"),
+    "dtd": Syntax(r"(?<!\w)&[A-Za-z][\w.-]{0,80};", "&brandShortName;"),
+    "qt": Syntax(r"%L?\d{1,2}(?!\d)|%L?n(?![\w])", "%1 %L1 %n %Ln", is_safe=False),
+    "strftime": Syntax(r"%[-_0^#]?[aAbBcdDeFgGhHIjklmMnpPrRsSTuUVwWxXyYzZ]", "%Y %m %H", is_safe=False),
+    "laravel": Syntax(r"(?<![\w:]):[A-Za-z]\w*+", ":name", is_safe=False),
+    "drupal": Syntax(r"(?<!\w)[@!%][A-Za-z][\w-]*+", "@count !link %name", is_safe=False),
+    "i18next": Syntax(r"\$t\([^()\n]{1,200}+\)", "$t(key)", is_safe=False),
+}
+"""The ways of writing placeholders, by name; the first that fits is taken."""
+SAFE = tuple(name for name, syntax in SYNTAXES.items() if syntax.is_safe)
+
+_BRACE = regex.compile(r"\{\s*\"[{}]+\"\s*\}|'[{}]|[{}]")
+"""A brace; one that Fluent quotes with what is around it; one that ICU quotes with its quote."""
+_OF_ICU = regex.compile(r"\{\s*+[\w.-]{1,80}+\s*+,\s*+(?:plural|selectordinal|select|choice)\s*+(?:,|$)")
+_ADDRESS = regex.compile(r"(?:\b[A-Za-z][A-Za-z0-9+.-]{1,20}+://|\bwww\.|\bmailto:)[^\s<>\"]*+")
+_ESCAPED = regex.compile(r"%[0-9A-Fa-f]{2}")
+_ESCAPED_IN_WORD = regex.compile(r"(?<=\w)%(?:[2-9][0-9A-Fa-f]|[C-Fc-f][0-9])")
+_NUMBER = regex.compile(r"\d[ \u00a0\u202f]?\Z")
+
+
+class Placeholders:
+    """Finds the placeholders of some syntaxes in texts, in time in proportion to their length."""
+
+    def __init__(self, names: Iterable[str] = SAFE) -> None:
+        """names: those of the syntaxes. Raises UserError where there is no such syntax."""
+        self.names = tuple(names)
+        for name in self.names:
+            if name not in SYNTAXES:
+                raise UserError(invalid_choice("a syntax of placeholders", name, SYNTAXES))
+        chosen = [syntax for name, syntax in SYNTAXES.items() if name in self.names]
+        in_braces = [syntax.pattern for syntax in chosen if syntax.in_braces]
+        self._in_braces = regex.compile("|".join(in_braces), regex.DOTALL) if in_braces else None
+        # A text that holds a symbol itself has it as a placeholder.
+        others = [syntax.pattern for syntax in chosen if not syntax.in_braces]
+        self._others = regex.compile("|".join([*others, f"[{SYMBOLS[0]}-{SYMBOLS[-1]}]"]))
+
+    def spans(self, text: str) -> list[Span]:
+        """Returns where placeholders begin and end, in order."""
+        braces = [*self._of_braces(text)] if self._in_braces and "{" in text else []
+        spans = []
+        end = 0
+        for span in sorted([*braces, *self._of_others(text)], key=lambda span: (span[0], -span[1])):
+            if span[0] >= end:
+                spans.append(span)
+                end = span[1]
+        return spans
+
+    def in_text(self, text: str) -> list[str]:
+        return [text[begin:end] for begin, end in self.spans(text)]
+
+    def masked(self, text: str, count: int, before: list[str] | None = None) -> tuple[str, dict[str, str]]:
+        """Returns a text with symbols for its placeholders, and the placeholder of each symbol. count: of the symbols.
+        before: those that came before in a stream, to which these are added."""
+        if not count:
+            return text, {}
+        spans = self.spans(text)
+        placeholders = [] if before is None else before
+        placeholders += (text[begin:end] for begin, end in spans)
+        symbols = {found: chr(FIRST + i) for found, i in numbers(placeholders, count).items()}
+        parts = []
+        done = 0
+        for begin, end in spans:
+            parts += [text[done:begin], symbols.get(text[begin:end], text[begin:end])]
+            done = end
+        return "".join([*parts, text[done:]]), {symbol: found for found, symbol in symbols.items()}
+
+    def _of_braces(self, text: str) -> Iterator[Span]:
+        """Yields the outermost braces that are placeholders, with what they hold."""
+        assert self._in_braces is not None
+        done = 0
+        for begin, end in sorted(_pairs_of_braces(text, icu="icu" in self.names)):
+            # A mark before the brace belongs to it, as in `${name}`.
+            for first in (begin - 1, begin):
+                if first >= done and self._in_braces.fullmatch(text, first, end) and text[first] in "{$%#":
+                    yield first, end
+                    done = end
+                    break
+
+    def _of_others(self, text: str) -> Iterator[Span]:
+        addresses = [match.span() for match in _ADDRESS.finditer(text)] if "%" in text else []
+        last = 0
+        for match in self._others.finditer(text):
+            begin, end = match.span()
+            while addresses and addresses[0][1] <= begin:
+                del addresses[0]
+            if match[0][0] == "%" and match[0] != "%%":
+                # A percent sign after a number, or an escape of an address.
+                escaped = _ESCAPED if addresses and addresses[0][0] < begin else _ESCAPED_IN_WORD
+                if last != begin and escaped.match(text, begin):
+                    continue
+                follows = text[end : end + 1]
+                if _NUMBER.search(text, max(begin - 2, 0), begin) and (follows.isalpha() or follows in ("'", "’")):
+                    continue
+            yield begin, end
+            last = end
+
+
+def _pairs_of_braces(text: str, *, icu: bool) -> Iterator[Span]:
+    """Yields all pairs of braces. icu: whether what begins as a plural of ICU, and is not closed, goes to the end."""
+    opened: list[int] = []
+    of_icu: list[int] = []  # the opened ones that ICU reads, where an apostrophe quotes
+    place = 0
+    while match := _BRACE.search(text, place):
+        begin, place = match.span()
+        kind = match[0]
+        if len(kind) > 2:
+            yield begin, place
+        elif kind[0] == "'" and of_icu:
+            closing = text.find("'", place)
+            place = closing + 1 if closing >= 0 else len(text)
+        elif kind[-1] == "{":
+            if icu and _OF_ICU.match(text, place - 1):
+                of_icu.append(place - 1)
+            opened.append(place - 1)
+        elif opened:
+            first = opened.pop()
+            if of_icu and of_icu[-1] == first:
+                of_icu.pop()
+            yield first, place
+    if of_icu:
+        yield of_icu[0], len(text)
+
+
+# Symbols.
+
+
+@functools.cache
+def placeholders_of(names: tuple[str, ...]) -> Placeholders:
+    """Returns what finds the placeholders of these syntaxes."""
+    return Placeholders(names)
+
+
+class Kept(NamedTuple):
+    """Which placeholders of a document are kept whole, and by how many symbols the model can write them."""
+
+    found: Placeholders = placeholders_of(SAFE)
+    symbols: int = 0
 
 
 def numbers(texts: Iterable[str], count: int) -> dict[str, int]:
@@ -51,15 +233,3 @@ def numbers(texts: Iterable[str], count: int) -> dict[str, int]:
 def tag_pieces(count: int) -> list[str]:
     """Returns the names of the symbols of learnt tags: of each number an opening, a closing and an empty one."""
     return [f"{RESERVED}{form.format(number)}" for number in range(count) for form in ("<{}>", "</{}>", "<{}/>")]
-
-
-def masked(text: str, count: int, before: list[str] | None = None) -> tuple[str, dict[str, str]]:
-    """Returns a text with symbols for its placeholders, and the placeholder of each symbol. before: those that came
-    before in a stream, to which these are added."""
-    if not count:
-        return text, {}
-    placeholders = [] if before is None else before
-    placeholders += PLACEHOLDER.findall(text)
-    symbols = {found: chr(FIRST + i) for found, i in numbers(placeholders, count).items()}
-    masked_text = PLACEHOLDER.sub(lambda match: symbols.get(match[0], match[0]), text) if symbols else text
-    return masked_text, {symbol: found for found, symbol in symbols.items()}

@@ -15,6 +15,7 @@ import numpy as np
 from mt import markup
 from mt.data.fields import Raw, as_list, require_texts
 from mt.data.glossary import glossaries_of
+from mt.data.placeholders import Kept, placeholders_of
 from mt.data.tags import Mark, found, inserted
 from mt.decoding.lexical import LexicalConstraints, constrained, of_texts
 from mt.decoding.translation import Translation, in_units, links_between_pieces
@@ -60,10 +61,10 @@ def translate_documents(
         raise UserError(f"format={format} is of text, and this model reads {translator.config.dataset.field.name}")
     documents, alone = as_list(texts)
     require_texts(documents)
-    symbols = min(side.placeholders for side in translator.tokenizers)
+    kept = kept_placeholders(translator)
     if names is None:
         names = ["the text"] if alone else [f"text {number}" for number in range(1, len(documents) + 1)]
-    read = [markup.read(str(text), format, symbols, name) for text, name in zip(documents, names, strict=True)]
+    read = [markup.read(str(text), format, kept, name) for text, name in zip(documents, names, strict=True)]
     # Each sentence of a block is translated on its own, and the block has the links of all.
     language = translator.config.dataset.source
     blocks = [[sentences(part, language) for part in parts if isinstance(part, Segment)] for parts in read]
@@ -88,6 +89,13 @@ def translate_documents(
             links.append(joined([(placed(translator, *pair), pair[1]) for pair in pairs]))
         results.append(Document(markup.write(parts, links), tuple(translations)))
     return results[0] if alone else results
+
+
+def kept_placeholders(translator: "Translator", syntaxes: Sequence[str] | None = None) -> Kept:
+    """Returns which placeholders of documents are kept whole. syntaxes: how they are written; None: as in training."""
+    symbols = min(side.placeholders for side in translator.tokenizers)
+    names = tuple(syntaxes or translator.config.dataset.tokenizer.placeholder_syntaxes)
+    return Kept(placeholders_of(names), symbols)
 
 
 def _of_sentences(

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from mt import markup
-from mt.data.placeholders import PLACEHOLDER
-from mt.decoding.documents import Sentence, TagPlacement, linked, placed, sentences, with_learnt_tags
+from mt.data.placeholders import SAFE, Placeholders, placeholders_of
+from mt.decoding.documents import Sentence, TagPlacement, kept_placeholders, linked, placed, sentences, with_learnt_tags
 from mt.decoding.translator import Translator
 from mt.markup import html
 from mt.markup.segments import Segment
@@ -18,6 +18,7 @@ from mt.search.steering import TokenConstraints
 _BEAM = 16
 """Hypotheses of where tags may stand in a reference."""
 
+_SAFE = placeholders_of(SAFE)
 Places = dict[tuple[str, int, str], int]
 """For each tag, by its text, how often that came before, and its kind, the characters before it."""
 
@@ -127,16 +128,33 @@ KINDS: dict[str, Callable[[str], bool]] = {
 
 
 def _read(translator: Translator, text: str) -> list[str | Segment]:
-    return markup.read(text, "html", min(side.placeholders for side in translator.tokenizers))
+    return markup.read(text, "html", kept_placeholders(translator))
 
 
-def is_complete(source: str, translation: str) -> bool:
-    """Returns whether a translation has each tag and placeholder of its source, closed in order. Only elements that may
-    be written several times may stand there more often."""
-    wanted = places(source).keys()
-    found = places(translation).keys()
+def is_complete(source: str, translation: str, found: Placeholders = _SAFE) -> bool:
+    """Returns whether a translation has each tag and placeholder of its source, closed in order, and words in each
+    element that held some. Only elements that may be written several times may stand there more often."""
+    wanted = places(source, found).keys()
+    written = places(translation, found).keys()
     several = {event.raw for event in html.events(source) if event.splits}
-    return wanted <= found and {raw for raw, _, _ in found - wanted} <= several
+    whole = wanted <= written and {raw for raw, _, _ in written - wanted} <= several
+    return whole and filled(source) <= filled(translation)
+
+
+def filled(document: str) -> Counter[str]:
+    """Returns how many elements of each opening tag hold a letter or digit."""
+    counts = Counter[str]()
+    opened: list[tuple[str, str, int]] = []
+    length = 0
+    for event in html.events(document):
+        if event.kind == "text":
+            length += sum(character.text.isalnum() for character in html.with_characters([event]))
+        elif event.kind == "start":
+            opened.append((event.name, event.raw, length))
+        elif event.kind == "end" and opened and opened[-1][0] == event.name:
+            _, raw, before = opened.pop()
+            counts[raw] += length > before
+    return counts
 
 
 def _segments(documents: Iterable[Iterable[str | Segment]]) -> Iterator[Segment]:
@@ -167,7 +185,7 @@ def _share(written: Iterable[str], targets: Iterable[str], is_kind: Callable[[st
     return 100 * sum(right) / max(len(right), 1), len(right)
 
 
-def places(document: str) -> Places:
+def places(document: str, found_placeholders: Placeholders = _SAFE) -> Places:
     """Returns where the tags and placeholders of a text in HTML stand, by the characters before them, blanks and
     placeholders apart. A tag that is closed out of order is of the kind `crossed`."""
     found: Places = {}
@@ -178,11 +196,12 @@ def places(document: str) -> Places:
         if event.kind == "text":
             text = "".join(character.text for character in html.with_characters([event]))
             end = 0
-            for match in PLACEHOLDER.finditer(text):
-                length += len("".join(text[end : match.start()].split()))
-                found[match[0], seen[match[0]], "placeholder"] = length
-                seen[match[0]] += 1
-                end = match.end()
+            for begin, new_end in found_placeholders.spans(text):
+                length += len("".join(text[end:begin].split()))
+                placeholder = text[begin:new_end]
+                found[placeholder, seen[placeholder], "placeholder"] = length
+                seen[placeholder] += 1
+                end = new_end
             length += len("".join(text[end:].split()))
         # An end takes the name of its start, which may be there several times.
         elif event.kind == "end":

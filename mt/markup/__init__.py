@@ -5,32 +5,36 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from mt.data.placeholders import Kept
 from mt.errors import UserError, invalid_choice
 from mt.markup import html, xliff
-from mt.markup.segments import Segment, parts
+from mt.markup.blocks import parts
+from mt.markup.segments import Segment
 from mt.markup.words import Linked
 from mt.markup.writing import written
 
-Read = Callable[[str, int, str], Iterator[str | Segment]]
+Read = Callable[[str, Kept, str], Iterator[str | Segment]]
 """Yields the sentences of a text, and what between them is written as it stands.
 
-Its arguments are the text, how many symbols the vocabulary has for placeholders, and the text's name in errors."""
+Its arguments are the text, which placeholders are kept whole, and the text's name in errors."""
 
 
-def _text(text: str, symbols: int, name: str) -> Iterator[str | Segment]:
-    return parts(html.characters(text), lambda written: "".join(raw for _, raw in written), symbols)
+def _text(text: str, kept: Kept, name: str) -> Iterator[str | Segment]:
+    return parts(html.characters(text), lambda written: "".join(raw for _, raw in written), kept)
 
 
 FORMATS: Mapping[str, Read] = {"html": html.read, "xliff": xliff.read, "text": _text}
 
 
-def read(text: str, format: str, symbols: int = 0, name: str = "the text") -> list[str | Segment]:
+_KEPT = Kept()
+
+
+def read(text: str, format: str, kept: Kept = _KEPT, name: str = "the text") -> list[str | Segment]:
     """Returns the sentences of a text, and what between them is written as it stands.
 
-    symbols: the number of the vocabulary's symbols for placeholders. name: of the text in errors. Raises UserError
-    where it is not of the format."""
+    name: of the text in errors. Raises UserError where it is not of the format."""
     mark = text[: text.startswith("\ufeff")]
-    return [piece for piece in (mark, *require_format(format)(text[len(mark) :], symbols, name)) if piece]
+    return [piece for piece in (mark, *require_format(format)(text[len(mark) :], kept, name)) if piece]
 
 
 def write(document: Iterable[str | Segment], translations: Iterable[Linked]) -> str:

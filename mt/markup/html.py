@@ -12,8 +12,9 @@ from html.parser import HTMLParser
 
 import regex
 
-from mt.data.placeholders import SYMBOLS
-from mt.markup.segments import Event, Segment, parts
+from mt.data.placeholders import SYMBOLS, Kept
+from mt.markup.blocks import parts
+from mt.markup.segments import Event, Segment
 
 _AT_ONCE = 1 << 16
 """Characters that the parser sees more of at a time: it looks to the end for the rest of what is not complete."""
@@ -27,9 +28,11 @@ _BLOCKS = frozenset(
     )
 )
 _KEPT = frozenset(["code", "kbd", "samp", "var"])
-_KEPT_BLOCKS = frozenset(["script", "style", "svg", "math"])
+_KEPT_BLOCKS = frozenset(["script", "style", "svg", "math", "pre"])
 _SPLIT = frozenset(re.findall(r"\w+", "b big em i mark s small strike strong sub sup u"))
 _VOID = frozenset(re.findall(r"\w+", "area br embed img input param wbr"))
+_PARTING = _VOID - {"wbr"}
+"""What stands between two words, with and without a blank."""
 
 
 class Parser(HTMLParser):
@@ -44,7 +47,7 @@ class Parser(HTMLParser):
         self._event = start(tag, dict(attrs))
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self._event = Event("empty", "", tag, "block" if tag in _BLOCKS else "inline", breaks=tag == "br")
+        self._event = Event("empty", "", tag, "block" if tag in _BLOCKS else "inline", breaks=tag in _PARTING)
 
     def handle_endtag(self, tag: str) -> None:
         self._event = Event("end", "", tag, "block" if tag in _BLOCKS else "inline")
@@ -69,12 +72,13 @@ def start(tag: str, attributes: Mapping[str, str | None]) -> Event:
     """Returns the event of a start tag. tag: in small letters."""
     block = tag in _BLOCKS
     if tag in _VOID:
-        return Event("empty", "", tag, breaks=tag == "br")
+        return Event("empty", "", tag, breaks=tag in _PARTING)
     named = "notranslate" in (attributes.get("class") or "").split()
     if tag in _KEPT_BLOCKS or tag in _KEPT or named or (attributes.get("translate") or "").lower() == "no":
         return Event("start", "", tag, "kept block" if block or tag in _KEPT_BLOCKS else "kept")
     # Two elements may not have one id.
-    return Event("start", "", tag, "block" if block else "inline", splits=tag in _SPLIT and "id" not in attributes)
+    splits = tag in _SPLIT and "id" not in attributes
+    return Event("start", "", tag, "block" if block else "note" if tag == "sup" else "inline", splits=splits)
 
 
 def events(text: str) -> Iterator[Event]:
@@ -91,9 +95,9 @@ def events(text: str) -> Iterator[Event]:
         yield Event("empty", rest, role="block") if begins else Event("text", rest)
 
 
-def read(text: str, symbols: int = 0, name: str = "") -> Iterator[str | Segment]:
+def read(text: str, kept: Kept, name: str = "") -> Iterator[str | Segment]:
     """Yields the sentences of a document, and what is between them."""
-    yield from parts(with_characters(events(text)), join, symbols)
+    yield from parts(with_characters(events(text)), join, kept)
 
 
 # Characters.

@@ -4,7 +4,8 @@ First a range of target words for each tag; then all words and tags in order. Ra
 source. Each is sought within the range of the pair around it, and keeps out of its neighbours'. Time grows with the
 length of the sentence and the number of tags, not with their product."""
 
-from bisect import bisect_left, bisect_right
+import re
+from bisect import bisect_left, bisect_right, insort
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
@@ -15,6 +16,7 @@ from mt.markup.words import Span, Words
 
 _DEEPEST = 64
 """Pairs deeper than this go around all words of the pair that holds them."""
+_LINK = re.compile(r"<a\b", re.IGNORECASE)
 _FAR = 8.0
 """How many words a range must have more to be at the other end of a sentence."""
 _NEAR = 6
@@ -43,6 +45,7 @@ class Placing:
         self.children: dict[int, list[int]] = defaultdict(list)
         for number, tag in enumerate(tags):
             self.children[tag.parent].append(number)
+        self._parents = [tag.parent for tag in tags]
         self.ranges: list[list[Span]] = [[] for _ in tags]
         """The target words of each tag, mostly of one range; an empty one is a gap."""
 
@@ -51,7 +54,7 @@ class Placing:
         waiting: list[tuple[int, Span, int]] = [(-1, whole, 0)]
         while waiting:
             parent, (low, high), depth = waiting.pop()
-            children = self.children[parent]
+            children = [*self.children[parent]]
             pairs = [number for number in children if self.tags[number].kind == "pair"]
             if depth < _DEEPEST:
                 self._place_pairs(parent, pairs, low, high)
@@ -59,6 +62,7 @@ class Placing:
                 for number in pairs:
                     self.ranges[number] = [(low, high) if number == pairs[0] else (high, high)]
             # What is empty stands between the pairs.
+            pairs = [number for number in pairs if self.ranges[number]]
             taken = sorted(span for number in pairs for span in self.ranges[number])
             for number in children:
                 if self.tags[number].kind != "pair":
@@ -103,21 +107,57 @@ class Placing:
                 self.ranges[number] = [self._edged(number, (best[0] + low, best[1] + low), belongs, low)]
                 if self.tags[number].splits and not self.children[number]:
                     self._split(number, [place + low for place in owned[number]])
-        taken = sorted(span for number in pairs for span in self.ranges[number])
-        for number in pairs:
-            if not self.ranges[number]:
-                # Linked to nothing: in proportion, where its neighbours leave a place.
-                first, last = (
-                    low + round((place - around[0]) / max(around[1] - around[0], 1) * (high - low))
-                    for place in self._covered(self.tags[number])
-                )
+        self._place_unlinked([number for number in pairs if not self.ranges[number]], pairs, around, (low, high))
+
+    def _place_unlinked(self, numbers: Sequence[int], pairs: Sequence[int], around: Span, span: Span) -> None:
+        """Places those of the pairs within a pair that no word is linked to most.
+
+        Each goes around a word that is linked to it and to another more, as a compound is. Else it is in proportion,
+        where its neighbours leave words. Where they leave none, it stands within the neighbour that has its compound.
+        around: the source words of the pair that holds them. span: its target words.
+        """
+        if not numbers:
+            return
+        low, high = span
+        owners = {j: number for number in pairs for begin, end in self.ranges[number] for j in range(begin, end)}
+        free = [j for j in range(low, high) if j not in owners and not self.is_mark(1, j)]
+        taken = sorted(part for number in pairs for part in self.ranges[number])
+        scale = (high - low) / max(around[1] - around[0], 1)
+        for number in numbers:
+            covered = self._covered(self.tags[number])
+            first, last = (min(max(low + round((place - around[0]) * scale), low), high) for place in covered)
+            shared = [j for i in range(*covered) for j in self._words.shared.get(i, ())]
+            if all(self.is_mark(0, i) for i in range(*covered)) or not free:
+                holder = next((owners[j] for j in shared if j in owners and self._may_hold(owners[j], number)), None)
+                if holder is not None and not free:
+                    self._move_into(holder, number)
+                    continue
                 begin = _outside(first, taken)
-                end = min(last, high)
-                nearest = (
-                    taken[bisect_left(taken, (begin, begin))][0] if taken and taken[-1] >= (begin, begin) else high
-                )
-                self.ranges[number] = [(begin, max(begin, min(end, nearest)))]
-                taken = sorted([*taken, *self.ranges[number]])
+                end = begin
+            else:
+                wanted = [place for place in (bisect_left(free, j) for j in shared) if free[place : place + 1]]
+                wanted = [place for place in wanted if free[place] in shared]
+                place = min(wanted, key=lambda place: abs(free[place] - first), default=None)
+                if place is None:
+                    place = min(bisect_left(free, first), len(free) - 1)
+                    if place and first - free[place - 1] < abs(free[place] - first):
+                        place -= 1
+                begin = free[place]
+                end = begin + 1
+                while not wanted and end < last and free[place + end - begin : place + end - begin + 1] == [end]:
+                    end += 1
+                del free[place : place + end - begin]
+            self.ranges[number] = [(begin, end)]
+            insort(taken, (begin, end))
+
+    def _may_hold(self, number: int, other: int) -> bool:
+        """Returns whether a pair may stand around another: no link stands within a link."""
+        return not all(_LINK.match(self.tags[n].opening) for n in (number, other))
+
+    def _move_into(self, holder: int, number: int) -> None:
+        self.children[self._parents[number]].remove(number)
+        self.children[holder].append(number)
+        self._parents[number] = holder
 
     def _place_as_learnt(self, number: int, belongs: list[int], low: int, high: int) -> None:
         """Gives a pair the words that the model has put it around, where none is outside of its parent or a

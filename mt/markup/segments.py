@@ -1,17 +1,17 @@
 """Marked-up text as one small record: sentences without tags, and their tags with the characters they stand around.
 
-A parser of each format yields `Event`s, one for each character, whose raw texts joined are the document. `parts` makes
-of them sentences (`Segment`) and what is written as it stands. All of it takes time in proportion to the length of the
-document."""
+A parser of each format yields `Event`s, one for each character, whose raw texts joined are the document.
+`mt.markup.blocks` cuts them into blocks, and `segment` makes of each block a `Segment`. All of it takes time in
+proportion to the length of the document."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
 from typing import Literal, NamedTuple
 
-from mt.data.placeholders import FIRST, PLACEHOLDER, SYMBOLS, numbers
+from mt.data.placeholders import FIRST, SYMBOLS, numbers
 
 # Records.
 
@@ -25,8 +25,9 @@ class Event(NamedTuple):
     """As the document has it."""
     name: str = ""
     """What a start and its end have in common."""
-    role: Literal["inline", "block", "kept", "kept block"] = "inline"
-    """block: ends a sentence. kept: of a start, that all up to its end is left as it is, and read as a word."""
+    role: Literal["inline", "block", "note", "kept", "kept block"] = "inline"
+    """block: ends a sentence. note: may be the raised mark of one.
+    kept: of a start, that all up to its end is left as it is, and read as a word."""
     splits: bool = False
     """Whether the element may be written several times, around a part of its words each."""
     breaks: bool = False
@@ -118,89 +119,12 @@ class Segment:
         return {symbol: tuple(raws) for symbol, raws in symbols.items()}
 
 
-# From events to segments.
+# From atoms to a segment.
 
 
-def parts(events: Iterable[Event], join: Join, symbols: int = 0) -> Iterator[str | Segment]:
-    """Yields the sentences of a document, and what between them is written as it stands. symbols: how many there are
-    for placeholders."""
-    inline: list[Event] = []
-    waiting = iter(events)
-    for event in waiting:
-        # What ends the sentence, and is written as it stands.
-        fixed = event.raw if event.role == "block" else ""
-        if event.kind == "start" and event.role in ("kept", "kept block"):
-            raw, fixed = _kept(event, waiting)
-            if event.role == "kept":
-                inline.append(Event("word", raw))
-            else:
-                fixed = raw + fixed
-        elif event.role != "block":
-            inline.append(event)
-        if fixed:
-            yield from _sentence(inline, join, symbols)
-            yield fixed
-            inline = []
-    yield from _sentence(inline, join, symbols)
-
-
-def _kept(start: Event, waiting: Iterator[Event]) -> tuple[str, str]:
-    """Returns what an element holds, from its start to its end, and the block that ends it where its end is missing."""
-    raws = [start.raw]
-    depth = 1
-    for event in waiting:
-        if event.role == "block" and start.role == "kept":
-            return "".join(raws), event.raw
-        raws.append(event.raw)
-        depth += (event.name == start.name) * {"start": 1, "end": -1}.get(event.kind, 0)
-        if not depth:
-            break
-    return "".join(raws), ""
-
-
-def _sentence(events: Iterable[Event], join: Join, symbols: int) -> Iterator[str | Segment]:
-    """Yields a segment of these events, or what they are where they hold no word."""
-    atoms = _with_placeholders([*_atoms(events)])
-    words = [0, *accumulate(atom.kind == "word" or atom.says for atom in atoms)]
-    if words[-1]:
-        yield _segment(atoms, words, join, symbols)
-    elif atoms:
-        yield "".join(atom.raw for atom in atoms)
-
-
-def _atoms(events: Iterable[Event]) -> Iterator[Event]:
-    """Yields events, of which words have a text, too."""
-    for event in events:
-        if event.kind == "word":
-            yield event._replace(text=event.raw)
-        elif event.kind == "text" and event.text in _GLUE:
-            yield Event("empty", event.raw, breaks=True)
-        else:
-            yield event
-
-
-_GLUE = frozenset("\u00a0\u2007\u202f")
-"""Blanks that no line is broken at, which are lost in translation, and kept as tags are."""
-
-
-def _with_placeholders(atoms: list[Event]) -> list[Event]:
-    """Joins the atoms of each placeholder, tags in it too, to one that is a word."""
-    places = [place for place, atom in enumerate(atoms) if atom.kind == "text"]
-    text = "".join(atoms[place].text for place in places)
-    joined: list[Event] = []
-    done = 0
-    for match in PLACEHOLDER.finditer(text):
-        first = places[match.start()]
-        last = places[match.end() - 1] + 1
-        joined += atoms[done:first]
-        joined.append(Event("word", "".join(atom.raw for atom in atoms[first:last]), text=match[0]))
-        done = last
-    return joined + atoms[done:]
-
-
-def _segment(atoms: list[Event], words: Sequence[int], join: Join, symbols: int) -> Segment:
+def segment(atoms: Sequence[Event], words: Sequence[int], join: Join, symbols: int) -> Segment:
     """Returns a sentence without its tags. words: [atoms + 1], how many characters of words are before each."""
-    partners = _partners(atoms)
+    partners = partners_of(atoms)
     first, last = _ends(atoms, partners, words)
     numbered = numbers((atom.text for atom in atoms if atom.kind == "word"), symbols)
     sentence = _Sentence(numbered)
@@ -230,7 +154,7 @@ def _segment(atoms: list[Event], words: Sequence[int], join: Join, symbols: int)
     return sentence.segment("".join(raws[:first]), "".join(raws[last:]), join)
 
 
-def _partners(atoms: Sequence[Event]) -> dict[int, int]:
+def partners_of(atoms: Sequence[Event]) -> dict[int, int]:
     """Returns for each start the place of its end, and the other way round. What is not closed, or not opened, or
     closed after what is around it, has none."""
     partners: dict[int, int] = {}

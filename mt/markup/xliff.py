@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 from xml.parsers import expat
 
+from mt.data.placeholders import Kept
 from mt.errors import UserError
 from mt.markup import xliff_text
 from mt.markup.segments import Segment
@@ -58,7 +59,7 @@ class _Element:
     """That whose source was found last in it."""
 
 
-def read(text: str, symbols: int, name: str) -> Iterator[str | Segment]:
+def read(text: str, kept: Kept, name: str) -> Iterator[str | Segment]:
     """Yields the document, with a sentence where a target is missing or blank. Raises UserError where it is no XML, or
     another than XLIFF. name: of the document."""
     pieces = _pieces(text, name)
@@ -68,7 +69,7 @@ def read(text: str, symbols: int, name: str) -> Iterator[str | Segment]:
             begin, resume, opening, closing = _frame(pieces, unit, blank)
             yield "".join(piece.raw for piece in pieces[done:begin])
             yield opening
-            yield from xliff_text.read(pieces[first + 1 : last], symbols, preserves=unit.preserves)
+            yield from xliff_text.read(pieces[first + 1 : last], kept, preserves=unit.preserves)
             yield closing
             done = resume
     yield "".join(piece.raw for piece in pieces[done:])

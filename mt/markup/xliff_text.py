@@ -12,8 +12,10 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Literal
 from xml.sax.saxutils import escape
 
+from mt.data.placeholders import Kept
 from mt.markup import html
-from mt.markup.segments import Event, Segment, parts
+from mt.markup.blocks import parts
+from mt.markup.segments import Event, Segment
 
 if TYPE_CHECKING:
     from mt.markup.xliff import Piece
@@ -31,7 +33,7 @@ _SECTION = Event("empty", "", "section", role="block")
 """Where a literal section begins or ends."""
 
 
-def read(pieces: Sequence["Piece"], symbols: int, *, preserves: bool) -> Iterator[str | Segment]:
+def read(pieces: Sequence["Piece"], kept: Kept, *, preserves: bool) -> Iterator[str | Segment]:
     """Yields the sentences of a source, and what between them is written as it stands. preserves: whether its white
     space stays."""
     events = [*_events(pieces)]
@@ -47,7 +49,7 @@ def read(pieces: Sequence["Piece"], symbols: int, *, preserves: bool) -> Iterato
             yield event.raw
         if not is_section:
             join = partial(_join, is_html=of_html is not None, is_literal=literal)
-            yield from parts(stretch, join, symbols)
+            yield from parts(stretch, join, kept)
 
 
 # Events of XML.

@@ -1,23 +1,73 @@
+import time
+
 import pytest
 
-from mt.data.placeholders import FIRST, PLACEHOLDER, masked, numbers
+from mt.data.placeholders import FIRST, SAFE, SYNTAXES, numbers, placeholders_of
 from mt.data.tokenizer import Tokenizer, TokenizerConfig, Tokenizers, train
+from mt.errors import UserError
 
 TEXTS = ["Visit { $url } now {name} and %s", "the cat sat on the mat", "a { -brand } b"] * 20
+
+
+@pytest.mark.parametrize("name", SYNTAXES)
+def test_examples_of_each_syntax_are_whole(name: str) -> None:
+    for names in ((name,), (*SAFE, name)) if name != "qt" and SYNTAXES[name].is_safe else ((name,),):
+        for example in SYNTAXES[name].examples.split():
+            for text in (example, f"see {example} now", f"({example}).", f"x, {example}: y"):
+                assert placeholders_of(names).in_text(text) == [example], (names, text)
 
 
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("{name} {{x}} { $url } { -brand-name } ${a} %{b} #{c}", 7),
-        ("%s %1$s %d %.2f %@ %(n)s %lu", 7),
-        ("{n, plural, one {# file} other {{n} files}}", 1),
-        ("$USER$ and &brandShortName;", 2),
-        ("100% sure, 5%, }, {, a % b", 0),
+        ("{name} {{x}} { $url } { -brand-name } #{c}", "{name}|{{x}}|{ $url }|{ -brand-name }|#{c}"),
+        ("{{#if user}} {{ user.name | upper }} {% if x %}", "{{#if user}}|{{ user.name | upper }}|{% if x %}"),
+        ("a { b {name} c", "{name}"),
+        ('{ "{" } and { "}}" }', '{ "{" }|{ "}}" }'),
+        # What only looks like it.
+        ("100% sure, 5%, }, {, a % b, {see below}s {1, 2} % d", ""),
+        ("{note: see below} and {1, 2}", ""),
+        ("ein 50 %iges Angebot, 50%iges, 100%d'accord, 20%-30%", ""),
+        ("http://example.com/my%20file.html my%20file", ""),
+        ("http://x/%C3%A9t%C3%A9 www.x/%d0%b0", ""),
+        ("US$ and A$, $5 and $6, AT&T; x", ""),
+        # Printf's, Symfony's and others that begin alike.
+        ("5 %s, 50%, %d%% and 100%%", "%s|%d|%%|%%"),
+        ("http://x/%s/edit?q=%d", "%s|%d"),
+        ("Hello %count% of %user.name%, %count%%total% %count%s", "%count%|%user.name%|%count%|%total%|%count%"),
+        ("%s%s %dx%d %dh%dm%ds %s/%s S%02dE%02d", "%s|%s|%d|%d|%d|%d|%d|%s|%s|%02d|%02d"),
+        ("%1$s%2$s, %(n)s %@ %1% %d% done", "%1$s|%2$s|%(n)s|%@|%1%|%d%"),
+        # Plurals and selections with what they hold, whatever is quoted in them.
+        ("{n, plural, one {# file} other {{n} files}} x", "{n, plural, one {# file} other {{n} files}}"),
+        ("{n, plural, one {a '{' b} other {It's {n}}}{x}", "{n, plural, one {a '{' b} other {It's {n}}}|{x}"),
+        ("{ $n ->\n [one] a\n *[other] b { $n }\n} c", "{ $n ->\n [one] a\n *[other] b { $n }\n}"),
+        ("You have {n, plural, one {# file", "{n, plural, one {# file"),
+        ("it's '{name}' ok, {0, date}", "{name}|{0, date}"),
     ],
 )
-def test_what_a_placeholder_is(text: str, found: int) -> None:
-    assert len(PLACEHOLDER.findall(text)) == found
+def test_what_a_placeholder_is(text: str, found: str) -> None:
+    assert "|".join(placeholders_of(SAFE).in_text(text)) == found
+
+
+def test_a_syntax_that_is_not_is_refused() -> None:
+    with pytest.raises(UserError, match="a syntax of placeholders=print is an invalid choice: did you mean printf"):
+        TokenizerConfig(placeholder_syntaxes=("print",))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *["{", "%", "{a", "{n,plural,", "{{", "%a", "'{", "{n,plural,'{", "http://%20f", "$a", "&a", "${"],
+        "{a b ",
+        '{"{',
+        "% ",
+    ],
+)
+def test_hostile_texts_take_time_in_proportion_to_their_length(text: str) -> None:
+    begun = time.process_time()
+    for whole in (text * 20_000, text * 10_000 + "}" * 10_000):
+        placeholders_of(tuple(SYNTAXES)).spans(whole)
+    assert time.process_time() - begun < 10
 
 
 def test_both_sides_agree_on_numbers() -> None:
@@ -25,7 +75,7 @@ def test_both_sides_agree_on_numbers() -> None:
     assert one == numbers(["{b}", "{a}"], 16)
     assert len({*numbers([f"{{{i}}}" for i in range(20)], 16).values()}) == 16
     assert numbers([chr(FIRST + 5)], 16) == {chr(FIRST + 5): 5}
-    assert masked("{a}", 0) == ("{a}", {})
+    assert placeholders_of(SAFE).masked("{a}", 0) == ("{a}", {})
 
 
 @pytest.mark.parametrize("model_type", ["bpe", "unigram", "char", "word"])
@@ -35,7 +85,9 @@ def test_a_placeholder_is_one_symbol_and_comes_back(model_type: str) -> None:
     text = "Visit the { $url } § {name}"
     ids = tokenizer.encode([text])[0]
     assert tokenizer.encode_column([text]).to_pylist() == [ids]
-    assert [piece for piece in tokenizer.split(text) if piece.strip("▁") in (*masked(text, 8)[1], "§")] != []
+    assert [
+        piece for piece in tokenizer.split(text) if piece.strip("▁") in (*placeholders_of(SAFE).masked(text, 8)[1], "§")
+    ] != []
     assert len(tokenizer.restored(ids, text)) == 2
     assert tokenizer.decode(ids, tokenizer.restored(ids, text)) == text
     # Links join its words.
@@ -52,3 +104,12 @@ def test_symbols_are_there_from_the_beginning() -> None:
     )
     assert (plain.placeholders, symbols.placeholders) == (0, 8)
     assert len(plain.encode(["{ $url }"])[0]) > len(symbols.encode(["{ $url }"])[0]) == 3
+
+
+def test_a_vocabulary_says_what_its_symbols_stand_for() -> None:
+    texts = ["Visit %1 now :name and {x}"] * 20
+    tokenizer = train(TokenizerConfig(vocab_size=40, placeholders=8, placeholder_syntaxes=("qt", "laravel")), texts)
+    read = Tokenizer(tokenizer.model)
+    assert read.masked("Visit %1 {x}").endswith(" {x}")
+    assert read.restored(read.encode(["%1 :name"])[0], "%1 :name") != {}
+    assert len(read.encode(["%1 :name"])[0]) == len(read.encode(["%2 :name"])[0])

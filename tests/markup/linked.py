@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable
 
 from mt import markup
+from mt.data.placeholders import Kept
 from mt.markup.segments import Segment
 from mt.markup.words import Linked
 
@@ -42,6 +43,6 @@ def given(target: str, links: str) -> Translate:
 
 
 def translated(text: str, translate: Translate = identity, form: str = "html", symbols: int = 0) -> str:
-    document = markup.read(text, form, symbols)
+    document = markup.read(text, form, Kept(symbols=symbols))
     sentences = [part.text for part in document if isinstance(part, Segment)]
     return markup.write(document, map(translate, sentences))

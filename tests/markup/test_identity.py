@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from mt import markup
+from mt.data.placeholders import Kept
 from mt.decoding.documents import joined, sentences
 from mt.markup.segments import Segment
 from mt.markup.words import Linked
@@ -17,7 +18,7 @@ from tests.markup.linked import identity
 
 def unchanged(document: str, form: str, symbols: int = 0) -> str:
     """Returns a document that is translated into itself."""
-    parts = markup.read(document, form, symbols)
+    parts = markup.read(document, form, Kept(symbols=symbols))
     blocks = [sentences(part, "en") for part in parts if isinstance(part, Segment)]
     links: list[Linked] = [joined([(identity(one.text), one) for one in block]) for block in blocks]
     return markup.write(parts, links)

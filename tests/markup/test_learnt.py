@@ -3,6 +3,7 @@
 import pytest
 
 from mt import markup
+from mt.data.placeholders import Kept
 from mt.markup.words import Linked, Span
 from tests.markup.linked import identity
 
@@ -32,7 +33,7 @@ def test_learnt_places_are_checked(tags: dict[int, Span], expected: str) -> None
 
 def test_learnt_places_follow_what_is_left_out() -> None:
     """A doubled placeholder of the translation goes, and the tags behind it move."""
-    document = markup.read("{x} one <b>two</b>", "html", 4)
+    document = markup.read("{x} one <b>two</b>", "html", Kept(symbols=4))
     [segment] = [part for part in document if isinstance(part, markup.Segment)]
     symbol = segment.text[0]
     text = f"{symbol} {symbol} eins zwei"

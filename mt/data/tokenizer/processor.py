@@ -20,7 +20,7 @@ import sentencepiece
 from sentencepiece import sentencepiece_model_pb2, sentencepiece_pb2
 
 from mt.data.arrow import numbers
-from mt.data.placeholders import MOST, PLACEHOLDER, RESERVED, SYMBOLS, masked, tag_pieces
+from mt.data.placeholders import MOST, RESERVED, SAFE, SYMBOLS, SYNTAX, placeholders_of, tag_pieces
 from mt.data.words import LinkUnit, runs, units_of_characters
 from mt.step import BOS, EOS, PAD, UNK
 from mt.text_io import composed, normalize
@@ -149,6 +149,10 @@ class Tokenizer:
         mark = SPACE if self.of_words else ""
         self.placeholders = sum(processor.piece_to_id(mark + symbol) != UNK for symbol in SYMBOLS)
         """Symbols of the vocabulary for placeholders: see `mt.data.placeholders`."""
+        said = ModelProto.FromString(model).trainer_spec.user_defined_symbols if self.placeholders else ()
+        names = tuple(name.removeprefix(SYNTAX) for name in said if name.startswith(SYNTAX))
+        self.found = placeholders_of(names or SAFE)
+        """What these symbols stand for, as when the vocabulary was learnt."""
         self.marks_beginnings = not (self.of_words or self._with_suffixes)
         """Whether a piece that begins a word starts with `▁`, and any other goes on with the word before."""
 
@@ -290,23 +294,23 @@ class Tokenizer:
         # Which white space parts units can be seen before `normalize` alone.
         owners = iter(units_of_characters(unicodedata.normalize("NFC", text), unit))
         text = normalize(text)
-        symbols = masked(text, self.placeholders)[1].values()
-        end = 0
-        for match in PLACEHOLDER.finditer(text) if symbols else ():
-            if match[0] in symbols:
-                yield from itertools.islice(owners, len(text[end : match.start()].replace(" ", "")))
+        symbols = self.found.masked(text, self.placeholders)[1].values()
+        done = 0
+        for begin, end in self.found.spans(text) if symbols else ():
+            if text[begin:end] in symbols:
+                yield from itertools.islice(owners, len(text[done:begin].replace(" ", "")))
                 yield next(owners)
-                end = match.end()
-                next(itertools.islice(owners, *[len(match[0].replace(" ", "")) - 1] * 2), None)
+                done = end
+                next(itertools.islice(owners, *[len(text[begin:end].replace(" ", "")) - 1] * 2), None)
         yield from owners
 
     def masked(self, text: str) -> str:
         """Returns a text as it is cut: normalised, with the vocabulary's symbols for placeholders."""
-        return masked(normalize(text), self.placeholders)[0]
+        return self.found.masked(normalize(text), self.placeholders)[0]
 
     def restored(self, ids: Sequence[int], source: str) -> dict[int, str]:
         """Returns for ids that are symbols of placeholders, by their places, the placeholders of a source."""
-        symbols = masked(normalize(source), self.placeholders)[1]
+        symbols = self.found.masked(normalize(source), self.placeholders)[1]
         pieces = {place: self._piece(int(i)).lstrip(SPACE + JOINER) for place, i in enumerate(ids) if symbols}
         return {place: symbols[piece] for place, piece in pieces.items() if piece in symbols}
 

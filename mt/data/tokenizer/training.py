@@ -22,7 +22,7 @@ from pydantic import Field, model_validator
 from mt.common.input_files import read_bytes
 from mt.common.options import MAX_COUNT, MAX_SIZE, Options
 from mt.data.arrow import numbers
-from mt.data.placeholders import MOST, RESERVED, SYMBOLS, masked, tag_pieces
+from mt.data.placeholders import MOST, RESERVED, SAFE, SYMBOLS, SYNTAX, placeholders_of, tag_pieces
 from mt.data.tokenizer.processor import (
     ESCAPED_SPACE,
     ESCAPES,
@@ -73,6 +73,8 @@ class TokenizerConfig(Options):
     placeholders: int = Field(default=0, ge=0, le=MOST)
     """Symbols that stand for placeholders as `{name}` and `%s`, one token each; see `mt.data.placeholders`. 0: they
     are text."""
+    placeholder_syntaxes: tuple[str, ...] = SAFE
+    """How placeholders are written: names of `mt.data.placeholders.SYNTAXES`."""
     tags: int = Field(default=0, ge=0, le=MOST)
     """Symbols for learnt tags, each an opening, a closing and an empty one, which no text holds; see `mt.data.tags`."""
     sample: int = Field(default=500_000, ge=1, le=MAX_COUNT)
@@ -89,6 +91,7 @@ class TokenizerConfig(Options):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
+        placeholders_of(self.placeholder_syntaxes)
         # The sides differ only where each has a vocabulary.
         if self.joint and (self.source, self.target) != (SideConfig(), SideConfig()):
             raise UserError(
@@ -182,7 +185,7 @@ def train(config: TokenizerConfig, texts: Iterable[str]) -> Tokenizer:
             )
         except RuntimeError as error:
             raise UserError(_training_fault(config, str(error))) from error
-    proto = _with_usual_names(ModelProto.FromString(model.getvalue()))
+    proto = _with_usual_names(ModelProto.FromString(model.getvalue()), config)
     if of_words:
         _insert(proto, symbols)
     # As before sizes were upper bounds, so that the same text gives the same model to the byte.
@@ -212,20 +215,23 @@ def _lines(texts: Iterable[str], config: TokenizerConfig) -> Iterator[str]:
     """Yields the texts in lines of which SentencePiece skips nothing."""
     of_words = config.model_type == "word"
     escapes = ESCAPES_OF_WORDS if of_words else ESCAPES
+    found = placeholders_of(config.placeholder_syntaxes)
     for text in texts:
         words = [
             prepared(word[start : start + _LONGEST_WORD], escapes, of_words=of_words)
-            for word in masked(normalize(text), config.placeholders)[0].split()
+            for word in found.masked(normalize(text), config.placeholders)[0].split()
             for start in range(0, len(word), _LONGEST_WORD)
         ]
         for start in range(0, len(words), _WORDS_OF_A_LINE):
             yield " ".join(words[start : start + _WORDS_OF_A_LINE])
 
 
-def _with_usual_names(proto: Any) -> Any:
-    """Gives the special pieces their usual names. They are reserved ones while a vocabulary is learnt, since
-    SentencePiece would leave `<s>` out of a text that holds it."""
+def _with_usual_names(proto: Any, config: TokenizerConfig) -> Any:
+    """Gives the special pieces their usual names, and notes what the symbols of placeholders stand for. The names are
+    reserved ones while a vocabulary is learnt, since SentencePiece would leave `<s>` out of a text that holds it."""
     spec = proto.trainer_spec
+    if config.placeholders:
+        spec.user_defined_symbols.extend(SYNTAX + name for name in config.placeholder_syntaxes)
     spec.pad_piece, spec.unk_piece, spec.bos_piece, spec.eos_piece = _SPECIAL
     for piece, name in zip(proto.pieces, _SPECIAL, strict=False):
         piece.piece = name

@@ -14,7 +14,6 @@ import numpy as np
 import torch
 
 from mt.data.fields import TEXT, Field, Row
-from mt.data.placeholders import masked
 from mt.data.tokenizer import LinkUnit, Tokenizers, Unit
 from mt.decoding.confidence import Calibration, confidences, word_features
 from mt.decoding.delays import TargetWords
@@ -161,8 +160,9 @@ class Session:
         if self._terms is not None:
             self._terms.read(part)
         text = part
-        if self._streaming.field.written and (count := self._streaming.tokenizers.source.placeholders):
-            text, self._symbols = masked(composed(part), count, self._placeholders)
+        tokenizer = self._streaming.tokenizers.source
+        if self._streaming.field.written and tokenizer.placeholders:
+            text, self._symbols = tokenizer.found.masked(composed(part), tokenizer.placeholders, self._placeholders)
         row = self._source.row(text)
         self._refuse_many(len(row))
         self._positions += len(row)
