@@ -15,7 +15,7 @@ from mt.data.corpus import Corpus
 from mt.decoding.load import load
 from mt.errors import UserError
 from mt.search.config import WaitKConfig
-from mt.training.batches import batches_per_update
+from mt.training.batches import batches_per_update, derived_seed
 from mt.training.loop import BatchLoss, LogWindow, Update, updates
 from mt.training.start import begin
 from mt.training.train import train_and_test
@@ -44,6 +44,23 @@ def test_of_a_batch_nothing_is_held_while_the_next_one_is_computed(
     rest = training.split, training.config, training.progress
     made = updates(training.model, training.optimizer, *rest, objective=Watched)
     assert len([*itertools.islice(made, 3)]) == 3 and len(losses) == 3 * accumulate
+
+
+def test_each_batch_of_an_update_has_a_seed_of_its_own(trainer: Callable[..., Trainer]) -> None:
+    """It follows from the run's seed, the number of the update from 1 on, and the batch's place in it alone. So it is
+    the same in a run that goes on from a checkpoint, of an earlier release too."""
+    seeds: list[int | None] = []
+
+    class Watched(BatchLoss):
+        def forward(self, batch: Batch | None, seed: int | None) -> tuple[torch.Tensor, torch.Tensor]:
+            seeds.append(seed)
+            return super().forward(batch, seed)
+
+    training = trainer({"gradient_accumulation": 2})
+    rest = training.split, training.config, training.progress
+    made = updates(training.model, training.optimizer, *rest, objective=Watched)
+    assert len([*itertools.islice(made, 2)]) == 2
+    assert seeds == [derived_seed(training.config.seed, number, place) for number in (1, 2) for place in (0, 1)]
 
 
 @pytest.mark.parametrize("accumulate", [1, 3])

@@ -117,6 +117,7 @@ def test_a_table_that_both_sides_share_is_loaded_once(
     [
         pytest.param(["the", "e"], {"▁the", "▁The"}, id="a part of a word is no word"),
         pytest.param(["▁the", "e"], {"▁the", "e"}, id="a file of pieces"),
+        pytest.param(["▁", "the"], {"▁the", "▁The"}, id="the mark of a piece may be a word"),
         pytest.param(["The", "the"], {"▁the", "▁The"}, id="capitals"),
     ],
 )
