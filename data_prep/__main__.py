@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 
-def main(composed: dict[str, Any], overrides: list[str], presets: Sequence[str] = ()) -> None:
+def main(composed: dict[str, Any], overrides: list[str]) -> None:
     # Not imported above: the processes that prepare text load this file too, and need nothing of it.
     from data_prep.guards import guarded
     from data_prep.prepare import prepare
@@ -27,9 +27,11 @@ def main(composed: dict[str, Any], overrides: list[str], presets: Sequence[str] 
 
 def command(arguments: Sequence[str]) -> None:
     """Prepares what conf/data_prep.yaml and the command line say."""
-    from mt.cli.command import compose
+    from mt.cli.composition import STATUS, run_composed
+    from mt.errors import reported
 
-    compose(main, "data_prep", arguments)
+    with reported(STATUS):
+        run_composed("data_prep", main, arguments)
 
 
 if __name__ == "__main__":

@@ -162,8 +162,8 @@ def within_memory() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def reported() -> Iterator[None]:
-    """Ends the process of an entry point on an error that a user can mend: a sentence on standard error, and status 2.
+def reported(status: int = 2) -> Iterator[None]:
+    """Ends the process of an entry point on an error that a user can mend: a sentence on standard error, and a status.
 
     A signal has the status of `Interrupted`, which is 130 for Ctrl-C. The buffer of standard output is written here,
     where a failure can be reported. A reader that closes the pipe, as `| head`, ends the process quietly, with status
@@ -176,7 +176,9 @@ def reported() -> Iterator[None]:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - for the rest of the process
     try:
         if sys.stdout is None:  # and the next file that is opened would take its place
-            sys.exit(_printed("error: standard output is closed: leave it open, or send it to a file with > FILE", 2))
+            sys.exit(
+                _printed("error: standard output is closed: leave it open, or send it to a file with > FILE", status)
+            )
         try:
             with within_memory():
                 yield
@@ -185,7 +187,7 @@ def reported() -> Iterator[None]:
     except (UserError, OSError) as error:
         # A full disk or a write-protected folder is no bug either, and has a message of the system.
         fault = output_fault()
-        sys.exit(141 if fault == READER_GONE else _printed(f"error: {fault or sentence(error)}", 2))
+        sys.exit(141 if fault == READER_GONE else _printed(f"error: {fault or sentence(error)}", status))
     except KeyboardInterrupt as interrupt:
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             signal.signal(signal.SIGINT, signal.SIG_DFL)  # a second Ctrl-C ends at once, without a trace

@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args, get_origin
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from mt.cli.command import CONF
+from mt.cli.composition import CONF
 from mt.common.options import Options, parse
 from mt.config import Config
 from mt.data.dataset import DatasetConfig

@@ -16,7 +16,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from mt.cli.train import main
+from mt.cli.train import train as train_composed
 from mt.errors import UserError
 from tests.marks import exhaustive
 from tests.once import once
@@ -181,12 +181,12 @@ def test_signals_of_a_queue_while_modules_load_leave_with_its_status(delay: floa
     assert err.splitlines()[-1].endswith(ends), err
 
 
-# What cannot be resumed; `main` gets what Hydra would compose.
+# What cannot be resumed; `train` gets what Hydra would compose.
 
 
 def resumed(run: Path, *overrides: str) -> str:
     with pytest.raises(UserError) as caught:
-        main({"resume": str(run), "folder": "unused", "corpora": "outputs/corpora"}, [f"resume={run}", *overrides])
+        train_composed({"resume": str(run), "corpora": "outputs/corpora"}, [f"resume={run}", *overrides], run)
     return str(caught.value)
 
 
@@ -204,7 +204,7 @@ def test_a_checkpoint_is_taken_for_its_run(
     monkeypatch.chdir(tmp_path)
     before = sorted(path.relative_to(run) for path in (run / "checkpoints").rglob("*"))
     for name in ("last", "best", next(run.glob("checkpoints/update-*")).name):
-        main({"resume": str(run / "checkpoints" / name), "folder": "unused", "corpora": "outputs/corpora"}, [])
+        train_composed({"resume": str(run / "checkpoints" / name), "corpora": "outputs/corpora"}, [], run)
         assert sorted(path.relative_to(run) for path in (run / "checkpoints").rglob("*")) == before
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from mt.cli.command import CONF
+from mt.cli.composition import CONF
 from mt.common.options import parse
 from mt.config import Config
 from mt.data.corpus import Corpus

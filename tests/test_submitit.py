@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from mt.cli.command import CONF
+from mt.cli.composition import CONF
 from tests.once import once
 from tests.processes import Program
 

@@ -12,9 +12,8 @@ from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 from pydantic import BaseModel
 
-from mt.cli.choices import presets
-from mt.cli.command import CONF
-from mt.common.options import flat, parse
+from mt.cli.composition import CONF
+from mt.common.options import parse
 from mt.config import Config
 from mt.data.dataset import DatasetConfig
 from mt.errors import UserError
@@ -38,11 +37,9 @@ READS = {frontend: [f"dataset={name}", *NEEDED[name]] for frontend, name in OWN_
 OF_THE_ENTRY = {"folder", "resume", "corpora"}
 # Choices of all the other groups, which would undo theirs (see test_experiments.py), and of Hydra itself.
 NO_PARTS = ("experiment", "hydra", "online")
-NAMED = {"rsicd": "photographs"}
-# A preset that chooses files of other groups goes with its own dataset alone.
-OF_ONE_DATASET = {f"dataset={name}": f"preset={NAMED.get(name, name)}" for name in (*OF_A_FOLDER, "morse", "scenes")}
-# Datasets whose positions have no order.
-UNORDERED = ("pictures", "photographs", "rsicd", "scenes")
+WITHOUT_PRESET = "~preset"
+# Files of a group that set other values than the defaults.
+VARIANTS = ("beam_long", "beam_probable", "beam_summary")
 # A choice that comes with the dataset, by its preset.
 WITH_THE_DATASET = "frontend"
 
@@ -52,9 +49,10 @@ def names(group: str) -> list[str]:
 
 
 def choices() -> list[list[str]]:
-    """Lists of overrides, as few as the largest group needs: every choice of a group with every one that it nests."""
+    """Lists of overrides, as few as the largest group needs: every choice of a group with every one that it nests. A
+    preset is tried with its own data set, as it sets options of the parts that it chooses."""
     columns = []
-    for group in sorted({path.parent.name for path in CONF.glob("*/*.yaml")} - {*NO_PARTS, WITH_THE_DATASET}):
+    for group in sorted({path.parent.name for path in CONF.glob("*/*.yaml")} - {*NO_PARTS, WITH_THE_DATASET, "preset"}):
         nested = sorted(path.name for path in (CONF / group).iterdir() if path.is_dir())
         column = []
         for name in names(group):
@@ -62,36 +60,18 @@ def choices() -> list[list[str]]:
             inner = [key for key in nested if f"- {key}:" in (CONF / group / f"{name}.yaml").read_text()]
             parts = itertools.product(*([f"{group}/{key}={part}" for part in names(f"{group}/{key}")] for key in inner))
             column += [[f"{group}={name}", *chosen] for chosen in parts]
-        # Datasets with a preset of their own come last, where the other presets have been tried.
-        column.sort(key=lambda one: one[0] in OF_ONE_DATASET)
-        columns.append([one for one in column if one[0] not in OF_ONE_DATASET.values()])
+        columns.append(column)
     count = max(len(column) for column in columns)
     rows = [[override for column in columns for override in column[i % len(column)]] for i in range(count)]
-    tried = [[_own_preset(override, row) for override in row if _in_order(override, row)] for row in rows]
-    # Attentions that met no dataset but those for which they are not.
-    missed = set(names("attention")) - {one.removeprefix("attention=") for row in tried for one in row}
-    return [*tried, *([f"attention={name}", "dataset=phrasebook"] for name in sorted(missed))]
-
-
-def _in_order(override: str, row: list[str]) -> bool:
-    """Pictures have no order, which some attentions need: they are tried with other datasets."""
-    [attention] = [one.removeprefix("attention=") for one in row if one.startswith("attention=")]
-    ordered = not any(f"dataset={name}" in row for name in UNORDERED)
-    return ordered or not ATTENTIONS[attention].needs_order or not override.startswith("attention")
-
-
-def _own_preset(override: str, row: list[str]) -> str:
-    own = next((OF_ONE_DATASET[other] for other in row if other in OF_ONE_DATASET), override)
-    return own if override.startswith("preset=") else override
+    of_parts = [
+        ["preset=phrasebook", "dataset=phrasebook", *(one for one in row if one[:8] != "dataset=")] for row in rows
+    ]
+    return [*of_parts, *([f"dataset={name}"] for name in names("dataset"))]
 
 
 def composed(*overrides: str, root: str = "config") -> dict[str, Any]:
     with initialize_config_dir(str(CONF), version_base="1.3"):
-        whole = compose(root, list(overrides), return_hydra_config=True)
-        chosen = dict(whole.hydra.runtime.choices)
-        options = dict(flat(OmegaConf.to_container(whole, resolve=False)))
-        removed = presets(chosen, options, {one.partition("=")[0] for one in overrides}, [CONF]).removed
-        result = compose(root, [*overrides, *removed])
+        result = compose(root, list(overrides))
     # Values alone: the names of runs come from parts of Hydra that a test has not.
     plain = OmegaConf.to_container(result, resolve=False)
     assert isinstance(plain, dict)
@@ -129,14 +109,12 @@ def everything() -> list[tuple[dict[str, Any], Config]]:
 def test_every_choice_is_a_configuration_and_every_option_is_written_somewhere(everything):
     given = {override for overrides in choices() for override in overrides}
     given |= {f"{WITH_THE_DATASET}={parsed.frontend.name}" for _, parsed in everything}
+    given |= {f"preset={name}" for name in names("preset")}  # see test_every_preset_is_one_that_a_data_set_names
     files = {f"{path.parent.relative_to(CONF).as_posix()}={path.stem}" for path in CONF.glob("*/**/*.yaml")}
     assert given == {file for file in files if re.split("[=/]", file)[0] not in NO_PARTS}
     assert unwritten(everything) == []
     kinds = {kind for plain, parsed in everything for kind, _ in written(plain, parsed)}
     assert kinds >= {part.Config for table in (ATTENTIONS, ENCODERS, DECODERS, FRONTENDS) for part in table.values()}
-
-
-WITHOUT_PRESET = "~preset"
 
 
 def test_the_defaults_are_what_is_composed_without_a_preset():
@@ -159,7 +137,7 @@ def defaults() -> Iterator[tuple[list[str], list[str]]]:
                 ([f"{group}={n}"], [f"{outer}={around[0]}"] if inner else READS.get(n, [])) for n in names(group)
             )
         else:
-            columns.append([f"{group}={name}" for name in names(group)])
+            columns.append([f"{group}={name}" for name in names(group) if name not in VARIANTS])
     yield from (([one for one in row if one], []) for row in itertools.zip_longest(*columns))
 
 
@@ -202,9 +180,7 @@ def built(words: list[str]) -> Seq2Seq:
 
 
 @pytest.mark.parametrize("encoder", chosen(names("encoder"), "bilstm"))
-def test_every_encoder_fits_under_every_preset(encoder: str):
-    for preset in names("preset"):
-        composed(f"encoder={encoder}", f"preset={preset}")
+def test_every_encoder_fits_under_the_default_preset(encoder: str):
     with torch.device("meta"):
         Seq2Seq(parse(composed(f"encoder={encoder}"), Config), 100, 100)
 

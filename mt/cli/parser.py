@@ -20,8 +20,6 @@ _RENAMED = {
     "--int8": "--precision int8",
     "--push": "`hf upload OWNER/NAME DIR` puts what is exported on the Hugging Face hub",
     "--show": "`python scripts/staircase.py RUN` draws what is read and written",
-    "--info": "--cfg job shows what a command would run",
-    "--config-name": "a YAML file of options stands by itself, and --config-dir DIR adds choices",
 }
 """Options that had another name in some command, or are gone, and what to do without them."""
 

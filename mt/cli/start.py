@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mt.cli.choices import CONF
-from mt.cli.overrides import parse_overrides
+from mt.cli.composition import parse_overrides
 from mt.common.options import as_typed, flat, parse
 from mt.config import Config
 from mt.errors import UserError, shown
@@ -28,7 +27,7 @@ def resumed_config(config: Config, overrides: Sequence[str]) -> Config:
     that would be another run."""
     plain = config.model_dump(mode="json")
     search: dict[str, Any] = {}
-    for override in parse_overrides(overrides, [CONF]):
+    for override in parse_overrides(overrides):
         key = "search.name" if override.key_or_group == "search" else override.key_or_group
         if key in ("resume", "folder", "corpora"):
             continue
@@ -71,7 +70,7 @@ def with_earlier_model(composed: Mapping[str, Any], overrides: Sequence[str], ea
     """Returns what was composed, with the parts of the model as the earlier run has them. A part that the command line
     chooses (`attention=mocha`) is as composed, and with an experiment all are. Of other parts the single options that
     it sets are changed. Raises UserError where it sets what cannot differ."""
-    typed = parse_overrides(overrides, [CONF])
+    typed = parse_overrides(overrides)
     plain = dict(composed)
     trained = earlier.model_dump(mode="json")
     keys = [override.key_or_group for override in typed]
@@ -97,15 +96,6 @@ def with_earlier_model(composed: Mapping[str, Any], overrides: Sequence[str], ea
         for key in of_part:
             plain[name] = _changed(plain[name], composed[name], key.split(".")[1:])
     return plain
-
-
-def folder_of_attention(folder: Path, overrides: Sequence[str], plain: Mapping[str, Any]) -> Path:
-    """Returns the run's folder, which by default is below the name of the attention that the earlier run has. plain:
-    the configuration with the model of that."""
-    typed = {override.key_or_group for override in parse_overrides(overrides, [CONF])}
-    if typed & {"folder", "attention"}:
-        return folder
-    return folder.parent.with_name(plain["attention"]["name"]) / folder.name
 
 
 def _with_tokenizer(dataset: Mapping[str, Any], earlier: Mapping[str, Any]) -> dict[str, Any]:

@@ -123,7 +123,7 @@ def _sentence(error: ValidationError, model: type[BaseModel]) -> str:
             owners = [kind.model_fields["name"].default for kind in others if path[-1] in kind.model_fields]
             if owners:
                 names = " or ".join(f"{'.'.join(path[:-1])}.name={name}" for name in owners)
-                return f"unknown option {key} here: it is an option of {names}; choose that, or leave it out"
+                return f"unknown option {key} here: it is an option of {names}; choose that, or leave it out (~{key})"
             return f"unknown option {key}: {nearest(path[-1], options)}"
         case "missing":
             return f"{key} is missing: give it a value"

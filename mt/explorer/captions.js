@@ -89,7 +89,7 @@ class Captions {
 
   #options() {
     if (!this.runs.length) return html("p", {class: "none"},
-      "No run of this server can translate while it reads: train one with online=true.");
+      "No run of this server can translate while it reads: train one with online=stream.");
     const changed = (name, value) => {
       this.state[name] = value;
       writeState(this.state);

@@ -4,7 +4,6 @@ First come the folder of a run and its limits of length, then `begin` and `resum
 """
 
 import contextlib
-import itertools
 from pathlib import Path
 
 import torch
@@ -35,30 +34,6 @@ RUN = "run.json"
 AUTO = "auto"
 """The value of `resume=` in place of a run folder. So one command begins a run, and goes on with it after a queue took
 its machine."""
-
-
-def new_folder(wanted: Path) -> Path:
-    """Makes the run's folder; appends a number where the name is taken. Raises UserError where the path names none."""
-    if wanted.name in ("", "..") or "\0" in str(wanted):
-        raise UserError(f"folder={wanted} names no folder to make: write the path of a new one, such as outputs/mine")
-    wanted.parent.mkdir(parents=True, exist_ok=True)
-    folder = wanted
-    for number in itertools.count(2):
-        try:
-            folder.mkdir()
-        except FileExistsError:
-            folder = wanted.with_name(f"{wanted.name}-{number}")
-        else:
-            break
-    return folder
-
-
-def _same_folder(wanted: Path) -> Path:
-    try:
-        wanted.mkdir(parents=True, exist_ok=True)
-    except (FileExistsError, NotADirectoryError):
-        raise UserError(f"folder={wanted} is a file, or within one: give the path of a folder") from None
-    return wanted
 
 
 def run_of(path: Path) -> Path:
@@ -116,14 +91,11 @@ def with_limits(config: Config, corpus: Corpus, model: Seq2Seq) -> Config:
 # The start itself: `begin` and `resume`.
 
 
-def begin(
-    config: Config, corpus: Corpus, wanted: Path, processes: ProcessGroup = ALONE, *, in_place: bool = False
-) -> Run:
-    """Begins a new run, in the folder wanted or, where that is taken, in one beside it.
+def begin(config: Config, corpus: Corpus, folder: Path, processes: ProcessGroup = ALONE) -> Run:
+    """Begins a new run in a folder, which is made where it is missing.
 
-    processes: begin it together. in_place: in this folder and no other, as for `resume=auto`, where an earlier start
-    may have left files but no checkpoint. Raises UserError where configuration, corpus and model do not fit together;
-    no folder is made then. It is also raised where another process trains there, or has trained there meanwhile.
+    processes: begin it together. Raises UserError where configuration, corpus and model do not fit together, where the
+    folder holds a checkpoint, and where another process trains there.
     """
     # The checks that need no model.
     require_work(config, corpus.training, processes)
@@ -144,18 +116,13 @@ def begin(
         notes = [initialise(model, corpus.tokenizers, config)]
         initialisation = checkpoint.load_meta(checkpoint.locate(Path(config.init_from), "best")).initialisation
     notes.append(freeze(model, config.training.freeze))
-    # The folder, which all processes must see and no other may have. After a refusal it is as before.
-    folder = processes.decided_by_first(lambda: _same_folder(wanted) if in_place else new_folder(wanted))
-    try:
-        processes.require_shared(folder)
-    except UserError:
-        with contextlib.suppress(OSError):
-            folder.rmdir()
-        raise
+    # The folder, which all processes must see and no other may have.
+    processes.decided_by_first(lambda: folder.mkdir(parents=True, exist_ok=True))
+    processes.require_shared(folder)
     lock = lock_run(folder, processes)
     if processes.decided_by_first(lambda: checkpoint.newest(folder)) is not None:
         lock.close()
-        raise UserError(f"another process has trained in {folder} meanwhile: run the same command again")
+        raise UserError(f"{folder} holds a run already: give another folder=, or go on with it by resume=auto")
     if processes.is_first:
         write_json(folder / RUN, {"format": checkpoint.FORMAT})
         repair(subfolder(folder, "checkpoints"))

@@ -1,13 +1,15 @@
 """The command line, called in this process."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from mt.cli.command import compose
+from mt.cli.composition import STATUS, run_composed
+from mt.cli.run_folders import register
+from mt.errors import reported
 
 Jobs = list[tuple[dict[str, Any], list[str]]]
 Call = Callable[..., Jobs]
@@ -19,19 +21,21 @@ def call(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Call:
 
     body: what a job does, of its configuration.
     """
+    register()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HYDRA_FULL_ERROR", "")
+    monkeypatch.setattr(sys, "argv", ["train.py"])
 
     def called(*arguments: str, name: str = "config", body: Callable[[dict[str, Any]], None] | None = None) -> Jobs:
         jobs: Jobs = []
 
-        def main(plain: dict[str, Any], overrides: list[str], presets: Sequence[str]) -> None:
+        def job(plain: dict[str, Any], overrides: list[str]) -> None:
             jobs.append((plain, overrides))
             if body:
                 body(plain)
 
-        monkeypatch.setattr(sys, "argv", ["train.py", *arguments])
-        compose(main, name, arguments)
+        with reported(STATUS):
+            run_composed(name, job, arguments)
         return jobs
 
     return called

@@ -1,12 +1,10 @@
 """`init_from`: whose options a new run has."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
-from mt.cli.start import folder_of_attention, with_earlier_model
-from mt.cli.train import _with_init_from
+from mt.cli.start import with_earlier_model
 from mt.common.options import parse
 from mt.config import Config
 from mt.errors import UserError
@@ -16,39 +14,35 @@ Call = Callable[..., list]
 
 
 @pytest.fixture
-def begun(call: Call) -> Callable[..., tuple[Config, Path]]:
-    """The configuration of `train.py` with these arguments, started from that of the run, and its folder."""
+def begun(call: Call) -> Callable[..., Config]:
+    """The configuration of `train.py` with these arguments, started from that of the run."""
 
-    def of(earlier: Config, *arguments: str) -> tuple[Config, Path]:
+    def of(earlier: Config, *arguments: str) -> Config:
         [(plain, overrides)] = call("init_from=run", *arguments)
-        folder = Path(plain.pop("folder"))
-        result = with_earlier_model(
-            {name: value for name, value in plain.items() if name not in ("resume", "corpora")}, overrides, earlier
-        )
-        return parse(result, Config), folder_of_attention(folder, overrides, result)
+        own = {name: value for name, value in plain.items() if name not in ("folder", "resume", "corpora")}
+        return parse(with_earlier_model(own, overrides, earlier), Config)
 
     return of
 
 
 def test_the_model_is_the_run_s_and_the_rest_is_new(begun, configure: Callable[..., Config]) -> None:
     earlier = configure({"attention": {"name": "mocha", "chunk_size": 3}, "init_range": 0.2})
-    config, folder = begun(earlier, "optimizer=sgd", "training.epochs=2", "seed=7")
+    config = begun(earlier, "optimizer=sgd", "training.epochs=2", "seed=7")
     for part in ModelConfig.model_fields:
         assert getattr(config, part) == getattr(earlier, part), part
     assert (config.optimizer.name, config.training.epochs, config.seed) == ("sgd", 2, 7)
     assert config.dataset.name == "phrasebook" and config.search != earlier.search
     assert config.dataset.tokenizer == earlier.dataset.tokenizer
-    assert folder.parts[:3] == ("outputs", "phrasebook", "mocha")
 
 
 def test_what_the_command_line_says_of_the_model(begun, configure: Callable[..., Config]) -> None:
     earlier = configure({"attention": {"name": "mocha", "chunk_size": 3}})
-    config, _ = begun(earlier, "encoder.dropout=0.5", "embedding.dropout=0.25", "init_range=0.3")
+    config = begun(earlier, "encoder.dropout=0.5", "embedding.dropout=0.25", "init_range=0.3")
     assert config.encoder == earlier.encoder.model_copy(update={"dropout": 0.5})
     assert config.embedding == earlier.embedding.model_copy(update={"dropout": 0.25}) and config.init_range == 0.3
-    config, folder = begun(earlier, "attention=general", "folder=mine")
-    assert config.attention.name == "general" and config.decoder == earlier.decoder and folder == Path("mine")
-    config, _ = begun(earlier, "experiment=raffel2017_iwslt15_envi", "dataset=phrasebook")
+    config = begun(earlier, "attention=general")
+    assert config.attention.name == "general" and config.decoder == earlier.decoder
+    config = begun(earlier, "experiment=raffel2017_iwslt15_envi", "dataset=phrasebook")
     assert config.encoder.hidden_size != earlier.encoder.hidden_size
 
 
@@ -72,10 +66,3 @@ def test_what_the_command_line_says_of_the_model(begun, configure: Callable[...,
 def test_what_cannot_differ(arguments: list[str], sentence: str, begun, configure: Callable[..., Config]) -> None:
     with pytest.raises(UserError, match=sentence):
         begun(configure(), *arguments)
-
-
-def test_the_command_goes_to_the_folder_of_the_attention_that_it_takes(call: Call, trained_hard: Path) -> None:
-    [(plain, overrides)] = call(f"init_from={trained_hard}")
-    composed = {name: value for name, value in plain.items() if name not in ("folder", "resume", "corpora")}
-    begun, folder, tokenizers = _with_init_from(composed, overrides, Path(plain["folder"]))
-    assert begun["attention"]["name"] == folder.parts[-2] == "mocha" and tokenizers is not None

@@ -14,7 +14,7 @@ from data_prep.generated import phrasebook
 from data_prep.prepare import prepare
 from data_prep.preview import preview
 from data_prep.sources import open_source
-from mt.cli.command import CONF
+from mt.cli.composition import CONF
 from mt.common.options import parse
 from mt.data.corpus import SPLITS, Corpus
 from mt.data.dataset import DatasetConfig

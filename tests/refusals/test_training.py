@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from data_prep.prepare import prepare
+from mt.cli.run_folders import new_folder
 from mt.config import Config
 from mt.data.corpus import Corpus
-from mt.training.start import begin, new_folder
+from mt.training.start import begin
 from tests.refusals.sentences import content, require_refusal
 
 # Configurations that no run can have. Beside each: what the sentence says, in this order.

@@ -33,7 +33,7 @@ pytestmark = pytest.mark.usefixtures("foreground")
 
 def opened(config: Config, corpus: Corpus, folder: Path) -> Run:
     """As `resume=auto` opens it."""
-    return resume(config, corpus, folder) if checkpoint.newest(folder) else begin(config, corpus, folder, in_place=True)
+    return resume(config, corpus, folder) if checkpoint.newest(folder) else begin(config, corpus, folder)
 
 
 def copied(began: Path, folder: Path) -> Path:
@@ -211,7 +211,7 @@ def cut_short(config: Config, corpus: Corpus, folder: Path) -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(validation, "dev_scores", signalled)
-        run = begin(config, corpus, folder, in_place=True)
+        run = begin(config, corpus, folder)
         with pytest.raises(Interrupted):
             train_and_test(run)
     assert checkpoint.load_progress(folder / "checkpoints/last")["progress"]["validation_due"]

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 import torch
 
-from mt.cli.overrides import quote_text
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.data.tokenizer import Tokenizer, TokenizerConfig, Tokenizers, train
@@ -210,7 +209,3 @@ def test_a_run_says_what_it_starts_from(
     path = file(line("cats"), line("Hunde"))
     start({"embedding": {"embedding_dim": SIZE, "pretrained": str(path)}}).close()
     assert f"source: 2 of {len(corpus.tokenizers.source) - 4} pieces start from {path}" in capsys.readouterr().out
-
-
-def test_a_file_is_a_path_whatever_it_looks_like() -> None:
-    assert quote_text("embedding.pretrained=2014") != "embedding.pretrained=2014"

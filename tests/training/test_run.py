@@ -10,13 +10,13 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 import mt.training.train as training
 from mt import checkpoint
+from mt.cli.run_folders import new_folder
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.errors import UserError, explained
 from mt.evaluation.report import origin
 from mt.models.seq2seq import Seq2Seq
 from mt.training.run import Run, chosen_metric, require_fit, require_measured
-from mt.training.start import new_folder
 from mt.training.train import train, train_and_test
 from mt.training.validation import validate
 from tests.training.runs import finished, logged

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from mt import checkpoint
-from mt.cli.train import main
+from mt.cli.train import train
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.errors import Preempted, UserError
@@ -34,7 +34,7 @@ def command(configure: Callable[..., Config], corpora: Path, tmp_path: Path, mon
         options = {"max_updates": 6, "validate_every": 3, "average_checkpoints": 1, "plots": 0, "log_every": 1}
         small = {"training": options, "embedding": {"embedding_dim": 32, "dropout": 0.2}, "search": {"name": "greedy"}}
         config = configure(small | (changes or {})).model_dump(mode="json")
-        main(config | {"resume": resume, "folder": folder, "corpora": "outputs/corpora"}, [])
+        train(config | {"resume": resume, "corpora": "outputs/corpora"}, [], Path(folder))
         return tmp_path / folder
 
     return called
@@ -77,26 +77,16 @@ def test_another_configuration_is_refused(command: Callable[..., Path]) -> None:
         command({"seed": 2})
 
 
-def test_a_file_is_no_folder(command: Callable[..., Path], tmp_path: Path) -> None:
-    (tmp_path / "taken").touch()
-    for folder in ("taken", "taken/run"):
-        with pytest.raises(UserError, match=rf"^folder={folder} is a file, or within one: give the path of a folder$"):
-            command(folder=folder)
-
-
 def test_a_second_process_is_refused_and_the_first_goes_on(
     configure: Callable[..., Config], corpus: Corpus, tmp_path: Path
 ) -> None:
     config = configure({"training": {"max_updates": 2, "plots": 0}})
-    first = begin(config, corpus, tmp_path / "run", in_place=True)
+    first = begin(config, corpus, tmp_path / "run")
     with pytest.raises(UserError, match=r"^another process trains in .*run: wait for its end, or start a new run$"):
-        begin(config, corpus, tmp_path / "run", in_place=True)
+        begin(config, corpus, tmp_path / "run")
     train_and_test(first)
-    # It had looked for a checkpoint before the first had one.
-    with pytest.raises(
-        UserError, match=r"^another process has trained in .*run meanwhile: run the same command again$"
-    ):
-        begin(config, corpus, tmp_path / "run", in_place=True)
+    with pytest.raises(UserError, match=r"^.*run holds a run already: give another folder=, or go on with it"):
+        begin(config, corpus, tmp_path / "run")
     assert not (tmp_path / "run" / ".lock").exists()
 
 

@@ -10,7 +10,7 @@ from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
 from data_prep.sources import open_source
-from mt.cli.command import CONF
+from mt.cli.composition import CONF
 from mt.common.options import parse
 from mt.data.corpus import SPLITS
 from mt.data.dataset import DatasetConfig, HubConfig, SplitNames

@@ -1,0 +1,113 @@
+"""Runs a command whose options Hydra composes of `conf/` and the command line.
+
+Hydra reads the command line, composes, makes the folder of a job, and starts sweeps. A job gets plain data. Where a user
+can mend an error, one sentence stands in place of a trace.
+"""
+
+import os
+import re
+import sys
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import hydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
+from hydra.errors import HydraException
+from hydra.types import RunMode
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from mt.errors import UserError, first_line, message_of, reported, sentence, shown, within_memory
+from mt.storage import write_text
+
+# In the wheel it is a part of the package, in a clone it stands beside it.
+CONF = next(path for parent in Path(__file__).parents[1:3] if (path := parent / "conf").is_dir())
+"""The folder of the configuration files."""
+STATUS = 1
+"""The exit status of a refusal, which is Hydra's."""
+_DEEPEST = 50
+
+Job = Callable[[dict[str, Any], list[str]], None]
+"""Does a job, with its plain configuration and its overrides (`key=value`)."""
+
+
+def run_composed(name: str, job: Job, arguments: Sequence[str]) -> None:
+    """Calls `job` with what `conf/<name>.yaml` and the command line say; in a sweep once for each combination.
+
+    An error that a user can mend is printed as one sentence, and the exit status is 1. In a sweep, the other jobs run
+    first. To be called inside of `reported`.
+    """
+
+    def main(composed: DictConfig) -> None:
+        overrides = cast(list[str], OmegaConf.to_container(HydraConfig.get().overrides.task, resolve=False))
+        if not is_sweep():
+            with reported(STATUS):
+                job(_plain(composed), overrides)
+            return
+        try:
+            with within_memory():
+                job(_plain(composed), overrides)
+        except (UserError, OSError) as error:
+            print(f"error: {shown(sentence(error), 1000)}", file=sys.stderr, flush=True)
+            raise  # by Hydra once all jobs have run
+        except KeyboardInterrupt:
+            with reported(STATUS):  # where a launcher runs the job, a queue looks at the status of its process
+                raise
+
+    _require_flat(arguments)
+    sys.argv = [sys.argv[0], *arguments]  # where Hydra looks
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra raises its errors, and does not print their traces
+    try:
+        hydra.main(version_base="1.3", config_path=str(CONF), config_name=name)(main)()
+    except (HydraException, OmegaConfBaseException) as error:
+        cause = f" ({first_line(error.__cause__)})" if error.__cause__ is not None else ""
+        raise UserError(f"{message_of(error)}{cause}") from None
+    except ValueError as error:  # flags of Hydra that do not go together
+        if traceback.extract_tb(error.__traceback__)[-1].filename.startswith(str(Path(hydra.__file__).parent)):
+            raise UserError(message_of(error)) from None
+        raise
+
+
+def parse_overrides(lines: Sequence[str]) -> list[Override]:
+    """Returns overrides as Hydra reads them."""
+    return OverridesParser.create().parse_overrides(list(lines))
+
+
+def is_sweep() -> bool:
+    """Returns whether the job that runs is one of a sweep."""
+    return HydraConfig.get().mode == RunMode.MULTIRUN
+
+
+def output_folder() -> Path:
+    """Returns the folder of the job that runs, which Hydra has made."""
+    return Path(HydraConfig.get().runtime.output_dir)
+
+
+def save_composed(composed: Mapping[str, Any], folder: Path) -> None:
+    """Writes `config.yaml`: what was composed for a run."""
+    write_text(folder / "config.yaml", OmegaConf.to_yaml(OmegaConf.create(dict(composed))).splitlines())
+
+
+def _plain(composed: DictConfig) -> dict[str, Any]:
+    try:
+        return cast(dict[str, Any], OmegaConf.to_container(composed, resolve=True))
+    except OmegaConfBaseException as error:
+        raise UserError(
+            f"{error.full_key or 'an option'} cannot be read ({first_line(error)}): give it a plain value"
+        ) from None
+
+
+def _require_flat(arguments: Sequence[str]) -> None:
+    """Raises UserError for a value so deep that Hydra's parser would run out of its stack."""
+    for argument in arguments:
+        depth = 0
+        for bracket in re.findall(r"[][{}()]", argument):
+            depth += 1 if bracket in "[{(" else -1
+            if depth > _DEEPEST:
+                raise UserError(
+                    f"{shown(argument)} has lists within lists within lists, too deep to be read: write a flat one"
+                )

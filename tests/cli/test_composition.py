@@ -1,0 +1,304 @@
+"""What is typed at the shell: Hydra's own flags work, folders have names, every mistake ends as one sentence."""
+
+import re
+import runpy
+import shutil
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from omegaconf import OmegaConf
+
+from mt.cli.composition import STATUS, output_folder
+from mt.cli.start import continued_config, resumed_config
+from mt.cli.startup import loading
+from mt.common.options import parse
+from mt.config import Config
+from mt.errors import Preempted, UserError
+
+from .conftest import Call
+
+ROOT = Path(__file__).parents[2]
+OF_THE_ENTRY = ("folder", "resume", "corpora")
+Run = Callable[..., list[tuple[Config, list[str]]]]
+
+
+def read(plain: dict[str, Any]) -> Config:
+    return parse({key: value for key, value in plain.items() if key not in OF_THE_ENTRY}, Config)
+
+
+@pytest.fixture
+def run(call: Call) -> Run:
+    """Calls the command line, and gives the configuration of each job and its overrides."""
+    return lambda *arguments: [(read(plain), overrides) for plain, overrides in call(*arguments)]
+
+
+def test_choices_and_options(run: Run):
+    ((config, overrides),) = run("attention=mocha", "attention.chunk_size=3", "training.epochs=2", "preset=multi30k")
+    assert (config.attention.name, config.attention.chunk_size, config.training.epochs) == ("mocha", 3, 2)
+    assert overrides == ["attention=mocha", "attention.chunk_size=3", "training.epochs=2", "preset=multi30k"]
+
+
+def test_a_preset_chooses_parts_that_give_way_to_the_command_line(run: Run):
+    ((config, _),) = run("dataset=morse")
+    assert (config.encoder.name, config.encoder.forget_bias, config.search.name) == ("lstm", 2, "beam")
+    ((config, _),) = run("dataset=multi30k")
+    assert (config.search.name, config.search.length_penalty) == ("beam", 1)
+    ((config, _),) = run("dataset=multi30k", "search=greedy")
+    assert config.search.name == "greedy"
+
+
+def test_an_option_of_a_preset_that_a_choice_lacks_is_refused_with_the_way_to_leave_it_out(call: Call, capfd):
+    with pytest.raises(SystemExit) as end:
+        call("dataset=morse", "encoder=gru", body=read)
+    sentence = "error: unknown option encoder.forget_bias here: it is an option of encoder.name=bilstm or "
+    error = capfd.readouterr().err
+    assert end.value.code == STATUS and error.startswith(sentence) and "(~encoder.forget_bias)\n" in error
+    ((plain, _),) = call("dataset=morse", "encoder=gru", "~encoder.forget_bias", body=read)
+    assert plain["encoder"]["hidden_size"] == 128
+
+
+def test_online_chooses_all_that_a_stream_needs(run: Run):
+    for words in (["dataset=phrasebook"], ["dataset=morse"], ["attention=milk", "encoder=ssru"]):
+        ((config, _),) = run("online=stream", *words)
+        assert (config.search.name, config.decoder.init_hidden) == ("online", "zeros")
+        assert config.encoder.name == ("ssru" if "encoder=ssru" in words else "lstm")
+        assert config.attention.name == ("milk" if "attention=milk" in words else "mocha")
+    ((config, _),) = run("online=stream", "search=wait_k", "attention=general")
+    assert (config.search.name, config.attention.name) == ("wait_k", "general")
+
+
+def test_choices_of_a_folder_of_ones_own(run: Run, tmp_path: Path):
+    (tmp_path / "mine" / "dataset").mkdir(parents=True)
+    (tmp_path / "mine" / "dataset" / "our_news.yaml").write_text("defaults: [bulletin, _self_]\nname: our_news\n")
+    ((config, _),) = run("--config-dir", "mine", "dataset=our_news")
+    assert (config.dataset.name, config.dataset.generator) == ("our_news", "bulletin")
+
+
+MISTAKES = [
+    ("attention=mocah", "In 'config': Could not find 'attention/mocah' Available options in 'attention': bahdanau "),
+    ("training.epoch=3", "Could not override 'training.epoch'. To append to your config use +training.epoch=3 ("),
+    ("+trainin.epochs=3", "unknown option trainin: did you mean training? choices: "),
+    ("atention=mocha", "Could not override 'atention'. "),
+    ("search.beam_size=x", 'search.beam_size="x" is not possible: input should be a valid integer'),
+    ("dataset=files", "dataset files does not say where its text is: set dataset.folder=DIR "),
+    ("foo", "Error parsing override 'foo' "),
+    ("seed=${sead}", "seed cannot be read (Interpolation key 'sead' not found): give it a plain value"),
+    ("training.epochs=1,2", "Ambiguous value for argument 'training.epochs=1,2' "),
+    ("seed=" + "[" * 60 + "]" * 60, "seed=[[[["),
+    ("--cfg job -m", "Only one of --run, --multirun, --cfg, "),
+    ("--resolve", "The --resolve flag can only be used in conjunction with --cfg or --help"),
+    ("--config-dir /nope", "Additional config directory '/nope' not found"),
+    ("folder=..", "folder=.. names no folder to make: write the path of a new one, such as outputs/mine"),
+    ("resume=auto folder=/dev/null/x", "/dev/null"),
+]
+
+
+@pytest.mark.parametrize(("line", "sentence"), MISTAKES)
+def test_a_mistake_ends_as_one_sentence(call: Call, capfd, line: str, sentence: str):
+    with pytest.raises(SystemExit) as end:
+        call(*line.split(), body=read)
+    output, errors = capfd.readouterr()
+    assert end.value.code == STATUS
+    assert errors.startswith(f"error: {sentence}") and errors.count("\n") == 1 and output == ""
+
+
+def test_a_fault_of_the_program_is_none_of_the_user(call: Call):
+    def body(plain: dict[str, Any]) -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        call(body=body)
+
+
+# Flags of Hydra.
+
+
+def test_a_configuration_is_shown_and_nothing_runs(call: Call, capfd):
+    assert shown(call, capfd, "--cfg", "job", "attention=mocha", "seed=7") == ("mocha", 7)
+    for flags in (["--info", "defaults"], ["--hydra-help"], ["-m", "--help"], ["--shell-completion", "install=bash"]):
+        with pytest.raises(SystemExit) if "elp" in flags[-1] else pytest.MonkeyPatch.context():
+            assert call(*flags) == []
+        assert capfd.readouterr().out
+
+
+def shown(call: Call, capfd: Any, *arguments: str) -> tuple[str, int]:
+    assert call(*arguments) == []
+    composed = OmegaConf.create(capfd.readouterr().out)
+    assert "hydra" not in composed
+    return composed.attention.name, composed.seed
+
+
+def test_help_says_what_the_command_does_and_lists_choices_and_options(call: Call, capfd):
+    with pytest.raises(SystemExit):
+        call("attention=mocha", "--help")
+    output = capfd.readouterr().out
+    assert output.startswith("Prepare text, train an encoder-decoder with attention on it, ")
+    assert "\n  mt train attention=mocha dataset=multi30k " in output
+    assert "\nattention: bahdanau, " in output and "\n  chunk_size: 4\n" in output
+
+
+def test_a_configuration_of_a_folder_can_be_run_again(call: Call, capfd, tmp_path: Path):
+    call("attention=mocha", "seed=7", "folder=run")
+    assert {path.name for path in (tmp_path / "run/.hydra").iterdir()} == {
+        "config.yaml",
+        "hydra.yaml",
+        "overrides.yaml",
+    }
+    call("--config-path", str(tmp_path / "run/.hydra"), "--config-name", "config", "--cfg", "job", "seed=8")
+    again = OmegaConf.create(capfd.readouterr().out)
+    assert (again.attention.name, again.seed) == ("mocha", 8)
+
+
+# Folders.
+
+
+def folders(call: Call, *arguments: str) -> list[str]:
+    made: list[str] = []
+    call(*arguments, body=lambda plain: made.append(output_folder().relative_to(Path.cwd()).as_posix()))
+    return made
+
+
+def test_a_run_has_a_folder_of_its_own(call: Call, tmp_path: Path, trained: Path):
+    (folder,) = folders(call, "attention=dot", "dataset=bulletin")
+    assert re.fullmatch(r"outputs/bulletin/dot/\d{4}-\d\d-\d\d_\d\d-\d\d-\d\d", folder)
+    assert folders(call, "folder=mine") == ["mine"]
+    assert folders(call, "folder=mine") == ["mine-2"]
+    assert folders(call, "hydra.run.dir=theirs") == ["theirs"]
+    assert folders(call, "resume=auto", "folder=mine") == ["mine"]
+    # A run that is resumed goes on in its folder, whose record stays.
+    shutil.copytree(trained, tmp_path / "earlier", symlinks=True)
+    for run in ("earlier", "earlier/checkpoints/last"):
+        assert folders(call, f"resume={run}", "training.epochs=9") == ["earlier"]
+    assert [path.name for path in (tmp_path / "earlier/.hydra").iterdir()] == ["resumed"]
+    with pytest.raises(SystemExit):
+        call("resume=nowhere")
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_the_runs_of_a_sweep_are_named_by_what_is_set(call: Call):
+    first, second = folders(call, "-m", "attention=dot", "seed=1,2", "training.epochs=2", "device=cpu")
+    assert re.fullmatch(r"outputs/phrasebook/[\d_-]+/attention-dot\+seed-1\+training.epochs-2", first)
+    assert second == first.replace("seed-1", "seed-2")
+    assert folders(call, "-m", "folder=mine", "seed=1,2") == ["mine/seed-1", "mine/seed-2"]
+    # Free text is never a path, and no name is longer than file systems take.
+    assert folders(call, "-m", "folder=mine", "dataset.folder='../a b',/c") == [
+        "mine/dataset.folder--..-a-b",
+        "mine/dataset.folder--c",
+    ]
+    (long,) = folders(call, "-m", "folder=mine", f"dataset.folder={'x' * 500}")
+    assert len(Path(long).name) < 200
+
+
+# Sweeps.
+
+
+def test_a_job_that_fails_does_not_end_the_others(call: Call, capfd):
+    ran: list[str] = []
+
+    def body(plain: dict[str, Any]) -> None:
+        if plain["attention"]["name"] == "dot":
+            raise UserError("dot does not suit: choose general")
+        ran.append(plain["attention"]["name"])
+
+    with pytest.raises(SystemExit) as end:
+        call("-m", "attention=dot,general,none", body=body)
+    errors = capfd.readouterr().err
+    assert (end.value.code, ran) == (STATUS, ["general", "none"])
+    assert errors.startswith("error: dot does not suit: choose general\n") and "Traceback" not in errors
+
+
+@pytest.mark.parametrize(
+    ("interrupt", "status"), [(KeyboardInterrupt(), 130), (Preempted(signal.SIGTERM, "it is saved"), 75)]
+)
+def test_an_interrupt_ends_a_sweep_with_its_status(call: Call, interrupt: BaseException, status: int):
+    def body(plain: dict[str, Any]) -> None:
+        if plain["seed"] == 2:
+            raise interrupt
+
+    with pytest.raises(SystemExit) as end:
+        call("-m", "seed=1,2,3", body=body)
+    assert end.value.code == status
+
+
+# What may change when a run is resumed.
+
+
+def test_a_resumed_run_may_be_told_to_go_on_for_longer():
+    before = Config(seed=5)
+    after = resumed_config(
+        before, ["resume=RUN", "folder=x", "corpora=y", "training.epochs=99", "search.beam_size=2", "device=cpu"]
+    )
+    assert (after.training.epochs, after.search.beam_size, after.device) == (99, 2, "cpu")
+    assert resumed_config(before, ["training.patience=null"]) == before
+    assert after.model_copy(update={"training": before.training, "search": before.search, "device": "auto"}) == before
+
+
+def test_a_command_that_goes_on_by_itself_may_change_what_resuming_may():
+    given = Config(seed=5).model_dump(mode="json")
+    changed = {"training": given["training"] | {"epochs": 99}, "search": {"name": "greedy"}, "device": "cpu"}
+    config = parse(given | changed, Config)
+    assert continued_config(config, Config(seed=5), Path("run")) == config
+    sentence = (
+        "^run was trained with optimizer.betas=[0.9,0.98], and optimizer.betas=[0.5,0.98] would be another run: leave "
+        "it as it was, or give another folder=$"
+    ).replace("[", r"\[")
+    other = parse(given | {"optimizer": given["optimizer"] | {"betas": [0.5, 0.98]}}, Config)
+    with pytest.raises(UserError, match=sentence):
+        continued_config(other, Config(seed=5), Path("run"))
+
+
+@pytest.mark.parametrize("override", ["attention=mocha", "optimizer.lr=0.1", "seed=2", "dataset.folder=x"])
+def test_a_resumed_run_stays_the_run_that_it_is(override: str):
+    key = override.partition("=")[0]
+    with pytest.raises(UserError, match=rf"^{re.escape(key)} cannot change when a run is resumed, since it would be"):
+        resumed_config(Config(), [override])
+
+
+# Entry points.
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        lambda: runpy.run_path(str(ROOT / "train.py"), run_name="__main__"),
+        lambda: runpy.run_module("data_prep", run_name="__main__"),
+    ],
+    ids=["train.py", "data_prep"],
+)
+def test_the_entry_points_go_through_it(entry: Callable[[], object], monkeypatch, tmp_path: Path, capfd):
+    # It would be for the rest of the process, which is the tests'.
+    monkeypatch.setattr("mt.training.signals.leave_at_once", lambda rank: None)
+    monkeypatch.setattr("mt.cli.train.leave_at_once", lambda rank: None)
+    monkeypatch.setenv("HYDRA_FULL_ERROR", "")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["entry", "dataset=phrasbook"])
+    with pytest.raises(SystemExit) as end:
+        entry()
+    assert end.value.code == STATUS
+    error = capfd.readouterr().err
+    assert "Could not find 'dataset/phrasbook'" in error and error.count("\n") == 1
+
+
+def test_going_on_by_itself_needs_a_folder_that_is_the_same_every_time(monkeypatch, tmp_path: Path, capfd):
+    from mt.cli.train import command
+
+    monkeypatch.setattr("mt.cli.train.leave_at_once", lambda rank: None)
+    monkeypatch.setenv("HYDRA_FULL_ERROR", "")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["train.py"])
+    with pytest.raises(SystemExit):
+        command(["resume=auto"])
+    sentence = "error: resume=auto goes on in the folder that it is given, and this one has the time in its name: add "
+    assert capfd.readouterr().err == f"{sentence}folder=outputs/NAME\n"
+
+
+@pytest.mark.usefixtures("foreground")
+def test_an_interrupt_ends_a_command_that_loads_and_is_an_exception_afterwards() -> None:
+    with pytest.raises(ImportError), loading():
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_DFL
+        raise ImportError
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
