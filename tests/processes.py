@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[1]
 os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "FATAL")  # as train.py does, before it imports torch
 CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(
-    ["mt.cli.processes", "mt.training.train", "mt.training.start", "data_prep.prepare", "mt.cli.train"]
+    ["mt.cli.processes", "mt.training.train", "mt.training.start", "data_prep.prepare", "mt.cli.training"]
 )
 
 

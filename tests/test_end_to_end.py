@@ -16,7 +16,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from mt.cli.train import train as train_composed
+from mt.cli.training import train as train_composed
 from mt.errors import UserError
 from tests.marks import exhaustive
 from tests.once import once

@@ -155,8 +155,8 @@ def test_it_prepares_from_an_empty_folder(site: Path, tmp_path: Path):
 
 def test_it_finds_no_choice_but_its_own(site: Path, tmp_path: Path):
     done = called(site, tmp_path, sys.executable, str(site / "bin" / "mt"), "train", "attention=mocah")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("error: attention=mocah is an invalid choice: did you mean mocha? choices: ")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("error: In 'config': Could not find 'attention/mocah' Available options in ")
 
 
 # Refuses what no distribution of the core, or of those that it asks for, brings.

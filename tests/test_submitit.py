@@ -44,8 +44,9 @@ def test_a_job_that_is_preempted_has_the_scores_of_one_that_is_not(
     options = once(*options, "training.validate_every=1000", "training.plots=0")
     train(*options, f"folder={tmp_path / 'straight'}").finish()
     sweep = tmp_path / "sweep"
-    run = tmp_path / "run"
-    job = train(*options, "hydra/launcher=submitit_local", f"hydra.sweep.dir={sweep}", "-m", f"folder={run}")
+    run = sweep / "run"
+    own = ["hydra/launcher=submitit_local", f"hydra.sweep.dir={sweep}", "hydra.sweep.subdir=run", "resume=auto"]
+    job = train("-m", *own, *options)
     for _ in range(times):
         update = records(run)[-1]["update"] if records(run) else 0
         while job.poll() is None and not (records(run) and records(run)[-1]["update"] > update + 10):
@@ -55,8 +56,8 @@ def test_a_job_that_is_preempted_has_the_scores_of_one_that_is_not(
         while number in processes(sweep):
             time.sleep(0.01)
         assert not (run / "results.json").exists()
-    assert job.finish().endswith("\n1 jobs, all done\n  1  " + " ".join([*options, f"folder={run}"]) + "  done\n")
-    assert not (tmp_path / "run-2").exists()
+    job.finish()
+    assert not (sweep / "run-2").exists()
     whole = records(tmp_path / "straight")
     result = records(run)
     assert result == whole
@@ -64,18 +65,18 @@ def test_a_job_that_is_preempted_has_the_scores_of_one_that_is_not(
     assert timeless(results[0]) == timeless(results[1])
 
 
-def test_what_a_job_refuses_is_in_the_table(train: Callable[..., Program], tmp_path: Path) -> None:
-    own = ["hydra/launcher=submitit_local", f"hydra.sweep.dir={tmp_path / 'sweep'}", "-m"]
-    job = train(*OPTIONS, *own, f"dataset.folder={tmp_path / 'nothing'}")
+def test_what_a_job_refuses_is_told(train: Callable[..., Program], tmp_path: Path) -> None:
+    own = ["-m", "hydra/launcher=submitit_local", f"hydra.sweep.dir={tmp_path / 'sweep'}"]
+    job = train(*own, *OPTIONS, f"dataset.folder={tmp_path / 'nothing'}")
     out, err = job.communicate(timeout=300)
     assert job.returncode == 1, err
-    assert "\n1 jobs, 1 of them not done\n" in out and "failed: " in out and "Traceback" not in err
+    assert "nothing" in err.splitlines()[-1] and "Traceback" not in err
 
 
 def test_without_slurm_the_launcher_says_so(train: Callable[..., Program], tmp_path: Path) -> None:
-    job = train("hydra/launcher=submitit_slurm", f"hydra.sweep.dir={tmp_path / 'sweep'}", "-m", "seed=1,2")
+    job = train("-m", "hydra/launcher=submitit_slurm", f"hydra.sweep.dir={tmp_path / 'sweep'}", "seed=1,2")
     _, err = job.communicate(timeout=300)
-    assert job.returncode == 2
+    assert job.returncode == 1
     assert err.startswith(
         'error: the launcher could not run all jobs (Could not detect "srun", are you indeed on a slurm'
     )

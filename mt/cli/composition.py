@@ -1,7 +1,7 @@
 """Runs a command whose options Hydra composes of `conf/` and the command line.
 
-Hydra reads the command line, composes, makes the folder of a job, and starts sweeps. A job gets plain data. Where a user
-can mend an error, one sentence stands in place of a trace.
+Hydra reads the command line, composes, makes the folder of a job, and starts sweeps. A job gets plain data. Where a
+user can mend an error, one sentence stands in place of a trace.
 """
 
 import os
@@ -66,9 +66,15 @@ def run_composed(name: str, job: Job, arguments: Sequence[str]) -> None:
     except (HydraException, OmegaConfBaseException) as error:
         cause = f" ({first_line(error.__cause__)})" if error.__cause__ is not None else ""
         raise UserError(f"{message_of(error)}{cause}") from None
-    except ValueError as error:  # flags of Hydra that do not go together
-        if traceback.extract_tb(error.__traceback__)[-1].filename.startswith(str(Path(hydra.__file__).parent)):
+    except (ValueError, RuntimeError) as error:
+        raised_in = Path(traceback.extract_tb(error.__traceback__)[-1].filename).parts
+        if "hydra" in raised_in:  # flags that do not go together
             raise UserError(message_of(error)) from None
+        if "submitit" in raised_in:
+            raise UserError(
+                f"the launcher could not run all jobs ({shown(first_line(error), 300)}): what they wrote is in "
+                ".submitit, in the folder of the sweep; jobs that run already go on"
+            ) from None
         raise
 
 

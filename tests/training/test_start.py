@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from mt import checkpoint
-from mt.cli.train import train
+from mt.cli.training import train
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.errors import Preempted, UserError
