@@ -68,7 +68,7 @@ def test_a_job_that_is_preempted_has_the_scores_of_one_that_is_not(
 def test_what_a_job_refuses_is_told(train: Callable[..., Program], tmp_path: Path) -> None:
     own = ["-m", "hydra/launcher=submitit_local", f"hydra.sweep.dir={tmp_path / 'sweep'}"]
     job = train(*own, *OPTIONS, f"dataset.folder={tmp_path / 'nothing'}")
-    out, err = job.communicate(timeout=300)
+    _, err = job.communicate(timeout=300)
     assert job.returncode == 1, err
     assert "nothing" in err.splitlines()[-1] and "Traceback" not in err
 

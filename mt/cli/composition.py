@@ -8,6 +8,7 @@ import os
 import re
 import sys
 import traceback
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -61,6 +62,8 @@ def run_composed(name: str, job: Job, arguments: Sequence[str]) -> None:
     _require_flat(arguments)
     sys.argv = [sys.argv[0], *arguments]  # where Hydra looks
     os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra raises its errors, and does not print their traces
+    # Launchers of plugins have a schema of the name that our choice has to have.
+    warnings.filterwarnings("ignore", r"\s*'hydra/launcher/\w+' is validated against ConfigStore", UserWarning)
     try:
         hydra.main(version_base="1.3", config_path=str(CONF), config_name=name)(main)()
     except (HydraException, OmegaConfBaseException) as error:
