@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 
 def main(composed: dict[str, Any], overrides: list[str]) -> None:
@@ -10,19 +10,26 @@ def main(composed: dict[str, Any], overrides: list[str]) -> None:
     from data_prep.guards import guarded
     from data_prep.prepare import prepare
     from data_prep.preview import preview
-    from mt.common.options import parse
+    from mt.common.options import Options, parse
     from mt.common.terminal import say
     from mt.data.dataset import DatasetConfig
     from mt.errors import visible
 
-    config = parse(composed["dataset"], DatasetConfig, "dataset")
+    class PrepareOptions(Options):
+        dataset: DatasetConfig
+        dry_run: bool
+        corpora: str
+        runner: Literal["processes", "ray"]
+
+    options = parse(composed, PrepareOptions)
+    config = options.dataset
     # A dry run only reports on the dataset, and writes no corpus.
-    if composed["dry_run"]:
+    if options.dry_run:
         with guarded():
             for line in preview(config):
                 say(visible(line))
         return
-    say(str(prepare(config, Path(composed["corpora"]), runner=composed["runner"])))
+    say(str(prepare(config, Path(options.corpora), runner=options.runner)))
 
 
 def command(arguments: Sequence[str]) -> None:
