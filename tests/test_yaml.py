@@ -204,7 +204,7 @@ def test_every_preset_is_one_that_a_data_set_names():
 def test_the_commands_of_data_preparation_compose():
     for dataset in names("dataset"):
         plain = composed(f"dataset={dataset}", *NEEDED.get(dataset, []), root="data_prep")
-        assert set(plain) == {"dataset", "dry_run", "corpora", "part", "runner"}
+        assert set(plain) == {"dataset", "dry_run", "corpora", "runner"}
 
 
 def explained(path: Path) -> set[str]:
