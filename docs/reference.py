@@ -44,7 +44,6 @@ UNITS = {
     "nats per token": "coverage_weight doubly_stochastic_weight latency_weight quantity_weight",
     "pairs": "dev_size test_size limit shuffle_buffer sample batch_sentences",
     "pieces": "vocab_size new_pieces user_symbols placeholders",
-    "tags": "tokenizer.tags",
     "pixels": "field.size",
     "positions": "kernel_size filter_reach window attention.chunk_size max_source_length",
     "processes": "workers",
@@ -52,7 +51,7 @@ UNITS = {
     "seconds": "max_seconds gaps",
     "sentences": "validate_limit plots",
     "share": "dropout word_dropout recurrent_dropout time_share sample_ratio singles character_coverage share "
-    "bpe_dropout learnt_tags label_smoothing ema_decay baseline_decay betas rho",
+    "bpe_dropout label_smoothing ema_decay baseline_decay betas rho",
     "strings": "digits.train digits.dev digits.test",
     "tokens": "batch_tokens max_extra max_length min_length no_repeat_ngram_size encoder.chunk_size look_ahead k "
     "wait_k",

@@ -1,7 +1,9 @@
 """What earlier versions wrote is read: `old/` has what each of them left of a tiny run (docs/commands.md says so)."""
 
+import copy
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -11,6 +13,7 @@ from mt.checkpoint import load_config, load_model
 from mt.common.options import parse, without_idle
 from mt.config import Config
 from mt.data.corpus import Corpus
+from mt.errors import UserError
 
 VERSIONS = sorted((Path(__file__).parent / "old").iterdir())
 
@@ -45,3 +48,22 @@ def test_choices_that_had_two_names_are_read(part: str, old: str, new: str) -> N
     plain = parse({part: {"name": new}}, Config).model_dump(mode="json")
     read = parse(without_idle(plain | {part: plain[part] | {"name": old}}), Config)
     assert read == parse(plain, Config)
+
+
+@pytest.mark.parametrize(
+    ("group", "option", "idle", "used"), [("training", "learnt_tags", 0.0, 0.4), ("tokenizer", "tags", 0, 8)]
+)
+def test_options_that_are_gone_are_left_out_where_they_changed_nothing(
+    group: str, option: str, idle: float, used: float
+) -> None:
+    plain = parse({}, Config).model_dump(mode="json")
+
+    def recorded(value: float) -> dict[str, Any]:
+        copied = copy.deepcopy(plain)
+        owner = copied["dataset"] if group == "tokenizer" else copied
+        owner[group][option] = value
+        return copied
+
+    assert parse(without_idle(recorded(idle)), Config) == parse(plain, Config)
+    with pytest.raises(UserError, match=rf"{group}.{option} .*is gone, and mt 0.3.0 is the last release that reads"):
+        without_idle(recorded(used))

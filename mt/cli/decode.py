@@ -5,7 +5,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, get_args
 
 from mt.cli.arguments import (
     add_plot_options,
@@ -81,7 +81,7 @@ def translate(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--glossary", type=Path, metavar="FILE", help="terms, and how they are translated")
     _add_line_options(parser)
     parser.needed = {"--leave-out": "--min-confidence", "--plot-format": "--plots", "--plot-words": "--plots"}
-    parser.needed |= {"--each-line": "--format", "--tags": "--format"}
+    parser.needed |= {"--each-line": "--format"}
     options = parser.parse_args(arguments)
     _refuse_unfitting(parser, options)
     # What is no folder at the end is the text.
@@ -97,8 +97,7 @@ def translate(arguments: Sequence[str] | None = None) -> None:
         size = options.buffer_size
         if options.format:
             lines_at_once = size if options.each_line else None
-            tags: Any = options.tags or "links"
-            translate_file(translator, path, search, options.format, glossary, tags=tags, lines_at_once=lines_at_once)
+            translate_file(translator, path, search, options.format, glossary, lines_at_once=lines_at_once)
             return
         unknown = chosen_unknown_words(options, translator)
         files = LineFiles(options.alignments, options.plots, options.plot_format, plot_words=bool(options.plot_words))
@@ -125,8 +124,6 @@ def _add_line_options(parser: Parser) -> None:
     help_text = "with --min-confidence: leave out a line, as a blank one, where it is less"
     parser.add_argument("--leave-out", action="store_true", help=help_text)
     parser.add_argument("--format", choices=tuple(FORMATS), help="the text is a document, whose tags are kept")
-    help_text = "with --format: word links put tags, or the model, which training.learnt_tags has taught that"
-    parser.add_argument("--tags", choices=("links", "learnt"), help=help_text)
     parser.add_argument("--each-line", action="store_true", help="with --format: each line is a document")
 
 

@@ -1,5 +1,6 @@
 """Makes frozen and validated objects of plain data, and one sentence of what is wrong with it."""
 
+import copy
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -51,7 +52,13 @@ _RENAMED = {("attention", "concat"): "bahdanau", ("encoder", "embedding"): "none
 """Choices that had two names, by the one that is gone."""
 
 
-_GONE = {("dataset", "streaming"): False, ("dataset", "shuffle_buffer"): None, ("dataset", "digits"): None}
+_GONE = {
+    ("dataset", "streaming"): False,
+    ("dataset", "shuffle_buffer"): None,
+    ("dataset", "digits"): None,
+    ("dataset", "tokenizer", "tags"): 0,
+    ("training", "learnt_tags"): 0.0,
+}
 """Options that are gone, with the value that changed nothing; `shuffle_buffer` changed nothing by itself."""
 LAST = "0.3.0"
 """The last release that has them."""
@@ -59,13 +66,15 @@ LAST = "0.3.0"
 
 def without_gone(plain: dict[str, Any]) -> dict[str, Any]:
     """Returns a checkpoint's `config.json` without the options that are gone. Raises UserError where one was used."""
-    plain = {name: dict(part) if isinstance(part, dict) else part for name, part in plain.items()}
-    for (group, name), idle in _GONE.items():
-        part = plain.get(group)
+    plain = copy.deepcopy(plain)
+    for (*groups, name), idle in _GONE.items():
+        part: Any = plain
+        for group in groups:
+            part = part.get(group) if isinstance(part, dict) else None
         value = part.pop(name, idle) if isinstance(part, dict) else idle
         if value != idle and name != "shuffle_buffer":
             raise UserError(
-                f"{group}.{name} of this run is gone, and mt {LAST} is the last release that reads it: install that "
+                f"{'.'.join(groups)}.{name} of this run is gone, and mt {LAST} is the last release that reads it: install that "
                 "release, or train again without it"
             )
     return plain

@@ -71,11 +71,7 @@ class TrainingConfig(Options):
     alignment training for topic-aware neural machine translation"). It sets `dataset.links`, where its values are
     explained; null leaves that as it is."""
     guided_alignment_weight: float = Field(0.1, ge=0, le=1e6)
-    """The weight of the cross entropy of these links in the loss: 0.05 (OpenNMT) to 0.1 (Marian); 0: links are for
-    `learnt_tags` alone."""
-    learnt_tags: float = Field(0.0, ge=0, le=1)
-    """The share of the training pairs that get tags around linked phrases, drawn anew in every epoch, so that the model
-    writes tags itself (Hanneman & Dinu 2020). It needs links and `dataset.tokenizer.tags`; see docs/markup.md."""
+    """The weight of the cross entropy of these links in the loss: 0.05 (OpenNMT) to 0.1 (Marian)."""
     wait_k: Annotated[tuple[Annotated[int, Field(ge=1, le=MAX_SIZE)], ...], Field(min_length=1)] | None = None
     """Values of k, of which one is drawn for each batch, so that one model serves every k of search=wait_k (Elbayad et
     al. 2020, multi-path training). The target step t, counted from 1, attends to the first k + t - 1 source tokens
@@ -229,13 +225,11 @@ class Config(ModelConfig):
                 f"{risk} compares what a model draws, and one that has learnt nothing draws nothing to learn from: add "
                 "init_from=RUN"
             )
-        guiding = self.dataset.links if options.guided_alignment_weight else None
         for option, value, reason in (
             ("training.r_drop", options.r_drop, "compares the whole of two predictions"),
             ("ctc_weight", self.ctc_weight, "learns from the target alone"),
             ("attention.sample_ratio", getattr(self.attention, "sample_ratio", 0.0), "leaves them no probability"),
-            ("training.learnt_tags", options.learnt_tags, "needs links that they lack"),
-            ("dataset.links", guiding, "guides the attention by links that they lack"),
+            ("dataset.links", self.dataset.links, "guides the attention by links that they lack"),
         ):
             if value:
                 raise UserError(
@@ -245,24 +239,16 @@ class Config(ModelConfig):
         return self
 
     @model_validator(mode="after")
-    def _tags_follow_links(self) -> Self:
-        options = self.training
-        # Tags need links, and links a use.
-        if options.learnt_tags and self.dataset.links is None:
+    def _links_have_a_use(self) -> Self:
+        if self.dataset.links is not None and not self.training.guided_alignment_weight:
             raise UserError(
-                f"training.learnt_tags={options.learnt_tags:g} puts tags around linked phrases, and there are no "
-                "links: set dataset.links to a FILE or to eflomal"
-            )
-        if self.dataset.links is not None and not (options.learnt_tags or options.guided_alignment_weight):
-            raise UserError(
-                "training.guided_alignment_weight=0 leaves links without a use: raise it, set training.learnt_tags, or "
-                "leave the links out"
+                "training.guided_alignment_weight=0 leaves links without a use: raise it, or leave the links out"
             )
         return self
 
     @model_validator(mode="after")
     def _guides_what_attends_to_words(self) -> Self:
-        if self.dataset.links is None or not self.training.guided_alignment_weight:
+        if self.dataset.links is None:
             return self
         guided = f"training.guided_alignment={self.dataset.links} teaches the attention which words are linked"
         if not (self.aligner_size or ATTENTIONS[self.attention.name].learns_weights):

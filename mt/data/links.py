@@ -80,23 +80,6 @@ def moved(
     return np.unique(links, axis=0)
 
 
-def phrase(links: np.ndarray, first: int, last: int) -> tuple[Link, Link]:
-    """Returns the smallest phrase pair around some source positions that no link leaves (Och & Ney 2004, section 3.1):
-    where it begins and ends in the source, and in the target.
-
-    links: [K, 2]. first, last: linked positions.
-    """
-    while True:
-        targets = links[(links[:, 0] >= first) & (links[:, 0] <= last), 1]
-        low = int(targets.min())
-        high = int(targets.max())
-        sources = links[(links[:, 1] >= low) & (links[:, 1] <= high), 0]
-        if sources.min() >= first and sources.max() <= last:
-            return (first, last + 1), (low, high + 1)
-        first = min(first, int(sources.min()))
-        last = max(last, int(sources.max()))
-
-
 # Symmetrisation: one alignment out of those of the two directions.
 
 Symmetrisation = Literal["intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and"]

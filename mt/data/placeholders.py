@@ -228,8 +228,3 @@ def numbers(texts: Iterable[str], count: int) -> dict[str, int]:
             number = (number + 1) % count
         chosen[text] = number
     return chosen
-
-
-def tag_pieces(count: int) -> list[str]:
-    """Returns the names of the symbols of learnt tags: of each number an opening, a closing and an empty one."""
-    return [f"{RESERVED}{form.format(number)}" for number in range(count) for form in ("<{}>", "</{}>", "<{}/>")]

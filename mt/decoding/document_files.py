@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mt.data.glossary import Glossary
-from mt.decoding.documents import TagPlacement, translate_documents
+from mt.decoding.documents import translate_documents
 from mt.errors import UserError, visible_lines
 from mt.search.config import SearchConfig
 from mt.text_io import STANDARD_INPUT, ended_lines, input_bytes
@@ -44,7 +44,6 @@ def translate_file(
     format: str,
     glossary: Glossary | list[Glossary] | None = None,
     *,
-    tags: TagPlacement = "links",
     lines_at_once: int | None,
 ) -> None:
     """Writes the translation of a document to standard output.
@@ -57,9 +56,7 @@ def translate_file(
 
     def translated(texts: list[str], names: list[str]) -> list[str]:
         asked = dict.fromkeys(("constraints", "avoid", "prefix")) | {"glossary": glossary}
-        found: Any = translate_documents(
-            translator, texts, format, search, asked, tags=tags, names=names, progress=False
-        )
+        found: Any = translate_documents(translator, texts, format, search, asked, names=names, progress=False)
         return [document.text for document in found]
 
     if lines_at_once is None:

@@ -4,33 +4,26 @@
 `linked`), by which `mt.markup` places the tags.
 """
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
-
-import numpy as np
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mt import markup
 from mt.data.fields import Raw, as_list, require_texts
 from mt.data.glossary import glossaries_of
 from mt.data.placeholders import Kept, placeholders_of
-from mt.data.tags import Mark, found, inserted
 from mt.decoding.lexical import LexicalConstraints, constrained, of_texts
 from mt.decoding.translation import Translation, in_units, links_between_pieces
-from mt.errors import UserError, invalid_choice
+from mt.errors import UserError
 from mt.markup.segments import Segment
 from mt.markup.sentences import gap_between, sentences as cut
 from mt.markup.words import Linked, Span
-from mt.search.config import SearchConfig, is_online
+from mt.search.config import SearchConfig
 from mt.search.steering import TokenConstraints
 
 if TYPE_CHECKING:
     from mt.decoding.translator import Translator
-
-TagPlacement = Literal["links", "learnt"]
-"""Who puts tags: the word links of a translation, or the model itself, which writes them as symbols."""
 
 
 @dataclass(frozen=True)
@@ -49,14 +42,11 @@ def translate_documents(
     search: SearchConfig | None,
     asked: Mapping[str, object],
     *,
-    tags: TagPlacement,
     names: Sequence[str] | None = None,
     progress: bool,
 ) -> Document | list[Document]:
     """Returns the translation of each text of a format; see `Translator.translate`. names: of the texts in errors."""
     markup.require_format(format)
-    if tags not in get_args(TagPlacement):
-        raise UserError(invalid_choice("tags", str(tags), get_args(TagPlacement)))
     if not translator.field.written:
         raise UserError(f"format={format} is of text, and this model reads {translator.config.dataset.field.name}")
     documents, alone = as_list(texts)
@@ -72,21 +62,17 @@ def translate_documents(
     counts = [sum(map(len, of_document)) for of_document in blocks]
     plain = [sentence.text for sentence in flat]
     wanted = _of_sentences(translator, asked, plain, counts, alone=alone)
-    if tags == "learnt":
-        require_learnt_tags(translator, translator.search_for(search), asked)
-        waiting = iter(with_learnt_tags(translator, flat, search, progress=progress))
-    else:
-        rows = translator.encoded(plain)
-        hypotheses = translator.decode(rows, search, texts=plain, asked=wanted, progress=progress)
-        waiting = iter([best for best, *_ in hypotheses])
+    hypotheses = translator.decode(translator.encoded(plain), search, texts=plain, asked=wanted, progress=progress)
+    waiting = iter([best for best, *_ in hypotheses])
     results = []
     for parts, of_document in zip(read, blocks, strict=True):
         translations: list[Translation] = []
         links = []
         for of_block in of_document:
-            pairs = [(next(waiting), sentence) for sentence in of_block]
-            translations += [translation for translation, _ in pairs]
-            links.append(joined([(placed(translator, *pair), pair[1]) for pair in pairs]))
+            of_sentences = [*islice(waiting, len(of_block))]
+            translations += of_sentences
+            pairs = zip(of_sentences, of_block, strict=True)
+            links.append(joined([(linked(translator, one, sentence.text), sentence) for one, sentence in pairs]))
         results.append(Document(markup.write(parts, links), tuple(translations)))
     return results[0] if alone else results
 
@@ -129,113 +115,36 @@ class Sentence(NamedTuple):
     """A sentence of a block, without its tags."""
 
     text: str
-    tags: dict[int, Span]
-    """The characters that each tag stands around that lies in it, by its number in the block; of an empty one a gap."""
     gap: str = ""
     """The white space between it and the next one."""
 
 
 def sentences(block: Segment, language: str | None) -> list[Sentence]:
-    """Returns the sentences of a block, with their tags. language: of the text."""
+    """Returns the sentences of a block. language: of the text."""
     whole = cut(block.text, language) or [""]
     texts = [part.rstrip() for part in whole]
-    begins = [*accumulate(map(len, whole), initial=0)]
-    tags: list[dict[int, Span]] = [{} for _ in texts]
-    for number, tag in enumerate(block.tags):
-        owner = min(bisect_right(begins, tag.begin), len(texts)) - 1
-        if tag.end <= begins[owner] + len(texts[owner]):
-            tags[owner][number] = (tag.begin - begins[owner], tag.end - begins[owner])
-    gaps = [part[len(text) :] for part, text in zip(whole, texts, strict=True)]
-    return [*map(Sentence, texts, tags, gaps)]
-
-
-# Tags that the model itself puts.
-
-
-def require_learnt_tags(translator: "Translator", search: SearchConfig, asked: Mapping[str, Any]) -> None:
-    """Raises UserError where the model has not learnt tags, or something else does not go with them."""
-    if not translator.config.training.learnt_tags:
-        raise UserError("tags=learnt is of a run that was trained with training.learnt_tags: choose tags=links")
-    given = [name for name, value in asked.items() if value is not None]
-    if is_online(search) or given:
-        what = next(iter(given), f"search={search.name}")
-        raise UserError(f"tags=learnt and {what} do not go together: choose tags=links, or leave the other out")
-
-
-def with_learnt_tags(
-    translator: "Translator",
-    marked: Sequence[Sentence],
-    search: SearchConfig | None = None,
-    asked: Sequence[TokenConstraints | None] | None = None,
-    *,
-    progress: bool = False,
-) -> list[Translation]:
-    """Returns the translations of sentences that the model reads with their tags, and writes so. asked: of each, see
-    `Translator.decode`."""
-    texts = [sentence.text for sentence in marked]
-    rows = [
-        inserted(np.asarray(row), marks_of(translator, sentence), translator.tokenizers.source.tags)[0]
-        for row, sentence in zip(translator.encoded(texts), marked, strict=True)
-    ]
-    return [best[0] for best in translator.decode(rows, search, texts=texts, asked=asked, progress=progress)]
-
-
-def marks_of(translator: "Translator", sentence: Sentence) -> list[Mark]:
-    """Returns the tags of a sentence that the vocabulary has symbols for, between its pieces, numbered in order.
-
-    A tag around a part of a piece goes around all of it.
-    """
-    tokenizer = translator.tokenizers.source
-    firsts = [unit for unit in tokenizer.unit_ids(sentence.text, "char") if unit is not None]
-    marks = []
-    for number, span in enumerate([*sentence.tags.values()][: len(tokenizer.tags)]):
-        begin, end = (len("".join(sentence.text[:place].split())) for place in span)
-        first = bisect_left(firsts, begin)
-        if begin < end:
-            first -= first == len(firsts) or firsts[first] > begin
-        marks.append(Mark(number, first, max(bisect_left(firsts, end), first + 1) if begin < end else first))
-    return marks
-
-
-def placed(translator: "Translator", translation: Translation, sentence: Sentence) -> Linked:
-    """Returns a translation with the links of its characters, and the tags that the model has written."""
-    translation = in_units(translator, translation, sentence.text, "char")
-    in_characters = linked(translation, sentence.text)
-    characters = _visible_characters(in_characters.text)
-    gaps = _first_characters(translation, len(characters))
-    tags = {}
-    written = found(translation.ids, translator.tokenizers.target.tags)
-    for number, tag in enumerate(sentence.tags):
-        if number in written:
-            first, last = (gaps[token] for token in written[number])
-            begin = characters[first] if first < len(characters) else len(in_characters.text)
-            tags[tag] = (begin, characters[last - 1] + 1 if first < last else begin)
-    return in_characters._replace(tags=tags)
+    return [Sentence(text, part[len(text) :]) for part, text in zip(whole, texts, strict=True)]
 
 
 def joined(sentences: Sequence[tuple[Linked, Sentence]]) -> Linked:
     """Returns the translation of a block from those of its sentences."""
     text = ""
     links: list[Span] = []
-    tags: dict[int, Span] = {}
     read = 0
     gap = ""
     for translation, sentence in sentences:
         text += gap if translation.text else ""
         links += [(i + read, j + len(text)) for i, j in translation.links]
-        tags |= {number: (begin + len(text), end + len(text)) for number, (begin, end) in translation.tags.items()}
         text += translation.text
         read += len(sentence.text) + len(sentence.gap)
         if translation.text:
             gap = gap_between(sentence.text, sentence.gap, translation.text)
-    return Linked(text, links, tags)
+    return Linked(text, links)
 
 
-def linked(translation: Translation, source: str) -> Linked:
-    """Returns a translation with the links of its characters: each piece to the one that it attended to most.
-
-    translation: with links between characters.
-    """
+def linked(translator: "Translator", translation: Translation, source: str) -> Linked:
+    """Returns a translation with the links of its characters: each piece to the one that it attended to most."""
+    translation = in_units(translator, translation, source, "char")
     if not translation.tokens:
         return Linked(translation.text, ())
     read, written = map(_visible_characters, (source, translation.text))

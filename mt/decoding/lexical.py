@@ -101,7 +101,7 @@ def spelling_of(tokenizer: Tokenizer) -> Spelling:
     pieces = tokenizer.pieces(range(len(tokenizer) + len(tokenizer.words or ())))
     surfaces = [" ⁇ " if _BYTE.fullmatch(piece) else piece.replace("▁", " ") for piece in pieces]
     surfaces[UNK] = " ⁇ "
-    for token in (PAD, BOS, EOS, *tokenizer.tags.ravel().tolist()):
+    for token in (PAD, BOS, EOS):
         surfaces[token] = ""
     return Spelling(surfaces, letters("".join(surfaces)))
 

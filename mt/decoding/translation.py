@@ -279,13 +279,8 @@ def in_units(translator: Translator, translation: Translation, source: Raw, unit
     """Returns a translation of a source with links between units of this kind, whatever those of the model are."""
     if translator.link_unit == unit or not translation.tokens:
         return translation
-    length = len(translation.source_tokens)
     target = translator.tokenizers.target
-    units = translator.field.units(length, translator.tokenizers.source, unit, source)
-    if len(units) < length:  # Learnt tags stand between the pieces of the text, and belong to no unit.
-        waiting = iter(units)
-        inside = (number is not None for number in translation.source_units[:-1])
-        units = [*(next(waiting) if known else None for known in inside), None]
+    units = translator.field.units(len(translation.source_tokens), translator.tokenizers.source, unit, source)
     return replace(
         translation,
         symmetrised=None,

@@ -27,7 +27,7 @@ from mt.search.tree import Observer
 
 if TYPE_CHECKING:
     from mt.config import Config
-    from mt.decoding.documents import Document, TagPlacement
+    from mt.decoding.documents import Document
     from mt.decoding.modes import DecodableModel
     from mt.decoding.streaming import Session
     from mt.onnx import ExportedConfig
@@ -100,7 +100,6 @@ class Translator:
         prefix: str | Sequence[str | None] | None = None,
         glossary: Any = None,
         format: str,
-        tags: "TagPlacement" = "links",
         progress: bool = False,
     ) -> Any: ...
 
@@ -114,7 +113,6 @@ class Translator:
         prefix: str | Sequence[str | None] | None = None,
         glossary: Any = None,
         format: str | None = None,
-        tags: "TagPlacement" = "links",
         progress: bool = False,
     ) -> "Translation | list[Translation] | Document | list[Document]":
         """Returns the best translation of each text, in order; of one string, its translation. A blank text gives an
@@ -125,7 +123,6 @@ class Translator:
             translation begins. Of several texts each is a list with an entry for each text, or None; see
             `LexicalConstraints`. glossary: a file, or a mapping of terms to targets, or one for each text; see
             `mt.data.glossary`. format: html, xliff or text, in which texts are documents; see `Document`.
-            tags: who puts those of a document: word links, or the model, which must have learnt that.
             Raises UserError for what is no text (None, bytes, half of a character), for a long text, an unreadable
             file, and impossible constraints.
         """
@@ -133,7 +130,7 @@ class Translator:
         if format is not None:
             from mt.decoding.documents import translate_documents  # Not above: most texts have no tags.
 
-            return translate_documents(self, texts, format, search, asked, tags=tags, progress=progress)
+            return translate_documents(self, texts, format, search, asked, progress=progress)
         sources, alone = as_list(texts)
         given: Any = sources[0] if alone else sources
         best: Any = self.n_best(given, None, search, **asked, progress=progress)

@@ -5,18 +5,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from mt import markup
 from mt.data.placeholders import SAFE, Placeholders, placeholders_of
-from mt.decoding.documents import Sentence, TagPlacement, kept_placeholders, linked, placed, sentences, with_learnt_tags
+from mt.decoding.documents import kept_placeholders, linked
 from mt.decoding.translator import Translator
 from mt.markup import html
 from mt.markup.segments import Segment
 from mt.markup.words import Linked
 from mt.metrics.base import Score
-from mt.search.config import BeamConfig, is_online
-from mt.search.spelling import TagsInText
-from mt.search.steering import TokenConstraints
-
-_BEAM = 16
-"""Hypotheses of where tags may stand in a reference."""
 
 _SAFE = placeholders_of(SAFE)
 Places = dict[tuple[str, int, str], int]
@@ -33,10 +27,6 @@ def markup_scores(
     length. complete: the translations of the sources that have each tag and placeholder as often as the source, and
     close tags in order.
 
-    A run that has learnt tags has more scores. `tags_learnt` and `placeholders_learnt`: likewise, put where the model
-    is surest of them while it writes the reference. `complete_learnt`: as complete. `tags_written`: the tags of the
-    sources that the model itself writes, well-formed, so that links need not put them.
-
     Pairs count whose sides have the same tags and placeholders, and as many sentences. shift: whether links are of the
     step that has read a word; see `Translator.align`.
     """
@@ -51,9 +41,6 @@ def markup_scores(
         "": _by_links(translator, texts, references, shift=shift),
         "_by_length": [proportional(*pair) for pair in zip(texts, references, strict=True)],
     }
-    learns = translator.config.training.learnt_tags > 0 and not is_online(translator.config.search)
-    if learns:
-        links["_learnt"] = forced_tags(translator, segments, references)
     # The tags that stand where those of the references do.
     signature = f"format:html|pairs:{len(alike)}/{len(pairs)}|shift:{'yes' if shift else 'no'}"
     scores = {}
@@ -64,61 +51,15 @@ def markup_scores(
             share, count = _share(written, [target for _, target in alike], is_kind)
             scores[kind + name] = Score(share, f"{signature}|{kind}:{count}")
     # The tags of translations.
-    placements: dict[str, TagPlacement] = {"complete": "links", **({"complete_learnt": "learnt"} if learns else {})}
-    for name, tags in placements.items():
-        whole = [document.text for document in translator.translate(sources, format="html", tags=tags)]
-        complete = 100 * sum(map(is_complete, sources, whole)) / max(len(sources), 1)
-        scores[name] = Score(complete, f"format:html|texts:{len(sources)}")
-    if learns:
-        scores["tags_written"] = _written_tags(translator, sources)
+    whole = [document.text for document in translator.translate(sources, format="html")]
+    complete = 100 * sum(map(is_complete, sources, whole)) / max(len(sources), 1)
+    scores["complete"] = Score(complete, f"format:html|texts:{len(sources)}")
     return scores
 
 
 def _by_links(translator: Translator, texts: Sequence[str], references: Sequence[str], *, shift: bool) -> list[Linked]:
-    unit = translator.link_unit
-    translator.link_unit = "char"
     aligned = translator.align(texts, references, shift=shift)
-    translator.link_unit = unit
-    return [linked(*pair) for pair in zip(aligned, texts, strict=True)]
-
-
-def forced_tags(translator: Translator, segments: Sequence[Segment], references: Sequence[str]) -> list[Linked]:
-    """Returns references with the tags of their sources, where the model is surest of them.
-
-    A beam writes each reference, and between its tokens the tags, nested as those of the source.
-    """
-    marked = [
-        Sentence(segment.text, {n: (tag.begin, tag.end) for n, tag in enumerate(segment.tags)}) for segment in segments
-    ]
-    source = translator.tokenizers.source.tags
-    symbols = translator.tokenizers.target.tags.tolist()
-    asked = []
-    # Each reference is a prefix that must be written; a tag names the one around it, or -1 for none.
-    targets = translator.target_ids(references, [segment.text for segment in segments])
-    for segment, sentence, ids in zip(segments, marked, targets, strict=True):
-        numbers = [*sentence.tags][: len(source)]
-        tags = []
-        for number, tag in zip(symbols, numbers, strict=False):
-            pair = segment.tags[tag].kind == "pair"
-            parent = segment.tags[tag].parent
-            tags.append((number[:2] if pair else number[2:], numbers.index(parent) if parent in numbers else -1))
-        text = TagsInText(ids, tags)
-        asked.append(TokenConstraints("the reference", translator.constraint_encoder.spelling, prefix=text))
-    longest = max((constraints.fewest for constraints in asked), default=1)
-    search = BeamConfig(beam_size=_BEAM, length_penalty=0, max_length=max(longest, 2))
-    translations = with_learnt_tags(translator, marked, search, asked)
-    return [placed(translator, *pair) for pair in zip(translations, marked, strict=True)]
-
-
-def _written_tags(translator: Translator, sources: Sequence[str]) -> Score:
-    """Returns the share of the tags of sources that the model writes itself, once, and closed after its opening."""
-    segments = _segments(_read(translator, source) for source in sources)
-    language = translator.config.dataset.source
-    marked = [sentence for segment in segments for sentence in sentences(segment, language)]
-    translations = with_learnt_tags(translator, marked)
-    written = sum(len(placed(translator, *pair).tags) for pair in zip(translations, marked, strict=True))
-    count = sum(len(sentence.tags) for sentence in marked)
-    return Score(100 * written / max(count, 1), f"format:html|tags:{count}")
+    return [linked(translator, *pair) for pair in zip(aligned, texts, strict=True)]
 
 
 KINDS: dict[str, Callable[[str], bool]] = {

@@ -7,7 +7,7 @@ length of the sentence and the number of tags, not with their product."""
 import re
 from bisect import bisect_left, bisect_right, insort
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 
 from mt.data.placeholders import SYMBOLS
@@ -29,14 +29,10 @@ _NEAR = 6
 class Placing:
     """Seeks the ranges of target words of tags, those of a pair before those within it."""
 
-    def __init__(
-        self, source: str, target: str, words: Words, tags: Sequence[Tag], learnt: Mapping[int, Span] = {}
-    ) -> None:
-        """learnt: the target words of tags that the model has placed itself, by their numbers."""
+    def __init__(self, source: str, target: str, words: Words, tags: Sequence[Tag]) -> None:
         self.tags = tags
         self._texts = (source, target)
         self._words = words
-        self._learnt = learnt
         self._begins = [begin for begin, _ in words.source]
         self._ends = [end for _, end in words.source]
         self._targets: dict[int, list[int]] = defaultdict(list)
@@ -81,8 +77,6 @@ class Placing:
         for number in pairs:
             owners.update(dict.fromkeys(range(*self._covered(self.tags[number])), number))
         belongs = [-2 if i < 0 else owners.get(i, -1) for i in self._words.origins[low:high]]
-        for number in pairs:
-            self._place_as_learnt(number, belongs, low, high)
         costs = [0, *accumulate(owner == -1 for owner in belongs)]
         owned: dict[int, list[int]] = defaultdict(list)
         runs: dict[int, list[Span]] = defaultdict(list)
@@ -96,7 +90,7 @@ class Placing:
                     runs[owner].append((len(owned[owner]), len(owned[owner]) + 1))
                 owned[owner].append(place)
                 last = owner
-        for number in [number for number in pairs if not self.ranges[number]]:
+        for number in pairs:
             if self._covered(self.tags[number]) == around and len(pairs) == 1:
                 self.ranges[number] = [(low, high)]
                 continue
@@ -159,18 +153,6 @@ class Placing:
         self.children[holder].append(number)
         self._parents[number] = holder
 
-    def _place_as_learnt(self, number: int, belongs: list[int], low: int, high: int) -> None:
-        """Gives a pair the words that the model has put it around, where none is outside of its parent or a
-        neighbour's."""
-        if number not in self._learnt:
-            return
-        begin, end = self._learnt[number]
-        taken = [span for other in self.children[self.tags[number].parent] for span in self.ranges[other]]
-        if low <= begin < end <= high and all(end <= first or last <= begin for first, last in taken):
-            self.ranges[number] = [(begin, end)]
-            belongs[:] = [-1 if owner == number else owner for owner in belongs]
-            belongs[begin - low : end - low] = [number] * (end - begin)
-
     def _edged(self, number: int, span: Span, belongs: Sequence[int], low: int) -> Span:
         """Returns a range that begins and ends with a punctuation mark where the pair of the source does."""
         begin, end = span
@@ -207,10 +189,7 @@ class Placing:
 
     def _free_gap(self, number: int, taken: Sequence[Span], low: int, high: int) -> int:
         """Returns the gap of a tag, from low to high, and not within a neighbour."""
-        gap = self._learnt[number][0] if number in self._learnt else -1
-        if not low <= gap <= high:
-            gap = min(max(self._gap(self.tags[number]), low), high)
-        return _outside(gap, taken)
+        return _outside(min(max(self._gap(self.tags[number]), low), high), taken)
 
     def _gap(self, tag: Tag) -> int:
         """Returns the gap of an empty tag: that beside the word which it is joined to, or else that which links of

@@ -19,8 +19,6 @@ class Linked(NamedTuple):
     text: str
     links: Sequence[Span]
     """(source character, target character) pairs, of the texts."""
-    tags: Mapping[int, Span] = {}
-    """The characters around which the model has put a tag itself, by its number; of an empty one a gap."""
 
 
 @dataclass(frozen=True)

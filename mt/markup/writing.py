@@ -1,10 +1,8 @@
 """The text of a translation with the tags of its source, and with the white space and spellings of that."""
 
-from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from itertools import accumulate
 
 from mt.data.placeholders import SYMBOLS
 from mt.markup.placing import Placing, ordered
@@ -21,10 +19,7 @@ def written(segment: Segment, linked: Linked) -> str:
     segment, linked = with_its_symbols(segment, linked)
     cuts = sorted({place for tag in segment.tags for place in (tag.begin, tag.end)})
     words = Words.of(segment.text, linked, cuts)
-    begins = [begin for begin, _ in words.target]
-    ends = [end for _, end in words.target]
-    learnt = {n: (bisect_right(ends, begin), bisect_left(begins, end)) for n, (begin, end) in linked.tags.items()}
-    placing = Placing(segment.text, linked.text, words, segment.tags, learnt)
+    placing = Placing(segment.text, linked.text, words, segment.tags)
     placing.run()
     # Words in order, each after the tags and blanks before it.
     writer = _Writer(segment, linked.text, words)
@@ -152,15 +147,13 @@ def with_its_symbols(segment: Segment, linked: Linked) -> tuple[Segment, Linked]
             places[place] = len(kept)
             kept.append(character)
     links = [(i, places[j]) for i, j in linked.links if j in places]
-    gaps = [*accumulate((place in places for place in range(len(linked.text))), initial=0)]
-    learnt = {number: (gaps[begin], gaps[end]) for number, (begin, end) in linked.tags.items()}
     # What it lacks, the last ones of several.
     tags = [*segment.tags]
     for symbol, raws in segment.symbols.items():
         found = [place for place, character in enumerate(segment.text) if character == symbol]
         for number in range(len(raws) - left[symbol], len(raws)):
             tags.append(_as_tag(segment, found[number], raws[number]))
-    return replace(segment, tags=tuple(tags)), Linked("".join(kept).rstrip(), links, learnt)
+    return replace(segment, tags=tuple(tags)), Linked("".join(kept).rstrip(), links)
 
 
 def _as_tag(segment: Segment, place: int, raw: str) -> Tag:

@@ -1,5 +1,5 @@
-"""The batches of training. First come random generators, then training sets with drawn pieces (`_with_drawn_pieces`) or
-tags (`_with_drawn_tags`), then the groups of batches that make an update, with prefetching."""
+"""The batches of training. First come random generators, then training sets with drawn pieces (`_with_drawn_pieces`),
+then the groups of batches that make an update, with prefetching."""
 
 import contextlib
 import functools
@@ -18,7 +18,6 @@ from mt.data.corpus import Corpus, EpochPart, Pairs, Training
 from mt.data.fields import Field
 from mt.data.links import moved
 from mt.data.split import Examples, NumberedPairs
-from mt.data.tags import tagged
 from mt.data.tokenizer import Tokenizer, Tokenizers
 from mt.data.tokenizer.sampling import BPEDropout, PieceSampler, UnigramSampling, model_type
 from mt.distributed import ProcessGroup
@@ -57,7 +56,6 @@ Samplers = tuple[PieceSampler | None, PieceSampler | None]
 """The samplers of source and target; None for a side that stays as it is."""
 _OPTIONS = {"bpe": "bpe_dropout", "unigram": "unigram_alpha"}
 _CHECKED = 100  # pairs
-_TAGS = 1  # a number in the seed of tags, so that it differs from the seed of pieces
 _COUNTED_EPOCHS = 10  # of which shares such as 0.1 and 0.3 are whole
 
 
@@ -78,23 +76,8 @@ def with_numbered_words(training: Training, tokenizer: Tokenizer) -> Training:
     return _Changed(training, lambda pairs, _: NumberedPairs(pairs, tokenizer).numbered)
 
 
-def with_learnt_tags(training: Training, tokenizers: Tokenizers, options: TrainingConfig) -> Training:
-    """Returns the training set with tags in the share of its pairs that `learnt_tags` says; itself where that is 0."""
-    if not options.learnt_tags:
-        return training
-    symbols = tokenizers.source.tags, tokenizers.target.tags
-    guides = options.guided_alignment_weight > 0
-
-    def tagging(pairs: Pairs, key: Key) -> Change:
-        tag_key = (*key, _TAGS)
-        chosen = np.random.default_rng(tag_key).random(len(pairs.lengths()[0])) < options.learnt_tags
-        return functools.partial(_with_drawn_tags, symbols, tag_key, chosen, guides)
-
-    return _Changed(training, tagging)
-
-
 def require_changeable(options: TrainingConfig, tokenizers: Tokenizers, model: Seq2Seq) -> None:
-    """Raises UserError where the vocabulary cannot write the pieces or tags that an option draws, or the model cannot
+    """Raises UserError where the vocabulary cannot write the pieces that an option draws, or the model cannot
     read sources that become longer."""
     kinds = {side: model_type(tokenizer) for side, tokenizer in zip(("source", "target"), tokenizers, strict=True)}
     wanted = {"bpe": options.bpe_dropout > 0, "unigram": options.unigram_alpha is not None}
@@ -106,12 +89,7 @@ def require_changeable(options: TrainingConfig, tokenizers: Tokenizers, model: S
             raise UserError(
                 f"training.{option} samples pieces of a {kind} vocabulary, and this corpus is cut by {others}: {remedy}"
             )
-    if options.learnt_tags and not all(len(tokenizer.tags) for tokenizer in tokenizers):
-        raise UserError(
-            f"training.learnt_tags={options.learnt_tags:g} writes tags as symbols, and this vocabulary has none: "
-            "prepare with dataset.tokenizer.tags=8, or leave training.learnt_tags out"
-        )
-    for option in (*_OPTIONS.values(), "learnt_tags"):
+    for option in _OPTIONS.values():
         if getattr(options, option) and model.max_source_length is not None:
             raise UserError(
                 f"training.{option} makes sources longer, and this model reads at most {model.max_source_length} "
@@ -203,27 +181,6 @@ def _with_drawn_pieces(
     return examples._replace(sources=drawn[0], targets=drawn[1], links=links)
 
 
-def _with_drawn_tags(
-    symbols: tuple[np.ndarray, np.ndarray],
-    key: tuple[int, ...],
-    chosen: np.ndarray,
-    guides: bool,
-    examples: Examples,
-    indices: np.ndarray,
-) -> Examples:
-    """Returns the examples of a batch, the chosen ones with tags and their links. The tags of a pair depend on the key
-    and its number. guides: whether links guide the attention, or are there for tags alone."""
-    sources = [*examples.sources]
-    targets = [*examples.targets]
-    links = [*(examples.links or ())]
-    for place, number in enumerate(map(int, indices)):
-        if chosen[number]:
-            pair = sources[place], targets[place]
-            random = np.random.default_rng((*key, number))
-            (sources[place], targets[place]), links[place] = tagged(pair, links[place], symbols, random)
-    return examples._replace(sources=sources, targets=targets, links=links if guides else None)
-
-
 # The batches of training: grouped by update, shared by processes, and read before they are needed.
 
 
@@ -233,7 +190,7 @@ class PendingBatch(NamedTuple):
     part: Pairs
     indices: np.ndarray
     tokens: int | None
-    """Real target tokens, EOS included; None where pieces or tags are drawn, so that reading shows them."""
+    """Real target tokens, EOS included; None where pieces are drawn, so that reading shows them."""
 
     def read(self) -> Batch:
         """Reads the pairs, and pads them to a batch."""
@@ -322,10 +279,7 @@ def epoch_groups(training: Training, config: Config, epoch: int) -> Iterator[lis
             together=options.gradient_accumulation,
         )
         # With drawn pieces or tags, only reading a batch shows its number of tokens.
-        tokens = [
-            None if options.samples_pieces or options.learnt_tags else int(lengths[1][indices].sum())
-            for indices in order
-        ]
+        tokens = [None if options.samples_pieces else int(lengths[1][indices].sum()) for indices in order]
         batches = map(PendingBatch, itertools.repeat(pairs), order, tokens)
         # So many batches make an update, of which the last of a part may have fewer.
         while group := list(itertools.islice(batches, options.gradient_accumulation)):

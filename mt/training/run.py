@@ -24,7 +24,6 @@ from mt.training.batches import (
     own_generators,
     require_changeable,
     require_same_texts,
-    with_learnt_tags,
     with_numbered_words,
     with_sampled_pieces,
 )
@@ -132,7 +131,7 @@ class Run:
     """The sizes of TensorBoard's files in the checkpoint that it goes on from; see `Log`."""
     signals: Signals = field(default_factory=Signals)
     training: Training = field(init=False)
-    """The training set: of the corpus, in sampled pieces and with learnt tags where the configuration asks for them."""
+    """The training set: of the corpus, in sampled pieces where the configuration asks for them."""
     log: Log | None = field(init=False, default=None)
     """The log of the first process; the others write none."""
     console: Console = field(init=False)
@@ -142,7 +141,6 @@ class Run:
         self.training = with_sampled_pieces(self.corpus.training, tokenizers, self.config.training)
         if self.model.copies and tokenizers.target.of_words:
             self.training = with_numbered_words(self.training, tokenizers.target)
-        self.training = with_learnt_tags(self.training, tokenizers, self.config.training)
         update = self.progress.update
         validated = update in self.progress.validations
         self.console = Console(quiet=not self.processes.is_first)

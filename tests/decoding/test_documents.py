@@ -9,7 +9,7 @@ import mt
 from mt import markup
 from mt.cli.decode import translate
 from mt.data.words import words
-from mt.decoding.documents import Sentence, joined, placed
+from mt.decoding.documents import Sentence, joined, linked
 from mt.decoding.translator import Translator
 from mt.errors import UserError
 from mt.markup.words import Linked
@@ -34,7 +34,7 @@ def test_sentences_of_a_block_are_translated_one_by_one(translator: Translator) 
     assert [sentence.text for sentence in document.sentences] == [one.text for one in translator.translate(texts)]
     assert document.text.count("<b>") == document.text.count("</b>") >= 1
     asked = [("a bc", (1, 2), "xyz"), ("", None, "q"), ("d", (0, 0), "uv")]
-    whole = joined([(Linked(text, [link] if link else []), Sentence(source, {}, " ")) for text, link, source in asked])
+    whole = joined([(Linked(text, [link] if link else []), Sentence(source, " ")) for text, link, source in asked])
     assert whole == Linked("a bc d", [(1, 2), (6, 5)])
 
 
@@ -49,7 +49,7 @@ def test_sentences_of_a_block_are_translated_one_by_one(translator: Translator) 
     ],
 )
 def test_translations_are_parted_as_their_language_does(pairs: list[tuple[str, str]], gap: str, text: str) -> None:
-    found = joined([(Linked(target, [(0, 0)]), Sentence(source, {}, gap)) for source, target in pairs])
+    found = joined([(Linked(target, [(0, 0)]), Sentence(source, gap)) for source, target in pairs])
     assert found.text == text
     assert found.links == [(0, 0), (len(pairs[0][0] + gap), text.index(pairs[1][1]))]
 
@@ -59,7 +59,7 @@ def test_a_tag_goes_where_the_pieces_of_its_words_attended_to(translator: Transl
     source = "two big cats"
     aligned = translator.align(source, "zwei großen Katzen")
     backwards = Windows.whole(np.eye(4, dtype=np.float32)[[2, 1, 0, 3]])
-    found = placed(translator, replace(aligned, windows=backwards), Sentence(source, {}))
+    found = linked(translator, replace(aligned, windows=backwards), source)
     document = markup.read("<b>two</b> <i>big</i> cats", "html")
     assert markup.write(document, [found]) == "zwei <i>großen</i> <b>Katzen</b>"
 

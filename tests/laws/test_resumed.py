@@ -54,9 +54,9 @@ RUNS: dict[str, dict[str, Any]] = {
     "copies": COPYING,
     "hard copies": COPYING | {"attention": MOCHA},
     "a scale of float16": {"precision": "fp16"},
-    "tags around linked phrases": {
-        "dataset": {"tokenizer": {"model_type": "bpe", "vocab_size": 100, "tags": 4}},
-        "training": {"learnt_tags": 0.5, "guided_alignment": "LINKS"},
+    "links that guide": {
+        "dataset": {"tokenizer": {"model_type": "bpe", "vocab_size": 100}},
+        "training": {"guided_alignment": "LINKS"},
     },
     "steps of Adadelta": {"optimizer": {"name": "adadelta"}},
     "sums of Adagrad, and of what nothing uses": {"optimizer": {"name": "adagrad"}, "attention": {"name": "none"}},

@@ -44,10 +44,6 @@ CONFIGURATIONS: list[tuple[dict[str, Any], str]] = [
         {"init": {"vocabulary": "extend"}},
         "init.vocabulary and init.new_pieces are of a run .* add init_from=",
     ),
-    (
-        {"init_from": "RUN", "training": {"objective": "minimum_risk", "learnt_tags": 0.5}},
-        "training.objective=minimum_risk learns from .* training.learnt_tags=0.5 needs links that they lack",
-    ),
     ({"training": {"risk": {"samples": 5}}}, "training.risk is of minimum risk training: set training.objective=min"),
     ({"training": {"risk": {"samples": 0}}}, "training.risk.samples=0 is not possible"),
     (

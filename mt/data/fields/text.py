@@ -15,7 +15,6 @@ import pyarrow as pa
 
 from mt.common.options import Options
 from mt.data.fields.base import Arriving, Field, Raw, ReadSource, Row, as_list, require_writable
-from mt.data.tags import spread
 from mt.data.tokenizer import EOS, UNK, LinkUnit, Tokenizer, Unit
 from mt.errors import UserError
 from mt.text_io import is_blank
@@ -59,8 +58,7 @@ class TextField(Field):
         """Returns a source whose words (what stands between blanks) arrive whole."""
         ids = [int(i) for i in row]
         text = tokenizer.decode(ids) if source is None else str(source)
-        of_text = None if source is None else spread(tokenizer.unit_ids(text, unit), ids, tokenizer.tags)
-        units = tokenizer.decoded_unit_ids(ids, unit) if of_text is None else of_text
+        units = tokenizer.decoded_unit_ids(ids, unit) if source is None else tokenizer.unit_ids(text, unit)
         return ReadSource(tokenizer.pieces(ids), units, functools.partial(_arrivals, text, tokenizer), len(ids))
 
     def arriving(self, tokenizer: Tokenizer, unit: Unit, needed: Callable[[int], int]) -> ArrivingText:

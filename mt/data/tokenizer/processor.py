@@ -20,7 +20,7 @@ import sentencepiece
 from sentencepiece import sentencepiece_model_pb2, sentencepiece_pb2
 
 from mt.data.arrow import numbers
-from mt.data.placeholders import MOST, RESERVED, SAFE, SYMBOLS, SYNTAX, placeholders_of, tag_pieces
+from mt.data.placeholders import RESERVED, SAFE, SYMBOLS, SYNTAX, placeholders_of
 from mt.data.words import LinkUnit, runs, units_of_characters
 from mt.step import BOS, EOS, PAD, UNK
 from mt.text_io import composed, normalize
@@ -158,12 +158,6 @@ class Tokenizer:
 
     def __len__(self) -> int:
         return self._processor.get_piece_size()
-
-    @functools.cached_property
-    def tags(self) -> np.ndarray:
-        """[N, 3]: the ids of learnt tags by their numbers, opening, closing and empty; see `mt.data.tags`."""
-        ids = [self._processor.piece_to_id(name) for name in tag_pieces(MOST)]
-        return np.array([i for i in ids if i != UNK], np.int64).reshape(-1, 3)
 
     def numbering(self, words: list[str], *, grows: bool) -> "Tokenizer":
         """Returns the tokenizer of a model of words with ids for unknown words, from the vocabulary's size on (See et
@@ -319,8 +313,7 @@ class Tokenizer:
     ) -> list[int | None]:
         """Returns the same for decoded ids and the units of `decode(ids, replaced)`; None for special ids."""
         covered = self._covered(ids, unit, replaced)
-        unwritten = {PAD, BOS, EOS, *self.tags.ravel().tolist()}
-        return [None if i in unwritten else main_unit(units) for i, units in zip(ids, covered, strict=True)]
+        return [None if i in (PAD, BOS, EOS) else main_unit(units) for i, units in zip(ids, covered, strict=True)]
 
     def further_unit_ids(
         self, ids: Sequence[int], unit: LinkUnit, replaced: Mapping[int, str]

@@ -22,7 +22,7 @@ from pydantic import Field, model_validator
 from mt.common.input_files import read_bytes
 from mt.common.options import MAX_COUNT, MAX_SIZE, Options
 from mt.data.arrow import numbers
-from mt.data.placeholders import MOST, RESERVED, SAFE, SYMBOLS, SYNTAX, placeholders_of, tag_pieces
+from mt.data.placeholders import MOST, RESERVED, SAFE, SYMBOLS, SYNTAX, placeholders_of
 from mt.data.tokenizer.processor import (
     ESCAPED_SPACE,
     ESCAPES,
@@ -75,8 +75,6 @@ class TokenizerConfig(Options):
     are text."""
     placeholder_syntaxes: tuple[str, ...] = SAFE
     """How placeholders are written: names of `mt.data.placeholders.SYNTAXES`."""
-    tags: int = Field(default=0, ge=0, le=MOST)
-    """Symbols for learnt tags, each an opening, a closing and an empty one, which no text holds; see `mt.data.tags`."""
     sample: int = Field(default=500_000, ge=1, le=MAX_COUNT)
     """Most training pairs that the vocabulary is learnt from, sampled at random."""
     source: SideConfig = SideConfig()
@@ -112,10 +110,10 @@ class TokenizerConfig(Options):
                 )
         # A model of the user's own stays as it is.
         for name in ("source", "target"):
-            if self.side(name).model_file and (self.user_symbols or self.placeholders or self.tags):
+            if self.side(name).model_file and (self.user_symbols or self.placeholders):
                 raise UserError(
                     f"the {name}'s tokenizer has a model_file, whose pieces are what they are: leave out "
-                    "dataset.tokenizer.user_symbols, .placeholders and .tags"
+                    "dataset.tokenizer.user_symbols and .placeholders"
                 )
             if self.side(name).model_file and self.side(name).lowercase:
                 raise UserError(
@@ -178,7 +176,6 @@ def train(config: TokenizerConfig, texts: Iterable[str]) -> Tokenizer:
                 unk_piece=RESERVED + _SPECIAL[UNK],
                 bos_piece=RESERVED + _SPECIAL[BOS],
                 eos_piece=RESERVED + _SPECIAL[EOS],
-                control_symbols=tag_pieces(config.tags),
                 # Between words, SentencePiece would take them for a part of those.
                 user_defined_symbols=[] if of_words else symbols,
                 **normalization,
