@@ -74,8 +74,8 @@ def without_gone(plain: dict[str, Any]) -> dict[str, Any]:
         value = part.pop(name, idle) if isinstance(part, dict) else idle
         if value != idle and name != "shuffle_buffer":
             raise UserError(
-                f"{'.'.join(groups)}.{name} of this run is gone, and mt {LAST} is the last release that reads it: install that "
-                "release, or train again without it"
+                f"{'.'.join((*groups, name))} of this run is gone, and mt {LAST} is the last release that reads it: "
+                "install that release, or train again without it"
             )
     return plain
 

@@ -31,7 +31,7 @@ def test_links_that_are_right_place_every_tag(translator: Translator, monkeypatc
         return [SimpleNamespace(pair=pair) for pair in zip(texts, references, strict=True)]
 
     monkeypatch.setattr(translator, "align", align)
-    monkeypatch.setattr("mt.evaluation.markup.linked", lambda one, text: word_for_word(*one.pair))
+    monkeypatch.setattr("mt.evaluation.markup.linked", lambda _, one, text: word_for_word(*one.pair))
     scores = markup_scores(translator, SOURCES, TARGETS)
     assert {name: scores[name].score for name in ("tags", "placeholders", "complete")} == {
         "tags": 100,
@@ -40,7 +40,7 @@ def test_links_that_are_right_place_every_tag(translator: Translator, monkeypatc
     }
     assert scores["tags"].signature == "format:html|pairs:2/3|shift:no|tags:5"
     wrong = proportional(SOURCES[0], TARGETS[0])._replace(links=[(0, place) for place in range(20)])
-    monkeypatch.setattr("mt.evaluation.markup.linked", lambda one, text: wrong._replace(text=one.pair[1]))
+    monkeypatch.setattr("mt.evaluation.markup.linked", lambda _, one, text: wrong._replace(text=one.pair[1]))
     scores = markup_scores(translator, SOURCES, TARGETS)
     assert scores["tags"].score < 100 == scores["complete"].score
 
