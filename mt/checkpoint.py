@@ -216,6 +216,12 @@ def average(folders: Sequence[Path]) -> dict[str, torch.Tensor]:
         if weights.shapes(folder / MODEL, _REMEDY) != expected:
             raise UserError(f"{folder / MODEL} has other tensors than {folders[0]}: average checkpoints of one run")
     states = [weights.load(folder / MODEL, _REMEDY) for folder in folders]
+    for folder, state in zip(folders, states, strict=True):
+        if not all(tensor.is_floating_point() for tensor in state.values()):
+            raise UserError(
+                f"{folder / MODEL} holds weights that were rounded to int8, and their mean would be rounded twice: "
+                "average the checkpoints that were exported, then export the mean"
+            )
     return {name: torch.stack([state[name] for state in states]).mean(0) for name in states[0]}
 
 

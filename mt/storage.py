@@ -9,12 +9,13 @@ import fcntl
 import json
 import os
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, BinaryIO, TextIO
 
 from mt.common.input_files import reason, require_regular
-from mt.errors import UserError
+from mt.errors import UserError, unwritten
 
 _NO_LOCKS = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS)
 
@@ -131,6 +132,19 @@ def point_link(link: Path, folder: Path) -> None:
         remove(link)  # a folder, which a copy of the link became
     draft.replace(link)
     flush(link.parent)
+
+
+def require_writable(folder: Path, name: str = "") -> None:
+    """Raises UserError where no file can be written into a folder, before long work whose results are to stand there.
+
+    A folder that is missing is not made: the one above it is tried. name: what to call the folder.
+    """
+    above = next(path for path in (folder, *folder.absolute().parents) if os.path.lexists(path))
+    try:
+        with tempfile.TemporaryFile(dir=above):
+            pass
+    except OSError as error:
+        raise UserError(unwritten(name or folder, error, "give another folder")) from None
 
 
 def subfolder(parent: Path, name: str) -> Path:

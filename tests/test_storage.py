@@ -22,6 +22,7 @@ from mt.storage import (
     replaced,
     replaced_folder,
     replaced_path,
+    require_writable,
     subfolder,
     write_json,
     write_text,
@@ -290,3 +291,16 @@ def test_a_folder_that_an_interruption_left_is_made_anew(tmp_path: Path) -> None
         draft.mkdir()
         (draft / "file").touch()
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["file"]
+
+
+def test_a_folder_is_tried_before_long_work(tmp_path: Path) -> None:
+    require_writable(tmp_path / "new" / "deeper")
+    require_writable(tmp_path)
+    assert not [*tmp_path.iterdir()], "nothing is made"
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "loop").symlink_to("loop")
+    for name in ("file", "file/below", "loop", "loop/below"):
+        with pytest.raises(UserError, match=r"^--plots X cannot be written \(.*\): give another folder$"):
+            require_writable(tmp_path / name, "--plots X")
+    with pytest.raises(UserError, match=r"^/proc/none/x cannot be written \(.*\): give another folder$"):
+        require_writable(Path("/proc/none/x"))

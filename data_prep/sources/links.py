@@ -16,7 +16,7 @@ from mt.data.corpus import Example
 from mt.data.dataset import EFLOMAL, LINK_UNITS, DatasetConfig
 from mt.data.links import Link, links_of
 from mt.data.tokenizer import LinkUnit, units
-from mt.errors import UserError
+from mt.errors import UserError, shown
 from mt.text_io import file_lines
 
 _RULE = 2
@@ -99,8 +99,8 @@ def _checked(where: str, line: str, example: Example, unit: LinkUnit) -> str:
         links = links_of(line)
     except ValueError as error:
         raise UserError(
-            f"{where}: {error.args[0]!r} is not a link: write i-j, where i is a source and j a target word, both "
-            "counted from 0"
+            f"{where}: {shown(repr(error.args[0]))} is not a link: write i-j, where i is a source and j a target word, "
+            "both counted from 0"
         ) from None
     # Both ends of a link must be words of the pair.
     source_count, target_count = (len(units(text, unit)) for text in (example.source, example.target))

@@ -15,6 +15,7 @@ from mt.data.links import Symmetrisation
 from mt.errors import UserError, reported
 from mt.metrics.alignment import Links, alignment_error_rate, is_naacl, to_pharaoh
 from mt.search.config import revised_search
+from mt.storage import require_writable
 from mt.text_io import read_lines, read_parallel, require_parallel
 
 if TYPE_CHECKING:
@@ -47,8 +48,12 @@ def align(arguments: Sequence[str] | None = None) -> None:
     _add_link_options(parser)
     parser.needed = {"--plot-format": "--plots"}
     options = parser.parse_args(arguments)
+    if others := [option for option, value in options.assignments.items() if value != "null"]:
+        parser.error(f"{others[0]} is about searches, and align reads translations that are given: leave it out")
     with reported(), in_flags():
         _require_two_runs(options)
+        if options.plots:
+            require_writable(options.plots, f"--plots {options.plots}")
         from mt.decoding.lines import LineFiles
         from mt.evaluation.drawings import read_gold
 

@@ -3,7 +3,6 @@ puts errors into the words of the command line."""
 
 import argparse
 import contextlib
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from mt.cli.parser import Parser
 from mt.cli.startup import loading
 from mt.common.backdrop import PlotFormat
+from mt.common.input_files import parse_json
 from mt.decoding.load import ENGINES, load, repository_of, resolve_runs
 from mt.errors import UserError, nearest
 from mt.search.config import PRECISIONS, SEARCHES, SearchConfig, revised_search
@@ -170,7 +170,7 @@ def chosen_search(options: argparse.Namespace, config: SearchConfig) -> SearchCo
 def _value(text: str) -> Any:
     """Returns the value of an option as it is typed: a number, true, false, null, or a text."""
     try:
-        return json.loads(text)
+        return parse_json(text, infinite=True)
     except ValueError:
         return text
 

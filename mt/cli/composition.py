@@ -4,16 +4,19 @@ Hydra reads the command line, composes, makes the folder of a job, and starts sw
 user can mend an error, one sentence stands in place of a trace.
 """
 
+import contextlib
 import os
 import re
 import sys
 import traceback
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
 
 import hydra
+import yaml
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
@@ -22,6 +25,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from mt.common.input_files import read_bytes
 from mt.errors import UserError, first_line, message_of, reported, sentence, shown, within_memory
 from mt.storage import write_text
 
@@ -31,6 +35,10 @@ CONF = next(path for parent in Path(__file__).parents[1:3] if (path := parent / 
 STATUS = 1
 """The exit status of a refusal, which is Hydra's."""
 _DEEPEST = 50
+_FOLDERS = ("--config-dir", "-cd", "--config-path", "-cp")
+"""Flags of Hydra with a folder of configuration files."""
+_LARGEST = 100_000
+"""The most values of a configuration file, once its aliases stand for what they name."""
 
 Job = Callable[[dict[str, Any], list[str]], None]
 """Does a job, with its plain configuration and its overrides (`key=value`)."""
@@ -60,6 +68,7 @@ def run_composed(name: str, job: Job, arguments: Sequence[str]) -> None:
                 raise
 
     _require_flat(arguments)
+    _require_bounded(arguments)
     sys.argv = [sys.argv[0], *arguments]  # where Hydra looks
     os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra raises its errors, and does not print their traces
     # Launchers of plugins have a schema of the name that our choice has to have.
@@ -120,3 +129,26 @@ def _require_flat(arguments: Sequence[str]) -> None:
                 raise UserError(
                     f"{shown(argument)} has lists within lists within lists, too deep to be read: write a flat one"
                 )
+
+
+def _require_bounded(arguments: Sequence[str]) -> None:
+    """Raises UserError for a file of a user's folder whose aliases of aliases unfold to more than any memory holds."""
+    words = [
+        part for argument in arguments for part in (argument.split("=", 1) if argument[:2] == "--" else [argument])
+    ]
+    for flag, folder in pairwise(words):
+        for path in sorted(Path(folder).rglob("*.yaml")) if flag in _FOLDERS else ():
+            with contextlib.suppress(OSError, ValueError, RecursionError, yaml.YAMLError):  # Hydra says what is wrong
+                if _unfolded(yaml.compose(read_bytes(path).decode(), Loader=yaml.SafeLoader), {}) > _LARGEST:
+                    raise UserError(
+                        f"{path} has aliases of aliases (*name) without end: write there what they stand for"
+                    )
+
+
+def _unfolded(node: Any, sizes: dict[int, int]) -> int:
+    """Counts the values below a node of YAML, each as often as aliases name it. sizes: of nodes that were counted."""
+    if id(node) not in sizes:
+        children = node.value if isinstance(node, yaml.CollectionNode) else []
+        below = [each for child in children for each in (child if isinstance(child, tuple) else (child,))]
+        sizes[id(node)] = 1 + sum(_unfolded(each, sizes) for each in below)
+    return sizes[id(node)]

@@ -26,6 +26,7 @@ from mt.errors import UserError, reported
 from mt.markup import FORMATS
 from mt.metrics.latency import LatencyUnit
 from mt.search.config import reports_delays
+from mt.storage import require_writable
 
 if TYPE_CHECKING:
     from mt.decoding.lines import Unsure
@@ -245,6 +246,11 @@ def evaluate(arguments: Sequence[str] | None = None) -> None:
                 f"--latency-unit {options.latency_unit} is of searches that write while they read, and {search.name} "
                 "search does not: add --search online, wait_k or retranslate, or leave it out"
             )
+        unknown = chosen_unknown_words(options, translator)
+        of_run = (options.run, chosen_checkpoint(options), options.split, search, options.precision)
+        evaluation = RunEvaluation(*of_run, options.latency_unit, unknown, options.calibrate)
+        folder = options.out or home / "evaluations" / evaluation.name(config.search)
+        require_writable(folder)  # before the split is decoded, which takes long
         corpus = corpus_of_run(
             config.dataset,
             options.corpora,
@@ -256,10 +262,6 @@ def evaluate(arguments: Sequence[str] | None = None) -> None:
         split = corpus.split(options.split)
         if not len(split):
             raise UserError(f"{config.dataset.name} has no {options.split} split: choose --split dev")
-        unknown = chosen_unknown_words(options, translator)
-        of_run = (options.run, chosen_checkpoint(options), options.split, search, options.precision)
-        evaluation = RunEvaluation(*of_run, options.latency_unit, unknown, options.calibrate)
-        folder = options.out or home / "evaluations" / evaluation.name(config.search)
         evaluation.write(translator, split, folder, PlotOptions(options.plot_words, options.plot_format))
 
 

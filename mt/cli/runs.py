@@ -17,6 +17,7 @@ from mt.errors import UserError, reported, visible
 from mt.export.folder import FORMATS, export as write_export, files
 from mt.metrics import notes
 from mt.models.weights import Form
+from mt.storage import require_writable
 from mt.training.initialisation import inherited_tokenizers
 from mt.training.saving import average_checkpoints
 
@@ -45,6 +46,7 @@ def compare(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     with reported():
         # Scores can be compared only where all runs were tested on the same text.
+        require_writable(options.out)
         runs = find(options.runs)
         sources, references = _test_text(runs, options.corpora)
         comparison = table_of(runs, references, options.baseline)

@@ -70,11 +70,23 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def parse_json(text: str | bytes, *, infinite: bool = False) -> Any:
+    """Parses JSON, which somebody else may have written. Raises ValueError where it is none.
+
+    It is none either where it is nested too deeply, or has a number of thousands of digits. infinite: whether NaN and
+    infinite numbers may be there, which are Python's and not JSON's.
+    """
+    try:
+        return json.loads(text) if infinite else json.loads(text, parse_constant=_refuse_constant)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
 def read_json(path: Path, remedy: str) -> dict[str, Any]:
     """Reads the object in a JSON file. Raises UserError where it holds none. remedy: what to do then."""
     try:
-        value = json.loads(read_text(path))
-    except (OSError, ValueError, RecursionError) as error:
+        value = parse_json(read_text(path), infinite=True)  # a diverged run has such numbers
+    except (OSError, ValueError) as error:
         raise UserError(f"{path} cannot be read as JSON ({reason(error)}): {remedy}") from None
     if not isinstance(value, dict):
         raise UserError(f"{path} is no JSON object: {remedy}")
@@ -84,6 +96,10 @@ def read_json(path: Path, remedy: str) -> dict[str, Any]:
 def reason(error: Exception) -> str:
     """Returns the words of a refusal of the system, without number and path; for other errors the whole message."""
     return (isinstance(error, OSError) and error.strerror) or str(error)
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no number of JSON")
 
 
 def _refuse_irregular(path: Path, mode: int) -> None:

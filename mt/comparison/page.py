@@ -2,7 +2,6 @@
 learning curves, differing options, and alignments."""
 
 import contextlib
-import json
 import os
 from base64 import b64encode
 from collections.abc import Iterable, Sequence
@@ -12,15 +11,17 @@ from typing import Any, get_args
 from urllib.parse import quote
 
 from mt.common.backdrop import PlotFormat
-from mt.common.input_files import read_bytes
+from mt.common.input_files import open_regular, parse_json, read_bytes
 from mt.common.palette import MARKERS, colour, marker
 from mt.comparison.columns import Column, as_html
 from mt.comparison.runs import differences
 from mt.comparison.table import Comparison, Row
 from mt.comparison.tradeoff import Tradeoff
+from mt.errors import UserError
 from mt.explorer import page
 from mt.metrics import METRICS
 from mt.storage import write_json, write_text
+from mt.text_io import byte_lines
 
 
 def write(
@@ -148,8 +149,8 @@ def _records(row: Row, sources: Sequence[str], references: Sequence[Sequence[str
     kept: list[Any] = []
     path = row.run.folder / "alignments" / f"{row.run.results.split}.jsonl"
     # Of an older version there is none, and a damaged one is no reason to show no page.
-    with contextlib.suppress(OSError, ValueError, RecursionError), path.open(encoding="utf-8") as lines:
-        kept = [json.loads(line) for line in islice(lines, len(sources))]
+    with contextlib.suppress(OSError, ValueError, UserError), open_regular(path) as file:
+        kept = [parse_json(line) for line in islice(byte_lines(file, str(path)), len(sources))]
     texts = [
         {"text": text, "source": source, "references": list(group)}
         for text, source, group in zip(row.run.hypotheses, sources, references, strict=False)

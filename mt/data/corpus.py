@@ -6,7 +6,6 @@ stream. `Corpus.open` checks `meta.json` and the files, and gives the splits.
 
 import contextlib
 import functools
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Protocol, Self
@@ -15,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pydantic
 
-from mt.common.input_files import read_text
+from mt.common.input_files import parse_json, read_text
 from mt.common.options import Count, Digest, Options, parse
 from mt.data.arrow import ALL, Share, require_contents, require_sizes
 from mt.data.checks import open_table, require_sound
@@ -164,9 +163,9 @@ class Corpus:
         """
         # What it is, and whether this version reads it.
         try:
-            meta = json.loads(read_text(folder / "meta.json"))
+            meta = parse_json(read_text(folder / "meta.json"))
             version = meta["format"]
-        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        except (OSError, ValueError, KeyError, TypeError) as error:
             raise UserError(f"{folder} is not a prepared corpus (meta.json is missing or broken): {_REMEDY}") from error
         if version != FORMAT:
             raise UserError(f"{folder} is a corpus of format {version}, this version reads format {FORMAT}: {_REMEDY}")

@@ -5,11 +5,11 @@ for text n alone, `{"source": "target" or ["target", ...]}`. Terms are found ove
 right, the longest first. An entry with a capital letter matches as it is written, others whatever the case.
 """
 
-import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from mt.common.input_files import parse_json
 from mt.data.words import words
 from mt.errors import UserError, shown
 from mt.text_io import composed, file_lines, is_blank
@@ -114,8 +114,8 @@ def read_glossary(path: Path) -> Glossary | list[Glossary]:
 
 def _of_object(line: str, name: str) -> Glossary:
     try:
-        plain = {} if is_blank(line) else json.loads(line)
-    except (ValueError, RecursionError) as error:
+        plain = {} if is_blank(line) else parse_json(line)
+    except ValueError as error:
         raise UserError(f"{name} is no JSON ({shown(str(error), 100)}): {_JSON_FORM}") from None
     return _of_mapping(plain, name)
 

@@ -5,7 +5,6 @@ First, `rows_of_epoch` draws the rows of an epoch of mixed corpora. Then `Split`
 """
 
 import copy
-import json
 import math
 from collections.abc import Sequence
 from fractions import Fraction
@@ -16,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from mt.common.input_files import read_text
+from mt.common.input_files import parse_json, read_text
 from mt.data.arrow import array, numbers
 from mt.data.fields import TEXT, Field
 from mt.data.tokenizer import UNK, Tokenizer
@@ -91,7 +90,7 @@ STATE = "state.json"
 def shards_of(folder: Path) -> list[Path]:
     """Returns the shards of a split, in order. Raises OSError, ValueError, KeyError or TypeError where their list is
     damaged."""
-    state = json.loads(read_text(folder / STATE))
+    state = parse_json(read_text(folder / STATE))
     names = [file["filename"] for file in state["_data_files"]]
     if outside := [name for name in names if not name or name == ".." or Path(name).name != name]:
         raise ValueError(f"{shown(repr(outside[0]))} leads out of {folder.name}")

@@ -1,7 +1,6 @@
 """What is asked of the translation of one text, as people write it, and as the search takes it. Needs no torch."""
 
 import functools
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from pydantic import Field
 
+from mt.common.input_files import parse_json
 from mt.common.options import Options, parse
 from mt.data.fields import Raw
 from mt.data.glossary import Entry, Glossary, glossaries_of
@@ -64,8 +64,8 @@ def parse_line(line: str, form: LineForm, name: str) -> tuple[str, LexicalConstr
     if is_blank(line):
         return "", LexicalConstraints()
     try:
-        plain = json.loads(line)
-    except (ValueError, RecursionError) as error:
+        plain = parse_json(line)
+    except ValueError as error:
         raise UserError(f"{name} is no JSON ({shown(str(error), 100)}): write {_FORM}") from None
     if not isinstance(plain, Mapping):
         raise UserError(f"{name} is no object of JSON: write {_FORM}")

@@ -25,6 +25,7 @@ from mt.metrics.alignment import Links, to_pharaoh
 from mt.search.config import SearchConfig
 from mt.search.limits import CUT_REMEDY, cut_note
 from mt.search.steering import TokenConstraints
+from mt.storage import require_writable
 from mt.text_io import STANDARD_INPUT, input_lines
 
 # Files beside the translations of lines: word links, and drawings of the attention.
@@ -48,7 +49,9 @@ class LineFiles:
     @contextlib.contextmanager
     def opened(self, source: Path | None) -> Iterator[None]:
         """Opens the file of word links, for as long as the context lasts. source: the file that is translated. Raises
-        UserError where both are one file, or this one cannot be written."""
+        UserError where both are one file, or where this one or the folder of drawings cannot be written."""
+        if self.plots:
+            require_writable(self.plots, f"--plots {self.plots}")
         path = self.alignments
         if path is None:
             yield

@@ -259,7 +259,7 @@ const PER_PAGE = 40;
 class List {
   constructor(records, state, changed) {
     this.records = records;
-    this.facts = records.map((record, place) => factsOf(record, place));
+    this.facts = records.map((record, place) => attempt(() => factsOf(record, place), () => ({n: place + 1})));
     this.columns = Object.keys(MEANING).filter(name => this.facts.some(facts => facts[name] !== undefined));
     this.state = state;
     this.changed = changed;
@@ -350,7 +350,7 @@ const inRange = (value, min, max) => value !== undefined && (min === "" || value
 
 class Gallery {
   constructor(runs) {
-    this.runs = runs;
+    this.runs = runs.map(run => ({...run, records: run.records.map(readable)}));
     this.state = readState();
     if (runs.length > 1 && !new URLSearchParams(location.hash.slice(1)).has("beside")) this.state.beside = "all";
     this.details = html("div", {class: "details"});
@@ -409,7 +409,13 @@ class Gallery {
   }
 }
 
-// A record of another program may lack what a drawing needs: the rest of the page is shown all the same.
+// A record of another program may have a number where a text stands, or lack what a drawing needs: the rest of the page is
+// shown all the same.
+function readable(record) {
+  const references = Array.isArray(record?.references) ? record.references.map(String) : [];
+  return {...record, text: String(record?.text ?? ""), source: String(record?.source ?? ""), references};
+}
+
 function attempt(run, otherwise) {
   try { return run(); } catch (error) { return otherwise(error); }
 }

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mt.errors import UserError
+from mt.errors import UserError, shown
 from mt.metrics.base import Score, require_pairs
 
 Link = tuple[int, int]
@@ -53,7 +53,7 @@ def parse_pharaoh(lines: Iterable[str], name: str, *, first: int = 0) -> list[Li
             match = _TOKEN.fullmatch(token)
             if match is None or (match[2] == ":") != (match[4] is not None):
                 raise UserError(
-                    f"{name}, line {number}: {token!r} is not a link; write i-j (sure) or ipj (possible), "
+                    f"{name}, line {number}: {shown(repr(token))} is not a link; write i-j (sure) or ipj (possible), "
                     f"for source position i and target position j, counted from {first}"
                 )
             link = (int(match[1]) - first, int(match[3]) - first)
@@ -85,8 +85,8 @@ def parse_naacl(lines: Iterable[str], name: str, count: int) -> list[Links]:
         match = _NAACL.fullmatch(line)
         if match is None:
             raise UserError(
-                f"{name}, line {number}: {line.strip()!r} is no link of the NAACL format, as the first line is; write: "
-                "SENTENCE SOURCE TARGET S (sure) or P (possible), all counted from 1"
+                f"{name}, line {number}: {shown(repr(line.strip()))} is no link of the NAACL format, as the first line "
+                "is; write: SENTENCE SOURCE TARGET S (sure) or P (possible), all counted from 1"
             )
         sentence, i, j = (int(match[group]) for group in (1, 2, 3))
         if not 1 <= sentence <= count:

@@ -20,7 +20,7 @@ from tensorboard.plugins.hparams import plugin_data_pb2
 from torch.utils.tensorboard import SummaryWriter
 from torch.utils.tensorboard.summary import hparams
 
-from mt.common.input_files import open_regular
+from mt.common.input_files import open_regular, parse_json
 from mt.common.options import flat
 from mt.common.terminal import SECONDS, Bar, say_beside
 from mt.config import Config
@@ -378,10 +378,10 @@ def _lines(path: Path) -> list[str]:
 def _stays(line: str, update: int, validated: bool) -> bool:
     """Returns whether a line was written before the checkpoint of an update. validated: see `Log`."""
     try:
-        record = json.loads(line)
+        record = parse_json(line, infinite=True)
         number = int(record["update"])
         kind = record["kind"]
-    except (ValueError, KeyError, TypeError, RecursionError, OverflowError):
+    except (ValueError, KeyError, TypeError, OverflowError):
         return False  # a line that a killed process left half-written
     return number < update or (number == update and (validated or kind not in OF_VALIDATIONS))
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mt.common.input_files import LARGEST, open_regular, read_bytes, read_json, require_regular
+from mt.common.input_files import LARGEST, open_regular, parse_json, read_bytes, read_json, require_regular
 from mt.errors import UserError
 from mt.storage import locked, open_to_append
 from mt.text_io import byte_lines, file_lines
@@ -55,6 +55,17 @@ def test_a_text_may_come_through_a_pipe_but_not_from_a_device_without_end(device
     os.mkfifo(pipe)
     with subprocess.Popen([sys.executable, "-c", f"open({str(pipe)!r}, 'w').write('one\\ntwo\\n')"]):
         assert list(file_lines(pipe, pipes=True)) == ["one", "two"]
+
+
+@pytest.mark.parametrize("text", ["", "{", "NaN", '{"a": [-Infinity]}', "[" * 200_000, "9" * 10_000, '"\0"', b"\xff"])
+def test_what_is_no_json_is_a_value_error(text: str | bytes) -> None:
+    with pytest.raises(ValueError):
+        parse_json(text)
+
+
+def test_json_of_a_run_that_diverged_is_read_where_that_is_asked_for() -> None:
+    assert parse_json('{"loss": [Infinity, 1]}', infinite=True) == {"loss": [float("inf"), 1]}
+    assert parse_json('{"a": [1.5, null, "é"]}') == {"a": [1.5, None, "é"]}
 
 
 def test_a_file_that_is_read_at_once_has_a_largest_size(tmp_path: Path):

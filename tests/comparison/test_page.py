@@ -1,4 +1,5 @@
 import json
+import os
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote
@@ -46,6 +47,25 @@ class Page(HTMLParser):
         elif text := data.strip():
             self.texts.append((self._tag, text))
             self.best += [text] if self._best else []
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, Path.mkdir, lambda path: path.symlink_to("/dev/zero")])
+@pytest.mark.parametrize("name", ["alignments/test.jsonl", "alignments/0000.png"])
+def test_a_record_that_is_no_file_leaves_the_texts(make, name, make_run, references, tmp_path: Path) -> None:
+    runs = find([make_run(name, {}, {}) for name in "ab"])
+    (runs[0].folder / name).unlink(missing_ok=True)
+    make(runs[0].folder / name)
+    write(compare(runs, references), ["source"] * 12, references, tmp_path / "page", sentences=2)
+    assert [record["source"] for record in Page(tmp_path / "page").runs[0]["records"]] == ["source"] * 2
+
+
+@pytest.mark.parametrize("line", ['{"text": NaN}', "[" * 200_000, "\0", '{"text": 5}', "5", "null"])
+def test_a_record_that_is_none_leaves_the_texts(line: str, make_run, references, tmp_path: Path) -> None:
+    runs = find([make_run(name, {}, {}) for name in "ab"])
+    (runs[0].folder / "alignments").mkdir(exist_ok=True)
+    (runs[0].folder / "alignments/test.jsonl").write_text(f"{line}\n" * 12)
+    write(compare(runs, references), ["source"] * 12, references, tmp_path / "page", sentences=2)
+    assert {type(record["text"]) for record in Page(tmp_path / "page").runs[0]["records"]} == {str}
 
 
 @pytest.fixture

@@ -369,6 +369,15 @@ def test_a_damaged_record_is_told_and_the_others_are_shown(opened) -> None:
     assert tab.locator(".target .word").count() == 4
 
 
+def test_numbers_where_texts_stand_do_not_empty_the_page(opened) -> None:
+    strange = [{**HOUSE, key: value} for key in HOUSE for value in (5, None, {"a": 1}, [[]])]
+    tab = opened([{"text": 7}, {"text": 7, "source": 8, "references": [9], "source_units": "ab"}, *strange, HOUSE])
+    assert tab.locator("tbody tr").count() >= 40
+    for _ in range(3):
+        tab.get_by_role("button", name="next", exact=True).click()
+    assert tab.locator(".detail").count() == 1
+
+
 def test_a_notebook_shows_a_translation_in_a_frame(tab, tmp_path: Path) -> None:
     eye = np.eye(3, dtype=np.float32)
     translation = Translation(

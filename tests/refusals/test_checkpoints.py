@@ -22,6 +22,7 @@ from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.data.tokenizer import TokenizerConfig, Tokenizers, train
 from mt.errors import UserError
+from mt.export.folder import export
 from mt.training.saving import average_checkpoints
 from mt.training.start import resume, run_of
 from tests.refusals.sentences import content, require_refusal, sign
@@ -148,6 +149,14 @@ def test_another_tokenizer(size: int, last: Path, texts: Path) -> None:
     require_refusal(lambda: checkpoint.load_model(last, "last"), f"{UNFIT} and the tokenizer beside it")
 
 
+def rounded(run: Path) -> list[Path]:
+    """Two exports of a run in int8."""
+    folders = [run.parent / "one", run.parent / "two"]
+    for folder in folders:
+        export(run, folder, dtype="int8")
+    return folders
+
+
 PLACES: list[tuple[Callable[[Path], Any], str]] = [
     (lambda run: mt.load(run / "absent"), "absent is not a run folder: .* give the folder that training printed"),
     (lambda run: mt.load(run, checkpoint="beast"), "run has no checkpoint beast; it has: .*best, last, update-"),
@@ -169,6 +178,7 @@ PLACES: list[tuple[Callable[[Path], Any], str]] = [
     ),
     (lambda run: average_checkpoints([run], run / "mean"), "there is nothing to average: give two checkpoints or more"),
     (lambda run: average_checkpoints([run, run], run / "mean"), "a checkpoint is given twice"),
+    (lambda run: average_checkpoints(rounded(run), run / "mean"), "holds weights that were rounded to int8, and their"),
     (lambda run: average_checkpoints([run, run / "none"], run / "mean"), "none is not a run folder"),
     (
         lambda run: average_checkpoints([run, run / "checkpoints/last"], run / "checkpoints"),
