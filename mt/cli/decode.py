@@ -209,6 +209,10 @@ the search of the first, below which the results are then, as in ensemble-of-2-t
 """
 
 
+_ONE_RUN = (
+    "--calibrate makes the table of confidences of one run in a folder here, of its dev split: write RUN --split dev "
+    "--calibrate"
+)
 _OTHERWISE = ", or decode your text with mt translate and score it with mt score"
 
 
@@ -231,10 +235,7 @@ def evaluate(arguments: Sequence[str] | None = None) -> None:
         # A table of confidences is of one run in a folder, on dev, by torch.
         here = len(options.run) == 1 and home == options.run[0]
         if options.calibrate and not (here and options.split == "dev" and options.engine == "torch"):
-            raise UserError(
-                "--calibrate makes the table of confidences of one run in a folder here, of its dev split: write RUN "
-                "--split dev --calibrate"
-            )
+            raise UserError(_ONE_RUN)
         from data_prep.prepare import corpus_of_run
         from mt.evaluation.report import PlotOptions, RunEvaluation
 
@@ -246,9 +247,9 @@ def evaluate(arguments: Sequence[str] | None = None) -> None:
                 f"--latency-unit {options.latency_unit} is of searches that write while they read, and {search.name} "
                 "search does not: add --search online, wait_k or retranslate, or leave it out"
             )
-        unknown = chosen_unknown_words(options, translator)
         of_run = (options.run, chosen_checkpoint(options), options.split, search, options.precision)
-        evaluation = RunEvaluation(*of_run, options.latency_unit, unknown, options.calibrate)
+        of_scores = (options.latency_unit, chosen_unknown_words(options, translator), options.calibrate)
+        evaluation = RunEvaluation(*of_run, *of_scores)
         folder = options.out or home / "evaluations" / evaluation.name(config.search)
         require_writable(folder)  # before the split is decoded, which takes long
         corpus = corpus_of_run(
