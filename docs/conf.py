@@ -33,7 +33,7 @@ add_module_names = False
 suppress_warnings = ["myst.header"]
 LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)#\s]+)\)")
 ENTRY = re.compile(r"^- \*\*(.+?)\*\*: (.+)$", re.MULTILINE)
-"""An entry of the glossary: its terms, parted by commas, and what they mean."""
+"""An entry of docs/definitions.md: its terms, parted by commas, and what they mean."""
 NOT_TEXT = re.compile(
     r"^```.*?^```|^ {4}.*?$|^#.*?$|<!--.*?-->|\{[\w-]+\}`[^`]*`|`[^`]*`|!?\[[^\]]*\]\([^)]*\)|<[^>\s]*>",
     re.MULTILINE | re.DOTALL,
@@ -46,6 +46,7 @@ def setup(app: Any) -> None:
     app.connect("source-read", _name_folders)
     app.connect("source-read", _explain_terms)
     app.connect("autodoc-process-docstring", _escape_bars)
+    app.connect("build-finished", _begin_at_index)
 
 
 def _name_folders(app: Any, document: str, source: list[str]) -> None:
@@ -59,13 +60,13 @@ def _name_folders(app: Any, document: str, source: list[str]) -> None:
 
 
 def _explain_terms(app: Any, document: str, source: list[str]) -> None:
-    """Links each term of the glossary where a page first uses it. In the glossary, makes entries of its list."""
-    glossary = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
-    if document == "docs/glossary":
-        entries = ("\n".join([*terms.split(", "), f"  {meaning}\n"]) for terms, meaning in ENTRY.findall(glossary))
-        source[0] = "\n".join([glossary.partition("\n- **")[0], "```{glossary}", *entries, "```", ""])
+    """Links each term of docs/definitions.md where a page first uses it. There, makes entries of its list."""
+    definitions = (ROOT / "docs" / "definitions.md").read_text(encoding="utf-8")
+    if document == "docs/definitions":
+        entries = ("\n".join([*terms.split(", "), f"  {meaning}\n"]) for terms, meaning in ENTRY.findall(definitions))
+        source[0] = "\n".join([definitions.partition("\n- **")[0], "```{glossary}", *entries, "```", ""])
     elif not document.startswith(("docs/reference/", "CHANGELOG")):
-        terms = {term for names, _ in ENTRY.findall(glossary) for term in names.split(", ")} - {"run"}  # also a verb
+        terms = {term for names, _ in ENTRY.findall(definitions) for term in names.split(", ")} - {"run"}  # also a verb
         spans = {match.span() for match in NOT_TEXT.finditer(source[0])}
         found: dict[tuple[int, int], str] = {}
         for term in sorted(terms, key=len, reverse=True):
@@ -77,6 +78,14 @@ def _explain_terms(app: Any, document: str, source: list[str]) -> None:
         for start, end in sorted(found, reverse=True):
             shown, term = source[0][start:end], found[start, end]
             source[0] = f"{source[0][:start]}{{term}}`{shown} <{term}>`{source[0][end:]}"
+
+
+def _begin_at_index(app: Any, exception: Exception | None) -> None:
+    """Writes index.html, which leads to the first page: that stands with the others in docs/."""
+    if exception is None and app.builder.name == "html":
+        moved = '<meta http-equiv="refresh" content="0; url=docs/index.html"><a href="docs/index.html">mt</a>'
+        page = f'<!doctype html><meta charset="utf-8"><title>mt</title>{moved}\n'
+        (Path(app.outdir) / "index.html").write_text(page, encoding="utf-8")
 
 
 def _escape_bars(app: Any, kind: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:

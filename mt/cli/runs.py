@@ -10,7 +10,7 @@ from mt.cli.arguments import add_plot_options
 from mt.cli.parser import Parser, whole_number
 from mt.common.terminal import say
 from mt.comparison.page import write
-from mt.comparison.runs import FinishedRun, find, require_scored_on
+from mt.comparison.runs import FinishedRun, find, left_out, require_scored_on
 from mt.comparison.table import compare as table_of, shared_metrics
 from mt.data.corpus import Corpus
 from mt.errors import UserError, reported, visible
@@ -48,6 +48,9 @@ def compare(arguments: Sequence[str] | None = None) -> None:
         # Scores can be compared only where all runs were tested on the same text.
         require_writable(options.out)
         runs = find(options.runs)
+        if unfinished := left_out(options.runs):
+            folders = ", ".join(map(str, unfinished))
+            say(f"note: left out, since they have no results.json: {folders}", sys.stderr)
         sources, references = _test_text(runs, options.corpora)
         comparison = table_of(runs, references, options.baseline)
         # Limits of the metrics are said before the table, so that nobody reads it without them.

@@ -59,7 +59,7 @@ def train(composed: Mapping[str, Any], overrides: Sequence[str], folder: Path, p
     """
     run = _open_run(composed, overrides, folder, processes)
     results = train_and_test(run)
-    say(f"{table(results)}\n\n{run.folder}")
+    say(f"{table(results)}\n\n{run.folder}" if results else str(run.folder))
 
 
 def _open_run(composed: Mapping[str, Any], overrides: Sequence[str], folder: Path, processes: ProcessGroup) -> Run:

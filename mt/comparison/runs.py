@@ -202,6 +202,12 @@ def find(paths: Sequence[Path]) -> list[FinishedRun]:
     return [_read(folder) for folder in folders.values()]
 
 
+def left_out(paths: Sequence[Path]) -> list[Path]:
+    """Returns the folders below these that hold checkpoints and no results: of runs that were not tested."""
+    below = {file.parent.parent.resolve(): file.parent.parent for path in paths for file in path.rglob("checkpoints/*")}
+    return sorted(folder for folder in below.values() if not (folder / "results.json").is_file())
+
+
 def require_scored_on(run: FinishedRun, digests: Mapping[str, Any]) -> bool:
     """Raises UserError where a run, or an evaluation of it that is compared, was scored on other text than these
     digests'. Returns whether all say on which: results of earlier versions do not."""
@@ -272,7 +278,8 @@ def _below(path: Path) -> list[Path]:
     if (path / "checkpoints").is_dir():
         if not (path / "results.json").is_file():
             raise UserError(
-                f"{path} has no results.json, so its training has not ended: resume with `mt train resume={path}`"
+                f"{path} has no results.json, so its training has not ended, or training.test=false left the test out: "
+                f"resume with `mt train resume={path} training.test=true`"
             )
         return [path]
     # What mt evaluate writes has results too, but no checkpoints.

@@ -96,6 +96,9 @@ class TrainingConfig(Options):
     """Sentences of the dev split that are decoded, the first ones; null decodes all."""
     validate_beam: int = Field(1, ge=1, le=MAX_BEAM_SIZE)
     """The beam size in validation, with the other options of the run's beam search; 1 decodes greedily, as JoeyNMT."""
+    test: bool = True
+    """Whether the test split is decoded and scored at the end. Without it a run has no results.json: for trials, and
+    where `mt evaluate` does so elsewhere."""
     metric: str | None = None
     """The metric that chooses the best checkpoint: loss, or a score such as bleu, chrf, rougeL; null takes the
     dataset's first. While it is too low to choose, chrF or the loss does: see `mt.training.validation`."""

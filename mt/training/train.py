@@ -27,7 +27,8 @@ from mt.training.validation import cut_shown, improves, measure, say_advice, val
 
 
 def train_and_test(run: Run) -> dict[str, Any]:
-    """Trains to the end, then tests, draws and reports; returns the content of `results.json`.
+    """Trains to the end, then tests, draws and reports; returns the content of `results.json`, which is empty without
+    `training.test`.
 
     After a signal, and where another process that trains with this one has gone, the present update is saved. Raises
     Interrupted or LostError then, and UserError where the system refuses to write. Their sentences say how to go on.
@@ -43,8 +44,10 @@ def train_and_test(run: Run) -> dict[str, Any]:
                     raise
                 with run.signals.at_once(), _checked_batches(run):
                     choose_best(run)
-                    with run.evaluating():
-                        results = final_results(run)
+                    results = {}
+                    if run.config.training.test:
+                        with run.evaluating():
+                            results = final_results(run)
             run.signals.check()
         return results
     except LostError as error:
@@ -224,7 +227,8 @@ def choose_best(run: Run) -> None:
         model, _, _ = checkpoint.load_model(run.folder, "best")
         run.model.load_state_dict(model.state_dict())
     run.processes.broadcast_weights(run.model)
-    run.console.say(f"testing the {run.processes.decided_by_first(lambda: weights_name(origin(run.folder, 'best')))}")
+    chosen = run.processes.decided_by_first(lambda: weights_name(origin(run.folder, "best")))
+    run.console.say(f"testing the {chosen}" if run.config.training.test else f"not tested: the {chosen}")
 
 
 def _try_average(run: Run, folders: Sequence[Path]) -> None:

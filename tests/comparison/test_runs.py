@@ -72,7 +72,8 @@ def test_refusals(make_run, tmp_path: Path) -> None:
     with pytest.raises(UserError) as refusal:
         find([run])
     assert str(refusal.value) == (
-        f"{run} has no results.json, so its training has not ended: resume with `mt train resume={run}`"
+        f"{run} has no results.json, so its training has not ended, or training.test=false left the test out: resume "
+        f"with `mt train resume={run} training.test=true`"
     )
 
 

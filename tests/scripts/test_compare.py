@@ -54,6 +54,15 @@ def move_test(run: Path, texts: Path, moved: Path) -> None:
         sign(path.parent)
 
 
+def test_runs_that_are_left_out_are_named(call, runs: Path, corpora: Path, tmp_path: Path) -> None:
+    for name in ("begun", "not_tested"):
+        shutil.copytree(runs / "general/today", runs / name / "today", symlinks=True)
+        (runs / name / "today/results.json").unlink()
+    done = call("compare", runs, "--corpora", corpora, "--out", tmp_path / "out", "--sentences", 0)
+    folders = f"{runs}/begun/today, {runs}/not_tested/today"
+    assert (done.status, done.err) == (0, f"note: left out, since they have no results.json: {folders}\n")
+
+
 def test_runs_whose_test_split_has_changed_since(call, runs: Path, texts: Path, corpora, tmp_path) -> None:
     general, mocha = runs / "general/today", runs / "mocha/today"
     out = ["--corpora", corpora, "--out", tmp_path / "out"]

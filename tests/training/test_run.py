@@ -235,3 +235,11 @@ def test_the_longest_source_is_what_a_model_has_to_read(configure: Callable[...,
     sentence = f"^source {lengths.index(longest) + 1} of train has {longest} tokens, .* at most {longest - 1}: raise"
     with pytest.raises(UserError, match=sentence):
         fit(longest - 1)
+
+
+def test_a_trial_is_not_tested(start, capsys: pytest.CaptureFixture[str]) -> None:
+    run = start({"training": {"max_updates": 2, "test": False, "average_checkpoints": 1}})
+    assert train_and_test(run) == {}
+    assert (run.folder / "checkpoints/best").is_dir() and not (run.folder / "results.json").exists()
+    assert not (run.folder / "hypotheses").exists()
+    assert "not tested: the best checkpoint (update 2)" in capsys.readouterr().out
