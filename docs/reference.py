@@ -52,7 +52,6 @@ UNITS = {
     "sentences": "validate_limit plots",
     "share": "dropout word_dropout recurrent_dropout time_share sample_ratio singles character_coverage share "
     "bpe_dropout label_smoothing ema_decay baseline_decay betas rho",
-    "strings": "digits.train digits.dev digits.test",
     "tokens": "batch_tokens max_extra max_length min_length no_repeat_ngram_size encoder.chunk_size look_ahead k "
     "wait_k",
     "tokens per token": "search.max_ratio",

@@ -1,6 +1,7 @@
 """What earlier versions wrote is read: `old/` has what each of them left of a tiny run (docs/commands.md says so)."""
 
 import copy
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -67,3 +68,30 @@ def test_options_that_are_gone_are_left_out_where_they_changed_nothing(
     assert parse(without_idle(recorded(idle)), Config) == parse(plain, Config)
     with pytest.raises(UserError, match=rf"{group}.{option} .*is gone, and mt 0.3.0 is the last release that reads"):
         without_idle(recorded(used))
+
+
+GONE = [
+    (
+        {"streaming": True},
+        r"dataset\.streaming of this run is gone, and mt 0\.3\.0 is the last",
+    ),
+    ({"digits": {"lengths": [3, 7]}}, r"dataset\.digits of this run is gone, and mt 0\.3\.0"),
+    (
+        {"field": {"name": "features", "network": "efficientnet_lite0"}},
+        r"dataset\.field\.network of this run is gone, and mt 0\.3\.0",
+    ),
+]
+
+
+@pytest.mark.parametrize(("dataset", "sentence"), GONE)
+def test_what_used_an_option_that_is_gone_names_the_last_release(dataset: dict, sentence: str, tmp_path: Path) -> None:
+    corpus = shutil.copytree(VERSIONS[-1] / "corpus", tmp_path / "corpus")
+    meta = json.loads((corpus / "meta.json").read_text())
+    (corpus / "meta.json").write_text(json.dumps(meta | {"settings": meta["settings"] | dataset}))
+    with pytest.raises(UserError, match=sentence):
+        Corpus.open(corpus)
+    plain = parse({}, Config).model_dump(mode="json")
+    with pytest.raises(UserError, match=sentence):
+        without_idle(plain | {"dataset": plain["dataset"] | dataset})
+    idle = {"streaming": False, "shuffle_buffer": 100_000, "digits": None}
+    assert parse(without_idle(plain | {"dataset": plain["dataset"] | idle}), Config) == parse(plain, Config)

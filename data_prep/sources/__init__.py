@@ -23,7 +23,6 @@ from data_prep.sources.base import (
     without_test,
 )
 from data_prep.sources.cells import ROW, from_folder
-from data_prep.sources.digits import digit_strings, joined
 from data_prep.sources.entities import unescape_texts
 from data_prep.sources.files import LocalFiles
 from data_prep.sources.hub import Repository, holds_tables
@@ -70,8 +69,6 @@ def open_reader(config: DatasetConfig) -> Reader:
         return TEXT_READER._replace(link_unit=config.link_unit)
     if config.generator is not None:
         return Reader(field, functools.partial(_rendered, config.generator))
-    if config.digits is not None:
-        return Reader(field, functools.partial(joined, Path(config.folder or ""), config.field))
     folder = Path(config.folder or "")
     media = config.media
     if config.folder is None and config.format == "files":
@@ -81,7 +78,7 @@ def open_reader(config: DatasetConfig) -> Reader:
 
 def origin(config: DatasetConfig, source: str) -> str:
     """Says where a dataset of files names this source of an example: `train.tsv, line 3`."""
-    if config.digits is not None or config.generator is not None:
+    if config.generator is not None:
         return config.name
     if match := ROW.fullmatch(source):
         return f"{Path(config.folder or config.name, match['table'])}, row {int(match['number']) + 1}"
@@ -117,8 +114,6 @@ def _as_stored(config: DatasetConfig) -> Source:
     """Returns the raw pairs before any step."""
     if config.generator is not None:
         return generated_text(config)
-    if config.digits is not None:
-        return digit_strings(config)
     manifest = MANIFESTS[config.format](config)
     return manifest if build_field(config.field).written else media_files(config, manifest)
 

@@ -50,12 +50,11 @@ def parse_json(text: str | bytes, model: type[Model], where: str = "") -> Model:
 
 _RENAMED = {("attention", "concat"): "bahdanau", ("encoder", "embedding"): "none"}
 """Choices that had two names, by the one that is gone."""
-
-
 _GONE = {
     ("dataset", "streaming"): False,
     ("dataset", "shuffle_buffer"): None,
     ("dataset", "digits"): None,
+    ("dataset", "field", "network"): None,
     ("dataset", "tokenizer", "tags"): 0,
     ("training", "learnt_tags"): 0.0,
 }

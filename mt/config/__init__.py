@@ -189,6 +189,11 @@ class Config(ModelConfig):
                 f"frontend={self.frontend.name} reads {expected}, and the sources of {self.dataset.name} are {field}: "
                 f"choose {fitting}"
             )
+        if expected == "features" and self.frontend.size != self.dataset.field.size:
+            raise UserError(
+                f"frontend.size={self.frontend.size} and dataset.field.size={self.dataset.field.size} are both the "
+                "features of a place: set one as the other"
+            )
         if self.dataset.transcript and not self.ctc_weight:
             raise UserError(
                 f"dataset.transcript={self.dataset.transcript} is what ctc_weight teaches the encoder, and "

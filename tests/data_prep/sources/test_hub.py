@@ -159,16 +159,14 @@ TEXTS = [
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("way", ["files", "copy", "stream"])
+@pytest.mark.parametrize("way", ["files", "copy"])
 def test_texts_are_read_as_they_stand_in_every_form(form: str, way: str, tmp_path: Path, read) -> None:
     for split in ("train", "validation", "test"):
         rows = [{"id": number, "en": one, "de": other} for number, (one, other) in enumerate(TEXTS)]
         write(tmp_path / f"{split}{Path('x' + form).suffix}", rows, form)
     splits = SplitNames(dev="validation")
     hub = None if way == "files" else HUB
-    config = DatasetConfig(
-        folder=str(tmp_path), hub=hub, splits=splits, source="en", target="de", streaming=way == "stream"
-    )
+    config = DatasetConfig(folder=str(tmp_path), hub=hub, splits=splits, source="en", target="de")
     assert read(config) == dict.fromkeys(SPLITS, TEXTS)
 
 

@@ -4,16 +4,14 @@ import fnmatch
 import json
 import shutil
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import huggingface_hub
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from data_prep.prepare import prepare
 from data_prep.sources import open_source
-from mt.data.corpus import Corpus, Example
+from mt.data.corpus import Corpus
 from mt.data.dataset import DatasetConfig, HubConfig, SplitNames
 from mt.errors import UserError
 
@@ -91,26 +89,6 @@ def test_a_commit_needs_no_hub_to_be_known(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda *_, **__: pytest.fail("asked"))
     hub = HUB.model_copy(update={"revision": commit})
     assert open_source(DatasetConfig(hub=hub, source="en", target="de")).identity() == by_branch
-
-
-def test_a_stream_leaves_parquet_on_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    names = []
-    for split in ("train", "validation", "test"):
-        name = f"data/{split}-00000-of-00001.parquet"
-        (tmp_path / "data").mkdir(exist_ok=True)
-        pq.write_table(pa.table({"en": [f"{split} null", "007"], "de": ["NA", "x"]}), tmp_path / name)
-        names.append(name)
-    monkeypatch.setattr(huggingface_hub.HfApi, "list_repo_files", lambda *_, **__: [*names, "README.md"])
-    monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda *_, **__: pytest.fail("downloaded"))
-
-    class LocalFileSystem:
-        def open(self, address: str, mode: str) -> BinaryIO:
-            return open(tmp_path / address.removeprefix("datasets/somebody/captions@main/"), mode)
-
-    monkeypatch.setattr(huggingface_hub, "HfFileSystem", LocalFileSystem)
-    source = open_source(DatasetConfig(hub=HUB, source="en", target="de", streaming=True))
-    assert [*source.splits["dev"].read()] == [Example("validation null", "NA"), Example("007", "x")]
-    assert len(list(source.splits["train"].read())) == 2
 
 
 def test_tables_that_change_their_roles_make_another_corpus(tmp_path: Path) -> None:

@@ -186,5 +186,3 @@ def test_what_does_not_go_together_is_refused(tmp_path: Path) -> None:
         sound_config(tmp_path, format="kaldi", field={"name": "text"})
     with pytest.raises(UserError, match=r"dataset.cleaning.truncate_source keeps words, and the sources of audio are"):
         sound_config(tmp_path, cleaning={"truncate_source": 3})
-    with pytest.raises(UserError, match=r"dataset audio is of audio from the hub, whose tables are read row by"):
-        sound_config(tmp_path, hub={"id": "a/b"}, streaming=True)
