@@ -16,6 +16,7 @@ from mt.data.placeholders import Kept, placeholders_of
 from mt.decoding.lexical import LexicalConstraints, constrained, of_texts
 from mt.decoding.translation import Translation, in_units, links_between_pieces
 from mt.errors import UserError
+from mt.markup import attributes
 from mt.markup.segments import Segment
 from mt.markup.sentences import gap_between, sentences as cut
 from mt.markup.words import Linked, Span
@@ -54,7 +55,27 @@ def translate_documents(
     kept = kept_placeholders(translator)
     if names is None:
         names = ["the text"] if alone else [f"text {number}" for number in range(1, len(documents) + 1)]
+    if format == "html":
+        # Attributes first: a tag that a sentence holds is written with them.
+        languages = (translator.config.dataset.source, translator.config.dataset.target)
+        of_texts = [attributes.read(str(text), kept, languages) for text in documents]
+        wishes = {**asked, "constraints": None, "prefix": None}
+        documents = [one.text for one in _translated(translator, of_texts, search, wishes, alone=alone)]
     read = [markup.read(str(text), format, kept, name) for text, name in zip(documents, names, strict=True)]
+    results = _translated(translator, read, search, asked, alone=alone, progress=progress)
+    return results[0] if alone else results
+
+
+def _translated(
+    translator: "Translator",
+    read: Sequence[Sequence[str | Segment]],
+    search: SearchConfig | None,
+    asked: Mapping[str, object],
+    *,
+    alone: bool,
+    progress: bool = False,
+) -> list[Document]:
+    """Returns the translation of documents that are read."""
     # Each sentence of a block is translated on its own, and the block has the links of all.
     language = translator.config.dataset.source
     blocks = [[sentences(part, language) for part in parts if isinstance(part, Segment)] for parts in read]
@@ -74,7 +95,7 @@ def translate_documents(
             pairs = zip(of_sentences, of_block, strict=True)
             links.append(joined([(linked(translator, one, sentence.text), sentence) for one, sentence in pairs]))
         results.append(Document(markup.write(parts, links), tuple(translations)))
-    return results[0] if alone else results
+    return results
 
 
 def kept_placeholders(translator: "Translator", syntaxes: Sequence[str] | None = None) -> Kept:

@@ -97,7 +97,9 @@ class Placing:
             first, last = self._covered(self.tags[number])
             expected = (first + last - 2 * around[0]) / max(around[1] - around[0], 1) / 2 * (high - low)
             best = _heaviest(owned[number], runs[number], costs, expected)
-            if best is not None:
+            # Marks alone are too little for a pair that held words.
+            said = best is not None and any(not self.is_mark(1, low + place) for place in range(*best))
+            if best is not None and (said or all(self.is_mark(0, i) for i in range(first, last))):
                 self.ranges[number] = [self._edged(number, (best[0] + low, best[1] + low), belongs, low)]
                 if self.tags[number].splits and not self.children[number]:
                     self._split(number, [place + low for place in owned[number]])
@@ -192,7 +194,7 @@ class Placing:
         return _outside(min(max(self._gap(self.tags[number]), low), high), taken)
 
     def _gap(self, tag: Tag) -> int:
-        """Returns the gap of an empty tag: that beside the word which it is joined to, or else that which links of
+        """Returns the gap of an empty tag: that beside the word which it is joined to. Else it is the one that links of
         words before and after it agree on most."""
         gap = bisect_left(self._begins, tag.begin)
         total = len(self._words.source)

@@ -89,8 +89,8 @@ class Segment:
     raws: tuple[str, ...]
     """How the document writes each character of the text: `&` as `&amp;`, and a symbol as its placeholder."""
     gaps: Mapping[int, Gap]
-    """What stands before a character of the text that is no blank, by its place, where anything does; that before the
-    end of the text, too."""
+    """What stands before characters that are no blanks, by their places in the text, where anything does. The end of
+    the text has one, too."""
     tags: tuple[Tag, ...]
     lead: str
     """What stands before the first word, and is written as it is."""

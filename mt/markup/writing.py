@@ -38,8 +38,8 @@ def written(segment: Segment, linked: Linked) -> str:
 class _Writer:
     """Writes the words of a translation, and what stands between them.
 
-    What is the same as in the source is written as it is there: words that are linked to themselves, and gaps with the
-    same tags between words that are neighbours in the source, too.
+    What is the same as in the source is written as it is there. These are words that are linked to themselves, and gaps
+    with the same tags between words that are neighbours in the source, too.
     """
 
     def __init__(self, segment: Segment, text: str, words: Words) -> None:

@@ -98,3 +98,16 @@ def test_a_file_is_a_document_or_each_line_is(
     translate([str(trained), str(file), "--format", "html", "--each-line"])
     lines = translator.translate(file.read_text().splitlines(), format="html")
     assert capsys.readouterr().out == "".join(f"{line.text}\n" for line in lines)
+
+
+def test_attributes_are_translated_with_the_document(translator: Translator) -> None:
+    alt = translator.translate("the big cats").text
+    text = '<p lang="xx">two <img alt="the big cats"> dogs <b title="—">see</b></p>'
+    translated = translator.translate(text, format="html")
+    assert f'<img alt="{alt}">' in translated.text and '<b title="—">' in translated.text
+    assert [one.text for one in translated.sentences] == [translator.translate("two dogs see").text]
+
+
+def test_what_says_nothing_stays(translator: Translator) -> None:
+    for text in ("<ul><li>»</li><li>—</li></ul><p>%s: %d</p>", "<pre>train.leave(18:55)</pre>", "<p>€ | {x}</p>"):
+        assert translator.translate(text, format="html").text == text

@@ -269,3 +269,59 @@ def test_time_grows_with_length_and_not_with_its_square() -> None:
 
     for unit in ("<b>x</b> ", "x <i>y <b>z</b></i><br>"):
         assert least(unit * 6_000) < 8 * max(least(unit * 1_500), 0.05)
+
+
+@pytest.mark.parametrize(
+    ("source", "blocks"),
+    [
+        # Entries of a menu are texts of their own, and so are links side by side.
+        ('<a href="h">Home</a> | <a href="t">Trains</a>', ["Home", "Trains"]),
+        ("<nav><b>Home &middot; <i>Trains</i> • Prices</b></nav>", ["Home", "Trains", "Prices"]),
+        ("<a href=1>Home</a> » <a href=2>Trains</a> / <a href=3>Now</a>", ["Home", "Trains", "Now"]),
+        ("<a href=1>Home</a><a href=2>Trains</a>", ["Home", "Trains"]),
+        ("• Buy a <b>ticket | card</b> now", ["Buy a ticket | card now"]),
+        ("« bonjour » / and/or", ["« bonjour » / and/or"]),
+        # What has no letter or digit is none.
+        ("<li>»</li><li>—</li><p>%s: %d</p><td>€</td><td>5 €</td>", ["5 €"]),
+        ("<pre>train.leave(18:55)</pre>", []),
+        # Marks of notes stand behind their word; what is raised otherwise belongs to it.
+        ('at seven<sup><a href="#1">1</a></sup>.', ["at seven."]),
+        ("at seven<sup>[2]</sup> or<sup>*</sup> eight<sup>a</sup>", ["at seven or eight"]),
+        ("the 1<sup>st</sup> and 2<sup>e</sup>", ["the 1st and 2e"]),
+        ("H<sub>2</sub>O, super<wbr>long, so&shy;ft", ["H2O, superlong, soft"]),
+        ('text<img src="x">more<br>lines<input>end', ["text more lines end"]),
+    ],
+)
+def test_what_is_a_text_of_its_own(source: str, blocks: list[str]) -> None:
+    document = markup.read(source, "html")
+    assert [part.text for part in document if isinstance(part, Segment)] == blocks
+    assert translated(source) == source
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "links", "expected"),
+    [
+        # A compound belongs to the pair, too, though more of it is linked to another word.
+        ("<a>Hockey</a> players win", "Hockeyspieler gewinnen", "1-0 2-1", "<a>Hockeyspieler</a> gewinnen"),
+        ("nine <a href=u>jars</a> of honey", "neun Honiggläser", "0-0 1-1 3-1", "neun <a href=u>Honiggläser</a>"),
+        ("red <i>cars</i> go .", "Autos .", "0-0 3-1", "<i>Autos</i> ."),
+        ("the <a>street.</a>", "eine Straße .", "1-2", "eine <a>Straße</a> ."),
+        # Where no word is free, one pair stands within the other, but no link in a link.
+        ("<b>ice</b> <i>hockey</i>", "Eishockey", "0-0 1-0", "<i><b>Eishockey</b></i>"),
+        ("<a>ice</a> <a>hockey</a>", "Eishockey", "0-0 1-0", "<a></a><a>Eishockey</a>"),
+    ],
+)
+def test_a_pair_keeps_a_word_while_one_is_free(source: str, target: str, links: str, expected: str) -> None:
+    assert translated(source, given(target, links)) == expected
+
+
+@settings(max_examples=300, deadline=None)
+@cases(st.integers(2, 7), st.integers(2, 7), st.data())
+def test_no_pair_is_emptied_over_any_links(words: int, written: int, data: st.DataObject) -> None:
+    cells = st.tuples(st.integers(0, words - 1), st.integers(0, written - 1))
+    links = " ".join(f"{i}-{j}" for i, j in data.draw(st.lists(cells, max_size=8, unique=True)))
+    place = data.draw(st.integers(0, words - 1))
+    texts = [f"<b>w{i}</b>" if i == place else f"<i>w{i}</i>" if i == place + 1 else f"w{i}" for i in range(words)]
+    result = translated(" ".join(texts), given(" ".join(f"v{j}" for j in range(written)), links))
+    outside = re.sub("<([bi])>.*?</\\1>", "", result)
+    assert not re.search("<[bi]></[bi]>", result) or not outside.strip(), result
