@@ -3,17 +3,17 @@ takes. No option is accepted and ignored."""
 
 import argparse
 import json
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, get_args
 
 from mt.cli.parser import Parser, typed_flags, whole_number
 from mt.common.terminal import say
-from mt.data.glossary import glossaries_of
+from mt.data.glossary import Term, glossaries_of
 from mt.data.links import Symmetrisation, symmetrised
 from mt.data.tokenizer import load_tokenizer
-from mt.data.words import words
+from mt.data.words import term_spans, term_words, units_of_characters
 from mt.errors import UserError, reported
 from mt.metrics import DEFAULTS, METRICS, require_known
 from mt.metrics.alignment import Link, alignment_error_rate, is_naacl, parse_naacl, parse_pharaoh
@@ -23,7 +23,7 @@ from mt.metrics.files import score_files, score_log
 from mt.metrics.languages import require_language
 from mt.metrics.latency import LatencyUnit
 from mt.metrics.rouge import require_rouge_tokenizer
-from mt.metrics.terms import score_terms
+from mt.metrics.terms import OwnWords, score_terms
 from mt.text_io import composed, read_lines, read_parallel, require_parallel
 
 if TYPE_CHECKING:
@@ -53,7 +53,9 @@ A log is an instances.log of RUN/hypotheses or of SimulEval, with the references
 1.1.4 (AP, AL, LAAL, DAL) and OmniSTEval 0.1.10 (YAAL, and SWF and EFSW, whose difference shows a degenerate policy).
 
 Terms are those of the glossary in the sources (`mt.data.glossary`): term_exact is the share of them that hypotheses
-meet as words, term_inside also inside words; term_window2 and 3 are WMT21's window overlap with the references.
+meet as words, term_inside also inside words. term_doubled is the share beside which the model's own translation still
+stands: --free are its translations without the glossary, --links their links (`mt translate --alignments`).
+term_context2 and 3 are the shares of two or three words on each side of a term that are those of the reference.
 
 The likelihood of a pair is a line `score ||| log-probability ||| pieces ||| log-probability of each piece`, natural
 logarithms, EOS included; with --json an object. The score is the log-probability over ((5 + pieces) / 6)^a, what a beam
@@ -170,6 +172,8 @@ def _add_task_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--source", type=Path, metavar="FILE", help="of the pairs, or of the hypotheses")
     parser.add_argument("--target", type=Path, metavar="FILE", help="of the pairs")
     parser.add_argument("--glossary", type=Path, metavar="FILE", help="whose terms are counted")
+    parser.add_argument("--free", type=Path, metavar="FILE", help="translations without it, for terms that are doubled")
+    parser.add_argument("--links", type=Path, metavar="FILE", help="the word links of these")
     help_text = "two files of links, the second one of the other direction, make one"
     parser.add_argument("--symmetrise", choices=get_args(Symmetrisation), help=help_text)
     parser.add_argument("--second-reversed", action="store_true", help="its links are target-source")
@@ -224,12 +228,52 @@ def _of_terms(options: argparse.Namespace) -> dict[str, Score]:
     _refuse_pipes([*paths, options.glossary])
     sources, *texts = read_parallel(paths, "example")
     glossaries = glossaries_of(options.glossary, len(sources))
-    terms = [
-        [[words(target) for target in term.entry.targets] for term in glossary.terms(words(composed(source)))[0]]
-        for glossary, source in zip(glossaries, sources, strict=True)
+    found = [
+        glossary.terms(term_words(composed(source)))[0] for glossary, source in zip(glossaries, sources, strict=True)
     ]
-    hypotheses, references = ([words(composed(text)) for text in column] for column in texts)
-    return score_terms(hypotheses, references, terms)
+    terms = [[[term_words(target) for target in term.entry.targets] for term in of_source] for of_source in found]
+    hypotheses, references = ([term_words(composed(text)) for text in column] for column in texts)
+    return score_terms(hypotheses, references, terms, _own_words(options, sources, found))
+
+
+def _own_words(
+    options: argparse.Namespace, sources: Sequence[str], found: Sequence[Sequence[Term]]
+) -> list[OwnWords] | None:
+    """Returns what translations without the glossary have for the terms of their sources; None where none are given."""
+    if options.free is None and options.links is None:
+        return None
+    if None in (options.free, options.links):
+        raise UserError("doubled terms need translations without the glossary and their links: give --free and --links")
+    free, lines = read_parallel([options.free, options.links], "example")
+    if len(free) != len(sources):
+        raise UserError(f"{options.free} has {len(free)} lines, and {options.source} {len(sources)}: give one a source")
+    own = []
+    for source, text, links, terms in zip(sources, free, parse_pharaoh(lines, str(options.links)), found, strict=True):
+        # Links join words, of which those of terms may be parts.
+        of_source, of_text = ([*_parts(side)] for side in (source, text))
+        words = term_words(composed(text))
+        own.append(
+            OwnWords(
+                words,
+                [
+                    [
+                        word
+                        for word, number in zip(words, of_text, strict=True)
+                        if any((i, number) in links.possible for i in {*of_source[term.begin : term.end]})
+                    ]
+                    for term in terms
+                ],
+            )
+        )
+    return own
+
+
+def _parts(text: str) -> Iterator[int]:
+    """Yields for each word of terms the number of the word that it is in."""
+    text = composed(text)
+    places = (place for place, character in enumerate(text) if character != " ")
+    characters = dict(zip(places, units_of_characters(text, "word"), strict=True))
+    yield from (characters[begin] for begin, _ in term_spans(text))
 
 
 def _of_files(options: argparse.Namespace) -> dict[str, Score]:
@@ -326,7 +370,7 @@ TASKS: Mapping[str, Task] = {
     "translation": Task(_of_files, OF_TEXTS),
     "summarization": Task(_of_files, (*OF_TEXTS, "lead")),
     "simultaneous": Task(_of_log, (*OF_TEXTS, "log", "latency_unit", "spm_model", "no_use_ref_len")),
-    "terms": Task(_of_terms, ("glossary", "source")),
+    "terms": Task(_of_terms, ("glossary", "source", "free", "links")),
     "alignment": Task(_of_alignments, ("symmetrise", "second_reversed", "one_based")),
     "likelihood": Task(_likelihoods, (*OF_RUN, "length_penalty")),
     "markup": Task(_of_markup, (*OF_RUN, "shift")),

@@ -1,16 +1,17 @@
 """Glossaries: the terms of a source text, and how each is to be translated.
 
 A file has a line `source<TAB>target[|target...]` for each entry. In a `.jsonl` file line n is an object of the entries
-for text n alone, `{"source": "target" or ["target", ...]}`. Terms are found over words (`mt.data.words`) from left to
-right, the longest first. An entry with a capital letter matches as it is written, others whatever the case.
+for text n alone, `{"source": "target" or ["target", ...]}`. Terms are found over words (`mt.data.words.term_words`)
+from left to right, the longest first: in scripts without blanks each letter is a word. An entry with a capital letter
+matches as it is written, others whatever the case.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from mt.common.input_files import parse_json
-from mt.data.words import words
+from mt.data.words import term_words
 from mt.errors import UserError, shown
 from mt.text_io import composed, file_lines, is_blank
 
@@ -25,6 +26,7 @@ class Entry(NamedTuple):
     """Each will do, such as inflected forms."""
     name: str
     """What to call the entry in errors: its line."""
+    source: str = ""
 
 
 class Term(NamedTuple):
@@ -37,27 +39,38 @@ class Term(NamedTuple):
     entry: Entry
 
 
+class _Node:
+    """What sources that begin with some words have next."""
+
+    def __init__(self) -> None:
+        self.children: dict[str, _Node] = {}
+        self.entry: Entry | None = None
+
+
 class Glossary:
     """Terms, by the words of their sources."""
 
     def __init__(self, entries: Iterable[tuple[str, Sequence[str], str]] = ()) -> None:
         """entries: source, targets and name of each; of entries with one source, each target will do. Raises UserError
         where a source or a target is blank."""
-        self._entries: dict[tuple[str, ...], Entry] = {}
-        self._begins: set[tuple[str, ...]] = set()
-        """What sources of several words begin with."""
+        self._root = _Node()
         for source, targets, name in entries:
-            key = tuple(words(_cased(composed(source))))
+            key = term_words(_cased(composed(source)))
             if not key or not targets or any(is_blank(target) for target in targets):
                 raise UserError(f"{name} has a blank source or target: {_FORM}, or leave the entry out")
-            before = self._entries.get(key)
+            node = self._root
+            for word in key:
+                node = node.children.setdefault(word, _Node())
+            before = node.entry
             joined = dict.fromkeys((*(before.targets if before else ()), *map(composed, targets)))
-            self._entries[key] = Entry(tuple(joined), before.name if before else name)
-            self._begins.update(key[:length] for length in range(1, len(key)))
+            node.entry = Entry(tuple(joined), before.name if before else name, source)
 
     @property
-    def entries(self) -> Collection[Entry]:
-        return self._entries.values()
+    def entries(self) -> list[Entry]:
+        nodes = [self._root]
+        for node in nodes:  # which grows
+            nodes += node.children.values()
+        return [node.entry for node in nodes if node.entry is not None]
 
     def terms(self, text_words: Sequence[str], begin: int = 0, *, complete: bool = True) -> tuple[list[Term], int]:
         """Returns the terms among words from `begin` on, and up to which word they are certain.
@@ -77,13 +90,17 @@ class Glossary:
     def _longest(self, text_words: Sequence[str], begin: int) -> tuple[Term | None, bool]:
         """Returns the longest term that begins at a word, and whether it cannot be longer with more words."""
         longest = None
+        exact: _Node | None = self._root
+        lower: _Node | None = self._root
         for end in range(begin + 1, len(text_words) + 1):
-            exact = tuple(text_words[begin:end])
-            lower = tuple(word.lower() for word in exact)
-            entry = self._entries.get(exact) or self._entries.get(lower)
-            if entry:
-                longest = Term(begin, end, entry)
-            if exact not in self._begins and lower not in self._begins:
+            # As it is written, and in lower case; entries with a capital letter come first.
+            word = text_words[end - 1]
+            exact = exact and exact.children.get(word)
+            lower = lower and lower.children.get(word.lower())
+            nodes = [node for node in (exact, lower) if node is not None]
+            entry = next((node.entry for node in nodes if node.entry), None)
+            longest = Term(begin, end, entry) if entry else longest
+            if not any(node.children for node in nodes):
                 return longest, True
         return longest, False
 

@@ -35,6 +35,9 @@ _BLANKLESS = rf"{_CJK}\p{{Thai}}\p{{Lao}}\p{{Khmer}}\p{{Myanmar}}"
 _ALONE = regex.compile(rf"[{_BLANKLESS}]")
 """Characters of scripts that put no blanks between words."""
 _PART = regex.compile(rf"[{_BLANKLESS}][{_MARK}]*+|(?:[^{_BLANKLESS}][{_MARK}]*+)++")
+_APOSTROPHE = re.compile("'|[^']+")
+APOSTROPHES = str.maketrans("’ʼ", "''")
+"""Other apostrophes, as the straight one."""
 _COUNTED = regex.compile(rf"[{_CJK}][{_MARK}]*+|(?:[^{_BLANK}{_CJK}][{_MARK}]*+){{1,{_LONGEST}}}")
 
 
@@ -56,6 +59,31 @@ def word_spans(text: str) -> list[tuple[int, int]]:
     [(0, 2), (3, 8), (9, 10), (10, 11)]
     """
     return [match.span() for word in _WORD.finditer(text) for match in _PART.finditer(text, *word.span())]
+
+
+def term_spans(text: str) -> list[tuple[int, int]]:
+    """Returns where the words of terms begin and end, in characters. They are those of `word_spans`, parted at
+    apostrophes: a term is found in its possessive, too.
+
+    >>> term_spans("the bridge's")
+    [(0, 3), (4, 10), (10, 11), (11, 12)]
+    """
+    marked = text.translate(APOSTROPHES)
+    return [
+        (begin + part.start(), begin + part.end())
+        for begin, end in word_spans(marked)
+        for part in _APOSTROPHE.finditer(marked[begin:end])
+    ]
+
+
+def term_words(text: str) -> list[str]:
+    """Returns the words of a text as those of terms are compared with them: all apostrophes are one.
+
+    >>> term_words("I don’t know 東京.")
+    ['I', 'don', "'", 't', 'know', '東', '京', '.']
+    """
+    marked = text.translate(APOSTROPHES)
+    return [marked[begin:end] for begin, end in term_spans(marked)]
 
 
 def runs(word: str) -> list[str]:
@@ -108,8 +136,10 @@ def first_words(text: str, limit: int | None) -> str:
 
 Unit = Literal["word", "char"]
 """What a stream reads and writes, and alignments link."""
-LinkUnit = Literal["word", "char", "spaced", "white_space"]
+LinkUnit = Literal["word", "char", "spaced", "white_space", "term"]
 """What alignments link: words and punctuation marks (`words`), characters, or what stands between blanks.
+
+term: the words of terms (`term_words`).
 
 spaced: between blanks and tabs alone, as FastAlign and GIZA++ part a line. Any other white space, such as a no-break
 space, stands inside a word. white_space: between any of Unicode's, as `str.split` of aligners in Python (eflomal)."""
@@ -145,4 +175,6 @@ def units_of_characters(text: str, unit: LinkUnit) -> list[int]:
 def _cut(word: str, unit: LinkUnit) -> list[str]:
     if unit == "white_space":
         return [word]
+    if unit == "term":
+        return [word[begin:end] for begin, end in term_spans(word)]
     return words(word) if unit == "word" else [*word]

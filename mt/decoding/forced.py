@@ -149,9 +149,9 @@ def _linked(
 ) -> list[Translation]:
     """Returns the alignments of pairs, with their links made as the options say."""
     translator.network.in_torch()  # What is exported is refused before its options are looked at.
-    if isinstance(extract, float) and not 0 < extract <= 1:
+    if isinstance(extract, int | float) and not 0 < extract <= 1:
         raise UserError(f"extract={extract:g} is no weight: give a number above 0, and at most 1")
-    if not isinstance(extract, float) and extract not in ("argmax", "stops"):
+    if not isinstance(extract, int | float) and extract not in ("argmax", "stops"):
         raise UserError(f"extract={extract} is an invalid choice: give argmax, stops, or a weight between 0 and 1")
     if shift and translator.config.aligner_size:
         raise UserError("a shift is of the attention, and the links of this run are its aligner's: leave the shift out")

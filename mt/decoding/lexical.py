@@ -13,13 +13,13 @@ from mt.common.options import Options, parse
 from mt.data.fields import Raw
 from mt.data.glossary import Entry, Glossary, glossaries_of
 from mt.data.tokenizer import BOS, EOS, PAD, UNK, Tokenizer, Unit, units
-from mt.data.words import letters
+from mt.data.words import letters, term_words
 from mt.errors import UserError, shown
 from mt.search.config import SearchConfig, require_steerable
 from mt.search.phrases import Form, Phrases
 from mt.search.spelling import Avoided, Prefix, Spelling
 from mt.search.steering import TokenConstraints
-from mt.search.terms import NO_TERM, SourceTerm, Terms
+from mt.search.terms import NO_TERM, SourceTerm, Target, Terms
 from mt.text_io import composed, is_blank
 
 if TYPE_CHECKING:
@@ -159,8 +159,8 @@ class ConstraintEncoder:
         if prefix is not None and avoided is not None and not avoided.allows_prefix(prefix):
             raise _at_once(name, asked.prefix)
         for term in () if terms is None else terms.terms:
-            if avoided is not None and not any(avoided.allows(form.tokens) for form in term.forms):
-                raise _at_once(name, term.written[0])
+            if avoided is not None and not any(avoided.allows(target.tokens) for target in term.targets):
+                raise _at_once(name, " ".join(term.targets[0].words))
         return TokenConstraints(
             name,
             self.spelling,
@@ -200,11 +200,14 @@ class ConstraintEncoder:
 
     def _of_entry(self, entry: Entry) -> SourceTerm:
         """Returns how a term of a glossary is translated."""
-        forms = [form for target in entry.targets for form in self._forms(target, entry.name)]
-        capitalised = self._tokenizer.encode([target[:1].upper() + target[1:] for target in entry.targets])
-        first = [Form(tuple(ids[:-1])) for ids in capitalised if UNK not in ids] or [forms[0]]
-        written = [self._tokenizer.decode(self._ids(target, entry.name)) for target in entry.targets]
-        return SourceTerm(tuple(forms), tuple(first), tuple(written))
+        targets = []
+        for text in entry.targets:
+            tokens = tuple(self._ids(self._written(text, entry.name, "targets"), entry.name))
+            capital = self._tokenizer.encode([text[:1].upper() + text[1:]])[0][:-1]
+            bare = next((form.tokens for form in self._forms(text, entry.name) if form.bare), None)
+            words = tuple(term_words(self._tokenizer.decode(tokens)))
+            targets.append(Target(words, tokens, tokens if UNK in capital else tuple(capital), bare))
+        return SourceTerm(tuple(targets))
 
     def _avoiding(self, phrases: tuple[str, ...]) -> Avoided | None:
         """Returns the phrases that the vocabulary can write at all."""
@@ -301,7 +304,7 @@ class SourceTerms:
 
     def whole(self, text: str) -> Terms:
         """Returns the terms of a whole source, which is cut into tokens only where it has some."""
-        if self._glossary.terms(units(text, "word"))[0]:
+        if self._glossary.terms(units(text, "term"))[0]:
             for part in text.split():
                 self.read(part)
             self.end()
@@ -310,8 +313,8 @@ class SourceTerms:
     def read(self, part: str) -> None:
         """Reads what stands between two blanks."""
         count = len(self._words)
-        self._words += units(part, "word")
-        self._words_of_tokens += [count + (word or 0) for word in self._source.unit_ids(part, "word")[:-1]]
+        self._words += units(part, "term")
+        self._words_of_tokens += [count + (word or 0) for word in self._source.unit_ids(part, "term")[:-1]]
         self._find(complete=False)
 
     def end(self) -> Terms:
@@ -330,7 +333,9 @@ class SourceTerms:
             for number, term in enumerate(terms, start=len(self.found.terms))
             for word in range(term.begin, term.end)
         }
-        self.found.terms += [self._target.source_term(term.entry) for term in terms]
+        self.found.terms += [
+            self._target.source_term(term.entry)._replace(words=term.end - term.begin) for term in terms
+        ]
         numbers = np.array([owners.get(word, NO_TERM) for word in certain], np.int64)
         self.found.owners = np.concatenate((self.found.owners, numbers))
         self.found.certain += [len(self._words_of_tokens)] * len(certain)

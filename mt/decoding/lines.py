@@ -14,13 +14,13 @@ from typing import NamedTuple, TextIO
 
 from mt.common.backdrop import PlotFormat
 from mt.common.terminal import output
-from mt.data.glossary import Glossary
+from mt.data.glossary import Entry, Glossary
 from mt.data.words import units
 from mt.decoding.lexical import LineForm, constrained, parse_line
 from mt.decoding.translation import Translation, in_units
 from mt.decoding.translator import Translator
 from mt.decoding.unknown_words import UnknownWords
-from mt.errors import UserError, unwritten
+from mt.errors import UserError, shown, unwritten
 from mt.metrics.alignment import Links, to_pharaoh
 from mt.search.config import SearchConfig
 from mt.search.limits import CUT_REMEDY, cut_note
@@ -164,9 +164,11 @@ def translate_lines(
         lines = iter([str(path)])
     # Lines are written chunk by chunk: a reader has the first ones while later ones are decoded.
     count = cut = replaced = 0
+    absent = list[Entry]()
     with files.opened(path):
         while chunk := list(islice(lines, lines_at_once)):
             chunk, asked = _read(translator, chunk, form, glossary, f"{path or STANDARD_INPUT}, line", count + 1)
+            absent += _absent(chunk, glossary[count:] if isinstance(glossary, Sequence) else ())
             translations = translator.decode(translator.encoded(chunk), search, texts=chunk, asked=asked)
             if unknown_words is not None:
                 pairs = zip(translations, chunk, strict=True)
@@ -182,11 +184,28 @@ def translate_lines(
             count += len(chunk)
             cut += sum(translation.cut for of_line in translations for translation in of_line)
             replaced += sum(translation.replaced_unknown for of_line in translations for translation in of_line)
-    # What the lines themselves do not show.
-    if unknown_words is not None:
-        print(f"note: {replaced:,} unknown word{'' if replaced == 1 else 's'} replaced", file=sys.stderr)
+    _note(absent, None if unknown_words is None else replaced)
     if cut:
         print(f"note: {cut_note(cut, translator.search_for(search).limit, CUT_REMEDY)}", file=sys.stderr)
+
+
+def _note(absent: Sequence[Entry], replaced: int | None) -> None:
+    """Says what the lines themselves do not show. absent: entries that are not in their lines. replaced: how many
+    unknown words were replaced; None: none was to be."""
+    if replaced is not None:
+        print(f"note: {replaced:,} unknown word{'' if replaced == 1 else 's'} replaced", file=sys.stderr)
+    if absent:
+        many = "1 entry is" if len(absent) == 1 else f"{len(absent):,} entries are"
+        print(f'note: {many} not in the text, first "{shown(absent[0].source)}" ({absent[0].name})', file=sys.stderr)
+
+
+def _absent(texts: Sequence[str], glossaries: Sequence[Glossary]) -> list[Entry]:
+    """Returns the entries that are of one text alone, and not in it."""
+    absent = []
+    for text, glossary in zip(texts, glossaries, strict=False):
+        terms, _ = glossary.terms(units(text, "term"))
+        absent += [entry for entry in glossary.entries if entry not in {term.entry for term in terms}]
+    return absent
 
 
 def _read(

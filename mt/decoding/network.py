@@ -12,6 +12,7 @@ import numpy as np
 from mt.common.stop import go_on
 from mt.common.terminal import Bar
 from mt.data.fields import Field, Row
+from mt.decoding.term_choice import write_terms
 from mt.errors import UserError
 from mt.search.config import SearchConfig, decode
 from mt.search.hypothesis import Hypothesis
@@ -47,6 +48,8 @@ class Network(Protocol):
     """Whether its decoder copies tokens of the source."""
     chunk_size: int | None
     """How many positions a hard attention attends to; see `Attention`."""
+    single: bool
+    """Whether sources are encoded one by one."""
 
     def require(self, search: SearchConfig) -> None:
         """Raises UserError where this search is not for this engine and precision."""
@@ -110,7 +113,10 @@ def decode_rows(
             go_on()  # as each step of a search does
             sources = [np.asarray(rows[i]) for i in indices]
             with network.encoded(sources, search) as batch:
-                decoded = decode(search, *batch, sources, [asked[i] for i in indices] if asked else [], observer)
+                own = [asked[i] for i in indices] if asked else []
+                decoded = decode(search, *batch, sources, own, observer)
+            if any(one is not None and one.terms is not None for one in own):
+                decoded = write_terms(network, search, sources, decoded, own)
             if rank is not None:
                 decoded = [rank(int(i), found) for i, found in zip(indices, decoded, strict=True)]
             share.append((indices, decoded))

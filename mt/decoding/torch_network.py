@@ -57,6 +57,7 @@ class TorchNetwork:
         self.max_source_length = model.max_source_length
         self.chunk_size = model.chunk_size
         self.copies = model.copies
+        self.single = False
         self.changed: Callable[[Predict], Predict] | None = None
         """Returns steps that are taken in place of the model's own, where an explorer forces some."""
         self._vocab_size = vocab_size

@@ -138,7 +138,7 @@ class Translation:
         `mt.metrics.alignment.to_pharaoh` writes them as text."""
         if self.symmetrised is not None:
             return {*self.symmetrised}
-        if isinstance(self.extract, float) and self.tokens:
+        if not isinstance(self.extract, str) and self.tokens:
             links = self._links_above(self.extract)
         else:
             links = links_between_pieces(self.windows, stops=self.extract == "stops", shift=self.shift)

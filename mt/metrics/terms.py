@@ -1,13 +1,19 @@
 """How many terms of the sources are translated as a glossary asks.
 
-`term_exact` counts them as words, `term_inside` also within longer words and whatever the case, as in German compounds.
-`term_window2` and `term_window3` compare the words around them with those around the same terms of the reference. This
-is window overlap as the evaluator of WMT21's terminology task counts it (Anastasopoulos et al. 2021;
-mahfuzibnalam/terminology_evaluation). Here words take the place of what stands between blanks.
+`term_exact` counts them as words (`mt.data.words.term_words`), as decoding writes them: `Gold` is no word of `Gold.012`
+or of `Gold-Kette`. `term_inside` counts them also within longer words and whatever the case, as in German compounds.
+`term_doubled` counts those that stand beside the model's own translation: the words to which the links of a translation
+without the glossary join the term.
+
+`term_context2` and `term_context3` compare the words around them with those around the same terms of the reference. It
+is not the window overlap of WMT21's evaluator (mahfuzibnalam/terminology_evaluation), which divides by all texts,
+those without terms included. Where no reference has a term there is none.
 """
 
 import string
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from mt.errors import UserError
 from mt.metrics.base import Score, require_pairs
@@ -17,16 +23,30 @@ Forms = Sequence[Words]
 """The translations of a term, each of which will do."""
 
 
+class OwnWords(NamedTuple):
+    """What a model writes without a glossary."""
+
+    text: Words
+    """A translation."""
+    of_terms: Sequence[Words]
+    """Of each term of the source, the words of the translation that are linked to it."""
+
+
 Places = Mapping[int, Words]
 """The forms of terms in a text, by where they begin."""
 
 
 def score_terms(
-    hypotheses: Sequence[Words], references: Sequence[Words], terms: Sequence[Sequence[Forms]]
+    hypotheses: Sequence[Words],
+    references: Sequence[Words],
+    terms: Sequence[Sequence[Forms]],
+    own: Sequence[OwnWords] | None = None,
 ) -> dict[str, Score]:
-    """Computes the share of terms that are met, in percent. One place in a hypothesis meets one term. hypotheses,
-    references: the words of N texts. terms: those of each source. Raises UserError where the counts differ, or there is
-    no term."""
+    """Computes the share of terms that are met, in percent. One place in a hypothesis meets one term.
+
+    hypotheses, references: the words of N texts. terms: those of each source. own: of each source, for the share of
+    terms that are doubled. Raises UserError where the counts differ, or there is no term.
+    """
     require_pairs(hypotheses, references)
     count = sum(map(len, terms))
     if not count:
@@ -34,9 +54,12 @@ def score_terms(
     # Terms of the hypotheses, as words and within words.
     exact = sum(len(_places(text, of_text)) for text, of_text in zip(hypotheses, terms, strict=True))
     inside = sum(_inside(" ".join(text), of_text) for text, of_text in zip(hypotheses, terms, strict=True))
-    signature = f"terms:{count}|case:entry|words:mt|n:{len(hypotheses)}"
+    signature = f"terms:{count}|case:entry|words:term|n:{len(hypotheses)}"
     scores = {"term_exact": Score(100 * exact / count, signature)}
     scores["term_inside"] = Score(100 * inside / count, signature.replace("case:entry", "case:lc"))
+    if own is not None:
+        doubled = sum(map(_doubled, hypotheses, terms, own))
+        scores["term_doubled"] = Score(100 * doubled / count, signature)
     # Words around the terms of the references.
     for window in (2, 3):
         overlaps = [
@@ -44,8 +67,10 @@ def score_terms(
             for text, reference, of_text in zip(hypotheses, references, terms, strict=True)
             if _places(reference, of_text)
         ]
-        share = 100 * sum(overlaps) / max(len(overlaps), 1)
-        scores[f"term_window{window}"] = Score(share, f"terms:reference|case:entry|words:mt|n:{len(overlaps)}")
+        if overlaps:
+            share = 100 * sum(overlaps) / len(overlaps)
+            signature = f"terms:reference|case:entry|words:term|n:{len(overlaps)}"
+            scores[f"term_context{window}"] = Score(share, signature)
     return scores
 
 
@@ -58,12 +83,30 @@ def _places(text: Words, terms: Sequence[Forms]) -> Places:
     return places
 
 
+def _doubled(text: Words, terms: Sequence[Forms], own: OwnWords) -> int:
+    """Counts the terms that a text meets, and its model does not without the glossary, beside all words for them. These
+    stand in the text as often as there."""
+    met, own_met = ([*_places(words, terms).values()] for words in (text, own.text))
+    written = Counter(text)
+    free = Counter(own.text)
+    count = 0
+    for forms, linked in zip(terms, own.of_terms, strict=True):
+        others = {word for word in linked if any(map(str.isalnum, word))}
+        added = [form for form in forms if form in met and form not in own_met]
+        count += any(
+            bool(others) and all(written[word] - [*form].count(word) >= free[word] for word in others) for form in added
+        )
+    return count
+
+
 def _begins(text: Words, form: Words) -> Iterator[int]:
-    """Yields where a form begins in a text; one without a capital letter whatever the case."""
+    """Yields where a form begins in a text; one without a capital letter whatever the case. The first word of a text
+    may have a capital letter."""
     folds = not any(word != word.lower() for word in form)
+    capital = [form[0][:1].upper() + form[0][1:], *form[1:]]
     for begin in range(len(text) - len(form) + 1):
-        place = text[begin : begin + len(form)]
-        if [*form] == [word.lower() if folds else word for word in place]:
+        place = [*text[begin : begin + len(form)]]
+        if [*form] == [word.lower() if folds else word for word in place] or (begin == 0 and place == capital):
             yield begin
 
 

@@ -88,7 +88,7 @@ def decode(
     limits = [config.longest(length) for length in source_lengths]
     steering = None
     if any(asked):
-        steering = Steering(asked, limits, whole=not is_online(config), wait_k=wait_k_of(config))
+        steering = Steering(asked, limits)
     options: dict[str, Any] = {"constraints": config.constraints, "steering": steering}
     # The search that was named.
     hypotheses: Sequence[Sequence[Hypothesis]]

@@ -78,6 +78,14 @@ class Windows(NamedTuple):
         windows = [window[:width] for window, width in zip(weights, widths.tolist(), strict=True)]
         return cls(np.concatenate(windows), first, widths, stops, looked_at)
 
+    def take(self, steps: Sequence[int]) -> Self:
+        """Returns the windows of some of the steps, in this order."""
+        ends = self.widths.cumsum()
+        parts = [self.weights[ends[step] - self.widths[step] : ends[step]] for step in steps]
+        weights = np.concatenate(parts) if parts else self.weights[:0]
+        numbers = (None if column is None else column[[*steps]] for column in self[1:])
+        return type(self)(weights, *numbers)  # type: ignore[arg-type]
+
     def dense(self, width: int | None = None) -> np.ndarray:
         """Returns the weights as [T, S] float32. width: S, beyond which weights are left out; by default the largest
         end of a window."""

@@ -108,7 +108,6 @@ def sample(
         forbidden = constraints.forbidden(prefix, len(history))
         asked = (forbidden, None) if steering is None else steering.before(forbidden, alone=True)
         step = stepper.step(tokens, parents, Draws(numbers, temperature), *asked)
-        step = step if steering is None else steering.drawn(step)
         history.append(tokens, parents, step.attended, [log_probs[i] for i in opened[: len(tokens)]])
         rows = np.arange(len(tokens)).repeat(numbers.shape[1]).tolist()
         drawn = zip(opened, rows, step.tokens.ravel().tolist(), step.log_probs.ravel().tolist(), strict=True)

@@ -161,8 +161,15 @@ class Prefix:
 
     @property
     def fewest(self) -> int:
-        """A number of tokens that it needs."""
-        return len(self.tokens) + (len(self._rest) > 0)
+        """The fewest tokens that write it; of what the vocabulary cannot write, those up to there."""
+        # How few tokens lead to each character of the rest, from its beginning.
+        fewest = {0: 0}
+        for begin in range(len(self._rest)):
+            options = self.options(len(self.tokens) + begin) if begin in fewest else None
+            for token in () if options is None else options.tolist():
+                end = min(self.after(len(self.tokens) + begin, token) - len(self.tokens), len(self._rest))
+                fewest[end] = min(fewest.get(end, end), fewest[begin] + 1)
+        return len(self.tokens) + fewest[max(fewest)]
 
     @property
     def possible(self) -> bool:

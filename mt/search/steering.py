@@ -20,7 +20,7 @@ from mt.search.constraints import Forbidden, Wanted
 from mt.search.phrases import Phrases, PhraseStates, PhraseTable
 from mt.search.spelling import Avoided, Prefix, Spelled, Spelling
 from mt.search.stepper import Step
-from mt.search.terms import Terms, TermStates
+from mt.search.terms import Terms
 from mt.step import EOS
 
 NOTHING = Wanted(np.zeros(0, np.int64), np.zeros(0, np.int64))
@@ -41,10 +41,9 @@ class TokenConstraints(NamedTuple):
     @property
     def fewest(self) -> int:
         """A number of tokens that it needs."""
-        terms = [] if self.terms is None else self.terms.terms
-        of_terms = max((min(len(form.tokens) for form in term.forms) for term in terms), default=0)
         phrases = 0 if self.phrases is None else max(self.phrases.least)
-        return max(phrases, of_terms, 0 if self.prefix is None else self.prefix.fewest)
+        prefix = 0 if self.prefix is None else self.prefix.fewest
+        return max(phrases, prefix) + (0 if self.terms is None else self.terms.fewest)
 
 
 class Steering:
@@ -55,16 +54,11 @@ class Steering:
         self,
         sentences: Sequence[TokenConstraints | None],
         limits: Sequence[int],
-        *,
-        whole: bool = True,
-        wait_k: int | None = None,
     ) -> None:
         """
         Args:
             sentences: of each what is asked; None: nothing.
             limits: of each the most tokens of a hypothesis.
-            whole: whether sources are read to their ends before anything is written.
-            wait_k: k, where each step reads one token of the source more; None: the attention stops by itself.
 
         Raises UserError where more is asked than has room.
         """
@@ -85,26 +79,18 @@ class Steering:
             self._spelled = [None if asked is None else Spelled(asked.prefix, asked.avoided) for asked in sentences]
         self._table: PhraseTable | None = None
         self._phrases: PhraseStates
-        # The automata of phrases, as one, and the terms.
+        # The automata of phrases, as one.
         spelling = next((asked.spelling for asked in sentences if asked is not None and asked.phrases), None)
         if spelling is not None:
             none = Phrases([], spelling.inside)
             phrases = [none if asked is None or asked.phrases is None else asked.phrases for asked in sentences]
             self._table = PhraseTable(phrases, spelling.inside, spelling.continues)
+            self._has_phrases = np.array([of_sentence is not none for of_sentence in phrases])
             self._phrases = self._table.begin()
-        self._terms: TermStates | None = None
-        terms = [None if asked is None else asked.terms for asked in sentences]
-        if any(of_sentence is not None for of_sentence in terms):
-            self._terms = TermStates(terms, whole=whole, wait_k=wait_k)
         self._within: list[int] = []
         """The hypotheses that are in their prefix."""
         self._wanted: list[Wanted] = []
-        """What a step is asked for: what goes on with prefixes, with phrases, and with terms."""
-
-    @property
-    def first_terms(self) -> Terms | None:
-        """The terms of the first sentence."""
-        return None if self._asked[0] is None else self._asked[0].terms
+        """What a step is asked for: what goes on with prefixes, and with phrases."""
 
     def before(self, forbidden: Forbidden | None, *, alone: bool = False) -> tuple[Forbidden | None, Wanted | None]:
         """Returns what a step must not answer, and what it is asked for.
@@ -115,7 +101,7 @@ class Steering:
         count = len(self._sentences)
         # Of the hypotheses in their prefix, what goes on with that, but for what avoided phrases take.
         options: dict[int, np.ndarray] = {}
-        # Few hypotheses have tokens that end an avoided phrase, or go on with the last word of a term.
+        # Few hypotheses have tokens that end an avoided phrase.
         closed: list[tuple[np.ndarray, np.ndarray]] = []
         for row, (spelled, sentence) in enumerate(zip(self._spelled, self._sentences.tolist(), strict=False)):
             asked = self._asked[sentence]
@@ -129,8 +115,6 @@ class Steering:
                     if not len(options[row]):
                         raise nothing_found(asked.name)
             closed.append((np.full(len(tokens), row), tokens))
-        if self._terms is not None:
-            closed += self._terms.closed()
         if forbidden is not None:
             # A prefix may repeat itself.
             free = np.array([not alone or row not in options for row in forbidden.rows.tolist()], bool)
@@ -148,8 +132,7 @@ class Steering:
         # What is asked for.
         self._within = [*options]
         of_prefixes = joined(*((np.full(len(tokens), row), tokens) for row, tokens in options.items()))
-        of_terms = None if self._terms is None else self._terms.wanted(forbidden)
-        self._wanted = [of_prefixes or NOTHING, self._following(forbidden, lacking), of_terms or NOTHING]
+        self._wanted = [of_prefixes or NOTHING, self._following(forbidden, lacking)]
         return forbidden, joined(*self._wanted)
 
     def _following(self, forbidden: Forbidden | None, lacking: np.ndarray | None) -> Wanted:
@@ -161,7 +144,7 @@ class Steering:
             return NOTHING
         rows, tokens = self._table.following(self._phrases)
         # EOS, too: else all tokens that are asked for may go on with the last word of a phrase.
-        met = np.flatnonzero(lacking == 0)
+        met = np.flatnonzero((lacking == 0) & self._has_phrases[self._sentences])
         rows = np.concatenate((rows, met))
         tokens = np.concatenate((tokens, np.full(len(met), EOS)))
         free = ~np.isin(rows, self._within)
@@ -178,10 +161,7 @@ class Steering:
     def choices(self, step: Step) -> tuple[Step, np.ndarray | None]:
         """Returns a step with what was asked for in place of what it answered, or in columns beside that. With it comes
         of each next token how many its hypothesis lacks then, [N, K] int64; None where nothing must appear."""
-        of_prefixes, of_phrases, of_terms = self._values(step)
-        lacking_terms = None
-        if self._terms is not None and step.wanted is not None:
-            step, lacking_terms = self._terms.choices(step, of_terms, self._room())
+        of_prefixes, of_phrases = self._values(step)
         # A hypothesis within its prefix goes on with that alone.
         log_probs = step.log_probs.copy()
         tokens = step.tokens.copy()
@@ -192,7 +172,7 @@ class Steering:
             log_probs[row, : len(best)] = of_prefixes[best]
             tokens[row, : len(best)] = self._wanted[0].tokens[best]
         if self._table is None:
-            return step._replace(log_probs=log_probs, tokens=tokens), lacking_terms
+            return step._replace(log_probs=log_probs, tokens=tokens), None
         # Of each next token, what its hypothesis would lack, and whether that has room.
         log_probs, tokens = _with_columns(log_probs, tokens, self._wanted[1], of_phrases)
         columns = tokens.shape[1]
@@ -201,25 +181,15 @@ class Steering:
         states = self._table.after(self._phrases.rows(rows), sentences, tokens.ravel())
         lacking, fewest = (numbers.reshape(tokens.shape) for numbers in self._table.remaining(states, sentences))
         log_probs[fewest > np.where(tokens == EOS, 0, self._room()[:, None] - 1)] = -np.inf
-        if lacking_terms is not None:
-            lacking += np.pad(lacking_terms, ((0, 0), (0, columns - lacking_terms.shape[1])), mode="edge")
         return step._replace(log_probs=log_probs, tokens=tokens), lacking
 
     def _room(self) -> np.ndarray:
         """Returns how many tokens each hypothesis may still have."""
         return self._limits[self._sentences] - self._length
 
-    def drawn(self, step: Step) -> Step:
-        """Returns a step of draws with the tokens of terms that are due in place of those that were drawn."""
-        if self._terms is None or step.wanted is None:
-            return step
-        return self._terms.choices(step, self._values(step)[2], self._room(), drawn=True)[0]
-
     def follow(self, parents: list[int], tokens: list[int]) -> None:
         """Goes on with hypotheses that continue those of `parents` by tokens."""
         self._length += 1
-        if self._terms is not None:
-            self._terms.follow(parents, tokens)
         sentences = self._sentences[parents]
         if self._table is not None:
             states = self._phrases.rows(np.array(parents, np.int64))

@@ -81,7 +81,7 @@ class Tree:
         number = 0
         self._set(number, "best")
         for token in best:
-            number = self._children[number, token]
+            number = self._child(number, token, self.nodes[number].log_prob)  # tokens of terms are no one's choice
             self._set(number, "best")
 
     def _child(self, parent: int, token: int, log_prob: float) -> int:

@@ -2,12 +2,13 @@
 
 import random
 import re
+import tracemalloc
 from pathlib import Path
 
 import pytest
 
 from mt.data.glossary import Glossary, glossaries_of, read_glossary
-from mt.data.words import words
+from mt.data.words import term_words, words
 from mt.errors import UserError
 
 
@@ -85,3 +86,33 @@ def test_a_line_of_another_form_is_named(name: str, text: str, sentence: str, tm
     (tmp_path / name).write_text(text)
     with pytest.raises(UserError, match=re.escape(sentence)):
         read_glossary(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("source", "text", "places"),
+    [
+        ("東京", "私は東京に住む。", [(2, 4)]),
+        ("กรุงเทพ", "ฉันอยู่กรุงเทพ", [(4, 10)]),
+        ("don't", "I don’t know, do I? DON'T", [(1, 4), (9, 12)]),
+        ("don’t", "I don't", [(1, 4)]),
+        ("bridge", "the bridge's arch and the bridge’s end", [(1, 2), (7, 8)]),
+        ("bridge's", "the bridge’s arch", [(1, 4)]),
+        ("Gold", "Gold.012 Gold-Kette Gold.", [(2, 3)]),
+        ("air", "the air traffic control of the air", [(6, 7)]),
+    ],
+)
+def test_words_are_those_of_terms_in_every_script(source: str, text: str, places: list[tuple[int, int]]):
+    glossary = Glossary([(source, ["x"], "one"), ("air traffic control", ["y"], "two")])
+    terms, _ = glossary.terms(term_words(text))
+    assert [(term.begin, term.end) for term in terms if term.entry.targets == ("x",)] == places
+
+
+def test_a_long_source_takes_memory_in_proportion():
+    """What each of its beginnings were kept for would be 25 million words."""
+    tracemalloc.start()
+    glossary = Glossary([("word " * 10_000, ["x"], "entry")])
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 2000 * 10_000
+    terms, _ = glossary.terms(["word"] * 10_001)
+    assert [(term.begin, term.end) for term in terms] == [(0, 10_000)]

@@ -73,6 +73,13 @@ def test_each_line_may_have_its_own(translator: Translator, tmp_path: Path, caps
     expected = translator.translate(TEXTS, search, glossary=own)
     assert capsys.readouterr().out.splitlines() == [one.text for one in expected]
     assert expected[4].text.count("drei Häuser") == 2
+    # An entry of one line that is not in it is told.
+    own[2] |= {"cats": "Hunde"}
+    absent = glossaries_of(own, len(TEXTS))
+    translate_lines(translator, tmp_path / "lines", search, LineFiles(), None, lines_at_once=2, glossary=absent)
+    output = capsys.readouterr()
+    assert output.out.splitlines() == [one.text for one in expected]
+    assert output.err == 'note: 3 entries are not in the text, first "dogs" (glossary 1)\n'
 
 
 def test_ensembles_int8_and_prefixes(trained: Path):
@@ -83,6 +90,21 @@ def test_ensembles_int8_and_prefixes(trained: Path):
     assert result[0].text.startswith("drei") and "Hunde" not in words(result[0].text) and met(TEXTS[0], result[0].text)
     both = one.translate(TEXTS[0], BeamConfig(beam_size=5), constraints=["drei"], glossary=GLOSSARY)
     assert "drei" in words(both.text) and met(TEXTS[0], both.text)
+
+
+@pytest.mark.parametrize("search", [GreedyConfig(), BeamConfig(beam_size=4), BeamConfig(beam_size=3, n_best=3)])
+def test_in_one_batch_each_text_has_what_it_has_alone(translator: Translator, search: SearchConfig):
+    asked: dict[str, list[Any]] = {
+        "constraints": [["drei", "drei"], None, None, None, ["Brücken"]],
+        "avoid": [None, None, ["die"], None, None],
+        "prefix": [None, "drei", None, None, None],
+        "glossary": [None, GLOSSARY, None, None, GLOSSARY],
+    }
+    together = translator.n_best(TEXTS, search=search, **asked)
+    for number, text in enumerate(TEXTS):
+        alone = translator.n_best(text, search=search, **{name: column[number] for name, column in asked.items()})
+        assert [one.text for one in together[number]] == [one.text for one in alone]
+    assert words(together[0][0].text).count("drei") == 2 and met(TEXTS[4], together[4][0].text)
 
 
 @pytest.mark.parametrize("search", SEARCHES)

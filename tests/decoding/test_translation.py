@@ -86,6 +86,7 @@ def test_a_share_is_of_the_weight_of_words():
     assert replace(both, extract=0.44).links == {(0, 0), (1, 1)}  # 0.45 and 0.35 of the first word
     assert replace(both, extract=0.34).links == {(0, 0), (1, 0), (1, 1)}
     assert replace(both, extract=0.46).links == {(1, 1)}
+    assert replace(both, extract=1).links == set()
     assert replace(both, extract=0.5, shift=1).links == {(1, 0)}  # the rows of b and c, then of EOS
     assert replace(both, extract=0.46, further_units={2: (2,)}).links == {(1, 1), (1, 2)}
     empty = Translation("", 0.0, (), ("</s>",), EMPTY, source_units=(None,), extract=0.5)

@@ -3,7 +3,7 @@
 import pytest
 
 from mt.errors import UserError
-from mt.metrics.terms import score_terms
+from mt.metrics.terms import OwnWords, score_terms
 
 
 def scores(hypothesis: str, reference: str, *terms: str) -> dict[str, float]:
@@ -20,9 +20,10 @@ def test_a_place_meets_one_term():
 
 def test_a_form_without_a_capital_is_met_whatever_the_case():
     assert scores("Teilen hilft", "x", "teilen")["exact"] == 100
-    assert scores("SPEICHER und speicher", "x", "Speicher") == pytest.approx(
-        {"exact": 0, "inside": 100, "window2": 0, "window3": 0}
-    )
+    # Where no reference has the term there are no words around it.
+    assert scores("SPEICHER und speicher", "x", "Speicher") == pytest.approx({"exact": 0, "inside": 100})
+    # The first word of a text may have a capital letter.
+    assert scores("EBay hilft", "x", "eBay")["exact"] == 100 and scores("x EBay", "x", "eBay")["exact"] == 0
 
 
 def test_within_a_longer_word_a_term_is_inside():
@@ -30,13 +31,38 @@ def test_within_a_longer_word_a_term_is_inside():
     assert (result["exact"], result["inside"]) == (0, 50)
 
 
-def test_the_window_compares_the_words_around_without_punctuation():
+def test_the_context_compares_the_words_around_without_punctuation():
     reference = "wir teilen , den großen Speicher ganz neu ein"
     # Of den, großen, ganz, neu; and of teilen, den, großen, ganz, neu, ein.
     result = scores("den kleinen Speicher ganz ein", reference, "Speicher")
-    assert (result["window2"], result["window3"]) == pytest.approx((50, 50))
+    assert (result["context2"], result["context3"]) == pytest.approx((50, 50))
     # Of two terms the places that agree are compared, whatever their order.
-    assert scores("b Y c a X a X", "a X b X c", "X", "X")["window2"] == pytest.approx(100 * (2 / 3 + 1 / 3) / 2)
+    assert scores("b Y c a X a X", "a X b X c", "X", "X")["context2"] == pytest.approx(100 * (2 / 3 + 1 / 3) / 2)
+
+
+@pytest.mark.parametrize(
+    ("hypothesis", "doubled"),
+    [
+        ("Die Bahn fährt", 0),
+        ("Bahn der Zug fährt", 100),
+        ("Der Zug fährt", 0),
+        # The article alone is no translation, and one of two copies is gone.
+        ("Der Bahn fährt", 0),
+    ],
+)
+def test_a_term_is_doubled_beside_the_model_s_own_words_for_it(hypothesis: str, doubled: int):
+    own = OwnWords(["der", "Zug", "fährt"], [["der", "Zug"]])
+    found = score_terms([hypothesis.replace("Der", "der").split()], [["x"]], [[[["Bahn"]]]], [own])
+    assert found["term_doubled"].score == doubled
+
+
+def test_what_the_model_writes_by_itself_is_not_doubled_nor_what_a_target_holds():
+    own = OwnWords(["die", "Bahn"], [["die", "Bahn"]])
+    assert score_terms([["die", "Bahn"]], [["x"]], [[[["Bahn"]]]], [own])["term_doubled"].score == 0
+    own = OwnWords(["ein", "Mädchen"], [["Mädchen"]])
+    terms = [[[["junges", "Mädchen"]]]]
+    assert score_terms([["ein", "junges", "Mädchen"]], [["x"]], terms, [own])["term_doubled"].score == 0
+    assert score_terms([["ein", "junges", "Mädchen", "Mädchen"]], [["x"]], terms, [own])["term_doubled"].score == 100
 
 
 def test_nothing_to_count_is_refused():

@@ -196,6 +196,10 @@ SCORE = [
     ("--task alignment {tmp}/nolinks {tmp}/gold", "nolinks, line 2: 'x' is not a link"),
     ("--task alignment {tmp}/digits {tmp}/gold", r"digits, line 1: '0-9+\.\.\. is not a link"),
     ("--task terms {files}", "--task terms takes a glossary and three texts: write --glossary FILE"),
+    (
+        "--task terms --glossary {tmp}/snowman --source {tmp}/en --free {tmp}/en {tmp}/en {tmp}/de",
+        "doubled terms need translations without the glossary and their links: give --free and --links",
+    ),
     ("--task terms --glossary {tmp}/terms --source {tmp}/two {files}", "terms, line 1 has 0 TAB characters"),
     ("--task simultaneous {tmp}/bad.log", "takes a log, which holds the references: write --log .*bad.log, without"),
     ("--task simultaneous --log {tmp}/bad.log", "bad.log, line 2 is no line of an"),

@@ -173,9 +173,32 @@ def test_terms(write, call, scored: Scored):
     terms = "area\tBereich\nareas\tBereiche\narea of responsibility\tZuständigkeit|Zuständigkeitsbereich\n"
     task = ["--task", "terms", "--source", source, "--glossary", write("glossary", terms)]
     scores = scored(*task, *files)
-    assert scores.keys() == {"term_exact", "term_inside", "term_window2", "term_window3"}
+    assert scores.keys() == {"term_exact", "term_inside", "term_context2", "term_context3"}
     assert scores["term_exact"] == scores["term_inside"] == 100
-    assert "term_exact   100.00  terms:2|" in call("score", *task, *files).out
+    assert "term_exact    100.00  terms:2|" in call("score", *task, *files).out
+    # Beside the model's own word, to which its links join the term, a term is doubled.
+    own = ["--free", write("free", "Zonen: der Raum.\nnichts\n"), "--links", write("links", "0-0 3-2 4-3\n\n")]
+    files[0] = write("doubled", "Bereiche Zonen: die Zuständigkeit.\nnichts\n")
+    assert scored(*task, *own, *files)["term_doubled"] == 50
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "text"),
+    [
+        ("東京", "Tokyo", "Tokyo liegt dort。"),
+        ("Tokyo", "東京", "私は東京に住む。"),
+        ("don't", "l’eau", "l'eau"),
+        ("x's", "Ab", "Ab-c Ab’s"),
+    ],
+)
+def test_a_perfect_hypothesis_meets_its_terms_in_every_script(
+    write, scored: Scored, source: str, target: str, text: str
+):
+    files = [write("hypotheses", text + "\n"), write("references", text + "\n")]
+    task = ["--source", write("source", f"{source.replace(chr(39), chr(8217))}\n")]
+    glossary = write("glossary", f"{source}\t{target}\n")
+    scores = scored("--task", "terms", *task, "--glossary", glossary, *files)
+    assert scores["term_exact"] == 100 and scores["term_context2"] >= 0
 
 
 def test_links(write, call, scored: Scored):

@@ -315,3 +315,16 @@ def test_steps_in_numpy_and_recorded_steps_find_the_same(make_toy):
     assert len(expected) == 3
     for one, *others in zip(expected, arrays, of_graph, strict=True):
         assert all(same(one, other) for other in others)
+
+
+def test_a_prefix_needs_as_many_tokens_as_write_it():
+    surfaces = ["", " ⁇ ", "", "", " a", "b", "bc", "c", "d", " abc"]
+    spelling = Spelling(surfaces, {*"abcd"})
+    assert Prefix([], " abcd", spelling).fewest == 2  # " abc" and "d"
+    assert Prefix([4, 5], "bcb", spelling).fewest == 4
+    assert Prefix([4], "", spelling).fewest == 1
+    # A token may go on beyond it.
+    assert Prefix([], " ab", spelling).fewest == 1
+    asked = TokenConstraints("text 1", spelling, None, None, Prefix([4], "bcdd", spelling))
+    with pytest.raises(UserError, match=r"text 1 asks for 4 tokens or more, and at most 3 are written"):
+        Steering([asked], [3])

@@ -20,6 +20,7 @@ from mt.decoding.delays import TargetWords
 from mt.decoding.lexical import SourceTerms
 from mt.decoding.modes import DecodableModel, online_model, require_compatible, unmet
 from mt.decoding.streaming.stepper import StreamState, advance_streams
+from mt.decoding.terms import TermStream
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import SearchConfig, is_online, reports_delays, require_steerable, wait_k_of
@@ -72,6 +73,8 @@ class Session:
         """How many positions the source has up to the end of each word, or part of a sound."""
         self._first = 0
         """The first token of the word that comes next."""
+        self._joined = 0
+        """How many tokens were joined to words."""
         self._spans: list[slice] = []
         """The tokens of each word."""
         self._confidences: list[float] = []
@@ -80,8 +83,10 @@ class Session:
         # How far source and hypothesis have come, in tokens; then what turns words to positions, and tokens to words.
         self._state = StreamState(streaming.model, streaming.search, streaming.field)
         if asked is not None:
-            self._state.steering = Steering([asked], [MAX_LENGTH], whole=False, wait_k=self._state.wait)
+            self._state.steering = Steering([asked], [MAX_LENGTH])
         self._terms = terms
+        if terms is not None:
+            self._state.terms = TermStream(terms.found)
         needed = streaming.model.frontend.needed
         source, target, *_ = streaming.tokenizers
         if streaming.model.copies and target.of_words:
@@ -106,15 +111,17 @@ class Session:
     @property
     def tokens(self) -> tuple[int, ...]:
         """The ids of the tokens that were written so far."""
-        return tuple(self._state.tokens)
+        return tuple(entry.token for entry in self._state.written)
 
     @property
     def word_confidence(self) -> list[float]:
         """How probable it is that each word so far is right, which does not change; see `Translation.word_confidence`.
         A word with marks, such as a full stop, has the least of its parts."""
         for span in self._spans[len(self._confidences) :]:
-            units = self._target.decoded_unit_ids(self._state.tokens[span], self._streaming.link_unit)
-            features = word_features(units, self._state.log_probs[span], self._state.entropies[span])
+            entries = self._state.written[span]
+            units = self._target.decoded_unit_ids([entry.token for entry in entries], self._streaming.link_unit)
+            entropies = [self._state.entropies[entry.place] for entry in entries]
+            features = word_features(units, [entry.log_prob for entry in entries], entropies)
             self._confidences.append(min(confidences(features, self._streaming.calibration), default=1.0))
         return [*self._confidences]
 
@@ -201,7 +208,8 @@ class Session:
         """Writes words that end before the token of this number."""
         if words and (name := self._source.unreported()) is not None:
             self.events.append(("read", name))
-        place = self._state.attended[self._first] if self._first < len(self._state.attended) else -1
+        written = self._state.written
+        place = self._state.attended[written[self._first].place] if self._first < len(written) else -1
         source = bisect_right(self._ends, place) if place >= 0 else -1
         for word in words:
             word = "".join(self._symbols.get(character, character) for character in word)
@@ -277,8 +285,9 @@ def finish(sessions: Iterable[Session]) -> list[list[str]]:
     # A blank source has an empty translation.
     _go_on([(session, row) for session, row in rests if row is not None])
     for session in sessions:
-        session._write(session._target_words.end(), len(session._state.tokens))
         session._state.finish()
+        _write(session)
+        session._write(session._target_words.end(), len(session._state.written))
     return [session.words[count:] for session, count in zip(sessions, words_before, strict=True)]
 
 
@@ -301,9 +310,16 @@ def _listed(given: Iterable[Session]) -> list[Session]:
 def _go_on(read_rows: Sequence[tuple[Session, Row]]) -> None:
     """Reads positions, and writes the words that are certain with them. Does nothing where a hypothesis has ended."""
     grown = [(session, row) for session, row in read_rows if not session._state.ended]
-    tokens_of_sessions = advance_streams([(session._state, row) for session, row in grown])
-    for (session, _), tokens in zip(grown, tokens_of_sessions, strict=True):
-        for place, token in enumerate(tokens, start=len(session._state.tokens) - len(tokens)):
-            # A character is known with its token, a word with the one that follows it.
-            end = place + (session._streaming.unit == "char")
-            session._write(session._target_words.add(token), end)
+    advance_streams([(session._state, row) for session, row in grown])
+    for session, _ in grown:
+        _write(session)
+
+
+def _write(session: Session) -> None:
+    """Writes the words that are certain with the tokens that are."""
+    written = session._state.written
+    for place in range(session._joined, len(written)):
+        # A character is known with its token, a word with the one that follows it.
+        end = place + (session._streaming.unit == "char")
+        session._write(session._target_words.add(written[place].token), end)
+    session._joined = len(written)

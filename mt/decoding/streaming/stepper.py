@@ -10,6 +10,7 @@ import torch
 
 from mt.data.fields import TEXT, Field, Row
 from mt.decoding.modes import evaluation_mode
+from mt.decoding.terms import Entry, TermStream
 from mt.models.attention.arriving import positions, trim, with_positions
 from mt.models.attention.base import AttentionStep, Memory
 from mt.models.decoders import DecoderQuery
@@ -23,7 +24,7 @@ from mt.search.hypothesis import on_host
 from mt.search.limits import MAX_LENGTH
 from mt.search.steering import Steering, joined
 from mt.search.stepper import READ, Step
-from mt.step import BOS, EOS, NEEDS_MORE_SOURCE, Attended
+from mt.step import BOS, EOS, NEEDS_MORE_SOURCE
 from mt.trees import concatenate_rows, select_some, stored_numbers
 
 # How far a source that is still arriving and its hypothesis have come, with what the model keeps of both.
@@ -56,6 +57,10 @@ class StreamState:
         self.field = field
         self.steering: Steering | None = None
         """How far the hypothesis has come with what is asked of it; None: nothing is."""
+        self.terms: TermStream | None = None
+        """What puts terms into it; None without a glossary."""
+        self.reads: list[int] = []
+        """The terms that its last step read; see `TermStream.reads`."""
         self.wait = wait_k_of(search)
         """k of wait-k; None where a hard attention decides when to write."""
         self.complete = False
@@ -72,6 +77,8 @@ class StreamState:
         """Vectors that were read when something was last dropped."""
         self.tokens: list[int] = []
         """The hypothesis."""
+        self.written: list[Entry] = []
+        """What is certain of the translation: the hypothesis, but for terms."""
         self.attended: list[int] = []
         """The position that each of its tokens attended to most; -1 for none."""
         self.log_probs: list[float] = []
@@ -91,11 +98,15 @@ class StreamState:
 
     def certain(self, stop: int) -> bool:
         """Returns whether it is certain to what term of a glossary a position belongs."""
-        terms = None if self.steering is None else self.steering.first_terms
-        return terms is None or self.complete or stop < len(terms.certain)
+        return self.terms is None or self.complete or stop < self.terms.known
 
     def add_token(self, token: int) -> None:
         """Adds the next token to the hypothesis."""
+        log_prob = self.log_probs[len(self.tokens)]
+        if self.terms is None:
+            self.written.append(Entry(token, len(self.tokens), log_prob))
+        else:
+            self.written += self.terms.add(token, log_prob, self.reads)
         self.tokens.append(token)
         if self.steering is not None:
             self.steering.follow([0], [token])
@@ -120,6 +131,8 @@ class StreamState:
     def finish(self) -> None:
         """Ends the hypothesis after the last step: one that has not ended was cut by its limit."""
         self.cut = len(self.tokens) > 0 and not self.ended
+        if self.terms is not None:
+            self.written += self.terms.end()
         self.end()
 
     def end(self) -> None:
@@ -249,14 +262,16 @@ class StreamStepper:
             best, chosen = top_k(predicted, 1, excluded)
             # Where something is asked of a translation, its steering chooses among the tokens.
             for row, stream in enumerate(self._streams):
+                if stream.terms is not None:
+                    stops = attention.attended.stops
+                    stop = None if stops is None else int(stops[row])
+                    # A soft attention of a stream has dropped nothing of its source.
+                    weights = on_host(attention.attended.weights[row])
+                    known = None if stream.wait is None else stream.wait + len(stream.tokens)
+                    stream.reads = stream.terms.reads(weights, stop, known)
                 if stream.steering is not None:
                     own = None if values is None or asked is None else values[asked.rows == row]
-                    stops = attention.attended.stops
-                    stop = None if stops is None else stops[[row]].cpu().numpy()
-                    # A soft attention of a stream has dropped nothing of its source.
-                    weights = on_host(attention.attended.weights[[row]])
-                    attended = Attended(weights, stop)
-                    step, _ = stream.steering.choices(Step(best[[row]], chosen[[row]], attended, own))
+                    step, _ = stream.steering.choices(Step(best[[row]], chosen[[row]], None, own))
                     best[row] = step.log_probs
                     chosen[row] = step.tokens
                 stream.log_probs.append(float(best[row, 0]))

@@ -1,0 +1,226 @@
+"""Writes the terms of a glossary into hypotheses, in the place of the model's own words. Needs no torch.
+
+The model goes on with its own words, and never sees them replaced. So a term takes nothing from the rest of the
+sentence, which has its order, its end and each other word once. A translation is a list of an `Entry` for each token,
+which says from which token of the hypothesis it has its attention.
+
+First stand the words of a hypothesis and its rewriting. `TermStream` does that while a hypothesis is written. For
+hypotheses that are there as a whole, `mt.decoding.term_choice` chooses better.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mt.data.words import term_spans, term_words
+from mt.search.hypothesis import Hypothesis
+from mt.search.online import OnlineHypothesis
+from mt.search.spelling import Spelling
+from mt.search.terms import NO_TERM, Terms
+from mt.step import EOS
+
+MOST = 0.5
+"""A token reads a term with more than this share of its attention."""
+_CONTEXT = 200
+"""Characters of what is written that are looked at."""
+
+
+class Entry(NamedTuple):
+    """A token of a translation."""
+
+    token: int
+    place: int
+    """The token of the hypothesis whose attention it has."""
+    log_prob: float
+
+
+class Edit(NamedTuple):
+    """Tokens in the place of some of a hypothesis."""
+
+    begin: int
+    end: int
+    tokens: tuple[int, ...]
+    place: int
+
+    def entries(self, log_probs: Sequence[float]) -> list[Entry]:
+        """log_probs: of the tokens of the hypothesis; the first one here has what all that it replaces had."""
+        own = sum(log_probs[self.begin : self.end])
+        return [Entry(token, self.place, 0.0 if number else own) for number, token in enumerate(self.tokens)]
+
+
+def edited(tokens: Sequence[int], log_probs: Sequence[float], edits: Sequence[Edit]) -> list[Entry]:
+    """Returns the tokens of a hypothesis with some replaced. edits: those of one place in the order of their terms."""
+    entries: list[Entry] = []
+    end = 0
+    for edit in sorted(edits, key=lambda edit: (edit.begin, edit.end)):
+        entries += [Entry(tokens[i], i, log_probs[i]) for i in range(end, edit.begin)]
+        entries += edit.entries(log_probs) if edit.begin >= end else edit._replace(end=edit.begin).entries(log_probs)
+        end = max(end, edit.end)
+    return entries + [Entry(tokens[i], i, log_probs[i]) for i in range(end, len(tokens))]
+
+
+def rewritten(hypothesis: Hypothesis, entries: Sequence[Entry]) -> Hypothesis:
+    """Returns a hypothesis with these tokens; its score and log-probability are those of what the model chose."""
+    places = [entry.place for entry in entries]
+    changes: dict[str, Any] = {"delays": hypothesis.delays[places]} if isinstance(hypothesis, OnlineHypothesis) else {}
+    return replace(
+        hypothesis,
+        tokens=tuple(entry.token for entry in entries),
+        windows=hypothesis.windows.take(places),
+        log_probs=tuple(entry.log_prob for entry in entries),
+        **changes,
+    )
+
+
+class OwnWord(NamedTuple):
+    """A word of a hypothesis, or several that share a token."""
+
+    begin: int
+    end: int
+    """Its tokens."""
+    text: str
+    numbers: range
+    """Among the words of the text (`term_words`)."""
+
+
+def words_of(tokens: Sequence[int], spelling: Spelling) -> list[OwnWord]:
+    """Returns the words of a hypothesis. A token that writes nothing but blanks, or nothing, is in none."""
+    surfaces = [spelling.surfaces[token] for token in tokens]
+    ends = np.cumsum([0, *map(len, surfaces)]).tolist()
+    spans = term_spans("".join(surfaces))
+    owner = {character: number for number, span in enumerate(spans) for character in range(*span)}
+    found: list[OwnWord] = []
+    for number, surface in enumerate(surfaces):
+        own = [owner[character] for character in range(ends[number], ends[number + 1]) if character in owner]
+        if own and found and own[0] < found[-1].numbers.stop:
+            begin, _, before, numbers = found.pop()
+            found.append(OwnWord(begin, number + 1, before + surface, range(numbers.start, own[-1] + 1)))
+        elif own:
+            found.append(OwnWord(number, number + 1, surface.strip(), range(own[0], own[-1] + 1)))
+    return [word._replace(text=word.text.strip()) for word in found]
+
+
+class TermStream:
+    """Puts terms into a hypothesis while it is written.
+
+    Of words in a row that read a term the last one is its translation: those before are its article, say. So such words
+    wait for the one that follows. A hard attention never comes back to a term that it has passed: it is written then.
+    """
+
+    def __init__(self, terms: Terms) -> None:
+        self._terms = terms
+        self._met: set[int] = set()
+        self._text = ""
+        """What is written, without what waits."""
+        self._waiting: list[Entry] = []
+        self._starts: list[int] = []
+        """Where words begin among what waits."""
+        self._term = NO_TERM
+        """The term that these read."""
+        self._count = 0
+
+    @property
+    def known(self) -> int:
+        """The positions of the source of which it is certain to what terms they belong."""
+        return len(self._terms.certain)
+
+    def reads(self, weights: np.ndarray, stop: int | None, read: int | None) -> list[int]:
+        """Returns the terms that a step reads, or a hard attention has passed, in order; the last is the one that it
+        reads. stop: where a hard attention stopped, -1 for nowhere, of which the weights do not count; None of a soft
+        one. read: how many tokens of the source are known; None: all that have come."""
+        owners = self._terms.owners
+        if stop is not None:
+            own = owners[stop] if 0 <= stop < len(owners) else NO_TERM
+            passed = {*owners[: max(stop, 0)].tolist()} - {NO_TERM, own}
+            return [*sorted(passed - self._met), int(own) if own not in self._met else NO_TERM]
+        owners = owners[: len(weights)]
+        if read is not None:
+            owners = np.where(np.array(self._terms.certain[: len(owners)]) <= read, owners, NO_TERM)
+        shares = np.bincount(owners + 1, weights[: len(owners)], len(self._terms.terms) + 1)[1:]
+        return [next((i for i in range(len(shares)) if shares[i] > MOST and i not in self._met), NO_TERM)]
+
+    def add(self, token: int, log_prob: float, reads: Sequence[int]) -> list[Entry]:
+        """Returns the tokens that are certain with one more of the hypothesis. reads: see `reads`."""
+        entry = Entry(token, self._count, log_prob)
+        self._count += 1
+        surface = self._terms.spelling.surfaces[token] if token < len(self._terms.spelling.surfaces) else " "
+        before = "".join(self._surface(waiting.token) for waiting in self._waiting) or self._text
+        begins = token == EOS or len(term_spans(before + surface)) > len(term_spans(before))
+        *passed, term = reads
+        written: list[Entry] = []
+        if self._waiting and begins and (term != self._term or token == EOS):
+            written += self._resolve()
+        # A hard attention has passed these for good.
+        for other in passed:
+            if begins and other not in self._met and other != self._term:
+                written += self._written(other, entry.place, 0.0)
+        if self._waiting or (term != NO_TERM and term not in self._met and token != EOS):
+            if begins or not self._waiting:
+                self._starts.append(len(self._waiting))
+            self._term = term if not self._waiting else self._term
+            self._waiting.append(entry)
+            return written
+        self._text = (self._text + surface)[-_CONTEXT:]
+        return [*written, entry]
+
+    def end(self) -> list[Entry]:
+        """Returns what waits where the hypothesis ends without EOS."""
+        return self._resolve() if self._waiting else []
+
+    def _resolve(self) -> list[Entry]:
+        """Returns what waited, the term in place of its last word, unless the model has written it by itself."""
+        waiting, self._waiting = self._waiting, []
+        starts, self._starts = self._starts, []
+        term, self._term = self._term, NO_TERM
+        text = self._text + "".join(self._surface(entry.token) for entry in waiting)
+        words = term_words(text)
+        first = len(term_words(self._text))
+        own = any(
+            begin + len(target.words) > first
+            for target in self._terms.terms[term].targets
+            for begin in target.places(words)
+        )
+        if own:
+            self._met.add(term)
+            self._text = text[-_CONTEXT:]
+            return waiting
+        kept = waiting[: starts[-1]]
+        last = waiting[starts[-1] :]
+        self._text = (self._text + "".join(self._surface(entry.token) for entry in kept))[-_CONTEXT:]
+        return [*kept, *self._written(term, last[0].place, sum(entry.log_prob for entry in last), last[0].token)]
+
+    def _written(self, term: int, place: int, log_prob: float, instead: int | None = None) -> list[Entry]:
+        """Returns the tokens of a term, and notes that it is met. instead: the first token that it replaces."""
+        self._met.add(term)
+        blank = " " if instead is None or self._surface(instead).startswith(" ") else ""
+        tokens = self._terms.written(self._terms.terms[term].targets[0], self._text and self._text + blank)
+        self._text = (self._text + "".join(map(self._surface, tokens)))[-_CONTEXT:]
+        return [Entry(token, place, 0.0 if number else log_prob) for number, token in enumerate(tokens)]
+
+    def _surface(self, token: int) -> str:
+        surfaces = self._terms.spelling.surfaces
+        return surfaces[token] if token < len(surfaces) else " "
+
+
+def streamed(hypothesis: Hypothesis, terms: Terms, wait_k: int | None) -> Hypothesis:
+    """Returns a hypothesis with its terms as a stream writes it. wait_k: as many tokens of the source are known to its
+    first step, and with each step one more; None: the attention is hard."""
+    stream = TermStream(terms)
+    windows = hypothesis.windows
+    weights = windows.dense()
+    entries: list[Entry] = []
+    resolved: list[int] = []
+    for place, (token, log_prob) in enumerate(zip(hypothesis.tokens, hypothesis.log_probs, strict=True)):
+        stop = None if windows.stops is None else int(windows.stops[place])
+        reads = stream.reads(weights[place], stop, None if wait_k is None else wait_k + place)
+        entries += (new := stream.add(token, log_prob, reads))
+        resolved += [place] * len(new)
+    entries += (new := stream.end())
+    resolved += [len(hypothesis.tokens) - 1] * len(new)
+    result = rewritten(hypothesis, entries)
+    if isinstance(result, OnlineHypothesis) and isinstance(hypothesis, OnlineHypothesis):
+        # What has waited comes with the token that ended that.
+        result = replace(result, delays=np.maximum.accumulate(np.maximum(result.delays, hypothesis.delays[resolved])))
+    return result
