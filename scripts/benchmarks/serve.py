@@ -80,10 +80,13 @@ def own_server(
     command = [sys.executable, "-m", "mt", "serve", f"served={run}", "--port", "0", "--device", "cpu", *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True) as process:
         assert process.stdout is not None
-        yield int(process.stdout.readline().rpartition(":")[2]), process.pid
-        process.terminate()
-        if status := process.wait(60):
-            raise UserError(f"the server ended with {status}")
+        try:
+            yield int(process.stdout.readline().rpartition(":")[2]), process.pid
+        finally:
+            process.terminate()
+            status = process.wait(60)
+    if status:
+        raise UserError(f"the server ended with {status}")
 
 
 async def client(port: int, bodies: Iterator[bytes], until: float, waits: list[tuple[float, float]]) -> None:
