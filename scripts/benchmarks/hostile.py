@@ -282,7 +282,7 @@ def main(arguments: Sequence[str]) -> None:
         ended = time.perf_counter() - begin
         log.seek(0)
         printed = log.read().decode()
-    if "Traceback" in printed or " 500 " in printed:
-        raise UserError(f"the server printed: {printed[-2000:]}")
+    if faults := re.findall(r".*(?: 500 \d+ ms|Traceback|Error at ).*", printed):
+        raise UserError(f"the server printed: {faults[0]}")
     row = {"answers": statuses, "health": percentiles(waits, "ms"), "sizes": sizes, "ended_s": round(ended, 1)}
     print(json.dumps(row | {"log_lines": printed.count("\n")}, indent=1))
