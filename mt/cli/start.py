@@ -26,8 +26,8 @@ the rate falls towards the end of the run: see `_note_another_end`."""
 
 
 def _note_another_end(trained: Config, config: Config) -> None:
-    """Notes that a run which goes on beyond its end is not as one that was as long from the beginning, where the rate
-    falls towards the end."""
+    """Prints a note where the rate falls towards the end of a run, and the run gets another end. Such a run differs
+    from one of this length from the beginning."""
     ends = [(each.training.epochs, each.training.max_updates) for each in (trained, config)]
     if config.optimizer.schedule.name == "cooldown" and ends[0] != ends[1]:
         say(
