@@ -3,9 +3,9 @@ the log, and meanwhile the server answers others.
 
     python scripts/benchmark.py hostile --run RUN [--requests 10000] [--streams 1000] [--slow 512]
 
-The kinds are those of public reports on other servers: numbers of many digits (CVE-2020-10735), deep nesting
-(CVE-2024-27454), multipart forms of empty parts (CVE-2023-25577) or without a bound (CVE-2024-47874), options of
-Content-Type that take for ever (CVE-2024-24762), chunks without an end, beams and lengths without a bound. Slow clients
+The kinds are those of public reports on other servers. Numbers have many digits (CVE-2020-10735), or nest deeply
+(CVE-2024-27454). Forms have empty parts (CVE-2023-25577) or no bound (CVE-2024-47874), and options of Content-Type that
+take for ever (CVE-2024-24762). Chunks have no end, and beams and lengths no bound. Slow clients
 send a byte every second, of a head, of a body or of a frame. Streams are dropped at every stage. Prints how many
 answers had which status, how long /health took, and how long the server took to end while it computed. Memory, open
 files and threads are those after a tenth of each kind, and at its end.
