@@ -85,8 +85,9 @@ def sentences_of_lines(text: str, language: str | None) -> list[str]:
 
 
 def gap_between(source: str, gap: str, translation: str) -> str:
-    """Returns what parts the translation of a sentence from the next one: what parts the sources, unless only one of
-    the two languages writes blanks there, as Chinese and Japanese do not.
+    """Returns the white space between the translation of a sentence and the next one.
+
+    It is that of the source, unless only one of the two languages writes blanks there: Chinese and Japanese do not.
 
     source: the sentence. gap: the white space after it.
     """

@@ -76,8 +76,10 @@ def read(text: str, kept: Kept, name: str) -> Iterator[str | Segment]:
 
 
 def _blanks(pieces: Sequence[Piece], unit: _Unit) -> Iterator[tuple[Span, Span | None]]:
-    """Yields what is to be translated, and the blank element that it goes into, or None where one is missing: a target,
-    or those segments of one that say nothing."""
+    """Yields each span to translate with the blank element that its translation goes into.
+
+    The element is the target of the unit, or each segment of the target that says nothing; None where it is missing.
+    """
     source = unit.segmented or unit.source
     if not _says(pieces, source):
         return

@@ -217,8 +217,10 @@ def _nested(events: Sequence[Event]) -> Iterator[Event]:
 
 
 def _partners(events: Sequence[Event]) -> dict[int, int]:
-    """Returns for each start the place of its end, and the other way round: of XML's own elements, and of what is
-    closed in order within one of them."""
+    """Returns for each start the place of its end, and for each end that of its start.
+
+    The pairs are XML's own elements, and inside of each of them the codes that are closed in order.
+    """
     partners: dict[int, int] = {}
     begins: list[int] = []
     opened: list[tuple[list[int], Counter[str]]] = [([], Counter())]
