@@ -5,7 +5,6 @@ Files come first, then folders, links and flushes, then the lock; the checks tha
 
 import contextlib
 import errno
-import fcntl
 import json
 import os
 import shutil
@@ -13,6 +12,8 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, BinaryIO, TextIO
+
+import filelock
 
 from mt.common.input_files import reason, require_regular
 from mt.errors import UserError, unwritten
@@ -181,26 +182,24 @@ def locked(path: Path, waiting: Callable[[], None] | None = None) -> Iterator[No
 
     waiting: called where another process holds the lock, before waiting for it; without it BlockingIOError is raised.
     """
-    while True:
-        with os.fdopen(_descriptor(path, os.O_RDWR), "r+") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if waiting is None:
-                    raise
-                waiting()
-                fcntl.flock(lock, fcntl.LOCK_EX)
-            except OSError as error:
-                # Some network file systems have no locks: their users look after themselves.
-                if error.errno not in _NO_LOCKS:
-                    raise
-            # Whoever held it has deleted it, and others may hold a new file of this name already.
-            if is_at(path, lock):
-                try:
-                    yield
-                finally:
-                    path.unlink(missing_ok=True)
-                return
+    _refuse_irregular(path)
+    lock = filelock.FileLock(path)
+    try:
+        lock.acquire(blocking=False)
+    except filelock.Timeout:
+        if waiting is None:
+            raise BlockingIOError(errno.EWOULDBLOCK, os.strerror(errno.EWOULDBLOCK), str(path)) from None
+        waiting()
+        lock.acquire()
+    except OSError as error:
+        # Some network file systems have no locks: their users look after themselves.
+        if error.errno not in _NO_LOCKS:
+            raise
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)  # whoever waits sees that, and takes a new file
+        lock.release()
 
 
 def is_at(path: Path, file: IO[str]) -> bool:
@@ -214,14 +213,19 @@ def is_at(path: Path, file: IO[str]) -> bool:
 def _descriptor(path: Path, mode: int) -> int:
     """Returns the descriptor of a regular file, made where it is missing. Raises UserError where anything else has its
     name."""
+    _refuse_irregular(path)
+    # What takes its place after that is not followed, nor waited for.
+    return os.open(path, mode | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
+
+
+def _refuse_irregular(path: Path) -> None:
+    """Raises UserError where something is there that is no regular file."""
     refuse_link(path)
     try:
         if path.exists():
             require_regular(path)
     except OSError as error:
         raise UserError(f"{path} cannot be written ({reason(error)}): remove it") from None
-    # What takes its place after that is not followed, nor waited for.
-    return os.open(path, mode | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
 
 
 def _discard(path: Path) -> None:

@@ -52,6 +52,7 @@ DOORS = {
     "PIL": ("mt.data.fields.image",),
     "matplotlib": ("mt.plots",),
     "tqdm": ("mt.common.terminal",),
+    "filelock": ("mt.storage",),
     "tensorboard": ("mt.training.log",),
     "torch.utils.tensorboard": ("mt.training.log",),
     "numba": ("mt.kernels.compiled",),

@@ -1,4 +1,3 @@
-import contextlib
 import errno
 import fcntl
 import os
@@ -237,26 +236,21 @@ def test_the_file_is_there_as_long_as_the_lock_is_held(tmp_path: Path) -> None:
     assert (tmp_path / "foreign").read_text() == "precious"
 
 
-def test_who_waited_for_a_deleted_file_takes_a_new_one_and_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_who_waited_takes_the_lock_and_says_so(tmp_path: Path) -> None:
     path = tmp_path / "lock"
-    flock = fcntl.flock
-    other = contextlib.ExitStack()
-    other.enter_context(locked(path))
+    waited = threading.Event()
+    held: list[bool] = []
 
-    def release_when_waited_for(file, operation: int) -> None:
-        if operation == fcntl.LOCK_EX:
-            assert path.is_file()
-            other.close()
-            assert not path.is_file()
-        flock(file, operation)
+    def wait() -> None:
+        with locked(path, waited.set):
+            held.append(path.is_file())
 
-    monkeypatch.setattr(fcntl, "flock", release_when_waited_for)
-    with locked(path, lambda: print("waiting")), path.open("w") as file, pytest.raises(BlockingIOError):
-        flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    assert capsys.readouterr().out == "waiting\n"
-    assert list(tmp_path.iterdir()) == []
+    with locked(path):
+        other = threading.Thread(target=wait)
+        other.start()
+        assert waited.wait(30) and not held
+    other.join()
+    assert held == [True] and list(tmp_path.iterdir()) == []
 
 
 def test_a_file_system_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

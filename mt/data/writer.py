@@ -115,10 +115,9 @@ def finish_split(
 
     reader: what made their rows. transcribed: whether they hold transcripts, too.
     """
-    import datasets  # Not above: it takes long to load, and a corpus is written once.
-
-    features = datasets.Features.from_arrow_schema(_schema(reader, transcribed=transcribed))
-    datasets.DatasetInfo(features=features).write_to_directory(str(folder))
+    features = {column.name: _feature(column.type) for column in _schema(reader, transcribed=transcribed)}
+    info = {"description": "", "citation": "", "homepage": "", "license": "", "features": features}
+    (folder / "dataset_info.json").write_text(json.dumps(info), encoding="utf-8")
     state: dict[str, Any] = {
         "_data_files": [{"filename": name} for name in shards],
         "_fingerprint": folder.name,
@@ -129,6 +128,13 @@ def finish_split(
         "_split": None,
     }
     (folder / STATE).write_text(json.dumps(state, indent=2), encoding="utf-8")
+
+
+def _feature(kind: pa.DataType) -> dict[str, Any]:
+    """Returns a type as `datasets` writes it."""
+    if pa.types.is_list(kind):
+        return {"feature": _feature(kind.value_type), "_type": "List"}
+    return {"dtype": str(kind).replace("halffloat", "float16"), "_type": "Value"}
 
 
 def finish(
