@@ -1,5 +1,5 @@
-"""A campaign of hostile requests against `mt serve`: every answer has a right status, nothing leaks, no client fills
-the log, and meanwhile the server answers others.
+"""A campaign of hostile requests against `mt serve`: every answer has a right status, nothing leaks, and
+meanwhile the server answers others.
 
     python scripts/benchmark.py hostile --run RUN [--requests 10000] [--streams 1000] [--slow 512]
 
