@@ -16,6 +16,9 @@ from mt.data.placeholders import SYMBOLS, Kept
 from mt.markup.blocks import parts
 from mt.markup.segments import Event, Segment
 
+_DIGITS = 100
+_UNREADABLE = re.compile(rf"&(?=#[0-9]{{{_DIGITS}}})")
+"""Begins a reference with so many digits that it is none, since Python reads no number of thousands of them."""
 _AT_ONCE = 1 << 16
 """Characters that the parser sees more of at a time: it looks to the end for the rest of what is not complete."""
 _BLOCKS = frozenset(
@@ -84,12 +87,16 @@ def start(tag: str, attributes: Mapping[str, str | None]) -> Event:
 def events(text: str) -> Iterator[Event]:
     """Yields the events of a document or a line, whatever is wrong with it."""
     parser = Parser()
-    for begin in range(0, len(text), _AT_ONCE):
-        parser.feed(text[begin : begin + _AT_ONCE])
-        yield from parser.events
+    readable = _UNREADABLE.sub("-", text)
+    place = 0
+    for begin in range(0, len(readable), _AT_ONCE):
+        parser.feed(readable[begin : begin + _AT_ONCE])
+        for event in parser.events:
+            yield event._replace(raw=text[place : place + len(event.raw)])
+            place += len(event.raw)
         parser.events.clear()
     # What is left is text, or the beginning of a tag that does not end.
-    rest = parser.rawdata
+    rest = text[place:]
     if rest:
         begins = rest.startswith("<") or parser.cdata_elem
         yield Event("empty", rest, role="block") if begins else Event("text", rest)
@@ -126,7 +133,7 @@ def with_characters(found: Iterable[Event]) -> Iterator[Event]:
 def _end(raw: str) -> int:
     """Returns where a reference ends, 0 where it is none. Names of old need no semicolon, and letters may follow."""
     if raw.startswith("&#"):
-        return len(raw)
+        return 0 if _UNREADABLE.match(raw) else len(raw)
     ends = range(min(len(raw), _LONGEST + 1), 1, -1)
     return next((end for end in ends if raw[1:end] in entities.html5), 0)
 
@@ -164,7 +171,7 @@ def join(
             plain = html.escape(character, quote=False)
             raw = write(plain)
         out.append(raw)
-        after = f"{plain}{after}"[:_LONGEST]
+        after = f"{plain}{after}"[: 2 * _DIGITS]
     return "".join(reversed(out))
 
 
@@ -172,7 +179,7 @@ def stands(character: str, raw: str, after: str) -> bool:
     """Returns whether the raw text of a character is read as that before another raw text."""
     if raw == "<":
         return after[:1] not in _BEGINS
-    if not raw.startswith("&") or raw[1:].endswith(";"):
+    if not raw.startswith("&") or raw[1:].endswith(";") or _UNREADABLE.match(raw + after):
         return True
     whole = _REFERENCE.match(raw + after)
     return not whole or html.unescape(whole[0]) == character + whole[0][len(raw) :]

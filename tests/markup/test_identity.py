@@ -35,6 +35,15 @@ HTML = [
     *("<b>", "</b>", "<a href='u'>", "</a>", "<i>", "</i>", "<sup>", "</sup>", "<p>", "</p>", "<li>", "<td>"),
     *("<br>", "<wbr>", "<img src=x alt='> b'>", "<br/>", "<x-y/>", "<!-- - -->", "<?php x ?>", "<![CDATA[x]]>"),
     *("<code>x < y</code>", "<span translate=no>Big Co</span>", "<script>a<b</script>", "<pre> a  b\n</pre>"),
+    *(f"&#{'1' * 5000};", f"&#{'0' * 5000}65;", f"<i title='&#{'1' * 5000};'>"),
+    # Attributes that are translated, with references as attributes have them.
+    *(
+        "<img alt='A &quot;b&quot; &region=x &copy2 &amp; '>",
+        '<a title="a  b\n c" href=u>',
+        "<p title=Home&copy>",
+        "<i title='>'>",
+    ),
+    '<input placeholder="&#x22;a&#1;" aria-label=\'"b"\'>',
     # References, those without a semicolon too, and what only looks so.
     *("&amp;", "&lt;b&gt;", "&nbsp;", "&copy", "&copy2024", "&region", "&notin;", "&not", "&AMP", "&#65", "&#x41;"),
     *("&#1;", "&#0;", "&#x80;", "&#xD800;", "&#x110000;", "&#x1F682;", "&#32;", "&zwj;", "&NotEqualTilde;", "&"),
@@ -50,6 +59,7 @@ XML = [
     *("<sc id='4' isolated='yes'/>", "<ec id='4' isolated='yes'/>", "<sc id='5'/>", "<ec startRef='5'/>"),
     *("<g id='6'>red</g>", "<g id='7'> a  b </g>", "<mrk translate='no'>Co</mrk>", "<g id='8'></g>", "<?pi x?>"),
     *("{name}", "{n}%", "{a}/{b}", "%s", "%count%"),
+    *("&lt;img alt='A &amp;quot;b&amp;copy'/&gt;", '&lt;a title="A  b"&gt;', "<![CDATA[<img alt='a & b &copy'>]]>"),
 ]
 UNIT = '<xliff version="1.2"><file><body>\n<trans-unit id="1"{}><source>{}</source></trans-unit></body></file></xliff>'
 
