@@ -11,22 +11,17 @@ import functools
 import itertools
 import re
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from fnmatch import fnmatchcase
-from pathlib import Path
-from typing import Any, TypeVar
+from collections.abc import Callable, Collection, Iterator, Sequence
+from pathlib import Path, PurePosixPath
+from typing import TypeVar
 
 from data_prep.sources.base import RawSplit, Records, Source, digest, files_below, require_some
 from data_prep.sources.splits import (
-    ROLES,
     base_name,
-    card_patterns,
     complete,
-    exact_files,
     is_inside,
-    like_files,
+    named_files,
     pair_names,
-    split_names,
     table_kind,
 )
 from data_prep.sources.tables import TABLES, ParquetFile, TableFile
@@ -38,7 +33,8 @@ from mt.errors import UserError, message_of, nearest
 from mt.text_io import COMPRESSED
 
 _COMMIT = re.compile("[0-9a-f]{40}")
-_CARD = "README.md"
+_USUAL = ("train", "validation", "test")
+"""What repositories mostly call their splits."""
 
 T = TypeVar("T")
 
@@ -121,26 +117,23 @@ class Repository:
         inside = [name for name in names if is_inside(name, subset)]
         # Both options may name a file; the hub's own words for splits are what repositories have by default.
         for own in given:
-            if own != whole and whole not in (*ROLES, *SPLITS) and (found := exact_files(inside, own)):
+            if own != whole and whole not in (*_USUAL, *SPLITS) and (found := named_files(inside, own)):
                 raise UserError(
                     f"{self._name}: dataset.hub.splits.{split} names {whole}, and dataset.splits.{split} names "
                     f"{own}, which is there ({found[0][0]}): set dataset.splits.{split}={whole} for the one, or "
                     f"dataset.hub.splits.{split}={own} for the other"
                 )
-        for files in (
-            *(exact_files(inside, name) for name in given),
-            self._card_files(whole, inside),
-            exact_files(inside, whole),
-            like_files(inside, whole),
-        ):
+        for name in (*given, whole):
+            files = named_files(inside, name)
             if len(files) > 1:
                 raise UserError(self._ambiguity(split, whole, files))
             if files:
                 return complete(files[0], self._name)
-        known = sorted(split_names(inside))
+        known = {base_name(name) or PurePosixPath(name).parent.name for name in inside}
         otherwise = "" if split == "train" else f", or cut it from train with dataset.{split}_size=1000"
         raise UserError(
-            f"{self._name} has no split {whole}: {nearest(whole, known)}; set dataset.hub.splits.{split}{otherwise}"
+            f"{self._name} has no split {whole}: {nearest(whole, known)}; set dataset.hub.splits.{split} to a name or "
+            f"a pattern of files{otherwise}"
         )
 
     def _ambiguity(self, split: str, whole: str, files: Sequence[Sequence[str]]) -> str:
@@ -155,24 +148,6 @@ class Repository:
         return (
             f"{self._name} has several files that may be its split {whole} ({one_file} and {other_file}): set {advice}"
         )
-
-    def _card_files(self, whole: str, names: Sequence[str]) -> list[list[str]]:
-        """Returns the files that the card of the repository names for a split, if it names any."""
-        patterns = card_patterns(self._card, self._hub.config, self._config.source, self._config.target).get(whole, ())
-        files = [name for name in names if any(fnmatchcase(name, pattern) for pattern in patterns)]
-        return [files] if files else []
-
-    @functools.cached_property
-    def _card(self) -> Mapping[str, Any]:
-        from huggingface_hub.repocard import metadata_load  # Not above: it takes half a second.
-
-        path = self.folder / _CARD
-        if not path.is_file():
-            return {}
-        try:
-            return metadata_load(path) or {}
-        except Exception:  # A card that is no YAML names no files.
-            return {}
 
     def _range(self, split: str, files: Sequence[TableFile]) -> tuple[int, int]:
         """Returns the first row of a part of a split in its files, and the row after its last. Raises UserError where
@@ -211,14 +186,14 @@ class Repository:
         endings = [f"*{ending}{more}" for ending in TABLES for more in ("", *COMPRESSED)]
         for subset in subsets:
             patterns = [f"{subset}/{ending}" if subset else ending for ending in endings]
-            # Only tables and the card are downloaded, since repositories can hold much else.
+            # Only tables are downloaded, since repositories can hold much else.
             with self._refused():
                 folder = Path(
                     snapshot_download(
                         self._hub.id,
                         repo_type="dataset",
                         revision=self._hub.revision,
-                        allow_patterns=[*patterns, _CARD],
+                        allow_patterns=patterns,
                     )
                 )
             if _tables(folder / subset):

@@ -48,7 +48,8 @@ class HubConfig(Options):
     """Branch, tag or commit. A commit makes the data reproducible; `refs/convert/parquet` has the hub's own conversion
     of a repository that is a program, which `datasets` runs no more."""
     splits: SplitNames = SplitNames(dev="validation")
-    """The splits' names on the hub, or parts of them: `train[:-1000]`, `train[-1000:]`, `train[:90%]`."""
+    """The splits' names on the hub, patterns of their files (`data/train-*`), or parts of them: `train[:-1000]`,
+    `train[-1000:]`, `train[:90%]`."""
 
 
 class MixedConfig(Options):

@@ -123,7 +123,7 @@ def test_identity_follows_the_files_of_the_subset(tmp_path: Path) -> None:
 
 
 def _copy(folder: Path, rows: list[dict[str, Any]], hub: HubConfig = HUB) -> DatasetConfig:
-    for name in ("train", "val", "test"):
+    for name in ("train", "validation", "test"):
         write(folder / f"{name}.jsonl", rows)
     return DatasetConfig(folder=str(folder), hub=hub, source="en", target="de")
 
@@ -131,7 +131,7 @@ def _copy(folder: Path, rows: list[dict[str, Any]], hub: HubConfig = HUB) -> Dat
 @pytest.mark.parametrize("name", ["held", "held[:1]"])
 def test_missing_splits_are_named(tmp_path: Path, name: str) -> None:
     config = _copy(tmp_path, [{"en": "a", "de": "b"}], HubConfig(splits=SplitNames(dev=name)))
-    sentence = r"has no split held: .*train.*, validation; set dataset\.hub\.splits\.dev, or cut it from train "
+    sentence = r"has no split held: .*train, validation; set dataset\.hub\.splits\.dev to .*, or cut it from train "
     with pytest.raises(UserError, match=sentence + r"with dataset\.dev_size=1000$"):
         len(list(open_source(config).splits["dev"].read()))
     cut = config.model_copy(update={"dev_size": 1})
@@ -174,13 +174,16 @@ def test_texts_are_read_as_they_stand_in_every_form(form: str, way: str, tmp_pat
     ("files", "splits", "expected"),
     [
         # The file that `splits` names wins over others that look alike.
-        ("train val test_2016 test_2017 mscoco", {"test": "test_2017"}, "train val test_2017"),
-        # Exact names win over names that hold the word.
+        ("train val test_2016 test_2017 mscoco", {"dev": "val", "test": "test_2017"}, "train val test_2017"),
+        # Names are whole.
         ("train train-extra validation test test_b", {}, "train validation test"),
-        # A name with words for two splits belongs to neither.
         ("train-test train dev test", {}, "train dev test"),
-        ("corpus.train corpus.valid corpus.test", {}, "corpus.train corpus.valid corpus.test"),
-        ("train/0000 train/0001 val/0000 test/0000", {}, "train/0000+train/0001 val/0000 test/0000"),
+        (
+            "corpus.train corpus.valid corpus.test",
+            {"train": "corpus.tr*", "dev": "*.valid", "test": "corpus.test.jsonl"},
+            "corpus.train corpus.valid corpus.test",
+        ),
+        ("train/0000 train/0001 val/0000 test/0000", {"dev": "v*"}, "train/0000+train/0001 val/0000 test/0000"),
         (
             "data/train-00000-of-00002 data/train-00001-of-00002 data/validation data/test",
             {},
@@ -202,14 +205,16 @@ def test_a_split_is_the_file_of_its_name(tmp_path: Path, files: str, splits: dic
     [
         (
             "train validation test_2016 test_2017",
-            r"several files that may be its split test \(test_2016\.jsonl and test_2017\.jsonl\): set "
-            r"dataset\.splits\.test=test_2016$",
+            r"has no split test: .* choices: test_2016, test_2017, ",
         ),
         (
             "train validation a/test b/test",
             r"\(a/test\.jsonl and b/test\.jsonl\): set dataset\.hub\.config to the folder of one, or keep one",
         ),
-        ("train-test train validation", r"has no split test: .*; set dataset\.hub\.splits\.test, or cut it from train"),
+        (
+            "train-test train validation",
+            r"has no split test: .*; set dataset\.hub\.splits\.test to a name or a pattern",
+        ),
         ("train validation test-00001-of-00002", r"lacks the part 00000-of-00002 beside test-00001-of-00002\.jsonl"),
     ],
 )

@@ -21,7 +21,7 @@ PAIR = HUB.model_copy(update={"config": "{source}-{target}"})
 
 def _copy(folder: Path, rows: list[dict[str, Any]]) -> DatasetConfig:
     folder.mkdir(exist_ok=True)
-    for name in ("train", "val", "test"):
+    for name in ("train", "validation", "test"):
         (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     return DatasetConfig(folder=str(folder), hub=HUB, source="en", target="de")
 
@@ -93,10 +93,10 @@ def test_a_commit_needs_no_hub_to_be_known(tmp_path: Path, monkeypatch: pytest.M
 
 def test_tables_that_change_their_roles_make_another_corpus(tmp_path: Path) -> None:
     config = _copy(tmp_path, [{"en": "a", "de": "b"}])
-    (tmp_path / "val.jsonl").write_text('{"en": "c", "de": "d"}\n', encoding="utf-8")
+    (tmp_path / "validation.jsonl").write_text('{"en": "c", "de": "d"}\n', encoding="utf-8")
     first = open_source(config).identity()
-    (tmp_path / "val.jsonl").rename(tmp_path / "x")
-    (tmp_path / "test.jsonl").rename(tmp_path / "val.jsonl")
+    (tmp_path / "validation.jsonl").rename(tmp_path / "x")
+    (tmp_path / "test.jsonl").rename(tmp_path / "validation.jsonl")
     (tmp_path / "x").rename(tmp_path / "test.jsonl")
     assert open_source(config).identity() != first
 
