@@ -172,23 +172,25 @@ class _Draft:
             begin, end, text, _ = self.words[number]
             share = shares[begin:end].max(0)
             others = max((share[other] for other in self.missing if other != term), default=0)
-            # A word that reads another missing term more is that one's.
-            if any(map(str.isalnum, text)) and (share[term] >= others or not share[term]):
+            # A word that reads another missing term more is that one's. Where some read this one, another hardly is it.
+            most = shares[:, term].max()
+            reads = most <= MOST or share[term] > MOST * most
+            if any(map(str.isalnum, text)) and (share[term] >= others or not share[term]) and reads:
                 values[number] = math.log(share[term] + LEAST) + LOST * float(lost[begin:end].sum().clip(0, MOST_LOST))
         if max(values.values(), default=-math.inf) < LEFT_OUT:
             # The model has left it out: it comes before the mark at the end.
             marks = [word.begin for word in self.words[-1:] if not any(map(str.isalnum, word.text))]
             end = marks[0] if marks and len(self.words) - 1 in self.free else self._end
             return [_Span(end, end, min(end, len(self.hypothesis.tokens) - 1), 0.0)]
-        most = max(values.values())
-        close = {number: value for number, value in values.items() if value >= most - CLOSE}
+        likeliest = max(values.values())
+        close = {number: value for number, value in values.items() if value >= likeliest - CLOSE}
         # The word behind may be it, too. Short words are more often articles and prepositions than terms.
         for number in [*close]:
             behind = number + 1
             short = len(self.words[number].text) <= SHORT
             reads = behind in values and self._reads(behind, term)
-            if reads or (short and behind in values and close[number] == most):
-                close[behind] = max(most - (0 if short else CLOSE), close.get(behind, -math.inf))
+            if reads or (short and behind in values and close[number] == likeliest):
+                close[behind] = max(likeliest - (0 if short else CLOSE), close.get(behind, -math.inf))
             if short and reads and len(self.words[behind].text) > SHORT:
                 del close[number]
             elif short:
