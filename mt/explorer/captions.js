@@ -4,9 +4,10 @@
 
 const LINES = 200; // sentences that stay: those of ten minutes
 
-// What was shown of one translation while it grew, word by word.
+// What was shown of one translation while it grew, word by word; of a run of characters, character by character.
 class Shown {
-  constructor(label) {
+  constructor(label, unit) {
+    this.units = unit === "char" ? "characters" : "words";
     this.changed = 0;
     this.written = 0; // words and their lags, of sentences that have ended
     this.lagged = 0;
@@ -64,8 +65,9 @@ class Shown {
   tell() {
     const count = this.written + this.words.length;
     const mean = total => count ? (total / count).toFixed(2) : "-";
-    this.numbers.replaceChildren(...definitions(Object.entries({"words shown": count, "words ever changed": this.changed,
-      "normalised erasure": mean(this.changed), "mean lag": mean(this.lagged + this.lag)})));
+    this.numbers.replaceChildren(...definitions(Object.entries({[`${this.units} shown`]: count,
+      [`${this.units} ever changed`]: this.changed, "normalised erasure": mean(this.changed),
+      "mean lag": mean(this.lagged + this.lag)})));
   }
 }
 
@@ -166,18 +168,19 @@ class Captions {
 
   #connect() {
     if (this.streams) return;
-    const joint = this.run.unit === "char" ? "" : " ";
+    const {unit} = this.run;
     const kinds = [["stream: nothing is taken back", {}], ["translated again from the beginning", {retranslate: true}]];
     if (this.state.again === "no" || this.run.field !== "text") kinds.pop();
     this.said.textContent = "";
     this.streams = kinds.map(([label, options], place) => {
-      const shown = new Shown(label);
+      const shown = new Shown(label, unit);
       if (!place) this.outputs.replaceChildren();
       this.outputs.append(shown.element);
       return socketTo("/api/stream", {run: this.run.name, ...(this.run.field === "text" ? wishesOf(this.state, true) : {}), ...options}, {
         message: ({words, text, read, done}) => {
-          const now = words ?? (text ?? "").split(/\s+/).filter(Boolean);
-          shown.show(now, read ?? shown.read, joint);
+          // A stream of characters has each with the blank before it; a text that is translated anew is cut likewise.
+          const now = options.retranslate && unit === "char" ? text.match(/\s*\S/gu) ?? [] : words;
+          shown.show(now, read ?? shown.read, unit === "char" ? "" : " ");
           if (done) shown.end();
         },
         failed: error => { this.said.textContent = error; this.close(); },

@@ -159,6 +159,16 @@ def test_captions_grow_and_count_what_changed(serve, tab) -> None:
     assert tab.get_by_role("log", name="source").inner_text().split("\n\n")[0] == "the old house"
 
 
+def test_captions_of_a_run_of_characters_count_characters(serve, tab) -> None:
+    serve({**TEXT, "unit": "char"}, address="#tab=captions")
+    tab.get_by_label("words", exact=True).press_sequentially("the old house ")
+    again = tab.locator(".caption").nth(1)
+    tab.get_by_text("THE old HOUSE", exact=True).wait_for()
+    # Shown again: THE; the OLD; THE old HOUSE: three characters, then six more were taken back.
+    assert "characters shown\n11" in again.inner_text() and "characters ever changed\n9" in again.inner_text()
+    assert "words" not in again.inner_text()
+
+
 def test_the_lag_of_words_that_come_early_is_not_below_none(serve, tab) -> None:
     """Two words at once, and nothing more while eight are read: they did not come ahead of what they say."""
     serve(TEXT, address="#tab=captions")
