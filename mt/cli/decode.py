@@ -29,9 +29,9 @@ from mt.search.config import reports_delays
 from mt.storage import require_writable
 
 if TYPE_CHECKING:
-    from mt.decoding.lines import Unsure
     from mt.decoding.streaming.live import Writer
     from mt.decoding.translator import Translator
+    from mt.decoding.unsure import Unsure
 
 TRANSLATE = """Translate a file or standard input, one text a line, to standard output.
 
@@ -96,9 +96,10 @@ def translate(arguments: Sequence[str] | None = None) -> None:
         translator = load_translator(options)
         search = chosen_search(options, translator.config.search)
         size = options.buffer_size
+        unsure = _chosen_unsure(options, translator)
         if options.format:
             lines_at_once = size if options.each_line else None
-            translate_file(translator, path, search, options.format, glossary, lines_at_once=lines_at_once)
+            translate_file(translator, path, search, options.format, glossary, unsure, lines_at_once=lines_at_once)
             return
         unknown = chosen_unknown_words(options, translator)
         files = LineFiles(options.alignments, options.plots, options.plot_format, plot_words=bool(options.plot_words))
@@ -112,7 +113,7 @@ def translate(arguments: Sequence[str] | None = None) -> None:
             numbered=bool(options.n_best),
             form=options.constraints,
             glossary=glossary,
-            unsure=_chosen_unsure(options, translator),
+            unsure=unsure,
         )
 
 
@@ -122,7 +123,9 @@ def _add_line_options(parser: Parser) -> None:
     )
     help_text = "mark, as [?word], what is less probably right; see docs/confidence.md"
     parser.add_argument("--min-confidence", type=_share, metavar="P", help=help_text)
-    help_text = "with --min-confidence: leave out a line, as a blank one, where it is less"
+    help_text = (
+        "with --min-confidence: leave out a line, as a blank one, where it is less; a sentence of a document stays"
+    )
     parser.add_argument("--leave-out", action="store_true", help=help_text)
     parser.add_argument("--format", choices=tuple(FORMATS), help="the text is a document, whose tags are kept")
     parser.add_argument("--each-line", action="store_true", help="with --format: each line is a document")
@@ -132,7 +135,7 @@ def _chosen_unsure(options: argparse.Namespace, translator: "Translator") -> "Un
     """Returns what becomes of words that are probably wrong, and notes a limit that the run's table does not know."""
     if options.min_confidence is None:
         return None
-    from mt.decoding.lines import Unsure
+    from mt.decoding.unsure import Unsure
 
     table = translator.calibration
     if table is not None and options.min_confidence <= table.floor:
@@ -146,7 +149,6 @@ def _chosen_unsure(options: argparse.Namespace, translator: "Translator") -> "Un
 
 def _refuse_unfitting(parser: Parser, options: argparse.Namespace) -> None:
     of_lines = ["n_best", "alignments", "plots", "replace_unknown", "unknown_dictionary"]
-    of_lines += ["min_confidence", "leave_out"]
     if options.format and options.constraints:
         parser.error(
             "--constraints are of lines without tags: leave out --format, or translate from Python, where "

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from mt.data.glossary import Glossary
 from mt.decoding.documents import translate_documents
+from mt.decoding.unsure import Unsure
 from mt.errors import UserError, visible_lines
 from mt.search.config import SearchConfig
 from mt.text_io import STANDARD_INPUT, ended_lines, input_bytes
@@ -43,12 +44,14 @@ def translate_file(
     search: SearchConfig,
     format: str,
     glossary: Glossary | list[Glossary] | None = None,
+    unsure: Unsure | None = None,
     *,
     lines_at_once: int | None,
 ) -> None:
     """Writes the translation of a document to standard output.
 
-    path: None or `-`: standard input. glossary: of all sentences; a list is refused. lines_at_once: how many lines
+    path: None or `-`: standard input. glossary: of all sentences; a list is refused. unsure: what becomes of
+    words that are probably wrong. lines_at_once: how many lines
     are read at once where each is a document of its own; None: all is one. Raises UserError where the
     text cannot be read, or is not of the format.
     """
@@ -56,7 +59,9 @@ def translate_file(
 
     def translated(texts: list[str], names: list[str]) -> list[str]:
         asked = dict.fromkeys(("constraints", "avoid", "prefix")) | {"glossary": glossary}
-        found: Any = translate_documents(translator, texts, format, search, asked, names=names, progress=False)
+        found: Any = translate_documents(
+            translator, texts, format, search, asked, names=names, unsure=unsure, progress=False
+        )
         return [document.text for document in found]
 
     if lines_at_once is None:

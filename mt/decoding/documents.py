@@ -4,18 +4,21 @@
 `linked`), by which `mt.markup` places the tags.
 """
 
+import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mt import markup
+from mt.common.terminal import say
 from mt.data.fields import Raw, as_list, require_texts
 from mt.data.glossary import glossaries_of
 from mt.data.placeholders import Kept, placeholders_of
 from mt.decoding.lexical import LexicalConstraints, constrained, of_texts
 from mt.decoding.translation import Translation, in_units, links_between_pieces
-from mt.errors import UserError
+from mt.decoding.unsure import Unsure
+from mt.errors import UserError, shown
 from mt.markup import attributes
 from mt.markup.segments import Segment
 from mt.markup.sentences import gap_between, sentences as cut
@@ -33,7 +36,7 @@ class Document:
 
     text: str
     sentences: tuple[Translation, ...]
-    """The translations of its sentences, without tags, in order."""
+    """The translations of its sentences, without tags, in order, and then those of attributes."""
 
 
 def translate_documents(
@@ -44,9 +47,11 @@ def translate_documents(
     asked: Mapping[str, object],
     *,
     names: Sequence[str] | None = None,
+    unsure: Unsure | None = None,
     progress: bool,
 ) -> Document | list[Document]:
-    """Returns the translation of each text of a format; see `Translator.translate`. names: of the texts in errors."""
+    """Returns the translation of each text of a format; see `Translator.translate`. names: of the texts in errors.
+    unsure: what becomes of words that are probably wrong; a sentence that is left out stays as it is."""
     markup.require_format(format)
     if not translator.field.written:
         raise UserError(f"format={format} is of text, and this model reads {translator.config.dataset.field.name}")
@@ -55,14 +60,25 @@ def translate_documents(
     kept = kept_placeholders(translator)
     if names is None:
         names = ["the text"] if alone else [f"text {number}" for number in range(1, len(documents) + 1)]
+    of_attributes: list[tuple[Translation, ...]] = [() for _ in documents]
     if format == "html":
         # Attributes first: a tag that a sentence holds is written with them.
         languages = (translator.config.dataset.source, translator.config.dataset.target)
-        of_texts = [attributes.read(str(text), kept, languages) for text in documents]
+        found = [attributes.read(str(text), kept, languages) for text in documents]
         wishes = {**asked, "constraints": None, "prefix": None}
-        documents = [one.text for one in _translated(translator, of_texts, search, wishes, alone=alone)]
+        translated = _translated(translator, found, search, wishes, unsure, alone=alone)
+        documents = [one.text for one in translated]
+        of_attributes = [one.sentences for one in translated]
     read = [markup.read(str(text), format, kept, name) for text, name in zip(documents, names, strict=True)]
-    results = _translated(translator, read, search, asked, alone=alone, progress=progress)
+    _note_placeholders(translator, read, kept)
+    results = [
+        replace(one, sentences=(*one.sentences, *others))
+        for one, others in zip(
+            _translated(translator, read, search, asked, unsure, alone=alone, progress=progress),
+            of_attributes,
+            strict=True,
+        )
+    ]
     return results[0] if alone else results
 
 
@@ -71,6 +87,7 @@ def _translated(
     read: Sequence[Sequence[str | Segment]],
     search: SearchConfig | None,
     asked: Mapping[str, object],
+    unsure: Unsure | None,
     *,
     alone: bool,
     progress: bool = False,
@@ -83,8 +100,10 @@ def _translated(
     counts = [sum(map(len, of_document)) for of_document in blocks]
     plain = [sentence.text for sentence in flat]
     wanted = _of_sentences(translator, asked, plain, counts, alone=alone)
-    hypotheses = translator.decode(translator.encoded(plain), search, texts=plain, asked=wanted, progress=progress)
-    waiting = iter([best for best, *_ in hypotheses])
+    waiting = iter(list[Translation]())
+    if plain:
+        hypotheses = translator.decode(translator.encoded(plain), search, texts=plain, asked=wanted, progress=progress)
+        waiting = iter([best for best, *_ in hypotheses])
     results = []
     for parts, of_document in zip(read, blocks, strict=True):
         translations: list[Translation] = []
@@ -93,9 +112,25 @@ def _translated(
             of_sentences = [*islice(waiting, len(of_block))]
             translations += of_sentences
             pairs = zip(of_sentences, of_block, strict=True)
-            links.append(joined([(linked(translator, one, sentence.text), sentence) for one, sentence in pairs]))
+            links.append(joined([(_linked(translator, one, sentence, unsure), sentence) for one, sentence in pairs]))
         results.append(Document(markup.write(parts, links), tuple(translations)))
     return results
+
+
+def _note_placeholders(translator: "Translator", read: Sequence[Sequence[str | Segment]], kept: Kept) -> None:
+    """Says once for a model that it does not see the placeholders of documents, where it has no symbols for them."""
+    if kept.symbols or translator.noted_placeholders:
+        return
+    tags = (tag for parts in read for part in parts if isinstance(part, Segment) for tag in part.tags)
+    words = (tag.opening for tag in tags if tag.kind == "word")
+    example = next((raw for raw in words if kept.found.spans(raw) == [(0, len(raw))]), None)
+    if example is not None:
+        translator.noted_placeholders = True
+        say(
+            f"note: this model has no symbols for placeholders, such as {shown(example)}: it does not see them, and "
+            "word links say where they go (a run with dataset.tokenizer.placeholders=16 has some)",
+            sys.stderr,
+        )
 
 
 def kept_placeholders(translator: "Translator", syntaxes: Sequence[str] | None = None) -> Kept:
@@ -151,16 +186,28 @@ def joined(sentences: Sequence[tuple[Linked, Sentence]]) -> Linked:
     """Returns the translation of a block from those of its sentences."""
     text = ""
     links: list[Span] = []
+    unsure: list[Span] = []
     read = 0
     gap = ""
     for translation, sentence in sentences:
         text += gap if translation.text else ""
         links += [(i + read, j + len(text)) for i, j in translation.links]
+        unsure += [(begin + len(text), end + len(text)) for begin, end in translation.unsure]
         text += translation.text
         read += len(sentence.text) + len(sentence.gap)
         if translation.text:
             gap = gap_between(sentence.text, sentence.gap, translation.text)
-    return Linked(text, links)
+    return Linked(text, links, unsure)
+
+
+def _linked(translator: "Translator", translation: Translation, sentence: Sentence, unsure: Unsure | None) -> Linked:
+    """Returns what is written of the translation of a sentence."""
+    if unsure is None:
+        return linked(translator, translation, sentence.text)
+    if unsure.leaves_out(translation):
+        return Linked(sentence.text, [(place, place) for place in _visible_characters(sentence.text)])
+    spans = unsure.spans(translator, translation)
+    return linked(translator, translation, sentence.text)._replace(unsure=spans)
 
 
 def linked(translator: "Translator", translation: Translation, source: str) -> Linked:

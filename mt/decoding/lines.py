@@ -1,6 +1,6 @@
 """Translation of a text line by line to standard output, with files of links and drawings beside it.
 
-`LineFiles` writes the files, and `Unsure` marks words that are probably wrong. `translate_lines` reads, translates and
+`LineFiles` writes the files. `translate_lines` reads, translates and
 prints some lines at a time.
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple, TextIO
+from typing import TextIO
 
 from mt.common.backdrop import PlotFormat
 from mt.common.terminal import output
@@ -20,6 +20,7 @@ from mt.decoding.lexical import LineForm, constrained, parse_line
 from mt.decoding.translation import Translation, in_units
 from mt.decoding.translator import Translator
 from mt.decoding.unknown_words import UnknownWords
+from mt.decoding.unsure import Unsure
 from mt.errors import UserError, shown, unwritten
 from mt.metrics.alignment import Links, to_pharaoh
 from mt.search.config import SearchConfig
@@ -109,29 +110,6 @@ def _naming(output: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise UserError(unwritten(output, error, "give another")) from error
-
-
-# Words that are probably wrong.
-
-
-class Unsure(NamedTuple):
-    """What becomes of translations whose confidence is too low."""
-
-    least: float
-    """Of a word, or of a line that is left out as a whole."""
-    leave_out: bool = False
-
-    def shown(self, translator: Translator, translation: Translation) -> str:
-        """Returns the text with each word below the least as [?word]; or nothing, where all of it is below."""
-        if self.leave_out:
-            return translation.text if translation.confidence >= self.least else ""
-        text = ""
-        rest = translation.text
-        words = units(rest, translator.link_unit)
-        for word, confidence in zip(words, translation.word_confidence, strict=False):
-            text_before, _, rest = rest.partition(word)
-            text += text_before + (word if confidence >= self.least else f"[?{word}]")
-        return text + rest
 
 
 # Translation of a text line by line, to standard output.

@@ -53,6 +53,8 @@ class Translator:
         self.trained: str | None = None
         self.link_unit: LinkUnit = self.unit
         """What the links of translations join."""
+        self.noted_placeholders = False
+        """Whether a note said that the model has no symbols for the placeholders of documents."""
 
     @property
     def model(self) -> "DecodableModel":

@@ -19,6 +19,12 @@ class Linked(NamedTuple):
     text: str
     links: Sequence[Span]
     """(source character, target character) pairs, of the texts."""
+    unsure: Sequence[Span] = ()
+    """Where what is marked as probably wrong begins and ends in the translation."""
+
+
+UNSURE = ("[?", "]")
+"""What such a word stands between. It is text in all formats, and in attributes and titles, too."""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from mt.data.placeholders import SYMBOLS
 from mt.markup.placing import Placing, ordered
 from mt.markup.segments import Gap, Segment, Tag, Token
-from mt.markup.words import Linked, Words
+from mt.markup.words import UNSURE, Linked, Words
 
 CLOSING = frozenset(".,;:!?)]}»”…、。，！？：；）")
 """Marks that no blank is put before."""
@@ -22,7 +22,7 @@ def written(segment: Segment, linked: Linked) -> str:
     placing = Placing(segment.text, linked.text, words, segment.tags)
     placing.run()
     # Words in order, each after the tags and blanks before it.
-    writer = _Writer(segment, linked.text, words)
+    writer = _Writer(segment, linked, words)
     out: list[tuple[str, str]] = []
     between: list[Token] = []
     for token in ordered(placing, len(words.target)):
@@ -42,13 +42,19 @@ class _Writer:
     with the same tags between words that are neighbours in the source, too.
     """
 
-    def __init__(self, segment: Segment, text: str, words: Words) -> None:
+    def __init__(self, segment: Segment, linked: Linked, words: Words) -> None:
         self._segment = segment
-        self._text = text
+        self._text = linked.text
+        self._marks = {begin: UNSURE[0] for begin, _ in linked.unsure}, {end: UNSURE[1] for _, end in linked.unsure}
         self._words = words
 
     def word(self, number: int) -> Iterable[tuple[str, str]]:
-        """Returns the characters of a word, with how the source writes them."""
+        """Yields the characters of a word, with how the source writes them, and marks of what is unsure as tags are."""
+        before, after = self._marks
+        for place, spelt in enumerate(self._spelt(number), start=self._words.target[number][0]):
+            yield from [("", before.get(place, "")), spelt, ("", after.get(place + 1, ""))]
+
+    def _spelt(self, number: int) -> Iterable[tuple[str, str]]:
         text = self._text[slice(*self._words.target[number])]
         origin = self._words.origins[number]
         first, last = self._words.source[origin] if origin >= 0 else (0, 0)
@@ -153,7 +159,9 @@ def with_its_symbols(segment: Segment, linked: Linked) -> tuple[Segment, Linked]
         found = [place for place, character in enumerate(segment.text) if character == symbol]
         for number in range(len(raws) - left[symbol], len(raws)):
             tags.append(_as_tag(segment, found[number], raws[number]))
-    return replace(segment, tags=tuple(tags)), Linked("".join(kept).rstrip(), links)
+    ends = [(begin, end - 1) for begin, end in linked.unsure]
+    unsure = [(places[first], places[last] + 1) for first, last in ends if first in places and last in places]
+    return replace(segment, tags=tuple(tags)), Linked("".join(kept).rstrip(), links, unsure)
 
 
 def _as_tag(segment: Segment, place: int, raw: str) -> Tag:

@@ -1,3 +1,4 @@
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,7 @@ def test_sentences_of_a_block_are_translated_one_by_one(translator: Translator) 
     assert document.text.count("<b>") == document.text.count("</b>") >= 1
     asked = [("a bc", (1, 2), "xyz"), ("", None, "q"), ("d", (0, 0), "uv")]
     whole = joined([(Linked(text, [link] if link else []), Sentence(source, " ")) for text, link, source in asked])
-    assert whole == Linked("a bc d", [(1, 2), (6, 5)])
+    assert whole == Linked("a bc d", [(1, 2), (6, 5)], [])
 
 
 @pytest.mark.parametrize(
@@ -105,9 +106,44 @@ def test_attributes_are_translated_with_the_document(translator: Translator) -> 
     text = '<p lang="xx">two <img alt="the big cats"> dogs <b title="—">see</b></p>'
     translated = translator.translate(text, format="html")
     assert f'<img alt="{alt}">' in translated.text and '<b title="—">' in translated.text
-    assert [one.text for one in translated.sentences] == [translator.translate("two dogs see").text]
+    assert [one.text for one in translated.sentences] == [translator.translate("two dogs see").text, alt]
 
 
 def test_what_says_nothing_stays(translator: Translator) -> None:
     for text in ("<ul><li>»</li><li>—</li></ul><p>%s: %d</p>", "<pre>train.leave(18:55)</pre>", "<p>€ | {x}</p>"):
         assert translator.translate(text, format="html").text == text
+
+
+def test_words_of_a_document_that_are_probably_wrong_are_marked_and_sentences_left_out(
+    trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "page.html"
+    file.write_text('<p title="the dogs">see <b>streets</b> &amp; cats</p>\n<p>two zzq <i>houses</i></p>\n')
+    document = mt.load(trained).translate(file.read_text(), format="html")
+    command = [str(trained), str(file), "--format", "html", "--min-confidence"]
+    least = sorted(sure for one in document.sentences for sure in one.word_confidence)[2]
+    translate([*command, f"{least}"])
+    marked = capsys.readouterr().out
+    assert re.sub(r"\[\?(.*?)\]", r"\1", marked) == document.text and marked.count("[?") == 2
+    translate([*command, "1", "--leave-out"])
+    assert capsys.readouterr().out == file.read_text()
+
+
+def test_a_model_says_once_that_it_has_no_symbols_for_placeholders(
+    trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "lines.html"
+    for text, notes in (("the {n} cats\nthe {m} dogs\n", 1), ("the cats\n<code>{n}</code> dogs\n", 0)):
+        file.write_text(text)
+        translate([str(trained), str(file), "--format", "html", "--each-line", "--buffer-size", "1"])
+        said = capsys.readouterr().err
+        assert said.count("note: this model has no symbols for placeholders, such as {n}: ") == notes
+
+
+def test_a_document_without_attributes_is_decoded_once(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
+    decoded = []
+    decode = translator.decode
+    monkeypatch.setattr(translator, "decode", lambda rows, *a, **k: decoded.append(len(rows)) or decode(rows, *a, **k))
+    translator.translate("<p>the cats</p>", format="html")
+    assert decoded == [1]
+    assert translator.translate("<br>", format="html").sentences == () and decoded == [1]

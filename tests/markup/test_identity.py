@@ -4,23 +4,27 @@ Documents go the whole way: they are cut into sentences, these are joined again,
 
 import re
 from collections.abc import Sequence
+from xml.etree import ElementTree
 
 import pytest
 from hypothesis import given, settings, strategies as st
 
 from mt import markup
 from mt.data.placeholders import Kept
+from mt.data.words import word_spans
 from mt.decoding.documents import joined, sentences
 from mt.markup.segments import Segment
 from mt.markup.words import Linked
 from tests.markup.linked import identity
 
 
-def unchanged(document: str, form: str, symbols: int = 0) -> str:
-    """Returns a document that is translated into itself."""
+def unchanged(document: str, form: str, symbols: int = 0, *, unsure: bool = False) -> str:
+    """Returns a document that is translated into itself. unsure: whether all of its words are marked."""
     parts = markup.read(document, form, Kept(symbols=symbols))
     blocks = [sentences(part, "en") for part in parts if isinstance(part, Segment)]
     links: list[Linked] = [joined([(identity(one.text), one) for one in block]) for block in blocks]
+    if unsure:
+        links = [one._replace(unsure=word_spans(one.text)) for one in links]
     return markup.write(parts, links)
 
 
@@ -92,6 +96,40 @@ def test_any_text(text: str, symbols: int) -> None:
 def test_any_xliff(content: str, attribute: str, symbols: int) -> None:
     document = UNIT.format(attribute, f"One {content}")
     assert unchanged(document, "xliff", symbols) == filled(document)
+
+
+# Marks of what is probably wrong.
+
+
+@settings(max_examples=200, deadline=None)
+@given(of([piece for piece in HTML if "]" not in piece]), of([piece for piece in XML if "]" not in piece]))
+def test_marks_change_nothing_else(text: str, content: str) -> None:
+    """Without them a document is what it was, and XLIFF stays well-formed."""
+    document = UNIT.format("", f"One {content}")
+    for written, form in ((text, "html"), (document, "xliff")):
+        marked = unchanged(written, form, unsure=True)
+        assert marked.replace("[?", "").replace("]", "") == unchanged(written, form)
+    assert "<target>[?One]" in marked
+    ElementTree.fromstring(marked)
+
+
+@pytest.mark.parametrize(
+    ("form", "text", "marked"),
+    [
+        ("html", "<p>R&amp;D <b>H<sub>2</sub>O</b> {n}</p>", "<p>[?R][?&amp;][?D] <b>[?H<sub>2</sub>O]</b> {n}</p>"),
+        ("html", "<title>One &lt;</title>", "<title>[?One] [?&lt;]</title>"),
+        ("text", "a < {b}", "[?a] [?<] {b}"),
+    ],
+)
+def test_words_are_marked_where_they_stand(form: str, text: str, marked: str) -> None:
+    assert unchanged(text, form, unsure=True) == marked
+
+
+def test_marks_stand_in_literal_sections() -> None:
+    document = UNIT.format("", "<![CDATA[an <b>x</b>]]>")
+    written = unchanged(document, "xliff", unsure=True)
+    target = ElementTree.fromstring(written).find(".//target")
+    assert target is not None and target.text == "[?an] <b>[?x]</b>"
 
 
 @pytest.mark.parametrize("form", ["html", "text"])

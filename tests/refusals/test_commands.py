@@ -92,7 +92,7 @@ TRANSLATE = [
     ("--unknown-dictionary {tmp}/one", "one, line 1 is no entry"),
     ("--leave-out", "--leave-out is about --min-confidence P: add that"),
     ("--tags links", "--tags is about --format .*: add that"),
-    ("--format html --min-confidence 0", "--min-confidence is about lines without tags"),
+    ("--format html --n-best 1", "--n-best is about lines without tags"),
     ("--min-confidence 2", "2 is no share: give a number from 0 to 1"),
     ("--k 3", "--k is called --wait-k now: write that"),
     ("search.beam_sise=3", r"unknown option [s]earch.beam_sise: did you mean beam_size\? "),

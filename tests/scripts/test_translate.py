@@ -10,7 +10,7 @@ import pytest
 
 import mt
 from mt import Translator
-from mt.decoding.lines import Unsure
+from mt.decoding.unsure import Unsure
 from mt.search.config import BeamConfig, SampleConfig
 from tests.marks import exhaustive
 
