@@ -144,7 +144,11 @@ def _models(config: TokenizerConfig) -> list[str]:
 def _settings_of(config: DatasetConfig) -> dict[str, Any]:
     """Returns the options that decide what the corpus holds."""
     settings = config.model_dump(mode="json", exclude=_NOT_IN_THE_CORPUS)
-    # Folders may move, and weights are of training. Options that are gone stay, so that fingerprints stay.
+    # Fingerprints stay those of 0.3.0: options that are gone stay, and new ones come where they change anything.
+    settings["tokenizer"]["tags"] = 0
+    if not config.tokenizer.placeholders:
+        del settings["tokenizer"]["placeholder_syntaxes"]
+    # Folders may move, and weights are of training.
     return settings | {"mix": len(config.mix), "streaming": False, "digits": None}
 
 
