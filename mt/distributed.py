@@ -25,8 +25,6 @@ from mt.errors import UserError
 from mt.storage import write_text
 
 T = TypeVar("T")
-Gather = Callable[[T], list[T]]
-"""Gives every process the values of all of them, in their order."""
 
 PATIENCE = timedelta(days=30)
 """The longest time for which processes wait for one of them, as while it prepares a corpus. One that dies ends the wait
@@ -89,14 +87,13 @@ class ProcessGroup:
         dist.broadcast_object_list(decision, src=0, group=self.host)
         return decision[0]  # type: ignore[return-value]
 
+    @collective()
     def all_gather(self, value: T) -> list[T]:
         """Returns the values of all processes."""
-        return self._all_gather(value, self.host)
-
-    def channel(self) -> Gather:
-        """Returns an `all_gather` that is independent of all others, for a stream with its own pace."""
-        group = None if self.size == 1 else dist.new_group(backend="gloo", timeout=PATIENCE)
-        return lambda value: self._all_gather(value, group)
+        values = [value] * self.size
+        if self.size > 1:
+            dist.all_gather_object(values, value, group=self.host)
+        return values
 
     @collective()
     def all_reduce(self, numbers: Tensor) -> Tensor:
@@ -179,13 +176,6 @@ class ProcessGroup:
     def barrier(self) -> None:
         """Waits until all processes are here."""
         self.all_gather(None)
-
-    @collective()
-    def _all_gather(self, value: T, group: dist.ProcessGroup | None) -> list[T]:
-        values = [value] * self.size
-        if self.size > 1:
-            dist.all_gather_object(values, value, group=group)
-        return values
 
 
 ALONE = ProcessGroup()

@@ -20,7 +20,7 @@ def test_shares_are_all_there_is(size: int) -> None:
 def test_alone_nobody_is_talked_to(tmp_path: Path) -> None:
     module = torch.nn.Linear(1, 1)
     assert ALONE.is_first and ALONE.merged([1, None, 2]) == [1, None, 2] and ALONE.decided_by_first(lambda: 3) == 3
-    assert ALONE.data_parallel(module) is module and ALONE.maximum(4) == 4 and ALONE.channel()(None) == [None]
+    assert ALONE.data_parallel(module) is module and ALONE.maximum(4) == 4
     assert ALONE.all_reduce(torch.tensor([1.5])).item() == 1.5
     ALONE.require_alike({"seed": 1})
     ALONE.require_shared(tmp_path / "nowhere")
