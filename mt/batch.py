@@ -27,10 +27,6 @@ class Batch(NamedTuple):
     linked: Tensor | None = None
     """[B, T, S] float32: the distribution of each target position over its linked source positions, which the attention
     learns; zeros for a position without links. None: no links are known."""
-    source_of_target: Tensor | None = None
-    """[N] int64: the source of each of N targets. None: the B targets belong to the B sources."""
-    weights: Tensor | None = None
-    """[N] float32: the weight of each target in the loss, possibly negative; None: 1."""
     r_drop_weight: float = 0.0
     """The weight of the divergence between the halves of the batch, which repeat each other; 0 of other batches."""
 

@@ -11,6 +11,7 @@ import torch
 
 import mt
 from mt.checkpoint import load_config, load_model
+from mt.common.input_files import sha256
 from mt.common.options import parse, without_idle
 from mt.config import Config
 from mt.data.corpus import Corpus
@@ -95,3 +96,30 @@ def test_what_used_an_option_that_is_gone_names_the_last_release(dataset: dict, 
         without_idle(plain | {"dataset": plain["dataset"] | dataset})
     idle = {"streaming": False, "shuffle_buffer": 100_000, "digits": None}
     assert parse(without_idle(plain | {"dataset": plain["dataset"] | idle}), Config) == parse(plain, Config)
+
+
+@pytest.mark.parametrize(
+    ("changes", "option", "remedy"),
+    [
+        ({"encoder": {"name": "lc_bilstm"}}, "encoder=lc_bilstm", "with another"),
+        ({"encoder": {"name": "pyramid"}}, "encoder=pyramid", "with another"),
+        ({"encoder": {"name": "conv"}}, "encoder=conv", "with another"),
+        ({"training": {"objective": "minimum_risk"}}, "training.objective=minimum_risk", "with another"),
+    ],
+)
+def test_a_run_with_what_is_gone_names_the_release_that_reads_it(
+    changes: dict[str, dict[str, object]], option: str, remedy: str, tmp_path: Path
+) -> None:
+    run = shutil.copytree(VERSIONS[-1] / "run", tmp_path / "run")
+    for path in run.glob("checkpoints/*/config.json"):
+        plain = json.loads(path.read_text(encoding="utf-8"))
+        for group, values in changes.items():
+            plain[group] = plain[group] | values
+        path.write_text(json.dumps(plain), encoding="utf-8")
+        meta = json.loads(path.with_name("meta.json").read_text(encoding="utf-8"))
+        meta["sha256"]["config.json"] = sha256(path)
+        path.with_name("meta.json").write_text(json.dumps(meta), encoding="utf-8")
+    with pytest.raises(UserError) as refused:
+        mt.load(run, device="cpu")
+    assert f"{option} of this run is gone, and mt 0.3.0 is the last release that reads it" in str(refused.value)
+    assert str(refused.value).endswith(f"install that release, or train again {remedy}")

@@ -52,13 +52,17 @@ _RENAMED = {("attention", "concat"): "bahdanau", ("encoder", "embedding"): "none
 """Choices that had two names, by the one that is gone."""
 _GONE = {
     ("dataset", "streaming"): False,
-    ("dataset", "shuffle_buffer"): None,
     ("dataset", "digits"): None,
     ("dataset", "field", "network"): None,
     ("dataset", "tokenizer", "tags"): 0,
     ("training", "learnt_tags"): 0.0,
+    ("training", "objective"): "cross_entropy",
 }
-"""Options that are gone, with the value that changed nothing; `shuffle_buffer` changed nothing by itself."""
+"""Options that are gone, with the value that changed nothing."""
+_IDLE = {("dataset", "shuffle_buffer"), ("training", "risk")}
+"""Options that are gone, and changed nothing by themselves."""
+_GONE_CHOICES = {("encoder", "name"): ("lc_bilstm", "pyramid", "conv"), ("training", "objective"): ("minimum_risk",)}
+"""Choices that are gone, of a group or of an option."""
 LAST = "0.3.0"
 """The last release that has them."""
 
@@ -66,17 +70,28 @@ LAST = "0.3.0"
 def without_gone(plain: dict[str, Any]) -> dict[str, Any]:
     """Returns a checkpoint's `config.json` without the options that are gone. Raises UserError where one was used."""
     plain = copy.deepcopy(plain)
+    for (group, name), values in _GONE_CHOICES.items():
+        if isinstance(part := plain.get(group), dict) and part.get(name) in values:
+            option = group if name == "name" else f"{group}.{name}"
+            raise UserError(_gone(f"{option}={part[name]}", "with another"))
+    for group, name in _IDLE:
+        if isinstance(part := plain.get(group), dict):
+            part.pop(name, None)
     for (*groups, name), idle in _GONE.items():
-        part: Any = plain
+        owner: Any = plain
         for group in groups:
-            part = part.get(group) if isinstance(part, dict) else None
-        value = part.pop(name, idle) if isinstance(part, dict) else idle
-        if value != idle and name != "shuffle_buffer":
-            raise UserError(
-                f"{'.'.join((*groups, name))} of this run is gone, and mt {LAST} is the last release that reads it: "
-                "install that release, or train again without it"
-            )
+            owner = owner.get(group) if isinstance(owner, dict) else None
+        value = owner.pop(name, idle) if isinstance(owner, dict) else idle
+        if value != idle:
+            raise UserError(_gone(".".join((*groups, name)), "without it"))
     return plain
+
+
+def _gone(option: str, remedy: str) -> str:
+    return (
+        f"{option} of this run is gone, and mt {LAST} is the last release that reads it: install that release, or "
+        f"train again {remedy}"
+    )
 
 
 def without_idle(plain: dict[str, Any]) -> dict[str, Any]:

@@ -21,23 +21,9 @@ from mt.metrics.bleu import require_tokenizer
 from mt.metrics.rouge import require_rouge_tokenizer
 from mt.models.attention import ATTENTIONS
 from mt.models.config import ModelConfig
-from mt.models.encoders import ENCODERS, Encoder
 from mt.models.frontends import FRONTENDS
 from mt.search.config import BeamConfig, SearchConfig, is_online
-from mt.search.options import MAX_BEAM_SIZE, Utility
-
-
-class RiskConfig(Options):
-    """The cost of a translation, and the sample of translations that is compared (Shen et al. 2016, section 3)."""
-
-    cost: Utility = "bleu"
-    """The score whose complement is the cost of a translation: 1 - score / 100, against the target."""
-    samples: int = Field(20, ge=1, le=MAX_BEAM_SIZE)
-    """Translations drawn of each source, beside the target itself (Shen et al. 2016: 100)."""
-    temperature: float = Field(1.0, gt=0, le=100)
-    """The divisor of log-probabilities in sampling; above 1, translations differ more."""
-    sharpness: float = Field(0.005, gt=0, le=100)
-    """alpha of equation 10: the exponent of the probabilities, before they are normalised over the sample."""
+from mt.search.options import MAX_BEAM_SIZE
 
 
 class TrainingConfig(Options):
@@ -56,11 +42,6 @@ class TrainingConfig(Options):
     """The most pairs of a batch; null: as many as the tokens allow."""
     gradient_accumulation: int = Field(1, gt=0, le=MAX_COUNT)
     """Batches whose gradients make one update. The processes of `torchrun` share them."""
-    objective: Literal["cross_entropy", "minimum_risk"] = "cross_entropy"
-    """The training objective: the cross entropy of the targets, or, to fine-tune a model trained so (`init_from`), the
-    expected cost of translations sampled from it (Shen et al. 2016)."""
-    risk: RiskConfig = RiskConfig()
-    """The options of minimum_risk."""
     label_smoothing: float = Field(0.1, ge=0, lt=1)
     """The share of probability spread over all tokens alike (Szegedy et al. 2016), in the cross entropy."""
     r_drop: float = Field(0.0, ge=0, le=1e4)
@@ -220,33 +201,6 @@ class Config(ModelConfig):
         return self
 
     @model_validator(mode="after")
-    def _risk_is_of_a_trained_model(self) -> Self:
-        """Options of the risk need the objective. That needs a model whose translations have a probability."""
-        options = self.training
-        risk = "training.objective=minimum_risk"
-        if options.objective != "minimum_risk":
-            if options.risk != RiskConfig():
-                raise UserError(f"training.risk is of minimum risk training: set {risk}, too")
-            return self
-        if self.init_from is None:
-            raise UserError(
-                f"{risk} compares what a model draws, and one that has learnt nothing draws nothing to learn from: add "
-                "init_from=RUN"
-            )
-        for option, value, reason in (
-            ("training.r_drop", options.r_drop, "compares the whole of two predictions"),
-            ("ctc_weight", self.ctc_weight, "learns from the target alone"),
-            ("attention.sample_ratio", getattr(self.attention, "sample_ratio", 0.0), "leaves them no probability"),
-            ("dataset.links", self.dataset.links, "guides the attention by links that they lack"),
-        ):
-            if value:
-                raise UserError(
-                    f"{risk} learns from translations that the model draws, and {option}={value} {reason}: set one of "
-                    "the two back"
-                )
-        return self
-
-    @model_validator(mode="after")
     def _links_have_a_use(self) -> Self:
         if self.dataset.links is not None and not self.training.guided_alignment_weight:
             raise UserError(
@@ -261,8 +215,6 @@ class Config(ModelConfig):
         guided = f"training.guided_alignment={self.dataset.links} teaches the attention which words are linked"
         if not (self.aligner_size or ATTENTIONS[self.attention.name].learns_weights):
             raise UserError(f"{guided}, and attention={self.attention.name} learns nothing: choose another")
-        if ENCODERS[self.encoder.name].output_lengths is not Encoder.output_lengths:
-            raise UserError(f"{guided}, and encoder={self.encoder.name} leaves no value for each: choose another")
         if self.training.wait_k is not None:
             raise UserError(f"{guided}, and with training.wait_k some are not read in time: leave one of the two out")
         return self

@@ -7,14 +7,11 @@
 import contextlib
 from collections.abc import Iterator
 
-import torch
-
 from mt.data.fields import FIELDS
 from mt.errors import UserError
 from mt.models.ensemble import Ensemble
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import BeamConfig, OnlineConfig, RetranslateConfig, SearchConfig, WaitKConfig
-from mt.search.limits import MAX_LENGTH
 
 DecodableModel = Seq2Seq | Ensemble
 """A trained model, or several. Memory and state are trees of batch-first tensors."""
@@ -96,12 +93,6 @@ def require_wait_k(model: Seq2Seq, k: int, option: str) -> None:
             f"{option} shows the model only the source tokens read so far: it needs {unmet(model, wait_k=True)}; "
             "train such a model, or leave it out"
         )
-    least = int(model.encoder.read_for(torch.tensor(0), torch.tensor(MAX_LENGTH)))
-    if k < least:
-        raise UserError(
-            f"{option} with k={k} would write before anything is known, since this encoder looks ahead and needs "
-            f"{least} source tokens for its first value. Choose k={least} or more, or another encoder"
-        )
 
 
 def unmet(model: Seq2Seq, *, wait_k: bool) -> str:
@@ -113,9 +104,7 @@ def unmet(model: Seq2Seq, *, wait_k: bool) -> str:
     if not model.frontend.incremental:
         lacking.append(model.frontend.incremental_with or "sources that arrive piece by piece, as texts and sounds do")
     if not model.encoder.incremental:
-        lacking.append(
-            "an encoder that does not read the whole source first (encoder=lstm, gru, ssru, none or lc_bilstm)"
-        )
+        lacking.append("an encoder that does not read the whole source first (encoder=lstm, gru, ssru or none)")
     if model.decoder.needs_full_source:
         lacking.append("decoder.init_hidden=zeros")
     if wait_k and not attention.supports_wait_k:

@@ -33,10 +33,6 @@ class EncodedBatch(NamedTuple):
     stepper: Stepper
     lengths: Sequence[int]
     """The lengths of the sources in vectors of the front-end (tokens of a text), which limit those of hypotheses."""
-    read_for: np.ndarray | None = None
-    """[B, S] int64: see `mt.search.online.online`."""
-    positions: Sequence[int] | None = None
-    """How many positions of each source are attended to; None: as many as `lengths` says."""
 
 
 class Network(Protocol):

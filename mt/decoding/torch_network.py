@@ -99,16 +99,10 @@ class TorchNetwork:
         precision = "fp32" if online else self.precision
         batch = collate([(np.asarray(row), np.array([EOS])) for row in rows], self.field).to(self.device)
         lengths = torch.tensor([self.field.length(row) for row in rows])
-        output_lengths = model.frontend.output_lengths(lengths)
         with evaluation_mode(model), torch.no_grad(), autocast(self.device, precision):
             memory = _memory(model, batch, precision, self._unknown(rows))
-            read_for = None
-            if online:
-                single_model = online_model(model)
-                k = wait_k_of(search)
-                vectors = output_lengths.to(self.device)
-                memory = memory if k is None else single_model.wait(memory, k, vectors)
-                read_for = single_model.read_for(memory, vectors).cpu().numpy()
+            if (k := wait_k_of(search)) is not None:
+                memory = online_model(model).wait(memory, k)
             # On a GPU a step is recorded once, where its operations do not depend on what it computes.
             state = model.init_state(memory, hard=hard)
             own_step: Predict = partial(model.step, hard=hard)
@@ -117,7 +111,7 @@ class TorchNetwork:
             recorded = is_fixed and self.device.type == "cuda"
             single = TorchStepper(step, memory, state, len(rows), self.device)
             stepper = GraphStepper(single, width(search)) if recorded else single
-            yield EncodedBatch(stepper, output_lengths.tolist(), read_for, model.encoded_lengths(lengths).tolist())
+            yield EncodedBatch(stepper, model.frontend.output_lengths(lengths).tolist())
 
     def _unknown(self, rows: Sequence[Row]) -> int:
         """Returns how many ids after those of the vocabulary the rows have."""

@@ -20,8 +20,7 @@ from mt.data.tokenizer import BOS, Tokenizer
 from mt.decoding.modes import reads_hard
 from mt.errors import UserError, message_of
 from mt.export.layers import onnx_layers
-from mt.models.attention import ATTENTIONS, Attention
-from mt.models.encoders import ENCODERS, Encoder
+from mt.models.attention import ATTENTIONS
 from mt.models.frontends.embedding import WordVectors
 from mt.models.seq2seq import Seq2Seq
 from mt.models.weights import Form
@@ -39,7 +38,6 @@ LENGTHS = (5, 7)
 def require_exportable(model: Seq2Seq, config: Config, dtype: Form) -> None:
     """Raises UserError where this model cannot be written as graphs, in a sentence that names what can."""
     attention = model.decoder.attention
-    encoder = model.encoder
     # What ONNX Runtime has: types, and fields whose preparation is not part of a graph.
     if dtype == "bfloat16":
         raise UserError("ONNX Runtime has no bfloat16 on CPUs: export with --precision fp32 or int8")
@@ -49,19 +47,12 @@ def require_exportable(model: Seq2Seq, config: Config, dtype: Form) -> None:
             "without --format onnx"
         )
     # Graphs have a fixed number of operations.
-    for option, chosen, has_loop in (
-        ("attention", config.attention.name, attention.data_dependent_loop),
-        ("encoder", config.encoder.name, encoder.data_dependent_loop),
-    ):
-        if has_loop:
-            tables: tuple[Mapping[str, type[Attention] | type[Encoder]], ...] = ATTENTIONS, ENCODERS
-            attentions, encoders = (
-                ", ".join(name for name, kind in table.items() if not kind.data_dependent_loop) for table in tables
-            )
-            raise UserError(
-                f"--format onnx is of attentions and encoders without a loop over positions, and {option}={chosen} has "
-                f"one: it exports attention={attentions} with encoder={encoders}"
-            )
+    if attention.data_dependent_loop:
+        exported = ", ".join(name for name, kind in ATTENTIONS.items() if not kind.data_dependent_loop)
+        raise UserError(
+            f"--format onnx is of attentions without a loop over positions, and attention={config.attention.name} has "
+            f"one: it exports attention={exported}"
+        )
     # The exporter traces examples of these lengths.
     if model.max_source_length is not None and model.max_source_length < max(LENGTHS):
         raise UserError(

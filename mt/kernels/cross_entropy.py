@@ -118,7 +118,6 @@ def token_losses(
     bias: Float[Tensor, " V"],
     targets: Int[Tensor, "B T"],
     mask: Bool[Tensor, "B T"],
-    sequence_weights: Float[Tensor, " B"] | None = None,
     *,
     smoothing: float = 0.0,
     mixture: Mixture | None = None,
@@ -127,8 +126,8 @@ def token_losses(
     """Returns the sum over real tokens of the cross entropy, in nats, float32. The second result, [B, T], is the loss
     of each token, 0 on padding, not smoothed and without a gradient.
 
-    weight, bias: of the output layer; mask: true on real tokens. sequence_weights: the weight of each sequence in the
-    sum, possibly negative; None: 1. mixture: the targets' probabilities beside the softmax, as of copying.
+    weight, bias: of the output layer; mask: true on real tokens. mixture: the targets' probabilities beside
+    the softmax, as of copying.
     smoothing: the share of probability spread over all tokens alike (Szegedy et al. 2016, section 7). With a mixture
     its softmax is smoothed: (1 - smoothing) * -log p(target) + smoothing * mean over tokens of -log softmax.
     r_drop_weight: above 0, the second half of the sequences repeats the first, and the sum has the divergence of the
@@ -143,18 +142,16 @@ def token_losses(
     if torch.is_autocast_enabled(device):
         readouts = readouts.to(torch.get_autocast_dtype(device))
     mixing = None if mixture is None else _stacked(mixture, twice=r_drop_weight > 0)
-    weights = None if sequence_weights is None else sequence_weights[:, None].expand(mask.shape)
     options = smoothing, r_drop_weight, torch.is_grad_enabled()
     if selects_tokens(device):
         # [B, T, ...] -> [N, ...]: the real tokens alone.
         mixing = None if mixing is None else mixing[:, mask]
-        weights = None if weights is None else weights[mask]
-        total, each = _TokenLosses.apply(readouts[mask], weight, bias, targets[mask], weights, mixing, *options)
+        total, each = _TokenLosses.apply(readouts[mask], weight, bias, targets[mask], None, mixing, *options)
         each = each.new_zeros(mask.shape).masked_scatter(mask, each)
     else:
         # [B, T, ...] -> [B * T, ...]: a GPU is not asked how many tokens are real, which takes longer than the rest.
         # Padding weighs nothing.
-        weights = (mask if weights is None else weights * mask).flatten().to(weight.dtype)
+        weights = mask.flatten().to(weight.dtype)
         mixing = None if mixing is None else mixing.flatten(1)
         flat = readouts.flatten(0, 1)
         total, each = _TokenLosses.apply(flat, weight, bias, targets.flatten(), weights, mixing, *options)
@@ -198,8 +195,7 @@ class _TokenLosses(Function):
         grad_mixed = weight.new_empty(0) if mixture is None else torch.empty_like(mixture)
         each = weight.new_empty(len(readouts))
         loss = weight.new_zeros(())
-        for span, new in _blocks(readouts):
-            overlap = new.start - span.start  # tokens that the block before has had
+        for span in _blocks(readouts):
             block = readouts[span]
             log_probs = matrix_product(block, weight_cast.T, bias.to(readouts.dtype)).to(weight.dtype).log_softmax(-1)
             of_tokens = None if weights is None else weights[span]
@@ -208,17 +204,16 @@ class _TokenLosses(Function):
             generated = None
             if mixture is not None:
                 predicted, generated, grad_mixed[:, span] = mixed(predicted, mixture[:, span], smoothing, of_tokens)
-            each[new] = -predicted[overlap:, 0]
-            _add_loss(loss, each[new], log_probs[overlap:], smoothing, None if weights is None else weights[new])
+            each[span] = -predicted[:, 0]
+            _add_loss(loss, each[span], log_probs, smoothing, of_tokens)
             shares = None if mixture is None else (mixture[0, span], grad_mixed[0, span])
-            divergence_grad = _add_divergences(loss, log_probs, shares, of_tokens, overlap, r_drop_weight)
+            divergence_grad = _add_divergences(loss, log_probs, shares, of_tokens, r_drop_weight)
             if not differentiable:
                 continue  # else the gradient takes the place of the log-probabilities
             grad = _gradient(log_probs, wanted, smoothing, generated, of_tokens, divergence_grad)
-            grad[:overlap] = 0
             grad_bias += grad.sum(0)
             grad_cast = grad.to(readouts.dtype)
-            grad_readouts[new] = _grad_readouts(grad_cast, weight_cast)[overlap:]
+            grad_readouts[span] = _grad_readouts(grad_cast, weight_cast)
             _add_product(grad_weight, grad_cast.T, block)
         ctx.save_for_backward(grad_readouts, grad_weight, grad_bias, grad_mixed)
         ctx.mark_non_differentiable(each)
@@ -245,17 +240,16 @@ def _add_divergences(
     log_probs: Tensor,
     shares: tuple[Tensor, Tensor] | None,
     weights: Tensor | None,
-    overlap: int,
     r_drop_weight: float,
 ) -> Tensor | None:
-    """Adds the divergences of rows from `overlap` on to the total. Returns the gradient of all in the logits, [n, V],
+    """Adds the divergences to the total. Returns the gradient of all in the logits, [n, V],
     not weighted; None where there are none. shares: of a mixture, [n], and their gradient, which is added to. weights:
     [n] of the tokens; None: 1."""
     if not r_drop_weight:
         return None
     divergence, grad, grad_share = divergences(log_probs, None if shares is None else shares[0][:, None])
     divergence = divergence if weights is None else divergence * weights[::2]
-    total += r_drop_weight * divergence[overlap // 2 :].sum()
+    total += r_drop_weight * divergence.sum()
     if shares is not None:
         by_share = grad_share[:, 0] if weights is None else grad_share[:, 0] * weights
         shares[1].add_(by_share, alpha=r_drop_weight)
@@ -295,18 +289,11 @@ def _add_product(total: Tensor, left: Tensor, right: Tensor) -> None:
         total += left @ right
 
 
-def _blocks(readouts: Tensor) -> Iterator[tuple[slice, slice]]:
-    """Yields the tokens of each block, and the new ones among them. Blocks begin and end at even tokens, but for the
-    last end."""
+def _blocks(readouts: Tensor) -> Iterator[slice]:
+    """Yields the tokens of each block. Blocks begin and end at even tokens, but for the last end."""
     # Few enough for a block of logits to stay in a CPU's cache; a GPU wants larger products.
     size = 256 if readouts.device.type == "cpu" else 4096
-    # The programs for a block of another size take 20 ms: so the last block overlaps the one before.
-    alike = _compiled_by_shape(readouts) and len(readouts) > size
-    if alike:
-        size = 32 * -(-len(readouts) // (32 * -(-len(readouts) // size)))
-    for begin in range(0, len(readouts), size):
-        end = min(begin + size, len(readouts))
-        yield slice(end - size if alike else begin, end), slice(begin, end)
+    return (slice(begin, min(begin + size, len(readouts))) for begin in range(0, len(readouts), size))
 
 
 def _grad_readouts(grad: Tensor, weight: Tensor) -> Tensor:

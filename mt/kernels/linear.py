@@ -11,9 +11,6 @@ import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.autograd import Function
-from torch.autograd.function import once_differentiable
-from torch.nn.functional import pad
 
 from mt.kernels.compiled import ANY_ORDER, Loop, compiled_loop, float32_at
 from mt.kernels.int8 import Int8Layer, Int8Matrix
@@ -141,9 +138,6 @@ def store(sums, columns, bias, row) -> None:
 
 # The linear layer, which chooses how it computes by device, precision and number of rows: see `strategy`.
 
-ROWS = 256
-"""Rows of a block of `in_blocks`."""
-
 Strategy = Callable[[Tensor, Tensor, Tensor | None], Tensor]
 """Computes rows [*N, O] of rows [*N, I], a weight [O, I] and a bias [O] or None."""
 
@@ -181,27 +175,10 @@ def strategy(rows: Float[Tensor, "*N I"], weight: Float[Tensor, "O I"], bias: Fl
     """Returns the function that computes a linear layer. An exported graph has the plain product of any rows."""
     if rows.device.type != "cpu" or torch.compiler.is_compiling():
         return plain
-    if torch.is_grad_enabled():
-        autocast = torch.is_autocast_enabled("cpu")
-        bfloat16 = autocast and torch.get_autocast_dtype("cpu") == torch.bfloat16 and weight.dtype == torch.float32
-        return in_blocks if bfloat16 and rows.numel() >= ROWS * rows.shape[-1] else plain
     return few_rows if are_few(rows, weight) else plain
 
 
 plain: Strategy = nn.functional.linear
-
-
-def in_blocks(
-    rows: Float[Tensor, "*N I"], weight: Float[Tensor, "O I"], bias: Float[Tensor, " O"] | None
-) -> Float[Tensor, "*N O"]:
-    """Multiplies rows in blocks of one size, for training in bfloat16 on a CPU. Differentiable once.
-
-    oneDNN, which computes products in bfloat16, compiles a program for every new shape, in one to five milliseconds.
-    Batches of text have ever new shapes: that took a tenth of an update. Fewer rows than a block are multiplied as they
-    are: in a loop of steps their number, and the program, stays.
-    """
-    flat = rows.flatten(0, -2).to(torch.bfloat16)
-    return _Blocks.apply(flat, weight, bias).unflatten(0, rows.shape[:-1])
 
 
 def matrix_product(
@@ -224,46 +201,3 @@ def has_onednn_product() -> bool:
     """Returns whether this torch has oneDNN's linear layer, which is not public."""
     libraries = torch.backends.mkl.is_available() and torch.backends.mkldnn.is_available()
     return libraries and hasattr(torch.ops.mkldnn, "_linear_pointwise")
-
-
-class _Blocks(Function):
-    """Takes rows [N, I] in bfloat16, and a weight [O, I] and a bias [O] in float32."""
-
-    @staticmethod
-    def forward(ctx, rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        ctx.biased = bias is not None
-        weight = weight.to(rows.dtype)
-        bias = None if bias is None else bias.to(rows.dtype)
-        products = _empty_blocks(rows, len(weight))
-        for out, (block,) in zip(products.split(ROWS), _blocks(rows), strict=True):
-            if bias is None:
-                torch.mm(block, weight.T, out=out)
-            else:
-                torch.addmm(bias, block, weight.T, out=out)
-        ctx.save_for_backward(rows, weight)
-        return products[: len(rows)]
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx, grad: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
-        rows, weight = ctx.saved_tensors
-        grad_rows = _empty_blocks(rows, rows.shape[1])
-        grad_weight = torch.zeros_like(weight, dtype=torch.float32)
-        for out, (grad_block, block) in zip(grad_rows.split(ROWS), _blocks(grad, rows), strict=True):
-            torch.mm(grad_block, weight, out=out)
-            grad_weight += grad_block.T @ block
-        grad_bias = grad.sum(0, dtype=torch.float32) if ctx.biased else None
-        return grad_rows[: len(rows)], grad_weight, grad_bias
-
-
-def _empty_blocks(rows: Tensor, width: int) -> Tensor:
-    """Returns an uninitialised [M, width], with M the number of rows, rounded up to a multiple of ROWS."""
-    return rows.new_empty(ROWS * -(-len(rows) // ROWS), width)
-
-
-def _blocks(*matrices: Tensor) -> list[tuple[Tensor, ...]]:
-    """Cuts matrices [N, .] into blocks of the same ROWS rows; zeros follow the last row."""
-    blocks = list(zip(*(matrix.split(ROWS) for matrix in matrices), strict=True))
-    if missing := -len(matrices[0]) % ROWS:
-        blocks[-1] = tuple(pad(block, (0, 0, 0, missing)) for block in blocks[-1])
-    return blocks

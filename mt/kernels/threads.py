@@ -68,7 +68,7 @@ def openmp_region() -> Callable[..., Any] | None:
 # far, and drops the one that was not used for the longest time.
 
 PROGRAMS = 40
-"""An update in bfloat16 uses 35, and the next one two thirds of these again (see `mt.kernels.linear.in_blocks`)."""
+"""An update in bfloat16 uses 35, and the next one two thirds of these again."""
 PROGRAMS_OF_CONVOLUTIONS = 1024
 """oneDNN's own bound."""
 

@@ -39,25 +39,6 @@ def fused_alignment(device: torch.device, dtype: torch.dtype, block: int, refere
     return _trusted("the expected alignment", device, fused, reference, cases)
 
 
-@cache
-def fused_scan(device: torch.device, dtype: torch.dtype, reference: Operation) -> Operation | None:
-    """Returns `linear_scan` by kernels of decay, inputs, start and `reverse`; None, with a warning, where they do not
-    work. reference: the scan in chunks."""
-
-    def cases() -> list[tuple[Any, ...]]:
-        # Two programs for each row.
-        decay = _up_and_down((2, 7, 40), dtype, device)
-        inputs = decay.detach().flip(1).requires_grad_()
-        return [(decay, inputs, decay.detach()[:, 0].requires_grad_(), reverse) for reverse in (False, True)]
-
-    def fused(*arguments: Any) -> Tensor:
-        from mt.kernels.triton_kernels import FusedScan  # Not above, likewise.
-
-        return FusedScan.apply(*arguments)
-
-    return _trusted("a linear recurrence", device, fused, reference, cases)
-
-
 @torch.inference_mode(False)
 @torch.enable_grad()
 def _trusted(

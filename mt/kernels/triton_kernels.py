@@ -1,11 +1,9 @@
-"""Triton kernels for GPUs: the expected alignment, then linear recurrences. Importing this module needs Triton.
+"""Triton kernels of the expected alignment, for GPUs. Importing this module needs Triton.
 
 Each kernel takes the steps of a sequence in turn. For an expected alignment a program of one warp takes a sentence.
 A row of q is a linear recurrence over the source, q[j] = decay[j] q[j-1] + input[j]. Maps x -> decay x + input can be
 composed in any grouping. So a block of columns is one scan in float64, by sums of non-negative products. The blocks of
 a longer source are launched one after another, and pass their last column on in float64.
-
-For a recurrence (`mt.ops.scan`) a program takes 32 hidden units of a row, with their state in registers.
 
 Scans go forward only and within one warp: Triton has returned wrong results for reversed scans and for scans across
 warps (triton-lang/triton issues 2361 and 4362; ROCm/triton issue 947).
@@ -130,94 +128,3 @@ def _alignment_backward(
         cell -= positions
         edge -= 1
     tl.store(grad_start + row * positions + j, grad_j, mask=inside)
-
-
-UNITS = 32
-"""Hidden units of a program: one for each thread of its warp."""
-
-
-class FusedScan(Function):
-    """`mt.ops.linear_scan` of decay and inputs [N, T, H] and start [N, H] of one dtype by a kernel for each pass."""
-
-    @staticmethod
-    def forward(ctx, decay: Tensor, inputs: Tensor, start: Tensor, reverse: bool) -> Tensor:
-        decay = decay.contiguous()
-        start = start.contiguous()
-        states = torch.empty_like(decay)
-        _launch_scan(_scan_forward, reverse, decay, inputs.contiguous(), start, states)
-        ctx.save_for_backward(decay, states, start)
-        ctx.reverse = reverse
-        return states
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx, grad_states: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
-        decay, states, start = ctx.saved_tensors
-        grads = (torch.empty_like(decay), torch.empty_like(decay), torch.empty_like(start))
-        _launch_scan(_scan_backward, not ctx.reverse, decay, states, start, grad_states.contiguous(), *grads)
-        return *grads, None
-
-
-def _launch_scan(kernel: Any, from_the_end: bool, decay: Tensor, *tensors: Tensor) -> None:
-    rows, steps, hidden = decay.shape
-    first, stride = ((steps - 1) * hidden, -hidden) if from_the_end else (0, hidden)
-    with torch.cuda.device_of(decay):
-        kernel[(rows, triton.cdiv(hidden, UNITS))](decay, *tensors, first, stride, steps, hidden, UNITS, num_warps=1)
-
-
-# first: the place in a row where the first step begins; stride: from there to the next one. Loops load ahead
-# (num_stages), since a step waits for nothing else.
-
-
-@triton.jit(do_not_specialize=["first", "stride", "steps", "hidden"])
-@no_type_check
-def _scan_forward(decay, inputs, start, states, first, stride, steps, hidden, UNITS: tl.constexpr):
-    row = tl.program_id(0).to(tl.int64)
-    unit = tl.program_id(1) * UNITS + tl.arange(0, UNITS)
-    inside = unit < hidden
-    cell = row * steps * hidden + first + unit
-    carried = tl.load(start + row * hidden + unit, mask=inside, other=0.0).to(tl.float64)
-    for _ in tl.range(0, steps, num_stages=4, loop_unroll_factor=2):
-        a = tl.load(decay + cell, mask=inside, other=0.0).to(tl.float64)
-        b = tl.load(inputs + cell, mask=inside, other=0.0).to(tl.float64)
-        carried = a * carried + b
-        tl.store(states + cell, carried, mask=inside)
-        cell += stride
-
-
-@triton.jit(do_not_specialize=["first", "stride", "steps", "hidden"])
-@no_type_check
-def _scan_backward(
-    decay,
-    states,
-    start,
-    grad_states,
-    grad_decay,
-    grad_inputs,
-    grad_start,
-    first,
-    stride,
-    steps,
-    hidden,
-    UNITS: tl.constexpr,
-):
-    """carried: the gradient that a state gets from later ones."""
-    row = tl.program_id(0).to(tl.int64)
-    unit = tl.program_id(1) * UNITS + tl.arange(0, UNITS)
-    inside = unit < hidden
-    cell = row * steps * hidden + first + unit
-    edge = row * hidden + unit
-    begin = tl.load(start + edge, mask=inside, other=0.0).to(tl.float64)
-    carried = tl.zeros([UNITS], tl.float64)
-    # From the last step to the first: the gradient of a state is its own and the carried one.
-    for left in tl.range(steps, 0, -1, num_stages=4, loop_unroll_factor=2):
-        more = left > 1
-        grad = tl.load(grad_states + cell, mask=inside, other=0.0).to(tl.float64) + carried
-        before = tl.load(states + cell + stride, mask=inside & more, other=0.0).to(tl.float64)
-        before = tl.where(more, before, begin)
-        a = tl.load(decay + cell, mask=inside, other=0.0).to(tl.float64)
-        tl.store(grad_inputs + cell, grad, mask=inside)
-        tl.store(grad_decay + cell, grad * before, mask=inside)
-        carried = a * grad
-        cell += stride
-    tl.store(grad_start + edge, carried, mask=inside)

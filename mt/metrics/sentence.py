@@ -1,6 +1,6 @@
 """Scores of single sentences, every hypothesis against every reference alone, and the n-grams they count.
 
-They are the utilities of minimum Bayes risk decoding and the costs of minimum risk training."""
+They are the utilities of minimum Bayes risk decoding."""
 
 from abc import ABC, abstractmethod
 from collections import Counter

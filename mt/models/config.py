@@ -11,7 +11,7 @@ from mt.models.attention import ATTENTIONS
 from mt.models.attention.global_ import GeneralAttentionConfig
 from mt.models.decoders import DECODERS
 from mt.models.decoders.luong import LuongConfig
-from mt.models.encoders import ENCODERS, Encoder
+from mt.models.encoders import ENCODERS
 from mt.models.encoders.recurrent import BiLSTMConfig
 from mt.models.frontends import FRONTENDS
 from mt.models.frontends.embedding import EmbeddingConfig, WordVectorsConfig
@@ -71,8 +71,6 @@ class ModelConfig(Options):
         chosen = None
         if self.frontend.name != "embedding":
             chosen = f"frontend={self.frontend.name} reads no text"
-        elif ENCODERS[self.encoder.name].output_lengths is not Encoder.output_lengths:
-            chosen = f"encoder={self.encoder.name} leaves no value for each of them"
         if self.aligner_size and chosen:
             raise UserError(
                 f"aligner_size={self.aligner_size} aligns the words of a text, and {chosen}: choose another, or set "

@@ -9,13 +9,12 @@ from typing import Any, NamedTuple
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
-from torch.nn.functional import ctc_loss, pad
+from torch.nn.functional import ctc_loss
 
 from mt.batch import Batch
 from mt.device import autocast
 from mt.errors import UserError
 from mt.kernels.cross_entropy import token_losses
-from mt.kernels.padding import append
 from mt.models.aligner import Aligner
 from mt.models.attention import build_attention
 from mt.models.attention.base import AttentionOutput, Memory
@@ -28,7 +27,6 @@ from mt.models.frontends.embedding import Embedding
 from mt.models.weights import init_matrices
 from mt.ops.losses import coverage_loss, doubly_stochastic_loss, guided_alignment_loss
 from mt.step import UNK, Prediction
-from mt.trees import select_rows
 
 
 class Loss(NamedTuple):
@@ -85,8 +83,6 @@ class SourceState(NamedTuple):
     encoder: EncoderState
     vectors: Tensor
     """[B] int64: the number of vectors of the front-end so far."""
-    unencoded: tuple[Tensor, Tensor] | None
-    """Tokens that were read and have no value yet, and their mask, where the decoder copies tokens; else None."""
 
 
 class Seq2Seq(nn.Module):
@@ -134,11 +130,10 @@ class Seq2Seq(nn.Module):
         """The number of positions that a hard step attends to; see `Attention`."""
         incremental = self.frontend.incremental and self.encoder.incremental and not self.decoder.needs_full_source
         self.online = incremental and attention.monotonic
-        """Whether it can write while it reads, in hard mode: a step depends on `read_for` of its last stop alone."""
+        """Whether it can write while it reads, in hard mode: a step depends on the source up to its last stop alone."""
         self.supports_wait_k = incremental and attention.supports_wait_k
         """Whether `wait` is defined: a step depends on visible positions alone."""
-        limits = [limit for limit in (self.encoder.max_source_length, attention.max_source_length) if limit is not None]
-        self.max_source_length = min(limits, default=None)
+        self.max_source_length = attention.max_source_length
         """The most `encoded_lengths` that it is defined for; None for any number."""
         # At last, since it is of the matrices of all modules.
         init_matrices(self, config.init_range)
@@ -171,7 +166,7 @@ class Seq2Seq(nn.Module):
     def encoded_lengths(self, lengths: Int[Tensor, " N"]) -> Int[Tensor, " N"]:
         """Returns the number of encoded positions of sources of these lengths, counted as their field does: of text its
         tokens, EOS included."""
-        return self.encoder.output_lengths(self.frontend.output_lengths(lengths))
+        return self.frontend.output_lengths(lengths)
 
     def extend(
         self,
@@ -186,33 +181,21 @@ class Seq2Seq(nn.Module):
         them; earlier: the result of the call before, None for the first positions.
         """
         memory, state = (None, None) if earlier is None else earlier
-        frontend_state, encoder_state, count, unencoded = (None, None, 0, None) if state is None else state
+        frontend_state, encoder_state, count = (None, None, 0) if state is None else state
         vectors, vector_mask, frontend_state = self.frontend.extend(source, mask, complete, frontend_state)
         encoded, encoder_state = self.encoder.extend(vectors, vector_mask, encoder_state, complete)
         if self.decoder.copying is not None:
-            tokens, unencoded = _tokens_of(encoded, unencoded, source, mask)
             least = 0 if memory is None or memory.unknown is None else memory.unknown.shape[1]
             unknown = max(least, int(source.max()) + 1 - self.decoder.copying.vocab_size)
-            encoded = encoded._replace(tokens=tokens, unknown=mask.new_zeros(len(mask), unknown))
-        after = SourceState(frontend_state, encoder_state, vector_mask.sum(1) + count, unencoded)
+            encoded = encoded._replace(tokens=source, unknown=mask.new_zeros(len(mask), unknown))
+        after = SourceState(frontend_state, encoder_state, vector_mask.sum(1) + count)
         return self.decoder.extend(memory, encoded, complete), after
 
-    def wait(self, memory: Memory, k: int, lengths: Int[Tensor, " B"]) -> Memory:
+    def wait(self, memory: Memory, k: int) -> Memory:
         """Returns the memory with a prefix mask (Ma et al. 2019, section 3.1), where `supports_wait_k`. Step t, counted
-        from 1, attends to the positions alone whose values are known after k + t - 1 source tokens. lengths: see
-        `read_for`."""
-        return memory._replace(visible_from=self.read_for(memory, lengths) - k)
-
-    def read_for(self, memory: Memory, lengths: Int[Tensor, " B"]) -> Int[Tensor, "B S"]:
-        """Returns the number of vectors of the front-end, of text tokens, after which the value of each position is
-        known (see `Encoder.read_for`). It is one more than there are where the source must have ended, unless the last
-        vector shows the end. lengths: the vectors of each source. memory: none of its positions was dropped."""
-        mask = memory.mask
-        lengths = lengths + self.frontend.extra_read_for_end
-        if memory.complete is not None:
-            lengths = lengths.masked_fill(~memory.complete, torch.iinfo(torch.int64).max)
-        positions = torch.arange(mask.shape[1], device=mask.device).expand(mask.shape)  # [B, S]
-        return self.encoder.read_for(positions, lengths[:, None])
+        from 1, attends to the first k + t - 1 positions alone. None of the memory's positions was dropped."""
+        read = torch.arange(1, memory.mask.shape[1] + 1, device=memory.mask.device)
+        return memory._replace(visible_from=(read - k).expand(memory.mask.shape))
 
     def init_state(self, memory: Memory, *, hard: bool = False) -> Any:
         return self.decoder.init_state(memory, hard=hard)
@@ -224,13 +207,9 @@ class Seq2Seq(nn.Module):
         self, batch: Batch, *, label_smoothing: float = 0.0, hard: bool = False, wait_k: int | None = None
     ) -> Loss:
         """Returns the loss under teacher forcing. label_smoothing: see `token_losses`; wait_k: see `wait`."""
-        # Each source is encoded once, however many targets it has.
         encoded = self.encoded(batch.source, batch.source_mask)
-        lengths = self.frontend.output_lengths(batch.source_mask.sum(1))
-        if batch.source_of_target is not None:
-            encoded, lengths = select_rows((encoded, lengths), batch.source_of_target)
         memory = self.decoder.init_memory(encoded)
-        memory = memory if wait_k is None else self.wait(memory, wait_k, lengths)
+        memory = memory if wait_k is None else self.wait(memory, wait_k)
         readouts, attended = self.decoder(batch.target_in, memory, hard=hard)  # [B, T, F]
         # The cross entropy, with or without copying.
         layer = self.decoder.output
@@ -244,7 +223,6 @@ class Seq2Seq(nn.Module):
             layer.bias,
             target if copying is None else target.where(target < copying.vocab_size, UNK),
             mask,
-            batch.weights,
             smoothing=label_smoothing,
             mixture=mixture,
             r_drop_weight=batch.r_drop_weight,
@@ -262,7 +240,7 @@ class Seq2Seq(nn.Module):
                 auxiliary = auxiliary + self.ctc_weight * self.ctc.loss(encoded, batch)
             # Links teach the weights of the aligner, or of the attention: alpha of mechanisms that select a position.
             aligned = links = None
-            if self.aligner is not None and batch.source_of_target is None:
+            if self.aligner is not None:
                 sources, _ = self.frontend(batch.source, batch.source_mask)
                 aligned = self.aligner(readouts, self.decoder.embedding(target), encoded, sources)
             if batch.linked is not None:
@@ -273,19 +251,3 @@ class Seq2Seq(nn.Module):
     def after_update(self, loss: float) -> None:
         """See `Attention.after_update`."""
         self.decoder.attention.after_update(loss)
-
-
-def _tokens_of(
-    encoded: Encoded, unencoded: tuple[Tensor, Tensor] | None, source: Int[Tensor, "B N"], mask: Bool[Tensor, "B N"]
-) -> tuple[Int[Tensor, "B S"], tuple[Tensor, Tensor]]:
-    """Returns the tokens of the encoded positions, and the tokens that wait to be encoded, with their mask.
-
-    unencoded: the tokens that waited before. source, mask: the new tokens.
-    """
-    (tokens,), known = ((source,), mask) if unencoded is None else append(unencoded[:1], unencoded[1], (source,), mask)
-    counts = encoded.mask.sum(1)
-    waiting = known.sum(1) - counts
-    offsets = torch.arange(int(waiting.max()), device=waiting.device)
-    columns = (counts[:, None] + offsets).clamp(max=tokens.shape[1] - 1)  # [B, waiting]
-    width = encoded.mask.shape[1]
-    return pad(tokens, (0, width - tokens.shape[1])), (tokens.gather(1, columns), offsets < waiting[:, None])

@@ -17,8 +17,6 @@ they are some 2 sqrt(T) vectorised steps. The gradient, with g = grad_h, is the 
 
     grad_b[t] = g[t] + a[t+1] grad_b[t+1]
     grad_a[t] = grad_b[t] h[t-1],   grad_start = a[0] grad_b[0]
-
-On a GPU one kernel for all steps is faster (`mt.kernels.triton_kernels`, Triton).
 """
 
 import math
@@ -31,7 +29,6 @@ from torch.autograd.function import once_differentiable
 from torch.nn.functional import pad
 
 from mt.kernels.precision import compute_dtype, result_dtype
-from mt.kernels.triton_check import fused_scan
 
 
 def linear_scan(
@@ -65,8 +62,7 @@ def linear_scan(
     decays = decay.to(dtype).reshape(flat)
     flat_inputs = inputs.to(dtype).reshape(flat)
     starts = start.to(dtype).reshape(flat[0], size)
-    fused = fused_scan(decay.device, dtype, Chunks.apply) if decay.device.type == "cuda" else None
-    return (fused or Chunks.apply)(decays, flat_inputs, starts, reverse).view(decay.shape)
+    return Chunks.apply(decays, flat_inputs, starts, reverse).view(decay.shape)
 
 
 class Chunks(Function):

@@ -11,11 +11,6 @@ from mt.search.constraints import Wanted
 from mt.search.draws import non_finite_scores_error
 from mt.search.hypothesis import NEVER_CHOSEN
 
-BLOCK = 64
-"""Values of a block."""
-MANY = 1 << 16
-"""Values from which on the search by blocks is faster."""
-
 
 def top_k(
     log_probs: Tensor, count: int, forbidden: tuple[np.ndarray, np.ndarray] | None = None
@@ -45,29 +40,7 @@ def values_of(log_probs: Tensor, wanted: Wanted | None) -> np.ndarray | None:
 def best_tokens(log_probs: Tensor, count: int) -> tuple[Tensor, Tensor]:
     """Does what `top_k` does where nothing is forbidden, on the device, and without looking for faults."""
     log_probs.index_fill_(1, _never_chosen(log_probs.device), -torch.inf)
-    return largest(log_probs, min(count, log_probs.shape[1]))
-
-
-def largest(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """Returns the `count` largest values of each row of [N, V] and their columns, largest first. NaN is larger than any
-    number. values: in float32 or float64, without a gradient.
-
-    Of many values, the maxima of blocks are computed first, which is vectorised on a CPU. The largest values are in the
-    blocks with the largest maxima.
-    """
-    if count == 1:
-        return _maximum(values)
-    whole = values.shape[1] // BLOCK
-    if values.numel() < MANY or whole < 4 * count:
-        return values.topk(count)
-    rest = whole * BLOCK
-    _, chosen = values[:, :rest].unflatten(1, (whole, BLOCK)).amax(-1).topk(count)
-    # The columns of those blocks, and the ones after all blocks.
-    inside = torch.arange(BLOCK, device=values.device)
-    others = torch.arange(rest, values.shape[1], device=values.device)
-    ids = torch.cat(((chosen[:, :, None] * BLOCK + inside).flatten(1), others.expand(len(values), -1)), 1)
-    best, order = values.gather(1, ids).topk(count)
-    return best, ids.gather(1, order)
+    return _maximum(log_probs) if count == 1 else log_probs.topk(min(count, log_probs.shape[1]))
 
 
 def _maximum(values: Tensor) -> tuple[Tensor, Tensor]:

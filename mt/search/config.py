@@ -69,8 +69,6 @@ def decode(
     config: SearchConfig,
     stepper: Stepper,
     source_lengths: Sequence[int],
-    read_for: np.ndarray | None = None,
-    positions: Sequence[int] | None = None,
     sources: Sequence[np.ndarray] = (),
     asked: Sequence[TokenConstraints | None] = (),
     observer: Observer | None = None,
@@ -79,10 +77,9 @@ def decode(
     choose all; else one.
 
     stepper: where `wait_k_of` has a number, one that hides from each step what has not been read by then.
-    source_lengths: in tokens, EOS included. read_for: see `online`. positions: of each source, how many the attention
-    has; None: as many as tokens. sources: the rows of the batch, on which samples depend. asked: of each sentence; see
-    `require_steerable`. observer: see `search`; of greedy and beam search. Raises UserError as the searches do, and
-    where no hypothesis was found that has all that is asked of it.
+    source_lengths: in tokens, EOS included. sources: the rows of the batch, on which samples depend. asked: of each
+    sentence; see `require_steerable`. observer: see `search`; of greedy and beam search. Raises UserError as the
+    searches do, and where no hypothesis was found that has all that is asked of it.
     """
     config = of_whole_sources(config)
     limits = [config.longest(length) for length in source_lengths]
@@ -95,12 +92,13 @@ def decode(
     if isinstance(config, SampleConfig):
         hypotheses = draw_samples(config, stepper, limits, sources, steering)
     elif isinstance(config, GreedyConfig | BeamConfig):
-        options |= _ranking(config, positions or source_lengths)
+        options |= _ranking(config, source_lengths)
         hypotheses = search(stepper, limits, observer=observer, **options)
     else:
         # By the source tokens that have been read, from none to all of the longest source.
         limits = [config.longest(length) for length in range(max(source_lengths) + 1)]
-        options |= {"k": wait_k_of(config), "read_for": _certain(read_for, asked)}
+        certain = [None if one is None or one.terms is None else one.terms.certain for one in asked]
+        options |= {"k": wait_k_of(config), "certain": certain}
         found = online(stepper, source_lengths=source_lengths, limits=limits, **options)
         hypotheses = [[hypothesis] for hypothesis in found]
     # What is asked may leave nothing.
@@ -120,18 +118,6 @@ def _ranking(config: GreedyConfig | BeamConfig, positions: Sequence[int]) -> dic
         "n_best": config.n_best if config.utility is None else config.beam_size,
         "coverage": Coverage.before(config.penalties, positions),
     }
-
-
-def _certain(read_for: np.ndarray | None, asked: Sequence[TokenConstraints | None]) -> np.ndarray | None:
-    """Returns how many source tokens must have come before a stop at each position, also until its term is certain; see
-    `online`."""
-    if read_for is not None and any(asked):
-        read_for = read_for.copy()
-        for row, of_sentence in enumerate(asked):
-            if of_sentence is not None and of_sentence.terms is not None:
-                certain = of_sentence.terms.certain
-                read_for[row, : len(certain)] = np.maximum(read_for[row, : len(certain)], certain)
-    return read_for
 
 
 def require_steerable(config: SearchConfig, asked: TokenConstraints) -> None:

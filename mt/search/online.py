@@ -54,7 +54,7 @@ def online(
     source_lengths: Sequence[int],
     limits: Sequence[int],
     k: int | None = None,
-    read_for: np.ndarray | None = None,
+    certain: Sequence[np.ndarray | None] = (),
     constraints: Constraints = FREE,
     steering: Steering | None = None,
 ) -> list[OnlineHypothesis]:
@@ -62,17 +62,16 @@ def online(
 
     source_lengths: of B sentences, tokens, EOS included. limits: see `delayed`. k: of wait-k, whose stepper shows in
     step t, counted from 1, at most k + t - 1 source tokens. None: each token reads up to where the attention stops, or
-    the whole source where nothing was selected. read_for: [B, S] int64, source tokens that must have come before a stop
-    at each position; None: those up to it. Raises UserError where the attention is to stop and does not.
+    the whole source where nothing was selected. certain: of each sentence, how many source tokens must have come
+    before a stop at each of its first positions; None: those up to it. Raises UserError where the attention is to stop
+    and does not.
     """
     of_sentences = [limits[length] for length in source_lengths]
     found = search(stepper, of_sentences, constraints=constraints, steering=steering)
-    if read_for is None:
-        read_for = np.broadcast_to(np.arange(1, len(limits)), (len(found), len(limits) - 1))
     delayed_ones = []
-    for (hypothesis,), read_for_stops, length in zip(found, read_for, source_lengths, strict=True):
+    for (hypothesis,), of_sentence, length in zip(found, certain or [None] * len(found), source_lengths, strict=True):
         if k is None:
-            needed = _needed(hypothesis, read_for_stops, length)
+            needed = _needed(hypothesis, of_sentence, length)
         else:
             needed = np.minimum(k + np.arange(len(hypothesis.tokens)), length)
         delayed_ones.append(delayed(hypothesis, needed, limits))
@@ -91,7 +90,7 @@ def delayed(hypothesis: Hypothesis, needed: np.ndarray, limits: Sequence[int]) -
     return OnlineHypothesis(**vars(hypothesis), delays=np.maximum.accumulate(np.maximum(needed, allowed)))
 
 
-def _needed(hypothesis: Hypothesis, read_for: np.ndarray, source_length: int) -> np.ndarray:
+def _needed(hypothesis: Hypothesis, certain: np.ndarray | None, source_length: int) -> np.ndarray:
     """Returns [T] int64, how many source tokens must have come for the stop of each token."""
     stops = hypothesis.windows.stops
     if stops is None:
@@ -99,5 +98,8 @@ def _needed(hypothesis: Hypothesis, read_for: np.ndarray, source_length: int) ->
             "online decoding needs an attention that stops at a source position, as monotonic, mocha, matcha and milk "
             "do: choose search=greedy, or such a model"
         )
+    read_for = np.arange(1, source_length + 1)
+    if certain is not None:
+        read_for[: len(certain)] = np.maximum(read_for[: len(certain)], certain)
     # To have selected nothing (-1), a step must have read the whole source.
     return np.where(stops < 0, source_length, read_for[stops.clip(min=0)])

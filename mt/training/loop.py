@@ -1,7 +1,7 @@
 """The training loop as a generator: one optimizer update at a time, resumable between any two.
 
-First come the scale of float16 losses, the loss of a batch and the report of an update. Then come the progress that
-checkpoints keep, and the loop `updates`."""
+First come the scale of float16 losses, the report of an update, and the loss of a batch, of one pass or of two
+(`RDrop`). Then come the progress that checkpoints keep, and the loop `updates`."""
 
 import itertools
 import math
@@ -87,7 +87,7 @@ class Update:
     loss: float
     """Cross entropy without label smoothing, which can be compared with the loss on dev."""
     smoothed_loss: float
-    """Cross entropy with label smoothing, or the risk of `MinimumRisk`; its sum with `auxiliary_loss` is minimised."""
+    """Cross entropy with label smoothing; its sum with `auxiliary_loss` is minimised."""
     auxiliary_loss: float
     """The losses of attention and encoder, with the cross entropy of links."""
     links_loss: float
@@ -144,6 +144,33 @@ class BatchLoss(nn.Module):
         auxiliary = loss.auxiliary + options.guided_alignment_weight * links
         sums = torch.stack([loss.token_losses.sum(), loss.sum.detach(), auxiliary.detach(), links.detach()])
         return loss.sum + auxiliary, sums
+
+
+# R-Drop (Liang et al. 2021): two passes of a batch, each with a dropout of its own, are to predict the same.
+#
+#     L = -log p(y | x) - log q(y | x) + alpha / 2 (KL(p || q) + KL(q || p))        (equations 3 and 4)
+#
+# p and q are the distributions of each target token in the two passes. With `decoder.copy` they are over the tokens
+# that may be generated and the positions that may be copied. Half of L is minimised, which without dropout is the usual
+# cross entropy. Both passes are one of a batch of twice the size, with twice its activations.
+
+
+class RDrop(BatchLoss):
+    """The model with the loss of two passes, in the place of `BatchLoss`."""
+
+    def forward(self, batch: Batch | None, seed: int | None) -> tuple[Tensor, Tensor]:
+        """Returns half of L summed over the batch, and the sums of `BatchLoss`, averaged over both passes.
+
+        batch, seed: see `BatchLoss`.
+        """
+        twice = None if batch is None else batch.twice(self.config.training.r_drop)
+        total, sums = super().forward(twice, seed)
+        return total / 2, sums / 2
+
+
+def objective_of(config: Config) -> type[BatchLoss]:
+    """Returns the module with the loss of a batch that the options ask for."""
+    return RDrop if config.training.r_drop else BatchLoss
 
 
 def choose(choices: tuple[int, ...] | None) -> int | None:
@@ -265,17 +292,17 @@ def updates(
     config: Config,
     progress: Progress,
     processes: ProcessGroup = ALONE,
-    objective: Callable[[Seq2Seq, Config], nn.Module] = BatchLoss,
+    objective: Callable[[Seq2Seq, Config], nn.Module] | None = None,
     total: int | None = None,
 ) -> Iterator[Update]:
     """Trains, and yields after each update, until the epochs or the updates are used up. Advances `progress`.
-
     An update does not depend on the number of processes: its gradient is that of the sum of all losses over all tokens
-    (or sentences). objective: makes the module with the loss of a batch. total: of updates, if known. Raises UserError
-    where loss or gradient is not finite."""
+    (or sentences). objective: makes the loss module; None: as the options say. total: of updates, if known. Raises
+    UserError where loss or gradient is not finite."""
     options = config.training
     scale = progress.loss_scale = progress.loss_scale or (LossScale() if config.precision == "fp16" else None)
-    backward = backward_pass(processes.data_parallel(objective(model, config)), config, processes)
+    module = (objective or objective_of(config))(model, config)
+    backward = backward_pass(processes.data_parallel(module), config, processes)
     while progress.epoch <= options.epochs:
         groups = epoch_groups(training, config, progress.epoch)
         # A resumed run skips the updates that it has made in this epoch.
@@ -315,8 +342,7 @@ def backward_pass(batch_loss: nn.Module, config: Config, processes: ProcessGroup
     to those of the parameters, and returns the sums of `BatchLoss`."""
     device = next(batch_loss.parameters()).device
     # Random numbers that are drawn on the host, as in the augmentation of sound, would repeat in every replay.
-    options = config.training
-    draws = options.wait_k is not None or options.objective == "minimum_risk" or config.frontend.name == "logmel"
+    draws = config.training.wait_k is not None or config.frontend.name == "logmel"
     if device.type == "cuda" and processes.size == 1 and not draws:
         return RecordedPasses(batch_loss, device)
     return partial(_backward, batch_loss)

@@ -18,7 +18,6 @@ from mt.storage import write_json
 from mt.training.batches import total_updates
 from mt.training.log import heading, scores_shown
 from mt.training.loop import LogWindow, Update, updates
-from mt.training.objective import objective_of
 from mt.training.optimizer import MovingAverage
 from mt.training.run import Run
 from mt.training.saving import checkpoints_to_average, save, save_unsaved
@@ -119,9 +118,8 @@ def train(run: Run) -> None:
         return
     with run.console.training(progress, total):
         began = time.perf_counter()
-        objective = objective_of(run.config, run.corpus.tokenizers.target)
         setup = (run.model, run.optimizer, run.training, run.config, progress, run.processes)
-        for update in updates(*setup, objective, total):
+        for update in updates(*setup, total=total):
             if run.moving_average is not None:
                 run.moving_average.update(progress.update)
             # Here the clock stops: logs, validations and saving are no part of the time of training.

@@ -23,7 +23,7 @@ ODD += ["[" * 40 + "]" * 40, "${seed}", "${", "${nothing}", "${oc.env:NOTHING}",
 ODD += ["$x", "@x", "#x", "true,false", "1:2:3"]
 # Choices that between them have every class of options, and the parts to try in each.
 BASES: list[tuple[list[str], tuple[str, ...]]] = [
-    (["attention=mocha", "attention/energy=concat", "encoder=conv", "decoder=luong", "search=beam"], ("",)),
+    (["attention=mocha", "attention/energy=concat", "encoder=gru", "decoder=luong", "search=beam"], ("",)),
     (
         ["attention=stochastic", "attention/energy=location", "encoder=none", "decoder=bahdanau", "search=online"],
         ("attention", "encoder", "decoder", "search"),

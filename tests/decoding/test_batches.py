@@ -52,7 +52,7 @@ def test_between_batches_the_caller_computes_as_before(translator: Translator, c
     assert count > 1
 
 
-CAUSAL = "an encoder that does not read the whole source first (encoder=lstm, gru, ssru, none or lc_bilstm)"
+CAUSAL = "an encoder that does not read the whole source first (encoder=lstm, gru, ssru or none)"
 SOFT = (
     "a soft attention that knows nothing of the source's length (attention=dot, general, location, bahdanau or local_m)"
 )
@@ -61,8 +61,8 @@ SOFT = (
 @pytest.mark.parametrize(
     ("search", "changes", "lacking"),
     [
-        *((OnlineConfig(), {"encoder": {"name": name}}, None) for name in ("lstm", "gru", "lc_bilstm")),
-        *((OnlineConfig(), {"encoder": {"name": name}}, CAUSAL) for name in ("bilstm", "bigru", "conv")),
+        *((OnlineConfig(), {"encoder": {"name": name}}, None) for name in ("lstm", "gru", "ssru")),
+        *((OnlineConfig(), {"encoder": {"name": name}}, CAUSAL) for name in ("bilstm", "bigru", "bissru")),
         (OnlineConfig(), {"decoder": {"readout_size": 32}}, "decoder.init_hidden=zeros"),
         (WaitKConfig(), {}, None),
         *((WaitKConfig(), {"attention": {"name": name}}, SOFT) for name in ("local_p", "milk", "stochastic")),
@@ -164,31 +164,6 @@ def test_online_decoding_is_in_float32_whatever_the_run_is(
         for precision in ("fp32", "bf16")
     )
     assert (full == half) == same
-
-
-LOOKING_AHEAD = {"name": "lc_bilstm", "hidden_size": 32, "chunk_size": 2, "look_ahead": 2}
-
-
-def test_what_the_encoder_looks_ahead_is_waited_for(configure: Callable[..., Config]) -> None:
-    model = random_model(configure, LOOKING_AHEAD, {"name": "monotonic", "energy_bias": -1.0})
-    actual = decode_ids(model, SOURCES, OnlineConfig(max_extra=100), vocab_size=12, precision="fp32")
-    stops = set()
-    for (best,), source in zip(actual, SOURCES, strict=True):
-        expected = [
-            len(source) if stop < 0 else min(stop // 2 * 2 + 4, len(source)) for stop in best.windows.stops.tolist()
-        ]
-        assert best.delays.tolist() == expected
-        stops.update(best.windows.stops.tolist())
-    assert len(stops) > 1
-
-
-def test_wait_k_shows_a_position_when_its_value_is_known(configure: Callable[..., Config]) -> None:
-    model = random_model(configure, LOOKING_AHEAD, {"name": "general"})
-    (best,), *_ = decode_ids(model, SOURCES, WaitKConfig(k=4, min_length=4), vocab_size=12, precision="fp32")
-    assert [int((row > 0).sum()) for row in best.weights[:4]] == [2, 2, 6, 6]
-    assert best.delays.tolist()[:4] == [4, 5, 6, 6]
-    with pytest.raises(UserError, match=r"k=3 would write before .* needs 4 source tokens .*\. Choose k=4 or more, or"):
-        require_compatible(WaitKConfig(k=3), model)
 
 
 @pytest.mark.parametrize("run", ["trained", "trained_hard"])

@@ -111,7 +111,7 @@ MODELS = {
     "bahdanau": ({"name": "gru", "num_layers": 2}, {"name": "bahdanau"}, {"scaled": True}),
     "location_aware": ({"name": "bilstm"}, {"name": "bahdanau", "gate": True, "num_layers": 2}, {}),
     "coverage": ({"name": "bilstm", "num_layers": 2}, {"name": "luong", "num_layers": 2}, {}),
-    "local_m": ({"name": "conv"}, {"name": "luong"}, {"window": 1}),
+    "local_m": ({"name": "lstm"}, {"name": "luong"}, {"window": 1}),
     "local_p": (
         {"name": "none"},
         {"name": "luong", "input_feeding": True, "copy": True},
@@ -161,7 +161,6 @@ def test_attentions_and_decoders(
             {"attention": {"name": "location", "max_source_length": 6}},
             "7 tokens or more, and this one's have at most 6:",
         ),
-        ({"encoder": {"name": "pyramid", "hidden_size": 8}}, "and encoder=pyramid has one: it exports attention=none,"),
     ],
 )
 def test_what_graphs_cannot_hold_is_refused(

@@ -65,12 +65,11 @@ def problem(rows: int, *, twice: bool = False) -> Problem:
     )
 
 
-def losses(given: Problem, *, mixing: bool = False, weights: list[float] | None = None, **options: Any) -> Any:
-    """Calls `token_losses`. mixing: with the problem's mixture; weights: of the sequences."""
+def losses(given: Problem, *, mixing: bool = False, **options: Any) -> Any:
+    """Calls `token_losses`. mixing: with the problem's mixture."""
     mixture = Mixture(given.share, given.other, given.parts) if mixing else None
-    of_sequences = None if weights is None else torch.tensor(weights)
     output = given.weight, given.bias
-    return token_losses(given.readouts, *output, given.targets, given.mask, of_sequences, mixture=mixture, **options)
+    return token_losses(given.readouts, *output, given.targets, given.mask, mixture=mixture, **options)
 
 
 def truth(
@@ -78,7 +77,6 @@ def truth(
     leaves: list[Tensor],
     *,
     mixing: bool = False,
-    weights: list[float] | None = None,
     smoothing: float = 0.0,
     r_drop_weight: float = 0.0,
 ) -> tuple[Tensor, Tensor]:
@@ -88,8 +86,7 @@ def truth(
     wanted = log_probs.gather(2, given.targets[..., None])[..., 0]
     each = -((share * wanted.exp() + other).log() if mixing else wanted)
     smoothed = (1 - smoothing) * each - smoothing * log_probs.mean(-1)
-    weighted = smoothed if weights is None else smoothed * torch.tensor(weights)[:, None]
-    total = weighted[given.mask].sum()
+    total = smoothed[given.mask].sum()
     if r_drop_weight:
         half = given.mask.chunk(2)[0]
         for logs in [log_probs + share.log()[..., None], parts.log()] if mixing else [log_probs]:
@@ -103,8 +100,6 @@ CASES: dict[str, dict[str, Any]] = {
     "smoothed": {"smoothing": 0.1},
     "a mixture": {"mixing": True},
     "a smoothed mixture": {"mixing": True, "smoothing": 0.9},
-    "weighted sequences": {"weights": [0.7, -1.3], "smoothing": 0.2},
-    "a weighted mixture": {"weights": [0.7, -1.3], "mixing": True},
     "two passes": {"r_drop_weight": 3.0, "smoothing": 0.1},
     "two passes of a mixture": {"r_drop_weight": 3.0, "smoothing": 0.1, "mixing": True},
 }

@@ -12,9 +12,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from mt.kernels.triton_check import block_size, fused_alignment, fused_scan
+from mt.kernels.triton_check import block_size, fused_alignment
 from mt.ops.expected import expected_alignment, wavefront
-from mt.ops.scan import Chunks, linear_scan
 
 CPU = torch.device("cpu")
 HERE = torch.device("cuda", torch.cuda.current_device()) if torch.cuda.is_available() else CPU
@@ -24,19 +23,17 @@ HERE = torch.device("cuda", torch.cuda.current_device()) if torch.cuda.is_availa
 def fresh() -> Iterator[None]:
     """As at the first call of a process, before and after."""
     fused_alignment.cache_clear()
-    fused_scan.cache_clear()
     yield
     fused_alignment.cache_clear()
-    fused_scan.cache_clear()
 
 
 @pytest.fixture
 def kernels(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[..., Tensor]], None]:
-    """Puts a function in the place of the kernels of both kinds."""
+    """Puts a function in the place of the kernels."""
 
     def put(function: Callable[..., Tensor]) -> None:
         alignment = SimpleNamespace(apply=lambda p, start, block: function(p, start))
-        fake = SimpleNamespace(FusedAlignment=alignment, FusedScan=SimpleNamespace(apply=function))
+        fake = SimpleNamespace(FusedAlignment=alignment)
         monkeypatch.setitem(sys.modules, "mt.kernels.triton_kernels", fake)
 
     return put
@@ -46,17 +43,11 @@ def alignment(dtype: torch.dtype = torch.float32, device: torch.device = CPU) ->
     return fused_alignment(device, dtype, 32, wavefront)
 
 
-def scan() -> Any:
-    return fused_scan(CPU, torch.float32, Chunks.apply)
-
-
 @torch.inference_mode()
 def test_kernels_that_agree_are_taken(kernels):
     """In inference mode, too, in which a program may meet them first."""
     kernels(wavefront)
     assert alignment() is not None and alignment(torch.float64) is not None
-    kernels(Chunks.apply)
-    assert scan() is not None
 
 
 def broken(*arguments: Any) -> Tensor:
@@ -72,41 +63,27 @@ def without_what_enters_a_block(p: Tensor, start: Tensor) -> Tensor:
     return torch.cat([wavefront(*half) for half in halves], 2)
 
 
-def rightward(decay: Tensor, inputs: Tensor, start: Tensor, reverse: bool) -> Tensor:
-    """Never goes from the last step to the first."""
-    return Chunks.apply(decay, inputs, start, False)
-
-
-def from_zero(decay: Tensor, inputs: Tensor, start: Tensor, reverse: bool) -> Tensor:
-    """Forgets where a recurrence starts."""
-    return Chunks.apply(decay, inputs, 0 * start, reverse)
-
-
 @pytest.mark.parametrize(
-    ("fused", "function", "why"),
+    ("function", "why"),
     [
-        (alignment, broken, "NotImplementedError: no such instruction"),
-        (alignment, without_its_gradient, "not close"),
-        (alignment, without_what_enters_a_block, "not close"),
-        (scan, broken, "NotImplementedError: no such instruction"),
-        (scan, rightward, "not close"),
-        (scan, from_zero, "not close"),
+        (broken, "NotImplementedError: no such instruction"),
+        (without_its_gradient, "not close"),
+        (without_what_enters_a_block, "not close"),
     ],
 )
-def test_others_are_refused_once(kernels, fused: Callable[[], Any], function: Callable[..., Tensor], why: str):
+def test_others_are_refused_once(kernels, function: Callable[..., Tensor], why: str):
     kernels(function)
-    what = "the expected alignment" if fused is alignment else "a linear recurrence"
-    with pytest.warns(UserWarning, match=f"(?s)^{what} is computed without Triton, and slower: .*{why}"):
-        assert fused() is None
-    assert fused() is None
+    what = "the expected alignment is computed without Triton, and slower"
+    with pytest.warns(UserWarning, match=f"(?s)^{what}: .*{why}"):
+        assert alignment() is None
+    assert alignment() is None
 
 
 def test_without_triton(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "triton", None)
     monkeypatch.delitem(sys.modules, "mt.kernels.triton_kernels", raising=False)
-    for fused in (alignment, scan):
-        with pytest.warns(UserWarning, match="computed without Triton, and slower: ModuleNotFoundError"):
-            assert fused() is None
+    with pytest.warns(UserWarning, match="computed without Triton, and slower: ModuleNotFoundError"):
+        assert alignment() is None
 
 
 def test_an_old_gpu_is_not_tried(kernels, monkeypatch: pytest.MonkeyPatch):
@@ -122,8 +99,6 @@ def test_for_tensors_on_a_gpu():
     start = torch.eye(40)[:2]
     result = expected_alignment(p.cuda(), start.cuda())
     torch.testing.assert_close(result.cpu(), expected_alignment(p, start))
-    states = linear_scan(p.cuda(), p.cuda(), reverse=True)
-    torch.testing.assert_close(states.cpu(), linear_scan(p, p, reverse=True))
 
 
 def test_block_sizes():
@@ -136,7 +111,6 @@ def test_the_kernels_agree():
     for dtype in (torch.float32, torch.float64):
         for size in (32, 64, 128, 256):
             assert fused_alignment(HERE, dtype, size, wavefront) is not None
-        assert fused_scan(HERE, dtype, Chunks.apply) is not None
 
 
 COMPILE = """

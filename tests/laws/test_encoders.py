@@ -18,8 +18,6 @@ from tests.marks import combined
 
 WITH_DROPOUT = [name for name in ENCODERS if "dropout" in ENCODERS[name].Config.model_fields]
 INCREMENTAL = [name for name, kind in ENCODERS.items() if kind.incremental]
-BLOCKS = [(3, 2), (1, 0), (2, 3), (50, 50)]
-"""Of lc_bilstm besides its defaults: chunk_size and look_ahead."""
 
 
 def variants() -> list[tuple[str, dict[str, Any]]]:
@@ -32,12 +30,6 @@ def variants() -> list[tuple[str, dict[str, Any]]]:
             if layered
             else [(name, {}), *([(name, small(kind))] if small(kind) else [])]
         )
-    result += [
-        ("lc_bilstm", {"hidden_size": 4, "num_layers": n, "chunk_size": c, "look_ahead": r})
-        for c, r in BLOCKS
-        for n in (1, 3)
-    ]
-    result += [("pyramid", {"hidden_size": 4, "num_layers": n, "causal": True}) for n in (1, 2, 3)]
     return result
 
 
@@ -57,7 +49,7 @@ def encoder(request, shake) -> Encoder:
     return build(request.param, shake)
 
 
-@pytest.fixture(params=[one for one in variants() if one[0] in INCREMENTAL or one[1].get("causal")], ids=str)
+@pytest.fixture(params=[one for one in variants() if one[0] in INCREMENTAL], ids=str)
 def incremental(request, shake) -> Encoder:
     return build(request.param, shake)
 
@@ -75,16 +67,15 @@ def assert_close(ours: list[Tensor], theirs: list[Tensor]) -> None:
 def test_a_sentence_alone_is_encoded_as_in_any_batch(encoder: Encoder, vectors, mask):
     for garbage in (1e4, float("nan")):
         encoded = encoder(vectors.masked_fill(~mask[..., None], garbage), mask)
-        places = encoder.output_lengths(mask.sum(1))
-        assert torch.equal(encoded.mask, torch.arange(int(places.max())) < places[:, None])
+        assert torch.equal(encoded.mask, mask)
         assert encoded.final_state.shape == (5, encoder.final_state_size)
         for part in at_positions(encoded):
-            assert part.shape == (5, int(places.max()), encoder.value_size)
+            assert part.shape == (5, 9, encoder.value_size)
             assert not part[~encoded.mask].any()
         for row, length in enumerate(mask.sum(1).tolist()):
             one = slice(row, row + 1)
             alone = encoder(vectors[one, :length], mask[one, :length])
-            assert_close(at_positions(alone), at_positions(encoded, one, int(places[row])))
+            assert_close(at_positions(alone), at_positions(encoded, one, length))
             assert_close([alone.final_state], [encoded.final_state[one]])
 
 
@@ -96,32 +87,12 @@ def test_padding_gets_no_gradient(encoder: Encoder, vectors, mask):
     assert not vectors.grad[~mask].any()
 
 
-def test_a_value_depends_on_what_must_be_read_for_it_and_on_nothing_after(encoder: Encoder, vectors, mask):
-    places = int(encoder.output_lengths(torch.tensor(9)))
-    if not encoder.causal and places != 9:
-        pytest.skip("it makes fewer positions of what it is given, and is not made to go on")
-    lengths = mask.sum(1)[:, None]
-    needed = encoder.read_for(torch.arange(places).expand(5, places), lengths)
-    assert (needed <= lengths)[torch.arange(places) < encoder.output_lengths(lengths)].all()
-    if places == 9:
-        assert (needed == torch.arange(1, 10))[mask].all() or not encoder.causal
-    before = at_positions(encoder(vectors, mask))
-    seen = torch.arange(9) < needed[..., None]  # [B, S, S]
-    for position in range(places):
-        changed = torch.where((seen[:, position] | ~mask)[..., None], vectors, -vectors)
-        for part, other in zip(before, at_positions(encoder(changed, mask)), strict=True):
-            torch.testing.assert_close(part[:, position], other[:, position], atol=1e-6, rtol=0)
-
-
-def test_a_value_depends_on_the_last_that_must_be_read_for_it(encoder: Encoder, vectors, mask):
-    if not (encoder.causal or encoder.incremental):
-        pytest.skip("it cannot go on, so that all of the source is read, though a value may depend on less")
+def test_a_value_depends_on_the_positions_up_to_it_alone_where_a_source_may_arrive(incremental: Encoder, vectors, mask):
     vectors.requires_grad_()
-    values = encoder(vectors, mask).values
+    values = incremental(vectors, mask).values
     for position in range(values.shape[1]):
-        needed = int(encoder.read_for(torch.tensor(position), torch.tensor(9)))
         (gradient,) = torch.autograd.grad(values[0, position].square().sum(), vectors, retain_graph=True)
-        assert gradient[0, needed - 1].any() and not gradient[0, needed:].any()
+        assert gradient[0, position].any() and not gradient[0, position + 1 :].any()
 
 
 def test_the_final_state_depends_on_every_position(encoder: Encoder, vectors, mask):
@@ -156,11 +127,8 @@ def test_pieces_of_a_source_are_encoded_as_the_whole(incremental: Encoder, seed:
             assert part.shape[:2] == encoded.mask.shape and not part[~encoded.mask].any()
             for row in range(5):
                 result[row] = torch.cat((result[row], part[row, encoded.mask[row]]))
-        for row, (arrived, length) in enumerate(zip(begins, lengths, strict=True)):
-            places = torch.arange(int(incremental.output_lengths(torch.tensor(length))))
-            needed = incremental.read_for(places, torch.tensor([length if complete[row] else 99]))
-            known = (needed <= arrived) | complete[row]
-            assert len(parts[0][row]) == known.sum(), "all that can be known is given, and no more"
+        for row, arrived in enumerate(begins):
+            assert len(parts[0][row]) == arrived, "all that can be known is given, and no more"
     for result, part in zip(parts, at_positions(whole), strict=True):
         assert_close([torch.cat(result)], [part[whole.mask]])
     assert_close([encoded.final_state], [whole.final_state])

@@ -15,7 +15,6 @@ from mt.models.attention.none import NoneConfig
 from mt.models.config import ModelConfig
 from mt.models.decoders.luong import LuongConfig
 from mt.models.encoders import ENCODERS
-from mt.models.encoders.conv import ConvConfig
 from mt.models.encoders.recurrent import BiLSTMConfig, LSTMConfig
 from mt.models.frontends.embedding import EmbeddingConfig
 from mt.models.seq2seq import Seq2Seq
@@ -134,12 +133,9 @@ def test_a_decoder_that_could_know_nothing_of_the_source_is_refused():
         (BOTH_WAYS, GeneralAttentionConfig(), None),
         (BOTH_WAYS, LocationAttentionConfig(max_source_length=9), 9),
         (BOTH_WAYS, MonotonicConfig(energy=LocationConfig(max_source_length=9)), 9),
-        (ConvConfig(hidden_size=6, max_source_length=7), GeneralAttentionConfig(), 7),
-        (ConvConfig(hidden_size=6, max_source_length=7), LocationAttentionConfig(max_source_length=9), 7),
-        (ConvConfig(hidden_size=6, max_source_length=9), LocationAttentionConfig(max_source_length=7), 7),
     ],
 )
-def test_the_longest_source_is_that_of_encoder_and_attention(encoder, attention, longest):
+def test_the_longest_source_is_that_of_the_attention(encoder, attention, longest):
     model = Seq2Seq(small(attention, encoder=encoder), 20, 14)
     assert model.max_source_length == longest
     if longest is not None:

@@ -31,7 +31,6 @@ DROPPING = {"embedding_dim": 32, "dropout": 0.2, "word_dropout": 0.1}
 MOCHA = {"name": "mocha", "chunk_size": 2, "noise_std": 1.0}
 BPE = {"dataset": {"tokenizer": {"vocab_size": 70}}}
 COPYING = BPE | {"decoder": {"copy": True, "dropout": 0.2}, "training": {"bpe_dropout": 0.3}}
-RISK = {"objective": "minimum_risk", "risk": {"samples": 6, "sharpness": 0.5}, "batch_tokens": 60}
 RUNS: dict[str, dict[str, Any]] = {
     "dropout": {"encoder": {"recurrent_dropout": 0.3}, "decoder": {"recurrent_dropout": 0.2}},
     "a baseline of rewards": {"attention": {"name": "stochastic"}},
@@ -45,7 +44,6 @@ RUNS: dict[str, dict[str, Any]] = {
     "a moving average": {"training": {"ema_decay": 0.9}},
     "what is frozen": {"training": {"freeze": ["frontend", "encoder"]}, "optimizer": {"name": "sgd"}},
     "two passes": {"training": {"r_drop": 3.0}, "coverage_weight": 0.5},
-    "translations": {"init_from": "RUN", "search": {"name": "greedy", "max_length": 5}, "training": RISK},
     "pieces of BPE": BPE | {"training": {"bpe_dropout": 0.3}},
     "pieces by unigrams": {
         "dataset": {"tokenizer": {"model_type": "unigram", "vocab_size": 70}},

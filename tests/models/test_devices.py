@@ -29,8 +29,6 @@ from tests.marks import combined
 CPU = torch.device("cpu")
 ENCODER = {"name": "bilstm", "hidden_size": 16}
 SIZES = {"hidden_size": 16, "readout_size": 16}
-# Packing, and looking ahead by chunks, ask for lengths: encoders for sound, and between on- and offline.
-ASKING = {"lc_bilstm", "pyramid"}
 
 every_pair = combined(
     attention=[{"name": name} | ({"context": "last"} if name == "none" else {}) for name in ATTENTIONS],
@@ -153,6 +151,6 @@ def test_attentions_and_decoders_ask_nothing(attention: dict, decoder: dict, con
     learn(contentless, attention=attention, decoder=decoder)
 
 
-@pytest.mark.parametrize("encoder", [name for name in ENCODERS if name not in ASKING])
+@pytest.mark.parametrize("encoder", ENCODERS)
 def test_encoders_and_losses_beside_the_first_ask_nothing(encoder: str, contentless: Batch) -> None:
     learn(contentless, encoder=sized(encoder), attention={"name": "mocha", "latency_weight": 0.1}, **PENALTIES)

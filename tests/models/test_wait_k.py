@@ -17,7 +17,7 @@ from mt.models.seq2seq import Seq2Seq
 SOFT = {name: kind.Config() for name, kind in ATTENTIONS.items() if kind.supports_wait_k} | {
     f"local_m-{name}": LocalMConfig(window=2, energy=kind.Config()) for name, kind in ENERGIES.items()
 }
-CAUSAL = [name for name, kind in ENCODERS.items() if kind.causal]
+CAUSAL = [name for name, kind in ENCODERS.items() if kind.incremental]
 T = 9
 
 
@@ -79,14 +79,3 @@ def test_a_step_is_that_of_the_source_read_so_far(attention: str, encoder: str, 
     usual = model(pairs).token_losses
     assert (actual.token_losses - usual).abs().max() > 1e-3, "a mask without effect tests nothing"
     assert torch.equal(model(pairs, wait_k=40).token_losses, usual)
-
-
-def test_the_last_positions_are_known_when_the_source_has_ended():
-    """Of a pyramid, whose last position may stand for fewer tokens than the others; wait-k hides it no longer."""
-    attention = {"attention": {"name": "general"}, "decoder": {"name": "luong", "init_hidden": "zeros"}}
-    model = Seq2Seq(ModelConfig(**attention, encoder={"name": "pyramid", "causal": True, "num_layers": 3}), 20, 14)
-    lengths = torch.tensor([5, 9, 8])
-    mask = torch.arange(9) < lengths[:, None]
-    memory = model.encode(mask.long(), mask)
-    assert model.read_for(memory, lengths).tolist() == [[4, 5, 5], [4, 8, 9], [4, 8, 8]]
-    assert model.wait(memory, 4, lengths).visible_from.tolist() == [[0, 1, 1], [0, 4, 5], [0, 4, 4]]

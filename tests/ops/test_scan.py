@@ -4,8 +4,6 @@ Every test runs twice: in chunks, and by the kernels of Triton, which run on a G
 Triton's interpreter, if Triton is installed.
 """
 
-from collections.abc import Iterator
-
 import pytest
 import torch
 from hypothesis import given, settings, strategies as st
@@ -16,27 +14,6 @@ from tests.marks import combined
 from tests.ops import oracle
 
 KINDS = ("any", "extremes", "zeros and ones", "ones", "zeros", "sharp")
-
-
-@pytest.fixture(params=["chunks", "triton"], scope="module", autouse=True)
-def backend(request: pytest.FixtureRequest) -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        if request.param == "triton":
-            pytest.importorskip("triton")
-            patch.setattr("mt.ops.scan.Chunks", Kernels)
-        yield
-
-
-class Kernels:
-    """In the place of the chunks."""
-
-    @staticmethod
-    def apply(decay: Tensor, inputs: Tensor, start: Tensor, reverse: bool) -> Tensor:
-        from mt.kernels.triton_kernels import FusedScan
-
-        there = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        moved = (part.to(there) for part in (decay, inputs, start))
-        return FusedScan.apply(*moved, reverse).to(decay.device)
 
 
 @given(

@@ -28,24 +28,9 @@ CONFIGURATIONS: list[tuple[dict[str, Any], str]] = [
     ),
     ({"training": {"wait_k": [1 << 40]}}, r"training\.wait_k.* is not possible"),
     (
-        {"init_from": "RUN", "training": {"r_drop": 5.0, "objective": "minimum_risk"}},
-        "training.objective=minimum_risk learns from translations .* training.r_drop=5.0 compares the whole of two",
-    ),
-    ({"training": {"objective": "minimum_risk"}}, "training.objective=minimum_risk compares what a model draws"),
-    (
-        {"init_from": "RUN", "training": {"objective": "minimum_risk"}, "ctc_weight": 0.3},
-        "training.objective=minimum_risk learns from translations .* ctc_weight=0.3 .*: set one of the two back",
-    ),
-    (
-        {"init_from": "RUN", "training": {"objective": "minimum_risk"}, "attention": {"name": "stochastic"}},
-        "training.objective=minimum_risk learns from .* attention.sample_ratio=.* leaves them no probability",
-    ),
-    (
         {"init": {"vocabulary": "extend"}},
         "init.vocabulary and init.new_pieces are of a run .* add init_from=",
     ),
-    ({"training": {"risk": {"samples": 5}}}, "training.risk is of minimum risk training: set training.objective=min"),
-    ({"training": {"risk": {"samples": 0}}}, "training.risk.samples=0 is not possible"),
     (
         {"embedding": {"share": True, "pretrained_source": "x"}},
         "share=true makes one table of two.*embedding.pretrained",

@@ -1,9 +1,10 @@
-"""The largest values of long rows are those of topk."""
+"""The best tokens of long rows are those of topk, without those that are never chosen."""
 
 import pytest
 import torch
 
-from mt.search.best_tokens import largest
+from mt.search.best_tokens import best_tokens
+from mt.search.hypothesis import NEVER_CHOSEN
 
 
 @pytest.mark.parametrize("count", [1, 2, 5])
@@ -18,5 +19,6 @@ def test_equals_topk(rows: int, size: int, count: int) -> None:
             values[-1, column - 1] = torch.inf
             values[-1] = values[-1].nan_to_num(nan=-1.0)
             values[-1, column] = torch.nan
-        for actual, expected in zip(largest(values, count), values.topk(count), strict=True):
+        chosen_from = values.index_fill(1, torch.tensor(NEVER_CHOSEN), -torch.inf)
+        for actual, expected in zip(best_tokens(values.clone(), count), chosen_from.topk(count), strict=True):
             torch.testing.assert_close(actual, expected, rtol=0, atol=0, equal_nan=True)

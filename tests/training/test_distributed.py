@@ -37,7 +37,7 @@ CASES: dict[str, dict[str, Any]] = {
     "fp16": {"precision": "fp16"},
     "stochastic": {"attention": {"name": "stochastic"}},
     # What nothing uses has no gradient, and no moment.
-    "unused": {"attention": {"name": "none"}, "encoder": {"name": "conv", "hidden_size": 32}},
+    "unused": {"attention": {"name": "none"}, "encoder": {"name": "bigru", "hidden_size": 32}},
     "sampled": {"dataset": {"tokenizer": {"vocab_size": 70}}, "training": {"bpe_dropout": 0.2}},
     "copied": {
         "attention": {"name": "mocha", "chunk_size": 2, "noise_std": 1.0},
@@ -46,15 +46,6 @@ CASES: dict[str, dict[str, Any]] = {
         "training": {"bpe_dropout": 0.2},
     },
     "two passes": {"training": {"r_drop": 3.0}},
-    "risk": {
-        "init_from": "RUN",
-        "training": {
-            "objective": "minimum_risk",
-            "risk": {"samples": 4, "sharpness": 3.0},
-            "normalization": "sentence",
-        },
-        "search": {"name": "greedy", "max_length": 8},
-    },
     "epoch": {"training": {"epochs": 1, "batch_tokens": 40, "gradient_accumulation": 3}},
 }
 

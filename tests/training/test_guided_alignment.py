@@ -263,19 +263,10 @@ AUDIO = {"dataset": {"field": {"name": "audio"}, "links": "a"}, "frontend": {"na
             {"training": LINKS} | {"attention": {"name": "none"}},
             "which words are linked, and attention=none learns nothing",
         ),
-        ({"training": LINKS} | {"encoder": {"name": "pyramid"}}, "encoder=pyramid leaves no value for each"),
         ({"training": LINKS | {"wait_k": [3]}}, r"with training\.wait_k some are not read in time"),
-        (
-            {"init_from": "RUN", "training": LINKS | {"objective": "minimum_risk"}},
-            r"dataset\.links=links guides the attention by links that they lack: set one of the two back",
-        ),
         ({"training": LINKS, "dataset": {"links": "others"}}, "name different links of the training pairs"),
         (AUDIO, "joins words of two texts, and the sources of tiny are audio"),
         ({"dataset": {"link_words": "marks"}}, r"dataset\.link_words=marks is of links, and there are none"),
-        (
-            {"aligner_size": 8, "encoder": {"name": "pyramid"}},
-            "aligner_size=8 aligns the words of a text, and encoder=pyramid",
-        ),
     ],
 )
 def test_what_cannot_be_guided_is_refused(

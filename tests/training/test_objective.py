@@ -14,8 +14,7 @@ from mt.data.corpus import Corpus
 from mt.models.attention import ATTENTIONS
 from mt.models.decoders import DECODERS
 from mt.models.seq2seq import Seq2Seq
-from mt.training.loop import BatchLoss
-from mt.training.objective import RDrop, objective_of
+from mt.training.loop import BatchLoss, RDrop, objective_of
 from tests.marks import chosen
 
 DROPPING: dict[str, Any] = {
@@ -37,7 +36,7 @@ def batch_of(corpus: Corpus) -> Batch:
 
 def module(config: Config, corpus: Corpus) -> BatchLoss:
     torch.manual_seed(3)
-    made = objective_of(config, corpus.tokenizers.target)(Seq2Seq(config, *corpus.tokenizers.sizes), config)
+    made = objective_of(config)(Seq2Seq(config, *corpus.tokenizers.sizes), config)
     assert isinstance(made, BatchLoss)
     return made
 

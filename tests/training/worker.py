@@ -33,8 +33,7 @@ from mt.evaluation.report import report
 from mt.evaluation.score import dev_scores
 from mt.models.seq2seq import Seq2Seq
 from mt.training.batches import with_sampled_pieces
-from mt.training.loop import Progress, updates
-from mt.training.objective import objective_of
+from mt.training.loop import Progress, objective_of, updates
 from mt.training.optimizer import build_optimizer
 from tests.training.runs import Seen
 
@@ -51,7 +50,7 @@ def learn(config: Config, corpus: Corpus, training: Training, processes: Process
     torch.manual_seed(config.seed)
     model = Seq2Seq(config, *corpus.tokenizers.sizes)
     optimizer = build_optimizer(config.optimizer, model)
-    objective = objective_of(config, corpus.tokenizers.target)
+    objective = objective_of(config)
     endless = updates(model, optimizer, training, config, Progress(), processes, objective)
     taken = [*itertools.islice(endless, count)]
     if processes.is_first:
@@ -78,8 +77,9 @@ def main(cases: Path, corpora: Path, run: Path, out: Path) -> None:
             training = with_sampled_pieces(seen, corpus.tokenizers, config.training)
             losses[name] = learn(config, corpus, training, processes, out / f"{name}.safetensors")
             if name == "epoch":
+                corpus_of_run = corpus
                 (out / f"seen-{processes.rank}.json").write_text(json.dumps(seen.counts))
-        scores = evaluate(run, corpus, processes, out / f"report-{processes.rank}")
+        scores = evaluate(run, corpus_of_run, processes, out / f"report-{processes.rank}")
         if processes.is_first:
             (out / "losses.json").write_text(json.dumps(losses))
             (out / "scores.json").write_text(json.dumps(scores))

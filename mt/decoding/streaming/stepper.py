@@ -223,8 +223,7 @@ class StreamStepper:
         memory = concatenate_rows([stream.source[0] for stream in streams if stream.source])
         self._device = memory.mask.device
         if self._wait_k is not None:
-            lengths = torch.tensor([stream.read for stream in streams], device=self._device)
-            memory = self._model.wait(memory, self._wait_k, lengths)
+            memory = self._model.wait(memory, self._wait_k)
         self._memory = memory
         # The first step goes on with the queries that the last search left.
         self._query: Any = concatenate_rows([stream.query for stream in streams])

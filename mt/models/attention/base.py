@@ -14,7 +14,6 @@ from pydantic import BaseModel
 from torch import Tensor, nn
 
 from mt.models.encoders.base import Encoded, Mask
-from mt.models.opt_in import OptIn
 from mt.step import Attended
 
 State = tuple[Tensor, ...]
@@ -117,11 +116,10 @@ def scattered(weights: Float[Tensor, "B W"], first: Int[Tensor, " B"], width: in
     return whole.scatter(1, columns, weights)[:, :width]
 
 
-class Attention(OptIn, nn.Module, ABC):
+class Attention(nn.Module, ABC):
     """Law: `forward(queries)[i]` equals the i-th `step` from `init_state`, for any batch.
-    Built as `Class(config, query_size, value_size)`. A subclass opts into what holds of `opt_in` (see `OptIn`)."""
+    Built as `Class(config, query_size, value_size)`."""
 
-    opt_in = ("forward", "monotonic", "supports_wait_k")
     Config: ClassVar[type[BaseModel]]
     """The options, a frozen pydantic class whose `name` is the key in the table."""
     supports_hard: ClassVar[bool] = False

@@ -16,7 +16,6 @@ from mt.kernels.additive import additive_energy
 from mt.kernels.hard_step import PlainEnergy
 from mt.kernels.linear import Linear
 from mt.models.encoders.base import Encoded
-from mt.models.opt_in import OptIn
 
 
 class DotConfig(Options):
@@ -39,7 +38,7 @@ class LocationConfig(Options):
     """The most source positions, EOS included, that have a score; a longer source is refused."""
 
 
-class Energy(OptIn, nn.Module, ABC):
+class Energy(nn.Module, ABC):
     """Constructed as `Class(config, query_size, value_size, normalized=...)`. An energy depends on its query and its
     key alone: attentions compute the energies of a few positions, or of all.
 
@@ -47,14 +46,13 @@ class Energy(OptIn, nn.Module, ABC):
     the other energies have none and are the same either way.
     """
 
-    opt_in = ("is_dot_product", "as_plain")
     Config: ClassVar[type[BaseModel]]
     size: int
     """The number of terms that one energy sums, d in the initial gain 1 / sqrt(d)."""
     max_source_length: int | None = None
     """The most source positions that have an energy; None for any number."""
     is_dot_product: ClassVar[bool] = False
-    """Whether an energy is the product of a query with a key. A subclass opts into it (see `OptIn`)."""
+    """Whether an energy is the product of a query with a key."""
 
     @abstractmethod
     def keys(self, encoded: Encoded) -> Float[Tensor, "B S K"]:

@@ -78,7 +78,6 @@ class Global(SoftmaxAttention):
     """Each energy is an attention of its own name, whose options are the energy's and `scaled`."""
 
     supports_wait_k = True
-    opts_into: ClassVar[tuple[str, ...]] = ("forward",)
     energy_class: ClassVar[type[Energy]]
 
     def __init__(self, config: Any, query_size: int, value_size: int) -> None:
@@ -91,7 +90,6 @@ class Dot(Global):
 
     Config: ClassVar[type[BaseModel]] = DotAttentionConfig
     energy_class = energies.Dot
-    opts_into = ("forward", "supports_wait_k")
 
 
 class General(Global):
@@ -99,7 +97,6 @@ class General(Global):
 
     Config: ClassVar[type[BaseModel]] = GeneralAttentionConfig
     energy_class = energies.General
-    opts_into = ("forward", "supports_wait_k")
 
 
 class Bahdanau(Global):
@@ -108,7 +105,6 @@ class Bahdanau(Global):
 
     Config: ClassVar[type[BaseModel]] = BahdanauAttentionConfig
     energy_class = energies.Concat
-    opts_into = ("forward", "supports_wait_k")
 
 
 class Location(Global):
@@ -116,7 +112,6 @@ class Location(Global):
 
     Config: ClassVar[type[BaseModel]] = LocationAttentionConfig
     energy_class = energies.Location
-    opts_into = ("forward", "supports_wait_k")
 
 
 def as_dot_products(attention: Attention, memory: Memory, steps: int) -> DotProductAttention | None:

@@ -37,7 +37,6 @@ class LocalM(SoftmaxAttention):
     """The centre moves one position a step, as far as the last one that the step may attend to (local-m)."""
 
     supports_wait_k: ClassVar[bool] = True
-    opts_into: ClassVar[tuple[str, ...]] = ("forward",)
     Config: ClassVar[type[BaseModel]] = LocalMConfig
     needs_order = True
 
@@ -71,7 +70,7 @@ class LocalP(LocalM):
     length, which is not known before its end."""
 
     Config = LocalPConfig
-    opts_into = ("forward",)
+    supports_wait_k = False
     mass_preservation = False
 
     def __init__(self, config: LocalPConfig, query_size: int, value_size: int) -> None:

@@ -22,7 +22,6 @@ class MAtChA(Chunkwise):
     """Monotonic adaptive chunkwise attention: from the last stop to this one, both included."""
 
     Config = MAtChAConfig
-    opts_into = ("forward", "monotonic")
     lookback = sys.maxsize
     since_last_stop = True
 
@@ -46,7 +45,6 @@ class MILk(Chunkwise):
     """Monotonic infinite lookback: from the beginning of the source to the stop."""
 
     Config = MILkConfig
-    opts_into = ("forward", "monotonic")
     lookback = sys.maxsize
 
     def _soft_attention(self, alignment: MonotonicAlignment, energy: Tensor) -> Tensor:

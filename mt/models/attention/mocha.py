@@ -19,7 +19,6 @@ class Chunkwise(Monotonic):
     """The soft attention has an energy of its own, of the same kind (Chiu & Raffel 2018, section 2.3, appendix A)."""
 
     Config: ClassVar[type[BaseModel]]
-    opts_into = ("forward", "monotonic")
     chunk_energy: Energy
 
     def __init__(self, config: MonotonicConfig, query_size: int, value_size: int) -> None:
@@ -49,7 +48,6 @@ class MoChA(Chunkwise):
     """Monotonic chunkwise attention: the `chunk_size` positions that end at the stop."""
 
     Config = MoChAConfig
-    opts_into = ("forward", "monotonic")
     chunk_size: int
 
     def __init__(self, config: MoChAConfig, query_size: int, value_size: int) -> None:

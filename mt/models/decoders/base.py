@@ -22,7 +22,6 @@ from mt.models.attention.base import Attention, AttentionOutput, AttentionStep, 
 from mt.models.decoders.output import Copying, OutputLayer
 from mt.models.encoders.base import Encoded
 from mt.models.frontends.embedding import Embedding
-from mt.models.opt_in import OptIn
 from mt.step import Prediction
 
 with warnings.catch_warnings():
@@ -151,18 +150,16 @@ class DecoderQuery(NamedTuple):
     """What `Decoder.read_out` needs of the decoder."""
 
 
-class Decoder(OptIn, nn.Module, ABC):
+class Decoder(nn.Module, ABC):
     """A language model conditioned on a source. Law: `forward` equals `step` in a loop.
 
     A step makes its query, attends and reads out. On an incomplete source the attention may return NEEDS_MORE_SOURCE.
     Then the query is kept, with the state that the attention returned, and attends again later.
 
-    Constructed as `Class(config, parts)`. A subclass defines `_make_query` and `_read_out`, and opts into a parent's
-    `forward` where it holds (see `OptIn`). The verbs that are made of these are final: training, search and streams
-    each call other ones of them.
+    Constructed as `Class(config, parts)`. A subclass defines `_make_query` and `_read_out`. The verbs that are made
+    of these are final: training, search and streams each call other ones of them.
     """
 
-    opt_in = ("forward",)
     Config: ClassVar[type[BaseModel]]
     recurrence_type: ClassVar[Any] = Recurrence
 

@@ -71,7 +71,6 @@ class GNMTConfig(RecurrenceConfig):
 
 class GNMT(LayersAbove):
     Config: ClassVar[type[BaseModel]] = GNMTConfig
-    opts_into = ("forward",)
 
     def __init__(self, config: GNMTConfig, parts: DecoderParts) -> None:
         single = config.model_copy(update={"num_layers": 1})

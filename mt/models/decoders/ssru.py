@@ -54,7 +54,6 @@ class _First(FirstState):
 
 class SSRU(LayersAbove):
     Config: ClassVar[type[BaseModel]] = SSRUConfig
-    opts_into = ("forward",)
     recurrence_type = _First
 
     def __init__(self, config: SSRUConfig, parts: DecoderParts) -> None:

@@ -4,12 +4,11 @@
 from abc import ABC, abstractmethod
 from typing import ClassVar, NamedTuple
 
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from pydantic import BaseModel
 from torch import Tensor, nn
 
 from mt.models.frontends.base import Mask
-from mt.models.opt_in import OptIn
 
 Vectors = Float[Tensor, "B S E"]
 """Of the front-end, one for each position of a source."""
@@ -18,12 +17,12 @@ State = tuple[Tensor, ...]
 
 
 class Encoded(NamedTuple):
-    """An encoded source of S positions, whose number may differ from the input's."""
+    """An encoded source of S positions."""
 
     values: Tensor
     """[B, S, V]; zero on padding."""
     keys: Tensor
-    """[B, S, V]: compared with queries; they are the values, in all encoders but Gehring et al.'s (2017)."""
+    """[B, S, V]: compared with queries; they are the values in all encoders of the table."""
     mask: Tensor
     """[B, S] bool: true on real positions, padding on the right."""
     final_state: Tensor
@@ -36,27 +35,15 @@ class Encoded(NamedTuple):
     """See `Memory.unknown`."""
 
 
-class Encoder(OptIn, nn.Module, ABC):
+class Encoder(nn.Module, ABC):
     """Constructed as `Class(config, input_size)`. Padding never changes a result: a source alone has the same values as
-    in any batch. A subclass opts into `extend`, `causal` and `incremental` of a parent where these hold for it, too
-    (see `OptIn`)."""
+    in any batch."""
 
-    opt_in: ClassVar[tuple[str, ...]] = ("extend", "causal", "incremental")
     Config: ClassVar[type[BaseModel]]
-    causal: bool = False
-    """Whether the value of a position depends on the positions up to it alone."""
     incremental: bool = False
-    """Whether `extend` is defined: a value depends on the positions up to it and on a limited number after it."""
-    data_dependent_loop: ClassVar[bool] = False
-    """Whether its operations grow in number with the source, so that no fixed graph computes it."""
+    """Whether `extend` is defined: the value of a position depends on the positions up to it alone."""
     value_size: int
     final_state_size: int
-    max_source_length: int | None = None
-    """The most source positions, EOS included, that it is defined for; None for any number."""
-
-    def output_lengths(self, lengths: Tensor) -> Tensor:
-        """Returns the number of positions for so many vectors, [B] int64."""
-        return lengths
 
     @abstractmethod
     def forward(self, vectors: Vectors, mask: Mask) -> Encoded:
@@ -68,24 +55,17 @@ class Encoder(OptIn, nn.Module, ABC):
         """Encodes the next positions of sources that are still arriving: the same values as `forward` of all at once.
 
         vectors, mask: the new positions, which a source need not have. state: of the call before, None at first.
-        complete: which sources end here. Returns the values that no later position can change, and the
-        state. They may be fewer than the new positions, or more, or none; the mask tells. Defined where `incremental`.
+        complete: which sources end here. Returns the values of the new positions, and the state. Defined where
+        `incremental`.
         """
         raise NotImplementedError(f"{type(self).__name__} needs the whole source")
-
-    def read_for(self, positions: Int[Tensor, "*shape"], lengths: Int[Tensor, "*#shape"]) -> Int[Tensor, "*shape"]:
-        """Returns how many input positions must be read before no later one can change the values at these positions.
-
-        positions: from 0. lengths: of the sources, the upper bound.
-        """
-        return positions + 1 if self.causal else lengths.expand_as(positions)
 
 
 class CausalEncoder(Encoder):
     """Goes from left to right, so that a whole source and its parts in turn have the same values. A subclass defines
     how to go on from a state."""
 
-    causal = incremental = True
+    incremental = True
 
     def forward(self, vectors: Vectors, mask: Mask) -> Encoded:
         return self._encode(vectors, mask, None)[0]

@@ -20,7 +20,6 @@ class NoEncoder(CausalEncoder):
     """The final state is the mean of the values, which has no order either."""
 
     Config: ClassVar[type[BaseModel]] = NoEncoderConfig
-    opts_into = ("extend", "causal", "incremental")
 
     def __init__(self, config: NoEncoderConfig, input_size: int) -> None:
         super().__init__()

@@ -104,7 +104,7 @@ class Recurrent(Encoder):
 class Causal(Recurrent):
     """Reads from left to right."""
 
-    causal = incremental = True
+    incremental = True
 
     def forward(self, vectors: Vectors, mask: Mask) -> Encoded:
         # Padding comes last, so that packing, which takes five times as long on CPUs, is not needed.
@@ -129,7 +129,6 @@ class Causal(Recurrent):
 
 class LSTM(Causal):
     Config: ClassVar[type[BaseModel]] = LSTMConfig
-    opts_into = ("extend", "causal", "incremental")
     cell = lstm.LSTM
 
 
@@ -143,7 +142,6 @@ class BiLSTM(Recurrent):
 
 class GRU(Causal):
     Config: ClassVar[type[BaseModel]] = GRUConfig
-    opts_into = ("extend", "causal", "incremental")
     cell = lstm.GRU
 
 

@@ -9,7 +9,7 @@ from torch import nn
 from mt.common.options import MAX_SIZE
 from mt.kernels.linear import Linear
 from mt.models import ssru
-from mt.models.encoders.base import CausalEncoder, Encoded, Mask, State, Vectors
+from mt.models.encoders.base import CausalEncoder, Encoded, Encoder, Mask, State, Vectors
 from mt.models.encoders.recurrent import BidirectionalConfig, RecurrentConfig
 
 
@@ -41,7 +41,6 @@ class SSRU(CausalEncoder):
     """Reads from left to right. The final state is that of the top recurrence."""
 
     Config: ClassVar[type[BaseModel]] = SSRUConfig
-    opts_into = ("extend", "causal", "incremental")
     unit: ClassVar[type[ssru.SSRU] | type[ssru.BiSSRU]] = ssru.SSRU
 
     def __init__(self, config: BlocksConfig, input_size: int) -> None:
@@ -75,3 +74,5 @@ class BiSSRU(SSRU):
 
     Config: ClassVar[type[BaseModel]] = BiSSRUConfig
     unit = ssru.BiSSRU
+    incremental = False
+    extend = Encoder.extend  # it needs the whole source

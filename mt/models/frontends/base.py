@@ -8,19 +8,16 @@ from jaxtyping import Bool, Float, Int, Shaped
 from pydantic import BaseModel
 from torch import Tensor, nn
 
-from mt.models.opt_in import OptIn
-
 Mask = Bool[Tensor, "B S"]
 """True on the real positions of a batch of sources; padding is on the right."""
 State = tuple[Tensor, ...]
 """Batch-first tensors from which an incremental front-end goes on."""
 
 
-class Frontend(OptIn, nn.Module, ABC):
+class Frontend(nn.Module, ABC):
     """Makes vectors [B, S', D] of a batch of sources [B, S, ...]. Padding never changes a result: a source alone has
     the same vectors as in any batch."""
 
-    opt_in = ("extend", "incremental")
     Config: ClassVar[type[BaseModel]]
     field: ClassVar[str]
     """The field that it reads, by its name."""
@@ -30,8 +27,6 @@ class Frontend(OptIn, nn.Module, ABC):
     """Whether `extend` is defined: a vector depends on the source up to its position and on a limited part after it."""
     incremental_with: str | None = None
     """The option that makes it so; None where it is, or cannot be."""
-    extra_read_for_end: ClassVar[int] = 1
-    """0 where the last vector shows the end of a source, as EOS of a text does; 1 where the end is known later."""
     convolutional: ClassVar[bool] = False
     """Whether most of the time of training goes into its convolutions, over sources of one size."""
     output_size: int

@@ -77,7 +77,6 @@ class WordVectors(Frontend):
     Config = WordVectorsConfig
     field = "text"
     incremental = True
-    extra_read_for_end = 0
 
     def __init__(self, embedding: Embedding) -> None:
         super().__init__()

@@ -95,7 +95,7 @@ class LogMel(Frontend):
     def __init__(self, config: LogMelConfig) -> None:
         super().__init__()
         self.config = config
-        self.incremental = config.causal and type(self).extend is not Frontend.extend
+        self.incremental = config.causal
         self.incremental_with = None if config.causal else "frontend.causal=true"
         self.stride = 2**config.convolutions
         sizes = [1, *[config.channels] * config.convolutions]

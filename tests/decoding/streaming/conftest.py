@@ -23,7 +23,6 @@ from mt.search.hypothesis import Hypothesis
 from tests.decoding.decoded import decode_ids
 
 MONOTONIC = ("monotonic", "mocha", "matcha", "milk")
-LOOK_AHEAD = {"lc_bilstm": {"chunk_size": 2, "look_ahead": 1}}
 LETTERS = "aeinstrdhu"
 SEARCH = OnlineConfig(max_ratio=1.2, max_extra=4)
 RATE = 4000
@@ -37,7 +36,6 @@ HEARING: dict[str, tuple[dict[str, Any], SearchConfig]] = {
     "milk": ({"name": "milk"}, SEARCH),
     "wait-5": ({"name": "general"}, WaitKConfig(k=5, max_ratio=1.2, max_extra=4)),
 }
-LOOKING_AHEAD = {"lc_bilstm": {"chunk_size": 4, "look_ahead": 1}, "pyramid": {"causal": True, "num_layers": 2}}
 
 
 Sources = list[list[str]]
@@ -81,7 +79,7 @@ def setting(tokenizers: Tokenizers) -> Callable[..., StreamingModel]:
     ) -> StreamingModel:
         config = ModelConfig(
             embedding=EmbeddingConfig(embedding_dim=8, tie_output=False),
-            encoder=ENCODERS[encoder].Config(hidden_size=12, **LOOK_AHEAD.get(encoder, {})),
+            encoder=ENCODERS[encoder].Config(hidden_size=12),
             decoder=DECODERS[decoder].Config(hidden_size=12, readout_size=8, init_hidden="zeros", copy=copy),
             attention=attention,
         )
@@ -176,7 +174,7 @@ def hearing(characters: Tokenizers) -> Callable[..., StreamingModel]:
         config = ModelConfig(
             frontend=LogMelConfig(**{"bands": 12, "channels": 3, "causal": True} | options),
             embedding=EmbeddingConfig(embedding_dim=8, tie_output=False),
-            encoder=ENCODERS[encoder].Config(hidden_size=12, **LOOKING_AHEAD.get(encoder, {})),
+            encoder=ENCODERS[encoder].Config(hidden_size=12),
             decoder={"name": "luong", "hidden_size": 12, "readout_size": 8, "init_hidden": "zeros"},
             attention=attention,
         )

@@ -9,9 +9,7 @@ from tests.decoding.streaming.test_session import POLICIES
 
 
 @pytest.mark.parametrize("policy", ["monotonic", "mocha", "matcha", "milk", "wait-5"])
-@pytest.mark.parametrize(
-    ("encoder", "decoder"), [("lstm", "luong"), ("lc_bilstm", "luong"), ("gru", "bahdanau"), ("ssru", "ssru")]
-)
+@pytest.mark.parametrize(("encoder", "decoder"), [("lstm", "luong"), ("gru", "bahdanau"), ("ssru", "ssru")])
 def test_it_is_offline_decoding_token_for_token(policy, encoder, decoder, setting, sentences, offline) -> None:
     attention, search = POLICIES[policy]
     ours = setting(attention, encoder, decoder, search=search, copy=True)
@@ -41,7 +39,7 @@ def test_it_is_offline_decoding_token_for_token(policy, encoder, decoder, settin
 
 def test_of_a_long_source_a_stream_keeps_no_more(setting, sentences, wander) -> None:
     """The tokens of what was dropped are dropped, too."""
-    ours = setting({"name": "mocha", "chunk_size": 2}, "lc_bilstm", search=OnlineConfig(max_length=100_000), copy=True)
+    ours = setting({"name": "mocha", "chunk_size": 2}, "lstm", search=OnlineConfig(max_length=100_000), copy=True)
     with torch.no_grad():
         ours.model.decoder.output.bias[3] = -100.0
         ours.model.decoder.copying.gate.weight.zero_()

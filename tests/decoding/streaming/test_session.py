@@ -34,7 +34,7 @@ POLICIES: dict[str, tuple[dict[str, Any], Any]] = {
 every_policy = pytest.mark.parametrize("policy", POLICIES)
 parts = pytest.mark.parametrize(
     ("encoder", "decoder"),
-    [("lstm", "luong"), ("gru", "bahdanau"), ("none", "luong"), ("ssru", "ssru"), ("lc_bilstm", "luong")],
+    [("lstm", "luong"), ("gru", "bahdanau"), ("none", "luong"), ("ssru", "ssru")],
 )
 
 
@@ -68,7 +68,7 @@ def test_a_stream_is_offline_decoding_token_for_token(
 
 
 @every_policy
-@pytest.mark.parametrize("encoder", ["lstm", "lc_bilstm"])
+@pytest.mark.parametrize("encoder", ["lstm", "ssru"])
 def test_together_is_as_alone(policy, encoder, setting, sentences, streamed) -> None:
     attention, search = POLICIES[policy]
     ours, sources, draw = setting(attention, encoder, search=search), sentences(5), random.Random(1)

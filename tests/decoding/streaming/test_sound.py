@@ -19,9 +19,8 @@ from tests.decoding.decoded import decode_ids
 from tests.decoding.streaming.conftest import FIELD, SEARCH
 
 PLAIN = [(policy, {}) for policy in ("monotonic", "absorbing", "mocha", "matcha", "milk", "wait-5")]
-CHANGES = [("mocha", {"encoder": "gru"}), ("mocha", {"encoder": "lc_bilstm"}), ("wait-5", {"encoder": "lc_bilstm"})]
+CHANGES = [("mocha", {"encoder": "gru"}), ("mocha", {"encoder": "ssru"}), ("wait-5", {"encoder": "ssru"})]
 CHANGES += [
-    ("mocha", {"encoder": "pyramid", "bias": 2.0}),
     ("milk", {"convolutions": 0}),
     ("monotonic", {"convolutions": 1, "normalization": "running"}),
 ]

@@ -39,7 +39,7 @@ def test_cells_are_what_the_name_says(name: str):
     assert cells.bidirectional == name.startswith("bi")
 
 
-@pytest.mark.parametrize("name", ["lstm", "bilstm", "lc_bilstm", "pyramid"])
+@pytest.mark.parametrize("name", ["lstm", "bilstm"])
 def test_forget_gates_begin_open(name: str):
     """torch has the biases of input, forget, cell and output gates one after another, in two vectors that are added."""
     kind = ENCODERS[name]
