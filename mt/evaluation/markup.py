@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from mt import markup
-from mt.data.placeholders import SAFE, Placeholders, placeholders_of
+from mt.data.placeholders import Kept, Placeholders
 from mt.decoding.documents import kept_placeholders, linked
 from mt.decoding.translator import Translator
 from mt.markup import html
@@ -12,7 +12,7 @@ from mt.markup.segments import Segment
 from mt.markup.words import Linked
 from mt.metrics.base import Score
 
-_SAFE = placeholders_of(SAFE)
+_SAFE = Kept().found
 Places = dict[tuple[str, int, str], int]
 """For each tag, by its text, how often that came before, and its kind, the characters before it."""
 
@@ -25,11 +25,12 @@ def markup_scores(
     tags, placeholders: the share that links place at the gap of the reference, which the model reads without its tags.
     An opening tag and a closing one are two. tags_by_length, placeholders_by_length: likewise, placed in proportion to
     length. complete: the translations of the sources that have each tag and placeholder as often as the source, and
-    close tags in order.
+    close tags in order. Placeholders are of the syntaxes of the run.
 
     Pairs count whose sides have the same tags and placeholders, and as many sentences. shift: whether links are of the
     step that has read a word; see `Translator.align`.
     """
+    found = kept_placeholders(translator).found
     pairs = [*zip(sources, targets, strict=True)]
     alike = [pair for pair in pairs if _alike(translator, *pair)]
     read = [_read(translator, source) for source, _ in alike]
@@ -48,11 +49,12 @@ def markup_scores(
         waiting = iter(of_texts)
         written = [_written(document, waiting) for document in read]
         for kind, is_kind in KINDS.items():
-            share, count = _share(written, [target for _, target in alike], is_kind)
+            share, count = _share(written, [target for _, target in alike], is_kind, found)
             scores[kind + name] = Score(share, f"{signature}|{kind}:{count}")
     # The tags of translations.
     whole = [document.text for document in translator.translate(sources, format="html")]
-    complete = 100 * sum(map(is_complete, sources, whole)) / max(len(sources), 1)
+    count = sum(is_complete(*pair, found) for pair in zip(sources, whole, strict=True))
+    complete = 100 * count / max(len(sources), 1)
     scores["complete"] = Score(complete, f"format:html|texts:{len(sources)}")
     return scores
 
@@ -104,7 +106,8 @@ def _segments(documents: Iterable[Iterable[str | Segment]]) -> Iterator[Segment]
 
 def _alike(translator: Translator, source: str, target: str) -> bool:
     counts = {len([*_segments([_read(translator, side)])]) for side in (source, target)}
-    return len(counts) == 1 and places(source).keys() == places(target).keys()
+    found = kept_placeholders(translator).found
+    return len(counts) == 1 and places(source, found).keys() == places(target, found).keys()
 
 
 def _written(document: Sequence[str | Segment], links: Iterator[Linked]) -> str:
@@ -117,12 +120,14 @@ def proportional(source: str, target: str) -> Linked:
     return Linked(target, [(place * len(source) // count, place) for place in range(len(target))])
 
 
-def _share(written: Iterable[str], targets: Iterable[str], is_kind: Callable[[str], bool]) -> tuple[float, int]:
+def _share(
+    written: Iterable[str], targets: Iterable[str], is_kind: Callable[[str], bool], found: Placeholders
+) -> tuple[float, int]:
     """Returns the share of tags of a kind that stand where those of the references do, and how many there are."""
     right = []
     for result, target in zip(written, targets, strict=True):
-        found = places(result)
-        right += [found.get(key) == place for key, place in places(target).items() if is_kind(key[2])]
+        own = places(result, found)
+        right += [own.get(key) == place for key, place in places(target, found).items() if is_kind(key[2])]
     return 100 * sum(right) / max(len(right), 1), len(right)
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from mt.data.placeholders import Kept, placeholders_of
 from mt.decoding.translator import Translator
 from mt.evaluation.markup import is_complete, markup_scores, places, proportional
 
@@ -74,3 +75,15 @@ def test_what_may_be_split_is_complete_and_nothing_else_may_be_missing_or_double
         "<i><b>y</i></b> {n}<br>",
     ):
         assert not is_complete("<b>x {n}</b><br>", translation)
+
+
+def test_placeholders_are_those_of_the_syntaxes_of_the_run(
+    translator: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts = []
+    for names in (["braces"], ["qt"]):
+        kept = Kept(placeholders_of(tuple(names)))
+        monkeypatch.setattr("mt.evaluation.markup.kept_placeholders", lambda _, kept=kept: kept)
+        signature = markup_scores(translator, ["see %1 {n}"], ["seht %1 {m}"])["placeholders"].signature
+        counts.append(signature.split("|")[1] + signature.rpartition(":")[2])
+    assert counts == ["pairs:0/10", "pairs:1/11"]
