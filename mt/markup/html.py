@@ -64,6 +64,13 @@ class Parser(HTMLParser):
     def parse_marked_section(self, i: int, report: int = 1) -> int:
         return self.parse_bogus_comment(i)  # as browsers do, where Python's own would refuse some
 
+    def parse_pi(self, i: int) -> int:
+        """Has PHP, which no browser sees, end where it ends."""
+        if not self.rawdata.startswith(("<?php", "<?="), i):
+            return super().parse_pi(i)
+        end = self.rawdata.find("?>", i)
+        return -1 if end < 0 else end + len("?>")
+
     def updatepos(self, i: int, j: int) -> int:
         if i < j:
             self.events.append(self._event._replace(raw=self.rawdata[i:j]))

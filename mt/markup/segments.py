@@ -4,6 +4,7 @@ A parser of each format yields `Event`s, one for each character, whose raw texts
 `mt.markup.blocks` cuts them into blocks, and `segment` makes of each block a `Segment`. All of it takes time in
 proportion to the length of the document."""
 
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -39,6 +40,11 @@ class Event(NamedTuple):
     def says(self) -> bool:
         """Whether it is a character of a word."""
         return self.kind == "text" and not self.text.isspace()
+
+    @property
+    def speaks(self) -> bool:
+        """Whether it is such a character, and no sign: an arrow, a currency, a pictograph."""
+        return self.says and not unicodedata.category(self.text).startswith("S")
 
 
 @dataclass(frozen=True)
@@ -128,8 +134,8 @@ def segment(atoms: Sequence[Event], words: Sequence[int], join: Join, symbols: i
     first, last = _ends(atoms, partners, words)
     numbered = numbers((atom.text for atom in atoms if atom.kind == "word"), symbols)
     sentence = _Sentence(numbered)
-    # What the text will have: a pair around tags and words that it lacks goes as one.
-    seen = [0, *accumulate(atom.text in numbered if atom.kind == "word" else atom.says for atom in atoms)]
+    # What the text will have: a pair around tags, words that it lacks and signs (`↩`, `▶`) goes as one.
+    seen = [0, *accumulate(atom.text in numbered if atom.kind == "word" else atom.speaks for atom in atoms)]
     # Each atom goes into the text, or becomes a tag; what stands around all words is kept apart.
     place = first
     while place < last:

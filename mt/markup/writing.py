@@ -97,9 +97,24 @@ class _Writer:
         before = origins[number - 1] if number else -1
         after = origins[number] if number < len(origins) else -1
         return (
-            before >= 0 and not tag.blanks[0] and source[before][1] == tag.begin,
-            after >= 0 and not tag.blanks[1] and source[after][0] == tag.begin,
+            self._stays(number - 1) and not tag.blanks[0] and source[before][1] == tag.begin,
+            self._stays(number) and not tag.blanks[1] and source[after][0] == tag.begin,
         )
+
+    def _needs_blank(self, tag: Tag, number: int) -> bool:
+        """Returns whether what stands for a word follows one that it is not joined to, of a script with blanks."""
+        last = self._text[self._words.target[number - 1][1] - 1]
+        is_parted = (last.isalnum() and last < "\u0e00") or last in CLOSING
+        return tag.kind == "word" and is_parted and not self._joined(tag, number)[0]
+
+    def _stays(self, number: int) -> bool:
+        """Returns whether a word of the translation is linked to one, and a mark to itself."""
+        if not 0 <= number < len(self._words.origins) or self._words.origins[number] < 0:
+            return False
+        begin, end = self._words.source[self._words.origins[number]]
+        word = self._segment.text[begin:end]
+        written = self._text[slice(*self._words.target[number])]
+        return word == written or any(letter.isalnum() for letter in word)
 
     def _between(self, number: int, tokens: Sequence[Token], blank: str) -> str:
         """Returns the tags between two words, with the blank where the source has one. blank: between the words."""
@@ -123,7 +138,7 @@ class _Writer:
             joined = self._joined(tag, number)
             apart = kind == "open" or tag.blanks[0] or (tag.kind == "word" and not joined[0])
             before = due if apart else ""
-            if kind == "empty" and tag.blanks[0] and not parted:
+            if kind == "empty" and not parted and (tag.blanks[0] or (not out and self._needs_blank(tag, number))):
                 before = before or " "
             out += [before, tag.opening]
             due = "" if before else due

@@ -34,6 +34,16 @@ GERMAN = {
     "see <img src=a> the house": ("sieh das Haus", "0-0 1-1 2-2", "sieh <img src=a> das Haus"),
     # Nested pairs stay nested, though links cross.
     "<b>a <i>b</i> c</b> d": ("C D B A", "0-3 1-2 2-0 3-1", "<b>C D <i>B</i> A</b>"),
+    # A sign that is an element of its own, as the way back from a note, stays.
+    "Right here! <a href=u>↩</a>": ("Gleich hier!", "0-0 1-1", "Gleich hier! <a href=u>↩</a>"),
+    # What is joined to a mark is not joined to a word in its place.
+    "Edit post #%id%": ("Eintrag Nr bearbeiten", "0-2 1-0 2-1", "Eintrag Nr bearbeiten %id%"),
+    # PHP ends where it ends.
+    "two <?php if ($a > 1) echo '<b>x</b>'; ?> dogs": (
+        "zwei Hunde",
+        "0-0 1-1",
+        "zwei <?php if ($a > 1) echo '<b>x</b>'; ?> Hunde",
+    ),
     # Punctuation follows the source.
     "<b>Stop</b>.": ("Halt .", "0-0 0-1", "<b>Halt</b> ."),
     "<b>Stop!</b> now": ("Halt ! jetzt", "0-0 1-2", "<b>Halt !</b> jetzt"),
