@@ -69,7 +69,7 @@ def run_composed(name: str, job: Job, arguments: Sequence[str]) -> None:
 
     _require_flat(arguments)
     _require_bounded(arguments)
-    sys.argv = [sys.argv[0], *arguments]  # where Hydra looks
+    sys.argv = [sys.argv[0], *map(_with_home, arguments)]  # where Hydra looks
     os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra raises its errors, and does not print their traces
     # Launchers of plugins have a schema of the name that our choice has to have.
     warnings.filterwarnings("ignore", r"\s*'hydra/launcher/\w+' is validated against ConfigStore", UserWarning)
@@ -117,6 +117,12 @@ def _plain(composed: DictConfig) -> dict[str, Any]:
         raise UserError(
             f"{error.full_key or 'an option'} cannot be read ({first_line(error)}): give it a plain value"
         ) from None
+
+
+def _with_home(argument: str) -> str:
+    """Returns an argument with the user's home in the place of `~` at the beginning of its value, where a shell leaves
+    it."""
+    return re.sub(r"^([\w./+]+=)~(?=/|$)", lambda match: match[1] + os.path.expanduser("~"), argument)
 
 
 def _require_flat(arguments: Sequence[str]) -> None:

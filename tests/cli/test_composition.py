@@ -43,6 +43,11 @@ def test_choices_and_options(run: Run):
     assert overrides == ["attention=mocha", "attention.chunk_size=3", "training.epochs=2", "preset=multi30k"]
 
 
+def test_home_is_that_of_the_user(call: Call):
+    ((plain, _),) = call("dataset=files", "dataset.folder=~/data", "~preset")
+    assert plain["dataset"]["folder"] == str(Path.home() / "data")
+
+
 def test_a_preset_chooses_parts_that_give_way_to_the_command_line(run: Run):
     ((config, _),) = run("dataset=morse")
     assert (config.encoder.name, config.encoder.forget_bias, config.search.name) == ("lstm", 2, "beam")
