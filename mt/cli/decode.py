@@ -82,7 +82,7 @@ def translate(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--glossary", type=Path, metavar="FILE", help="terms, and how they are translated")
     _add_line_options(parser)
     parser.needed = {"--leave-out": "--min-confidence", "--plot-format": "--plots", "--plot-words": "--plots"}
-    parser.needed |= {"--each-line": "--format"}
+    parser.needed |= {"--each-line": "--format", "--placeholders": "--format"}
     options = parser.parse_args(arguments)
     _refuse_unfitting(parser, options)
     # What is no folder at the end is the text.
@@ -95,11 +95,11 @@ def translate(arguments: Sequence[str] | None = None) -> None:
         glossary = None if options.glossary is None else read_glossary(options.glossary)
         translator = load_translator(options)
         search = chosen_search(options, translator.config.search)
-        size = options.buffer_size
         unsure = _chosen_unsure(options, translator)
         if options.format:
-            lines_at_once = size if options.each_line else None
-            translate_file(translator, path, search, options.format, glossary, unsure, lines_at_once=lines_at_once)
+            at_once = options.buffer_size if options.each_line else None
+            of_text = (options.format, glossary, unsure, options.placeholders)
+            translate_file(translator, path, search, *of_text, lines_at_once=at_once)
             return
         unknown = chosen_unknown_words(options, translator)
         files = LineFiles(options.alignments, options.plots, options.plot_format, plot_words=bool(options.plot_words))
@@ -109,7 +109,7 @@ def translate(arguments: Sequence[str] | None = None) -> None:
             search,
             files,
             unknown,
-            lines_at_once=size,
+            lines_at_once=options.buffer_size,
             numbered=bool(options.n_best),
             form=options.constraints,
             glossary=glossary,
@@ -128,6 +128,8 @@ def _add_line_options(parser: Parser) -> None:
     )
     parser.add_argument("--leave-out", action="store_true", help=help_text)
     parser.add_argument("--format", choices=tuple(FORMATS), help="the text is a document, whose tags are kept")
+    help_text = "with --format: syntaxes of what is kept whole, as braces,qt; else those of the run"
+    parser.add_argument("--placeholders", type=_names, metavar="NAMES", help=help_text)
     parser.add_argument("--each-line", action="store_true", help="with --format: each line is a document")
 
 
@@ -266,6 +268,10 @@ def evaluate(arguments: Sequence[str] | None = None) -> None:
         if not len(split):
             raise UserError(f"{config.dataset.name} has no {options.split} split: choose --split dev")
         evaluation.write(translator, split, folder, PlotOptions(options.plot_words, options.plot_format))
+
+
+def _names(text: str) -> list[str]:
+    return text.split(",")
 
 
 def _share(text: str) -> float:

@@ -200,7 +200,7 @@ def _pairs_of_braces(text: str, *, icu: bool) -> Iterator[Span]:
 # Symbols.
 
 
-@functools.cache
+@functools.lru_cache(maxsize=64)
 def placeholders_of(names: tuple[str, ...]) -> Placeholders:
     """Returns what finds the placeholders of these syntaxes."""
     return Placeholders(names)

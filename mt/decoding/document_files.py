@@ -5,6 +5,7 @@ So what is not translated stays byte for byte."""
 import codecs
 import re
 import sys
+from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,22 +46,31 @@ def translate_file(
     format: str,
     glossary: Glossary | list[Glossary] | None = None,
     unsure: Unsure | None = None,
+    placeholders: Sequence[str] | None = None,
     *,
     lines_at_once: int | None,
 ) -> None:
     """Writes the translation of a document to standard output.
 
     path: None or `-`: standard input. glossary: of all sentences; a list is refused. unsure: what becomes of
-    words that are probably wrong. lines_at_once: how many lines
-    are read at once where each is a document of its own; None: all is one. Raises UserError where the
-    text cannot be read, or is not of the format.
+    words that are probably wrong. placeholders: names of their syntaxes; None: those of the run. lines_at_once: how
+    many lines are read at once where each is a document of its own; None: all is one. Raises UserError where the text
+    cannot be read, or is not of the format.
     """
     name = str(path) if path and path != Path("-") else STANDARD_INPUT
 
     def translated(texts: list[str], names: list[str]) -> list[str]:
         asked = dict.fromkeys(("constraints", "avoid", "prefix")) | {"glossary": glossary}
         found: Any = translate_documents(
-            translator, texts, format, search, asked, names=names, unsure=unsure, progress=False
+            translator,
+            texts,
+            format,
+            search,
+            asked,
+            names=names,
+            placeholders=placeholders,
+            unsure=unsure,
+            progress=False,
         )
         return [document.text for document in found]
 

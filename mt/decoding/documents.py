@@ -47,17 +47,21 @@ def translate_documents(
     asked: Mapping[str, object],
     *,
     names: Sequence[str] | None = None,
+    placeholders: Sequence[str] | None = None,
     unsure: Unsure | None = None,
     progress: bool,
 ) -> Document | list[Document]:
-    """Returns the translation of each text of a format; see `Translator.translate`. names: of the texts in errors.
-    unsure: what becomes of words that are probably wrong; a sentence that is left out stays as it is."""
+    """Returns the translation of each text of a format; see `Translator.translate`.
+
+    names: of the texts in errors. placeholders: names of the syntaxes of those that are kept whole; None: those of the
+    run. unsure: what becomes of words that are probably wrong; a sentence that is left out stays as it is.
+    """
     markup.require_format(format)
     if not translator.field.written:
         raise UserError(f"format={format} is of text, and this model reads {translator.config.dataset.field.name}")
     documents, alone = as_list(texts)
     require_texts(documents)
-    kept = kept_placeholders(translator)
+    kept = kept_placeholders(translator, placeholders)
     if names is None:
         names = ["the text"] if alone else [f"text {number}" for number in range(1, len(documents) + 1)]
     of_attributes: list[tuple[Translation, ...]] = [() for _ in documents]

@@ -102,6 +102,7 @@ class Translator:
         prefix: str | Sequence[str | None] | None = None,
         glossary: Any = None,
         format: str,
+        placeholders: Sequence[str] | None = None,
         progress: bool = False,
     ) -> Any: ...
 
@@ -115,6 +116,7 @@ class Translator:
         prefix: str | Sequence[str | None] | None = None,
         glossary: Any = None,
         format: str | None = None,
+        placeholders: Sequence[str] | None = None,
         progress: bool = False,
     ) -> "Translation | list[Translation] | Document | list[Document]":
         """Returns the best translation of each text, in order; of one string, its translation. A blank text gives an
@@ -125,6 +127,7 @@ class Translator:
             translation begins. Of several texts each is a list with an entry for each text, or None; see
             `LexicalConstraints`. glossary: a file, or a mapping of terms to targets, or one for each text; see
             `mt.data.glossary`. format: html, xliff or text, in which texts are documents; see `Document`.
+            placeholders: with a format, the syntaxes of those that are kept whole; by default those of the run.
             Raises UserError for what is no text (None, bytes, half of a character), for a long text, an unreadable
             file, and impossible constraints.
         """
@@ -132,7 +135,9 @@ class Translator:
         if format is not None:
             from mt.decoding.documents import translate_documents  # Not above: most texts have no tags.
 
-            return translate_documents(self, texts, format, search, asked, progress=progress)
+            return translate_documents(self, texts, format, search, asked, placeholders=placeholders, progress=progress)
+        if placeholders is not None:
+            raise UserError("placeholders are about documents: give a format, too (html, xliff or text)")
         sources, alone = as_list(texts)
         given: Any = sources[0] if alone else sources
         best: Any = self.n_best(given, None, search, **asked, progress=progress)

@@ -104,7 +104,7 @@ class _Writer:
     def _needs_blank(self, tag: Tag, number: int) -> bool:
         """Returns whether what stands for a word follows one that it is not joined to, of a script with blanks."""
         last = self._text[self._words.target[number - 1][1] - 1]
-        is_parted = (last.isalnum() and last < "\u0e00") or last in CLOSING
+        is_parted = last < "\u0e00" and (last.isalnum() or last in CLOSING)
         return tag.kind == "word" and is_parted and not self._joined(tag, number)[0]
 
     def _stays(self, number: int) -> bool:

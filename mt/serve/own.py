@@ -11,6 +11,7 @@ from pydantic import Field, model_validator
 from mt.common.about import VERSION
 from mt.common.options import Options
 from mt.data.fields import Raw
+from mt.data.placeholders import SYNTAXES, placeholders_of
 from mt.errors import UserError
 from mt.markup.sentences import sentences_of_lines
 from mt.metrics.alignment import alignment_error_rate, parse_pharaoh
@@ -57,6 +58,8 @@ class TranslateBody(SourceBody, Trial):
     n_best: int | None = Field(None, ge=1)
     format: Literal["text", "html"] = "text"
     """html: the text is a document, whose tags stand where links say."""
+    placeholders: tuple[str, ...] = Field((), max_length=len(SYNTAXES))
+    """Of a document, the syntaxes of those that are kept whole; else those of the run."""
     top: int = Field(0, ge=0)
     """How many of the most probable tokens of each step are told."""
 
@@ -66,9 +69,10 @@ class TranslateBody(SourceBody, Trial):
 
     def document(self) -> str:
         """Returns the document. Raises RequestError where more is asked than it has."""
-        others = {"text", "run", "search", "format", *Wishes.model_fields}
+        others = {"text", "run", "search", "format", "placeholders", *Wishes.model_fields}
         if more := [name for name in self.model_fields_set if name not in others]:
             raise RequestError(422, f"{more[0]} is asked of a sentence, and a document has several: leave it out")
+        placeholders_of(self.placeholders)  # raises where there is no such syntax
         return self.text or ""
 
 
@@ -108,8 +112,10 @@ def router(runs: Runs, key: Key, limits: Limits) -> APIRouter:
         run = runs.named(asked.run)
         search = run.search(asked.search, asked.n_best)
         if asked.format != "text":
-            (text,) = await run.documents([asked.document()], search, asked.format, asked)
+            (text,) = await run.documents([asked.document()], search, asked.format, asked, asked.placeholders)
             return {"run": run.name, "translations": [{"text": text}], "tree": None}
+        if asked.placeholders:
+            raise RequestError(422, "placeholders are asked of a document: add format html, or leave them out")
         # A sentence, with its record.
         recording = Recording(run.translator, limits, search, asked.top)
         (answer,) = await run.worker.do(recording, (asked.source(run), asked))

@@ -97,11 +97,18 @@ class ServedRun:
         return translations
 
     async def documents(
-        self, texts: Sequence[str], search: SearchConfig, format: str, wishes: Wishes = NO_WISHES
+        self,
+        texts: Sequence[str],
+        search: SearchConfig,
+        format: str,
+        wishes: Wishes = NO_WISHES,
+        placeholders: tuple[str, ...] = (),
     ) -> list[str]:
-        """Returns the translations of documents, whose tags stand where links say."""
+        """Returns the translations of documents, whose tags stand where links say. placeholders: the syntaxes of those
+        that are kept whole; none: those of the run."""
         items = [(self.require_text(text), wishes) for text in texts]
-        translated: list[str] = await self.worker.do(Documenting(self.translator, self.limits, search, format), *items)
+        documenting = Documenting(self.translator, self.limits, search, format, placeholders)
+        translated: list[str] = await self.worker.do(documenting, *items)
         return translated
 
     def count(self, source_tokens: int, target_tokens: int) -> None:

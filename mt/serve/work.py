@@ -111,6 +111,8 @@ class Documenting:
     limits: Limits
     search: SearchConfig
     format: str
+    placeholders: tuple[str, ...] = ()
+    """The syntaxes of those that are kept whole; none: those of the run."""
 
     def size(self, item: tuple[str, Wishes]) -> int:
         """Returns a number of tokens that it may have, without its tags read."""
@@ -122,6 +124,7 @@ class Documenting:
         asked: dict[str, Any] = {name: [body[name] for body in bodies] for name in Wishes.model_fields}
         asked = {name: values for name, values in asked.items() if any(values)}
         texts = [text for text, _ in items]
+        asked["placeholders"] = self.placeholders or None
         translations = self.translator.translate(texts, self.search, format=self.format, **asked)
         return [translation.text for translation in translations]
 

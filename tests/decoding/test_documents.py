@@ -147,3 +147,17 @@ def test_a_document_without_attributes_is_decoded_once(translator: Translator, m
     translator.translate("<p>the cats</p>", format="html")
     assert decoded == [1]
     assert translator.translate("<br>", format="html").sentences == () and decoded == [1]
+
+
+def test_a_document_says_how_its_placeholders_are_written(
+    trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "text"
+    file.write_text("the cats see %L1 {n} zzq")
+    translate([str(trained), str(file), "--format", "text", "--placeholders", "qt"])
+    written = capsys.readouterr().out
+    assert written.count("%L1") == 1
+    translator = mt.load(trained)
+    assert translator.translate(file.read_text(), format="text", placeholders=["qt"]).text == written
+    with pytest.raises(UserError, match="placeholders are about documents"):
+        translator.translate("the cats", placeholders=["qt"])

@@ -91,6 +91,8 @@ TRANSLATE = [
     ("--plot-words", "--plot-words is about --plots DIR: add that, or leave it out"),
     ("--unknown-dictionary {tmp}/one", "one, line 1 is no entry"),
     ("--leave-out", "--leave-out is about --min-confidence P: add that"),
+    ("--placeholders qt", "--placeholders is about --format .*: add that"),
+    ("--format html --placeholders qtt", r"a syntax of placeholders=qtt is an invalid choice: did you mean qt\? "),
     ("--format html --n-best 1", "--n-best is about lines without tags"),
     ("--min-confidence 2", "2 is no share: give a number from 0 to 1"),
     ("--k 3", "--k is called --wait-k now: write that"),

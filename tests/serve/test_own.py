@@ -211,6 +211,15 @@ def test_a_document_is_translated_with_its_tags(client: Client, translator: Tran
     assert (refused.status, refused.json["error"][:6]) == (422, "top is")
 
 
+def test_a_document_says_how_its_placeholders_are_written(client: Client):
+    asked = {"text": "<p>two %L1 zzq cats</p>", "format": "html", "placeholders": ["qt"]}
+    assert client.post("/api/translate", asked).json["translations"][0]["text"].count("%L1") == 1
+    wrong = client.post("/api/translate", {**asked, "placeholders": ["qtt"]})
+    assert wrong.status in (400, 422) and "qtt is an invalid choice: did you mean qt?" in wrong.json["error"]
+    refused = client.post("/api/translate", {**asked, "format": "text"})
+    assert (refused.status, refused.json["error"][:12]) == (422, "placeholders")
+
+
 def test_a_text_is_cut_into_sentences(client: Client):
     text = "Dr. Roth saw 2 cats. Then?\r\n\r\n  No end\nOne house."
     answer = client.post("/api/sentences", {"text": text})
