@@ -3,6 +3,7 @@ deleting, or raises a cap in a commit that says why."""
 
 import ast
 import io
+import re
 import tokenize
 from pathlib import Path
 
@@ -51,3 +52,11 @@ def test_scripts_of_the_page_are_written_in_lines() -> None:
     files = [*(ROOT / "mt" / "explorer").glob("*.*s")]  # .js and .css
     lines = [line for path in files for line in path.read_text(encoding="utf-8").splitlines()]
     assert files and max(map(len, lines)) <= 140
+
+
+def test_scripts_of_the_page_share_no_name() -> None:
+    """They stand in one scope, in which the later of two functions of one name quietly replaces the earlier."""
+    text = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "mt" / "explorer").glob("*.js"))
+    names = re.findall(r"^(?:async )?(?:function|class|const|let) (\w+)", text, flags=re.MULTILINE)
+    assert len(names) > 50
+    assert sorted(names) == sorted(set(names))

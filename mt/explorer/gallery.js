@@ -247,7 +247,7 @@ function factsOf(record, place) {
     ?? (known.length ? Math.exp(known.reduce((sum, one) => sum + Math.log(one), 0) / known.length) : undefined);
   facts.score = record.score;
   if (record.words_read?.length) facts.dal = record.words_read.reduce((sum, one) => sum + one, 0) / record.words_read.length;
-  return Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== undefined && value !== null));
+  return Object.fromEntries(Object.entries(facts).filter(([, value]) => Number.isFinite(value)));
 }
 
 const shownNumber = value => Number.isInteger(value) ? `${value}` : value?.toFixed(Math.abs(value) < 10 ? 2 : 1) ?? "";
@@ -350,7 +350,7 @@ const inRange = (value, min, max) => value !== undefined && (min === "" || value
 
 class Gallery {
   constructor(runs) {
-    this.runs = runs.map(run => ({...run, records: run.records.map(readable)}));
+    this.runs = runs.map(run => ({...run, records: run.records.map(withTexts)}));
     this.state = readState();
     if (runs.length > 1 && !new URLSearchParams(location.hash.slice(1)).has("beside")) this.state.beside = "all";
     this.details = html("div", {class: "details"});
@@ -411,7 +411,7 @@ class Gallery {
 
 // A record of another program may have a number where a text stands, or lack what a drawing needs: the rest of the page is
 // shown all the same.
-function readable(record) {
+function withTexts(record) {
   const references = Array.isArray(record?.references) ? record.references.map(String) : [];
   return {...record, text: String(record?.text ?? ""), source: String(record?.source ?? ""), references};
 }
