@@ -56,7 +56,8 @@ def test_a_body_is_bounded_whether_it_says_its_length_or_not(serving, translator
     with serving({"tiny": translator}, Limits(body=2048)) as client:
         body = json.dumps({"text": "a" * 3000}).encode()
         assert client.ask("POST", "/api/translate", body).status == 413
-        chunked = b"POST /translate HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+        head = b"POST /translate HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+        chunked = head + b"Transfer-Encoding: chunked\r\n\r\n"
         assert client.ask("POST", "/translate", 20_000 * b"a").status == 413
         assert b" 413 " in raw(
             client, chunked + b"800\r\n" + b"a" * 2048 + b"\r\n800\r\n" + b"a" * 2048 + b"\r\n0\r\n\r\n"
