@@ -46,21 +46,21 @@ UNITS = {
     "pieces": "vocab_size new_pieces user_symbols placeholders",
     "pixels": "field.size",
     "positions": "kernel_size filter_reach window attention.chunk_size max_source_length",
+    "places": "field.places",
     "processes": "workers",
     "recordings": "test_recordings dev_recordings",
     "seconds": "max_seconds gaps",
     "sentences": "validate_limit plots",
     "share": "dropout word_dropout recurrent_dropout time_share sample_ratio singles character_coverage share "
     "bpe_dropout label_smoothing ema_decay baseline_decay betas rho",
-    "tokens": "batch_tokens max_extra max_length min_length no_repeat_ngram_size encoder.chunk_size look_ahead k "
-    "wait_k",
+    "tokens": "batch_tokens max_extra max_length min_length no_repeat_ngram_size k wait_k",
     "tokens per token": "search.max_ratio",
     "units": "aligner_size bands channels embedding_dim hidden_size feed_forward_size readout_size attention_dim "
-    "filters",
+    "filters frontend.size",
     "updates": "max_updates warmup hold validate_every save_every log_every",
     "validations": "patience",
     "–": "seed init_range speeds metrics references weight max_ratio lengths forget_bias lr weight_decay factor "
-    "every after floor eps initial_accumulator_value freeze max_grad_norm temperature sharpness unigram_alpha "
+    "every after floor eps initial_accumulator_value freeze placeholder_syntaxes max_grad_norm temperature sharpness unigram_alpha "
     "length_penalty coverage_penalty summary_penalty",
     "words": "mask_k cleaning.min_length cleaning.max_length truncate_source truncate_target max_evaluation_length",
 }

@@ -51,11 +51,15 @@ def run_composed(name: str, job: Job, arguments: Sequence[str]) -> None:
     first. To be called inside of `reported`.
     """
 
+    raised: list[BaseException] = []
+
     def main(composed: DictConfig) -> None:
         overrides = cast(list[str], OmegaConf.to_container(HydraConfig.get().overrides.task, resolve=False))
         if not is_sweep():
-            with reported(STATUS):
+            try:
                 job(_plain(composed), overrides)
+            except BaseException as error:  # of which Hydra would tell in words of its own
+                raised.append(error)
             return
         try:
             with within_memory():
@@ -69,7 +73,10 @@ def run_composed(name: str, job: Job, arguments: Sequence[str]) -> None:
 
     _require_flat(arguments)
     _require_bounded(arguments)
-    sys.argv = [sys.argv[0], *map(_with_home, arguments)]  # where Hydra looks
+    # Hydra looks there, and reads overrides and flags where they do not alternate.
+    overrides = [word for word in arguments if word[:1] == "~" or ("=" in word and word[0] != "-")]
+    flags = [word for word in arguments if word not in overrides]
+    sys.argv = [sys.argv[0], *map(_with_home, overrides), *flags]
     os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra raises its errors, and does not print their traces
     # Launchers of plugins have a schema of the name that our choice has to have.
     warnings.filterwarnings("ignore", r"\s*'hydra/launcher/\w+' is validated against ConfigStore", UserWarning)
@@ -88,6 +95,8 @@ def run_composed(name: str, job: Job, arguments: Sequence[str]) -> None:
                 ".submitit, in the folder of the sweep; jobs that run already go on"
             ) from None
         raise
+    if raised:
+        raise raised[0]
 
 
 def parse_overrides(lines: Sequence[str]) -> list[Override]:

@@ -36,14 +36,14 @@ def run_jobs(arguments: Sequence[str]) -> None:
             return
         os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "FATAL")  # torch would tell of a process that is gone, at length
         with process_group() as processes:
+            if {"-m", "--multirun"} & {*arguments}:
+                raise UserError("-m starts several jobs, and torchrun the processes of a single one: leave one out")
             # The first process alone has a folder and a record; it tells the others of them.
             quiet = [] if processes.is_first else ["hydra.run.dir=.", "hydra.output_subdir=null"]
             run_composed("config", partial(_job, processes=processes), [*arguments, *quiet])
 
 
 def _job(composed: dict[str, Any], overrides: list[str], processes: ProcessGroup = ALONE) -> None:
-    if is_sweep() and processes.size > 1:
-        raise UserError("-m starts several jobs, and torchrun the processes of a single one: leave one out")
     if composed["resume"] == AUTO and composed["folder"] is None and not is_sweep():
         raise UserError(
             "resume=auto goes on in the folder that it is given, and this one has the time in its name: add "

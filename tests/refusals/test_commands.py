@@ -57,7 +57,7 @@ TRANSLATE = [
     ("--glossary {tmp}/deep.jsonl", r"deep.jsonl, line 1 is no JSON \(it is nested too deeply\): write"),
     (
         f"search.batch_tokens={'[' * 100_000}",
-        r'[s]earch.batch_tokens="\[+" is not possible: input should be a valid int',
+        r'[s]earch.batch_tokens="\[+\.\.\. is not possible: input should be a valid int',
     ),
     ("--plots {tmp}/en/plots", r"--plots .*en/plots cannot be written \(Not a directory\): give another folder"),
     ("--n-best 0", "--n-best 0 is not possible: input should be greater than or equal to 1"),

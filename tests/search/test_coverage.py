@@ -138,7 +138,7 @@ def test_a_window_at_the_end_keeps_its_weight_beside_a_wider_one():
 def test_a_search_takes_them_from_its_options(toy: Attending):
     config = BeamConfig(beam_size=3, n_best=2, coverage_penalty=0.6, summary_penalty=0.4, max_length=3)
     steps = stepper(toy, toy.memory(), 4)
-    actual = decode(config, steps, [9, 9, 9, 9], positions=POSITIONS)
+    actual = decode(config, steps, POSITIONS)
     expected = beam(
         toy,
         toy.memory(),

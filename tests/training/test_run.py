@@ -94,8 +94,8 @@ def test_lines_of_training_are_means_since_the_line_before(
     seen = []
     real = training.updates
 
-    def spied(*arguments: object):
-        for update in real(*arguments):
+    def spied(*arguments: object, **named: object):
+        for update in real(*arguments, **named):
             seen.append(update)
             yield update
 
