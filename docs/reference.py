@@ -60,8 +60,8 @@ UNITS = {
     "updates": "max_updates warmup hold validate_every save_every log_every",
     "validations": "patience",
     "–": "seed init_range speeds metrics references weight max_ratio lengths forget_bias lr weight_decay factor "
-    "every after floor eps initial_accumulator_value freeze placeholder_syntaxes max_grad_norm temperature sharpness unigram_alpha "
-    "length_penalty coverage_penalty summary_penalty",
+    "every after floor eps initial_accumulator_value freeze max_grad_norm temperature sharpness unigram_alpha "
+    "length_penalty coverage_penalty summary_penalty placeholder_syntaxes",
     "words": "mask_k cleaning.min_length cleaning.max_length truncate_source truncate_target max_evaluation_length",
 }
 """The unit of each option that is a number or a list, by the end of its name; – is a number without a unit."""
