@@ -10,7 +10,7 @@ import re
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
@@ -80,8 +80,17 @@ def run_composed(name: str, job: Job, arguments: Sequence[str]) -> None:
     os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra raises its errors, and does not print their traces
     # Launchers of plugins have a schema of the name that our choice has to have.
     warnings.filterwarnings("ignore", r"\s*'hydra/launcher/\w+' is validated against ConfigStore", UserWarning)
-    try:
+    with _as_sentences():
         hydra.main(version_base="1.3", config_path=str(CONF), config_name=name)(main)()
+    if raised:
+        raise raised[0]
+
+
+@contextlib.contextmanager
+def _as_sentences() -> Iterator[None]:
+    """Raises UserError for errors of Hydra, OmegaConf and launchers, with their own words."""
+    try:
+        yield
     except (HydraException, OmegaConfBaseException) as error:
         cause = f" ({first_line(error.__cause__)})" if error.__cause__ is not None else ""
         raise UserError(f"{message_of(error)}{cause}") from None
@@ -95,8 +104,6 @@ def run_composed(name: str, job: Job, arguments: Sequence[str]) -> None:
                 ".submitit, in the folder of the sweep; jobs that run already go on"
             ) from None
         raise
-    if raised:
-        raise raised[0]
 
 
 def parse_overrides(lines: Sequence[str]) -> list[Override]:
