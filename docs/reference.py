@@ -42,7 +42,7 @@ UNITS = {
     "nats": "energy_bias noise_std",
     "nats per nat": "ctc_weight guided_alignment_weight r_drop entropy_weight reinforce_weight",
     "nats per token": "coverage_weight doubly_stochastic_weight latency_weight quantity_weight",
-    "pairs": "dev_size test_size limit shuffle_buffer sample batch_sentences",
+    "pairs": "dev_size test_size limit sample batch_sentences",
     "pieces": "vocab_size new_pieces user_symbols placeholders",
     "pixels": "field.size",
     "positions": "kernel_size filter_reach window attention.chunk_size max_source_length",

@@ -59,8 +59,7 @@ class DecayConfig(Options):
 
 class CooldownConfig(Options):
     """The rate stays, and falls exponentially at the end of the run, however long that is (Zhai et al. 2022, "Scaling
-    Vision Transformers", section 3.5; Hägele et al. 2024). Of streamed data the end is known by `training.max_updates`
-    alone: without it, the rate stays."""
+    Vision Transformers", section 3.5; Hägele et al. 2024)."""
 
     name: Literal["cooldown"] = "cooldown"
     share: float = Field(0.2, gt=0, le=1)

@@ -1,12 +1,12 @@
 """The prepared corpus: its files, and its reader. Rows and raw text lie side by side, memory-mapped.
 
-`Example` is a raw pair. The protocols `Pairs`, `EpochPart` and `Training` say what training needs of a split or of a
-stream. `Corpus.open` checks `meta.json` and the files, and gives the splits.
+`Example` is a raw pair. The protocols `Pairs` and `Training` say what training needs of a split. `Corpus.open` checks
+`meta.json` and the files, and gives the splits.
 """
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Protocol, Self
 
@@ -67,26 +67,15 @@ class Pairs(Protocol):
         """See `Split.read`."""
 
 
-class EpochPart(Pairs, Protocol):
-    """Pairs of which an epoch has all, or some."""
+class Training(Protocol):
+    """What can be trained on: a split, or one whose examples are changed."""
 
     def of_epoch(self, seed: int, epoch: int) -> Pairs:
         """See `Split.of_epoch`."""
 
 
-class Training(Protocol):
-    """What can be trained on: a split, or a stream of pairs that are not on disk."""
-
-    def parts(self) -> Iterable[EpochPart]:
-        """Returns the pairs of one epoch in parts, each ordered into batches by itself, the same in every epoch.
-
-        A list; or an iterator that reads them where nobody knows how many there are.
-        """
-
-
-def sources(training: Training, count: int = 1_000) -> Iterator[tuple["Tensor", "Tensor"]]:
+def sources(split: Pairs, count: int = 1_000) -> Iterator[tuple["Tensor", "Tensor"]]:
     """Yields `count` sources of a training set, collated, always the same ones."""
-    split = next(iter(training.parts()))
     chosen = np.random.default_rng(0).permutation(len(split.lengths()[0]))[:count]
     for indices in np.array_split(np.sort(chosen), -(-len(chosen) // 10)):
         yield split.source.collate(split.read(indices).sources)
@@ -194,7 +183,7 @@ class Corpus:
         return "test" if len(self.split("test")) else "dev"
 
     @property
-    def training(self) -> Training:
+    def training(self) -> Split:
         """Returns what to train on."""
         return self.split("train")
 

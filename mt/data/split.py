@@ -168,10 +168,6 @@ class Split:
         table = Rows(self._table.select(["source", "target"]))[self._rows_at(indices)]
         return list(zip(table["source"].to_pylist(), table["target"].to_pylist(), strict=True))
 
-    def parts(self) -> list["Split"]:
-        """See `Training.parts`: the split is one part."""
-        return [self]
-
     def of_epoch(self, seed: int, epoch: int) -> "Split":
         """Returns the pairs of an epoch (from 1): all, or of several corpora each as often as its weight says."""
         if not self._portions:

@@ -5,7 +5,7 @@ import contextlib
 import functools
 import itertools
 import random
-from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ import torch
 
 from mt.config import Config, TrainingConfig
 from mt.data.batches import Batch, batch_order, collate, with_links
-from mt.data.corpus import Corpus, EpochPart, Pairs, Training
+from mt.data.corpus import Corpus, Pairs, Training
 from mt.data.fields import Field
 from mt.data.links import moved
 from mt.data.split import Examples, NumberedPairs
@@ -126,8 +126,8 @@ def _sampler(tokenizer: Tokenizer, options: TrainingConfig) -> PieceSampler | No
 
 
 Key = tuple[int, int, int]
-"""The seed, the epoch, and the number of a part of it, from which all draws for its pairs follow. So resumed runs and
-several processes see the same pairs as one run without a stop."""
+"""The seed, the epoch and 0, from which all draws for the pairs of an epoch follow. So resumed runs and several
+processes see the same pairs as one run without a stop. The 0 keeps the draws of 0.3.0."""
 
 
 Change = Callable[[Examples, np.ndarray], Examples]
@@ -140,20 +140,9 @@ class _Changed(NamedTuple):
     training: Training
     change: Callable[[Any, Key], Change]
 
-    def parts(self) -> Iterable[Any]:
-        parts = self.training.parts()
-        changed = (_ChangedPart(part, self.change, number) for number, part in enumerate(parts))
-        return [*changed] if isinstance(parts, Sized) else changed
-
-
-class _ChangedPart(NamedTuple):
-    part: EpochPart
-    change: Callable[[Any, Key], Change]
-    number: int
-
     def of_epoch(self, seed: int, epoch: int) -> Pairs:
-        pairs = self.part.of_epoch(seed, epoch)
-        change = self.change(pairs, (seed, epoch, self.number))
+        pairs = self.training.of_epoch(seed, epoch)
+        change = self.change(pairs, (seed, epoch, 0))
         return _ChangedPairs(pairs.source, pairs.lengths, lambda indices: change(pairs.read(indices), indices))
 
 
@@ -265,43 +254,36 @@ def _count_tokens(
 def epoch_groups(training: Training, config: Config, epoch: int) -> Iterator[list[PendingBatch]]:
     """Yields the batches of an epoch, grouped by update."""
     options = config.training
-    for number, part in enumerate(training.parts()):
-        pairs = part.of_epoch(config.seed, epoch)
-        lengths = pairs.lengths()
-        # Batches of pairs of like lengths, in an order that depends on nothing but the seed and the epoch.
-        order = batch_order(
-            *lengths,
-            max_tokens=options.batch_tokens,
-            max_sentences=options.batch_sentences,
-            seed=config.seed,
-            epoch=epoch,
-            part=number,
-            together=options.gradient_accumulation,
-        )
-        # With drawn pieces or tags, only reading a batch shows its number of tokens.
-        tokens = [None if options.samples_pieces else int(lengths[1][indices].sum()) for indices in order]
-        batches = map(PendingBatch, itertools.repeat(pairs), order, tokens)
-        # So many batches make an update, of which the last of a part may have fewer.
-        while group := list(itertools.islice(batches, options.gradient_accumulation)):
-            yield group
+    pairs = training.of_epoch(config.seed, epoch)
+    lengths = pairs.lengths()
+    # Batches of pairs of like lengths, in an order that depends on nothing but the seed and the epoch.
+    order = batch_order(
+        *lengths,
+        max_tokens=options.batch_tokens,
+        max_sentences=options.batch_sentences,
+        seed=config.seed,
+        epoch=epoch,
+        together=options.gradient_accumulation,
+    )
+    # With drawn pieces, only reading a batch shows its number of tokens.
+    tokens = [None if options.samples_pieces else int(lengths[1][indices].sum()) for indices in order]
+    batches = map(PendingBatch, itertools.repeat(pairs), order, tokens)
+    # So many batches make an update, of which the last one may have fewer.
+    while group := list(itertools.islice(batches, options.gradient_accumulation)):
+        yield group
 
 
-def batches_per_update(training: Training, config: Config, epoch: int = 1) -> list[int] | None:
-    """Counts the batches of each update of an epoch; None for a stream, whose length is unknown."""
-    if not isinstance(training.parts(), Sized):
-        return None
+def batches_per_update(training: Training, config: Config, epoch: int = 1) -> list[int]:
+    """Counts the batches of each update of an epoch."""
     return [len(group) for group in epoch_groups(training, config, epoch)]
 
 
-def total_updates(training: Training, config: Config) -> int | None:
-    """Counts the updates of a whole run; None for a stream, whose length is unknown. Where epochs differ, as in mixed
-    corpora, the mean over the first ones stands for all."""
+def total_updates(training: Training, config: Config) -> int:
+    """Counts the updates of a whole run. Where epochs differ, as in mixed corpora, the mean over the first ones stands
+    for all."""
     options = config.training
-    parts = training.parts()
-    if not isinstance(parts, Sized):
-        return options.max_updates
-    differ = any(part.of_epoch(config.seed, epoch=1) is not part for part in parts)
+    differ = training.of_epoch(config.seed, epoch=1) is not training
     counted = range(1, 1 + min(options.epochs, _COUNTED_EPOCHS if differ else 1))
-    updates = sum(len(batches_per_update(training, config, epoch) or ()) for epoch in counted)
+    updates = sum(len(batches_per_update(training, config, epoch)) for epoch in counted)
     whole = round(options.epochs * updates / len(counted))
     return min(whole, options.max_updates or whole)

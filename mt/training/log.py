@@ -147,10 +147,10 @@ def heading(
     processes: ProcessGroup = ALONE,
 ) -> str:
     """Returns the head of a run's log: its folder, its data, and the size of the model."""
-    # The data. A stream has an unknown number of pairs; sound and pictures have no pieces.
+    # The data. Sound and pictures have no pieces.
     sizes = {name: len(corpus.split(name)) for name in SPLITS}
     tokens = f"{corpus.split('train').lengths()[1].sum():,} target tokens"
-    train = "streamed" if corpus.training is not corpus.split("train") else f"{sizes['train']:,} pairs, {tokens}"
+    train = f"{sizes['train']:,} pairs, {tokens}"
     source, target = (f"{len(side):,}" for side in corpus.tokenizers)
     written = corpus.split("train").source.written
     transcript = corpus.tokenizers.transcript

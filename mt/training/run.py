@@ -69,10 +69,10 @@ def require_work(config: Config, training: Training, processes: ProcessGroup) ->
             f"{accumulation}: set it to {processes.size} or a multiple (of training.batch_tokens={batch_tokens} each), "
             f"or start {accumulation}"
         )
-    counts = batches_per_update(training, config)
-    if counts is not None and sum(counts) < processes.size:
+    count = sum(batches_per_update(training, config))
+    if count < processes.size:
         raise UserError(
-            f"{processes.size} processes share the batches of an epoch, which are {sum(counts)}: lower "
+            f"{processes.size} processes share the batches of an epoch, which are {count}: lower "
             f"training.batch_tokens={batch_tokens}, or start fewer processes"
         )
 

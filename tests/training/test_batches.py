@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -44,28 +43,10 @@ def test_an_epoch_has_pieces_of_its_own_and_the_same_texts(kind: str, of_kind: C
     assert sorted(map(spelt, rows[1])) == sorted(map(spelt, rows[2])) == sorted(map(spelt, usual))
     assert sorted(rows[1]) != sorted(rows[2]) and sum(map(len, rows[1])) > 1.05 * sum(map(len, usual))
     # The same batch in another epoch, and of another seed.
-    [part] = with_sampled_pieces(corpus.training, corpus.tokenizers, config.training).parts()
-    drawn = [part.of_epoch(*key).read(np.arange(40))[:2] for key in ((1, 1), (1, 2), (2, 1), (1, 1))]
+    training = with_sampled_pieces(corpus.training, corpus.tokenizers, config.training)
+    drawn = [training.of_epoch(*key).read(np.arange(40))[:2] for key in ((1, 1), (1, 2), (2, 1), (1, 1))]
     texts = [[row.tolist() for pair in pairs for row in pair] for pairs in drawn]
     assert texts[0] == texts[3] and texts[1] != texts[0] != texts[2]
-
-
-@pytest.mark.parametrize("streamed", [False, True])
-def test_parts_of_an_epoch_have_draws_of_their_own(streamed: bool, of_kind: Callable[..., Any]) -> None:
-    """Of two parts with the same pairs, in a list or, as a stream, one after another."""
-    config, corpus = of_kind("bpe")
-    parts = [corpus.split("train")] * 2
-    twice = SimpleNamespace(parts=lambda: iter(parts) if streamed else parts)
-    training = with_sampled_pieces(twice, corpus.tokenizers, config.training)
-    drawn = [
-        [
-            [row.tolist() for side in part.of_epoch(1, 1).read(np.arange(40))[:2] for row in side]
-            for part in training.parts()
-        ]
-        for _ in range(2)
-    ]
-    assert drawn[0] == drawn[1]
-    assert drawn[0][0] != drawn[0][1]
 
 
 def test_pieces_that_spell_another_text_are_refused(
