@@ -145,7 +145,7 @@ class TermStream:
         """Returns the tokens that are certain with one more of the hypothesis. reads: see `reads`."""
         entry = Entry(token, self._count, log_prob)
         self._count += 1
-        surface = self._terms.spelling.surfaces[token] if token < len(self._terms.spelling.surfaces) else " "
+        surface = self._surface(token)
         before = "".join(self._surface(waiting.token) for waiting in self._waiting) or self._text
         begins = token == EOS or len(term_spans(before + surface)) > len(term_spans(before))
         *passed, term = reads
