@@ -6,7 +6,7 @@ from functools import partial
 
 from mt.data.placeholders import Kept
 from mt.markup import html
-from mt.markup.blocks import parts
+from mt.markup.blocks import kept_element, parts
 from mt.markup.segments import Event, Segment
 
 _READ = frozenset(["title", "alt", "placeholder", "aria-label", "aria-description", "aria-placeholder"])
@@ -22,18 +22,14 @@ def read(text: str, kept: Kept, languages: tuple[str, str]) -> list[str | Segmen
     languages: of source and target. Where `lang` names the source's, it names the target's.
     """
     pieces: list[str | Segment] = []
-    name = ""
-    depth = 0  # of what is left as it is
-    for event in html.events(text):
-        if depth:
-            depth += (event.name == name) * {"start": 1, "end": -1}.get(event.kind, 0)
-        elif event.kind == "start" and event.role in ("kept", "kept block"):
-            name = event.name
-            depth = 1
+    waiting = iter(html.events(text))
+    for event in waiting:
+        if event.kind == "start" and event.role in ("kept", "kept block"):
+            pieces += kept_element(event, waiting)
         elif event.name and event.kind != "end":
             pieces += _tag(event, kept, languages)
-            continue
-        pieces.append(event.raw)
+        else:
+            pieces.append(event.raw)
     return pieces
 
 

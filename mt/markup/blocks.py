@@ -20,7 +20,7 @@ def parts(events: Iterable[Event], join: Join, kept: Kept) -> Iterator[str | Seg
         # What ends the sentence, and is written as it stands.
         fixed = event.raw if event.role == "block" else ""
         if event.kind == "start" and event.role in ("kept", "kept block"):
-            raw, fixed = _kept(event, waiting)
+            raw, fixed = kept_element(event, waiting)
             if event.role == "kept":
                 inline.append(Event("word", raw))
             else:
@@ -34,8 +34,9 @@ def parts(events: Iterable[Event], join: Join, kept: Kept) -> Iterator[str | Seg
     yield from _block(inline, join, kept)
 
 
-def _kept(start: Event, waiting: Iterator[Event]) -> tuple[str, str]:
-    """Returns what an element holds, from its start to its end, and the block that ends it where its end is missing."""
+def kept_element(start: Event, waiting: Iterator[Event]) -> tuple[str, str]:
+    """Reads an element that is written as it is. Returns it from its start to its end, and the block that ends it where
+    its end is missing."""
     raws = [start.raw]
     depth = 1
     for event in waiting:
@@ -112,7 +113,7 @@ def _parted(atoms: list[Event]) -> Iterator[list[Event]]:
 
 def _is_separator(atoms: Sequence[Event], place: int) -> bool:
     text = atoms[place].text
-    if atoms[place].kind != "text" or text not in _SEPARATORS | _BETWEEN_LINKS:
+    if atoms[place].kind != "text" or not (text in _SEPARATORS or text in _BETWEEN_LINKS):
         return False
     around = [*atoms[max(place - 1, 0) : place], *atoms[place + 1 : place + 2]]
     if any(atom.kind == "word" or atom.says for atom in around):
@@ -143,7 +144,7 @@ def _atoms(events: Iterable[Event]) -> Iterator[Event]:
     for event in events:
         if event.kind == "word":
             yield event._replace(text=event.raw)
-        elif event.kind == "text" and event.text in _GLUE | _INNER:
+        elif event.kind == "text" and (event.text in _GLUE or event.text in _INNER):
             yield Event("empty", event.raw, breaks=event.text in _GLUE)
         else:
             yield event
