@@ -7,7 +7,6 @@ wrong is removed, so that the same command asks again.
 
 import contextlib
 import http.client
-import json
 import re
 import urllib.error
 import urllib.request
@@ -18,7 +17,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from mt.common.about import VERSION
-from mt.common.input_files import read_text, sha256
+from mt.common.input_files import parse_json, read_text, sha256
 from mt.common.terminal import Bar
 from mt.errors import UserError, message_of, unwritten
 from mt.storage import write_json
@@ -74,7 +73,7 @@ def remove(path: Path) -> None:
 def _record(path: Path) -> dict[str, Any]:
     """Returns the address and the version of what has come of a file."""
     with contextlib.suppress(OSError, ValueError):
-        record = json.loads(read_text(path.with_name(f"{path.name}.json")))
+        record = parse_json(read_text(path.with_name(f"{path.name}.json")))
         return record if isinstance(record, dict) else {}
     return {}
 
