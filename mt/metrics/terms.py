@@ -12,9 +12,10 @@ those without terms included. Where no reference has a term there is none.
 
 import string
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from mt.common.terms import form_places
 from mt.errors import UserError
 from mt.metrics.base import Score, require_pairs
 
@@ -61,11 +62,12 @@ def score_terms(
         doubled = sum(map(_doubled, hypotheses, terms, own))
         scores["term_doubled"] = Score(100 * doubled / count, signature)
     # Words around the terms of the references.
+    met = [_places(reference, of_text) for reference, of_text in zip(references, terms, strict=True)]
     for window in (2, 3):
         overlaps = [
-            _overlap(text, reference, _places(reference, of_text), window)
-            for text, reference, of_text in zip(hypotheses, references, terms, strict=True)
-            if _places(reference, of_text)
+            _overlap(text, reference, places, window)
+            for text, reference, places in zip(hypotheses, references, met, strict=True)
+            if places
         ]
         if overlaps:
             share = 100 * sum(overlaps) / len(overlaps)
@@ -78,7 +80,7 @@ def _places(text: Words, terms: Sequence[Forms]) -> Places:
     """Returns of each term that a text meets its place; no two begin at one word."""
     places: dict[int, Words] = {}
     for forms in terms:
-        free = ({begin: form} for form in forms for begin in _begins(text, form) if begin not in places)
+        free = ({begin: form} for form in forms for begin in form_places(form, text) if begin not in places)
         places |= next(free, {})
     return places
 
@@ -97,17 +99,6 @@ def _doubled(text: Words, terms: Sequence[Forms], own: OwnWords) -> int:
             bool(others) and all(written[word] - [*form].count(word) >= free[word] for word in others) for form in added
         )
     return count
-
-
-def _begins(text: Words, form: Words) -> Iterator[int]:
-    """Yields where a form begins in a text; one without a capital letter whatever the case. The first word of a text
-    may have a capital letter."""
-    folds = not any(word != word.lower() for word in form)
-    capital = [form[0][:1].upper() + form[0][1:], *form[1:]]
-    for begin in range(len(text) - len(form) + 1):
-        place = [*text[begin : begin + len(form)]]
-        if [*form] == [word.lower() if folds else word for word in place] or (begin == 0 and place == capital):
-            yield begin
 
 
 def _inside(text: str, terms: Sequence[Forms]) -> int:
@@ -131,7 +122,7 @@ def _overlap(text: Words, reference: Words, places: Places, window: int) -> floa
     shares = []
     for form in dict.fromkeys(map(tuple, places.values())):
         around = [_around(reference, begin, len(form), window) for begin in places if tuple(places[begin]) == form]
-        written = [_around(text, begin, len(form), window) for begin in _begins(text, form)]
+        written = [_around(text, begin, len(form), window) for begin in form_places(form, text)]
         pairs = [(_share(wanted, had), i, j) for i, wanted in enumerate(around) for j, had in enumerate(written)]
         matched: tuple[set[int], set[int]] = (set(), set())
         for share, i, j in sorted(pairs, key=lambda pair: -pair[0]):

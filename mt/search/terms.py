@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mt.common.terms import form_places
 from mt.search.spelling import Spelling
 
 NO_TERM = -1
@@ -27,13 +28,8 @@ class Target(NamedTuple):
     """Likewise without the blank before it; None where the vocabulary cannot write that."""
 
     def places(self, text: Sequence[str]) -> Iterator[int]:
-        """Yields where it begins among the words of a text. The first word of a text may have a capital letter."""
-        folds = not any(word != word.lower() for word in self.words)
-        for begin in range(len(text) - len(self.words) + 1):
-            found = text[begin : begin + len(self.words)]
-            capital = not begin and (self.words[0][:1].upper() + self.words[0][1:], *self.words[1:])
-            if self.words == tuple(word.lower() if folds else word for word in found) or capital == tuple(found):
-                yield begin
+        """Yields where it begins among the words of a text; see `form_places`."""
+        return form_places(self.words, text)
 
 
 class SourceTerm(NamedTuple):
