@@ -76,11 +76,10 @@ def sentences_of_lines(text: str, language: str | None) -> list[str]:
     lines belong to the sentence before."""
     found: list[str] = []
     for line in text.splitlines(keepends=True):
-        parts = sentences(line, language)
         if found and line.isspace():
             found[-1] += line
         else:
-            found += parts
+            found += sentences(line, language)
     return found
 
 
