@@ -1,7 +1,5 @@
 """What is fast beside what it replaces, in turn in one process: read the ratios.
 
-    python scripts/benchmark.py ops         the expected alignment beside the clipped closed form (--device cuda)
-    python scripts/benchmark.py additive    the additive energy beside the plain expression, and their memory (Linux)
     python scripts/benchmark.py train       training beside a plain PyTorch loop of the same model
     python scripts/benchmark.py decode      greedy and beam search beside plain ones
     python scripts/benchmark.py online      softmax, hard monotonic attention and MoChA over the length of a sentence
@@ -10,8 +8,6 @@
     python scripts/benchmark.py steering    translations of which something is asked, beside free ones, of a run
     python scripts/benchmark.py serve       mt serve under load, beside translate.py and a plain FastAPI handler
     python scripts/benchmark.py keys        from a key to the new translation, typed into mt serve (Linux)
-    python scripts/benchmark.py hostile     mt serve under 10,000 bad requests and 1,000 dropped streams (Linux)
-    python scripts/benchmark.py prepare     the preparation of a folder of text beside plain SentencePiece (Linux)
 
 Each has options of its own: see `python scripts/benchmark.py train --help`. OMP_NUM_THREADS sets the threads.
 """

@@ -29,7 +29,6 @@ from mt.search.config import reports_delays
 from mt.storage import require_writable
 
 if TYPE_CHECKING:
-    from mt.decoding.streaming.live import Writer
     from mt.decoding.translator import Translator
     from mt.decoding.unsure import Unsure
 
@@ -175,14 +174,11 @@ it arrived; or -, raw samples from standard input: 16-bit little-endian integers
 (dataset.field.rate; half a sample at the end is left out). The end of the sound ends the line.
 
 --glossary is a file of lines `source<TAB>target[|target...]`: each term is written where the attention stops on it.
-
-`python scripts/staircase.py RUN` draws what is read and written.
 """
 
 
-def stream(arguments: Sequence[str] | None = None, description: str = STREAM, written: "Writer | None" = None) -> None:
-    """Translates while the source arrives. written: what writes, by default a line for each source."""
-    parser = Parser(description)
+def stream(arguments: Sequence[str] | None = None) -> None:
+    parser = Parser(STREAM)
     add_run_options(parser)
     add_search_options(parser)
     parser.add_argument("--audio", metavar="FILE", help="the sound to read; -: raw samples from standard input")
@@ -196,7 +192,7 @@ def stream(arguments: Sequence[str] | None = None, description: str = STREAM, wr
         translator = load_translator(options)
         search = chosen_search(options, online_search(translator.config.search))
         glossary = None if options.glossary is None else read_glossary(options.glossary)
-        translate_live(translator, search, options.audio, written, glossary, options.avoid)
+        translate_live(translator, search, options.audio, None, glossary, options.avoid)
 
 
 EVALUATE = """Decode and score a split of the corpus that a run was trained on.

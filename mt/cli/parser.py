@@ -19,7 +19,7 @@ _RENAMED = {
     "--dtype": "--precision",
     "--int8": "--precision int8",
     "--push": "`hf upload OWNER/NAME DIR` puts what is exported on the Hugging Face hub",
-    "--show": "`python scripts/staircase.py RUN` draws what is read and written",
+    "--show": "the page of `mt serve` shows when each word is read and written",
 }
 """Options that had another name in some command, or are gone, and what to do without them."""
 

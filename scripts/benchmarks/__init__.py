@@ -2,18 +2,14 @@
 
 from collections.abc import Callable, Sequence
 
-from benchmarks import decode, hostile, online, operations, prepare, serve, steering, stream, train
+from benchmarks import decode, online, serve, steering, stream, train
 
 BENCHMARKS: dict[str, Callable[[Sequence[str]], None]] = {
-    "ops": operations.compare_alignments,
-    "additive": operations.compare_energies,
     "train": train.main,
     "decode": decode.main,
     "online": online.main,
     "stream": stream.main,
     "steering": steering.main,
-    "prepare": prepare.main,
     "serve": serve.main,
     "keys": serve.time_keys,
-    "hostile": hostile.main,
 }

@@ -254,7 +254,7 @@ COMMANDS = [
     ),
     *((f"stream {{hard}} {rest}", facts) for rest, facts in STREAM),
     ("stream {run} --dtype bf16", "unknown option --dtype: "),
-    ("stream {run} --show", "--show is gone: `python scripts/staircase.py RUN` draws what is read and"),
+    ("stream {run} --show", "--show is gone: the page of `mt serve` shows when each word is read and"),
     (
         "translate {hard} {hard} --search online",
         "an ensemble reads the whole source before it writes.* --search greedy",

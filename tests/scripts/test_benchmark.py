@@ -40,25 +40,11 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
     return lines
 
 
-def test_ops(run: Run):
-    rows = json.loads(run("ops", "--rounds", "2", "--shape", "2", "3", "8", "--json")[0])
-    assert [*rows] == ["clipped", "expected_alignment"]
-    assert all(row["ms"] > 0 and row["ratio"] > 0 and row["error_in_millionths"] < 10 for row in rows.values())
-
-
 def test_steering(run: Run, trained: Path, texts: Path):
     files = ("--source", str(texts / "dev.en"), "--target", str(texts / "dev.de"))
     rows = json.loads(run("steering", str(trained), *files, "--sentences", "4", "--rounds", "1", "--json")[0])
     assert [*rows] == ["free", "reference", "foreign", "avoid", "prefix"]
     assert all(row["met"] == 1 and row["ratio"] > 0 for row in rows.values())
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc")
-def test_additive(run: Run):
-    rows = json.loads(run("additive", "--rounds", "2", "--shape", "8", "32", "64", "128", "--json")[0])
-    assert [*rows] == ["plain", "additive_energy"]
-    assert rows["additive_energy"]["peak_mb"] < rows["plain"]["peak_mb"]
 
 
 @pytest.mark.slow

@@ -3,7 +3,6 @@
 import json
 import sys
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +19,6 @@ from mt.decoding.translator import Translator
 from mt.errors import UserError
 from mt.training.start import begin
 from mt.training.train import train_and_test
-from scripts.staircase import main as show, staircase
 
 from .conftest import Outcome
 
@@ -86,14 +84,13 @@ def stream(
 ) -> Callable[..., Outcome]:
     """Runs the script in this process, on a file."""
 
-    def called(*arguments: object, data: bytes = b"", run: Path = run, script: str = "stream") -> Outcome:
+    def called(*arguments: object, data: bytes = b"", run: Path = run) -> Outcome:
         (tmp_path / "input").write_bytes(data)
         with (tmp_path / "input").open() as file, monkeypatch.context() as patch:
             patch.setattr(sys, "stdin", file)
             status = 0
             try:
-                main = show if script == "staircase" else partial(call_verb, "stream")
-                main([str(argument) for argument in (run, "--device", "cpu", *arguments)])
+                call_verb("stream", [str(argument) for argument in (run, "--device", "cpu", *arguments)])
             except SystemExit as end:
                 status = int(end.code or 0)
         out, err = capfd.readouterr()
@@ -112,11 +109,9 @@ def test_files_and_raw_samples_are_what_translate_gives(stream, translator: Tran
     raw = samples.astype("<i2").tobytes()
     for odd in (b"", b"x"):
         assert stream("--audio", "-", data=raw + odd) == (f"{expected.text}\n", note, 0)
-    shown = stream("--audio", path, script="staircase")
     session = translator.stream()
     session.read(samples)
     session.finish()
-    assert shown.out == "".join(f"{line}\n" for line in [*staircase(session.events), ""]) and shown.err == note
     assert session.source_read == 10 * -(-len(samples) // 40)
 
 
