@@ -20,7 +20,7 @@ from torch import Tensor
 
 from mt.common.about import VERSION
 from mt.common.input_files import read_json, sha256
-from mt.common.options import Count, Options, parse, without_idle
+from mt.common.options import LAST, Count, Options, gone, parse, without_idle
 from mt.config import Config
 from mt.data.tokenizer import Tokenizers
 from mt.device import shapes_alone
@@ -173,6 +173,8 @@ def load_model(run: Path, name: str) -> tuple[Seq2Seq, Tokenizers, Config]:
     _verify(folder)
     config = load_config(folder)
     tokenizers = Tokenizers.load(folder)
+    if config.decoder.copy and tokenizers.target.of_words and load_meta(folder).versions.get("mt") == LAST:
+        raise UserError(gone("decoder.copy=true with numbered unknown words", "to copy what the vocabulary has"))
     sizes = tokenizers.sizes
     _compare(folder / MODEL, config, sizes)
     model = Seq2Seq(config, *sizes)

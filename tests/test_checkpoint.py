@@ -15,6 +15,7 @@ from mt import checkpoint
 from mt.common.options import parse
 from mt.config import Config
 from mt.data.corpus import Corpus
+from mt.data.tokenizer import TokenizerConfig, Tokenizers, train
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
 from mt.storage import point_link
@@ -34,6 +35,23 @@ MODELS = {
 
 
 ABOUT = checkpoint.About(update=7, metric="bleu", best={"bleu": 0.1}, averaged=None, corpus="x")
+
+
+def test_a_run_that_numbered_unknown_words_names_the_release_that_reads_it(
+    configure: Callable[..., Config], tmp_path: Path
+) -> None:
+    words = train(TokenizerConfig(model_type="word", vocab_size=40), ["the cat sees a dog .", "a dog , a cat"])
+    config = configure({"decoder": {"name": "luong", "copy": True, "readout_size": 32}})
+    model = Seq2Seq(config, len(words), len(words))
+    checkpoint.save(tmp_path / "run", model, Tokenizers(words, words), config, ABOUT, {}, None)
+    checkpoint.load_model(tmp_path / "run", "last")
+    path = tmp_path / "run" / "meta.json"
+    meta = json.loads(path.read_text())
+    path.write_text(json.dumps(meta | {"versions": meta["versions"] | {"mt": "0.3.0"}}))
+    with pytest.raises(
+        UserError, match=r"numbered unknown words of this run is gone, and mt 0\.3\.0 is the last release"
+    ):
+        checkpoint.load_model(tmp_path / "run", "last")
 
 
 def shared(model: Seq2Seq) -> list[list[str]]:

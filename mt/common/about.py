@@ -2,7 +2,7 @@
 
 DISTRIBUTION = "attentive-mt"
 """The name on PyPI; the package that is imported is `mt`, since the distribution of that name is somebody else's."""
-VERSION = "0.3.0"
+VERSION = "0.4.0.dev0"
 """The release, which pyproject.toml reads here."""
 
 

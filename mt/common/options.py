@@ -73,7 +73,7 @@ def without_gone(plain: dict[str, Any]) -> dict[str, Any]:
     for (group, name), values in _GONE_CHOICES.items():
         if isinstance(part := plain.get(group), dict) and part.get(name) in values:
             option = group if name == "name" else f"{group}.{name}"
-            raise UserError(_gone(f"{option}={part[name]}", "with another"))
+            raise UserError(gone(f"{option}={part[name]}", "with another"))
     for group, name in _IDLE:
         if isinstance(part := plain.get(group), dict):
             part.pop(name, None)
@@ -83,11 +83,12 @@ def without_gone(plain: dict[str, Any]) -> dict[str, Any]:
             owner = owner.get(group) if isinstance(owner, dict) else None
         value = owner.pop(name, idle) if isinstance(owner, dict) else idle
         if value != idle:
-            raise UserError(_gone(".".join((*groups, name)), "without it"))
+            raise UserError(gone(".".join((*groups, name)), "without it"))
     return plain
 
 
-def _gone(option: str, remedy: str) -> str:
+def gone(option: str, remedy: str) -> str:
+    """Returns the refusal of a run with an option that is gone. remedy: how it may be trained again."""
     return (
         f"{option} of this run is gone, and mt {LAST} is the last release that reads it: install that release, or "
         f"train again {remedy}"

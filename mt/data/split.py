@@ -1,7 +1,6 @@
 """One split of a prepared corpus: its rows, its raw texts, and how rows of several data sets are mixed.
 
 First, `rows_of_epoch` draws the rows of an epoch of mixed corpora. Then `Split` reads rows of memory-mapped shards.
-`NumberedPairs` gives ids to unknown words, for models that copy words.
 """
 
 import copy
@@ -18,7 +17,6 @@ import pyarrow as pa
 from mt.common.input_files import parse_json, read_text
 from mt.data.arrow import array, numbers
 from mt.data.fields import TEXT, Field
-from mt.data.tokenizer import UNK, Tokenizer
 from mt.errors import shown
 from mt.text_io import digest
 
@@ -207,31 +205,3 @@ def source_row_of(sources: pa.ChunkedArray) -> np.ndarray | None:
         return None
     holds = np.concatenate([numbers(chunk.is_valid().cast(pa.uint8())) for chunk in sources.chunks])
     return np.maximum.accumulate(np.where(holds > 0, np.arange(len(holds)), 0))
-
-
-class NumberedPairs:
-    """Pairs of texts of one vocabulary of words. The unknown words of each source have ids of their own (see
-    `Tokenizer.numbering`), also where they are in its target."""
-
-    def __init__(self, pairs: Any, tokenizer: Tokenizer) -> None:
-        """pairs: with the methods of `Split` that are used here."""
-        self._pairs = pairs
-        self._tokenizer = tokenizer
-
-    def read(self, indices: Sequence[int] | np.ndarray) -> Examples:
-        """See `Split.read`."""
-        return self.numbered(self._pairs.read(indices), indices)
-
-    def numbered(self, examples: Examples, indices: Sequence[int] | np.ndarray) -> Examples:
-        """Returns the examples of these numbers, as the pairs have them, with ids for the unknown words."""
-        sources = [*examples.sources]
-        targets = [*examples.targets]
-        places = [place for place, source in enumerate(sources) if (source == UNK).any()]
-        unknown = self._pairs.texts(np.asarray(indices)[places]) if places else []
-        for place, texts in zip(places, unknown, strict=True):
-            words: list[str] = []
-            sources[place], targets[place] = (
-                np.array(self._tokenizer.numbering(words, grows=grows).encode([text])[0], np.int32)
-                for text, grows in zip(texts, (True, False), strict=True)
-            )
-        return examples._replace(sources=sources, targets=targets)

@@ -229,9 +229,9 @@ def _part(
     # Of each text where its words end, and its prefixes, the whole last.
     ends: list[list[int]] = []
     prefixes: list[Row] = []
-    of_prefixes: list[Any] = []  # the whole text, whose placeholders and unknown words a prefix has
+    of_prefixes: list[Any] = []  # the whole text, whose placeholders a prefix has
     for row, source in zip(rows, sources, strict=True):
-        tokenizer = translator.tokenizers_of(source).source
+        tokenizer = translator.tokenizers.source
         arrivals = translator.field.describe(row, len(row), tokenizer, translator.link_unit, source).arrivals()
         ends.append([*accumulate(arrivals)])
         prefixes += [np.array([*row[:end], EOS]) for end in ends[-1][:-1]]
@@ -241,9 +241,9 @@ def _part(
     found = iter(translator.decode(prefixes, search.of_prefixes, texts=whole_texts, progress=progress))
     # What was shown of each text, and when its words were final.
     results: list[list[Translation]] = []
-    for row, source, of_text in zip(rows, sources, ends, strict=True):
+    target = translator.tokenizers.target
+    for row, of_text in zip(rows, ends, strict=True):
         history = [next(found)[0] for _ in of_text or [0]]
-        target = translator.tokenizers_of(source).target
         shown = Shown(search, translator.config.dataset.latency_unit)
         updates = [shown.update(translation.text, complete=translation is history[-1]) for translation in history]
         delays = _delays(target, history[-1], updates, [*of_text[:-1], len(row)]) if updates[-1] else {}

@@ -66,7 +66,7 @@ def explore(
     search = of_whole_sources(translator.search_for(search))
     (constraints,) = constrained(translator, [asked or LexicalConstraints()], [source], glossary) or [None]
     if prefix:
-        constraints = _with_prefix(constraints, translator.tokenizers_of(source).target, prefix)
+        constraints = _with_prefix(constraints, translator.tokenizers.target, prefix)
     tree = None
     if isinstance(search, GreedyConfig | BeamConfig):
         tree = Tree(getattr(search, "length_penalty", 0.0))

@@ -179,7 +179,7 @@ def _aligned(
     require_texts(targets, "target")
     translator.refuse_long(targets)
     encoded_sources = translator.encoded(sources)
-    ids = translator.target_ids(targets, sources)
+    ids = translator.tokenizers.target.encode(targets)
     # The model reads batches of pairs of like lengths.
     results: dict[int, Translation] = {}
     hard = reads_hard(search, translator.model)

@@ -98,7 +98,7 @@ def of_texts(names: Sequence[str], asked: Mapping[str, Any], *, alone: bool) -> 
 
 def spelling_of(tokenizer: Tokenizer) -> Spelling:
     """Returns what the tokens of a tokenizer write."""
-    pieces = tokenizer.pieces(range(len(tokenizer) + len(tokenizer.words or ())))
+    pieces = tokenizer.pieces(range(len(tokenizer)))
     surfaces = [" ⁇ " if _BYTE.fullmatch(piece) else piece.replace("▁", " ") for piece in pieces]
     surfaces[UNK] = " ⁇ "
     for token in (PAD, BOS, EOS):
@@ -280,12 +280,7 @@ def constrained(
     columns = (lexical or [LexicalConstraints()] * len(texts), texts, glossaries)
     asked = []
     for number, (phrases, text, terms) in enumerate(zip(*columns, strict=True), start=first_number):
-        encoder = translator.constraint_encoder
-        # Where unknown words of a source have ids, the tokens are those of each source.
-        if translator.numbers_words:
-            sides = translator.tokenizers_of(text)
-            encoder = ConstraintEncoder(sides.target, sides.source)
-        asked.append(encoder.encoded(phrases, f"{name} {number}", str(text), terms))
+        asked.append(translator.constraint_encoder.encoded(phrases, f"{name} {number}", str(text), terms))
     return asked
 
 

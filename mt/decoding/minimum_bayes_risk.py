@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mt.data.dataset import DatasetConfig
-from mt.data.fields import Raw
 from mt.metrics.base import PLAIN, Settings
 from mt.metrics.sentence import SENTENCE_SCORES, SentenceScore
 from mt.search.config import BeamConfig, SampleConfig, SearchConfig
@@ -22,8 +21,8 @@ from mt.search.hypothesis import Hypothesis
 if TYPE_CHECKING:
     from mt.decoding.translator import Translator
 
-Rank = Callable[[int, Sequence[Hypothesis]], Sequence[Hypothesis]]
-"""Chooses among the hypotheses of a sentence, which is named by its number, and orders them, best first."""
+Rank = Callable[[Sequence[Hypothesis]], Sequence[Hypothesis]]
+"""Chooses among the hypotheses of a sentence, and orders them, best first."""
 
 
 def metric_settings(dataset: DatasetConfig, *, lowercase: bool) -> Settings:
@@ -37,20 +36,19 @@ def metric_settings(dataset: DatasetConfig, *, lowercase: bool) -> Settings:
     )
 
 
-def ranking(search: SearchConfig, translator: "Translator", sources: Sequence[Raw | None]) -> Rank | None:
-    """Returns how a search that has a utility ranks; None for others. sources: of the sentences; texts are compared
-    with the words that were copied from them.
+def ranking(search: SearchConfig, translator: "Translator") -> Rank | None:
+    """Returns how a search that has a utility ranks its hypotheses; None for others.
 
     Raises UserError where the utility cannot be used here: its tokenizer is not installed."""
     if not isinstance(search, SampleConfig | BeamConfig) or search.utility is None:
         return None
-    lowercase = translator.tokenizers.target.lowercases
+    target = translator.tokenizers.target
+    lowercase = target.lowercases
     utility = SENTENCE_SCORES[search.utility](metric_settings(translator.config.dataset, lowercase=lowercase))
     samples = isinstance(search, SampleConfig)
     count = search.n_best
 
-    def rank(sentence: int, hypotheses: Sequence[Hypothesis]) -> list[Hypothesis]:
-        target = translator.tokenizers_of(sources[sentence]).target
+    def rank(hypotheses: Sequence[Hypothesis]) -> list[Hypothesis]:
         texts = [target.decode(hypothesis.tokens) for hypothesis in hypotheses]
         # Each sample counts once; a hypothesis of a beam by its probability.
         log_probs = np.array([hypothesis.log_prob for hypothesis in hypotheses])

@@ -40,8 +40,6 @@ class Network(Protocol):
 
     max_source_length: int | None
     """Most positions that it is defined for; None for any number."""
-    copies: bool
-    """Whether its decoder copies tokens of the source."""
     chunk_size: int | None
     """How many positions a hard attention attends to; see `Attention`."""
     single: bool
@@ -92,13 +90,13 @@ def decode_rows(
     network: Network,
     rows: Sequence[Row],
     search: SearchConfig,
-    rank: Callable[[int, Sequence[Hypothesis]], Sequence[Hypothesis]] | None = None,
+    rank: Callable[[Sequence[Hypothesis]], Sequence[Hypothesis]] | None = None,
     *,
     asked: Sequence[TokenConstraints | None] | None = None,
     observer: Observer | None = None,
     progress: bool = False,
 ) -> list[Sequence[Hypothesis]]:
-    """Returns for each row its hypotheses, best first. rank: chooses among those of a row, given by its number, and
+    """Returns for each row its hypotheses, best first. rank: chooses among those of a row, and
     orders them. asked: of the hypotheses of each. observer: of the search of a single row. Raises UserError as
     `Network.encoded` and `decode`."""
     hypotheses: list[Sequence[Hypothesis]] = [() for _ in rows]
@@ -114,7 +112,7 @@ def decode_rows(
             if any(one is not None and one.terms is not None for one in own):
                 decoded = write_terms(network, search, sources, decoded, own)
             if rank is not None:
-                decoded = [rank(int(i), found) for i, found in zip(indices, decoded, strict=True)]
+                decoded = [rank(found) for found in decoded]
             share.append((indices, decoded))
             bar.update(len(indices))
     # Each process has decoded a share of the batches; all get all of them.

@@ -35,7 +35,6 @@ class OnnxNetwork:
         self.max_source_length = graphs.manifest.max_source_length
         self.chunk_size = graphs.manifest.chunk_size
         self.single = True
-        self.copies = False  # of whole words, which are not exported
 
     def require(self, search: SearchConfig) -> None:
         if not isinstance(search, GreedyConfig | SampleConfig | BeamConfig):

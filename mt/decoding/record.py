@@ -118,7 +118,7 @@ def record(
     if references:
         plain["references"] = list(references)
     if replay.own:
-        target = translator.tokenizers_of(source).target
+        target = translator.tokenizers.target
         plain["probabilities"] = [_rounded(probability) for probability in replay.own]
         plain["top"] = [
             [

@@ -66,11 +66,6 @@ def load_runs(runs: Sequence[Path], checkpoint: str, device: str, precision: Pre
             )
         if other.dataset.field != config.dataset.field:
             raise UserError(f"{path} reads other sources than {runs[0]}: give runs with the same dataset.field")
-    if tokenizers.target.of_words and len({model.copies for model in models}) > 1:
-        raise UserError(
-            f"of {', '.join(map(str, runs))} some copy words that the vocabulary lacks, and others cannot write them: "
-            "give runs with the same decoder.copy"
-        )
     model: Seq2Seq | Ensemble = models[0] if len(runs) == 1 else Ensemble(models)
     translator = torch_translator(model.to(choose(device)).eval(), tokenizers, config, precision=precision)
     if len(runs) == 1:

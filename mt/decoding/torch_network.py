@@ -56,7 +56,6 @@ class TorchNetwork:
         self.device = next(model.parameters()).device
         self.max_source_length = model.max_source_length
         self.chunk_size = model.chunk_size
-        self.copies = model.copies
         self.single = False
         self.changed: Callable[[Predict], Predict] | None = None
         """Returns steps that are taken in place of the model's own, where an explorer forces some."""
@@ -100,7 +99,7 @@ class TorchNetwork:
         batch = collate([(np.asarray(row), np.array([EOS])) for row in rows], self.field).to(self.device)
         lengths = torch.tensor([self.field.length(row) for row in rows])
         with evaluation_mode(model), torch.no_grad(), autocast(self.device, precision):
-            memory = _memory(model, batch, precision, self._unknown(rows))
+            memory = _memory(model, batch, precision)
             if (k := wait_k_of(search)) is not None:
                 memory = online_model(model).wait(memory, k)
             # On a GPU a step is recorded once, where its operations do not depend on what it computes.
@@ -113,24 +112,15 @@ class TorchNetwork:
             stepper = GraphStepper(single, width(search)) if recorded else single
             yield EncodedBatch(stepper, model.frontend.output_lengths(lengths).tolist())
 
-    def _unknown(self, rows: Sequence[Row]) -> int:
-        """Returns how many ids after those of the vocabulary the rows have."""
-        if not self.copies:
-            return 0
-        return max(0, max(int(np.max(row)) for row in rows) + 1 - self._vocab_size)
-
     def __repr__(self) -> str:
         parameters = sum(parameter.numel() for parameter in self.model.parameters())
         return f"{parameters:,} parameters on {self.device}"
 
 
-def _memory(model: DecodableModel, batch: Batch, precision: str, unknown: int) -> Any:
-    """Returns the memory of a batch. unknown: see `Seq2Seq.encode`.
-
-    int8 is for steps: sources are read in bfloat16 where the processor has it.
-    """
+def _memory(model: DecodableModel, batch: Batch, precision: str) -> Any:
+    """Returns the memory of a batch. int8 is for steps: sources are read in bfloat16 where the processor has it."""
     if precision != "int8":
-        return model.encode(batch.source, batch.source_mask, unknown)
+        return model.encode(batch.source, batch.source_mask)
     with autocast(batch.source.device, "bf16"):
-        memory = model.encode(batch.source, batch.source_mask, unknown)
+        memory = model.encode(batch.source, batch.source_mask)
     return map_tensors(lambda part: part.float() if part.is_floating_point() else part, memory)

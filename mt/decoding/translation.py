@@ -301,7 +301,7 @@ def decoded(
     row: the encoded source. source: what the row was made of, where that is known. text: the text of the hypotheses,
     where it is given.
     """
-    tokenizers = translator.tokenizers_of(source)
+    tokenizers = translator.tokenizers
     target = tokenizers.target
     unit = translator.link_unit
     # What a translation says of its source.

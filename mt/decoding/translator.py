@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, get_args, overload
 
 from mt.data.fields import Raw, Row, as_list, build_field, require_texts
 from mt.data.links import Symmetrisation
-from mt.data.split import NumberedPairs, Split
 from mt.data.tokenizer import LinkUnit, Tokenizers, Unit
 from mt.data.words import count_words
 from mt.decoding.confidence import Calibration
@@ -242,9 +241,8 @@ class Translator:
         if asked is not None:
             refuse_unsteerable(search, asked, [self.field.blank(row) for row in sources])
             asked = [asked[i] for i in indices]
-        # Hypotheses are ids: their texts and words are those of each source's own tokenizers.
         known = [None if texts is None else texts[i] for i in indices]
-        rank = ranking(search, self, known)
+        rank = ranking(search, self)
         found = decode_rows(self.network, rows, search, rank, asked=asked, observer=observer, progress=progress)
         for i, row, hypotheses, text in zip(indices, rows, found, known, strict=True):
             results[i] = decoded(self, row, hypotheses, text)
@@ -332,41 +330,12 @@ class Translator:
         self.network.require(search)
         return search
 
-    @property
-    def numbers_words(self) -> bool:
-        """Whether unknown words of a source have ids of their own, by which they are copied."""
-        return self.network.copies and self.tokenizers.target.of_words
-
-    def tokenizers_of(self, source: Raw | None) -> Tokenizers:
-        """Returns the tokenizers for one source, with ids for its unknown words where it `numbers_words`."""
-        return self.tokenizers if not self.numbers_words or source is None else self._numbered(source)[1]
-
-    def _numbered(self, source: Raw) -> tuple[list[int], Tokenizers]:
-        """Returns the ids of a source, and the tokenizers that know its unknown words, which are numbered meanwhile."""
-        words: list[str] = []
-        of_source = self.tokenizers.source.numbering(words, grows=True)
-        (row,) = of_source.encode([str(source)])
-        return row, Tokenizers(of_source, self.tokenizers.target.numbering(words, grows=False))
-
-    def pairs(self, split: Split) -> Split | NumberedPairs:
-        """Returns the pairs of a split as the model takes them."""
-        return NumberedPairs(split, self.tokenizers.target) if self.numbers_words else split
-
     def encoded(self, sources: Sequence[Raw]) -> Sequence[Row]:
         """Returns the rows of sources. Raises UserError for what is no text, and for one that is too long."""
         if self.field.written:
             require_texts(sources)
             self.refuse_long([str(source) for source in sources])
-        if self.numbers_words:
-            return [self._numbered(source)[0] for source in sources]
         return self.field.encode(sources, self.tokenizers.source)
-
-    def target_ids(self, targets: Sequence[str], sources: Sequence[Raw]) -> list[list[int]]:
-        """Returns the ids of targets, EOS last; unknown words of their sources as `encoded` has them."""
-        if self.numbers_words:
-            pairs = zip(targets, sources, strict=True)
-            return [self.tokenizers_of(source).target.encode([target])[0] for target, source in pairs]
-        return self.tokenizers.target.encode(targets)
 
     def refuse_long(self, texts: Iterable[str], name: str = "text", first_number: int = 1) -> None:
         """Raises UserError where a text has too many words. name, first_number: what to call the texts, and the number

@@ -56,7 +56,7 @@ class UnknownWords:
         if not entries:
             return translation
         ids = translation.ids
-        target = self._translator.tokenizers_of(source).target
+        target = self._translator.tokenizers.target
         fields = written_fields(target, ids, self._translator.link_unit, entries)
         # Where it was decoded online, other words have other delays.
         if translation.words_read is not None and translation.source_words is not None:

@@ -167,7 +167,7 @@ def records(
     """
     # The runners-up of all translations are decoded together, in batches.
     numbers = range(len(translations))
-    encoded = translator.pairs(split).read(np.array(numbers)).sources
+    encoded = split.read(np.array(numbers)).sources
     replays = runners_up(translator, encoded, [translation.ids for translation in translations], search)
     # What the split knows of each pair.
     sources = split.column("source")

@@ -64,20 +64,16 @@ def likelihoods(
     require_texts((target for target in targets if not isinstance(target, list | tuple | np.ndarray)), "target")
     texts = [*(sources if translator.field.written else []), *targets]
     translator.refuse_long(text for text in texts if isinstance(text, str))
-    # Targets have the ids of their own sources' unknown words, which a model of words may copy.
     encoded = translator.encoded(sources)
-    pairs = zip(sources, targets, strict=True)
-    ids = [
-        translator.target_ids([text], [source])[0] if isinstance(text, str) else list(text) for source, text in pairs
-    ]
+    target = translator.tokenizers.target
+    ids = [target.encode([text])[0] if isinstance(text, str) else list(text) for text in targets]
     # Batches come sorted by length, and their rows are padded: each result is put where its pair was.
     likelihood_of: dict[int, Likelihood] = {}
     for indices, loss in forced_rows(translator.network.in_torch(), encoded, ids, search):
         for i, of_tokens in zip(indices, (-loss.token_losses).cpu().double().tolist(), strict=True):
             log_probs = tuple(of_tokens[: len(ids[i])])
             score = sum(log_probs) / penalty(len(log_probs), exponent)
-            pieces = translator.tokenizers_of(sources[i]).target.pieces(ids[i])
-            likelihood_of[i] = Likelihood(tuple(pieces), log_probs, score)
+            likelihood_of[i] = Likelihood(tuple(target.pieces(ids[i])), log_probs, score)
     return [likelihood_of[i] for i in range(len(ids))]
 
 

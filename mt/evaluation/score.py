@@ -153,7 +153,7 @@ def evaluate(
     sources = split.column("source")[:limit]
     references = split.column("references")[:limit]
     # Rows as the corpus has them are what the model was trained on; texts name the words of links.
-    encoded = translator.pairs(split).read(np.arange(len(sources))).sources
+    encoded = split.read(np.arange(len(sources))).sources
     began = time.perf_counter()
     texts = [translator.config.dataset.located(source) for source in sources]
     translations = [best for best, *_ in translator.decode(encoded, search, texts=texts, progress=progress)]

@@ -156,7 +156,7 @@ def teacher_forced_pass(
     batches = forced_batches(
         network,
         *split.lengths(),
-        lambda indices: translator.pairs(split).read(indices).pairs,
+        lambda indices: split.read(indices).pairs,
         hard=hard,
         max_tokens=translator.config.training.batch_tokens,
         wait_k=wait_k,

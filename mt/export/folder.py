@@ -51,9 +51,8 @@ def export(
             if checkpoint == "best" and (calibration := load_calibration(run, meta.trained)) is not None:
                 write_json(draft / CONFIDENCES, calibration.model_dump(mode="json"))
             if format == "onnx":
-                from mt.export.graphs import require_known_words, write_graphs  # Not above: it needs the extra onnx.
+                from mt.export.graphs import write_graphs  # Not above: it needs the extra onnx.
 
-                require_known_words(model, tokenizers.target)
                 write_graphs(draft, model, config, origin(run, checkpoint), dtype)
             else:
                 names = {name for name, _ in model.named_parameters(remove_duplicate=False)}

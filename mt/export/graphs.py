@@ -16,7 +16,7 @@ from torch.export import Dim
 
 from mt.common.input_files import sha256
 from mt.config import Config
-from mt.data.tokenizer import BOS, Tokenizer
+from mt.data.tokenizer import BOS
 from mt.decoding.modes import reads_hard
 from mt.errors import UserError, message_of
 from mt.export.layers import onnx_layers
@@ -58,15 +58,6 @@ def require_exportable(model: Seq2Seq, config: Config, dtype: Form) -> None:
         raise UserError(
             f"--format onnx needs a model of sources of {max(LENGTHS)} tokens or more, and this one's have at most "
             f"{model.max_source_length}: export it without --format onnx"
-        )
-
-
-def require_known_words(model: Seq2Seq, target: Tokenizer) -> None:
-    """Raises UserError where a model copies words that its vocabulary lacks, whose ids graphs do not have."""
-    if model.copies and target.of_words:
-        raise UserError(
-            "--format onnx is of vocabularies whose pieces are all known, and this model copies words that its "
-            "vocabulary lacks (decoder.copy=true): export it without --format onnx"
         )
 
 

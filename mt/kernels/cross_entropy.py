@@ -28,10 +28,8 @@ class Mixture(NamedTuple):
     """[B, T], greater than 0."""
     other: Tensor
     """[B, T], not negative."""
-    parts: Tensor | None = None
+    parts: Tensor
     """[B, T, S]: the probability of copying each of S places, whatever the target; for `r_drop_weight` alone."""
-    known: Tensor | None = None
-    """[B, T] bool: whether the softmax has the target. Else p = other, at least exp(-LEAST_SHARE). None: always."""
 
 
 def mixed(
@@ -39,17 +37,15 @@ def mixed(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Returns the logarithms of mixed probabilities and the softmax's fraction of each, both [N, 1].
 
-    The third result, [3, N], is the gradient of (1 - smoothing) * -log p with respect to the mixture.
-    predicted: [N, 1], the logarithms of the softmax's probabilities. mixture: [3, N], share, other, known.
+    The third result, [2, N], is the gradient of (1 - smoothing) * -log p with respect to the mixture.
+    predicted: [N, 1], the logarithms of the softmax's probabilities. mixture: [2, N], share and other.
     weights: [N], of the tokens; None: 1.
     """
-    log_share, log_other = mixture[:2].log()[..., None]
-    copied = mixture[2, :, None] == 0
-    by_softmax = (log_share + predicted).masked_fill(copied, -torch.inf)
-    log_prob = torch.logaddexp(by_softmax, torch.where(copied, log_other.clamp(min=-LEAST_SHARE), log_other))
+    log_share, log_other = mixture.log()[..., None]
+    by_softmax = log_share + predicted
+    log_prob = torch.logaddexp(by_softmax, log_other)
     # The gradient of a nearly impossible token is bounded, so that it stays a number where it is multiplied by 0.
-    by_share = -(predicted - log_prob).exp().masked_fill(copied, 0)
-    grad = torch.cat((by_share, -(-log_prob.clamp(min=-LEAST_SHARE)).exp(), torch.zeros_like(by_share)), 1)
+    grad = -torch.cat(((predicted - log_prob).exp(), (-log_prob.clamp(min=-LEAST_SHARE)).exp()), 1)
     generated = (by_softmax - log_prob).exp()
     grad *= 1 - smoothing
     return log_prob, generated, (grad if weights is None else grad * weights[:, None]).T
@@ -136,7 +132,7 @@ def token_losses(
     Differentiable once. Products are computed in the type of autocast, or of `readouts`; softmax and sums in float32.
     """
     if r_drop_weight:
-        divergence = 0.0 if mixture is None or mixture.parts is None else r_drop_weight * distance(mixture.parts, mask)
+        divergence = 0.0 if mixture is None else r_drop_weight * distance(mixture.parts, mask)
         readouts, targets, mask = map(interleave_halves, (readouts, targets, mask))
     device = readouts.device.type
     if torch.is_autocast_enabled(device):
@@ -165,11 +161,9 @@ def selects_tokens(device: str) -> bool:
 
 
 def _stacked(mixture: Mixture, *, twice: bool) -> Tensor:
-    """Returns [3, B, T]: share, other, and 1 or 0, whether the softmax has the target; `interleave_halves` if twice."""
-    share = mixture.share
-    known = torch.ones_like(share) if mixture.known is None else mixture.known.to(share.dtype)
-    terms = share, mixture.other, known
-    return torch.stack([*map(interleave_halves, terms)] if twice else terms)
+    """Returns share and other, [2, B, T]; twice: with the halves of the batch interleaved."""
+    stacked = torch.stack((mixture.share, mixture.other))
+    return torch.stack([*map(interleave_halves, stacked)]) if twice else stacked
 
 
 class _TokenLosses(Function):
@@ -186,7 +180,7 @@ class _TokenLosses(Function):
         r_drop_weight: float,
         differentiable: bool,
     ) -> tuple[Tensor, Tensor]:
-        """weights: [N], of the tokens, 0 on padding; None: 1. mixture: [3, N], see `mixed`; None: 1, 0, 1.
+        """weights: [N], of the tokens, 0 on padding; None: 1. mixture: [2, N], see `mixed`; None: 1 and 0.
         r_drop_weight: above 0, rows 2 n and 2 n + 1 are of one token."""
         weight_cast = weight.to(readouts.dtype)
         grad_readouts = torch.empty_like(readouts)

@@ -31,8 +31,6 @@ class Ensemble(nn.Module):
         self.supports_hard = any(model.supports_hard for model in models)
         self.uses_source = any(model.uses_source for model in models)
         self.chunk_size = models[0].chunk_size
-        self.copies = models[0].copies
-        """Whether the first model copies tokens of the source; of words, all do or none."""
         self.as_online_model: Seq2Seq | None = None
         """None, since its models would stop at different positions: an ensemble reads whole sources."""
         limits = [model.max_source_length for model in models if model.max_source_length is not None]
@@ -47,9 +45,9 @@ class Ensemble(nn.Module):
         """Returns the lengths of the first model's encoded sources."""
         return self.models[0].encoded_lengths(lengths)
 
-    def encode(self, source: Tensor, mask: Bool[Tensor, "B S"], unknown: int = 0) -> tuple[Memory, ...]:
-        """Returns the memory of each model; unknown: see `Seq2Seq.encode`."""
-        return tuple(model.encode(source, mask, unknown) for model in self.models)
+    def encode(self, source: Tensor, mask: Bool[Tensor, "B S"]) -> tuple[Memory, ...]:
+        """Returns the memory of each model; see `Seq2Seq.encode`."""
+        return tuple(model.encode(source, mask) for model in self.models)
 
     def init_state(self, memory: tuple[Memory, ...], *, hard: bool = False) -> tuple[Any, ...]:
         """Returns the first state of each model. memory: of each."""

@@ -148,15 +148,11 @@ class Seq2Seq(nn.Module):
         """Whether the decoder copies tokens of the source."""
         return self.decoder.copying is not None
 
-    def encode(self, source: Tensor, mask: Bool[Tensor, "B S"], unknown: int = 0) -> Memory:
+    def encode(self, source: Tensor, mask: Bool[Tensor, "B S"]) -> Memory:
         """Returns the memory of sources.
 
-        source: [B, S, ...], as the front-end takes it; mask: true on real positions, padding on the right. unknown: E
-        of `Memory.unknown`, where a decoder that copies is to write such words."""
-        encoded = self.encoded(source, mask)
-        if unknown and self.copies:
-            encoded = encoded._replace(unknown=mask.new_zeros(len(mask), unknown))
-        return self.decoder.init_memory(encoded)
+        source: [B, S, ...], as the front-end takes it; mask: true on real positions, padding on the right."""
+        return self.decoder.init_memory(self.encoded(source, mask))
 
     def encoded(self, source: Tensor, mask: Bool[Tensor, "B S"]) -> Encoded:
         """Returns the encoded source, with its tokens where the decoder copies; see `encode`."""
@@ -185,9 +181,7 @@ class Seq2Seq(nn.Module):
         vectors, vector_mask, frontend_state = self.frontend.extend(source, mask, complete, frontend_state)
         encoded, encoder_state = self.encoder.extend(vectors, vector_mask, encoder_state, complete)
         if self.decoder.copying is not None:
-            least = 0 if memory is None or memory.unknown is None else memory.unknown.shape[1]
-            unknown = max(least, int(source.max()) + 1 - self.decoder.copying.vocab_size)
-            encoded = encoded._replace(tokens=source, unknown=mask.new_zeros(len(mask), unknown))
+            encoded = encoded._replace(tokens=source)
         after = SourceState(frontend_state, encoder_state, vector_mask.sum(1) + count)
         return self.decoder.extend(memory, encoded, complete), after
 
@@ -221,7 +215,7 @@ class Seq2Seq(nn.Module):
             readouts,
             layer.weight,
             layer.bias,
-            target if copying is None else target.where(target < copying.vocab_size, UNK),
+            target,
             mask,
             smoothing=label_smoothing,
             mixture=mixture,

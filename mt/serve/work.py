@@ -97,7 +97,7 @@ class Recording(Translating):
         ]
         if tree is None:
             return {"translations": records, "tree": None}
-        pieces = self.translator.tokenizers_of(source).target.pieces([max(node.token, 0) for node in tree.nodes])
+        pieces = self.translator.tokenizers.target.pieces([max(node.token, 0) for node in tree.nodes])
         pairs = zip(tree.nodes, ["", *pieces[1:]], strict=True)
         nodes = [[node.parent, piece, node.log_prob, node.score, node.state, node.token] for node, piece in pairs]
         return {"translations": records, "tree": {"nodes": nodes}}
@@ -140,7 +140,7 @@ class Aligning:
     def size(self, pair: tuple[Raw, str]) -> int:
         """Returns the tokens of both sides."""
         source, target = pair
-        written = len(self.translator.target_ids([target], [source])[0])
+        written = len(self.translator.tokenizers.target.encode([target])[0])
         self.limits.require("length", written, "tokens of a translation", "split it into sentences")
         return _size(self.translator, source, self.limits) + written
 

@@ -17,7 +17,7 @@ from mt.data.batches import Batch, batch_order, collate, with_links
 from mt.data.corpus import Corpus, Pairs, Training
 from mt.data.fields import Field
 from mt.data.links import moved
-from mt.data.split import Examples, NumberedPairs
+from mt.data.split import Examples
 from mt.data.tokenizer import Tokenizer, Tokenizers
 from mt.data.tokenizer.sampling import BPEDropout, PieceSampler, UnigramSampling, model_type
 from mt.distributed import ProcessGroup
@@ -69,11 +69,6 @@ def with_sampled_pieces(training: Training, tokenizers: Tokenizers, options: Tra
     return _Changed(
         training, lambda pairs, key: functools.partial(_with_drawn_pieces, (source, target), key, pairs.source)
     )
-
-
-def with_numbered_words(training: Training, tokenizer: Tokenizer) -> Training:
-    """Returns the training set with ids for the unknown words of each source; see `NumberedPairs`."""
-    return _Changed(training, lambda pairs, _: NumberedPairs(pairs, tokenizer).numbered)
 
 
 def require_changeable(options: TrainingConfig, tokenizers: Tokenizers, model: Seq2Seq) -> None:

@@ -24,7 +24,6 @@ from mt.training.batches import (
     own_generators,
     require_changeable,
     require_same_texts,
-    with_numbered_words,
     with_sampled_pieces,
 )
 from mt.training.log import Console, Log
@@ -139,8 +138,6 @@ class Run:
     def __post_init__(self) -> None:
         tokenizers = self.corpus.tokenizers
         self.training = with_sampled_pieces(self.corpus.training, tokenizers, self.config.training)
-        if self.model.copies and tokenizers.target.of_words:
-            self.training = with_numbered_words(self.training, tokenizers.target)
         update = self.progress.update
         validated = update in self.progress.validations
         self.console = Console(quiet=not self.processes.is_first)

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn.functional import linear
 
 from mt.kernels import cross_entropy
-from mt.kernels.cross_entropy import LEAST_SHARE, Mixture, distance, token_losses
+from mt.kernels.cross_entropy import Mixture, distance, token_losses
 from tests.marks import combined
 
 EACH = 1e-6
@@ -37,7 +37,6 @@ class Problem(NamedTuple):
     targets: Tensor
     mask: Tensor
     """Hides about a third."""
-    known: Tensor
 
     @property
     def leaves(self) -> list[Tensor]:
@@ -61,7 +60,6 @@ def problem(rows: int, *, twice: bool = False) -> Problem:
         torch.rand(count, rows, 3, generator=draw).requires_grad_(),
         targets.repeat(count // 2, 1),
         mask.repeat(count // 2, 1),
-        torch.rand(count, rows, generator=draw) < 0.8,
     )
 
 
@@ -191,27 +189,6 @@ def test_what_is_nearly_impossible_has_finite_losses_and_gradients(case: str) ->
     total, each = losses(sharp, **CASES[case])
     gradients = torch.autograd.grad(total, [sharp.readouts, sharp.weight, share], allow_unused=True)
     assert all(part.isfinite().all() for part in (total, each, *gradients) if part is not None)
-
-
-def test_a_target_that_the_softmax_has_not_is_the_other_alone() -> None:
-    """Of a word that can but be copied; where nothing of it is, its loss stays a number."""
-    given = problem(40)
-    mixture = Mixture(given.share, given.other, known=given.known)
-    total, each = token_losses(
-        given.readouts, given.weight, given.bias, given.targets, given.mask, mixture=mixture, smoothing=0.0
-    )
-    unknown = given.mask & ~given.known
-    expected = -given.other.detach().log()[unknown]
-    torch.testing.assert_close(each[unknown], expected.clamp(max=LEAST_SHARE))
-    assert (expected == torch.inf).any()
-    # Known targets are as in any mixture.
-    usual = losses(given, mixing=True)[1]
-    torch.testing.assert_close(each[given.known], usual[given.known])
-    by_readouts, by_share, by_other = torch.autograd.grad(total, [given.readouts, given.share, given.other])
-    assert not by_readouts[unknown].any() and not by_share[unknown].any()
-    possible = unknown & (given.other > 0)
-    torch.testing.assert_close(by_other[possible], -1 / given.other.detach()[possible])
-    assert by_other.isfinite().all()
 
 
 def test_the_distance_of_measures() -> None:

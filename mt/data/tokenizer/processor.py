@@ -4,7 +4,6 @@ First come the marks that stand for blanks and rare characters, so that every te
 units that alignments link, and the processor itself."""
 
 import bisect
-import copy
 import functools
 import itertools
 import re
@@ -143,9 +142,6 @@ class Tokenizer:
         # A model from elsewhere may mark where words end.
         self._with_suffixes = any(piece.endswith(SPACE) for piece in ordinary if len(piece) > 1)
         self._escapes = self._known_escapes()
-        self.words: list[str] | None = None
-        """See `numbering`; None: all unknown words are UNK."""
-        self._grows = False
         mark = SPACE if self.of_words else ""
         self.placeholders = sum(processor.piece_to_id(mark + symbol) != UNK for symbol in SYMBOLS)
         """Symbols of the vocabulary for placeholders: see `mt.data.placeholders`."""
@@ -159,29 +155,17 @@ class Tokenizer:
     def __len__(self) -> int:
         return self._processor.get_piece_size()
 
-    def numbering(self, words: list[str], *, grows: bool) -> "Tokenizer":
-        """Returns the tokenizer of a model of words with ids for unknown words, from the vocabulary's size on (See et
-        al. 2017, section 2.2). It encodes these words to their ids, and decodes them.
-
-        words: the unknown words, marked as their pieces, in the order of their ids. grows: whether encoding adds others
-            to them, which keep their places whatever comes later; else others are UNK.
-        """
-        other = copy.copy(self)
-        other.words = words
-        other._grows = grows
-        return other
-
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """Returns the ids of each text: those of its words one after another, and EOS; of a blank text EOS alone."""
         # Without Arrow, which would load pandas at its first array: a fifth of the time that one line takes in all.
         lines = [self.masked(text).split() for text in texts]
         words = [*dict.fromkeys(itertools.chain.from_iterable(lines))]
-        ids = dict(zip(words, self._encoded([self._prepared(word) for word in words]), strict=True))
+        ids = dict(zip(words, self._processor.encode([self._prepared(word) for word in words]), strict=True))
         return [[*itertools.chain.from_iterable(ids[word] for word in line), EOS] for line in lines]
 
     def encode_word(self, word: str) -> list[int]:
         """Returns the ids of one word, without EOS; none where the model's normalisation leaves nothing of it."""
-        return self._encoded([self._prepared(composed(word))])[0]
+        return self._processor.encode(self._prepared(composed(word)))
 
     def unknown_parts(self, word: str) -> list[str]:
         """Returns the parts of a word in which the vocabulary lacks something, as the model's normalisation leaves
@@ -229,7 +213,7 @@ class Tokenizer:
     def begins_word(self, token: int, before: int | None) -> bool:
         """Returns whether a token begins a word (what stands between blanks) of the decoded text. before: the one
         before it."""
-        piece = self._piece(token)
+        piece = self._processor.id_to_piece(token)
         if self.of_words:
             return not piece.startswith(SPACE + JOINER)
         if self._with_suffixes:
@@ -249,7 +233,7 @@ class Tokenizer:
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """Returns the pieces that the ids stand for, as `split` writes them; unknown and special ones by name."""
-        return self._readable([self._piece(int(i)) for i in ids])
+        return self._readable([self._processor.id_to_piece(int(i)) for i in ids])
 
     def count_pieces(self, text: str) -> int:
         """Counts the pieces of a text with its newlines, which `split` normalises away, as SimulEval does."""
@@ -261,7 +245,7 @@ class Tokenizer:
         replaced: texts to write in place of some pieces, by the places of their ids, with the blanks around them. Where
         pieces do not mark beginnings of words, blanks are always there.
         """
-        if replaced or max(ids, default=0) >= len(self):
+        if replaced:
             return text_of(self._decoded(ids, replaced)[0], of_words=self.of_words)
         return text_of(self._processor.decode([int(i) for i in ids]), of_words=self.of_words)
 
@@ -305,8 +289,8 @@ class Tokenizer:
     def restored(self, ids: Sequence[int], source: str) -> dict[int, str]:
         """Returns for ids that are symbols of placeholders, by their places, the placeholders of a source."""
         symbols = self.found.masked(normalize(source), self.placeholders)[1]
-        pieces = {place: self._piece(int(i)).lstrip(SPACE + JOINER) for place, i in enumerate(ids) if symbols}
-        return {place: symbols[piece] for place, piece in pieces.items() if piece in symbols}
+        pieces = [self._processor.id_to_piece(int(i)).lstrip(SPACE + JOINER) for i in ids] if symbols else []
+        return {place: symbols[piece] for place, piece in enumerate(pieces) if piece in symbols}
 
     def decoded_unit_ids(
         self, ids: Sequence[int], unit: LinkUnit = "word", replaced: Mapping[int, str] = {}
@@ -332,37 +316,13 @@ class Tokenizer:
 
     def _decoded(self, ids: Sequence[int], replaced: Mapping[int, str]) -> tuple[str, list[Span]]:
         """Returns what SentencePiece decodes, and where each piece stands in it."""
-        known = [int(i) if i < len(self) else UNK for i in ids]
-        serialized = self._processor.decode(known, out_type="serialized_proto")
+        serialized = self._processor.decode([int(i) for i in ids], out_type="serialized_proto")
         surfaces = [piece.surface for piece in _SpTextProto.FromString(serialized).pieces]
-        for place, token in enumerate(ids):
-            if token >= len(self):
-                surfaces[place] = self._piece(token).replace(SPACE, " ")  # several marks in a row are one piece
         for place, word in replaced.items():
             text = word.translate(self._escapes)
             surfaces[place] = text if self.marks_beginnings else f" {text} "  # as SentencePiece sets ⁇ apart
         ends = itertools.accumulate((len(surface.encode()) for surface in surfaces), initial=0)
         return "".join(surfaces), list(itertools.pairwise(ends))
-
-    def _encoded(self, prepared_words: list[str]) -> list[list[int]]:
-        ids: list[list[int]] = self._processor.encode(prepared_words, out_type=int)
-        if self.words is not None and any(UNK in of_word for of_word in ids):
-            pieces = self._processor.encode(prepared_words, out_type=str)
-            return [[*map(self._numbered, *pair)] for pair in zip(ids, pieces, strict=True)]
-        return ids
-
-    def _numbered(self, token: int, piece: str) -> int:
-        """Returns the id of a piece. token: what it is in the vocabulary."""
-        words = self.words if self.words is not None else []
-        if token == UNK and self._grows and piece not in words:
-            words.append(piece)
-        return len(self) + words.index(piece) if token == UNK and piece in words else token
-
-    def _piece(self, token: int) -> str:
-        """Returns the piece of an id; of an unknown word whose source is not here its number."""
-        if (number := token - len(self)) < 0:
-            return self._processor.id_to_piece(token)
-        return self.words[number] if self.words and number < len(self.words) else f"{SPACE}⁇{number}"
 
     def _known_escapes(self) -> Escapes:
         if self.of_words:

@@ -89,10 +89,6 @@ class Session:
             self._state.terms = TermStream(terms.found)
         needed = streaming.model.frontend.needed
         source, target, *_ = streaming.tokenizers
-        if streaming.model.copies and target.of_words:
-            unknown: list[str] = []
-            source = source.numbering(unknown, grows=True)
-            target = target.numbering(unknown, grows=False)
         self._source = streaming.field.arriving(
             source, streaming.unit, lambda vectors: int(needed(torch.tensor(vectors)))
         )

@@ -31,7 +31,7 @@ def extend(attention: Attention, memory: Memory | None, encoded: Encoded, comple
     first_position = lengths if memory.first is None else lengths + memory.first
     added = memory_of(attention, encoded._replace(first_position=first_position))
     tensors, mask = append(positions(memory), memory.mask, positions(added), added.mask)
-    grown = with_positions(memory, tensors, mask)._replace(unknown=encoded.unknown, final_state=encoded.final_state)
+    grown = with_positions(memory, tensors, mask)._replace(final_state=encoded.final_state)
     return grown._replace(complete=complete, visible_from=None)
 
 
@@ -83,7 +83,7 @@ def memory_of(attention: Attention, encoded: Encoded) -> Memory:
     """Returns the memory of an attention, with what a decoder needs beside it: the tokens that it may copy, and the
     encoder's final state."""
     memory = attention.init_memory(encoded)
-    return memory._replace(tokens=encoded.tokens, unknown=encoded.unknown, final_state=encoded.final_state)
+    return memory._replace(tokens=encoded.tokens, final_state=encoded.final_state)
 
 
 def forced_step(attention: Attention, step: AttentionStep, memory: Memory, state: State) -> AttentionStep:

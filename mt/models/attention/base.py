@@ -38,8 +38,6 @@ class Memory(NamedTuple):
     support wait-k; None: every step may attend to all of them."""
     tokens: Tensor | None = None
     """[B, S] int64: the source's, where the decoder copies some; else None."""
-    unknown: Tensor | None = None
-    """[B, E], numbers without a meaning: E ids after the vocabulary are of unknown words in a batch; None: none are."""
     forced: Tensor | None = None
     """[B, S] float32: the weights of a step, in place of its own; None: its own."""
     final_state: Tensor | None = None

@@ -176,8 +176,8 @@ class Decoder(nn.Module, ABC):
         self.output = OutputLayer(config.readout_size, embedding, tied=parts.tied)
         self.copying = None
         if config.copy:
-            sizes = (config.readout_size, parts.value_size, embedding.vocab_size)
-            self.copying = Copying(*sizes, mass_preservation=parts.attention.mass_preservation)
+            preserves = parts.attention.mass_preservation
+            self.copying = Copying(config.readout_size, parts.value_size, mass_preservation=preserves)
 
     def init_memory(self, encoded: Encoded) -> Memory:
         """Returns the memory of all steps, once per source."""

@@ -9,15 +9,11 @@ The weights alpha are the attention's, soft or hard, and c is their context. In 
 and input. The weights of a step may sum to A < 1, as where a monotonic attention selects nothing. Then the generator
 has g + (1 - g) (1 - A) of the probability, which always sums to 1. Where the weights preserve their mass, 1 - A is
 rounding, which may be more than a small g, and is left out.
-
-With a vocabulary of words, each unknown word of a source has an id of its own after the vocabulary (section 2.2). Its
-p_vocabulary is 0.
 """
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.nn.functional import pad
 
 from mt.errors import UserError
 from mt.kernels.cross_entropy import LEAST_SHARE, Mixture
@@ -47,10 +43,9 @@ class OutputLayer(Linear):
 class Copying(nn.Module):
     """The gate between generating and copying, and the mixture of both."""
 
-    def __init__(self, readout_size: int, value_size: int, vocab_size: int, *, mass_preservation: bool) -> None:
+    def __init__(self, readout_size: int, value_size: int, *, mass_preservation: bool) -> None:
         """mass_preservation: whether the weights of the attention always sum to 1."""
         super().__init__()
-        self.vocab_size = vocab_size
         self.gate = Linear(readout_size + value_size, 1)
         self.mass_preservation = mass_preservation
 
@@ -62,7 +57,7 @@ class Copying(nn.Module):
         generated, copied = self._shares(readouts, attended.contexts, attended.weights)
         copies = copied[..., None] * attended.weights
         matches = _tokens(memory)[:, None] == targets[..., None]  # [B, T, S]
-        return Mixture(generated, (copies * matches).sum(-1), copies, targets < self.vocab_size)
+        return Mixture(generated, (copies * matches).sum(-1), copies)
 
     def log_probs(
         self, logits: Float[Tensor, "B C"], readout: Float[Tensor, "B F"], step: AttentionStep, memory: Memory
@@ -72,8 +67,6 @@ class Copying(nn.Module):
         weights = step.attended.weights
         generated, copied = self._shares(readout, step.context, weights)
         log_probs = logits.to(result_dtype(logits)).log_softmax(-1) + generated.log()[:, None]  # [B, C]
-        if memory.unknown is not None:  # [B, C + E]: words that only a copy can be follow the vocabulary
-            log_probs = pad(log_probs, (0, memory.unknown.shape[1]), value=-torch.inf)
         sources = _attended_tokens(step.attended, memory)
         copies = (copied[:, None] * weights).to(log_probs.dtype)  # [B, W]
         summed = torch.zeros_like(log_probs).scatter_add(1, sources, copies).gather(1, sources)
@@ -81,8 +74,6 @@ class Copying(nn.Module):
         copier = summed.log()
         # Not `logaddexp`: exported, that would lose whatever is less probable than the smallest float32.
         mixed = torch.maximum(generator, copier) + (-(generator - copier).abs()).exp().log1p()
-        if memory.unknown is not None:
-            mixed = mixed.where(sources < self.vocab_size, copier)
         # The places of a token that stands twice in the source both have the whole sum.
         return log_probs.scatter(1, sources, mixed)
 

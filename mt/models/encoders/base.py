@@ -31,8 +31,6 @@ class Encoded(NamedTuple):
     """[B] int64: the source position of column 0, where earlier ones were encoded before; None: 0."""
     tokens: Tensor | None = None
     """[B, S] int64: the tokens of a text at these positions, where the decoder copies some; else None."""
-    unknown: Tensor | None = None
-    """See `Memory.unknown`."""
 
 
 class Encoder(nn.Module, ABC):
