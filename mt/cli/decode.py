@@ -159,10 +159,9 @@ def _refuse_unfitting(parser: Parser, options: argparse.Namespace) -> None:
         parser.error(f"{flags[0]} is about lines without tags: leave it out, or leave out --format")
 
 
-STREAM = """Translate while the source is still arriving: words from a pipe or a keyboard, or sound, to standard output.
+STREAM = """Translate while the source is still arriving: words from a pipe, or sound, to standard output.
 
     some-recogniser | mt stream RUN
-    mt stream RUN
     mt stream RUN --audio FILE
     arecord -q -t raw -f S16_LE -c 1 -r 16000 | mt stream RUN --audio -
 

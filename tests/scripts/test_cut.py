@@ -1,7 +1,6 @@
 """The limit of a run's hypotheses is chosen from its training pairs and stays with it; what it cuts is counted."""
 
 import json
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +123,6 @@ def test_a_stream_knows_that_it_was_cut(call, trained_hard: Path, monkeypatch: p
         session.finish()
         assert (session.cut, session.text) == (offline.cut, offline.text)
     line = f"{LINES[0]}\n".encode()
-    monkeypatch.setattr("mt.decoding.streaming.live.standard_input", lambda unit: nullcontext([line]))
+    monkeypatch.setattr("mt.decoding.streaming.live.standard_input", lambda remedy: [line])
     done = call("stream", trained_hard, "--max-length", "2")
     assert done.err.startswith("note: 1 hypothesis was cut at the longest that is allowed, 2 tokens; ")

@@ -1,13 +1,10 @@
 """What is written is read before the next word is sent; whatever comes, the end is clean."""
 
-import fcntl
 import os
-import pty
 import select
 import signal
 import subprocess
 import sys
-import termios
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,7 +13,6 @@ import pytest
 
 from mt.__main__ import call as call_verb
 from mt.decoding.translator import Translator
-from tests.marks import exhaustive
 
 from .conftest import Outcome
 
@@ -163,37 +159,6 @@ def test_ctrl_c_while_it_waits(start) -> None:
     available(process.stdout.fileno(), lambda result: b"\n" in result)
     process.send_signal(signal.SIGINT)
     assert (process.wait(100), process.stderr.read()) == (130, b"interrupted\n")
-
-
-@pytest.mark.parametrize("end", [b"\x04", *exhaustive(b"\x03")], ids=["Ctrl-D", "Ctrl-C"])
-def test_a_keyboard(start, translator: Translator, end: bytes) -> None:
-    controller, terminal = pty.openpty()
-    before = termios.tcgetattr(terminal)
-    process = start(stdin=terminal, stderr=terminal, preexec_fn=lambda: controlled(terminal))
-    available(controller, lambda shown: b"Ctrl-D ends all." in shown)
-    assert not termios.tcgetattr(terminal)[3] & termios.ICANON
-    # Corrected before it is sent: a letter of two bytes, and an arrow that means nothing.
-    for key in [b"two ", b"c\xc3", b"\xa4", b"\x7f", b"\x1b[D", b"ats", b" ", b"\n", b"three"]:
-        os.write(controller, key)
-    session = translator.stream()
-    session.read("two cats")
-    session.finish()
-    line = f"{session.text}\n".encode()
-    assert available(process.stdout.fileno(), lambda result: b"\n" in result) == line
-    shown = available(controller, lambda shown: b"three" in shown)
-    assert b"two" in shown and "cä".encode() in shown and b"ats" in shown
-    os.write(controller, end)
-    rest = process.stdout.read()
-    assert (process.wait(100), bool(rest)) == ((0, True) if end == b"\x04" else (130, False))
-    assert termios.tcgetattr(terminal) == before
-    os.close(controller)
-    os.close(terminal)
-
-
-def controlled(terminal: int) -> None:
-    """Makes a terminal that of a new session, so that its Ctrl-C is a signal."""
-    os.setsid()
-    fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
 
 
 def test_phrases_that_no_line_may_hold(stream: Callable[..., Outcome], translator: Translator) -> None:

@@ -3,7 +3,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -177,6 +176,6 @@ def test_the_terms_of_a_file_are_written(
     (tmp_path / "terms.jsonl").write_text('{"cats": "Hunde", "houses": ["Brücken", "Hunde"]}\n{}\n', encoding="utf-8")
     own = ["--device", "cpu", "--glossary", tmp_path / "terms.jsonl"]
     assert call("translate", trained, *own, "--buffer-size", 1, stdin=TEXT).out.splitlines() == [first, second]
-    monkeypatch.setattr("mt.decoding.streaming.live.standard_input", lambda unit: nullcontext([TEXT.encode()]))
+    monkeypatch.setattr("mt.decoding.streaming.live.standard_input", lambda remedy: [TEXT.encode()])
     streamed = call("stream", trained_hard, *options).out.splitlines()
     assert "Hunde" in streamed[0] and len(streamed) == 2

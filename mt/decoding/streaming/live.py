@@ -1,23 +1,17 @@
 """Translation of text on standard input, or of a sound, to standard output while it arrives.
 
-`standard_input` yields bytes as they come, at a keyboard through `_typed`, which reads single keys and shows them.
-`arrivals` cuts words out of them. `translate_live` has a session read them, and writes its words.
+`standard_input` yields bytes as they come, and `arrivals` cuts them into words. `translate_live` lets a session read
+them, and writes the words of its translation.
 """
 
 import codecs
-import contextlib
 import os
 import re
 import select
-import signal
 import sys
-import termios
-import tty
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
-from types import FrameType
 from typing import Protocol
 
 import numpy as np
@@ -28,7 +22,7 @@ from mt.data.glossary import Glossary
 from mt.data.tokenizer import Unit
 from mt.decoding.streaming.session import Event
 from mt.decoding.translator import Translator
-from mt.errors import Interrupted, UserError
+from mt.errors import UserError
 from mt.search.config import SearchConfig
 from mt.search.limits import CUT_REMEDY, cut_note
 from mt.text_io import STANDARD_INPUT, without_mark
@@ -112,59 +106,18 @@ def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
     yield b""
 
 
-# Standard input as it comes: from a pipe, a file, or a keyboard, where a blank sends the word.
-
-_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|O.|.)?")  # of arrows and the like
-_CTRL_D = "\x04"
-_DELETE = "\x7f\b"
-_DIM = "\x1b[2m"
-_PLAIN = "\x1b[0m"
+# Standard input as it comes.
 
 
-@contextlib.contextmanager
-def standard_input(unit: Unit | None) -> Iterator[Iterator[bytes]]:
-    """Yields the bytes of standard input, each time those that have come. Restores a keyboard's terminal at the end.
+def standard_input(remedy: str) -> Iterator[bytes]:
+    """Returns the bytes of standard input, each time those that have come.
 
-    unit: what a keyboard sends at once; None where nothing can be typed. Raises UserError where there is no standard
-    input, or it cannot be read, and BrokenPipeError when nobody reads standard output any more.
+    remedy: what to do where there is no standard input. Raises UserError then, and where it cannot be read, and
+    BrokenPipeError when nobody reads standard output any more.
     """
     if sys.stdin is None:
-        remedy = "send it samples with |" if unit is None else "send it text with | or < FILE, or leave it open to type"
         raise UserError(f"standard input is closed: {remedy}")
-    # Of a pipe or a file, what has come.
-    number = sys.stdin.fileno()
-    if not os.isatty(number):
-        yield _chunks(number)
-        return
-    if unit is None:
-        raise UserError("standard input is a keyboard: send it samples with |, or give --audio a FILE")
-    # Of a keyboard, each key at once, while the terminal does not edit lines; afterwards it does again.
-    settings = termios.tcgetattr(number)
-    with _restoring_signals():
-        try:
-            tty.setcbreak(number, termios.TCSADRAIN)
-            _echo("A blank sends a word, Enter ends the sentence, Ctrl-D ends all.\n")
-            yield _typed(_chunks(number), unit)
-        finally:
-            termios.tcsetattr(number, termios.TCSADRAIN, settings)
-            _echo(_PLAIN)
-
-
-@contextlib.contextmanager
-def _restoring_signals() -> Iterator[None]:
-    """Lets signals that would end the process at once raise Interrupted, so that the terminal is restored."""
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        raise Interrupted(number)
-
-    numbers = [n for n in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) is signal.SIG_DFL]
-    for number in numbers:
-        signal.signal(number, interrupt)
-    try:
-        yield
-    finally:
-        for number in numbers:
-            signal.signal(number, signal.SIG_DFL)
+    return _chunks(sys.stdin.fileno())
 
 
 def _chunks(number: int) -> Iterator[bytes]:
@@ -182,44 +135,6 @@ def _chunks(number: int) -> Iterator[bytes]:
         if not chunk:
             return
         yield chunk
-
-
-def _typed(chunks: Iterator[bytes], unit: Unit) -> Iterator[bytes]:
-    """Yields what is typed: words when a blank sends them, until then they can be corrected; characters at once.
-    Ctrl-D ends it.
-
-    Echoes it on standard error, dimmed, so that it stands beside the translation, and not in it.
-    """
-    decoder = codecs.getincrementaldecoder("utf-8")("replace")
-    word = ""
-    blank = ""  # what stands before the next word
-    for chunk in chunks:
-        for key in _ESCAPES.sub("", decoder.decode(chunk)):
-            if key == _CTRL_D:
-                yield word.encode()
-                return
-            if key in _DELETE:
-                word, last = word[:-1], word[-1:]
-                columns = sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in last)
-                _echo("\b \b" * columns)
-            elif key == "\n" or (key.isspace() and (word or unit == "char")):
-                _echo("\n" if key == "\n" and not sys.stdout.isatty() else _PLAIN)
-                blank = " " if key != "\n" else ""
-                yield (word + key).encode()
-                word = ""
-            elif key.isprintable() and not key.isspace():
-                _echo(key if word else f"{blank}{_DIM}{key}")
-                word, blank = word + key, ""
-                if unit == "char":
-                    _echo(_PLAIN)
-                    yield word.encode()
-                    word = ""
-
-
-def _echo(text: str) -> None:
-    if sys.stderr is not None and sys.stderr.isatty():
-        sys.stderr.write(text)
-        sys.stderr.flush()
 
 
 # Translation of what arrives on standard input, or of a sound, to standard output while it arrives.
@@ -252,25 +167,23 @@ def translate_live(
     session = begin()  # refuses before anything is read
     written = Lines(translator.unit) if written is None else written
     cut = 0
-    with arriving(translator, audio) as parts:
-        for part in parts:
-            count = len(session.events)
-            if part is None:
-                session.finish()
-            else:
-                session.read(part)
-            written.add(session.events[count:])
-            if part is None:
-                written.end()
-                cut += session.cut
-                session = begin()
+    for part in arriving(translator, audio):
+        count = len(session.events)
+        if part is None:
+            session.finish()
+        else:
+            session.read(part)
+        written.add(session.events[count:])
+        if part is None:
+            written.end()
+            cut += session.cut
+            session = begin()
     if cut:
         print(f"note: {cut_note(cut, translator.search_for(search).limit, CUT_REMEDY)}", file=sys.stderr)
 
 
-@contextlib.contextmanager
-def arriving(translator: Translator, audio: str | None) -> Iterator[Iterable[str | np.ndarray | None]]:
-    """Yields what arrives: parts of sources, and None at the end of each. Raises UserError where the run reads
+def arriving(translator: Translator, audio: str | None) -> Iterable[str | np.ndarray | None]:
+    """Returns what arrives: parts of sources, and None at the end of each. Raises UserError where the run reads
     something else."""
     field = translator.field
     kind = translator.config.dataset.field.name
@@ -280,20 +193,19 @@ def arriving(translator: Translator, audio: str | None) -> Iterator[Iterable[str
             raise UserError(
                 f"this run reads {kind}: name the sound by --audio FILE, or send raw samples and add --audio -"
             )
-        if audio == "-":
-            with standard_input(None) as chunks:
-                yield chain(field.pcm(chunks, STANDARD_INPUT), [None])
-        else:
-            yield chain(field.pieces(audio), [None])
-        return
+        if audio != "-":
+            return chain(field.pieces(audio), [None])
+        remedy = "send it samples with |, or give --audio a FILE"
+        if sys.stdin is not None and sys.stdin.isatty():
+            raise UserError(f"standard input is a keyboard: {remedy}")
+        return chain(field.pcm(standard_input(remedy), STANDARD_INPUT), [None])
     # Each line of a text is one.
     if audio is not None:
         raise UserError(
             f"--audio is of runs that read sound, and this one reads {kind}: leave it out, and send words to standard "
             "input"
         )
-    with standard_input(translator.unit) as chunks:
-        yield arrivals(chunks, STANDARD_INPUT, translator.unit)
+    return arrivals(standard_input("send it text with | or < FILE"), STANDARD_INPUT, translator.unit)
 
 
 class Lines:
