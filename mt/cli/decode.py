@@ -191,7 +191,7 @@ def stream(arguments: Sequence[str] | None = None) -> None:
         translator = load_translator(options)
         search = chosen_search(options, online_search(translator.config.search))
         glossary = None if options.glossary is None else read_glossary(options.glossary)
-        translate_live(translator, search, options.audio, None, glossary, options.avoid)
+        translate_live(translator, search, options.audio, glossary, options.avoid)
 
 
 EVALUATE = """Decode and score a split of the corpus that a run was trained on.

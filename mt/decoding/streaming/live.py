@@ -12,7 +12,6 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
-from typing import Protocol
 
 import numpy as np
 
@@ -20,7 +19,6 @@ from mt.common.terminal import output
 from mt.data.fields import AudioField
 from mt.data.glossary import Glossary
 from mt.data.tokenizer import Unit
-from mt.decoding.streaming.session import Event
 from mt.decoding.translator import Translator
 from mt.errors import UserError
 from mt.search.config import SearchConfig
@@ -140,44 +138,34 @@ def _chunks(number: int) -> Iterator[bytes]:
 # Translation of what arrives on standard input, or of a sound, to standard output while it arrives.
 
 
-class Writer(Protocol):
-    """Writes what happens while sources arrive."""
-
-    def add(self, events: Iterable[Event]) -> None: ...
-
-    def end(self) -> None: ...
-
-
 def translate_live(
     translator: Translator,
     search: SearchConfig,
     audio: str | None,
-    written: Writer | None = None,
     glossary: Glossary | list[Glossary] | None = None,
     avoid: Sequence[str] | None = None,
 ) -> None:
-    """Writes the translation of each source as far as it is certain, and how many hypotheses were cut to standard
-    error.
+    """Writes the translation of each source as far as it is certain, a line for each source, and how many hypotheses
+    were cut to standard error.
 
-    audio: the sound to read; `-`: raw samples from standard input; None: words from standard input. written: what
-    writes, by default a line for each source. glossary: terms of all sources; a list, of each, is refused. avoid:
-    phrases that no translation may hold. Raises UserError where the model, or what arrives, is not for this.
+    audio: the sound to read; `-`: raw samples from standard input; None: words from standard input. glossary: terms of
+    all sources; a list, of each, is refused. avoid: phrases that no translation may hold. Raises UserError where the
+    model, or what arrives, is not for this.
     """
     begin = partial(translator.stream, search, glossary=glossary, avoid=avoid)
     session = begin()  # refuses before anything is read
-    written = Lines(translator.unit) if written is None else written
     cut = 0
+    between = ""  # what stands before the next word
     for part in arriving(translator, audio):
-        count = len(session.events)
+        for word in session.finish() if part is None else session.read(part):
+            sys.stdout.write(output(between + word))
+            between = " " if translator.unit == "word" else ""
         if part is None:
-            session.finish()
-        else:
-            session.read(part)
-        written.add(session.events[count:])
-        if part is None:
-            written.end()
+            sys.stdout.write("\n")
+            between = ""
             cut += session.cut
             session = begin()
+        sys.stdout.flush()
     if cut:
         print(f"note: {cut_note(cut, translator.search_for(search).limit, CUT_REMEDY)}", file=sys.stderr)
 
@@ -206,25 +194,3 @@ def arriving(translator: Translator, audio: str | None) -> Iterable[str | np.nda
             "input"
         )
     return arrivals(standard_input("send it text with | or < FILE"), STANDARD_INPUT, translator.unit)
-
-
-class Lines:
-    """Writes the words of translations to standard output, a line for each source."""
-
-    def __init__(self, unit: Unit) -> None:
-        self._blank = " " if unit == "word" else ""
-        self._between = ""
-
-    def add(self, events: Iterable[Event]) -> None:
-        """Writes the words that are written among the events."""
-        for kind, word in events:
-            if kind == "write":
-                sys.stdout.write(output(self._between + word))
-                self._between = self._blank
-        sys.stdout.flush()
-
-    def end(self) -> None:
-        """Ends the line of one source."""
-        self._between = ""
-        sys.stdout.write("\n")
-        sys.stdout.flush()
