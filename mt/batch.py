@@ -1,7 +1,7 @@
 """The batch that a corpus gives to a model, on a floor below both."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import torch
 from torch import Tensor
@@ -27,8 +27,6 @@ class Batch(NamedTuple):
     linked: Tensor | None = None
     """[B, T, S] float32: the distribution of each target position over its linked source positions, which the attention
     learns; zeros for a position without links. None: no links are known."""
-    r_drop_weight: float = 0.0
-    """The weight of the divergence between the halves of the batch, which repeat each other; 0 of other batches."""
 
     def to(self, device: torch.device | str) -> Self:
         """Returns the batch on a device."""
@@ -38,11 +36,9 @@ class Batch(NamedTuple):
         """Returns the batch in memory from which a GPU copies while it computes; itself where there is no GPU."""
         return self._each(torch.Tensor.pin_memory) if torch.cuda.is_available() else self
 
-    def twice(self, r_drop_weight: float) -> Self:
-        """Returns every example twice, in two halves whose predictions are to agree."""
-        return self._each(lambda tensor: torch.cat((tensor, tensor)))._replace(r_drop_weight=r_drop_weight)
+    def twice(self) -> Self:
+        """Returns a batch with every example twice, in two halves."""
+        return self._each(lambda tensor: torch.cat((tensor, tensor)))
 
     def _each(self, change: Callable[[Tensor], Tensor]) -> Self:
-        fields = self._asdict().items()
-        changed: dict[str, Any] = {name: change(value) for name, value in fields if isinstance(value, Tensor)}
-        return self._replace(**changed)
+        return type(self)(*(None if field is None else change(field) for field in self))

@@ -1,6 +1,7 @@
 """Every mechanism in the tables, with every choice of each of its options: a new entry is tested without a new test."""
 
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 import pytest
@@ -9,10 +10,12 @@ from pydantic import BaseModel
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from mt import batch as batches
 from mt.models.attention import ATTENTIONS
-from mt.models.attention.base import scattered
+from mt.models.attention.base import Memory, scattered
 from mt.models.attention.energy import ENERGIES
 from mt.models.encoders import Encoded
+from mt.models.losses import LOSSES, Pass, latency, quantity, reinforce
 from mt.step import Attended
 
 SIZE = 6
@@ -20,6 +23,20 @@ SIZE = 6
 LENGTHS = (11, 1, 4, 7, 2, 11, 9, 3)
 SMALL = {"attention_dim": 5, "max_source_length": 12, "window": 2}
 """Options that suit these sizes, where a component has them; the window is narrower than the sentences."""
+
+
+def loss_beside(options: Any, attention: nn.Module, output: Any, losses: Tensor, *masks: Tensor) -> Any:
+    """What an attention with these options adds to the loss, or None. masks: of the source and the target."""
+    parts: Any = SimpleNamespace(
+        config=SimpleNamespace(attention=options), decoder=SimpleNamespace(attention=attention)
+    )
+    source_mask, target_mask = masks
+    nothing: Any = None
+    batch = batches.Batch(nothing, nothing, nothing, nothing, target_mask)
+    passed = Pass(batch, nothing, nothing, Memory((), nothing, source_mask), nothing, output)
+    own = {term: LOSSES[term](parts.config) for term in (latency, quantity, reinforce)}
+    terms = [weight * term(parts, passed, losses) for term, weight in own.items() if weight]
+    return sum(terms) if terms else None
 
 
 class Case(NamedTuple):

@@ -23,7 +23,7 @@ from mt.decoding.translation import Extraction, Translation, decoded
 from mt.device import autocast
 from mt.distributed import ALONE, ProcessGroup
 from mt.errors import UserError, invalid_choice
-from mt.models.seq2seq import Loss
+from mt.models.losses import Loss
 from mt.search.config import SearchConfig, revised_search, wait_k_of
 from mt.search.hypothesis import Hypothesis, Windows
 

@@ -12,7 +12,8 @@ from torch import Tensor, nn
 from mt.batch import Batch
 from mt.models.attention.base import Memory
 from mt.models.frontends.base import Frontend
-from mt.models.seq2seq import Loss, Seq2Seq
+from mt.models.losses import Loss
+from mt.models.seq2seq import Seq2Seq
 from mt.step import Prediction
 
 

@@ -1,7 +1,7 @@
 """The training loop as a generator: one optimizer update at a time, resumable between any two.
 
-First come the scale of float16 losses, the report of an update, and the loss of a batch, of one pass or of two
-(`RDrop`). Then come the progress that checkpoints keep, and the loop `updates`."""
+First come the scale of float16 losses, the report of an update, and the loss of a batch (`BatchLoss`). Then come the
+progress that checkpoints keep, and the loop `updates`."""
 
 import itertools
 import math
@@ -24,6 +24,7 @@ from mt.device import autocast, give_back_memory
 from mt.distributed import ALONE, ProcessGroup, synchronized
 from mt.errors import UserError
 from mt.metrics.base import without_mode
+from mt.models.losses import Objective
 from mt.models.seq2seq import Seq2Seq
 from mt.training.batches import SeededBatch, epoch_groups, prefetched
 from mt.training.optimizer import learning_rate, set_learning_rate, train_mode
@@ -77,7 +78,7 @@ class LossScale:
         torch._foreach_mul_(gradients, processes.size / self.factor)
 
 
-# The loss of a batch, and the report of an update.
+# The report of an update, and the loss of a batch.
 
 
 @dataclass(frozen=True)
@@ -116,13 +117,25 @@ class Update:
             )
 
 
+# With R-Drop (Liang et al. 2021) two passes of a batch, each with a dropout of its own, are to predict the same.
+#
+#     L = -log p(y | x) - log q(y | x) + alpha / 2 (KL(p || q) + KL(q || p))        (equations 3 and 4)
+#
+# p and q are the distributions of each target token in the two passes. With `decoder.copy` they are over the tokens
+# that may be generated and the positions that may be copied. Half of L is minimised, which without dropout is the usual
+# cross entropy. Both passes are one of a batch of twice the size, with twice its activations.
+
+
 class BatchLoss(nn.Module):
     """The model with its loss: one module with one `forward`, which DistributedDataParallel can wrap."""
 
     def __init__(self, model: Seq2Seq, config: Config) -> None:
         super().__init__()
         self.model = model
-        self.config = config
+        self.precision = config.precision
+        self.wait_k = config.training.wait_k
+        options = config.training
+        self.objective = Objective(options.label_smoothing, options.r_drop, options.guided_alignment_weight)
 
     def forward(self, batch: Batch | None, seed: int | None) -> tuple[Tensor, Tensor]:
         """Returns the loss summed over the batch, and without a gradient [4] float32. These are the sums of the cross
@@ -135,42 +148,16 @@ class BatchLoss(nn.Module):
             return 0.0 * parameter.sum(), torch.zeros(4)
         if seed is not None:
             torch.manual_seed(seed)
-        options = self.config.training
+        twice = self.objective.r_drop > 0
         device = next(self.parameters()).device
-        wait_k = choose(options.wait_k)
-        with autocast(device, self.config.precision):
-            loss = self.model(batch.to(device), label_smoothing=options.label_smoothing, wait_k=wait_k)
+        wait_k = choose(self.wait_k)
+        with autocast(device, self.precision):
+            batch = batch.twice() if twice else batch
+            loss = self.model(batch.to(device), wait_k=wait_k, objective=self.objective)
         links = loss.sum.new_zeros(()) if loss.links is None else loss.links
-        auxiliary = loss.auxiliary + options.guided_alignment_weight * links
-        sums = torch.stack([loss.token_losses.sum(), loss.sum.detach(), auxiliary.detach(), links.detach()])
-        return loss.sum + auxiliary, sums
-
-
-# R-Drop (Liang et al. 2021): two passes of a batch, each with a dropout of its own, are to predict the same.
-#
-#     L = -log p(y | x) - log q(y | x) + alpha / 2 (KL(p || q) + KL(q || p))        (equations 3 and 4)
-#
-# p and q are the distributions of each target token in the two passes. With `decoder.copy` they are over the tokens
-# that may be generated and the positions that may be copied. Half of L is minimised, which without dropout is the usual
-# cross entropy. Both passes are one of a batch of twice the size, with twice its activations.
-
-
-class RDrop(BatchLoss):
-    """The model with the loss of two passes, in the place of `BatchLoss`."""
-
-    def forward(self, batch: Batch | None, seed: int | None) -> tuple[Tensor, Tensor]:
-        """Returns half of L summed over the batch, and the sums of `BatchLoss`, averaged over both passes.
-
-        batch, seed: see `BatchLoss`.
-        """
-        twice = None if batch is None else batch.twice(self.config.training.r_drop)
-        total, sums = super().forward(twice, seed)
-        return total / 2, sums / 2
-
-
-def objective_of(config: Config) -> type[BatchLoss]:
-    """Returns the module with the loss of a batch that the options ask for."""
-    return RDrop if config.training.r_drop else BatchLoss
+        total = loss.sum + loss.auxiliary
+        sums = torch.stack([loss.token_losses.sum(), loss.sum.detach(), loss.auxiliary.detach(), links.detach()])
+        return (total / 2, sums / 2) if twice else (total, sums)
 
 
 def choose(choices: tuple[int, ...] | None) -> int | None:
@@ -292,17 +279,14 @@ def updates(
     config: Config,
     progress: Progress,
     processes: ProcessGroup = ALONE,
-    objective: Callable[[Seq2Seq, Config], nn.Module] | None = None,
     total: int | None = None,
 ) -> Iterator[Update]:
     """Trains, and yields after each update, until the epochs or the updates are used up. Advances `progress`.
     An update does not depend on the number of processes: its gradient is that of the sum of all losses over all tokens
-    (or sentences). objective: makes the loss module; None: as the options say. total: of updates, if known. Raises
-    UserError where loss or gradient is not finite."""
+    (or sentences). total: of updates, if known. Raises UserError where loss or gradient is not finite."""
     options = config.training
     scale = progress.loss_scale = progress.loss_scale or (LossScale() if config.precision == "fp16" else None)
-    module = (objective or objective_of(config))(model, config)
-    backward = backward_pass(processes.data_parallel(module), config, processes)
+    backward = backward_pass(processes.data_parallel(BatchLoss(model, config)), config, processes)
     while progress.epoch <= options.epochs:
         groups = epoch_groups(training, config, progress.epoch)
         # A resumed run skips the updates that it has made in this epoch.

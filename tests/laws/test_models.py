@@ -17,8 +17,9 @@ from mt.models.decoders.luong import LuongConfig
 from mt.models.encoders import ENCODERS
 from mt.models.encoders.recurrent import BiLSTMConfig, LSTMConfig
 from mt.models.frontends.embedding import EmbeddingConfig
+from mt.models.losses import Objective
 from mt.models.seq2seq import Seq2Seq
-from tests.components import CASES, dense
+from tests.components import CASES, dense, loss_beside
 from tests.marks import combined
 
 CAUSAL = LSTMConfig(hidden_size=6)
@@ -75,14 +76,13 @@ def test_forward_is_step_in_a_loop_and_alone_is_as_in_a_batch(case, pairs, shake
 def test_the_loss_is_the_sum_over_real_tokens(case, pairs, shake):
     model = shake(Seq2Seq(small(case.config), 20, 14), scale=0.5)
     loss = model(pairs, hard=case.hard)
-    smoothed = model(pairs, hard=case.hard, label_smoothing=0.1)
+    smoothed = model(pairs, hard=case.hard, objective=Objective(label_smoothing=0.1))
     assert loss.tokens == pairs.target_mask.sum()
     assert not loss.token_losses[~pairs.target_mask].any() and not loss.token_losses.requires_grad
     torch.testing.assert_close(loss.sum, loss.token_losses.sum())
     assert torch.equal(smoothed.token_losses, loss.token_losses) and smoothed.sum != loss.sum
-    auxiliary = model.decoder.attention.auxiliary_loss(
-        loss.attention, loss.token_losses, pairs.source_mask, pairs.target_mask
-    )
+    given = loss.attention, loss.token_losses, pairs.source_mask, pairs.target_mask
+    auxiliary = loss_beside(case.config, model.decoder.attention, *given)
     assert loss.auxiliary.shape == ()
     torch.testing.assert_close(loss.auxiliary, torch.zeros(()) if auxiliary is None else auxiliary)
     assert loss.sum.requires_grad

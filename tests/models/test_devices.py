@@ -23,6 +23,7 @@ from mt.models.decoders import DECODERS
 from mt.models.encoders import ENCODERS
 from mt.models.frontends.image import ImageGrid, ImageGridConfig
 from mt.models.frontends.logmel import LogMel, LogMelConfig
+from mt.models.losses import Objective
 from mt.models.seq2seq import Seq2Seq
 from tests.marks import combined
 
@@ -70,7 +71,7 @@ def assert_near(batch: Batch, largest: float = 0.05, **parts: Any) -> None:
     for precision in ("fp32", "fp16"):
         model = build(**parts)
         with autocast(CPU, precision):
-            loss = model(batch, label_smoothing=0.1)
+            loss = model(batch, objective=Objective(0.1))
         total = loss.sum + loss.auxiliary
         assert total.dtype == torch.float32
         (64 * total).backward()
@@ -134,7 +135,7 @@ def contentless(batch: Batch, monkeypatch: pytest.MonkeyPatch) -> Batch:
 def learn(batch: Batch, **parts: Any) -> None:
     with torch.device("meta"):
         model = build(**parts)
-    loss = model(batch, label_smoothing=0.1)
+    loss = model(batch, objective=Objective(0.1))
     (loss.sum + loss.auxiliary).backward()
     assert all(parameter.grad is not None for parameter in model.decoder.recurrence.parameters())
 

@@ -14,7 +14,9 @@ from mt.data.batches import Batch, batch_order, collate
 from mt.data.corpus import Corpus
 from mt.decoding.load import load
 from mt.errors import UserError
+from mt.models.losses import Objective
 from mt.search.config import WaitKConfig
+from mt.training import loop
 from mt.training.batches import batches_per_update, derived_seed
 from mt.training.loop import BatchLoss, LogWindow, Update, updates
 from mt.training.start import begin
@@ -28,7 +30,7 @@ def take(trainer: Trainer, count: int) -> list[Update]:
 
 @pytest.mark.parametrize("accumulate", [1, 3])
 def test_of_a_batch_nothing_is_held_while_the_next_one_is_computed(
-    trainer: Callable[..., Trainer], accumulate: int
+    trainer: Callable[..., Trainer], accumulate: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also no tensor that a function keeps by itself, which autograd would not drop after the backward pass."""
     losses: list[weakref.ref[torch.Tensor]] = []
@@ -42,11 +44,14 @@ def test_of_a_batch_nothing_is_held_while_the_next_one_is_computed(
 
     training = trainer({"gradient_accumulation": accumulate})
     rest = training.split, training.config, training.progress
-    made = updates(training.model, training.optimizer, *rest, objective=Watched)
+    monkeypatch.setattr(loop, "BatchLoss", Watched)
+    made = updates(training.model, training.optimizer, *rest)
     assert len([*itertools.islice(made, 3)]) == 3 and len(losses) == 3 * accumulate
 
 
-def test_each_batch_of_an_update_has_a_seed_of_its_own(trainer: Callable[..., Trainer]) -> None:
+def test_each_batch_of_an_update_has_a_seed_of_its_own(
+    trainer: Callable[..., Trainer], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It follows from the run's seed, the number of the update from 1 on, and the batch's place in it alone. So it is
     the same in a run that goes on from a checkpoint, of an earlier release too."""
     seeds: list[int | None] = []
@@ -58,7 +63,8 @@ def test_each_batch_of_an_update_has_a_seed_of_its_own(trainer: Callable[..., Tr
 
     training = trainer({"gradient_accumulation": 2})
     rest = training.split, training.config, training.progress
-    made = updates(training.model, training.optimizer, *rest, objective=Watched)
+    monkeypatch.setattr(loop, "BatchLoss", Watched)
+    made = updates(training.model, training.optimizer, *rest)
     assert len([*itertools.islice(made, 2)]) == 2
     assert seeds == [derived_seed(training.config.seed, number, place) for number in (1, 2) for place in (0, 1)]
 
@@ -126,7 +132,7 @@ def test_the_loss_is_of_a_kind_with_the_one_on_dev(smoothing: float, trainer: Ca
     batch = collate(split.ids(np.array(rows)))
     with torch.no_grad():
         plain = model(batch)
-        smoothed = model(batch, label_smoothing=smoothing)
+        smoothed = model(batch, objective=Objective(smoothing))
     (update,) = take(training, 1)
     # Sums of some thousand float32 numbers, in another order.
     assert update.loss == pytest.approx(float(plain.sum) / update.tokens, rel=1e-5)

@@ -12,7 +12,7 @@ from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.models.seq2seq import Seq2Seq
 from mt.training import loop
-from mt.training.loop import BatchLoss, Progress, objective_of, updates
+from mt.training.loop import BatchLoss, Progress, updates
 from mt.training.optimizer import build_optimizer
 from mt.training.recorded import RecordedPasses
 
@@ -37,8 +37,7 @@ def weights_after(
     torch.manual_seed(0)
     model = Seq2Seq(config, *(len(side) for side in corpus.tokenizers)).to(device)
     optimizer = build_optimizer(config.optimizer, model)
-    objective = objective_of(config)
-    made = updates(model, optimizer, corpus.training, config, Progress(), objective=objective)
+    made = updates(model, optimizer, corpus.training, config, Progress())
     assert len([*itertools.islice(made, count)]) == count
     return {name: tensor.cpu() for name, tensor in model.state_dict().items()}
 

@@ -33,7 +33,7 @@ from mt.evaluation.report import report
 from mt.evaluation.score import dev_scores
 from mt.models.seq2seq import Seq2Seq
 from mt.training.batches import with_sampled_pieces
-from mt.training.loop import Progress, objective_of, updates
+from mt.training.loop import Progress, updates
 from mt.training.optimizer import build_optimizer
 from tests.training.runs import Seen
 
@@ -50,8 +50,7 @@ def learn(config: Config, corpus: Corpus, training: Training, processes: Process
     torch.manual_seed(config.seed)
     model = Seq2Seq(config, *corpus.tokenizers.sizes)
     optimizer = build_optimizer(config.optimizer, model)
-    objective = objective_of(config)
-    endless = updates(model, optimizer, training, config, Progress(), processes, objective)
+    endless = updates(model, optimizer, training, config, Progress(), processes)
     taken = [*itertools.islice(endless, count)]
     if processes.is_first:
         save_file({key: tensor.clone().contiguous() for key, tensor in model.state_dict().items()}, out)

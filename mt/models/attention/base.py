@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float, Int
 from pydantic import BaseModel
 from torch import Tensor, nn
 
-from mt.models.encoders.base import Encoded, Mask
+from mt.models.encoders.base import Encoded
 from mt.step import Attended
 
 State = tuple[Tensor, ...]
@@ -169,17 +169,6 @@ class Attention(nn.Module, ABC):
 
     def first_needed(self, state: State) -> Sequence[int] | None:
         """Returns the first position of each source that hard steps from `state` on can use; None: any."""
-        return None
-
-    def weights_for_loss(self, output: AttentionOutput) -> Float[Tensor, "B T S"]:
-        """Returns the weights for losses on them: the weights of the contexts, unless it samples."""
-        return output.weights
-
-    def auxiliary_loss(
-        self, output: AttentionOutput, losses: Float[Tensor, "B T"], source_mask: Mask, target_mask: Bool[Tensor, "B T"]
-    ) -> Float[Tensor, ""] | None:
-        """Returns the attention's own loss, in nats summed over the batch; None: it has none. losses: the cross entropy
-        of each target token, 0 on padding, without a gradient."""
         return None
 
     def after_update(self, loss: float) -> None:

@@ -22,9 +22,8 @@ from mt.errors import UserError
 from mt.kernels import hard_step as kernel
 from mt.models.attention.base import Attention, AttentionOutput, AttentionStep, Memory, State
 from mt.models.attention.energy import Energy, EnergyConfig, GeneralConfig, Scaled, build_energy
-from mt.models.encoders.base import Encoded, Mask
+from mt.models.encoders.base import Encoded
 from mt.ops.expected import expected_alignment
-from mt.ops.losses import expected_lagging, quantity_loss
 from mt.step import NEEDS_MORE_SOURCE, SELECTED_NONE, Attended
 
 
@@ -88,8 +87,6 @@ class Monotonic(Attention):
         super().__init__()
         self.noise_std = config.noise_std
         self.mass_preservation = config.mass_preservation
-        self.latency_weight = config.latency_weight
-        self.quantity_weight = config.quantity_weight
         energy = build_energy(config.energy, query_size, value_size, normalized=True)
         self.energy = Scaled(energy, config.energy_bias)
         self.chunk_energy = None  # where the stop alone is attended to, its weight is 1
@@ -127,18 +124,6 @@ class Monotonic(Attention):
         last_stops, position = state
         # A source may end while a step waits for it: then the stop is the last position that was looked at.
         return self.chunk_begin(last_stops, torch.maximum(last_stops, position - 1)).tolist()
-
-    def auxiliary_loss(
-        self, output: AttentionOutput, losses: Float[Tensor, "B T"], source_mask: Mask, target_mask: Bool[Tensor, "B T"]
-    ) -> Float[Tensor, ""] | None:
-        """Returns the latency loss (Arivazhagan et al. 2019, equations 10 to 14) and the quantity loss."""
-        assert output.alpha is not None
-        terms = []
-        if self.latency_weight:
-            terms.append(self.latency_weight * expected_lagging(output.alpha, source_mask, target_mask).sum())
-        if self.quantity_weight:
-            terms.append(self.quantity_weight * quantity_loss(output.alpha, target_mask).sum())
-        return torch.stack(terms).sum() if terms else None
 
     def _attend(self, queries: Tensor, memory: Memory, start: Tensor, previous: Tensor, hard: bool) -> AttentionOutput:
         """Attends with all queries. start: [B, S], the probability that the first step begins at each position.

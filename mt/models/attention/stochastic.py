@@ -9,7 +9,7 @@ whole reward, since a position does not change the tokens before it:
 
 with s_t the position of step t, b a moving average of log p(y_n | .) per token, and H the entropy. The paper's moving
 average of sums over sentences mostly tells long sentences from short ones. In soft mode the context is the expectation,
-in hard mode the value of the most probable position.
+in hard mode the value of the most probable position. `mt.models.losses` has the loss of it all (`reinforce`).
 """
 
 from typing import Literal
@@ -22,7 +22,6 @@ from torch import Tensor
 from mt.models.attention.base import AttentionOutput, AttentionStep, Memory, State
 from mt.models.attention.energy import EnergyConfig, GeneralConfig, build_energy
 from mt.models.attention.global_ import ScaledConfig, SoftmaxAttention
-from mt.models.encoders.base import Mask
 from mt.step import Attended
 
 
@@ -48,8 +47,6 @@ class Stochastic(SoftmaxAttention):
         energy = build_energy(config.energy, query_size, value_size, normalized=config.scaled)
         super().__init__(energy, scaled=config.scaled)
         self.sample_ratio = config.sample_ratio
-        self.reinforce_weight = config.reinforce_weight
-        self.entropy_weight = config.entropy_weight
         self.baseline_decay = config.baseline_decay
         # NaN, which counts as 0, until the first update: the mean of the same samples is no baseline. It depends on
         # them, and leaves a single token without any gradient.
@@ -86,24 +83,6 @@ class Stochastic(SoftmaxAttention):
             one_hot = torch.zeros_like(alpha).scatter(-1, choice, 1.0)
             weights = torch.where(sampled[:, None, None], one_hot, alpha)  # [B, T, S]
         return AttentionOutput(memory.contexts(weights), weights, alpha)
-
-    def weights_for_loss(self, output: AttentionOutput) -> Float[Tensor, "B T S"]:
-        """Returns the probabilities: a sample has no gradient."""
-        assert output.alpha is not None
-        return output.alpha
-
-    def auxiliary_loss(
-        self, output: AttentionOutput, losses: Float[Tensor, "B T"], source_mask: Mask, target_mask: Bool[Tensor, "B T"]
-    ) -> Float[Tensor, ""] | None:
-        assert output.alpha is not None
-        alpha = output.alpha.masked_fill(~target_mask[..., None], 0.0)
-        log_alpha = alpha.clamp(min=torch.finfo(alpha.dtype).tiny).log()
-        # log p(s_t | x) of sampled positions; for the expectation its gradient is zero, the sum of d alpha.
-        log_p = (output.weights.detach() * log_alpha).sum(-1)
-        advantages = (-losses - self.baseline.nan_to_num(0.0)).masked_fill(~target_mask, 0.0)
-        returns = advantages.flip(1).cumsum(1).flip(1)
-        entropy = -(alpha * log_alpha).sum()
-        return -self.reinforce_weight * (returns * log_p).sum() - self.entropy_weight * entropy
 
     def after_update(self, loss: float) -> None:
         reward = torch.full_like(self.baseline, -loss)

@@ -16,6 +16,7 @@ from mt.models.attention.mocha import MoChA
 from mt.models.attention.monotonic import Monotonic, MonotonicConfig
 from mt.models.encoders import Encoded
 from mt.step import SELECTED_NONE
+from tests.components import loss_beside
 from tests.ops import oracle
 
 SIZE = 6
@@ -163,13 +164,13 @@ TARGET = torch.arange(7) < TARGET_LENGTHS[:, None]
 def priced(batch, shake, **options: Any) -> tuple[Monotonic, AttentionOutput, Tensor | None]:
     attention = Kind(Monotonic, 1).build(shake, **options)
     output = attention(batch.queries, attention.init_memory(batch.encoded))
-    return attention, output, attention.auxiliary_loss(output, torch.zeros(8, 7), batch.mask, TARGET)
+    priced_by = Monotonic.Config(**options)
+    return attention, output, loss_beside(priced_by, attention, output, torch.zeros(8, 7), batch.mask, TARGET)
 
 
 def test_every_monotonic_attention_has_the_losses_and_none_without_a_weight(batch, shake):
     kinds = [kind for kind in ATTENTIONS.values() if issubclass(kind, Monotonic)]
     assert kinds == [kind for kind in ATTENTIONS.values() if "latency_weight" in kind.Config.model_fields]
-    assert {kind.auxiliary_loss for kind in kinds} == {Monotonic.auxiliary_loss}
     assert priced(batch, shake)[2] is None
 
 

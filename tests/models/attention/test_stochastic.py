@@ -11,6 +11,7 @@ from mt.models.attention.base import Attention, AttentionOutput, Memory
 from mt.models.attention.energy import DotConfig, GeneralConfig
 from mt.models.attention.stochastic import Stochastic, StochasticConfig
 from mt.models.encoders import Encoded
+from tests.components import loss_beside
 
 SIZE = 6
 
@@ -103,7 +104,8 @@ class Speaker:
         """What a training pass attends to, and its gradient in the energy's matrix."""
         output = attention(self.queries, self.memory(attention))
         losses = self.losses(output.contexts)
-        total = losses.sum() + attention.auxiliary_loss(output, losses.detach(), SOURCE, TARGET)
+        options = StochasticConfig(reinforce_weight=1.0, entropy_weight=0.0)
+        total = losses.sum() + loss_beside(options, attention, output, losses.detach(), SOURCE, TARGET)
         return output, torch.autograd.grad(total, matrix(attention))[0]
 
     def memory(self, attention: Stochastic) -> Memory:
@@ -123,7 +125,7 @@ def expected_gradient(attention: Stochastic, speaker: Speaker) -> Tensor:
 @pytest.mark.parametrize("baseline", [math.nan, 0.0, -7.5])
 def test_reinforce_has_the_gradient_of_the_expected_log_probability(baseline: float, shake):
     torch.manual_seed(2)
-    attention = build(shake, 0.3, sample_ratio=1.0, reinforce_weight=1.0, entropy_weight=0.0)
+    attention = build(shake, 0.3, sample_ratio=1.0)
     speaker = Speaker()
     truth = expected_gradient(attention, speaker)
     result: dict[tuple[int, ...], Tensor] = {}
@@ -145,11 +147,13 @@ def steps_of(rows: list[list[float]]) -> AttentionOutput:
 
 
 def test_auxiliary_loss_worked_out_by_hand():
-    attention = Stochastic(StochasticConfig(sample_ratio=1.0, reinforce_weight=2.0, entropy_weight=3.0), 1, 1).eval()
+    options = StochasticConfig(sample_ratio=1.0, reinforce_weight=2.0, entropy_weight=3.0)
+    attention = Stochastic(options, 1, 1).eval()
     attention.baseline.fill_(-2.0)
     output = steps_of([[0.25, 0.75], [0.5, 0.5], [0.125, 0.875]])
     mask = torch.tensor([[True, True, False]])
-    loss = attention.auxiliary_loss(output, torch.tensor([[1.0, 0.5, 0.0]]), torch.ones(1, 2, dtype=torch.bool), mask)
+    source_mask = torch.ones(1, 2, dtype=torch.bool)
+    loss = loss_beside(options, attention, output, torch.tensor([[1.0, 0.5, 0.0]]), source_mask, mask)
     # The rewards are -1 and -0.5, by 1 and 1.5 above the baseline; the returns 2.5 and 1.5. The third step is padding.
     log_p = 2.5 * math.log(0.25) + 1.5 * math.log(0.5)
     entropy = 0.25 * math.log(4) + 0.75 * math.log(4 / 3) + math.log(2)
@@ -180,9 +184,10 @@ def test_the_baseline_starts_at_the_first_reward_and_then_follows_slowly():
 
 
 def test_where_nothing_was_likely_gradients_stay_finite():
-    attention = Stochastic(StochasticConfig(reinforce_weight=1.0, entropy_weight=1.0), 1, 1).train()
+    options = StochasticConfig(reinforce_weight=1.0, entropy_weight=1.0)
+    attention = Stochastic(options, 1, 1).train()
     attention.baseline.fill_(0.0)
     output = steps_of([[0.0, 1.0], [1e-45, 1.0]])
-    extra = attention.auxiliary_loss(output, torch.ones(1, 2), SOURCE[:, :2], TARGET)
+    extra = loss_beside(options, attention, output, torch.ones(1, 2), SOURCE[:, :2], TARGET)
     assert extra.isfinite()
     assert torch.autograd.grad(extra, output.alpha)[0].isfinite().all()

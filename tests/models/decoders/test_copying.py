@@ -12,6 +12,7 @@ from mt.models.attention.base import AttentionOutput, AttentionStep
 from mt.models.config import ModelConfig
 from mt.models.decoders import DECODERS
 from mt.models.frontends.embedding import EmbeddingConfig
+from mt.models.losses import Objective
 from mt.models.seq2seq import Seq2Seq
 from mt.step import Attended
 from tests.components import CASES
@@ -66,7 +67,7 @@ def test_it_is_the_mixture_of_the_paper(decoder, case, pairs, shake) -> None:
     with torch.no_grad():
         memory = model.encode(pairs.source, pairs.source_mask)
         readouts, attended = model.decoder(pairs.target_in, memory, hard=case.hard)
-        loss = model(pairs, hard=case.hard, label_smoothing=0.2)
+        loss = model(pairs, hard=case.hard, objective=Objective(0.2))
         state = model.init_state(memory, hard=case.hard)
         for step, token in enumerate(pairs.target_in.unbind(1)):
             prediction = model.step(token, memory, state, hard=case.hard)
@@ -116,7 +117,7 @@ def test_its_gradients_are_those_of_the_dense_mixture(name, decoder, options, pa
     """In float64, of all parameters: through the gate, the weights of the attention and the lost mass."""
     model = shake(built(ATTENTIONS[name].Config(**CHOSEN[name]), decoder, **options), scale=0.5).double()
     parameters = [*model.parameters()]
-    losses = model(pairs, label_smoothing=0.1).sum, dense_loss(model, pairs, 0.1)
+    losses = model(pairs, objective=Objective(0.1)).sum, dense_loss(model, pairs, 0.1)
     torch.testing.assert_close(*losses, atol=1e-5, rtol=1e-7)
     actual, expected = (
         torch.autograd.grad(loss, parameters, allow_unused=True, materialize_grads=True) for loss in losses

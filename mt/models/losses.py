@@ -1,0 +1,230 @@
+"""All losses of training, in one list: the cross entropy of the targets, and what is added to it.
+
+`Pass` is what teacher forcing leaves behind, and each loss is a function of it. `LOSSES` says which options ask for
+which loss. Two of them have layers of their own, `CTC` and `Aligner`. `loss_of` adds all up. The sums over
+positions and steps are operations of `mt.ops.losses`.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn.functional import ctc_loss
+
+from mt.batch import Batch
+from mt.device import autocast
+from mt.kernels.cross_entropy import token_losses
+from mt.models.aligner import Aligner
+from mt.models.attention.base import AttentionOutput, Memory
+from mt.models.config import ModelConfig
+from mt.models.decoders.base import Decoder
+from mt.models.encoders import Encoded
+from mt.ops.losses import (
+    coverage_loss,
+    doubly_stochastic_loss,
+    expected_lagging,
+    guided_alignment_loss,
+    quantity_loss,
+)
+
+if TYPE_CHECKING:
+    from mt.models.seq2seq import Seq2Seq
+
+
+class Objective(NamedTuple):
+    """What the options of training ask of the loss. Evaluation asks for nothing."""
+
+    label_smoothing: float = 0.0
+    """The share of probability spread over all tokens alike."""
+    r_drop: float = 0.0
+    """The weight of the divergence between the halves of the batch, which then repeat each other; 0: they do not."""
+    guided_alignment_weight: float = 0.0
+    """The weight of the cross entropy of word links."""
+
+
+NOTHING_ADDED = Objective()
+
+
+class Pass(NamedTuple):
+    """A pass under teacher forcing. B pairs, S encoded positions, T target positions."""
+
+    batch: Batch
+    vectors: Tensor
+    """[B, S, D], of the front-end."""
+    encoded: Encoded
+    memory: Memory
+    readouts: Tensor
+    """[B, T, F], of the decoder."""
+    attended: AttentionOutput
+
+
+class Loss(NamedTuple):
+    """The loss of a batch. Training minimises (sum + auxiliary) over a count of tokens or sentences."""
+
+    sum: Tensor
+    """Cross entropy of all target tokens, in nats, label smoothing included; float32, differentiable."""
+    auxiliary: Tensor
+    """All other losses with their weights, in nats; float32, differentiable where it is not 0."""
+    tokens: Tensor
+    """int64: real target tokens, EOS included."""
+    token_losses: Tensor
+    """[B, T] float32: the cross entropy of each token without smoothing, 0 on padding; no gradient."""
+    source_mask: Tensor
+    """[B, S] bool: the real ones of the encoder's S positions."""
+    attention: AttentionOutput
+    aligned: Tensor | None = None
+    """[B, T, S] float32: the weights of the `Aligner`; None in a model without."""
+    links: Tensor | None = None
+    """The cross entropy of `Batch.linked` in nats, summed, without its weight; None where nothing is linked."""
+
+
+def cross_entropy(decoder: Decoder, passed: Pass, objective: Objective) -> tuple[Tensor, Tensor]:
+    """Returns the cross entropy of the targets, with or without copying, summed and of each token. It has the
+    divergence of R-Drop where that is asked for; see `token_losses`."""
+    copying = decoder.copying
+    target = passed.batch.target_out
+    own = passed.readouts, passed.attended, passed.memory
+    mixture = None if copying is None else copying.mixture(*own, target)
+    return token_losses(
+        passed.readouts,
+        decoder.output.weight,
+        decoder.output.bias,
+        target,
+        passed.batch.target_mask,
+        smoothing=objective.label_smoothing,
+        mixture=mixture,
+        r_drop_weight=objective.r_drop,
+    )
+
+
+# The losses beside it, in nats, summed over the batch. token_losses: see `Loss`.
+
+
+def latency(model: "Seq2Seq", passed: Pass, token_losses: Tensor) -> Float[Tensor, ""]:
+    """The expected lagging of a monotonic attention (Arivazhagan et al. 2019, equations 10 to 14)."""
+    assert passed.attended.alpha is not None
+    return expected_lagging(passed.attended.alpha, passed.memory.mask, passed.batch.target_mask).sum()
+
+
+def quantity(model: "Seq2Seq", passed: Pass, token_losses: Tensor) -> Float[Tensor, ""]:
+    """The target tokens for which a monotonic attention selected no position (Inaguma et al. 2020)."""
+    assert passed.attended.alpha is not None
+    return quantity_loss(passed.attended.alpha, passed.batch.target_mask).sum()
+
+
+def reinforce(model: "Seq2Seq", passed: Pass, token_losses: Tensor) -> Float[Tensor, ""]:
+    """REINFORCE for sampled positions, and the entropy of their distribution; see `mt.models.attention.stochastic`."""
+    options = model.config.attention
+    attention: Any = model.decoder.attention
+    target_mask = passed.batch.target_mask
+    assert passed.attended.alpha is not None
+    alpha = passed.attended.alpha.masked_fill(~target_mask[..., None], 0.0)
+    log_alpha = alpha.clamp(min=torch.finfo(alpha.dtype).tiny).log()
+    # log p(s_t | x) of sampled positions; for the expectation its gradient is zero, the sum of d alpha.
+    log_p = (passed.attended.weights.detach() * log_alpha).sum(-1)
+    # The return of a step: how much better than the baseline its token and all later ones were predicted.
+    baseline = attention.baseline.nan_to_num(0.0)
+    advantages = (-token_losses - baseline).masked_fill(~target_mask, 0.0)
+    returns = advantages.flip(1).cumsum(1).flip(1)
+    entropy = -(alpha * log_alpha).sum()
+    return -options.reinforce_weight * (returns * log_p).sum() - options.entropy_weight * entropy
+
+
+def doubly_stochastic(model: "Seq2Seq", passed: Pass, token_losses: Tensor) -> Float[Tensor, ""]:
+    """Attention is spread over the whole source (Xu et al. 2015, section 4.2.1)."""
+    return doubly_stochastic_loss(_expected(model, passed), passed.memory.mask, passed.batch.target_mask).sum()
+
+
+def coverage(model: "Seq2Seq", passed: Pass, token_losses: Tensor) -> Float[Tensor, ""]:
+    """Attention does not come back to where it has been (See et al. 2017, equation 12)."""
+    return coverage_loss(_expected(model, passed), passed.memory.mask, passed.batch.target_mask).sum()
+
+
+def _expected(model: "Seq2Seq", passed: Pass) -> Float[Tensor, "B T S"]:
+    """Returns the weights of the contexts. Sampled ones have no gradient, and their probabilities stand for them."""
+    if model.config.attention.name != "stochastic":
+        return passed.attended.weights
+    assert passed.attended.alpha is not None
+    return passed.attended.alpha
+
+
+class CTC(nn.Linear):
+    """Connectionist temporal classification (Graves et al. 2006) of the targets or, where these have a vocabulary, of
+    transcripts. The last class is the blank."""
+
+    def __init__(self, value_size: int, target_vocab_size: int, transcript_vocab_size: int | None) -> None:
+        super().__init__(value_size, (transcript_vocab_size or target_vocab_size) + 1)
+        self._transcribes = transcript_vocab_size is not None
+
+    def loss(self, encoded: Encoded, batch: Batch) -> Float[Tensor, ""]:
+        """Returns the loss of a batch in nats, summed (equation 8); EOS, which has no sound of its own, is left out. It
+        is 0, without a gradient, for examples without the transcript that is learnt. So it is for those with fewer
+        positions than labels and blanks between equal neighbours."""
+        labels = batch.target_out
+        mask = batch.target_mask
+        if self._transcribes:
+            if batch.transcript is None or batch.transcript_mask is None:
+                return encoded.values.new_zeros((), dtype=torch.float32)
+            labels = batch.transcript
+            mask = batch.transcript_mask
+        lengths = (encoded.mask.sum(1), mask[:, 1:].sum(1))
+        log_probs = self(encoded.values.to(self.weight.dtype)).log_softmax(-1).transpose(0, 1)  # [S, B, V]
+        blank = log_probs.shape[2] - 1
+        losses = ctc_loss(log_probs, labels[:, :-1], *lengths, blank=blank, reduction="none", zero_infinity=True)
+        return (losses.masked_fill(lengths[1] == 0, 0) if self._transcribes else losses).sum()
+
+
+def ctc(model: "Seq2Seq", passed: Pass, token_losses: Tensor) -> Float[Tensor, ""]:
+    """The encoder predicts the target or a transcript (Kim et al. 2017)."""
+    layer: Any = model.ctc
+    return layer.loss(passed.encoded, passed.batch)
+
+
+Term = Callable[["Seq2Seq", Pass, Tensor], Float[Tensor, ""]]
+LOSSES: Mapping[Term, Callable[[ModelConfig], float]] = {
+    latency: lambda config: getattr(config.attention, "latency_weight", 0.0),
+    quantity: lambda config: getattr(config.attention, "quantity_weight", 0.0),
+    reinforce: lambda config: float(config.attention.name == "stochastic"),
+    doubly_stochastic: lambda config: config.doubly_stochastic_weight,
+    coverage: lambda config: config.coverage_weight,
+    ctc: lambda config: config.ctc_weight,
+}
+"""Each loss with the weight that the options of a model give it; 0: it is not asked for."""
+
+
+def loss_layers(
+    config: ModelConfig, value_size: int, aligned_sizes: tuple[int, int], vocab_sizes: tuple[int, int | None]
+) -> dict[str, nn.Module | None]:
+    """Returns the layers of losses by the names that checkpoints have for them; None where they are not asked for.
+
+    value_size: of the encoder. aligned_sizes: of the two inputs of an `Aligner`. vocab_sizes: of targets and
+    transcripts."""
+    return {
+        "ctc": CTC(value_size, *vocab_sizes) if config.ctc_weight else None,
+        "aligner": Aligner(config.aligner_size, *aligned_sizes) if config.aligner_size else None,
+    }
+
+
+def loss_of(model: "Seq2Seq", passed: Pass, objective: Objective) -> Loss:
+    """Returns the loss of a pass: the cross entropy, and all that the options add to it."""
+    batch = passed.batch
+    total, each = cross_entropy(model.decoder, passed, objective)
+    with autocast(total.device, "fp32"):
+        auxiliary = total.new_zeros(())
+        for term, weight in model.losses.items():
+            auxiliary = auxiliary + weight * term(model, passed, each)
+        # Links teach the weights of the aligner, or of the attention: alpha of mechanisms that select a position.
+        aligned = links = None
+        aligner: Any = model.aligner
+        if aligner is not None:
+            targets = model.decoder.embedding(batch.target_out)
+            aligned = aligner(passed.readouts, targets, passed.encoded, passed.vectors)
+        if batch.linked is not None:
+            attended = passed.attended
+            attending = attended.weights if attended.alpha is None else attended.alpha
+            links = guided_alignment_loss(attending if aligned is None else aligned, batch.linked).sum()
+            auxiliary = auxiliary + objective.guided_alignment_weight * links
+    tokens = batch.target_mask.sum()
+    return Loss(total, auxiliary, tokens, each, passed.memory.mask, passed.attended, aligned, links)
