@@ -1,8 +1,7 @@
-"""YAML is the manual: every choice composes into a configuration, and every option stands there, explained."""
+"""Every choice composes into a configuration that makes a model, and conf/ has the options of the classes."""
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +9,9 @@ import pytest
 import torch
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
-from pydantic import BaseModel
 
 from mt.cli.composition import CONF
-from mt.common.options import parse
+from mt.common.options import described, parse
 from mt.config import Config
 from mt.data.dataset import DatasetConfig
 from mt.errors import UserError
@@ -23,6 +21,7 @@ from mt.models.decoders import DECODERS
 from mt.models.encoders import ENCODERS
 from mt.models.frontends import FRONTENDS
 from mt.models.seq2seq import Seq2Seq
+from scripts import options
 from tests.marks import chosen
 
 ROOT = Path(__file__).parents[1]
@@ -30,16 +29,11 @@ FILES = ["dataset.folder=DIR", "dataset.source=en", "dataset.target=de"]
 # What a dataset cannot do without.
 OF_A_FOLDER = ("audio", "pictures", "photographs", "rsicd", "digits", "single_digits", "mboshi", "mboshi_french")
 NEEDED = {"files": FILES, **dict.fromkeys((*OF_A_FOLDER, "tatoeba", "cmudict", "headlines", "compression"), FILES[:1])}
-# A front-end goes with the field of the dataset.
-OWN_DATASETS = {"logmel": "audio", "image": "pictures", "features": "photographs"}
-READS = {frontend: [f"dataset={name}", *NEEDED[name]] for frontend, name in OWN_DATASETS.items()}
 # What train.py takes for itself.
 OF_THE_ENTRY = {"folder", "resume", "corpora"}
 # Choices of all the other groups, which would undo theirs (see test_experiments.py), and of Hydra itself.
 NO_PARTS = ("experiment", "hydra", "online")
 WITHOUT_PRESET = "~preset"
-# Files of a group that set other values than the defaults.
-VARIANTS = ("beam_long", "beam_probable", "beam_summary")
 # A choice that comes with the dataset, by its preset.
 WITH_THE_DATASET = "frontend"
 
@@ -78,23 +72,6 @@ def composed(*overrides: str, root: str = "config") -> dict[str, Any]:
     return {str(key): value for key, value in plain.items() if root != "config" or key not in OF_THE_ENTRY}
 
 
-def written(plain: Any, parsed: Any) -> Iterator[tuple[type[BaseModel], set[str]]]:
-    """Each configuration class in `parsed`, with the options that `plain` gives it."""
-    if isinstance(parsed, BaseModel):
-        yield type(parsed), set(plain)
-        for name in plain:
-            yield from written(plain[name], getattr(parsed, name))
-
-
-def unwritten(everything: Iterable[tuple[Any, Any]]) -> list[str]:
-    """The options that no plain configuration among (plain, parsed) pairs gives."""
-    given: dict[type[BaseModel], set[str]] = {}
-    for plain, parsed in everything:
-        for kind, options in written(plain, parsed):
-            given.setdefault(kind, set()).update(options)
-    return sorted(f"{kind.__name__}.{name}" for kind, seen in given.items() for name in {*kind.model_fields} - seen)
-
-
 @pytest.fixture(scope="module")
 def everything() -> list[tuple[dict[str, Any], Config]]:
     """Every choice, composed and parsed."""
@@ -106,49 +83,17 @@ def everything() -> list[tuple[dict[str, Any], Config]]:
     return result
 
 
-def test_every_choice_is_a_configuration_and_every_option_is_written_somewhere(everything):
-    given = {override for overrides in choices() for override in overrides}
-    given |= {f"{WITH_THE_DATASET}={parsed.frontend.name}" for _, parsed in everything}
-    given |= {f"preset={name}" for name in names("preset")}  # see test_every_preset_is_one_that_a_data_set_names
-    files = {f"{path.parent.relative_to(CONF).as_posix()}={path.stem}" for path in CONF.glob("*/**/*.yaml")}
-    assert given == {file for file in files if re.split("[=/]", file)[0] not in NO_PARTS}
-    assert unwritten(everything) == []
-    kinds = {kind for plain, parsed in everything for kind, _ in written(plain, parsed)}
+def test_every_choice_is_a_configuration_of_its_own_class(everything):
+    """Every choice of every group is composed, and what it makes is what the table of its group has."""
+    kinds = {type(part) for _, parsed in everything for part in (parsed.attention, parsed.encoder, parsed.decoder)}
+    kinds |= {type(parsed.frontend) for _, parsed in everything}
     assert kinds >= {part.Config for table in (ATTENTIONS, ENCODERS, DECODERS, FRONTENDS) for part in table.values()}
-
-
-def test_the_defaults_are_what_is_composed_without_a_preset():
     assert parse(composed(WITHOUT_PRESET), Config) == Config()
-    of_files = parse(composed("dataset=files", *FILES), Config).dataset
-    assert of_files == DatasetConfig(folder="DIR", source="en", target="de")
 
 
-# Of a nested group, within the first choice of the group around it that has it: attention/energy in attention=local_m.
-def defaults() -> Iterator[tuple[list[str], list[str]]]:
-    """Choices that between them are those of all groups, and what they need; groups that need nothing go together."""
-    columns = []
-    for group in sorted(folder.relative_to(CONF).as_posix() for folder in CONF.glob("**/") if folder != CONF):
-        outer, _, inner = group.partition("/")
-        around = [path.stem for path in sorted((CONF / outer).glob("*.yaml")) if f"- {inner}:" in path.read_text()]
-        if outer in (*NO_PARTS, "preset", "dataset"):  # which have values of their own
-            continue
-        if inner or group == WITH_THE_DATASET:
-            yield from (
-                ([f"{group}={n}"], [f"{outer}={around[0]}"] if inner else READS.get(n, [])) for n in names(group)
-            )
-        else:
-            columns.append([f"{group}={name}" for name in names(group) if name not in VARIANTS])
-    yield from (([one for one in row if one], []) for row in itertools.zip_longest(*columns))
-
-
-@pytest.mark.parametrize(("overrides", "needed"), list(defaults()), ids=" ".join)
-def test_yaml_and_classes_have_the_same_defaults(overrides: list[str], needed: list[str]):
-    whole = parse(composed(WITHOUT_PRESET, *overrides, *needed), Config)
-    for choice in overrides:
-        part: Any = whole
-        for name in choice.partition("=")[0].split("/"):
-            part = getattr(part, name)
-        assert part == type(part)(), choice
+def test_the_options_of_conf_are_those_of_the_classes():
+    differing = [path.relative_to(CONF).as_posix() for path, text in options.files() if path.read_text() != text]
+    assert differing == [], "python scripts/options.py writes them"
 
 
 def test_every_choice_makes_a_model(everything):
@@ -207,38 +152,6 @@ def test_the_commands_of_data_preparation_compose():
         assert set(plain) == {"dataset", "dry_run", "corpora", "runner"}
 
 
-def explained(path: Path) -> set[str]:
-    """The keys of a file that have a comment on their line or on the lines above."""
-    lines = path.read_text(encoding="utf-8").splitlines()
-    keys = (re.match(r"\s*(\w+):", line) for line in lines)
-    explained_keys = set()
-    for key, line, above in zip(keys, lines, ["", *lines], strict=False):
-        if key and ("#" in line or above.lstrip().startswith("#")):
-            explained_keys.add(key[1])
-    return explained_keys
-
-
-def unexplained(plain: dict[str, Any], known: set[str], path: str = "") -> Iterator[str]:
-    """The options without a comment, of their own or on the mapping that they stand in. known: what has one."""
-    for name, value in plain.items():
-        if not isinstance(value, dict):
-            if name not in known | {"name"}:
-                yield f"{path}{name}"
-        elif name not in known:
-            yield from unexplained(value, known, f"{path}{name}.")
-
-
-def test_every_option_is_explained_in_some_file_of_its_group(everything):
-    known: dict[str, set[str]] = {}
-    for path in CONF.rglob("*.yaml"):
-        known.setdefault(path.relative_to(CONF).parts[0], set()).update(explained(path))
-    missing = set()
-    for plain, _ in everything:
-        for name, value in plain.items():
-            missing |= set(unexplained({name: value}, known.get(name, set()) | known["config.yaml"]))
-    assert sorted(missing) == []
-
-
 def listed(page: str, begin: str) -> set[str]:
     """Returns the words of a page's only line that begins so."""
     lines = (ROOT / page).read_text(encoding="utf-8").splitlines()
@@ -253,8 +166,8 @@ def test_pages_name_every_choice_of_a_group(group: str):
 
 
 def test_pages_name_every_metric_and_dataset():
-    assert {*METRICS} <= listed("conf/dataset/files.yaml", "metrics:")
+    assert {*METRICS} <= {*re.findall(r"\w+", described(DatasetConfig)["metrics"])}
     assert {*METRICS} <= listed("docs/choices.md", "| `metrics` |")
     assert {*names("dataset")} <= listed("docs/choices.md", "| `dataset` |")
     config = (ROOT / "conf/config.yaml").read_text(encoding="utf-8")
-    assert {*names("dataset")} <= {*re.findall(r"\w+", config.partition("\nembedding:")[0])}
+    assert {*names("dataset")} <= {*re.findall(r"\w+", config.partition("\nseed:")[0])}

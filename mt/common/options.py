@@ -1,10 +1,14 @@
 """Makes frozen and validated objects of plain data, and one sentence of what is wrong with it."""
 
+import ast
 import copy
+import inspect
+import itertools
 import json
 import re
+import textwrap
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, TypeVar, get_args
+from typing import Annotated, Any, TypeVar, cast, get_args
 
 from pydantic import BaseModel, Field, ValidationError
 
@@ -124,6 +128,21 @@ def as_typed(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value).removesuffix(".0")
 
 
+def described(model: type[BaseModel]) -> dict[str, str]:
+    """Returns what each option of a class means: the docstring below it, those of its bases too."""
+    found: dict[str, str] = {}
+    for kind in reversed(model.__mro__):
+        if not issubclass(kind, BaseModel) or kind is BaseModel:
+            continue
+        (definition,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
+        body = cast(ast.ClassDef, definition).body
+        for field, after in itertools.pairwise(body):
+            match field, after:
+                case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                    found[name] = " ".join(text.split())
+    return found
+
+
 def first_fault(error: ValidationError, depth: int | None = None) -> str:
     """Returns the first thing that is wrong with data of a file, such as `search.mode: field required`.
 
@@ -191,15 +210,15 @@ def _locate(
         fields = kinds[0].model_fields if kinds else {}
         options = list(fields)
         others = [] if path[-1] in fields else others
-        kinds = _models(fields[path[-1]].annotation) if path[-1] in fields else []
+        kinds = models_in(fields[path[-1]].annotation) if path[-1] in fields else []
     return path, options, others
 
 
-def _models(annotation: Any) -> list[type[BaseModel]]:
+def models_in(annotation: Any) -> list[type[BaseModel]]:
     """Returns the configuration classes that an annotation allows."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
-    return [model for choice in get_args(annotation) for model in _models(choice)]
+    return [model for choice in get_args(annotation) for model in models_in(choice)]
 
 
 def _quoted(text: str) -> list[str]:

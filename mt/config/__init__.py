@@ -1,7 +1,6 @@
 """The root configuration: it joins the options of all parts, and declares the options of training.
 
-Defaults stand in these classes, once. The files of conf/ repeat them with a comment each, and a test compares the two
-over every choice of every group. `mt train ~preset` trains `Config()`. A preset (conf/preset/, named after a
+Defaults stand in these classes, once; `scripts/options.py` writes them into the files of conf/. `mt train ~preset` trains `Config()`. A preset (conf/preset/, named after a
 data set) gives the options in which that data set differs from the defaults. So `mt train` trains `Config()`
 with the values of conf/preset/phrasebook.yaml on top. An experiment has all values of a paper.
 """
@@ -32,32 +31,33 @@ class TrainingConfig(Options):
     freeze: tuple[str, ...] = ()
     """Modules of the model that are not trained, by name: encoder, frontend, decoder.embedding. They compute as in
     decoding, without dropout; see docs/fine-tuning.md."""
-    epochs: int = Field(10, gt=0, le=MAX_COUNT)
+    epochs: Annotated[int, "epochs"] = Field(10, gt=0, le=MAX_COUNT)
     """The most passes over the training split."""
-    max_updates: int | None = Field(None, gt=0, le=MAX_COUNT)
+    max_updates: Annotated[int, "updates"] | None = Field(None, gt=0, le=MAX_COUNT)
     """The most optimizer updates; null: as many as the epochs have."""
-    batch_tokens: int = Field(2000, gt=0, le=MAX_COUNT)
+    batch_tokens: Annotated[int, "tokens"] = Field(2000, gt=0, le=MAX_COUNT)
     """Tokens of a batch on either side, padding included."""
-    batch_sentences: int | None = Field(None, gt=0, le=MAX_COUNT)
+    batch_sentences: Annotated[int, "pairs"] | None = Field(None, gt=0, le=MAX_COUNT)
     """The most pairs of a batch; null: as many as the tokens allow."""
-    gradient_accumulation: int = Field(1, gt=0, le=MAX_COUNT)
+    gradient_accumulation: Annotated[int, "batches"] = Field(1, gt=0, le=MAX_COUNT)
     """Batches whose gradients make one update. The processes of `torchrun` share them."""
-    label_smoothing: float = Field(0.1, ge=0, lt=1)
+    label_smoothing: Annotated[float, "share"] = Field(0.1, ge=0, lt=1)
     """The share of probability spread over all tokens alike (Szegedy et al. 2016), in the cross entropy."""
-    r_drop: float = Field(0.0, ge=0, le=1e4)
+    r_drop: Annotated[float, "nats per nat"] = Field(0.0, ge=0, le=1e4)
     """alpha of R-Drop (Liang et al. 2021: 5 for translation), the weight of the divergence between two passes with
-    different dropout; 0 computes one pass. An update takes twice the time; see docs/small-data.md."""
+    different dropout: about 2 for little data; 0 computes one pass. An update takes twice the time; see docs/small-
+    data.md."""
     guided_alignment: str | None = Field(None, min_length=1, max_length=4000)
-    """Word links of the training pairs, which the attention learns beside the targets (Chen et al. 2016, "Guided
-    alignment training for topic-aware neural machine translation"). It sets `dataset.links`, where its values are
-    explained; null leaves that as it is."""
-    guided_alignment_weight: float = Field(0.1, ge=0, le=1e6)
+    """Word links of the training pairs, a FILE (Pharaoh) or eflomal, which makes them. The attention learns them beside
+    the targets (Chen et al. 2016, "Guided alignment training for topic-aware neural machine translation"). It sets
+    `dataset.links`, where its values are explained; null leaves that as it is."""
+    guided_alignment_weight: Annotated[float, "nats per nat"] = Field(0.1, ge=0, le=1e6)
     """The weight of the cross entropy of these links in the loss: 0.05 (OpenNMT) to 0.1 (Marian)."""
-    wait_k: Annotated[tuple[Annotated[int, Field(ge=1, le=MAX_SIZE)], ...], Field(min_length=1)] | None = None
-    """Values of k, of which one is drawn for each batch, so that one model serves every k of search=wait_k (Elbayad et
-    al. 2020, multi-path training). The target step t, counted from 1, attends to the first k + t - 1 source tokens
-    alone (Ma et al. 2019). null: attention to all source tokens."""
-    bpe_dropout: float = Field(0.0, ge=0, lt=1)
+    wait_k: Annotated[tuple[Annotated[int, Field(ge=1, le=MAX_SIZE)], ...], Field(min_length=1), "tokens"] | None = None
+    """Values of k, such as [1, 3, 5, 7, 9], of which one is drawn for each batch, so that one model serves every k of
+    search=wait_k (Elbayad et al. 2020, multi-path training). The target step t, counted from 1, attends to the first k
+    + t - 1 source tokens alone (Ma et al. 2019). null: attention to all source tokens."""
+    bpe_dropout: Annotated[float, "share"] = Field(0.0, ge=0, lt=1)
     """The probability that a merge of a bpe vocabulary is left out, on both sides, drawn anew in every epoch (Provilkov
     et al. 2020: 0.1). `batch_tokens` counts the tokens before that, so that batches are somewhat larger."""
     unigram_alpha: float | None = Field(None, ge=0, le=1e4)
@@ -69,34 +69,35 @@ class TrainingConfig(Options):
     token."""
     max_grad_norm: float = Field(1.0, ge=0, le=1e9)
     """The norm to which a larger gradient is clipped (Pascanu et al. 2013); 0 clips none."""
-    validate_every: int | None = Field(None, gt=0, le=MAX_COUNT)
+    validate_every: Annotated[int, "updates"] | None = Field(None, gt=0, le=MAX_COUNT)
     """Updates between validations; null validates at the end of each epoch."""
     validate_first: bool = False
     """Whether the weights that a run starts from (`init_from`) are validated before the first update."""
-    validate_limit: int | None = Field(None, gt=0, le=MAX_COUNT)
+    validate_limit: Annotated[int, "sentences"] | None = Field(None, gt=0, le=MAX_COUNT)
     """Sentences of the dev split that are decoded, the first ones; null decodes all."""
-    validate_beam: int = Field(1, ge=1, le=MAX_BEAM_SIZE)
-    """The beam size in validation, with the other options of the run's beam search; 1 decodes greedily, as JoeyNMT."""
+    validate_beam: Annotated[int, "hypotheses"] = Field(1, ge=1, le=MAX_BEAM_SIZE)
+    """The beam size in validation, with the other options of the run's beam search. 1 decodes greedily, which is fast,
+    as in JoeyNMT; with 3 to 5 early scores are ruled less by repetition."""
     test: bool = True
-    """Whether the test split is decoded and scored at the end. Without it a run has no results.json: for trials, and
-    where `mt evaluate` does so elsewhere."""
+    """Whether the test split is decoded and scored at the end. Without it a run has no results.json: for trials that
+    end in seconds (with max_updates=2), and where `mt evaluate` does so elsewhere."""
     metric: str | None = None
     """The metric that chooses the best checkpoint: loss, or a score such as bleu, chrf, rougeL; null takes the
     dataset's first. While it is too low to choose, chrF or the loss does: see `mt.training.validation`."""
-    patience: int | None = Field(None, gt=0, le=MAX_COUNT)
+    patience: Annotated[int, "validations"] | None = Field(None, gt=0, le=MAX_COUNT)
     """Validations without a new best after which training stops; null never does."""
-    average_checkpoints: int = Field(5, gt=0, le=1000)
+    average_checkpoints: Annotated[int, "checkpoints"] = Field(5, gt=0, le=1000)
     """The last validations whose weights are averaged into the final model, where that scores better on dev than the
     best one; 1 averages nothing."""
-    ema_decay: float | None = Field(None, gt=0, lt=1)
+    ema_decay: Annotated[float, "share"] | None = Field(None, gt=0, lt=1)
     """The decay of an exponential moving average of the weights (Kingma & Ba 2015, section 7.2), 0.99 or more; it
     spans some 1 / (1 - ema_decay) updates. It becomes the final model where it scores better on dev than the best
     checkpoint and the average of the last ones. null: there is none."""
-    save_every: int | None = Field(None, gt=0, le=MAX_COUNT)
+    save_every: Annotated[int, "updates"] | None = Field(None, gt=0, le=MAX_COUNT)
     """Updates between checkpoints; null saves at validations alone."""
-    log_every: int = Field(20, gt=0, le=MAX_COUNT)
+    log_every: Annotated[int, "updates"] = Field(20, gt=0, le=MAX_COUNT)
     """Updates between lines of metrics.jsonl and points in TensorBoard."""
-    plots: int = Field(4, ge=0, le=1000)
+    plots: Annotated[int, "sentences"] = Field(4, ge=0, le=1000)
     """The number of dev sentences whose alignments are drawn at each validation, and of test sentences at the end."""
     plot_words: bool = False
     """Whether heatmaps have a row and a column for each word, in place of each piece; see
@@ -116,7 +117,7 @@ class InitConfig(Options):
     vocabulary: Literal["keep", "extend"] = "keep"
     """keep: the tokenizers of that run. extend: adds pieces for unknown words and characters of the new training text;
     known words are segmented, and translated, as before."""
-    new_pieces: int = Field(1000, gt=0, le=MAX_SIZE)
+    new_pieces: Annotated[int, "pieces"] = Field(1000, gt=0, le=MAX_SIZE)
     """The most pieces of several characters, or words, that `extend` adds to a vocabulary; each new character has a
     piece in any case."""
 
@@ -125,9 +126,10 @@ class Config(ModelConfig):
     """Everything that makes a run: with the raw text and the code, these values determine its result."""
 
     init_from: str | None = Field(None, min_length=1)
-    """A run folder, or one of its checkpoints', whose weights and tokenizers the run starts from; null: from random
-    weights."""
+    """A run folder, or one of its checkpoints: the run starts from its weights, tokenizers and model options, except
+    for options that you set. null: from random weights."""
     init: InitConfig = InitConfig()
+    """What a run that starts from another takes."""
     dataset: DatasetConfig = PHRASEBOOK
     optimizer: OptimizerConfig = AdamConfig()
     training: TrainingConfig = TrainingConfig()
@@ -135,7 +137,7 @@ class Config(ModelConfig):
     seed: int = Field(1, ge=0, lt=1 << 63)
     """The seed of the weights, the order of batches, dropout and noise."""
     device: str = Field("auto", pattern=f"^({DEVICES})$")
-    """auto: a GPU where there is one."""
+    """auto (a GPU where there is one), cpu, cuda, cuda:1, mps."""
     precision: Literal["fp32", "bf16", "fp16"] = "fp32"
     """bf16: matrix products in bfloat16 (torch.autocast), weights in float32; about twice as fast where the hardware
     has it. fp16: in float16, with dynamic loss scaling (Micikevicius et al. 2018), for GPUs that are older."""

@@ -23,7 +23,7 @@ class InverseSqrtConfig(Options):
     """After the warm-up, the rate falls with the square root of the updates (Vaswani et al. 2017, section 5.3)."""
 
     name: Literal["inverse_sqrt"] = "inverse_sqrt"
-    hold: int | None = Field(None, gt=0, le=MAX_COUNT)
+    hold: Annotated[int, "updates"] | None = Field(None, gt=0, le=MAX_COUNT)
     """Updates, the warm-up among them, before the rate begins to fall; null: 1000, or the warm-up if longer."""
 
 
@@ -33,7 +33,7 @@ class PlateauConfig(Options):
     name: Literal["plateau"] = "plateau"
     factor: float = Field(0.5, gt=0, lt=1)
     """The factor by which the rate is multiplied."""
-    patience: int = Field(1, ge=0, le=MAX_COUNT)
+    patience: Annotated[int, "validations"] = Field(1, ge=0, le=MAX_COUNT)
     """The number of validations without a new best before each fall."""
 
 
@@ -47,9 +47,9 @@ class DecayConfig(Options):
     every: int = Field(1, gt=0, le=MAX_COUNT)
     """The length of a period, in units."""
     unit: Literal["epochs", "updates"] = "epochs"
-    """The unit of `every` and `after`."""
+    """epochs or updates: the unit of `every` and `after`."""
     after: int = Field(5, ge=0, le=MAX_COUNT)
-    """The number of units at the full rate, before the first period."""
+    """The number of units at the full rate, before the first period; 8 with dropout (Luong et al. 2015)."""
     staircase: bool = True
     """Whether the rate falls at the start of a period, or with each unit of it. Where the unit is an epoch and the
     period one long, that is the same."""
@@ -62,8 +62,8 @@ class CooldownConfig(Options):
     Vision Transformers", section 3.5; Hägele et al. 2024)."""
 
     name: Literal["cooldown"] = "cooldown"
-    share: float = Field(0.2, gt=0, le=1)
-    """The share of the run's updates over which it falls: the last ones."""
+    share: Annotated[float, "share"] = Field(0.2, gt=0, le=1)
+    """The share of the run's updates, the last ones, over which it falls exponentially."""
     factor: float = Field(0.05, gt=0, lt=1)
     """The factor by which it has been multiplied in the end."""
 
@@ -80,7 +80,7 @@ class _Common(Options):
     """The highest learning rate."""
     weight_decay: float = Field(0.0, ge=0, le=1)
     """The pull of the weights towards zero: times the weight, added to its gradient."""
-    warmup: int = Field(0, ge=0, le=MAX_COUNT)
+    warmup: Annotated[int, "updates"] = Field(0, ge=0, le=MAX_COUNT)
     """Updates over which the rate rises linearly from zero."""
     schedule: ScheduleConfig = ConstantConfig()
 
@@ -110,11 +110,11 @@ class AdamConfig(_Common):
     name: Literal["adam"] = "adam"
     lr: float = Field(1.5e-3, gt=0, le=MAX_LR)
     """The highest learning rate."""
-    betas: tuple[Beta, Beta] = (0.9, 0.98)
+    betas: Annotated[tuple[Beta, Beta], "share"] = (0.9, 0.98)
     """Decay of the two moments."""
     eps: float = Field(1e-9, gt=0, le=1)
     """Added to the root of the second moment."""
-    warmup: int = Field(200, ge=0, le=MAX_COUNT)
+    warmup: Annotated[int, "updates"] = Field(200, ge=0, le=MAX_COUNT)
     """Updates over which the rate rises linearly from zero."""
     schedule: ScheduleConfig = InverseSqrtConfig()
 
@@ -133,7 +133,7 @@ class AdadeltaConfig(_Common):
     name: Literal["adadelta"] = "adadelta"
     lr: float = Field(1.0, gt=0, le=MAX_LR)
     """The factor by which its steps are multiplied."""
-    rho: float = Field(0.95, ge=0, lt=1)
+    rho: Annotated[float, "share"] = Field(0.95, ge=0, lt=1)
     """Decay of the squared gradients and of the squared steps."""
     eps: float = Field(1e-6, gt=0, le=1)
     """Added to both before the roots are taken; it makes the first steps possible."""

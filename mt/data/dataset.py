@@ -75,9 +75,9 @@ names, a number from 1."""
 class CleaningConfig(Options):
     """What is cut short, and which training pairs are dropped. Lengths in words: `mt.data.words.count_words`."""
 
-    min_length: int = Field(default=1, ge=1, le=MAX_SIZE)
+    min_length: Annotated[int, "words"] = Field(default=1, ge=1, le=MAX_SIZE)
     """Fewest words on either side."""
-    max_length: int = Field(default=100, ge=1, le=MAX_SIZE)
+    max_length: Annotated[int, "words"] = Field(default=100, ge=1, le=MAX_SIZE)
     """Most words on either side."""
     max_ratio: float = Field(default=9.0, ge=1, le=MAX_SIZE)
     """Largest ratio of the two lengths (9: Moses' clean-corpus-n). A pair is dropped where the ratio is larger both in
@@ -85,12 +85,12 @@ class CleaningConfig(Options):
     drop_duplicates: bool = False
     """Keep only the first of equal pairs: for text from the web. Where frequencies are data, as in word lists, and to
     repeat what papers trained on, they stay."""
-    truncate_source: int | None = Field(default=None, ge=1, le=MAX_SIZE)
+    truncate_source: Annotated[int, "words"] | None = Field(default=None, ge=1, le=MAX_SIZE)
     """First words of a source to keep, in every split, before lengths are looked at; null keeps all. (400 for news
     articles: See et al. 2017, section 4.)"""
-    truncate_target: int | None = Field(default=None, ge=1, le=MAX_SIZE)
-    """First words of a target to train on; references stay whole. (100: as above.)"""
-    max_evaluation_length: int = Field(default=10_000, ge=1, le=MAX_SIZE)
+    truncate_target: Annotated[int, "words"] | None = Field(default=None, ge=1, le=MAX_SIZE)
+    """First words of a target to train on; references stay whole; null keeps all. (100: as above.)"""
+    max_evaluation_length: Annotated[int, "words"] = Field(default=10_000, ge=1, le=MAX_SIZE)
     """Most words in a line of dev or test, which are never dropped: a longer line is refused."""
 
 
@@ -100,30 +100,33 @@ class DatasetConfig(Options):
     name: str = Field(default="files", pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", max_length=100)
     """Names the folder of the prepared corpus."""
     metrics: tuple[str, ...] = ("bleu", "chrf")
-    """Scores to compute on decoded text: names of `mt.metrics.METRICS`. The first chooses the best checkpoint."""
+    """Scores of decoded text: bleu, chrf, ter, rouge, wer, cer, accuracy, coco_bleu, rougeL_coco, cider, truth. The
+    first chooses the best checkpoint."""
     bleu_tokenizer: str | None = None
-    """sacreBLEU's tokenizer; null: by the target language (zh, for Japanese ja-mecab, Korean ko-mecab, others 13a)."""
+    """sacreBLEU's tokenizer: 13a, zh, ja-mecab, ko-mecab, char, intl, none, or flores101 and flores200, which are
+    downloaded; null: by the target language."""
     rouge_tokenizer: str = "a-z0-9"
     """a-z0-9: rouge-score's, for English; for other scripts one of sacreBLEU's: intl, zh, ja-mecab, ko-mecab, char."""
     latency_unit: Literal["word", "char", "subword"] = "word"
     """What latency counts of a target: words between blanks, characters (for Chinese and Japanese), or pieces of the
     tokenizer, whose numbers compare with no others."""
     source: Column = ""
-    """The source language: ending of its files (`train.en`), or column of a table."""
+    """Required. The source language: ending of its files (`train.en`), or column of a table."""
     target: Column = ""
-    """The target language, likewise. In JSON lines and parquet a cell may be a list of texts. All are references in dev
-    and test, and the first is the target."""
+    """Required. The target language, likewise. In JSON lines and parquet a cell may be a list of texts. All are
+    references in dev and test, and the first is the target."""
     references: tuple[Column, ...] = ()
     """Further references of dev and test, likewise, besides the target, where there are any. A blank one is none."""
     transcript: Column = ""
     """Of sound whose target is something else, as a translation: the column of its words, which `ctc_weight` teaches
-    the encoder to write, as characters; "" for none."""
+    the encoder to write, as characters; "" for none. See mboshi_french.yaml."""
     folder: str | None = Field(default=None, min_length=1, max_length=4000)
-    """A local folder: `<split>.<source>` and `<split>.<target>`; or tables `<split>.tsv`, `.csv`, `.jsonl`, `.parquet`;
-    all but parquet may end in `.gz` or `.zst`; `<split>.tmx`. Or a copy of the hub's
+    """A local folder, required for files: `<split>.<source>` and `<split>.<target>`; or tables `<split>.tsv`, `.csv`,
+    `.jsonl`, `.parquet`; all but parquet may end in `.gz` or `.zst`; `<split>.tmx`. Or a copy of the hub's
     repository."""
     splits: SplitNames = SplitNames()
-    """The splits' names among the files of `folder`, or of its folders where `format` is not files."""
+    """The splits' names among the files of `folder`, before the ending, or among its folders where `format` is not
+    files. Two splits may share files."""
     format: Literal["files", "kaldi", "librispeech"] = "files"
     """How sound and its text lie in `folder`. files: as text does, and mostly as tables of paths and texts; kaldi:
     `<split>/wav.scp`, `text` and, where there is one, `segments`; librispeech:
@@ -133,7 +136,8 @@ class DatasetConfig(Options):
     media_folder: str | None = Field(default=None, min_length=1, max_length=4000)
     """The folder that such paths are relative to, and may not leave; null: `folder`."""
     mix: tuple[MixedConfig, ...] = ()
-    """Further corpora to train on, with the vocabulary of all; dev and test are those of `folder`."""
+    """Further corpora to train on, with the vocabulary of all: [{folder: DIR2, train: train, weight: 0.5}]. Dev and
+    test are those of `folder`."""
     weight: float = Field(default=1.0, gt=0, le=1_000)
     """With `mix`: how often a pair of `folder` itself comes in an epoch; see `mt.data.split`."""
     links: str | None = Field(default=None, min_length=1, max_length=4000)
@@ -148,21 +152,24 @@ class DatasetConfig(Options):
     """Whether HTML entities (`&amp;`, `&#39;`) become their characters in all texts, before links and cleaning count
     their words. An escaped apostrophe joins the letters beside it, which Moses' tokenizer parts: `l&apos; eau`."""
     hub: HubConfig | None = None
+    """A data set of the Hugging Face hub, in place of files; see multi30k.yaml."""
     generator: Literal["phrasebook", "bulletin", "morse", "scenes"] | None = None
-    """A generator of `data_prep/generated/`. The phrasebook has gold word links too; morse is sound, scenes are
-    pictures."""
-    dev_size: int | None = Field(default=None, ge=1, le=MAX_SIZE)
+    """A generator of `data_prep/generated/`, in place of files: phrasebook, which has gold word links too, bulletin,
+    morse (sound) or scenes (pictures)."""
+    dev_size: Annotated[int, "pairs"] | None = Field(default=None, ge=1, le=MAX_SIZE)
     """Pairs cut from train to be dev, in place of a split of its own; null: dev is a split of its own. A hash of the
     pair decides, so that equal pairs stay together, and a corpus that grows keeps most of its dev and test. Of a sound
     or a picture the hash is of its name, whatever its text is."""
-    test_size: int | None = Field(default=None, ge=1, le=MAX_SIZE)
+    test_size: Annotated[int, "pairs"] | None = Field(default=None, ge=1, le=MAX_SIZE)
     """Pairs cut from train to be test, likewise."""
-    limit: int | None = Field(default=None, ge=1, le=MAX_COUNT)
+    limit: Annotated[int, "pairs"] | None = Field(default=None, ge=1, le=MAX_COUNT)
     """Most training pairs to read (the first ones), for quick looks; null reads all."""
-    workers: int | None = Field(default=None, ge=1, le=1024)
+    workers: Annotated[int, "processes"] | None = Field(default=None, ge=1, le=1024)
     """Processes that clean and encode; null: as many as there are processors."""
     cleaning: CleaningConfig = CleaningConfig()
+    """Which training pairs are left out; dev and test are not cleaned."""
     tokenizer: TokenizerConfig = TokenizerConfig()
+    """What texts are cut into."""
     licence: str = ""
     """The data's terms, for people; not used."""
 

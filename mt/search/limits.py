@@ -1,7 +1,7 @@
 """How long a hypothesis may become, and whether it was cut there. Needs no torch."""
 
 from collections.abc import Sequence
-from typing import Self
+from typing import Annotated, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -25,15 +25,14 @@ UNCOVERED = 1000
 class LengthOptions(Options):
     """The options of how long hypotheses may become."""
 
-    max_ratio: float | None = Field(None, ge=0, le=MAX_RATIO, allow_inf_nan=False)
+    max_ratio: Annotated[float, "tokens per token"] | None = Field(None, ge=0, le=MAX_RATIO, allow_inf_nan=False)
     """A hypothesis has at most max_ratio * (source tokens) + max_extra tokens, EOS included. null: only max_length
-    counts; where that is null, too, a run chooses both from its training pairs when it begins (see
-    `fit_length_limits`)."""
-    max_extra: int | None = Field(None, ge=1, le=MAX_LENGTH)
+    counts; where that is null, too, a run chooses both from its training pairs when it begins."""
+    max_extra: Annotated[int, "tokens"] | None = Field(None, ge=1, le=MAX_LENGTH)
     """See max_ratio; null: 10 beside a max_ratio that is set."""
-    max_length: int | None = Field(None, ge=1, le=MAX_LENGTH)
+    max_length: Annotated[int, "tokens"] | None = Field(None, ge=1, le=MAX_LENGTH)
     """Most tokens of a hypothesis, EOS included, whatever the source; beside a max_ratio the lower of both counts."""
-    min_length: int = Field(0, ge=0, lt=MAX_LENGTH)
+    min_length: Annotated[int, "tokens"] = Field(0, ge=0, lt=MAX_LENGTH)
     """Fewest tokens before EOS; fewer only where no_repeat_ngram_size forbids every other token."""
 
     @model_validator(mode="after")

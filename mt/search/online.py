@@ -11,7 +11,7 @@ by then stands for their arrival.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
@@ -37,7 +37,7 @@ class WaitKConfig(SearchOptions):
     delays (Ma et al. 2019, section 3.1)."""
 
     name: Literal["wait_k"] = "wait_k"
-    k: int = Field(3, ge=1, le=MAX_LENGTH)
+    k: Annotated[int, "tokens"] = Field(3, ge=1, le=MAX_LENGTH)
     """Source tokens read before the first target token; from then on one for each."""
 
 

@@ -1,6 +1,6 @@
 """The options that all searches have, and those of greedy and beam search. Needs no torch."""
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -17,9 +17,9 @@ Utility = Literal["chrf", "bleu", "rougeL"]
 class SearchOptions(LengthOptions):
     """What beside the length is asked of hypotheses, and how many sources are decoded at once."""
 
-    no_repeat_ngram_size: int = Field(0, ge=0, le=1000)
+    no_repeat_ngram_size: Annotated[int, "tokens"] = Field(0, ge=0, le=1000)
     """n: no n tokens in a row occur twice in a hypothesis (Paulus et al. 2018, section 2.5: 3); 0 blocks nothing."""
-    batch_tokens: int = Field(4096, ge=1, le=1 << 20)
+    batch_tokens: Annotated[int, "tokens"] = Field(4096, ge=1, le=1 << 20)
     """Source tokens decoded at once, padding included."""
 
     @property
@@ -38,17 +38,19 @@ class GreedyConfig(SearchOptions):
 class BeamOptions(SearchOptions):
     """How wide a beam is, and what ranks its hypotheses."""
 
-    beam_size: int = Field(5, ge=1, le=MAX_BEAM_SIZE)
+    beam_size: Annotated[int, "hypotheses"] = Field(5, ge=1, le=MAX_BEAM_SIZE)
     """Hypotheses kept per sentence."""
     length_penalty: float = Field(0.6, ge=0, le=100, allow_inf_nan=False)
-    """Exponent of the length penalty, 0 for none (Wu et al. 2016, equation 14; 0.6: Vaswani et al. 2017)."""
+    """Exponent a of ((5 + |Y|) / 6)^a, which divides the log-probability; 0: none (Wu et al. 2016, equation 14; 0.6:
+    Vaswani et al. 2017)."""
     coverage_penalty: float = Field(0.0, ge=0, le=1e3, allow_inf_nan=False)
-    """beta: weight of the logarithms of what source positions got of attention in all, where that is less than 1 (Wu et
-    al. 2016, equation 14: 0.2); see `mt.search.coverage`."""
+    """beta: above 0, attention to a source position of less than 1 in all costs, by its logarithm, with soft attentions
+    (Wu et al. 2016, equation 14: 0.2); see `mt.search.coverage`."""
     summary_penalty: float = Field(0.0, ge=0, le=1e3, allow_inf_nan=False)
-    """Weight of the attention to positions that is above 1 in all (OpenNMT's `summary`, of every step: 5)."""
+    """Above 0, attention to a source position of more than 1 in all costs (OpenNMT's `summary`, of every step: 5): 0.5
+    to 5 against repetition."""
     mode: Literal["auto", "soft", "hard"] = "auto"
-    """As in `GreedyConfig`."""
+    """How a monotonic attention reads. hard: it stops at one position; soft: as in training; auto: hard if it can."""
 
     @property
     def penalties(self) -> Penalties:
@@ -59,7 +61,7 @@ class BeamConfig(BeamOptions):
     """The best of several hypotheses that are extended side by side."""
 
     name: Literal["beam"] = "beam"
-    n_best: int = Field(1, ge=1, le=MAX_BEAM_SIZE)
+    n_best: Annotated[int, "hypotheses"] = Field(1, ge=1, le=MAX_BEAM_SIZE)
     """Hypotheses reported per sentence, at most `beam_size`."""
     utility: Utility | None = None
     """The score of a hypothesis against another. Of the whole beam the one is chosen that is expected to have the most,
@@ -80,7 +82,7 @@ class RetranslateConfig(BeamOptions):
     may change: it is scored by its erasure, and by when each word was final."""
 
     name: Literal["retranslate"] = "retranslate"
-    mask_k: int = Field(0, ge=0, le=MAX_LENGTH)
+    mask_k: Annotated[int, "words"] = Field(0, ge=0, le=MAX_LENGTH)
     """The last words of a translation that are not shown while the source goes on; characters where latency counts
     these."""
 

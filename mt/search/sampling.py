@@ -6,7 +6,7 @@ Whatever else is decoded with it, and where, a source has the same samples.
 
 import hashlib
 from collections.abc import Sequence
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -26,18 +26,19 @@ class SampleConfig(SearchOptions):
     """Hypotheses that are drawn by their probability, token by token: a function of the seed and the source alone."""
 
     name: Literal["sample"] = "sample"
-    samples: int = Field(1, ge=1, le=MAX_BEAM_SIZE)
+    samples: Annotated[int, "hypotheses"] = Field(1, ge=1, le=MAX_BEAM_SIZE)
     """Hypotheses drawn per sentence, of which the most probable are reported, or by utility the best."""
     temperature: float = Field(1.0, gt=0, le=100)
     """Divides log-probabilities: below 1 for more of what is probable."""
     seed: int = Field(1, ge=0, lt=10**9)
     """The seed of the draws."""
     utility: Utility | None = None
-    """As of a beam; here each sample counts as much as any other (Eikema & Aziz 2022, section 3)."""
-    n_best: int = Field(1, ge=1, le=MAX_BEAM_SIZE)
+    """The sample is chosen that has the most of this score, on the average, against all samples (minimum Bayes risk;
+    Eikema & Aziz 2022, section 3); null: the most probable ones."""
+    n_best: Annotated[int, "hypotheses"] = Field(1, ge=1, le=MAX_BEAM_SIZE)
     """Hypotheses reported per sentence, at most `samples`."""
     mode: Literal["auto", "soft", "hard"] = "auto"
-    """As in greedy search."""
+    """How a monotonic attention reads. hard: it stops at one position; soft: as in training; auto: hard if it can."""
 
     @model_validator(mode="after")
     def _draws_what_it_reports(self) -> Self:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field as Option, field_validator
@@ -186,9 +186,9 @@ class ArrivingSound(Arriving):
 
 class AudioConfig(Options):
     name: Literal["audio"] = "audio"
-    rate: int = Option(16_000, ge=1_000, le=192_000)
+    rate: Annotated[int, "Hz"] = Option(16_000, ge=1_000, le=192_000)
     """Samples per second, to which all sound is resampled; a multiple of 100."""
-    max_seconds: float = Option(30.0, gt=0, le=3_600)
+    max_seconds: Annotated[float, "seconds"] = Option(30.0, gt=0, le=3_600)
     """The longest source: longer ones are dropped from train, and refused elsewhere."""
 
     @field_validator("rate")

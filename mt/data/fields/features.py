@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from numpy.lib import format as npy
@@ -22,9 +22,9 @@ _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0
 
 class FeaturesConfig(Options):
     name: Literal["features"] = "features"
-    size: int = Option(112, ge=1, le=MAX_SIZE)
+    size: Annotated[int, "pixels"] = Option(112, ge=1, le=MAX_SIZE)
     """Numbers of a vector; `frontend.size` is the same."""
-    places: int = Option(196, ge=1, le=MAX_SIZE)
+    places: Annotated[int, "places"] = Option(196, ge=1, le=MAX_SIZE)
     """Most vectors of an example."""
 
 

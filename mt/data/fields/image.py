@@ -10,7 +10,7 @@ import io
 import math
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -42,7 +42,7 @@ _FORMATS = ("JPEG", "PNG", "GIF", "BMP", "TIFF", "WEBP", "PPM")
 
 class ImageConfig(Options):
     name: Literal["image"] = "image"
-    size: int = Option(128, ge=PATCH, le=1_024)
+    size: Annotated[int, "pixels"] = Option(128, ge=PATCH, le=1_024)
     """Pixels of the side of the square that every picture is stretched to; a multiple of 16."""
 
     @field_validator("size")

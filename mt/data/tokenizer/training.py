@@ -11,7 +11,7 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Self
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
@@ -47,8 +47,8 @@ class SideConfig(Options):
     """What differs for the tokenizer of one side; null takes what both sides have."""
 
     model_type: ModelType | None = None
-    vocab_size: int | None = Field(None, ge=5, le=MAX_SIZE)
-    character_coverage: float | None = Field(None, ge=0.98, le=1)
+    vocab_size: Annotated[int, "pieces"] | None = Field(None, ge=5, le=MAX_SIZE)
+    character_coverage: Annotated[float, "share"] | None = Field(None, ge=0.98, le=1)
     lowercase: bool | None = None
     model_file: str | None = None
 
@@ -58,29 +58,30 @@ class TokenizerConfig(Options):
 
     model_type: ModelType = "bpe"
     """bpe: Sennrich et al. 2016; unigram: Kudo 2018; char: characters; word: words and punctuation marks."""
-    vocab_size: int = Field(default=8000, ge=5, le=MAX_SIZE)
+    vocab_size: Annotated[int, "pieces"] = Field(default=8000, ge=5, le=MAX_SIZE)
     """Most tokens in a vocabulary, the four special ones included. It has fewer where the text gives no more."""
     joint: bool = True
     """One vocabulary for both sides, or one for each."""
-    character_coverage: float = Field(default=1.0, ge=0.98, le=1)
+    character_coverage: Annotated[float, "share"] = Field(default=1.0, ge=0.98, le=1)
     """Share of the characters that get a token, 0.98 at least; 0.9995 suits Japanese and Chinese."""
     lowercase: bool = False
     """Whether text is lower-cased before it is cut. What is decoded is lower-case then, too."""
     model_file: str | None = None
     """A trained SentencePiece model to use; null learns one from the training pairs."""
-    user_symbols: tuple[str, ...] = ()
-    """Texts that are one token each wherever they stand, from the beginning; SentencePiece's user_defined_symbols."""
-    placeholders: int = Field(default=0, ge=0, le=MOST)
+    user_symbols: Annotated[tuple[str, ...], "pieces"] = ()
+    """Texts that are one token each wherever they stand, from the beginning, as ["<sep>"]; SentencePiece's
+    user_defined_symbols."""
+    placeholders: Annotated[int, "pieces"] = Field(default=0, ge=0, le=MOST)
     """Symbols that stand for placeholders as `{name}` and `%s`, one token each; see `mt.data.placeholders`. 0: they
     are text."""
     placeholder_syntaxes: tuple[str, ...] = SAFE
-    """How placeholders are written: names of `mt.data.placeholders.SYNTAXES`."""
-    sample: int = Field(default=500_000, ge=1, le=MAX_COUNT)
+    """How placeholders are written: names of `mt.data.placeholders.SYNTAXES`; see docs/markup.md."""
+    sample: Annotated[int, "pairs"] = Field(default=500_000, ge=1, le=MAX_COUNT)
     """Most training pairs that the vocabulary is learnt from, sampled at random."""
     source: SideConfig = SideConfig()
-    """What is different for the source; needs joint=false."""
+    """What is different for the source; needs joint=false. null: as above."""
     target: SideConfig = SideConfig()
-    """What is different for the target; needs joint=false."""
+    """What is different for the target; needs joint=false. null: as above."""
 
     def side(self, name: Literal["source", "target"]) -> Self:
         """Returns the options of one side."""

@@ -28,13 +28,13 @@ class GeneralConfig(Options):
 
 class ConcatConfig(Options):
     name: Literal["concat"] = "concat"
-    attention_dim: int = Field(256, gt=0, le=MAX_SIZE)
+    attention_dim: Annotated[int, "units"] = Field(256, gt=0, le=MAX_SIZE)
     """Hidden units (Bahdanau et al. 2015: 1000; Raffel et al. 2017, appendix D: 512 for translation)."""
 
 
 class LocationConfig(Options):
     name: Literal["location"] = "location"
-    max_source_length: int = Field(128, gt=0, le=MAX_SIZE)
+    max_source_length: Annotated[int, "positions"] = Field(128, gt=0, le=MAX_SIZE)
     """The most source positions, EOS included, that have a score; a longer source is refused."""
 
 

@@ -35,7 +35,8 @@ class GeneralAttentionConfig(ScaledConfig, GeneralConfig):
 class BahdanauAttentionConfig(ScaledConfig, ConcatConfig):
     name: Literal["bahdanau"] = "bahdanau"  # type: ignore[assignment]
     scaled: bool = False
-    """As in `ScaledConfig`. The additive energy, whose terms are bounded, learns sooner without."""
+    """Whether energies have a learned gain that starts at 1 / sqrt(d), d hidden units. The additive energy, whose terms
+    are bounded, begins more evenly with it, and learns sooner without."""
 
 
 class LocationAttentionConfig(ScaledConfig, LocationConfig):

@@ -8,7 +8,7 @@ reaches p_t through the Gaussian alone. Positions count from 0 and p_t ends at t
 centred on floor(p_t) and cut at the sentence's edges. (So in the authors' code; the paper has S sigmoid(.).)
 """
 
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import torch
 from jaxtyping import Float, Int
@@ -25,8 +25,9 @@ from mt.models.attention.global_ import ScaledConfig, SoftmaxAttention
 class LocalMConfig(ScaledConfig):
     name: Literal["local_m"] = "local_m"
     energy: EnergyConfig = GeneralConfig()
-    window: int = Field(10, gt=0, le=MAX_SIZE)
-    """D: positions on either side of the centre (Luong et al. 2015: 10)."""
+    window: Annotated[int, "positions"] = Field(10, gt=0, le=MAX_SIZE)
+    """D: positions on either side of the centre (Luong et al. 2015: 10). The Gaussian of local_p has a deviation of D /
+    2."""
 
 
 class LocalPConfig(LocalMConfig):

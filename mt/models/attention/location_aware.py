@@ -7,7 +7,7 @@ with a convolution of the weights a of the step before with k filters F. Before 
 source.
 """
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import torch
 from jaxtyping import Float
@@ -26,9 +26,9 @@ from mt.step import Attended
 
 class LocationAwareConfig(ConcatConfig):
     name: Literal["location_aware"] = "location_aware"  # type: ignore[assignment]
-    filters: int = Field(10, gt=0, le=MAX_SIZE)
-    """k, of the convolution (Chorowski et al. 2015: 10)."""
-    filter_reach: int = Field(15, ge=0, le=MAX_SIZE)
+    filters: Annotated[int, "units"] = Field(10, gt=0, le=MAX_SIZE)
+    """k, the filters of the convolution over the weights of the step before (Chorowski et al. 2015: 10)."""
+    filter_reach: Annotated[int, "positions"] = Field(15, ge=0, le=MAX_SIZE)
     """Positions that a filter reaches to either side (Chorowski et al. 2015: 100, of 10 ms each)."""
 
 

@@ -2,7 +2,7 @@
 with the mechanisms of `lookback.py`, whose chunks have no fixed size."""
 
 from abc import abstractmethod
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, Field
 from torch import Tensor
@@ -40,7 +40,7 @@ class Chunkwise(Monotonic):
 
 class MoChAConfig(MonotonicConfig):
     name: Literal["mocha"] = "mocha"  # type: ignore[assignment]
-    chunk_size: int = Field(4, gt=0, le=MAX_SIZE)
+    chunk_size: Annotated[int, "positions"] = Field(4, gt=0, le=MAX_SIZE)
     """w: positions in a chunk (Chiu & Raffel 2018: 2 for speech, 8 for summaries). 1 is hard monotonic attention."""
 
 

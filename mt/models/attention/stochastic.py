@@ -12,7 +12,7 @@ average of sums over sentences mostly tells long sentences from short ones. In s
 in hard mode the value of the most probable position. `mt.models.losses` has the loss of it all (`reinforce`).
 """
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import torch
 from jaxtyping import Bool, Float
@@ -28,13 +28,13 @@ from mt.step import Attended
 class StochasticConfig(ScaledConfig):
     name: Literal["stochastic"] = "stochastic"
     energy: EnergyConfig = GeneralConfig()
-    sample_ratio: float = Field(0.5, ge=0, le=1)
+    sample_ratio: Annotated[float, "share"] = Field(0.5, ge=0, le=1)
     """Share of training sentences that attend to sampled positions; the others use the expectation (section 4.1)."""
-    reinforce_weight: float = Field(0.1, ge=0, le=1e6)
+    reinforce_weight: Annotated[float, "nats per nat"] = Field(0.1, ge=0, le=1e6)
     """lambda_r: weight of REINFORCE's gradient (the authors' code: 0.1)."""
-    entropy_weight: float = Field(0.002, ge=0, le=1e6)
+    entropy_weight: Annotated[float, "nats per nat"] = Field(0.002, ge=0, le=1e6)
     """lambda_e: weight of the entropy of the attention (the authors' code: 0.002)."""
-    baseline_decay: float = Field(0.9, ge=0, lt=1)
+    baseline_decay: Annotated[float, "share"] = Field(0.9, ge=0, lt=1)
     """Decay of b, the moving average of the reward, per update (section 4.1: 0.9)."""
 
 

@@ -6,7 +6,7 @@ the records of memory and query, and `Decoder` with the verbs. `mt.models.decode
 
 import warnings
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Literal, NamedTuple, final
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, final
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -32,17 +32,18 @@ with warnings.catch_warnings():
         """Options that all decoders have."""
 
         copy: bool = False  # type: ignore[assignment]
-        """Whether a token may also be copied from the source, by the attention's weights (See et al. 2017)."""
-        hidden_size: int = Field(512, gt=0, le=MAX_SIZE)
+        """Whether a piece may also be copied from the source, by the attention's weights (See et al. 2017); needs a
+        joint vocabulary."""
+        hidden_size: Annotated[int, "units"] = Field(512, gt=0, le=MAX_SIZE)
         """Cells of a layer (Luong et al. 2015, Bahdanau et al. 2015: 1000)."""
-        num_layers: int = Field(1, gt=0, le=100)
-        """Luong et al. 2015: 4."""
-        readout_size: int = Field(256, gt=0, le=MAX_SIZE)
-        """Size of the vector that predicts the token."""
+        num_layers: Annotated[int, "layers"] = Field(1, gt=0, le=100)
+        """Layers, each on top of the one before; the top one gives the query (Luong et al. 2015: 4)."""
+        readout_size: Annotated[int, "units"] = Field(256, gt=0, le=MAX_SIZE)
+        """Size of the vector that predicts the token: Luong's h~, the maxout layer of Bahdanau's decoder."""
         init_hidden: Literal["final_state", "zeros"] = "final_state"
-        """The first state: a projection of the encoder's final state (Luong et al. 2015: the encoder's last states), or
-        zero. Online decoding needs the latter, since the final state depends on all of the source."""
-        dropout: float = Field(0.3, ge=0, lt=1)
+        """The first state. final_state: a projection of the encoder's (Luong et al. 2015: the encoder's last states);
+        zeros: as search=online and wait_k need, since the final state depends on all of the source."""
+        dropout: Annotated[float, "share"] = Field(0.3, ge=0, lt=1)
         """Between layers and on the readout (Zaremba et al. 2014; Luong et al. 2015: 0.2)."""
 
         @property
@@ -55,10 +56,11 @@ class RecurrenceConfig(LayersConfig):
     """Options of decoders of LSTMs or GRUs."""
 
     cell: Literal["lstm", "gru"] = "lstm"
-    """Hochreiter & Schmidhuber 1997; Cho et al. 2014."""
-    recurrent_dropout: float = Field(0.0, ge=0, lt=1)
+    """The recurrent cell (Hochreiter & Schmidhuber 1997; Cho et al. 2014)."""
+    recurrent_dropout: Annotated[float, "share"] = Field(0.0, ge=0, lt=1)
     """The share of recurrent weights that are zero in training, for all steps of a batch alike (Merity et al. 2018,
-    section 2: 0.5)."""
+    section 2: 0.5): 0.2 to 0.5 for little data. It is of decoders that take all steps at once in training: gnmt, and
+    luong without input feeding."""
 
     @model_validator(mode="after")
     def _drops_for_all_steps(self) -> "RecurrenceConfig":

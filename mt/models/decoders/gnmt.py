@@ -8,7 +8,7 @@ forcing, with any attention (`LayersAbove`). As with input feeding, the layers a
 """
 
 from abc import abstractmethod
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import torch
 from jaxtyping import Float, Int
@@ -65,8 +65,9 @@ class LayersAbove(Decoder):
 
 class GNMTConfig(RecurrenceConfig):
     name: Literal["gnmt"] = "gnmt"
-    num_layers: int = Field(2, ge=2, le=100)
-    """The first one makes the query, the context enters the others (Wu et al. 2016: 8; GNMT v2: 4)."""
+    num_layers: Annotated[int, "layers"] = Field(2, ge=2, le=100)
+    """Layers, at least 2. The first one makes the query, the context enters the others (Wu et al. 2016: 8; GNMT v2:
+    4)."""
 
 
 class GNMT(LayersAbove):

@@ -25,7 +25,8 @@ from mt.models.decoders.base import Decoder, DecoderParts, DecoderQuery, Recurre
 class LuongConfig(RecurrenceConfig):
     name: Literal["luong"] = "luong"
     input_feeding: bool = False
-    """Whether h~ joins the next input (Luong et al. 2015, section 3.3)."""
+    """Whether h~ joins the next input (Luong et al. 2015, section 3.3): better alignments, but one step after
+    another."""
 
     @property
     def step_by_step(self) -> bool:

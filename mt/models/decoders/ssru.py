@@ -9,7 +9,7 @@ their states the contexts of earlier steps. All target steps are taken at once u
 Kim et al. (2019) attend in every block. With one attention there is one alignment, and memory and time of one.
 """
 
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from jaxtyping import Float
 from pydantic import BaseModel, Field
@@ -24,14 +24,14 @@ from mt.models.decoders.gnmt import LayersAbove
 
 class SSRUConfig(LayersConfig):
     name: Literal["ssru"] = "ssru"
-    hidden_size: int = Field(256, gt=0, le=MAX_SIZE)
+    hidden_size: Annotated[int, "units"] = Field(256, gt=0, le=MAX_SIZE)
     """Size of a recurrence's state, and of the vectors between blocks."""
-    num_layers: int = Field(2, gt=0, le=100)
+    num_layers: Annotated[int, "layers"] = Field(2, gt=0, le=100)
     """Blocks, each of a recurrence and a feed-forward network (Kim et al. 2019: 6, 2 or 1)."""
-    feed_forward_size: int = Field(512, gt=0, le=MAX_SIZE)
+    feed_forward_size: Annotated[int, "units"] = Field(512, gt=0, le=MAX_SIZE)
     """Hidden units of the feed-forward networks."""
     init_hidden: Literal["final_state", "zeros"] = "zeros"
-    dropout: float = Field(0.1, ge=0, lt=1)
+    dropout: Annotated[float, "share"] = Field(0.1, ge=0, lt=1)
     """Dropout on each residual branch (Vaswani et al. 2017), and on the readout."""
     forget_bias: float = Field(0.0, ge=-100, le=100)
     """The initial bias of the forget gates (Kim et al. 2019: 0)."""

@@ -1,6 +1,6 @@
 """No encoder: the values are the vectors of the front-end, such as word vectors, without neighbours or position."""
 
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, Field
 from torch import nn
@@ -12,7 +12,7 @@ from mt.models.encoders.base import CausalEncoder, Encoded, Mask, State, Vectors
 
 class NoEncoderConfig(Options):
     name: Literal["none"] = "none"
-    hidden_size: int | None = Field(None, gt=0, le=MAX_SIZE)
+    hidden_size: Annotated[int, "units"] | None = Field(None, gt=0, le=MAX_SIZE)
     """Size of values, to which a matrix projects the vectors; null leaves them as they are."""
 
 

@@ -1,7 +1,7 @@
 """Recurrent encoders: LSTM (Hochreiter & Schmidhuber 1997) or GRU (Cho et al. 2014), left to right (Sutskever et al.
 2014) or both ways (Schuster & Paliwal 1997; Bahdanau et al. 2015, section 3.2)."""
 
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import torch
 from jaxtyping import Bool, Float
@@ -19,13 +19,13 @@ from mt.models.weights import open_forget_gates
 class RecurrentConfig(Options):
     """Options that all recurrent encoders have."""
 
-    hidden_size: int = Field(512, gt=0, le=MAX_SIZE)
-    """Size of the values: the cells of a layer. A bidirectional encoder has half of them in each direction, so that
-    encoders of one hidden_size give values of one size."""
-    num_layers: int = Field(1, gt=0, le=100)
+    hidden_size: Annotated[int, "units"] = Field(512, gt=0, le=MAX_SIZE)
+    """Size of the values: the cells of a layer. A bidirectional encoder has half of them in each direction, so an even
+    number, and encoders of one hidden_size give values of one size."""
+    num_layers: Annotated[int, "layers"] = Field(1, gt=0, le=100)
     """Layers, each on top of the one before."""
-    dropout: float = Field(0.3, ge=0, lt=1)
-    """Between layers (Zaremba et al. 2014)."""
+    dropout: Annotated[float, "share"] = Field(0.3, ge=0, lt=1)
+    """Dropout between layers (Zaremba et al. 2014)."""
 
 
 class WithForgetGates(Options):
@@ -39,9 +39,9 @@ class WithForgetGates(Options):
 class WithRecurrentDropout(Options):
     """The options of LSTMs and GRUs that read whole sources at once."""
 
-    recurrent_dropout: float = Field(0.0, ge=0, lt=1)
+    recurrent_dropout: Annotated[float, "share"] = Field(0.0, ge=0, lt=1)
     """The share of recurrent weights that are zero in training, for all positions of a batch alike (Merity et al. 2018,
-    section 2: 0.5). Gal & Ghahramani (2016) drop states by one mask for all positions."""
+    section 2: 0.5): 0.2 to 0.5 for little data. Gal & Ghahramani (2016) drop states by one mask for all positions."""
 
 
 class LSTMConfig(WithForgetGates, WithRecurrentDropout, RecurrentConfig):

@@ -1,7 +1,7 @@
 """SSRU as an encoder: blocks of a recurrence and a feed-forward network (see `mt.models.ssru`), left to right or both
 ways. No product waits for the step before, so that positions are encoded in parallel."""
 
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, Field
 from torch import nn
@@ -16,13 +16,13 @@ from mt.models.encoders.recurrent import BidirectionalConfig, RecurrentConfig
 class BlocksConfig(RecurrentConfig):
     """Options of SSRU."""
 
-    hidden_size: int = Field(256, gt=0, le=MAX_SIZE)
+    hidden_size: Annotated[int, "units"] = Field(256, gt=0, le=MAX_SIZE)
     """Size of the values, and of the vectors between blocks."""
-    num_layers: int = Field(2, gt=0, le=100)
+    num_layers: Annotated[int, "layers"] = Field(2, gt=0, le=100)
     """Blocks, each of a recurrence and a feed-forward network."""
-    feed_forward_size: int = Field(512, gt=0, le=MAX_SIZE)
+    feed_forward_size: Annotated[int, "units"] = Field(512, gt=0, le=MAX_SIZE)
     """Hidden units of the feed-forward networks."""
-    dropout: float = Field(0.1, ge=0, lt=1)
+    dropout: Annotated[float, "share"] = Field(0.1, ge=0, lt=1)
     """Dropout on each residual branch (Vaswani et al. 2017)."""
     forget_bias: float = Field(0.0, ge=-100, le=100)
     """The initial bias of the forget gates (Kim et al. 2019: 0). With 0 a cell begins by forgetting half of its content

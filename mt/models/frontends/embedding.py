@@ -1,6 +1,6 @@
 """Word vectors: the decoder's input (`Embedding`), and the front-end of text (`WordVectors`), perhaps of one table."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from jaxtyping import Bool, Float, Int
 from pydantic import Field, model_validator
@@ -13,11 +13,11 @@ from mt.step import PAD, UNK
 
 
 class EmbeddingConfig(Options):
-    embedding_dim: int = Field(256, gt=0, le=MAX_SIZE)
+    embedding_dim: Annotated[int, "units"] = Field(256, gt=0, le=MAX_SIZE)
     """Size of a word vector, on both sides (Luong et al. 2015: 1000; Bahdanau et al. 2015: 620)."""
-    dropout: float = Field(0.3, ge=0, lt=1)
+    dropout: Annotated[float, "share"] = Field(0.3, ge=0, lt=1)
     """Dropout on word vectors (Zaremba et al. 2014)."""
-    word_dropout: float = Field(0.0, ge=0, lt=1)
+    word_dropout: Annotated[float, "share"] = Field(0.0, ge=0, lt=1)
     """Share of the words whose whole vectors are zeroed in training, on both sides (Gal & Ghahramani 2016): for little
     data, 0.1 to 0.3 (Sennrich & Zhang 2019). Each position is drawn by itself, as in Nematus, which these measured."""
     tie_output: bool = True

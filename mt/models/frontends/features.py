@@ -1,7 +1,7 @@
 """The features of a frozen, pretrained network as annotation vectors (Xu et al. 2015, section 3.1.1)."""
 
 from collections.abc import Iterable
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import torch
 from jaxtyping import Bool, Float, Float16
@@ -16,11 +16,11 @@ from mt.ops.sound import Moments
 
 class FeatureGridConfig(Options):
     name: Literal["features"] = "features"
-    channels: int | None = Field(256, gt=0, le=MAX_SIZE)
+    channels: Annotated[int, "units"] | None = Field(256, gt=0, le=MAX_SIZE)
     """Size of the annotation vectors, to which a matrix projects the features; null leaves them as they are."""
-    dropout: float = Field(0.1, ge=0, lt=1)
+    dropout: Annotated[float, "share"] = Field(0.1, ge=0, lt=1)
     """Dropout on the annotation vectors."""
-    size: int = Field(112, gt=0, le=MAX_SIZE)
+    size: Annotated[int, "units"] = Field(112, gt=0, le=MAX_SIZE)
     """Features of a place, as `dataset.field.size`."""
 
 

@@ -2,7 +2,7 @@
 trained with the rest: stages (`Stage`) that halve its sides."""
 
 import itertools
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import torch
 from jaxtyping import Bool, Float, UInt8
@@ -21,9 +21,9 @@ NARROWEST = 16
 
 class ImageGridConfig(Options):
     name: Literal["image"] = "image"
-    stages: int = Field(3, ge=1, le=6)
+    stages: Annotated[int, "layers"] = Field(3, ge=1, le=6)
     """Each halves the sides of the grid: 128 pixels become 16 x 16 places after three."""
-    channels: int = Field(128, ge=8, le=MAX_SIZE)
+    channels: Annotated[int, "units"] = Field(128, ge=8, le=MAX_SIZE)
     """Of the last stage, which is the size of the annotation vectors; each stage before has half of the next, at least
     16."""
     coordinates: bool = False
@@ -33,7 +33,7 @@ class ImageGridConfig(Options):
     """Whether receptive fields are small and symmetric. After three stages a place that covers 8 pixels sees 22. Else
     it sees 43, most of them above it and to its left. Attention then has to look at the object that it names: places
     that see half of the picture all know the objects anywhere."""
-    dropout: float = Field(0.1, ge=0, lt=1)
+    dropout: Annotated[float, "share"] = Field(0.1, ge=0, lt=1)
     """Dropout on the annotation vectors."""
 
 

@@ -37,29 +37,31 @@ PRIOR = 200
 
 class LogMelConfig(Options):
     name: Literal["logmel"] = "logmel"
-    bands: int = Field(80, ge=4, le=512)
-    """Mel bands."""
+    bands: Annotated[int, "units"] = Field(80, ge=4, le=512)
+    """Mel bands, from 20 Hz to half the rate."""
     normalization: Literal["train", "utterance", "running"] = "train"
-    """Mean 0 and variance 1 of each band: over the training set, over each sound, or over each sound so far."""
-    convolutions: int = Field(2, ge=0, le=6)
+    """Mean 0 and variance 1 of each band. train: over the training set; utterance: over each sound; running: over each
+    sound so far."""
+    convolutions: Annotated[int, "layers"] = Field(2, ge=0, le=6)
     """Each halves the positions and the bands; 0 leaves the energies."""
-    channels: int = Field(32, gt=0, le=MAX_SIZE)
+    channels: Annotated[int, "units"] = Field(32, gt=0, le=MAX_SIZE)
     """The channels of each convolution."""
     causal: bool = False
-    """Whether a vector depends on no later frame than its own, the last 17.5 ms of which are after it."""
-    dropout: float = Field(0.1, ge=0, lt=1)
+    """Whether a vector depends on no later frame than its own, the last 17.5 ms of which are after it. Online decoding
+    needs that."""
+    dropout: Annotated[float, "share"] = Field(0.1, ge=0, lt=1)
     """Dropout on the vectors."""
     speeds: tuple[Annotated[float, Field(ge=0.1, le=10)], ...] = ()
     """Speeds that sounds are played at in training, such as [0.9, 1.0, 1.1] (Ko et al. 2015); [] leaves them."""
-    frequency_masks: int = Field(2, ge=0, le=100)
+    frequency_masks: Annotated[int, "masks"] = Field(2, ge=0, le=100)
     """Stretches of bands that are hidden in training (SpecAugment: Park et al. 2019; these defaults: policy SM)."""
-    frequency_width: int = Field(15, ge=0, le=512)
+    frequency_width: Annotated[int, "bands"] = Field(15, ge=0, le=512)
     """Most bands of such a stretch."""
-    time_masks: int = Field(2, ge=0, le=100)
+    time_masks: Annotated[int, "masks"] = Field(2, ge=0, le=100)
     """Stretches of frames (of 10 ms) that are hidden in training."""
-    time_width: int = Field(70, ge=0, le=10_000)
+    time_width: Annotated[int, "10 ms"] = Field(70, ge=0, le=10_000)
     """Most frames of such a stretch."""
-    time_share: float = Field(0.2, ge=0, le=1)
+    time_share: Annotated[float, "share"] = Field(0.2, ge=0, le=1)
     """Largest share of a sound that such a stretch hides."""
 
     @model_validator(mode="after")
