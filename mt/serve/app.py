@@ -16,8 +16,8 @@ from mt.errors import UserError
 from mt.explorer import LISTENING, page
 from mt.serve import libretranslate, own, streams
 from mt.serve.bodies import Key
-from mt.serve.guard import FAULT, Application, Guard
-from mt.serve.limits import Limits, Metrics, answer_to
+from mt.serve.guard import Guard, refusal_of
+from mt.serve.limits import Limits, Metrics
 from mt.serve.runs import Runs, ServedRun
 
 _CLOSING = 1.0
@@ -31,7 +31,7 @@ def build(
     key: str | None = None,
     origins: Sequence[str] = (),
     local: bool = False,
-) -> Application:
+) -> Guard:
     """Returns the application that serves translators by their names, the first of which is the default.
 
     key: what clients have to know. origins, local: see `Guard`.
@@ -115,9 +115,11 @@ def _documentation(app: FastAPI) -> str:
 
 
 def _answer_errors(app: FastAPI) -> None:
+    """Has every error answered by one sentence in JSON."""
+
     @app.exception_handler(UserError)
     async def refuse(request: Request, error: UserError) -> JSONResponse:
-        return JSONResponse({"error": str(error)}, *answer_to(error))
+        return refusal_of(error)
 
     @app.exception_handler(404)
     @app.exception_handler(405)
@@ -127,4 +129,5 @@ def _answer_errors(app: FastAPI) -> None:
 
     @app.exception_handler(Exception)
     async def admit(request: Request, error: Exception) -> JSONResponse:
-        return JSONResponse({"error": FAULT}, 500)  # it is raised again, and logged
+        # It is raised again, and logged.
+        return JSONResponse({"error": "the server failed at this request, which is a fault of its own"}, 500)

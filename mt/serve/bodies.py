@@ -4,8 +4,10 @@ A body is read when the route asks for it, which is after the key was checked. T
 validated: a validator takes long that finds something wrong with each of a million.
 """
 
+import asyncio
 import hmac
 import math
+from collections.abc import Sequence
 from itertools import chain
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl
@@ -65,29 +67,35 @@ NO_WISHES = Wishes()
 
 async def parsed_body(request: Request, model: type[Model], limits: Limits) -> Model:
     """Reads a body of JSON. Raises RequestError where it is too large or too late, or not what a model says."""
-    return validated(decoded(await body_bytes(request), limits), model)
+    return validated(decoded(await body_bytes(request, limits), limits), model)
 
 
-async def body_bytes(request: Request) -> bytes:
-    """Reads a body. Raises RequestError where it is compressed, and as `guard.Body` does."""
+async def body_bytes(request: Request, limits: Limits) -> bytes:
+    """Reads a body. Raises RequestError where it is compressed or comes too late; `Guard` bounds its size."""
     if request.headers.get("content-encoding", "identity").lower() != "identity":
         raise RequestError(415, "the request is compressed: send it as it is, without Content-Encoding")
-    return await request.body()
+    try:
+        async with asyncio.timeout(limits.patience):
+            return await request.body()
+    except TimeoutError:
+        sentence = f"the request did not come within {limits.patience:g} seconds: send it faster"
+        raise RequestError(408, sentence) from None
 
 
 async def form_fields(request: Request, kind: str, limits: Limits) -> dict[str, Any]:
     """Reads the fields of a form, those of the address first; of fields of one name the first. kind: the value of
     Content-Type. Raises RequestError where it is no form, or has too many fields."""
+    body = await body_bytes(request, limits)
+    fields: Sequence[tuple[str, Any]]
     try:
         if kind.lower().startswith("multipart/form-data"):
             # Other character sets are other decoders of Python, some of which take time by the square of a text.
             if "charset" in kind.lower().replace("charset=utf-8", ""):
                 raise ValueError("its characters are not in UTF-8")
             form = await request.form(max_files=0, max_fields=limits.fields, max_part_size=limits.body)
-            fields: list[tuple[str, Any]] = [*form.multi_items()]
+            fields = form.multi_items()
         else:
-            text = (await body_bytes(request)).decode()
-            fields = parse_qsl(text, keep_blank_values=True, max_num_fields=limits.fields)
+            fields = parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=limits.fields)
     except (ValueError, HTTPException) as error:
         reason = error.detail if isinstance(error, HTTPException) else error
         raise RequestError(400, f"the form cannot be read ({shown(str(reason))}): send its fields as JSON") from None

@@ -95,7 +95,7 @@ async def _asked(request: Request, key: Key, limits: Limits) -> TranslateBody:
         if isinstance(plain.get("q"), str):
             plain["q"] = plain["q"].replace("\r\n", "\n")  # as a browser writes the ends of lines in a form
     else:
-        plain = decoded(await body_bytes(request), limits)
+        plain = decoded(await body_bytes(request, limits), limits)
     if not key.known(request):
         key.check_stated(plain.get("api_key"), status=403)
     # What is null, or empty in a form, is not asked for.

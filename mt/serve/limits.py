@@ -62,18 +62,16 @@ class Limits(Options):
     """Tokens of hypotheses' sources, the beam counted, that are decoded together."""
     queue: int = Field(512, ge=1, le=1 << 20)
     """Most texts of a run that wait."""
-    requests: int = Field(256, ge=1, le=1 << 16)
-    """Most requests that are read or answered at once; /health is answered beyond that."""
     streams: int = Field(64, ge=1, le=1 << 16)
     """Most streams of a run at once."""
-    connections: int = Field(4096, ge=1, le=1 << 16)
-    """Most connections at once, those that do nothing counted."""
+    connections: int = Field(1024, ge=1, le=1 << 16)
+    """Most connections at once, those that do nothing counted; uvicorn answers others with 503."""
 
     # Seconds.
     deadline: float = Field(30.0, gt=0, le=3600)
     """Seconds after which a request that has no answer yet is refused, and no more computed."""
     patience: float = Field(10.0, gt=0, le=3600)
-    """Seconds that a client has to send the whole of a request, and to take an answer."""
+    """Seconds that a client has to send the whole of a request, and that a connection without one stays open."""
     idle: float = Field(300.0, gt=0, le=86400)
     """Seconds that a stream waits for the next part of its source."""
     drain: float = Field(5.0, ge=0, le=3600)
@@ -98,14 +96,6 @@ class RequestError(UserError):
         super().__init__(sentence)
         self.status = status
         self.headers = dict(headers)
-
-    def __str__(self) -> str:
-        return str(self.args[0])
-
-
-def answer_to(error: UserError) -> tuple[int, dict[str, str]]:
-    """Returns the status and the headers of the answer to what is refused."""
-    return (error.status, error.headers) if isinstance(error, RequestError) else (422, {})
 
 
 def full(what: str) -> RequestError:

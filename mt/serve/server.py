@@ -9,10 +9,11 @@ import sys
 import time
 
 import uvicorn
+from starlette.types import ASGIApp
 
 from mt.common.terminal import say
 from mt.errors import UserError
-from mt.serve.guard import LOG, Application
+from mt.serve.guard import LOG
 from mt.serve.limits import Limits
 
 
@@ -31,7 +32,7 @@ def listen(host: str, port: int) -> socket.socket:
         ) from None
 
 
-def configured(app: Application, limits: Limits) -> uvicorn.Config:
+def configured(app: ASGIApp, limits: Limits) -> uvicorn.Config:
     """Returns how uvicorn runs the application."""
     return uvicorn.Config(
         app,
@@ -42,7 +43,6 @@ def configured(app: Application, limits: Limits) -> uvicorn.Config:
         server_header=False,
         proxy_headers=False,
         lifespan="on",
-        backlog=256,
         limit_concurrency=limits.connections,
         timeout_keep_alive=int(limits.patience),
         timeout_graceful_shutdown=int(limits.drain),
@@ -53,32 +53,22 @@ def configured(app: Application, limits: Limits) -> uvicorn.Config:
     )
 
 
-def serve(app: Application, listening: socket.socket, limits: Limits) -> None:
+def serve(app: ASGIApp, listening: socket.socket, limits: Limits) -> None:
     """Serves the application until SIGTERM or Ctrl-C, and ends the process. Requests that have begun are answered
     before, if that takes no longer than `limits` says."""
-    _allow_connections(limits.connections)
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
-    quiet = _Quiet()
-    libraries = [logging.getLogger(name) for name in ("uvicorn.error", "asyncio", "python_multipart")]
-    loggers = {LOG: logging.INFO, **dict.fromkeys(libraries, logging.ERROR)}
-    for logger, level in loggers.items():
-        logger.setLevel(level)
-        logger.addHandler(handler)
-        logger.propagate = False
-        if logger is not LOG:
-            logger.addFilter(quiet)
+    # Each connection is an open file.
+    _, most_files = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most_files, most_files))
+    # Our own lines, and errors of libraries.
+    handler = logging.StreamHandler()
+    handler.addFilter(_Quiet())
+    logging.basicConfig(format="%(asctime)s %(message)s", level=logging.ERROR, handlers=[handler], force=True)
+    LOG.setLevel(logging.INFO)
     # uvicorn hands the signal on when it has ended: then it has done its work.
-    before = signal.signal(signal.SIGTERM, lambda *_: None)
-    try:
-        host, port, *_ = listening.getsockname()
-        say(f"mt serve: http://{f'[{host}]' if ':' in host else host}:{port}")
-        uvicorn.Server(configured(app, limits)).run([listening])
-    finally:
-        signal.signal(signal.SIGTERM, before)
-        for logger in loggers:
-            logger.removeHandler(handler)
-            logger.removeFilter(quiet)
+    signal.signal(signal.SIGTERM, lambda *_: None)
+    host, port, *_ = listening.getsockname()
+    say(f"mt serve: http://{f'[{host}]' if ':' in host else host}:{port}")
+    uvicorn.Server(configured(app, limits)).run([listening])
     # Else the interpreter would wait for a step of a search that takes long, and a second to take itself apart.
     sys.stdout.flush()
     sys.stderr.flush()
@@ -88,12 +78,12 @@ def serve(app: Application, listening: socket.socket, limits: Limits) -> None:
 class _Quiet(logging.Filter):
     """Lets one line a second of a library's faults through, without its traceback, so that no client fills the log."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._next = 0.0
-        self._left_out = 0
+    _next = 0.0
+    _left_out = 0
 
     def filter(self, record: logging.LogRecord) -> bool:
+        if record.name == LOG.name:
+            return True
         if time.monotonic() < self._next:
             self._left_out += 1
             return False
@@ -104,12 +94,3 @@ class _Quiet(logging.Filter):
         self._next = time.monotonic() + 1
         self._left_out = 0
         return True
-
-
-def _allow_connections(count: int) -> None:
-    """Raises how many files this process may open to as many as the connections need, as far as the system lets it."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = count + 256
-    if soft < wanted:
-        most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))

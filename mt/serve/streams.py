@@ -23,7 +23,7 @@ from mt.errors import UserError
 from mt.search.config import SearchConfig, of_whole_sources
 from mt.serve.bodies import Key, Wishes, decoded, validated
 from mt.serve.guard import log_fault
-from mt.serve.limits import Limits, RequestError, answer_to
+from mt.serve.limits import Limits, RequestError
 from mt.serve.runs import Runs, ServedRun
 from mt.serve.work import Translating
 
@@ -178,8 +178,7 @@ def router(runs: Runs, key: Key, limits: Limits) -> APIRouter:
             return
         # WebSocket has codes of its own for what HTTP calls 413 and 503.
         except UserError as error:
-            status, _ = answer_to(error)
-            await _close(socket, {413: 1009, 503: 1013}.get(status, 1008), str(error))
+            await _close(socket, {413: 1009, 503: 1013}.get(getattr(error, "status", 422), 1008), str(error))
         except TimeoutError:
             await _close(socket, 1008, "nothing came for too long: begin again")
         except Exception as error:
