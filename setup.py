@@ -7,6 +7,7 @@ setup(
     package_dir={"mt.conf": "conf"},
     package_data={
         "mt": ["py.typed"],
+        "mt.comparison": ["*.html"],
         "mt.explorer": ["*.js", "*.css"],
         "mt.markup": ["*.txt"],
         "mt.conf": ["**/*.yaml"],

@@ -3,7 +3,8 @@
     python scripts/results.py              # writes the tables
     python scripts/results.py --check      # names the tables that differ, with status 1
 
-A line `<!-- results/TOPIC.json: TABLE -->` stands above each table. CONTRIBUTING.md explains the files.
+A line `<!-- results/TOPIC.json: TABLE -->` stands above each table. CONTRIBUTING.md explains the files. The keys of
+`results.json` are written below `<!-- mt/evaluation/results.py -->`.
 """
 
 import mt.cli.startup  # isort: skip # noqa: F401 - Ctrl-C ends at once while modules load
@@ -21,17 +22,21 @@ from pydantic import Field
 
 from mt.cli.parser import Parser
 from mt.common.options import Options, parse_json
-from mt.errors import UserError, nearest, reported, shown
+from mt.errors import UserError, nearest, reported
+from mt.evaluation.results import documentation
 from mt.storage import replaced
 
 ROOT = Path(__file__).parents[1]
 MARKER = re.compile(
-    r"^<!-- results/(?P<topic>[\w-]+)\.json: (?P<table>[\w-]+) -->\n(?P<lines>(?:\|.*\n)*)", re.MULTILINE
+    r"^<!-- (?:results/(?P<topic>[\w-]+)\.json: (?P<table>[\w-]+)|mt/evaluation/results\.py) -->\n"
+    r"(?P<lines>(?:\|.*\n)*)",
+    re.MULTILINE,
 )
 REFERENCE = re.compile(r"\{(?P<path>[\w/-]+)(?:\[(?P<index>\d+)\])?(?::(?P<form>[^{}]*))?\}")
 """`{bleu}`, `{bleu[0]}`, `{bleu:median}`, and of another row `{TOPIC/TABLE/ROW/bleu}`."""
 
-Figure = int | Decimal | str | list["Figure"]
+Figure = Any
+"""A number with the digits that the file has, a text, or a list of them."""
 
 
 class Origin(Options, frozen=True):
@@ -86,7 +91,7 @@ class Place:
     topic: Topic
     table: Table
     row: Row
-    values: Mapping[str, Figure]  # with the digits that the file has
+    values: Mapping[str, Figure]
     where: str
 
     def origin(self, field: str) -> Any:
@@ -99,7 +104,7 @@ class Records:
 
     def __init__(self, folder: Path) -> None:
         """Raises UserError where a file is no such record."""
-        self.places = dict[tuple[str, str, str], Place]()
+        self.places = dict[tuple[str, ...], Place]()
         self.tables = dict[tuple[str, str], Table]()
         for path in sorted(folder.glob("*.json")):
             self._read(path)
@@ -138,47 +143,39 @@ class Records:
         if key in place.row.cells:
             return REFERENCE.sub(lambda match: self._referred(place, match), place.row.cells[key])
         if key in place.values:
-            return written(place.values[key], "", place.where)
+            return written(place.values[key], "")
         return str(place.origin(key) or "") if key in Origin.model_fields else ""
 
     def _referred(self, place: Place, match: re.Match[str]) -> str:
+        """Returns the text in place of a reference. Raises UserError where it leads to no figure."""
         *path, key = match["path"].split("/")
-        if path:
-            owner = self.places.get(tuple(path)) if len(path) == 3 else None  # type: ignore[arg-type]
-            if owner is None:
-                raise UserError(f"{place.where}: {match[0]} names no row; write TOPIC/TABLE/ROW/KEY, or the KEY alone")
-            place = owner
-        if key not in place.values:
-            if key in Origin.model_fields and (found := place.origin(key)):
-                return str(found)
-            remedy = nearest(key, place.values)
-            raise UserError(f"{place.where} has no figure {key}, which {match[0]} asks for: {remedy}")
-        figure = place.values[key]
-        if match["index"] is not None:
-            if not isinstance(figure, list) or int(match["index"]) >= len(figure):
-                raise UserError(f"{place.where}: {match[0]} is beyond the figures of {key}")
-            figure = figure[int(match["index"])]
-        return written(figure, match["form"] or "", place.where)
+        try:
+            owner = self.places[tuple(path)] if path else place
+            if key not in owner.values and key in Origin.model_fields:
+                return str(owner.origin(key))
+            figure = owner.values[key]
+            return written(figure if match["index"] is None else figure[int(match["index"])], match["form"] or "")
+        except (KeyError, IndexError, TypeError, ValueError):
+            raise UserError(
+                f"{place.where}: {match[0]} leads to no figure; write TOPIC/TABLE/ROW/KEY, or one of its own keys: "
+                f"{', '.join(place.values)}"
+            ) from None
 
 
-def written(figure: Figure, form: str, where: str) -> str:
+def written(figure: Figure, form: str) -> str:
     """Returns a figure as a cell has it.
 
     form: `median` or `mean` of a list; else as Python formats numbers, after `/` those of a list between strokes.
     """
-    if form in ("median", "mean") and isinstance(figure, list):
+    if form in ("median", "mean"):
         numbers = [Decimal(str(number)) for number in figure]
         result = Decimal(statistics.median(numbers) if form == "median" else statistics.mean(numbers))
         digits = min(int(number.as_tuple().exponent) for number in numbers)
         return str(result.quantize(Decimal(1).scaleb(digits), ROUND_HALF_UP))
     if isinstance(figure, list):
-        stroke = " / " if form.startswith("/") else ", "
-        return stroke.join(written(one, form.removeprefix("/"), where) for one in figure)
-    try:
-        with localcontext(rounding=ROUND_HALF_UP):
-            return format(figure, form)
-    except ValueError:
-        raise UserError(f"{where}: {shown(str(figure))} has no form {form}") from None
+        return (" / " if form.startswith("/") else ", ").join(written(one, form.removeprefix("/")) for one in figure)
+    with localcontext(rounding=ROUND_HALF_UP):
+        return format(figure, form)
 
 
 def pages(root: Path) -> Iterator[Path]:
@@ -193,9 +190,10 @@ def differing(root: Path) -> Iterator[tuple[Path, str, list[str]]]:
         tables = list[str]()
         new = text
         for match in MARKER.finditer(text):
-            lines = records.lines(match["topic"], match["table"])
+            topic = match["topic"]
+            lines = records.lines(topic, match["table"]) if topic else documentation()
             if lines != match["lines"]:
-                tables.append(f"{match['topic']}: {match['table']}")
+                tables.append(f"{topic}: {match['table']}" if topic else "results.json")
                 new = new.replace(match[0], match[0].removesuffix(match["lines"]) + lines)
         if tables:
             yield page, new, tables

@@ -51,6 +51,8 @@ DOORS = {
     "soundfile": ("mt.data.fields.recordings",),
     "PIL": ("mt.data.fields.image",),
     "matplotlib": ("mt.plots",),
+    "tabulate": ("mt.comparison.columns", "scripts"),
+    "jinja2": ("mt.comparison.page", "mt.explorer", "mt.serve"),
     "tqdm": ("mt.common.terminal",),
     "filelock": ("mt.storage",),
     "tensorboard": ("mt.training.log",),

@@ -1,12 +1,14 @@
-"""Lays columns out as a table: for a terminal and for Markdown, for LaTeX, then for spreadsheets and HTML."""
+"""Lays columns out as a table: for a terminal and for Markdown, for LaTeX, then for spreadsheets."""
 
 import csv
 import io
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 from typing import NamedTuple
+
+from tabulate import tabulate
 
 from mt.errors import visible
 
@@ -58,12 +60,18 @@ class Column(NamedTuple):
 
 def as_text(columns: Sequence[Column]) -> list[str]:
     """Returns the lines of a table for a terminal. The first two columns hold text, the others numbers."""
-    return _laid_out([[visible(cell) for cell in column.lines] for column in columns])
+    return _table(columns, visible)
 
 
 def as_markdown(columns: Sequence[Column]) -> list[str]:
     """Returns the lines of `as_text`, in which nothing is taken for Markdown or HTML but the table itself."""
-    return _laid_out([[escaped(visible(cell)).replace("|", "\\|") for cell in column.lines] for column in columns])
+    return _table(columns, lambda cell: escaped(cell).replace("|", "\\|"))
+
+
+def _table(columns: Sequence[Column], written: Callable[[str], str]) -> list[str]:
+    head, *rows = zip(*([written(cell) for cell in column.lines] for column in columns), strict=True)
+    sides = ("left", "left", *("right" for _ in columns[2:]))
+    return tabulate(rows, head, "pipe", colalign=sides, disable_numparse=True).splitlines()
 
 
 def as_latex(columns: Sequence[Column]) -> list[str]:
@@ -95,19 +103,6 @@ def as_csv(rows: Sequence[Sequence[str | float | None]]) -> str:
     return text.getvalue()
 
 
-def _laid_out(columns: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(map(len, column)) for column in columns]
-    lines = [list(line) for line in zip(*columns, strict=True)]
-    lines.insert(1, ["-" * widths[0], "-" * widths[1], *("-" * (width - 1) + ":" for width in widths[2:])])
-    padded = [[*map(str.ljust, line[:2], widths[:2]), *map(str.rjust, line[2:], widths[2:])] for line in lines]
-    return [f"| {' | '.join(line)} |" for line in padded]
-
-
 def escaped(text: str) -> str:
     """Returns text in which nothing is taken for Markdown or HTML."""
     return _MARKUP.sub(r"\\\g<0>", escape(visible(text), quote=False))
-
-
-def as_html(text: str) -> str:
-    """Returns text in which nothing is taken for HTML, and no character is a control."""
-    return escape(visible(text))

@@ -1,52 +1,23 @@
-"""Compares runs in one table: scores with their intervals and significance, and what the runs cost. `FACTS` are its
-columns beside scores, `Comparison` its forms, and `compare` makes it."""
+"""Compares runs in one table: scores with their intervals and significance, and what the runs cost. `Comparison` has
+its forms, and `compare` makes it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from mt.checkpoint import locate
 from mt.comparison.columns import Column, as_csv, as_latex, as_markdown, as_text, escaped
-from mt.comparison.runs import LATENCIES, FinishedRun, Results, choose, names
+from mt.comparison.runs import FinishedRun, choose, names
 from mt.comparison.tradeoff import Tradeoff, measure
 from mt.data.tokenizer import Tokenizers
 from mt.errors import UserError, visible
+from mt.evaluation.results import KEYS
 from mt.evaluation.scoring import metrics_of
 from mt.metrics import Metric
 from mt.metrics.base import LEVEL, SAMPLES, Paired, References
 
-
-class Fact(NamedTuple):
-    """A number that `results.json` may hold, and how it is shown."""
-
-    heading: str
-    name: str
-    """Of the attribute of `Results`, or the key of a measure of latency."""
-    form: str = ".1f"
-    scale: float = 1.0
-    higher_is_better: bool | None = False
-    """None where neither direction is better."""
-
-    def scaled(self, results: Results) -> float | None:
-        """Returns the number in the unit of the heading; None where the results do not hold it."""
-        value = getattr(results, self.name, results.latency.get(self.name))
-        return None if value is None else value * self.scale
-
-
-FACTS = (
-    Fact("perplexity", "perplexity", ".2f"),
-    Fact("length ratio", "length_ratio", ".2f", higher_is_better=None),
-    Fact("repeated trigrams, %", "repeated_trigrams"),
-    Fact("prefixes, %", "prefixes", higher_is_better=None),
-    Fact("spans", "spans", ".2f", higher_is_better=None),
-    Fact("AER", "alignment_error_rate"),
-    *(Fact(heading, key, ".3f" if key == "ap" else ".2f") for key, heading in LATENCIES.items()),
-    Fact("training tokens/s", "training_tokens_per_second", ",.0f", higher_is_better=True),
-    Fact("decoding tokens/s", "tokens_per_second", ",.0f", higher_is_better=True),
-    Fact("peak memory, MB", "peak_memory_mb", ",.0f"),
-    Fact("parameters, M", "parameters", ".2f", 1e-6, higher_is_better=None),
-    Fact("training, min", "training_seconds", ".1f", 1 / 60),
-)
+COLUMNS = {name: key for name, key in KEYS.items() if key.heading}
+"""The numbers of `results.json` that have a column."""
 
 
 @dataclass(frozen=True)
@@ -79,11 +50,11 @@ class Comparison:
         for heading, higher in self.directions.items():
             scores = [row.scores[heading] for row in rows]
             columns.append(Column(heading, [_score(s) for s in scores], [s.score for s in scores], higher))
-        for fact in FACTS:
-            values = [fact.scaled(row.run.results) for row in rows]
+        for key, shown in COLUMNS.items():
+            values = [_scaled(row, key) for row in rows]
             if any(value is not None for value in values):
-                cells = ["-" if value is None else f"{value:{fact.form}}" for value in values]
-                columns.append(Column(fact.heading, cells, values, fact.higher_is_better))
+                cells = ["-" if value is None else f"{value:{shown.form}}" for value in values]
+                columns.append(Column(shown.heading, cells, values, shown.higher_is_better))
         return columns
 
     def notes(self) -> list[str]:
@@ -121,14 +92,14 @@ class Comparison:
         headings = ["run", "folder", "decoding"]
         for heading in self.directions:
             headings += [heading, f"{heading} ±", f"{heading} differs"]
-        headings += [fact.heading for fact in FACTS]
+        headings += [shown.heading for shown in COLUMNS.values()]
         lines: list[list[str | float | None]] = [[*headings]]
         for row in self.rows:
             line: list[str | float | None] = [row.name, str(row.run.folder), str(row.run.results.search)]
             for heading in self.directions:
                 score = row.scores[heading]
                 line += [score.score, score.ci, int(score.significant)]
-            line += [fact.scaled(row.run.results) for fact in FACTS]
+            line += [_scaled(row, key) for key in COLUMNS]
             lines.append(line)
         return as_csv(lines)
 
@@ -140,7 +111,7 @@ class Comparison:
                 "folder": str(row.run.folder),
                 "decoding": str(row.run.results.search),
                 "scores": {heading: asdict(score) for heading, score in row.scores.items()},
-                "facts": {fact.heading: fact.scaled(row.run.results) for fact in FACTS},
+                "facts": {shown.heading: _scaled(row, key) for key, shown in COLUMNS.items()},
             }
             for row in self.rows
         ]
@@ -182,6 +153,12 @@ def shared_metrics(runs: Sequence[FinishedRun]) -> list[Metric]:
     """Returns the metrics by which runs are compared."""
     lowercase = any(Tokenizers.load(locate(run.folder, "best")).target.lowercases for run in runs)
     return metrics_of(runs[0].config.dataset, lowercase=lowercase)
+
+
+def _scaled(row: Row, key: str) -> float | None:
+    """Returns a number of a run's results in the unit of its column; None where the results do not hold it."""
+    value = row.run.results.number(key)
+    return None if value is None else value * KEYS[key].scale
 
 
 def _score(score: Paired) -> str:

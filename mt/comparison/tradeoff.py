@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 from mt.common.options import as_typed, flat
 from mt.common.palette import colour
 from mt.comparison.columns import Column
-from mt.comparison.runs import LATENCIES, FinishedRun, distinct_names, options_of
+from mt.comparison.runs import FinishedRun, distinct_names, options_of
 from mt.errors import UserError
+from mt.evaluation.results import LATENCIES
 from mt.evaluation.scoring import metrics_of
 
 KNOBS = ("attention.latency_weight", "search.k", "search.mask_k")

@@ -24,6 +24,7 @@ from mt.decoding.unknown_words import UnknownWords
 from mt.errors import UserError
 from mt.evaluation.confidence import confidence_results
 from mt.evaluation.drawings import alignment_error, drawings, records
+from mt.evaluation.results import KEYS, OF_TRAINING, Key, Search
 from mt.evaluation.score import Evaluation, evaluate
 from mt.evaluation.scoring import notes_of
 from mt.evaluation.teacher_forcing import TeacherForcedResult, teacher_forced_pass
@@ -36,30 +37,6 @@ from mt.storage import refuse_link, replaced, subfolder, write_json, write_text
 
 if TYPE_CHECKING:
     from mt.plots import Figure
-
-_UNITS = {
-    "loss": "nats per token",
-    "perplexity": "per token",
-    "seconds": "of decoding",
-    "emission_ms": "median",
-    "emission_ms_p95": "95th percentile",
-    "peak_memory_mb": "MiB",
-    "length_ratio": "words of hypotheses for each of references",
-    "repeated_trigrams": "% of hypotheses",
-    "repeated_trigrams_of_references": "% of references",
-    "confidence_auc": "% of pairs of words",
-    "confidence_error": "% of words",
-    "confidence_floor": "% of the words of the lowest bin",
-    "deletions": "% of hypotheses",
-    "deletions_of_references": "% of references",
-    "prefixes": "% of hypotheses",
-    "prefixes_of_references": "% of references",
-    "spans": "of the source",
-    "spans_of_references": "of the source",
-    "cut": "hypotheses, by their limit",
-    "replaced_unknown": "words",
-}
-"""The units of numbers in a table whose names do not say them."""
 
 
 class PlotOptions(NamedTuple):
@@ -215,7 +192,7 @@ def table(results: Mapping[str, Any]) -> str:
         number = value["score"] if isinstance(value, Mapping) and "score" in value else value
         if isinstance(number, int | float) and not isinstance(number, bool):
             shown = f"{number:,}" if isinstance(number, int) else f"{number:,.{4 if name == 'loss' else 2}f}"
-            lines.append(f"  {name:<28} {shown:>12}  {_UNITS.get(name, '')}".rstrip())
+            lines.append(f"  {name:<28} {shown:>12}  {KEYS.get(name, Key()).unit}".rstrip())
     if results.get("confidence_in_sample"):
         lines.append("note: confidences are in-sample: their table was made of these very words")
     if count := results.get("cut"):
@@ -229,7 +206,9 @@ def _heading(results: Mapping[str, Any]) -> str:
     search = results["search"]
     parts = [f"{results['split']}: {search['name']} search"]
     parts += [
-        f"{size} {search[size]}" for size in ("beam_size", "samples", "utility", "k", "mask_k") if search.get(size)
+        f"{option} {search[option]}"
+        for option in Search.model_fields
+        if option not in ("name", "mode") and search.get(option)
     ]
     parts += [f"{search['mode']} attention"] if results["attention"] else []
     parts += [weights_name(results["checkpoint"])] if "checkpoint" in results else []
@@ -257,16 +236,6 @@ def _write_alignment(translation: Translation, figure: "Figure", path: Path, plo
 
 
 # Evaluations of trained runs apart from their training.
-
-OF_TRAINING = (
-    "updates",
-    "training_seconds",
-    "training_tokens",
-    "training_tokens_per_second",
-    "training_tokens_per_second_last",
-    "peak_memory_mb",
-)
-"""What `results.json` says of the training of a run, which stays where the run itself is evaluated again."""
 
 
 @dataclass(frozen=True)

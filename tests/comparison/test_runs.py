@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from mt.comparison.runs import choose, differences, find, names, read_curves, read_results
+from mt.comparison.runs import choose, differences, find, names, read_curves
 from mt.errors import UserError
+from mt.evaluation.results import read_results
 
 MONOTONIC = {"attention": {"name": "monotonic"}}
 MOCHA = {"attention": {"name": "mocha"}}
@@ -95,11 +96,11 @@ def test_what_a_run_says(tmp_path) -> None:
     path = tmp_path / "results.json"
     path.write_text(json.dumps(WHOLE))
     result = read_results(path)
-    assert str(result.search) == "soft, beam 5" and result.alignment_error_rate == 30.5 and result.attends
+    assert str(result.search) == "soft, beam 5" and result.number("aer") == 30.5
     assert (result.parameters, result.peak_memory_mb, result.perplexity, result.latency) == (1_500_000, 100, 2.5, {})
     path.write_text('{"search": {"name": "greedy", "mode": "hard"}, "perplexity": NaN}')
     result = read_results(path)
-    assert str(result.search) == "hard, greedy" and result.alignment_error_rate is None and result.attends
+    assert str(result.search) == "hard, greedy" and result.number("aer") is None
 
 
 def test_latency_and_what_it_is_counted_in(tmp_path) -> None:

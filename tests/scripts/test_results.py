@@ -47,7 +47,10 @@ def test_no_table_of_figures_is_written_by_hand(page: str):
 
 def test_each_record_is_shown_and_says_what_made_it():
     shown = {
-        (match["topic"], match["table"]) for page in pages(ROOT) for match in MARKER.finditer(page.read_text("utf-8"))
+        (match["topic"], match["table"])
+        for page in pages(ROOT)
+        for match in MARKER.finditer(page.read_text("utf-8"))
+        if match["topic"]
     }
     assert {key for key, table in RECORDS.tables.items() if table.columns} == shown
     for place in RECORDS.places.values():
@@ -97,13 +100,8 @@ def test_a_cell_refers_to_figures(tmp_path: Path):
     ):
         lines = ["| run | BLEU | |", "|---|---:|---|", f"| x |{expected} | abc |"]
         assert records(tmp_path, cell).lines("one", "t").splitlines() == lines
-    for cell, sentence in (
-        ("{blue}", "row a has no figure blue, which {blue} asks for: did you mean bleu? choices: bleu"),
-        ("{bleu[3]}", "row a: {bleu[3]} is beyond the figures of bleu"),
-        ("{one/t/b/bleu}", "row a: {one/t/b/bleu} names no row; write TOPIC/TABLE/ROW/KEY, or the KEY alone"),
-        ("{bleu:x}", "row a: 39.00 has no form x"),
-    ):
-        with pytest.raises(UserError, match=re.escape(sentence)):
+    for cell in ("{blue}", "{bleu[3]}", "{one/t/b/bleu}", "{bleu:x}"):
+        with pytest.raises(UserError, match=rf"row a: {re.escape(cell)} leads to no figure; write .* keys: bleu$"):
             records(tmp_path, cell).lines("one", "t")
 
 
