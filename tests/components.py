@@ -100,7 +100,7 @@ class Batch(NamedTuple):
 
     @property
     def encoded(self) -> Encoded:
-        return Encoded(self.values, self.values, self.mask, self.values[:, 0])
+        return Encoded(self.values, self.mask, self.values[:, 0])
 
 
 @pytest.fixture

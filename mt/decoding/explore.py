@@ -107,22 +107,30 @@ def _attending(translator: Translator, row: Row, places: Places) -> Translator:
         )
     if wrong := [place for of_step in places.values() for place in of_step if not 0 <= place < length]:
         raise UserError(f"the source has {length} positions, from 0, and none of number {wrong[0]}: force another")
-    network.changed = partial(_forced, places)
+    network.steps = partial(_forced, places)
     translator = copy(translator)
     translator.network = network
     return translator
 
 
-def _forced(places: Places, predict: "Predict") -> "Predict":
+def _forced(places: Places, model: Any, hard: bool) -> "Predict":
     """Returns the steps of a model of which some attend where they are told; of one search, whose steps are counted."""
+    import torch  # Not above: an exported model decodes without it.
+
+    from mt.models.attention.forced import forced_step
+
     numbers = count()
+    decoder = model.decoder
 
     def step(tokens: Any, memory: Any, state: Any) -> Prediction:
         chosen = places.get(next(numbers))
-        if chosen:
-            weights = memory.mask.float() * 0
-            weights[:, [*chosen]] = 1 / len(chosen)
-            memory = memory._replace(forced=weights)
-        return predict(tokens, memory, state)
+        if not chosen:
+            return model.step(tokens, memory, state, hard=hard)
+        weights = torch.zeros_like(memory.mask, dtype=torch.float32)
+        weights[:, [*chosen]] = 1 / len(chosen)
+        query = decoder.make_query(tokens, state)
+        own = decoder.attend(query, memory, hard=hard)
+        forced = forced_step(decoder.attention, own, memory, query.attention_state, weights)
+        return decoder.read_out(query, forced, memory)
 
     return step

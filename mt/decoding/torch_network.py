@@ -57,8 +57,8 @@ class TorchNetwork:
         self.max_source_length = model.max_source_length
         self.chunk_size = model.chunk_size
         self.single = False
-        self.changed: Callable[[Predict], Predict] | None = None
-        """Returns steps that are taken in place of the model's own, where an explorer forces some."""
+        self.steps: Callable[[DecodableModel, bool], Predict] | None = None
+        """Returns the steps of a model, soft or hard, where an explorer forces some of them; None: the model's own."""
         self._vocab_size = vocab_size
         self._online_precision = online_precision
         if precision == "int8" and self.device.type != "cpu":
@@ -104,9 +104,8 @@ class TorchNetwork:
                 memory = online_model(model).wait(memory, k)
             # On a GPU a step is recorded once, where its operations do not depend on what it computes.
             state = model.init_state(memory, hard=hard)
-            own_step: Predict = partial(model.step, hard=hard)
-            step = own_step if self.changed is None else self.changed(own_step)
-            is_fixed = step is own_step and not hard and isinstance(search, GreedyConfig | BeamConfig)
+            step: Predict = self.steps(model, hard) if self.steps else partial(model.step, hard=hard)
+            is_fixed = self.steps is None and not hard and isinstance(search, GreedyConfig | BeamConfig)
             recorded = is_fixed and self.device.type == "cuda"
             single = TorchStepper(step, memory, state, len(rows), self.device)
             stepper = GraphStepper(single, width(search)) if recorded else single

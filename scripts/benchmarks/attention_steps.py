@@ -78,7 +78,7 @@ class Contender:
         values[0, :, 0] = torch.arange(length) + 0.5
         values[0, :, 1] = -1.0
         mask = torch.ones(1, length, dtype=torch.bool)
-        return self.decoder.init_memory(Encoded(values, values, mask, torch.zeros(1, self.size)))
+        return self.decoder.init_memory(Encoded(values, mask, torch.zeros(1, self.size)))
 
     def queries(self, length: int) -> Sequence[Tensor]:
         """Returns queries of which each has its first energy that is not negative at the position of its step."""

@@ -6,9 +6,8 @@ import pytest
 import torch
 
 from mt.models.attention import build_attention
-from mt.models.attention.arriving import forced_step
 from mt.models.attention.base import Attention, AttentionOutput, Memory
-from mt.models.encoders import Encoded
+from mt.models.attention.forced import forced_step
 from mt.step import SELECTED_NONE
 
 SIZE = 6
@@ -81,9 +80,9 @@ def test_contexts_are_the_weighted_values_and_weights_a_share_of_one(attention, 
 
 def test_keys_and_values_are_told_apart(attention, case, batch):
     """Weights come from the keys, contexts from the values."""
-    others = Encoded(batch.values.flip(-1), batch.values, batch.mask, batch.values[:, 0])
-    before = attention(batch.queries, attention.init_memory(batch.encoded), hard=case.hard)
-    after = attention(batch.queries, attention.init_memory(others), hard=case.hard)
+    memory = attention.init_memory(batch.encoded)
+    before = attention(batch.queries, memory, hard=case.hard)
+    after = attention(batch.queries, memory._replace(values=memory.values.flip(-1)), hard=case.hard)
     assert torch.equal(before.weights, after.weights)
     close(after.contexts, before.contexts.flip(-1))
 
@@ -135,7 +134,7 @@ def test_a_step_that_is_forced_to_what_it_does_anyway_is_the_same(attention, cas
     for query in batch.queries.unbind(1):
         step = attention.step(query, memory, state, hard=case.hard)
         weights = AttentionOutput.stack([step], width).weights[:, 0]
-        forced = forced_step(attention, step, memory._replace(forced=weights), state)
+        forced = forced_step(attention, step, memory, state, weights)
         close(forced.context, step.context)
         if step.attended.stops is not None:
             assert forced.attended.stops.tolist() == step.attended.stops.tolist()
@@ -146,6 +145,6 @@ def test_a_step_that_is_forced_to_what_it_does_anyway_is_the_same(attention, cas
         state = step.state
     first = torch.zeros_like(weights)
     first[:, 0] = 1.0
-    forced = forced_step(attention, step, memory._replace(forced=first), state)
+    forced = forced_step(attention, step, memory, state, first)
     close(forced.context, batch.values[:, 0])
     assert AttentionOutput.stack([forced], width).weights[:, 0].equal(first)

@@ -55,7 +55,7 @@ def decoder(variant, case, shake) -> Decoder:
 def encoded(batch) -> Encoded:
     values = batch.values.masked_fill(~batch.mask[..., None], 0.0)
     final_state = torch.randn(8, FINAL_STATE, generator=torch.Generator().manual_seed(3))
-    return Encoded(values, values, batch.mask, final_state)
+    return Encoded(values, batch.mask, final_state)
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def test_forward_is_step_in_a_loop_with_its_gradients(decoder, case, encoded, to
     outcomes = []
     for fast in (True, False):
         values = encoded.values.clone().requires_grad_()
-        memory = decoder.init_memory(encoded._replace(values=values, keys=values))
+        memory = decoder.init_memory(encoded._replace(values=values))
         if fast:
             readouts, attended = decoder(tokens, memory, hard=case.hard)
             logits = decoder.output(readouts)
@@ -110,7 +110,7 @@ def test_a_sentence_alone_is_decoded_as_in_any_batch(decoder, case, encoded, bat
     for row, length in enumerate(batch.mask.sum(1).tolist()):
         one = slice(row, row + 1)
         values = encoded.values[one, :length]
-        memory = decoder.init_memory(Encoded(values, values, batch.mask[one, :length], encoded.final_state[one]))
+        memory = decoder.init_memory(Encoded(values, batch.mask[one, :length], encoded.final_state[one]))
         alone, of_one = decoder(tokens[one], memory, hard=case.hard)
         torch.testing.assert_close(readouts[row], alone[0], atol=3e-6, rtol=1e-5)
         torch.testing.assert_close(attended.weights[row, :, :length], of_one.weights[0], atol=3e-6, rtol=0)
@@ -124,7 +124,7 @@ def test_steps_go_on_from_what_an_encoder_makes_under_autocast(decoder, case, en
     logits = {}
     for kind in (torch.bfloat16, torch.float32):
         values = encoded.values.to(torch.bfloat16)
-        made = encoded._replace(values=values, keys=values, final_state=encoded.final_state.bfloat16().to(kind))
+        made = encoded._replace(values=values, final_state=encoded.final_state.bfloat16().to(kind))
         with torch.autocast("cpu", torch.bfloat16):
             memory = decoder.init_memory(made)
             logits[kind], _ = looped(decoder, tokens, memory, case.hard)

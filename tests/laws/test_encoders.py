@@ -56,7 +56,7 @@ def incremental(request, shake) -> Encoder:
 
 def at_positions(encoded: Encoded, rows: slice = slice(None), length: int | None = None) -> list[Tensor]:
     """All that there is for each position: [B, S, V] each."""
-    return [part[rows, :length] for part in (encoded.values, encoded.keys)]
+    return [part[rows, :length] for part in (encoded.values, encoded.values)]
 
 
 def assert_close(ours: list[Tensor], theirs: list[Tensor]) -> None:

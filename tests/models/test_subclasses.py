@@ -71,7 +71,7 @@ def decoders(attention: Attention, name: str, kind: Any) -> list[Decoder]:
 def follows_the_law(decoder: Decoder, batch: Any, hard: bool = False) -> None:
     tokens = torch.randint(1, VOCABULARY, (len(batch.mask), 5), generator=torch.Generator().manual_seed(4))
     values = batch.values.masked_fill(~batch.mask[..., None], 0.0)
-    memory = decoder.init_memory(Encoded(values, values, batch.mask, values[:, 0]))
+    memory = decoder.init_memory(Encoded(values, batch.mask, values[:, 0]))
     with torch.no_grad():
         readouts, attended = decoder(tokens, memory, hard=hard)
         state = decoder.init_state(memory, hard=hard)

@@ -1,5 +1,5 @@
 """The memory of a source that is still arriving. It grows at its end (`extend`), and loses a beginning that no later
-step can use (`trim`). Then come the tensors of its positions, and the step that a memory forces (`forced_step`)."""
+step can use (`trim`). Then come the tensors of its positions."""
 
 from collections.abc import Sequence
 
@@ -9,9 +9,8 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from mt.kernels.padding import append
-from mt.models.attention.base import Attention, AttentionStep, Memory, State
+from mt.models.attention.base import Attention, Memory, State
 from mt.models.encoders.base import Encoded
-from mt.step import SELECTED_NONE, Attended
 
 
 def extend(attention: Attention, memory: Memory | None, encoded: Encoded, complete: Bool[Tensor, " B"]) -> Memory:
@@ -84,22 +83,3 @@ def memory_of(attention: Attention, encoded: Encoded) -> Memory:
     encoder's final state."""
     memory = attention.init_memory(encoded)
     return memory._replace(tokens=encoded.tokens, final_state=encoded.final_state)
-
-
-def forced_step(attention: Attention, step: AttentionStep, memory: Memory, state: State) -> AttentionStep:
-    """Returns a step that attends as `memory.forced` says; a hard one stops at the last position with any weight. So
-    Seq2Seq-Vis tries out what a model predicts, had it looked there (Strobelt et al. 2019).
-
-    step: with its own attention. state: before it. memory: none of its positions was dropped.
-    """
-    weights = memory.forced
-    if weights is None:
-        return step
-    _, *of_hard_step = step.attended
-    stops, first, looked_at = (None if numbers is None else torch.zeros_like(numbers) for numbers in of_hard_step)
-    if stops is not None:
-        positions = torch.arange(weights.shape[1], device=weights.device)
-        stops = torch.where(weights > 0, positions, SELECTED_NONE).amax(1)
-    after = attention.state_after(step.state, state, weights)
-    context = memory.contexts(weights[:, None])[:, 0]
-    return AttentionStep(context, Attended(weights, stops, first, looked_at), after)

@@ -38,8 +38,6 @@ class Memory(NamedTuple):
     support wait-k; None: every step may attend to all of them."""
     tokens: Tensor | None = None
     """[B, S] int64: the source's, where the decoder copies some; else None."""
-    forced: Tensor | None = None
-    """[B, S] float32: the weights of a step, in place of its own; None: its own."""
     final_state: Tensor | None = None
     """[B, U]: the encoder's, of which a decoder makes its first state; None in an attention without decoder."""
 
@@ -152,11 +150,6 @@ class Attention(nn.Module, ABC):
     @abstractmethod
     def step(self, query: Float[Tensor, "B Q"], memory: Memory, state: State, *, hard: bool = False) -> AttentionStep:
         """Takes one target step. `hard` is legal where `supports_hard`."""
-
-    def state_after(self, own: State, before: State, weights: Float[Tensor, "B S"]) -> State:
-        """Returns the state after a step with these forced weights. before: the state before it; own: the state after
-        it, had it attended with its own weights."""
-        return own
 
     def forward(self, queries: Float[Tensor, "B T Q"], memory: Memory, *, hard: bool = False) -> AttentionOutput:
         """Takes all target steps. This default is the law itself; an override is only faster."""

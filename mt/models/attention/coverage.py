@@ -46,6 +46,3 @@ class Coverage(Attention):
         keys = memory.keys[0] + self.project_coverage(coverage[..., None])
         weights = masked_softmax(self.energy(query[:, None], keys), memory.mask[:, None])  # [B, 1, S]
         return AttentionStep(memory.contexts(weights)[:, 0], Attended(weights[:, 0]), (coverage + weights[:, 0],))
-
-    def state_after(self, own: State, before: State, weights: Float[Tensor, "B S"]) -> State:
-        return (before[0] + weights,)

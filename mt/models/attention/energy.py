@@ -51,8 +51,6 @@ class Energy(nn.Module, ABC):
     """The number of terms that one energy sums, d in the initial gain 1 / sqrt(d)."""
     max_source_length: int | None = None
     """The most source positions that have an energy; None for any number."""
-    is_dot_product: ClassVar[bool] = False
-    """Whether an energy is the product of a query with a key."""
 
     @abstractmethod
     def keys(self, encoded: Encoded) -> Float[Tensor, "B S K"]:
@@ -63,8 +61,8 @@ class Energy(nn.Module, ABC):
         """Returns the energy of each query and each position."""
 
     def as_plain(self, query: Float[Tensor, "*B Q"], keys: Float[Tensor, "B S K"]) -> PlainEnergy | None:
-        """Returns the energies in the form that compiled hard steps take; None of others."""
-        return PlainEnergy(query, keys) if self.is_dot_product else None
+        """Returns the energies in the form that compiled hard steps take; None: they have no such form."""
+        return None
 
 
 class DotProduct(Energy):
@@ -73,12 +71,14 @@ class DotProduct(Energy):
     def forward(self, queries: Float[Tensor, "B T Q"], keys: Float[Tensor, "B S K"]) -> Float[Tensor, "B T S"]:
         return queries @ keys.transpose(1, 2)
 
+    def as_plain(self, query: Float[Tensor, "*B Q"], keys: Float[Tensor, "B S K"]) -> PlainEnergy | None:
+        return PlainEnergy(query, keys)
+
 
 class Dot(DotProduct):
     """h . s: query and values have one size and no parameters."""
 
     Config = DotConfig
-    is_dot_product = True
 
     def __init__(self, config: DotConfig, query_size: int, value_size: int, *, normalized: bool = False) -> None:
         super().__init__()
@@ -91,14 +91,13 @@ class Dot(DotProduct):
         self.size = query_size
 
     def keys(self, encoded: Encoded) -> Float[Tensor, "B S K"]:
-        return encoded.keys
+        return encoded.values
 
 
 class General(DotProduct):
     """h . W s."""
 
     Config = GeneralConfig
-    is_dot_product = True
 
     def __init__(self, config: GeneralConfig, query_size: int, value_size: int, *, normalized: bool = False) -> None:
         super().__init__()
@@ -106,7 +105,7 @@ class General(DotProduct):
         self.project = Linear(value_size, query_size, bias=False)
 
     def keys(self, encoded: Encoded) -> Float[Tensor, "B S K"]:
-        return self.project(encoded.keys)
+        return self.project(encoded.values)
 
 
 class Concat(Energy):
@@ -126,7 +125,7 @@ class Concat(Energy):
         self.direction = nn.Parameter(torch.empty(config.attention_dim).uniform_(-1, 1) / config.attention_dim**0.5)
 
     def keys(self, encoded: Encoded) -> Float[Tensor, "B S K"]:
-        return self.project_value(encoded.keys)
+        return self.project_value(encoded.values)
 
     def forward(self, queries: Float[Tensor, "B T Q"], keys: Float[Tensor, "B S K"]) -> Float[Tensor, "B T S"]:
         direction = self.direction / self.direction.norm() if self.normalized else self.direction
@@ -140,7 +139,6 @@ class Location(DotProduct):
     """W s, whose row j scores position j whatever its value (Luong et al. 2015, section 3.1, `location`)."""
 
     Config = LocationConfig
-    is_dot_product = True
     max_source_length: int
 
     def __init__(self, config: LocationConfig, query_size: int, value_size: int, *, normalized: bool = False) -> None:
@@ -202,5 +200,7 @@ ENERGIES: dict[str, type[Energy]] = {"dot": Dot, "general": General, "concat": C
 EnergyConfig = Annotated[DotConfig | GeneralConfig | ConcatConfig | LocationConfig, Field(discriminator="name")]
 
 
-def build_energy(config: EnergyConfig, query_size: int, value_size: int, *, normalized: bool = False) -> Energy:
-    return ENERGIES[config.name](config, query_size, value_size, normalized=normalized)
+def build_energy(config: Options, query_size: int, value_size: int, *, normalized: bool = False) -> Energy:
+    """Returns the energy of these options, or of a subclass of them, as an attention may have."""
+    kind = next(energy for energy in ENERGIES.values() if isinstance(config, energy.Config))
+    return kind(config, query_size, value_size, normalized=normalized)

@@ -10,9 +10,8 @@ from torch import Tensor
 
 from mt.common.options import Options
 from mt.kernels.input_feeding import DotProductAttention
-from mt.models.attention import energy as energies
 from mt.models.attention.base import Attention, AttentionOutput, AttentionStep, Memory, State
-from mt.models.attention.energy import ConcatConfig, DotConfig, Energy, GeneralConfig, LocationConfig, Scaled
+from mt.models.attention.energy import ConcatConfig, DotConfig, GeneralConfig, LocationConfig, Scaled, build_energy
 from mt.models.encoders.base import Encoded
 from mt.ops.sequences import masked_softmax
 
@@ -24,32 +23,42 @@ class ScaledConfig(Options):
     dot and general of hundreds of terms make the softmax one-hot before it has learnt to align."""
 
 
-class DotAttentionConfig(ScaledConfig, DotConfig):
+class OneEnergyConfig(ScaledConfig):
+    """The options of an attention that has those of its energy among its own."""
+
+    @property
+    def energy(self) -> Options:
+        return self
+
+
+class DotAttentionConfig(OneEnergyConfig, DotConfig):
     pass
 
 
-class GeneralAttentionConfig(ScaledConfig, GeneralConfig):
+class GeneralAttentionConfig(OneEnergyConfig, GeneralConfig):
     pass
 
 
-class BahdanauAttentionConfig(ScaledConfig, ConcatConfig):
+class BahdanauAttentionConfig(OneEnergyConfig, ConcatConfig):
     name: Literal["bahdanau"] = "bahdanau"  # type: ignore[assignment]
     scaled: bool = False
     """Whether energies have a learned gain that starts at 1 / sqrt(d), d hidden units. The additive energy, whose terms
     are bounded, begins more evenly with it, and learns sooner without."""
 
 
-class LocationAttentionConfig(ScaledConfig, LocationConfig):
+class LocationAttentionConfig(OneEnergyConfig, LocationConfig):
     pass
 
 
 class SoftmaxAttention(Attention):
     """A softmax over the energies of all source positions."""
 
-    def __init__(self, energy: Energy, *, scaled: bool) -> None:
+    def __init__(self, config: Any, query_size: int, value_size: int) -> None:
+        """config: with `energy`, the options of the energy, and `scaled`."""
         super().__init__()
+        energy = build_energy(config.energy, query_size, value_size, normalized=config.scaled)
         self.max_source_length = energy.max_source_length
-        self.energy = Scaled(energy) if scaled else energy
+        self.energy = Scaled(energy) if config.scaled else energy
 
     def init_memory(self, encoded: Encoded) -> Memory:
         return Memory((self.energy.keys(encoded),), encoded.values, encoded.mask)
@@ -76,55 +85,35 @@ class SoftmaxAttention(Attention):
 
 
 class Global(SoftmaxAttention):
-    """Each energy is an attention of its own name, whose options are the energy's and `scaled`."""
+    """The attention of one energy. Its options are those of the energy, and `scaled`."""
 
     supports_wait_k = True
-    energy_class: ClassVar[type[Energy]]
-
-    def __init__(self, config: Any, query_size: int, value_size: int) -> None:
-        energy = self.energy_class(config, query_size, value_size, normalized=config.scaled)
-        super().__init__(energy, scaled=config.scaled)
 
 
 class Dot(Global):
-    """score(h_t, h_s) = h_t . h_s"""
-
     Config: ClassVar[type[BaseModel]] = DotAttentionConfig
-    energy_class = energies.Dot
 
 
 class General(Global):
-    """score(h_t, h_s) = h_t . W_a h_s"""
-
     Config: ClassVar[type[BaseModel]] = GeneralAttentionConfig
-    energy_class = energies.General
-
-
-class Bahdanau(Global):
-    """e_tj = v_a . tanh(W_a s_{t-1} + U_a h_j) (Bahdanau et al. 2015, A.1.2), which is Luong's `concat` (equation 8).
-    The query is s_{t-1} where decoder=bahdanau."""
-
-    Config: ClassVar[type[BaseModel]] = BahdanauAttentionConfig
-    energy_class = energies.Concat
 
 
 class Location(Global):
-    """a_t = softmax(W_a h_t), from the query alone."""
-
     Config: ClassVar[type[BaseModel]] = LocationAttentionConfig
-    energy_class = energies.Location
+
+
+class Bahdanau(Global):
+    """Bahdanau et al. 2015, A.1.2: the query is the previous state s_{t-1} where decoder=bahdanau."""
+
+    Config: ClassVar[type[BaseModel]] = BahdanauAttentionConfig
 
 
 def as_dot_products(attention: Attention, memory: Memory, steps: int) -> DotProductAttention | None:
-    """Returns a softmax over dot products, whose gradient a decoder computes itself; None of others and subclasses."""
+    """Returns the terms of a softmax over dot products, whose gradient a decoder computes itself; None of others, and
+    of subclasses, which may compute something else."""
     if type(attention) not in (Dot, General, Location):
         return None
     energy: Any = attention.energy
-    gain = memory.values.new_ones(())
-    if type(energy) is Scaled:
-        gain = energy.gain
-        energy = energy.energy
-    if not energy.is_dot_product:
-        return None
+    gain = energy.gain if isinstance(energy, Scaled) else memory.values.new_ones(())
     numbers = torch.arange(steps, device=memory.mask.device).expand(len(memory.mask), -1)
     return DotProductAttention(memory.keys[0], gain, memory.values, memory.visible(numbers))

@@ -18,7 +18,7 @@ from torch import Tensor
 from mt.common.options import MAX_SIZE
 from mt.kernels.linear import Linear
 from mt.models.attention.base import AttentionOutput, Memory
-from mt.models.attention.energy import EnergyConfig, GeneralConfig, build_energy
+from mt.models.attention.energy import EnergyConfig, GeneralConfig
 from mt.models.attention.global_ import ScaledConfig, SoftmaxAttention
 
 
@@ -42,8 +42,7 @@ class LocalM(SoftmaxAttention):
     needs_order = True
 
     def __init__(self, config: LocalMConfig, query_size: int, value_size: int) -> None:
-        energy = build_energy(config.energy, query_size, value_size, normalized=config.scaled)
-        super().__init__(energy, scaled=config.scaled)
+        super().__init__(config, query_size, value_size)
         self.window = config.window
 
     def _attend(self, queries: Float[Tensor, "B T Q"], memory: Memory, steps: Int[Tensor, "B T"]) -> AttentionOutput:

@@ -46,7 +46,7 @@ class LocationAware(Attention):
         self.direction = nn.Parameter(torch.empty(size).uniform_(-1, 1) / size**0.5)
 
     def init_memory(self, encoded: Encoded) -> Memory:
-        return Memory((self.project_value(encoded.keys),), encoded.values, encoded.mask)
+        return Memory((self.project_value(encoded.values),), encoded.values, encoded.mask)
 
     def init_state(self, memory: Memory, *, hard: bool = False) -> State:
         """Returns the weights of the step before, [B, S]."""
@@ -58,6 +58,3 @@ class LocationAware(Attention):
         energy = additive_energy(self.project_query(query)[:, None], memory.keys[0] + located, self.direction)
         weights = masked_softmax(energy, memory.mask[:, None])  # [B, 1, S]
         return AttentionStep(memory.contexts(weights)[:, 0], Attended(weights[:, 0]), (weights[:, 0],))
-
-    def state_after(self, own: State, before: State, weights: Float[Tensor, "B S"]) -> State:
-        return (weights,)

@@ -183,13 +183,6 @@ class Monotonic(Attention):
             output.contexts[:, 0], Attended(output.weights[:, 0], stops, memory.first, looked_at), after
         )
 
-    def state_after(self, own: State, before: State, weights: Float[Tensor, "B S"]) -> State:
-        if len(own) == 1:  # soft: alpha
-            return (weights,)
-        stopped = weights.any(1)
-        stops = weights.shape[1] - 1 - (weights > 0).flip(1).int().argmax(1)
-        return torch.where(stopped, stops, own[0]), torch.where(stopped, stops, own[1])
-
     def _compiled_terms(
         self, queries: Tensor, memory: Memory
     ) -> tuple[kernel.Energies, kernel.Source, kernel.Rule] | None:

@@ -20,7 +20,7 @@ from pydantic import Field
 from torch import Tensor
 
 from mt.models.attention.base import AttentionOutput, AttentionStep, Memory, State
-from mt.models.attention.energy import EnergyConfig, GeneralConfig, build_energy
+from mt.models.attention.energy import EnergyConfig, GeneralConfig
 from mt.models.attention.global_ import ScaledConfig, SoftmaxAttention
 from mt.step import Attended
 
@@ -44,8 +44,7 @@ class Stochastic(SoftmaxAttention):
     baseline: Tensor
 
     def __init__(self, config: StochasticConfig, query_size: int, value_size: int) -> None:
-        energy = build_energy(config.energy, query_size, value_size, normalized=config.scaled)
-        super().__init__(energy, scaled=config.scaled)
+        super().__init__(config, query_size, value_size)
         self.sample_ratio = config.sample_ratio
         self.baseline_decay = config.baseline_decay
         # NaN, which counts as 0, until the first update: the mean of the same samples is no baseline. It depends on

@@ -211,9 +211,7 @@ class Decoder(nn.Module, ABC):
     @final
     def attend(self, query: DecoderQuery, memory: Memory, *, hard: bool = False) -> AttentionStep:
         """Returns the attention of one step."""
-        state = query.attention_state
-        step = self.attention.step(query.vector, memory, state, hard=hard)
-        return self._gated(query, arriving.forced_step(self.attention, step, memory, state))
+        return self.attention.step(query.vector, memory, query.attention_state, hard=hard)
 
     def _gated(self, query: DecoderQuery, step: AttentionStep) -> AttentionStep:
         """Returns the attention with its context scaled by the decoder's gate: here, there is none."""
@@ -222,6 +220,7 @@ class Decoder(nn.Module, ABC):
     @final
     def read_out(self, query: DecoderQuery, step: AttentionStep, memory: Memory) -> Prediction:
         """Returns the prediction of a step, from its query and its attention."""
+        step = self._gated(query, step)
         inputs, recurrent = self._read_out(query, step.context)
         readout = self._readouts(inputs)
         logits = self.output(readout)
@@ -254,7 +253,7 @@ class Decoder(nn.Module, ABC):
         for vectors in self.embedding(tokens).unbind(1):
             vector, carried = self._make_query(vectors, state.recurrent)
             query = DecoderQuery(vector, state.attention, carried)
-            steps.append(self.attend(query, memory, hard=hard))
+            steps.append(self._gated(query, self.attend(query, memory, hard=hard)))
             of_step, recurrent = self._read_out(query, steps[-1].context)
             inputs.append(of_step)
             state = DecoderState(recurrent, steps[-1].state)

@@ -21,8 +21,6 @@ class Encoded(NamedTuple):
 
     values: Tensor
     """[B, S, V]; zero on padding."""
-    keys: Tensor
-    """[B, S, V]: compared with queries; they are the values in all encoders of the table."""
     mask: Tensor
     """[B, S] bool: true on real positions, padding on the right."""
     final_state: Tensor

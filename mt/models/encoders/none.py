@@ -35,4 +35,4 @@ class NoEncoder(CausalEncoder):
         if state is not None:
             total = total + state[0]
             count = count + state[1]
-        return Encoded(values, values, mask, total / count.clamp(min=1)), (total, count)
+        return Encoded(values, mask, total / count.clamp(min=1)), (total, count)

@@ -98,7 +98,7 @@ class Recurrent(Encoder):
         return self._encoded(values, state, mask)
 
     def _encoded(self, values: Float[Tensor, "B S V"], state: State, mask: Mask) -> Encoded:
-        return Encoded(values, values, mask, state[0][:, -self.directions :].flatten(1))
+        return Encoded(values, mask, state[0][:, -self.directions :].flatten(1))
 
 
 class Causal(Recurrent):

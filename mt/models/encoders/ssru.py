@@ -66,7 +66,7 @@ class SSRU(CausalEncoder):
             values = feed_forward(values)
             after.append(cells_after)
         values = self.norm(values).masked_fill(padding, 0.0)
-        return Encoded(values, values, mask, after[-1]), tuple(after)
+        return Encoded(values, mask, after[-1]), tuple(after)
 
 
 class BiSSRU(SSRU):

@@ -43,7 +43,7 @@ class Cosine(Attention):
         self.project = nn.Linear(value_size, query_size, bias=False)
 
     def init_memory(self, encoded: Encoded) -> Memory:
-        keys = nn.functional.normalize(self.project(encoded.keys), dim=-1, eps=SMALLEST)
+        keys = nn.functional.normalize(self.project(encoded.values), dim=-1, eps=SMALLEST)
         return Memory((keys,), encoded.values, encoded.mask)
 
     def step(self, query: Tensor, memory: Memory, state: State, *, hard: bool = False) -> AttentionStep:

@@ -26,7 +26,7 @@ CONFIGS = [DotConfig(), GeneralConfig(), ConcatConfig(attention_dim=9), Location
 
 def encoded(values: Tensor, mask: Tensor | None = None) -> Encoded:
     mask = torch.ones(values.shape[:2], dtype=torch.bool) if mask is None else mask
-    return Encoded(values, values, mask, values[:, 0])
+    return Encoded(values, mask, values[:, 0])
 
 
 def dot(a: Tensor, b: Tensor) -> float:

@@ -35,7 +35,7 @@ def new_positions(batch, before: list[int], after: list[int]) -> Encoded:
     values = torch.full((len(counts), max(1, *counts), SIZE), 1e4)
     for row, (begin, end) in enumerate(zip(before, after, strict=True)):
         values[row, : end - begin] = batch.values[row, begin:end]
-    return Encoded(values, values, torch.arange(values.shape[1]) < torch.tensor(counts)[:, None], values[:, 0])
+    return Encoded(values, torch.arange(values.shape[1]) < torch.tensor(counts)[:, None], values[:, 0])
 
 
 class Reader:
@@ -115,7 +115,7 @@ def test_before_anything_is_encoded_nothing_is_attended_to(monotonic, shake):
     """Neither at the first step nor after words of which nothing is encoded, nor where the source ends so."""
     attention = shake(build_attention(monotonic.config, 6, 6))
     values = torch.zeros(2, 0, 6)
-    nothing = Encoded(values, values, torch.zeros(2, 0, dtype=torch.bool), torch.zeros(2, 6))
+    nothing = Encoded(values, torch.zeros(2, 0, dtype=torch.bool), torch.zeros(2, 6))
     memory = None
     for ends in (False, False, True):
         memory = arriving.extend(attention, memory, nothing, torch.tensor([ends, ends]))

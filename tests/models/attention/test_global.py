@@ -9,7 +9,7 @@ from torch.nn.functional import pad
 
 from mt.models.attention import ATTENTIONS
 from mt.models.attention.coverage import Coverage, CoverageConfig
-from mt.models.attention.energy import ENERGIES
+from mt.models.attention.energy import ENERGIES, build_energy
 from mt.models.attention.global_ import Dot, DotAttentionConfig, Global
 from mt.models.attention.location_aware import LocationAware, LocationAwareConfig
 from mt.models.attention.none import NoAttention, NoneConfig
@@ -25,7 +25,8 @@ GLOBAL = {
 
 
 def test_every_energy_is_an_attention_of_its_own_name_and_concat_is_bahdanau():
-    assert {name: kind.energy_class for name, kind in GLOBAL.items()} == {
+    energies = {name: build_energy(kind.Config(), SIZE, SIZE) for name, kind in GLOBAL.items()}
+    assert {name: type(energy) for name, energy in energies.items()} == {
         {"concat": "bahdanau"}.get(name, name): kind for name, kind in ENERGIES.items()
     }
 
@@ -52,7 +53,7 @@ def test_scaled_is_a_gain_and_a_normalized_direction(name: str):
 def test_worked_out_by_hand():
     attention = Dot(DotAttentionConfig(), 1, 1)
     values = torch.tensor([[[0.0], [1.0], [5.0]]])
-    memory = attention.init_memory(Encoded(values, values, torch.tensor([[True, True, False]]), values[:, 0]))
+    memory = attention.init_memory(Encoded(values, torch.tensor([[True, True, False]]), values[:, 0]))
     step = attention.step(torch.tensor([[1.0986123]]), memory, attention.init_state(memory))
     # exp(0) = 1 and exp(log 3) = 3.
     torch.testing.assert_close(step.attended.weights, torch.tensor([[0.25, 0.75, 0.0]]))

@@ -37,7 +37,7 @@ def build(request) -> Callable[..., Attention]:
 
 
 def encoded(values: Tensor) -> Encoded:
-    return Encoded(values, values, torch.ones(values.shape[:2], dtype=torch.bool), values[:, 0])
+    return Encoded(values, torch.ones(values.shape[:2], dtype=torch.bool), values[:, 0])
 
 
 def steps(attention: Attention, memory: Memory, queries: Tensor) -> Iterator[AttentionStep]:

@@ -146,7 +146,7 @@ def test_noise_has_its_size_and_is_added_in_training_alone():
         attention = Monotonic(config, SIZE, SIZE).train(training)
         zeros = torch.zeros(20_000, 1, SIZE)
         mask = torch.ones(20_000, 1, dtype=torch.bool)
-        memory = attention.init_memory(Encoded(zeros, zeros, mask, zeros[:, 0]))
+        memory = attention.init_memory(Encoded(zeros, mask, zeros[:, 0]))
         return torch.logit(attention(zeros, memory).weights.double()).flatten()
 
     torch.manual_seed(0)

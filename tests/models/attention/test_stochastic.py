@@ -21,7 +21,7 @@ def build(shake, scale: float = 0.8, **options) -> Stochastic:
 
 
 def encoded(values: Tensor) -> Encoded:
-    return Encoded(values, values, torch.ones(values.shape[:2], dtype=torch.bool), values[:, 0])
+    return Encoded(values, torch.ones(values.shape[:2], dtype=torch.bool), values[:, 0])
 
 
 def is_one_hot(weights: Tensor) -> Tensor:

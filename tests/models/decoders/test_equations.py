@@ -28,7 +28,7 @@ SIZES = pytest.mark.parametrize("size", [H, E], ids=["own size", "projected"])
 def encoded() -> Encoded:
     """One source is shorter than the other."""
     values = torch.randn(2, 3, H, generator=torch.Generator().manual_seed(1))
-    return Encoded(values, values, torch.tensor([[True, True, True], [True, True, False]]), values[:, 0])
+    return Encoded(values, torch.tensor([[True, True, True], [True, True, False]]), values[:, 0])
 
 
 @pytest.fixture

@@ -1,0 +1,37 @@
+"""A step that attends where it is told: what would a model predict, had it looked there? (Seq2Seq-Vis, Strobelt et al.
+2019)"""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from mt.models.attention.base import Attention, AttentionStep, Memory, State
+from mt.models.attention.coverage import Coverage
+from mt.models.attention.location_aware import LocationAware
+from mt.models.attention.monotonic import Monotonic
+from mt.step import SELECTED_NONE, Attended
+
+
+def forced_step(
+    attention: Attention, step: AttentionStep, memory: Memory, before: State, weights: Float[Tensor, "B S"]
+) -> AttentionStep:
+    """Returns a step with these weights in place of its own; a hard one stops at the last position with any weight.
+
+    step: as the attention takes it. memory: none of its positions was dropped. before: the state before the step.
+    """
+    _, stops, first, looked_at = step.attended
+    after = step.state
+    if stops is not None:
+        positions = torch.arange(weights.shape[1], device=weights.device)
+        stops = torch.where(weights > 0, positions, SELECTED_NONE).amax(1)  # [B]
+        first = None if first is None else torch.zeros_like(stops)
+        looked_at = None if looked_at is None else torch.zeros_like(stops)
+    # The state of a mechanism whose steps depend on the weights of earlier ones.
+    if isinstance(attention, Monotonic):
+        after = (weights,) if stops is None else tuple(torch.where(stops >= 0, stops, own) for own in after)
+    elif isinstance(attention, LocationAware):
+        after = (weights,)
+    elif isinstance(attention, Coverage):
+        after = (before[0] + weights,)
+    context = memory.contexts(weights[:, None])[:, 0]
+    return AttentionStep(context, Attended(weights, stops, first, looked_at), after)
