@@ -21,13 +21,11 @@ from mt.data.tokenizer import EOS, UNK, Tokenizer, Unit
 from mt.decoding.modes import require_words
 from mt.decoding.network import refuse_long_rows
 from mt.decoding.translation import Translation
-from mt.errors import UserError
 from mt.metrics.latency import LatencyUnit, erased, finalised
 from mt.models.frontends.base import Frontend
 from mt.search.config import SearchConfig
 from mt.search.online import OnlineHypothesis
 from mt.search.options import RetranslateConfig
-from mt.search.steering import TokenConstraints
 
 if TYPE_CHECKING:
     from mt.decoding.translator import Translator
@@ -192,22 +190,16 @@ def retranslated(
     rows: Sequence[Row],
     search: RetranslateConfig,
     texts: Sequence[Raw] | None,
-    asked: Sequence[TokenConstraints | None] | None = None,
     *,
     progress: bool = False,
 ) -> list[list[Translation]]:
     """Returns the translation of each text, with what was shown before and the delays of what stayed.
 
     A delay is the number of source words with which a word, and all before it, no longer changed. rows: with EOS; as of
-    `Translator.decode`, with `texts`. Raises UserError where sources are no texts, or something is `asked` of one.
+    `Translator.decode`, with `texts`. Raises UserError where sources are no texts.
     """
     require_words(written=translator.field.written)
     refuse_long_rows(translator.network, translator.field, rows, range(len(rows)))
-    if wishes := [constraints.name for constraints in asked or () if constraints is not None]:
-        raise UserError(
-            f"{wishes[0]} asks something of its translation, and search=retranslate also translates parts, which "
-            "cannot meet it: choose search=beam, or ask for nothing"
-        )
     results: list[list[Translation]] = []
     for begin in range(0, len(rows), SENTENCES):
         of_part = slice(begin, begin + SENTENCES)

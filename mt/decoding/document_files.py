@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from mt.data.glossary import Glossary
 from mt.decoding.documents import translate_documents
+from mt.decoding.request import requests_of
 from mt.decoding.unsure import Unsure
 from mt.errors import UserError, visible_lines
 from mt.search.config import SearchConfig
@@ -60,18 +61,9 @@ def translate_file(
     name = str(path) if path and path != Path("-") else STANDARD_INPUT
 
     def translated(texts: list[str], names: list[str]) -> list[str]:
-        asked = dict.fromkeys(("constraints", "avoid", "prefix")) | {"glossary": glossary}
-        found: Any = translate_documents(
-            translator,
-            texts,
-            format,
-            search,
-            asked,
-            names=names,
-            placeholders=placeholders,
-            unsure=unsure,
-            progress=False,
-        )
+        requests = None if glossary is None else requests_of(names, alone=False, glossary=glossary)
+        options: Any = {"names": names, "placeholders": placeholders, "unsure": unsure}
+        found = translate_documents(translator, texts, format, search, requests, **options)
         return [document.text for document in found]
 
     if lines_at_once is None:

@@ -5,17 +5,16 @@
 """
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from mt import markup
 from mt.common.terminal import say
-from mt.data.fields import Raw, as_list, require_texts
-from mt.data.glossary import glossaries_of
+from mt.data.fields import Raw, require_texts
 from mt.data.placeholders import Kept, placeholders_of
-from mt.decoding.lexical import LexicalConstraints, constrained, of_texts
+from mt.decoding.request import LexicalConstraints, Request
 from mt.decoding.translation import Translation, in_units, links_between_pieces
 from mt.decoding.unsure import Unsure
 from mt.errors import UserError, shown
@@ -24,7 +23,6 @@ from mt.markup.segments import Segment
 from mt.markup.sentences import gap_between, sentences as cut
 from mt.markup.words import Linked, Span
 from mt.search.config import SearchConfig
-from mt.search.steering import TokenConstraints
 
 if TYPE_CHECKING:
     from mt.decoding.translator import Translator
@@ -41,59 +39,57 @@ class Document:
 
 def translate_documents(
     translator: "Translator",
-    texts: Raw | Iterable[Raw],
+    documents: Sequence[Raw],
     format: str,
     search: SearchConfig | None,
-    asked: Mapping[str, object],
+    requests: Sequence[Request] | None = None,
     *,
     names: Sequence[str] | None = None,
     placeholders: Sequence[str] | None = None,
     unsure: Unsure | None = None,
-    progress: bool,
-) -> Document | list[Document]:
+    progress: bool = False,
+) -> list[Document]:
     """Returns the translation of each text of a format; see `Translator.translate`.
 
-    names: of the texts in errors. placeholders: names of the syntaxes of those that are kept whole; None: those of the
-    run. unsure: what becomes of words that are probably wrong; a sentence that is left out stays as it is.
+    requests: what is asked of the translation of each. names: of the texts in errors. placeholders: names of the
+    syntaxes of those that are kept whole; None: those of the run. unsure: what becomes of words that are probably
+    wrong; a sentence that is left out stays as it is.
     """
     markup.require_format(format)
     if not translator.field.written:
         raise UserError(f"format={format} is of text, and this model reads {translator.config.dataset.field.name}")
-    documents, alone = as_list(texts)
     require_texts(documents)
     kept = kept_placeholders(translator, placeholders)
     if names is None:
-        names = ["the text"] if alone else [f"text {number}" for number in range(1, len(documents) + 1)]
+        names = [f"text {number}" for number in range(1, len(documents) + 1)]
     of_attributes: list[tuple[Translation, ...]] = [() for _ in documents]
     if format == "html":
         # Attributes first: a tag that a sentence holds is written with them.
         languages = (translator.config.dataset.source, translator.config.dataset.target)
         found = [attributes.read(str(text), kept, languages) for text in documents]
-        wishes = {**asked, "constraints": None, "prefix": None}
-        translated = _translated(translator, found, search, wishes, unsure, alone=alone)
+        of_texts = None if requests is None else [_anywhere(request) for request in requests]
+        translated = _translated(translator, found, search, of_texts, unsure)
         documents = [one.text for one in translated]
         of_attributes = [one.sentences for one in translated]
     read = [markup.read(str(text), format, kept, name) for text, name in zip(documents, names, strict=True)]
     _note_placeholders(translator, read, kept)
-    results = [
+    return [
         replace(one, sentences=(*one.sentences, *others))
         for one, others in zip(
-            _translated(translator, read, search, asked, unsure, alone=alone, progress=progress),
+            _translated(translator, read, search, requests, unsure, progress=progress),
             of_attributes,
             strict=True,
         )
     ]
-    return results[0] if alone else results
 
 
 def _translated(
     translator: "Translator",
     read: Sequence[Sequence[str | Segment]],
     search: SearchConfig | None,
-    asked: Mapping[str, object],
+    requests: Sequence[Request] | None,
     unsure: Unsure | None,
     *,
-    alone: bool,
     progress: bool = False,
 ) -> list[Document]:
     """Returns the translation of documents that are read."""
@@ -103,19 +99,20 @@ def _translated(
     flat = [sentence for of_document in blocks for of_block in of_document for sentence in of_block]
     counts = [sum(map(len, of_document)) for of_document in blocks]
     plain = [sentence.text for sentence in flat]
-    wanted = _of_sentences(translator, asked, plain, counts, alone=alone)
+    of_sentences = None if requests is None else _of_sentences(requests, counts)
     waiting = iter(list[Translation]())
     if plain:
-        hypotheses = translator.decode(translator.encoded(plain), search, texts=plain, asked=wanted, progress=progress)
+        rows = translator.encoded(plain)
+        hypotheses = translator.decode(rows, search, texts=plain, requests=of_sentences, progress=progress)
         waiting = iter([best for best, *_ in hypotheses])
     results = []
     for parts, of_document in zip(read, blocks, strict=True):
         translations: list[Translation] = []
         links = []
         for of_block in of_document:
-            of_sentences = [*islice(waiting, len(of_block))]
-            translations += of_sentences
-            pairs = zip(of_sentences, of_block, strict=True)
+            found = [*islice(waiting, len(of_block))]
+            translations += found
+            pairs = zip(found, of_block, strict=True)
             links.append(joined([(_linked(translator, one, sentence, unsure), sentence) for one, sentence in pairs]))
         results.append(Document(markup.write(parts, links), tuple(translations)))
     return results
@@ -144,31 +141,26 @@ def kept_placeholders(translator: "Translator", syntaxes: Sequence[str] | None =
     return Kept(placeholders_of(names), symbols)
 
 
-def _of_sentences(
-    translator: "Translator", asked: Mapping[str, Any], texts: Sequence[str], counts: Sequence[int], *, alone: bool
-) -> list[TokenConstraints | None] | None:
-    """Returns what is asked of the sentences of documents. Each has the phrases to avoid and the glossary of its
-    document, and the first one the prefix. counts: of the sentences of each document. Raises UserError where phrases
-    must appear in one of several sentences."""
-    # The phrases of each document.
-    names = [f"text {number}" for number in range(1, len(counts) + 1)]
-    lexical = of_texts(names, {key: value for key, value in asked.items() if key != "glossary"}, alone=alone)
-    of_sentences: list[LexicalConstraints] = []
-    for name, count, of_document in zip(names, counts, lexical or (), strict=lexical is not None):
-        if of_document.constraints and count != 1:
+def _anywhere(request: Request) -> Request:
+    """Returns what is asked of every sentence of a document: phrases to avoid, and terms."""
+    return request._replace(lexical=LexicalConstraints(avoid=request.lexical.avoid))
+
+
+def _of_sentences(requests: Sequence[Request], counts: Sequence[int]) -> list[Request]:
+    """Returns what is asked of the sentences of documents: the first of each has what is asked of its document.
+
+    counts: of the sentences of each document. Raises UserError where phrases must appear in one of several sentences.
+    """
+    of_sentences: list[Request] = []
+    for request, count in zip(requests, counts, strict=True):
+        if request.lexical.constraints and count != 1:
             raise UserError(
-                f"{name} has {count} sentences, and constraints are asked of one: give each sentence as a text"
+                f"{request.name} has {count} sentences, and constraints are asked of one: give each sentence as a text"
             )
-        if of_document.prefix and not count:
-            raise UserError(f"{name} has no sentence that could begin with its prefix: leave the prefix out")
-        later = of_document.model_copy(update={"prefix": ""})
-        of_sentences += [of_document if not place else later for place in range(count)]
-    # Its terms.
-    glossaries = None
-    if asked["glossary"] is not None:
-        of_documents = glossaries_of(asked["glossary"], len(counts), alone=alone)
-        glossaries = [glossary for glossary, count in zip(of_documents, counts, strict=True) for _ in range(count)]
-    return constrained(translator, of_sentences if lexical else None, texts, glossaries)
+        if request.lexical.prefix and not count:
+            raise UserError(f"{request.name} has no sentence that could begin with its prefix: leave the prefix out")
+        of_sentences += [request if not place else _anywhere(request) for place in range(count)]
+    return of_sentences
 
 
 class Sentence(NamedTuple):

@@ -1,7 +1,7 @@
 """A translation to try things out on (Seq2Seq-Vis; Strobelt et al. 2019).
 
-`explore` begins with given tokens (`_with_prefix`) and attends where it is told (`_attending`, `_forced`). It shows the
-translations, the tree of what the search has looked at, and the runners-up of each step.
+`explore` attends where it is told (`_attending`, `_forced`). It shows the translations, the tree of what the search has
+looked at, and the runners-up of each step.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,16 +11,13 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mt.data.fields import Raw, Row
-from mt.data.tokenizer import Tokenizer
-from mt.decoding.lexical import LexicalConstraints, constrained, spelling_of
 from mt.decoding.record import NOTHING, Replay, runners_up
+from mt.decoding.request import Request
 from mt.decoding.translation import Translation
 from mt.decoding.translator import Translator
 from mt.errors import UserError
 from mt.search.config import SearchConfig, of_whole_sources
 from mt.search.options import BeamConfig, GreedyConfig
-from mt.search.spelling import Prefix
-from mt.search.steering import TokenConstraints
 from mt.search.tree import Tree
 from mt.step import Prediction
 
@@ -47,47 +44,34 @@ def explore(
     source: Raw,
     search: SearchConfig,
     *,
-    asked: LexicalConstraints | None = None,
-    glossary: Any = None,
-    prefix: Sequence[int] = (),
+    request: Request | None = None,
     places: Places | None = None,
     top: int = 0,
 ) -> Explored:
     """Translates a source as `Translator.n_best` does.
 
-    asked, glossary: see there. prefix: tokens that the translation begins with, in place of a prefix of `asked`.
-    places: where steps are forced to attend. top: how many of the most probable tokens of each step the replay has; 0:
-    it has none. Raises UserError as there, and where a token, a position or the model is not for that.
+    request: what is asked of the translation, of which `Request.tokens` say how it begins. places: where steps are
+    forced to attend. top: how many of the most probable tokens of each step the replay has; 0: it has none. Raises
+    UserError as there, and where a token, a position or the model is not for that.
     """
     (row,) = translator.encoded([source])
     if translator.field.blank(row):
         return Explored(translator.decode([row], search, texts=[source])[0])
-    # What is asked of the search, whose hypotheses the tree notes, and of the attention.
+    # Of the search the tree notes the hypotheses; the attention is forced.
     search = of_whole_sources(translator.search_for(search))
-    (constraints,) = constrained(translator, [asked or LexicalConstraints()], [source], glossary) or [None]
-    if prefix:
-        constraints = _with_prefix(constraints, translator.tokenizers.target, prefix)
     tree = None
     if isinstance(search, GreedyConfig | BeamConfig):
         tree = Tree(getattr(search, "length_penalty", 0.0))
     if places:
         translator = _attending(translator, row, places)
-    (translations,) = translator.decode([row], search, texts=[source], asked=[constraints], observer=tree)
+    requests = None if request is None else [request]
+    (translations,) = translator.decode([row], search, texts=[source], requests=requests, observer=tree)
     # What became of the hypotheses, and what else could have stood in the best.
     best = translations[0].ids
     if tree is not None:
         tree.close(best)
     (replay,) = runners_up(translator, [row], [best], search, top) if top else (NOTHING,)
     return Explored(translations, tree, replay)
-
-
-def _with_prefix(constraints: TokenConstraints | None, target: Tokenizer, tokens: Sequence[int]) -> TokenConstraints:
-    """Returns what is asked with a prefix of tokens."""
-    unknown = [token for token in tokens if not 0 <= token < len(target)]
-    if unknown:
-        raise UserError(f"the prefix has the token {unknown[0]}, and there are {len(target)}: give numbers of tokens")
-    constraints = constraints or TokenConstraints("the text", spelling_of(target))
-    return constraints._replace(prefix=Prefix(tuple(tokens), "", constraints.spelling))
 
 
 def can_force(model: "DecodableModel") -> bool:

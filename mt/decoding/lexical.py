@@ -2,20 +2,19 @@
 
 import functools
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from pydantic import Field
 
-from mt.common.input_files import parse_json
-from mt.common.options import Options, parse
 from mt.data.fields import Raw
-from mt.data.glossary import Entry, Glossary, glossaries_of
+from mt.data.glossary import Entry, Glossary
 from mt.data.tokenizer import BOS, EOS, PAD, UNK, Tokenizer, Unit, units
 from mt.data.words import letters, term_words
+from mt.decoding.request import Request
 from mt.errors import UserError, shown
 from mt.search.config import SearchConfig, require_steerable
+from mt.search.options import RetranslateConfig
 from mt.search.phrases import Form, Phrases
 from mt.search.spelling import Avoided, Prefix, Spelling
 from mt.search.steering import TokenConstraints
@@ -25,75 +24,10 @@ from mt.text_io import composed, is_blank
 if TYPE_CHECKING:
     from mt.decoding.translator import Translator
 
-LineForm = Literal["json", "tab"]
-"""How a line says what is asked of its translation: as an object of JSON, or by phrases after TAB characters."""
 _BYTE = re.compile("<0x[0-9A-F]{2}>")
 """A piece that is no character, but a byte of one."""
 _OPEN = 30
 """Characters of the last word of a prefix that may be in other tokens than they are cut into."""
-_FORM = '{"text": "...", "constraints": ["...", {"any_of": ["...", "..."]}], "avoid": ["..."], "prefix": "..."}'
-
-
-class AnyOf(Options):
-    """Surface forms of one term."""
-
-    any_of: tuple[str, ...] = Field(min_length=1)
-
-
-class LexicalConstraints(Options):
-    """What is asked of the translation of one text."""
-
-    constraints: tuple[str | AnyOf, ...] = ()
-    """Phrases that must appear; of several surface forms one. The same phrase twice must appear twice."""
-    avoid: tuple[str, ...] = ()
-    """Phrases that must not appear."""
-    prefix: str = ""
-    """How the translation begins; without a blank at its end it may end inside a word."""
-
-
-class _Line(LexicalConstraints):
-    text: str
-
-
-def parse_line(line: str, form: LineForm, name: str) -> tuple[str, LexicalConstraints]:
-    """Returns the text of a line, and what is asked of its translation. name: what to call the line. Raises UserError
-    where it is not of this form."""
-    if form == "tab":
-        text, *phrases = line.split("\t")
-        return text, LexicalConstraints(constraints=tuple(phrases))
-    if is_blank(line):
-        return "", LexicalConstraints()
-    try:
-        plain = parse_json(line)
-    except ValueError as error:
-        raise UserError(f"{name} is no JSON ({shown(str(error), 100)}): write {_FORM}") from None
-    if not isinstance(plain, Mapping):
-        raise UserError(f"{name} is no object of JSON: write {_FORM}")
-    asked = parse(plain, _Line, name)
-    return asked.text, LexicalConstraints(constraints=asked.constraints, avoid=asked.avoid, prefix=asked.prefix)
-
-
-def of_texts(names: Sequence[str], asked: Mapping[str, Any], *, alone: bool) -> list[LexicalConstraints] | None:
-    """Returns what is asked of the translations of some texts; None where nothing is.
-
-    names: what to call the texts. asked: `constraints`, `avoid` and `prefix`, each a list with an entry for each text,
-        or None. alone: whether there is a single text, of which they are themselves. Raises UserError for what is no
-        such thing.
-    """
-    given = {key: value for key, value in asked.items() if value is not None}
-    if not given:
-        return None
-    if alone:
-        given = {key: [value] for key, value in given.items()}
-    for key, value in given.items():
-        if isinstance(value, str | Mapping) or not isinstance(value, Sequence) or len(value) != len(names):
-            raise UserError(
-                f"{key} is asked of {len(names)} texts: give a list with an entry for each, where None asks for nothing"
-            )
-    return [
-        parse({key: value[i] for key, value in given.items() if value[i] is not None}, LexicalConstraints, name)
-        for i, name in enumerate(names)
-    ]
 
 
 def spelling_of(tokenizer: Tokenizer) -> Spelling:
@@ -104,18 +38,6 @@ def spelling_of(tokenizer: Tokenizer) -> Spelling:
     for token in (PAD, BOS, EOS):
         surfaces[token] = ""
     return Spelling(surfaces, letters("".join(surfaces)))
-
-
-def refuse_unsteerable(search: SearchConfig, asked: Sequence[TokenConstraints | None], blank: Sequence[bool]) -> None:
-    """Raises UserError where a search cannot do what is asked of a text, or a blank text is to have a translation."""
-    for one, empty in zip(asked, blank, strict=True):
-        if one is None:
-            continue
-        require_steerable(search, one)
-        if empty and one.fewest:
-            raise UserError(
-                f"{one.name} is blank, so that its translation is empty, and asks for words: leave out what it asks for"
-            )
 
 
 class ConstraintEncoder:
@@ -134,16 +56,15 @@ class ConstraintEncoder:
         self._written_glossary: Glossary | None = None
         """The last glossary whose translations the vocabulary can all write. Often all texts have the same."""
 
-    def encoded(
-        self, asked: LexicalConstraints, name: str, text: str = "", glossary: Glossary | None = None
-    ) -> TokenConstraints | None:
-        """Returns what is asked in tokens; None where that is nothing. name: what to call the text, whose terms of the
-        glossary are asked for, too. Raises UserError for what is impossible: the vocabulary cannot write it, or it is
-        wanted and forbidden at once."""
+    def encoded(self, request: Request, text: str = "") -> TokenConstraints | None:
+        """Returns what is asked in tokens; None where that is nothing. text: the source, whose terms of the glossary
+        are asked for. Raises UserError for what is impossible: the vocabulary cannot write it, or it is wanted and
+        forbidden at once."""
+        name, asked, glossary, tokens = request
         terms = None
         if glossary is not None and glossary.entries:
             terms = self.source_terms(glossary).whole(composed(text))
-        if not (asked.constraints or asked.avoid or asked.prefix or (terms and terms.terms)):
+        if not (asked.constraints or asked.avoid or asked.prefix or tokens or (terms and terms.terms)):
             return None
         # Phrases to avoid bound all the rest, of which some form must be left.
         avoided = self._avoided(tuple(self._written(phrase, name, "avoid") for phrase in asked.avoid))
@@ -161,6 +82,8 @@ class ConstraintEncoder:
         for term in () if terms is None else terms.terms:
             if avoided is not None and not any(avoided.allows(target.tokens) for target in term.targets):
                 raise _at_once(name, " ".join(term.targets[0].words))
+        if tokens:
+            prefix = self._prefix_of(tokens)
         return TokenConstraints(
             name,
             self.spelling,
@@ -170,18 +93,16 @@ class ConstraintEncoder:
             terms,
         )
 
-    def streamed(
-        self, asked: Sequence[LexicalConstraints] | None, glossary: Any, unit: Unit
-    ) -> "tuple[TokenConstraints | None, SourceTerms | None]":
-        """Returns what is asked of a stream, and what finds terms in its source. asked: of one text. Raises UserError
-        as `encoded`, and where a glossary is given and words do not come whole."""
-        tokens = None if asked is None else self.encoded(asked[0], "the stream")
-        if glossary is None:
+    def streamed(self, request: Request, unit: Unit) -> "tuple[TokenConstraints | None, SourceTerms | None]":
+        """Returns what is asked of a stream, and what finds terms in its source. Raises UserError as `encoded`, and
+        where a glossary is given and words do not come whole."""
+        tokens = self.encoded(request._replace(glossary=None))
+        if request.glossary is None:
             return tokens, None
         if unit == "char":
             raise UserError("a glossary is of words, and this stream reads characters: leave it out, or stream words")
-        source = self.source_terms(*glossaries_of(glossary, 1, alone=True))
-        tokens = TokenConstraints("the stream", self.spelling) if tokens is None else tokens
+        source = self.source_terms(request.glossary)
+        tokens = TokenConstraints(request.name, self.spelling) if tokens is None else tokens
         return tokens._replace(terms=source.found), source
 
     def source_terms(self, glossary: Glossary) -> "SourceTerms":
@@ -240,6 +161,13 @@ class ConstraintEncoder:
             )
         return ids
 
+    def _prefix_of(self, tokens: tuple[int, ...]) -> Prefix:
+        """Returns how a translation begins with these tokens. Raises UserError where there is no such token."""
+        count = len(self._tokenizer)
+        if unknown := [token for token in tokens if not 0 <= token < count]:
+            raise UserError(f"the prefix has the token {unknown[0]}, and there are {count}: give numbers of tokens")
+        return Prefix(tokens, "", self.spelling)
+
     def _prefix(self, text: str, name: str) -> Prefix:
         """Returns how a translation begins: with the tokens of whole words, then with the last word in any tokens."""
         tokenizer = self._tokenizer
@@ -261,27 +189,27 @@ class ConstraintEncoder:
 
 
 def constrained(
-    translator: "Translator",
-    lexical: Sequence[LexicalConstraints] | None,
-    texts: Sequence[Raw],
-    glossary: Any = None,
-    *,
-    alone: bool = False,
-    name: str = "text",
-    first_number: int = 1,
-) -> list[TokenConstraints | None] | None:
-    """Returns what is asked of the translations of texts as a search takes it; None where that is nothing.
-
-    glossary, alone: see `glossaries_of`. name, first_number: what to call the texts, and the number of the first.
-    Raises UserError for what is impossible, whatever the search."""
-    if lexical is None and glossary is None:
-        return None
-    glossaries = [None] * len(texts) if glossary is None else glossaries_of(glossary, len(texts), alone=alone)
-    columns = (lexical or [LexicalConstraints()] * len(texts), texts, glossaries)
-    asked = []
-    for number, (phrases, text, terms) in enumerate(zip(*columns, strict=True), start=first_number):
-        asked.append(translator.constraint_encoder.encoded(phrases, f"{name} {number}", str(text), terms))
-    return asked
+    translator: "Translator", requests: Sequence[Request], texts: Sequence[Raw], search: SearchConfig
+) -> list[TokenConstraints | None]:
+    """Returns what is asked of the translations of texts as a search takes it. Raises UserError for what is impossible,
+    for what this search cannot do, and for words that are asked of a blank text."""
+    encoder = translator.constraint_encoder
+    found = [encoder.encoded(request, str(text)) for request, text in zip(requests, texts, strict=True)]
+    for asked, text in zip(found, texts, strict=True):
+        if asked is None:
+            continue
+        if isinstance(search, RetranslateConfig):
+            raise UserError(
+                f"{asked.name} asks something of its translation, and search=retranslate also translates parts, which "
+                "cannot meet it: choose search=beam, or ask for nothing"
+            )
+        require_steerable(search, asked)
+        if asked.fewest and isinstance(text, str) and is_blank(text):
+            raise UserError(
+                f"{asked.name} is blank, so that its translation is empty, and asks for words: leave out what it asks "
+                "for"
+            )
+    return found
 
 
 class SourceTerms:

@@ -6,17 +6,19 @@ prints some lines at a time.
 
 import contextlib
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import TextIO
+from typing import Literal, TextIO
 
 from mt.common.backdrop import PlotFormat
+from mt.common.input_files import parse_json
+from mt.common.options import parse
 from mt.common.terminal import output
-from mt.data.glossary import Entry, Glossary
+from mt.data.glossary import Entry, Glossary, glossaries_of
 from mt.data.words import units
-from mt.decoding.lexical import LineForm, constrained, parse_line
+from mt.decoding.request import LexicalConstraints, Request
 from mt.decoding.translation import Translation, in_units
 from mt.decoding.translator import Translator
 from mt.decoding.unknown_words import UnknownWords
@@ -25,9 +27,8 @@ from mt.errors import UserError, shown, unwritten
 from mt.metrics.alignment import Links, to_pharaoh
 from mt.search.config import SearchConfig
 from mt.search.limits import CUT_REMEDY, cut_note
-from mt.search.steering import TokenConstraints
 from mt.storage import require_writable
-from mt.text_io import STANDARD_INPUT, input_lines
+from mt.text_io import STANDARD_INPUT, input_lines, is_blank
 
 # Files beside the translations of lines: word links, and drawings of the attention.
 
@@ -112,6 +113,35 @@ def _naming(output: str) -> Iterator[None]:
         raise UserError(unwritten(output, error, "give another")) from error
 
 
+# What lines say is asked of their translations.
+
+LineForm = Literal["json", "tab"]
+"""How a line says what is asked of its translation: as an object of JSON, or by phrases after TAB characters."""
+_FORM = '{"text": "...", "constraints": ["...", {"any_of": ["...", "..."]}], "avoid": ["..."], "prefix": "..."}'
+
+
+class _Line(LexicalConstraints):
+    text: str
+
+
+def parse_line(line: str, form: LineForm, name: str) -> tuple[str, LexicalConstraints]:
+    """Returns the text of a line, and what is asked of its translation. name: what to call the line. Raises UserError
+    where it is not of this form."""
+    if form == "tab":
+        text, *phrases = line.split("\t")
+        return text, LexicalConstraints(constraints=tuple(phrases))
+    if is_blank(line):
+        return "", LexicalConstraints()
+    try:
+        plain = parse_json(line)
+    except ValueError as error:
+        raise UserError(f"{name} is no JSON ({shown(str(error), 100)}): write {_FORM}") from None
+    if not isinstance(plain, Mapping):
+        raise UserError(f"{name} is no object of JSON: write {_FORM}")
+    asked = parse(plain, _Line, name)
+    return asked.text, asked
+
+
 # Translation of a text line by line, to standard output.
 
 
@@ -134,34 +164,34 @@ def translate_lines(
     path: a file or pipe, or a single source that is a file, as a sound; None or `-`: standard input. files: what else
     is written. unknown_words: replaces those of translations. numbered: whether translations are written as
     `index ||| text ||| score`, where index counts lines from 0. form: how lines say what is asked of their
-    translations; None: they are texts. glossary: terms of all lines, or a glossary for each. unsure: what becomes of
-    words that are probably wrong. Raises UserError where the text cannot be read, a line is too long, or something
-    cannot be written."""
+    translations; None: they are texts. glossary: of all lines, or of each. unsure: what becomes of words that are
+    probably wrong. Raises UserError where a line cannot be read, or is too long, or something cannot be written."""
     lines = input_lines(path)
     if path and path.suffix.lower() in translator.field.endings:
         lines = iter([str(path)])
-    # Lines are written chunk by chunk: a reader has the first ones while later ones are decoded.
+    name = f"{path or STANDARD_INPUT}, line"
     count = cut = replaced = 0
-    absent = list[Entry]()
+    absent: list[Entry] = []
     with files.opened(path):
+        # Lines are written chunk by chunk: a reader has the first ones while later ones are decoded.
         while chunk := list(islice(lines, lines_at_once)):
-            chunk, asked = _read(translator, chunk, form, glossary, f"{path or STANDARD_INPUT}, line", count + 1)
+            chunk, requests = _read(chunk, form, glossary, name, count + 1)
+            translator.refuse_long(chunk, name, count + 1)
             absent += _absent(chunk, glossary[count:] if isinstance(glossary, Sequence) else ())
-            translations = translator.decode(translator.encoded(chunk), search, texts=chunk, asked=asked)
+            translations = translator.decode(translator.encoded(chunk), search, texts=chunk, requests=requests)
             if unknown_words is not None:
                 pairs = zip(translations, chunk, strict=True)
-                translations = [
-                    [unknown_words.replaced(translation, text) for translation in of_line] for of_line, text in pairs
-                ]
+                translations = [[unknown_words.replaced(one, text) for one in of_line] for of_line, text in pairs]
             for index, of_line in enumerate(translations, start=count):
-                for translation in of_line:
-                    text = translation.text if unsure is None else unsure.shown(translator, translation)
-                    print(output(f"{index} ||| {text} ||| {translation.score:.4f}" if numbered else text))
+                for one in of_line:
+                    text = one.text if unsure is None else unsure.shown(translator, one)
+                    print(output(f"{index} ||| {text} ||| {one.score:.4f}" if numbered else text))
             sys.stdout.flush()
             files.write(translator, chunk, translations, count)
+            # What the notes say at the end.
             count += len(chunk)
-            cut += sum(translation.cut for of_line in translations for translation in of_line)
-            replaced += sum(translation.replaced_unknown for of_line in translations for translation in of_line)
+            cut += sum(one.cut for of_line in translations for one in of_line)
+            replaced += sum(one.replaced_unknown for of_line in translations for one in of_line)
     _note(absent, None if unknown_words is None else replaced)
     if cut:
         print(f"note: {cut_note(cut, translator.search_for(search).limit, CUT_REMEDY)}", file=sys.stderr)
@@ -187,23 +217,20 @@ def _absent(texts: Sequence[str], glossaries: Sequence[Glossary]) -> list[Entry]
 
 
 def _read(
-    translator: Translator,
-    lines: list[str],
-    form: LineForm | None,
-    glossary: Glossary | Sequence[Glossary] | None,
-    name: str,
-    first_number: int,
-) -> tuple[list[str], list[TokenConstraints | None] | None]:
-    """Returns the texts of lines, and what is asked of their translations. name, first_number: see
-    `Translator.refuse_long`. Raises UserError where a line is of another form, or asks for what is impossible."""
-    lexical = None
-    texts = lines
+    lines: list[str], form: LineForm | None, glossary: Glossary | Sequence[Glossary] | None, name: str, first: int
+) -> tuple[list[str], list[Request] | None]:
+    """Returns the texts of lines, and what is asked of their translations. name: what to call each line, before its
+    number. first: the number of the first line. Raises UserError where a line is of another form, or has no
+    glossary."""
+    if form is None and glossary is None:
+        return lines, None
+    names = [f"{name} {number}" for number, _ in enumerate(lines, first)]
+    parsed = [(line, LexicalConstraints()) for line in lines]
     if form is not None:
-        parsed = [parse_line(line, form, f"{name} {number}") for number, line in enumerate(lines, first_number)]
-        texts = [text for text, _ in parsed]
-        lexical = [constraints for _, constraints in parsed]
-    if isinstance(glossary, Sequence):
-        glossary = glossary[first_number - 1 :][: len(texts)]
-    asked = constrained(translator, lexical, texts, glossary, name=name, first_number=first_number)
-    translator.refuse_long(texts, name, first_number)
-    return texts, asked
+        parsed = [parse_line(line, form, name) for line, name in zip(lines, names, strict=True)]
+    glossaries: Sequence[Glossary | None] = [None] * len(lines)
+    if glossary is not None:
+        of_lines = glossary[first - 1 :][: len(lines)] if isinstance(glossary, Sequence) else glossary
+        glossaries = glossaries_of(of_lines, len(lines))
+    requests = [Request(name, asked, terms) for name, (_, asked), terms in zip(names, parsed, glossaries, strict=True)]
+    return [text for text, _ in parsed], requests

@@ -4,21 +4,29 @@
 stand the questions that the rest of the program asks of a run: its search, tokenizers, rows and limits.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, get_args, overload
+from typing import TYPE_CHECKING, Any, Unpack, get_args
 
 from mt.data.fields import Raw, Row, as_list, build_field, require_texts
 from mt.data.links import Symmetrisation
 from mt.data.tokenizer import LinkUnit, Tokenizers, Unit
 from mt.data.words import count_words
 from mt.decoding.confidence import Calibration
-from mt.decoding.lexical import ConstraintEncoder, constrained, of_texts, refuse_unsteerable
-from mt.decoding.minimum_bayes_risk import ranking
 from mt.decoding.network import Network, decode_rows, refuse_long_rows
+from mt.decoding.request import Asked, Request, requests_of
 from mt.decoding.translation import Extraction, Translation, decoded
 from mt.errors import UserError, invalid_choice
-from mt.search.config import SearchConfig, is_online, n_best_search, online_search, require_search, with_default_limits
+from mt.search.config import (
+    BeamConfig,
+    SampleConfig,
+    SearchConfig,
+    is_online,
+    n_best_search,
+    online_search,
+    require_search,
+    with_default_limits,
+)
 from mt.search.hypothesis import EMPTY
 from mt.search.options import RetranslateConfig
 from mt.search.steering import TokenConstraints
@@ -26,7 +34,7 @@ from mt.search.tree import Observer
 
 if TYPE_CHECKING:
     from mt.config import Config
-    from mt.decoding.documents import Document
+    from mt.decoding.lexical import ConstraintEncoder
     from mt.decoding.modes import DecodableModel
     from mt.decoding.streaming import Session
     from mt.onnx import ExportedConfig
@@ -65,109 +73,41 @@ class Translator:
         options = [f"{name}={getattr(self.config, name).name}" for name in names if hasattr(self.config, name)]
         return f"Translator({', '.join(options)}: {self.network!r})"
 
-    @overload
-    def translate(  # type: ignore[overload-overlap]
-        self,
-        texts: Raw,
-        search: SearchConfig | None = None,
-        *,
-        constraints: Sequence[Any] | None = None,
-        avoid: Sequence[str] | None = None,
-        prefix: str | None = None,
-        glossary: Any = None,
-    ) -> Translation: ...
-
-    @overload
-    def translate(
-        self,
-        texts: Iterable[Raw],
-        search: SearchConfig | None = None,
-        *,
-        constraints: Sequence[Sequence[Any] | None] | None = None,
-        avoid: Sequence[Sequence[str] | None] | None = None,
-        prefix: Sequence[str | None] | None = None,
-        glossary: Any = None,
-        progress: bool = False,
-    ) -> list[Translation]: ...
-
-    @overload
-    def translate(
-        self,
-        texts: str | Iterable[str],
-        search: SearchConfig | None = None,
-        *,
-        constraints: Sequence[Any] | None = None,
-        avoid: Sequence[Any] | None = None,
-        prefix: str | Sequence[str | None] | None = None,
-        glossary: Any = None,
-        format: str,
-        placeholders: Sequence[str] | None = None,
-        progress: bool = False,
-    ) -> Any: ...
-
     def translate(
         self,
         texts: Raw | Iterable[Raw],
         search: SearchConfig | None = None,
         *,
-        constraints: Sequence[Any] | None = None,
-        avoid: Sequence[Any] | None = None,
-        prefix: str | Sequence[str | None] | None = None,
-        glossary: Any = None,
         format: str | None = None,
         placeholders: Sequence[str] | None = None,
         progress: bool = False,
-    ) -> "Translation | list[Translation] | Document | list[Document]":
+        **asked: Unpack[Asked],
+    ) -> Any:
         """Returns the best translation of each text, in order; of one string, its translation. A blank text gives an
         empty one.
 
-        search: how to decode; by default as the run was configured. constraints: phrases that must appear, each a str
-            or {"any_of": [...]} of several forms, in a beam or greedily. avoid: phrases that must not. prefix: how the
-            translation begins. Of several texts each is a list with an entry for each text, or None; see
-            `LexicalConstraints`. glossary: a file, or a mapping of terms to targets, or one for each text; see
-            `mt.data.glossary`. format: html, xliff or text, in which texts are documents; see `Document`.
-            placeholders: with a format, the syntaxes of those that are kept whole; by default those of the run.
-            Raises UserError for what is no text (None, bytes, half of a character), for a long text, an unreadable
-            file, and impossible constraints.
+        search: how to decode; by default as the run was configured. format: html, xliff or text, in which texts are
+            documents, and so are results; see `Document`. placeholders: with a format, the syntaxes of those that are
+            kept whole; by default those of the run. asked: `constraints`, `avoid`, `prefix` and `glossary`; see
+            `Asked`. Raises UserError for what is no text (None, bytes, half of a character), for a long text, an
+            unreadable file, and impossible constraints.
         """
-        asked: Any = {"constraints": constraints, "avoid": avoid, "prefix": prefix, "glossary": glossary}
+        sources, alone = as_list(texts)
+        requests = self._requests(sources, alone, asked)
         if format is not None:
             from mt.decoding.documents import translate_documents  # Not above: most texts have no tags.
 
-            return translate_documents(self, texts, format, search, asked, placeholders=placeholders, progress=progress)
-        if placeholders is not None:
+            names = ["the text"] if alone else None
+            options: Any = {"names": names, "placeholders": placeholders, "progress": progress}
+            best: Any = translate_documents(self, sources, format, search, requests, **options)
+        elif placeholders is not None:
             raise UserError("placeholders are about documents: give a format, too (html, xliff or text)")
-        sources, alone = as_list(texts)
-        given: Any = sources[0] if alone else sources
-        best: Any = self.n_best(given, None, search, **asked, progress=progress)
-        return best[0] if alone else [translations[0] for translations in best]
-
-    @overload
-    def n_best(  # type: ignore[overload-overlap]
-        self,
-        texts: Raw,
-        n: int | None = None,
-        search: SearchConfig | None = None,
-        *,
-        constraints: Sequence[Any] | None = None,
-        avoid: Sequence[str] | None = None,
-        prefix: str | None = None,
-        glossary: Any = None,
-    ) -> list[Translation]: ...
-
-    @overload
-    def n_best(
-        self,
-        texts: Iterable[Raw],
-        n: int | None = None,
-        search: SearchConfig | None = None,
-        *,
-        constraints: Sequence[Sequence[Any] | None] | None = None,
-        avoid: Sequence[Sequence[str] | None] | None = None,
-        prefix: Sequence[str | None] | None = None,
-        glossary: Any = None,
-        progress: bool = False,
-    ) -> list[list[Translation]]: ...
+        else:
+            rows = self.encoded(sources)
+            best = [
+                found[0] for found in self.decode(rows, search, texts=sources, requests=requests, progress=progress)
+            ]
+        return best[0] if alone else best
 
     def n_best(
         self,
@@ -175,20 +115,16 @@ class Translator:
         n: int | None = None,
         search: SearchConfig | None = None,
         *,
-        constraints: Sequence[Any] | None = None,
-        avoid: Sequence[Any] | None = None,
-        prefix: str | Sequence[str | None] | None = None,
-        glossary: Any = None,
         progress: bool = False,
-    ) -> list[Translation] | list[list[Translation]]:
-        """Returns of each text the `n` best translations, best first; fewer where the search finds no more. The rest as
-        in `translate`.
+        **asked: Unpack[Asked],
+    ) -> Any:
+        """Returns of each text a list of the `n` best translations, best first; fewer where the search finds no more.
+        The rest as in `translate`.
 
         n: None: what `search` reports. Of samples so many are drawn, or more where `search` says so. Any other search
         becomes that of a beam with at least so many hypotheses. Raises UserError where `search` is given and writes
         while it reads, which gives one translation.
         """
-        # The search, which must be able to give n translations.
         sources, alone = as_list(texts)
         if n is not None and search is not None and is_online(search):
             raise UserError(
@@ -199,16 +135,21 @@ class Translator:
             search = self.config.search if search is None else search
             require_search(search)
             search = n_best_search(search, n)
-        # Constraints and terms of each text, in tokens.
-        names = [f"text {number}" for number in range(1, len(sources) + 1)]
-        lexical = of_texts(names, {"constraints": constraints, "avoid": avoid, "prefix": prefix}, alone=alone)
-        asked = constrained(self, lexical, sources, glossary, alone=alone)
-        translations = self.decode(self.encoded(sources), search, texts=sources, asked=asked, progress=progress)
-        return translations[0] if alone else translations
+        requests = self._requests(sources, alone, asked)
+        found = self.decode(self.encoded(sources), search, texts=sources, requests=requests, progress=progress)
+        return found[0] if alone else found
+
+    def _requests(self, sources: Sequence[Raw], alone: bool, asked: Mapping[str, Any]) -> list[Request] | None:
+        """Returns what the keywords of `Asked` ask of the translations of some sources; None where nothing is asked."""
+        if not asked:
+            return None
+        return requests_of([f"text {number}" for number in range(1, len(sources) + 1)], alone=alone, **asked)
 
     @cached_property
-    def constraint_encoder(self) -> ConstraintEncoder:
+    def constraint_encoder(self) -> "ConstraintEncoder":
         """Makes tokens of what is asked of translations."""
+        from mt.decoding.lexical import ConstraintEncoder  # Not above: most texts ask for nothing.
+
         return ConstraintEncoder(self.tokenizers.target, self.tokenizers.source if self.field.written else None)
 
     def decode(
@@ -217,7 +158,7 @@ class Translator:
         search: SearchConfig | None = None,
         *,
         texts: Sequence[Raw] | None = None,
-        asked: Sequence[TokenConstraints | None] | None = None,
+        requests: Sequence[Request] | None = None,
         observer: Observer | None = None,
         progress: bool = False,
     ) -> list[list[Translation]]:
@@ -225,54 +166,35 @@ class Translator:
         in EOS; a blank text is EOS alone.
 
         texts: what the rows were made of, for the words of links. By default it is what ids decode to, in which a run
-        of unknown characters is a word of its own. asked: of each translation; see `constrained`. observer: see
-        `decode_rows`. Raises UserError where the search is not for that.
+        of unknown characters is a word of its own. requests: what is asked of each translation; with `texts`. observer:
+        see `decode_rows`. Raises UserError where the search is not for that.
         """
         search = self.search_for(search)
+        asked: Sequence[TokenConstraints | None] | None = None
+        if requests is not None and texts is not None:
+            from mt.decoding.lexical import constrained  # Not above: most texts ask for nothing.
+
+            asked = constrained(self, requests, texts, search)
         if isinstance(search, RetranslateConfig):
             from mt.decoding.delays import retranslated  # Not above: it needs torch.
 
-            return retranslated(self, sources, search, texts, asked, progress=progress)
+            return retranslated(self, sources, search, texts, progress=progress)
         # Blank sources have empty translations; the rest is decoded in batches.
         results = [[Translation("", 0.0, (), (), EMPTY)] for _ in sources]
         indices = [i for i, row in enumerate(sources) if not self.field.blank(row)]
         rows = [sources[i] for i in indices]
         refuse_long_rows(self.network, self.field, rows, indices)
         if asked is not None:
-            refuse_unsteerable(search, asked, [self.field.blank(row) for row in sources])
             asked = [asked[i] for i in indices]
-        known = [None if texts is None else texts[i] for i in indices]
-        rank = ranking(search, self)
+        rank = None
+        if isinstance(search, SampleConfig | BeamConfig) and search.utility is not None:
+            from mt.decoding.minimum_bayes_risk import ranking  # Not above: it needs metrics.
+
+            rank = ranking(search, self)
         found = decode_rows(self.network, rows, search, rank, asked=asked, observer=observer, progress=progress)
-        for i, row, hypotheses, text in zip(indices, rows, found, known, strict=True):
-            results[i] = decoded(self, row, hypotheses, text)
+        for i, row, hypotheses in zip(indices, rows, found, strict=True):
+            results[i] = decoded(self, row, hypotheses, None if texts is None else texts[i])
         return results
-
-    @overload
-    def align(  # type: ignore[overload-overlap]
-        self,
-        sources: Raw,
-        targets: str,
-        *,
-        hard: bool | None = None,
-        extract: Extraction = "argmax",
-        shift: bool = False,
-        symmetrise_with: "Translator | None" = None,
-        symmetrise: Symmetrisation = "grow-diag",
-    ) -> Translation: ...
-
-    @overload
-    def align(
-        self,
-        sources: Iterable[Raw],
-        targets: Iterable[str],
-        *,
-        hard: bool | None = None,
-        extract: Extraction = "argmax",
-        shift: bool = False,
-        symmetrise_with: "Translator | None" = None,
-        symmetrise: Symmetrisation = "grow-diag",
-    ) -> list[Translation]: ...
 
     def align(
         self,
@@ -284,8 +206,9 @@ class Translator:
         shift: bool = False,
         symmetrise_with: "Translator | None" = None,
         symmetrise: Symmetrisation = "grow-diag",
-    ) -> Translation | list[Translation]:
-        """Returns the attention while the model is given the targets (forced alignment), and their log-probabilities.
+    ) -> Any:
+        """Returns the translation that is given of a source, or each of a list, with its alignment: the attention while
+        the model is given it (forced alignment), and its log-probabilities.
 
         hard: whether the attention chooses one position; by default as the run decodes. extract: how links are made,
         see `Extraction`. shift: whether links are of the step that has read a token; see docs/alignments.md.
@@ -296,30 +219,21 @@ class Translator:
 
         return aligned(self, (sources, targets), symmetrise_with, symmetrise, hard=hard, extract=extract, shift=shift)
 
-    def stream(
-        self,
-        search: SearchConfig | None = None,
-        unit: Unit | None = None,
-        *,
-        constraints: Sequence[Any] | None = None,
-        avoid: Sequence[str] | None = None,
-        prefix: str | None = None,
-        glossary: Any = None,
-    ) -> "Session":
+    def stream(self, search: SearchConfig | None = None, unit: Unit | None = None, **asked: Unpack[Asked]) -> "Session":
         """Begins the translation of a source that is still arriving, word by word, or sample by sample; see `Session`.
 
         search: online or wait_k; by default the run's own, made online. unit: what is read and written; by default
-        characters where both sides are cut into characters, else words. avoid, prefix, glossary: as in `translate`;
-        constraints are refused. Raises UserError where the model must know the whole source before it writes.
+        characters where both sides are cut into characters, else words. asked: `avoid`, `prefix` and `glossary` as in
+        `translate`; constraints are refused. Raises UserError where the model must know the whole source before it
+        writes.
         """
         from mt.decoding.streaming import open_session  # Not above: it needs torch.
 
         search = self.search_for(online_search(self.config.search) if search is None else search)
         if unit not in (None, *get_args(Unit)):
             raise UserError(invalid_choice("unit", str(unit), get_args(Unit)))
-        lexical = of_texts(["the stream"], {"constraints": constraints, "avoid": avoid, "prefix": prefix}, alone=True)
-        asked = self.constraint_encoder.streamed(lexical, glossary, unit or self.unit)
-        return open_session(self, search, unit or self.unit, *asked)
+        requests = requests_of(["the stream"], alone=True, **asked)
+        return open_session(self, search, unit or self.unit, requests[0] if requests else None)
 
     def search_for(self, search: SearchConfig | None) -> SearchConfig:
         """Returns the search to decode by, which is that of the run where `search` is None. Where `search` has no

@@ -17,7 +17,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from starlette.exceptions import HTTPException
 
 from mt.common.options import Options, first_fault, parse
-from mt.decoding.lexical import LexicalConstraints
+from mt.decoding.request import LexicalConstraints
 from mt.errors import UserError, shown
 from mt.serve.limits import Limits, RequestError
 

@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from mt.data.fields import Raw, Row
+from mt.data.glossary import glossaries_of
+from mt.decoding.documents import translate_documents
 from mt.decoding.explore import Explored, explore
-from mt.decoding.lexical import constrained
 from mt.decoding.record import NOTHING, record, runners_up
+from mt.decoding.request import Request
 from mt.decoding.translation import Translation
 from mt.decoding.translator import Translator
 from mt.search.config import SearchConfig, width
-from mt.search.steering import TokenConstraints
 from mt.serve.bodies import Wishes
 from mt.serve.limits import Limits
 
@@ -52,7 +53,7 @@ class Translating:
 
     def _decoded(self, items: Sequence[tuple[Raw, Any]], rows: Sequence[Row]) -> list[list[Translation]]:
         sources = [source for source, _ in items]
-        return self.translator.decode(rows, self.search, texts=sources, asked=_asked(self.translator, items))
+        return self.translator.decode(rows, self.search, texts=sources, requests=_requests(items))
 
 
 @dataclass(frozen=True)
@@ -83,8 +84,9 @@ class Recording(Translating):
         places: dict[int, list[int]] = {}
         for step, position in body.force:
             places.setdefault(step, []).append(position)
-        options: Any = {"prefix": body.prefix_ids, "places": places, "top": self.top}
-        explored = explore(self.translator, source, self.search, asked=body, glossary=[body.terms], **options)
+        (request,) = _requests([(source, body)])
+        request = request._replace(tokens=body.prefix_ids)
+        explored = explore(self.translator, source, self.search, request=request, places=places, top=self.top)
         return self._answer(source, explored)
 
     def _answer(self, source: Raw, explored: Explored) -> dict[str, Any]:
@@ -120,13 +122,10 @@ class Documenting:
 
     def do(self, items: Sequence[tuple[str, Wishes]]) -> list[str]:
         """Returns the translation of each document."""
-        bodies = [body.model_dump() | {"glossary": body.terms} for _, body in items]
-        asked: dict[str, Any] = {name: [body[name] for body in bodies] for name in Wishes.model_fields}
-        asked = {name: values for name, values in asked.items() if any(values)}
         texts = [text for text, _ in items]
-        asked["placeholders"] = self.placeholders or None
-        translations = self.translator.translate(texts, self.search, format=self.format, **asked)
-        return [translation.text for translation in translations]
+        options: Any = {"placeholders": self.placeholders or None}
+        documents = translate_documents(self.translator, texts, self.format, self.search, _requests(items), **options)
+        return [document.text for document in documents]
 
 
 @dataclass(frozen=True)
@@ -152,10 +151,11 @@ class Aligning:
         return [(alignment, record(self.translator, alignment, source)) for alignment, source in aligned_sources]
 
 
-def _asked(translator: Translator, items: Sequence[tuple[Raw, Wishes]]) -> Sequence[TokenConstraints | None] | None:
-    sources = [source for source, _ in items]
-    bodies = [body for _, body in items]
-    return constrained(translator, bodies, sources, [body.terms for body in bodies])
+def _requests(items: Sequence[tuple[Raw, Wishes]]) -> list[Request]:
+    """Returns what is asked of each translation."""
+    glossaries = glossaries_of([body.terms for _, body in items], len(items))
+    pairs = zip(items, glossaries, strict=True)
+    return [Request(f"text {number}", body, terms) for number, ((_, body), terms) in enumerate(pairs, start=1)]
 
 
 def _size(translator: Translator, source: Raw, limits: Limits) -> int:

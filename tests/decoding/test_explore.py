@@ -8,7 +8,7 @@ import torch
 
 from mt import Translator
 from mt.decoding.explore import explore
-from mt.decoding.lexical import LexicalConstraints
+from mt.decoding.request import LexicalConstraints, Request
 from mt.decoding.runs import torch_translator
 from mt.errors import UserError
 from mt.models.ensemble import Ensemble
@@ -34,16 +34,16 @@ def test_a_runner_up_is_taken_and_the_rest_is_decoded_again(translator: Translat
     second = sorted(node.log_prob for node in best.tree.nodes if node.parent == 0)[-2]
     (other,) = [node.token for node in best.tree.nodes if node.parent == 0 and node.log_prob == second]
     for prefix in ([other], [ids[0], ids[1], other]):
-        again = explore(translator, TEXT, BEAM, prefix=prefix).translations
+        again = explore(translator, TEXT, BEAM, request=Request("text 1", tokens=tuple(prefix))).translations
         assert all(list(one.ids[: len(prefix)]) == prefix for one in again)
-    same = explore(translator, TEXT, BEAM, prefix=ids[:-1]).translations[0]
+    same = explore(translator, TEXT, BEAM, request=Request("text 1", tokens=ids[:-1])).translations[0]
     assert (same.ids, same.score) == (ids, pytest.approx(best.translations[0].score))
 
 
 def test_what_else_is_asked_holds_beside_a_prefix(translator: Translator):
     ids = translator.translate(TEXT).ids
     asked = LexicalConstraints(avoid=("Katzen",), constraints=("Hunde",))
-    (best, *_) = explore(translator, TEXT, BEAM, asked=asked, prefix=ids[:1]).translations
+    (best, *_) = explore(translator, TEXT, BEAM, request=Request("text 1", asked, tokens=ids[:1])).translations
     assert "Hunde" in best.text
     assert "Katzen" not in best.text
     assert best.ids[0] == ids[0]
@@ -92,8 +92,8 @@ def test_positions_share_a_step_and_a_hard_attention_goes_on_from_there(translat
     [
         ({"places": {0: [6]}}, "the source has 6 positions, from 0, and none of number 6"),
         ({"places": {0: [-1]}}, "none of number -1"),
-        ({"prefix": [100_000]}, "the prefix has the token 100000"),
-        ({"prefix": [5] * 1000}, "asks for 1000 tokens or more, and at most"),
+        ({"request": Request("text 1", tokens=(100_000,))}, "the prefix has the token 100000"),
+        ({"request": Request("text 1", tokens=(5,) * 1000)}, "asks for 1000 tokens or more, and at most"),
     ],
 )
 def test_what_is_impossible_is_refused(translator: Translator, options, sentence):

@@ -11,8 +11,9 @@ import torch
 
 from mt.config import Config
 from mt.data.tokenizer import EOS, TokenizerConfig, Tokenizers
-from mt.decoding.lexical import ConstraintEncoder, LexicalConstraints, spelling_of
+from mt.decoding.lexical import ConstraintEncoder, spelling_of
 from mt.decoding.lines import LineFiles, translate_lines
+from mt.decoding.request import LexicalConstraints, Request
 from mt.decoding.runs import torch_translator
 from mt.decoding.translator import Translator
 from mt.errors import UserError
@@ -138,7 +139,9 @@ def test_scripts_without_blanks() -> None:
     draw = random.Random(1)
     lines = ["".join(draw.choices("私東京都大学行食見何時", k=8)) for _ in range(300)]
     target = Tokenizers.train(TokenizerConfig(vocab_size=60), [*zip(lines, lines, strict=True)]).target
-    asked = ConstraintEncoder(target).encoded(LexicalConstraints(constraints=("東京",), avoid=("大学",)), "line 1")
+    asked = ConstraintEncoder(target).encoded(
+        Request("line 1", LexicalConstraints(constraints=("東京",), avoid=("大学",)))
+    )
     (forms,) = asked.phrases.forms
     assert {target.decode(form.tokens) for form in forms} == {"東京"}
     assert {target.pieces(form.tokens)[0].startswith("▁") for form in forms} == {True, False}

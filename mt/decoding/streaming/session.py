@@ -19,6 +19,7 @@ from mt.decoding.confidence import Calibration, confidences, word_features
 from mt.decoding.delays import TargetWords
 from mt.decoding.lexical import SourceTerms
 from mt.decoding.modes import DecodableModel, online_model, require_compatible, unmet
+from mt.decoding.request import Request
 from mt.decoding.streaming.stepper import StreamState, advance_streams
 from mt.decoding.terms import TermStream
 from mt.errors import UserError
@@ -222,14 +223,14 @@ def open_session(
     translator: "Translator",
     search: SearchConfig,
     unit: Unit,
-    asked: TokenConstraints | None = None,
-    terms: SourceTerms | None = None,
+    request: Request | None = None,
 ) -> Session:
-    """Begins a session. asked: of its translation. terms: finds those of a glossary. Raises UserError where
-    the search, or the model, needs the whole source before it writes, and where the search cannot do what is asked."""
+    """Begins a session. request: what is asked of its translation. Raises UserError where the search, or the model,
+    needs the whole source before it writes, and where the search cannot do what is asked."""
     model = translator.model
     refuse_offline(model, search)
     require_compatible(search, model)  # raises where they do not go together
+    asked, terms = (None, None) if request is None else translator.constraint_encoder.streamed(request, unit)
     if asked is not None:
         require_steerable(search, asked)
     of_run = translator.field, translator.link_unit, translator.calibration

@@ -13,7 +13,8 @@ from mt.data.placeholders import FIRST
 from mt.data.tokenizer import EOS, TokenizerConfig, Tokenizers, train, units as word_units
 from mt.decoding.confidence import Calibration, confidences, word_features
 from mt.decoding.delays import delays
-from mt.decoding.lexical import ConstraintEncoder, LexicalConstraints
+from mt.decoding.lexical import ConstraintEncoder
+from mt.decoding.request import LexicalConstraints, Request
 from mt.decoding.streaming import Session, finish, read, refuse_offline
 from mt.errors import UserError
 from mt.search.config import GreedyConfig, OnlineConfig, WaitKConfig
@@ -326,8 +327,8 @@ def test_prefixes_and_avoided_phrases_are_those_of_offline_decoding(name, settin
     asked = [
         [
             None,
-            encoder.encoded(LexicalConstraints(avoid=tuple(text.split()[:2])), "text"),
-            encoder.encoded(LexicalConstraints(prefix="er nah", avoid=tuple(text.split()[-1:])), "text"),
+            encoder.encoded(Request("text", LexicalConstraints(avoid=tuple(text.split()[:2])))),
+            encoder.encoded(Request("text", LexicalConstraints(prefix="er nah", avoid=tuple(text.split()[-1:])))),
         ][i % 3]
         for i, text in enumerate(free)
     ]

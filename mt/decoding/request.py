@@ -1,0 +1,86 @@
+"""What is asked of the translation of one text: phrases, how it begins, and terms.
+
+Callers say it in four keywords, `Asked`. `requests_of` makes a `Request` for each text of them, and only requests are
+passed on. `mt.decoding.lexical` makes of a request what a search takes."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, TypedDict
+
+from pydantic import Field
+
+from mt.common.options import Options, parse
+from mt.data.glossary import Glossary, glossaries_of
+from mt.errors import UserError
+
+
+class AnyOf(Options):
+    """Surface forms of one term."""
+
+    any_of: tuple[str, ...] = Field(min_length=1)
+
+
+class LexicalConstraints(Options):
+    """What is asked of the words of the translation of one text."""
+
+    constraints: tuple[str | AnyOf, ...] = ()
+    """Phrases that must appear; of several surface forms one. The same phrase twice must appear twice."""
+    avoid: tuple[str, ...] = ()
+    """Phrases that must not appear."""
+    prefix: str = ""
+    """How the translation begins; without a blank at its end it may end inside a word."""
+
+
+class Request(NamedTuple):
+    """What is asked of the translation of one text."""
+
+    name: str
+    """What to call the text in errors, such as its line in a file."""
+    lexical: LexicalConstraints = LexicalConstraints()
+    glossary: Glossary | None = None
+    """Terms, each written where the attention reads its source."""
+    tokens: tuple[int, ...] = ()
+    """The ids that the translation begins with, in place of a prefix of characters."""
+
+
+class Asked(TypedDict, total=False):
+    """The keywords by which callers ask something of translations. Of a single text each is what it says; of several
+    texts it is a list with an entry for each, in which None asks for nothing."""
+
+    constraints: Sequence[Any] | None
+    """Phrases that must appear, each a str or {"any_of": [...]} of several forms, in a beam or greedily."""
+    avoid: Sequence[Any] | None
+    """Phrases that must not appear."""
+    prefix: str | Sequence[str | None] | None
+    """How the translation begins."""
+    glossary: Any
+    """A file, or a mapping of terms to targets, or such a mapping for each text; see `mt.data.glossary`."""
+
+
+def requests_of(
+    names: Sequence[str],
+    *,
+    alone: bool,
+    constraints: Any = None,
+    avoid: Any = None,
+    prefix: Any = None,
+    glossary: Any = None,
+) -> list[Request] | None:
+    """Returns what is asked of the translations of some texts, see `Asked`; None where nothing is.
+
+    names: what to call the texts. alone: whether there is a single text. Raises UserError for what is no such thing.
+    """
+    given = {"constraints": constraints, "avoid": avoid, "prefix": prefix}
+    given = {key: [value] if alone else value for key, value in given.items() if value is not None}
+    for key, value in given.items():
+        if isinstance(value, str | Mapping) or not isinstance(value, Sequence) or len(value) != len(names):
+            raise UserError(
+                f"{key} is asked of {len(names)} texts: give a list with an entry for each, where None asks for nothing"
+            )
+    if not given and glossary is None:
+        return None
+    glossaries = [None] * len(names) if glossary is None else glossaries_of(glossary, len(names), alone=alone)
+    requests = []
+    for i, (name, terms) in enumerate(zip(names, glossaries, strict=True)):
+        plain = {key: value[i] for key, value in given.items() if value[i] is not None}
+        requests.append(Request(name, parse(plain, LexicalConstraints, name), terms))
+    return requests
