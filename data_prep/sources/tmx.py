@@ -1,15 +1,14 @@
 """Translation memories (TMX 1.4).
 
-A `TmxFile` is read piece by piece. Its `_Parser` makes units, and a `Segment` collects their text among the codes of a
-word processor. `choose` finds the languages of a unit.
+A `TmxFile` reads one unit after another. `segment_text` leaves the codes of word processors out of a segment, and
+`choose` finds the language of a column among those of a unit.
 """
 
 import html.entities
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NoReturn
-from xml.parsers import expat
+from xml.etree import ElementTree
 
 import regex
 
@@ -20,21 +19,23 @@ from mt.data.corpus import Example
 from mt.errors import UserError, nearest
 from mt.text_io import opened
 
-_BLOCK = 1 << 16
-_BUFFER = 1 << 20
+_LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 _CODES = {"bpt", "ept", "it", "ph", "ut"}
-"""Elements whose contents are codes, and no text; `sub` inside them is text of another flow, as of a footnote."""
+"""Elements whose contents are codes of a word processor."""
 _FORMATS = {"bold", "color", "dulined", "font", "italic", "scap", "ulined"}
 """Types of codes that change how letters look, also inside of a word."""
 _LINE_END = re.compile(r"\s*[\r\n]\s*")
-_SPACED = regex.compile(r"[[\w\p{M}]--[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]]", regex.V1)
-"""Letters of scripts whose words stand apart by blanks."""
+_LETTER = r"[[\w\p{M}]--[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]]"
+"""Letters of scripts that put blanks between words."""
+_BETWEEN_LETTERS = regex.compile(rf"(?<={_LETTER})\0+(?={_LETTER})", regex.V1)
 
 
 class TmxFile(TableFile):
-    """A unit is a pair where it has both languages, `en` also as `EN-GB` or `en_gb`; others are left out. Of several
-    variants in one language the first is read; a unit with several regions of one is refused, where none is named.
-    Where one unit has one region and another unit another, both are read, and `notes` says so."""
+    """A unit is a pair where it has both languages, `en` also as `EN-GB` or `en_gb`; other units are left out.
+
+    Of several variants in one language the first is read. A unit with several regions of a language is refused where
+    the column names none of them. Where one unit has one region and another unit another, `notes` says so.
+    """
 
     def __init__(self, path: Path, columns: Columns) -> None:
         super().__init__(path, columns)
@@ -44,16 +45,15 @@ class TmxFile(TableFile):
 
     def records(self) -> Records:
         self._left_out = self._count = 0
-        for line, unit in self._units():
-            origin = f"{self._path}, line {line}"
+        for origin, unit in self._units():
             source, target = (choose(side, unit, origin) for side in self._columns[:2])
             self._count += 1
-            if source is not None and target is not None and source != target:
-                for side, code in zip(self._columns, (source, target), strict=False):
-                    self._codes[side].add(code)
-                yield origin, Example(unit[source], unit[target])
-            else:
+            if source is None or target is None or source == target:
                 self._left_out += 1
+                continue
+            for side, code in zip(self._columns, (source, target), strict=False):
+                self._codes[side].add(code)
+            yield origin, Example(unit[source], unit[target])
 
     def notes(self) -> list[str]:
         """Says how many units are left out, and which sides are in several regions or scripts, as far as the file has
@@ -69,12 +69,9 @@ class TmxFile(TableFile):
         ]
 
     def columns(self) -> dict[str, None]:
-        """Names the languages, also without their regions."""
-        languages: dict[str, None] = {}
-        for _, unit in self._units():
-            for language in unit:
-                languages |= {language: None, language.partition("-")[0]: None}
-        return languages
+        """Returns the languages of the units, also without their regions."""
+        languages = [language for _, unit in self._units() for language in unit]
+        return dict.fromkeys(name for language in languages for name in (language, language.partition("-")[0]))
 
     def _emptiness(self) -> str:
         languages = self.columns()
@@ -86,160 +83,86 @@ class TmxFile(TableFile):
             "and dataset.target"
         )
 
-    def _units(self) -> Iterator[tuple[int, dict[str, str]]]:
-        """Yields the texts of each unit by language, with the line on which it begins."""
-        parser = _Parser(str(self._path))
-        with opened(self._path) as file:
-            while True:
-                block = file.read(_BLOCK)
-                parser.feed(block)
-                yield from parser.pop_units()
-                if not block:
-                    return
-
-
-class _Parser:
-    """Makes units of what is fed in. No entity may be declared: a few can stand for more text than memory holds."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._expat = expat.ParserCreate()
-        self._expat.buffer_text = True
-        self._expat.StartElementHandler = self._start
-        self._expat.EndElementHandler = self._end
-        self._expat.CharacterDataHandler = self._read
-        self._expat.EntityDeclHandler = self._refuse
-        # Whatever is not declared is reported, and not left out; nothing outside of the file is read.
-        self._expat.UseForeignDTD(True)
-        self._expat.SkippedEntityHandler = self._stand_for
-        self._units: list[tuple[int, dict[str, str]]] = []
-        self._unit: dict[str, str] = {}
-        self._line = 0
-        self._language = ""
-        self._segment: Segment | None = None  # that is being read
-        self._full = False  # whether the variant has one
-
-    def feed(self, block: bytes) -> None:
-        """Parses a block; an empty one is the end. Raises UserError where it is no XML."""
+    def _units(self) -> Iterator[tuple[str, dict[str, str]]]:
+        """Yields the place of each unit, and its texts by language."""
+        # Expat itself stops at entities that unfold to far more text than the file has, and opens no other files.
+        parser = ElementTree.XMLParser()
+        parser.entity.update(html.entities.entitydefs)
+        number = 0
+        body = ElementTree.Element("body")
         try:
-            self._expat.Parse(block, not block)
-        except expat.ExpatError as error:
+            with opened(self._path) as file:
+                for event, element in ElementTree.iterparse(file, ("start", "end"), parser):
+                    if event == "start" and _name(element) == "body":
+                        body = element
+                    if event == "end" and _name(element) == "tu":
+                        number += 1
+                        origin = f"{self._path}, unit {number}"
+                        yield origin, _texts(element, origin)
+                        body.clear()  # units that have been read take no memory
+        except ElementTree.ParseError as error:
+            reason = str(error).partition(": line")[0]
             raise UserError(
-                f"{self._name}, line {error.lineno} is not XML ({expat.ErrorString(error.code)}): copy the file again, "
-                "or make it again"
+                f"{self._path}, line {error.position[0]} is not XML ({reason}): copy the file again, or make it again"
             ) from error
         except (ValueError, LookupError) as error:  # of an encoding that its first line names
             raise UserError(
-                f"{self._name} says that it is in an encoding that cannot be read ({error}): convert it to UTF-8, and "
+                f"{self._path} says that it is in an encoding that cannot be read ({error}): convert it to UTF-8, and "
                 "say so in its first line"
             ) from error
 
-    def pop_units(self) -> list[tuple[int, dict[str, str]]]:
-        """Returns the units that are complete, each once."""
-        units = self._units
-        self._units = []
-        return units
 
-    def _start(self, name: str, attributes: dict[str, str]) -> None:
-        if name == "tu":
-            self._unit = {}
-            self._line = self._expat.CurrentLineNumber
-        # A variant names its language in an attribute, of which versions of the format have two spellings.
-        elif name == "tuv":
-            self._full = False
-            self._language = normalised(attributes.get("xml:lang", attributes.get("lang", "")))
-        # A variant has one segment of text, so a second would be lost and is refused.
-        elif name == "seg":
-            if self._full:
-                raise UserError(
-                    f"{self._name}, line {self._expat.CurrentLineNumber} has a second <seg> in one <tuv>, whose text "
-                    "would be lost: make it a variant or a unit of its own"
-                )
-            self._segment = Segment()
-            self._full = True
-        # Elements inside a segment are markup, and the segment decides what text they leave.
-        elif self._segment is not None:
-            self._segment.begin(name, attributes)
+def _name(element: ElementTree.Element) -> str:
+    """Returns the name of an element without its namespace."""
+    return element.tag.rpartition("}")[2]
 
-    def _end(self, name: str) -> None:
-        if name == "tu":
-            self._units.append((self._line, self._unit))
-        elif name == "seg" and self._segment is not None:
-            self._unit.setdefault(self._language, self._segment.text())
-            self._segment = None
-        elif self._segment is not None:
-            self._segment.end(name)
 
-    def _read(self, text: str) -> None:
-        if self._segment is not None:
-            self._segment.read(text)
-
-    def _stand_for(self, name: str, parameter: bool) -> None:
-        """Reads what nothing declares as a character by its name in HTML; else refuses it, since text would be lost."""
-        if self._segment is None or parameter:
-            return
-        if (text := character(name)) is None:
+def _texts(unit: ElementTree.Element, origin: str) -> dict[str, str]:
+    """Returns the texts of a unit by language."""
+    texts: dict[str, str] = {}
+    for variant in unit.iterfind("{*}tuv"):
+        segments = [*variant.iterfind(".//{*}seg")]
+        if len(segments) > 1:
             raise UserError(
-                f"{self._name}, line {self._expat.CurrentLineNumber} has &{name};, which is neither declared nor a "
-                "character of HTML: write the character itself"
+                f"{origin} has a second <seg> in one <tuv>, whose text would be lost: make it a variant or a unit of "
+                "its own"
             )
-        self._segment.read(text)
-
-    def _refuse(self, *_: object) -> NoReturn:
-        raise UserError(
-            f"{self._name}, line {self._expat.CurrentLineNumber} declares an entity, which can stand for more text "
-            "than memory holds: remove the declaration, and write the characters themselves"
-        )
+        # Versions of the format have two spellings of the attribute that names the language.
+        language = normalised(variant.get(_LANGUAGE, variant.get("lang", "")))
+        for segment in segments:
+            texts.setdefault(language, segment_text(segment))
+    return texts
 
 
-# The text of a segment, among the codes of a word processor (TMX 1.4b, "Content markup").
+def segment_text(segment: ElementTree.Element) -> str:
+    """Returns the text of a segment without codes (TMX 1.4b, "Content markup"), and with a blank for each line end.
+
+    A code between two letters leaves a blank, so that words before and after a line break, say, stay apart. A code of a
+    format leaves none, as `<bpt type="bold">`.
+    """
+    text = _BETWEEN_LETTERS.sub(" ", _with_codes(segment, set())).replace("\0", "")
+    return _LINE_END.sub(" ", text).strip()
 
 
-def character(name: str) -> str | None:
-    """Returns what an entity of HTML stands for, as `nbsp` or `euro`; None where there is no such."""
-    return html.entities.html5.get(f"{name};")
+def _with_codes(element: ElementTree.Element, formats: set[str | None]) -> str:
+    """Returns the text of an element, with NUL in place of each code that parts words.
 
-
-class Segment:
-    """Collects the text between codes. A code between two letters leaves a blank, so that words before and after a line
-    break, say, stay apart. A code of a format leaves none, as `<bpt type="bold">`. `hi` marks text, and takes nothing
-    out of it."""
-
-    def __init__(self) -> None:
-        self._text: list[str] = []
-        self._depth = 0  # how many elements of codes are open
-        self._formats: set[str] = set()  # the numbers of those that wait for their other end
-        self._apart = False  # whether what follows is another word
-
-    def begin(self, name: str, attributes: Mapping[str, str]) -> None:
-        """Reads the beginning of an element inside the segment."""
-        if name in _CODES:
-            self._depth += 1
-            number = attributes.get("i", "")
-            formats = attributes.get("type", "").lower() in _FORMATS or (name == "ept" and number in self._formats)
-            if formats and name == "bpt":
-                self._formats.add(number)
-            self._apart = self._apart or (self._depth == 1 and not formats)
-        elif name == "sub":
-            self._apart = self._apart or not self._depth
-
-    def end(self, name: str) -> None:
-        if name in _CODES:
-            self._depth -= 1
-        elif name == "sub":
-            self._apart = self._apart or not self._depth
-
-    def read(self, text: str) -> None:
-        if self._depth or not text:
-            return
-        if self._apart and self._text and _SPACED.match(self._text[-1][-1]) and _SPACED.match(text[0]):
-            self._text.append(" ")
-        self._text.append(text)
-        self._apart = False
-
-    def text(self) -> str:
-        """Returns the text, with a blank for each line end in it."""
-        return _LINE_END.sub(" ", "".join(self._text)).strip()
+    formats: the numbers of the codes of formats that have begun.
+    """
+    text = element.text or ""
+    for child in element:
+        name = _name(child)
+        # `sub` is text of another flow, as of a footnote; `hi` only marks text.
+        if name == "sub":
+            text += f"\0{_with_codes(child, formats)}\0"
+        elif name not in _CODES:
+            text += _with_codes(child, formats)
+        elif child.get("type", "").lower() in _FORMATS:
+            formats.add(child.get("i"))
+        elif name != "ept" or child.get("i") not in formats:
+            text += "\0"
+        text += child.tail or ""
+    return text
 
 
 # Codes of languages as files write them: `zh-CN`, `zh_cn` and `ZH-CN` are one (RFC 5646, section 2.1.1).
@@ -251,31 +174,27 @@ def normalised(code: str) -> str:
 
 
 def choose(code: str, known: Iterable[str], where: str) -> str | None:
-    """Returns the known code that a code means: the same, another spelling, or the only one with a script or region
-    besides. `zh` means `zh-CN`, and `zh-CN` means `zh-Hans-CN` (RFC 4647, section 3.3.2).
+    """Returns the known code that a code means: the same one, or the only one with a script or region besides. `zh`
+    means `zh-CN`, and `zh-CN` means `zh-Hans-CN` (RFC 4647, section 3.3.2).
 
-    None where there is none. where: what to call the place that knows them, in an error.
+    Returns None where there is none. where: what to call the place that knows them, in an error.
 
     Raises:
         UserError: several are meant.
     """
-    codes = [*dict.fromkeys(known)]
-    if code in codes:
-        return code
-    spelling = normalised(code)
-    same = [known_code for known_code in codes if normalised(known_code) == spelling]
-    meant = same or [known_code for known_code in codes if _means(spelling, known_code)]
+    wanted = normalised(code)
+    language, *subtags = wanted.split("-")
+    meant = []
+    for candidate in known:
+        if candidate == wanted:
+            return candidate
+        # All parts of the code are among those of the longer one, in their order.
+        longer = iter(candidate.split("-"))
+        if next(longer) == language and all(subtag in longer for subtag in subtags):
+            meant.append(candidate)
     if len(meant) > 1:
         raise UserError(
             f"{where} has {' and '.join(sorted(meant))}, and {code} may be either: set dataset.source and "
             "dataset.target to one of them"
         )
     return meant[0] if meant else None
-
-
-def _means(code: str, longer: str) -> bool:
-    """Returns whether all parts of a code are among those of a longer one, in their order, and both begin with one
-    language."""
-    language, *subtags = code.split("-")
-    longer_subtags = iter(normalised(longer).split("-"))
-    return bool(language) and next(longer_subtags) == language and all(subtag in longer_subtags for subtag in subtags)

@@ -78,20 +78,33 @@ def test_an_encoding_that_cannot_be_read_is_refused(tmp_path: Path, encoding: st
         _read(path)
 
 
-@pytest.mark.parametrize("before", [_DOCTYPE, "", "<!DOCTYPE tmx []>", "<!DOCTYPE tmx [%further;]>"])
-def test_no_entity_vanishes(tmp_path: Path, before: str) -> None:
-    path = _memory(tmp_path, _unit(en="10&nbsp;000 &euro; &amp; &#x41;", de="x"), before)
-    assert _read(path) == [("10\N{NO-BREAK SPACE}000 € & A", "x")]
-    path = _memory(tmp_path, _unit(en="10 &gulden;", de="x"), before)
-    with pytest.raises(UserError, match=r"train\.tmx, line 4 has &gulden;, which is neither declared nor a character"):
+def test_no_entity_vanishes(tmp_path: Path) -> None:
+    path = _memory(tmp_path, _unit(en="10&nbsp;000 &euro; &amp; &#x41; <![CDATA[<b> & c]]>", de="x"))
+    assert _read(path) == [("10\N{NO-BREAK SPACE}000 € & A <b> & c", "x")]
+    for before in (_DOCTYPE, "", "<!DOCTYPE tmx []>"):
+        path = _memory(tmp_path, _unit(en="10 &gulden;", de="x"), before)
+        with pytest.raises(UserError, match=r"train\.tmx, line 4 is not XML \(undefined entity"):
+            _read(path)
+
+
+@pytest.mark.parametrize("kind", ["SYSTEM 'file:///etc/passwd'", "PUBLIC '-' 'http://x.invalid/e'"])
+def test_other_files_are_not_read(tmp_path: Path, kind: str) -> None:
+    path = _memory(tmp_path, _unit(en="&a;", de="x"), f"<!DOCTYPE tmx [<!ENTITY a {kind}>]>")
+    with pytest.raises(UserError, match=r"train\.tmx, line 4 is not XML \(undefined entity"):
         _read(path)
 
 
-@pytest.mark.parametrize("kind", ["SYSTEM 'file:///etc/passwd'", "'ha'", "PUBLIC '-' 'http://x.invalid/e'"])
-def test_what_is_declared_is_refused(tmp_path: Path, kind: str) -> None:
-    path = _memory(tmp_path, _unit(en="&nbsp;&a;", de="x"), f"<!DOCTYPE tmx [<!ENTITY a {kind}>]>")
-    with pytest.raises(UserError, match=r"train\.tmx, line 2 declares an entity, which can stand for more"):
+def test_entities_do_not_unfold_without_end(tmp_path: Path) -> None:
+    declared = [f"<!ENTITY a{number} '{10 * f'&a{number - 1};'}'>" for number in range(1, 10)]
+    path = _memory(tmp_path, _unit(en="&a9;", de="x"), f"<!DOCTYPE tmx [<!ENTITY a0 'ha'>{''.join(declared)}]>")
+    with pytest.raises(UserError, match=r"train\.tmx, line \d+ is not XML \(limit on input amplification"):
         _read(path)
+
+
+def test_a_namespace_of_its_own(tmp_path: Path) -> None:
+    path = _memory(tmp_path, _unit(en="a <hi>b</hi>", de="c"))
+    path.write_text(path.read_text().replace("<tmx ", '<tmx xmlns="http://www.lisa.org/tmx14" '))
+    assert _read(path) == [("a b", "c")]
 
 
 @pytest.mark.parametrize(
@@ -100,8 +113,8 @@ def test_what_is_declared_is_refused(tmp_path: Path, kind: str) -> None:
         ("<tu>", r"train\.tmx, line 4 is not XML \(.*\): copy the file again"),
         (_unit(en="a", fr="b"), r"train\.tmx has no units in de: choices: en, fr; set dataset\.source and"),
         ("", r"train\.tmx has no units in en and de: expected units of both languages"),
-        (_unit(en="a</seg><seg>b", de="c"), r"train\.tmx, line 4 has a second <seg> in one <tuv>, whose text would be"),
-        (_unit(en="a<seg>b</seg>c", de="c"), r"train\.tmx, line 4 has a second <seg> in one <tuv>"),
+        (_unit(en="a</seg><seg>b", de="c"), r"train\.tmx, unit 1 has a second <seg> in one <tuv>, whose text would be"),
+        (_unit(en="a<seg>b</seg>c", de="c"), r"train\.tmx, unit 1 has a second <seg> in one <tuv>"),
     ],
 )
 def test_a_bad_memory_is_refused(tmp_path: Path, units: str, sentence: str) -> None:
@@ -146,7 +159,7 @@ def test_one_language_has_several_spellings(tmp_path: Path, written: str, asked:
 
 def test_what_may_be_two_languages_is_refused(tmp_path: Path) -> None:
     path = _memory(tmp_path, _unit(zh_TW="a", zh_CN="b", de="c"))
-    with pytest.raises(UserError, match=r"train\.tmx, line 4 has zh-cn and zh-tw, and zh may be either: set dataset"):
+    with pytest.raises(UserError, match=r"train\.tmx, unit 1 has zh-cn and zh-tw, and zh may be either: set dataset"):
         _read(path, "zh")
     assert _read(path, "zh-tw") == [("a", "c")]
     # The same code in another spelling comes before a longer one, and one text is not both sides.
