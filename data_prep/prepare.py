@@ -149,7 +149,7 @@ def _settings_of(config: DatasetConfig) -> dict[str, Any]:
     if not config.tokenizer.placeholders:
         del settings["tokenizer"]["placeholder_syntaxes"]
     # Folders may move, and weights are of training.
-    return settings | {"mix": len(config.mix), "streaming": False, "digits": None}
+    return settings | {"mix": len(config.mix), "streaming": False, "digits": None, "format": "files"}
 
 
 def read_evaluation(config: DatasetConfig, source: Source) -> dict[str, list[Example]]:

@@ -1,33 +1,20 @@
 """Where raw pairs come from: files, tables of the Hugging Face hub (or a local copy), generators.
 
 `open_source` takes the kind of source that a dataset has, and applies the steps that its options ask for. `open_reader`
-says how sounds and pictures are opened, and `origin` where one that cannot be opened is named.
+says how sounds and pictures are opened, and `origin` which line names one that cannot be opened.
 """
 
 import functools
 import importlib
 import os
-from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import MappingProxyType
 
-from data_prep.sources.base import (
-    Source,
-    cut,
-    digest,
-    files_below,
-    from_lists,
-    mix,
-    shorten,
-    spread,
-    without_test,
-)
-from data_prep.sources.cells import ROW, from_folder
+from data_prep.sources.base import Source, cut, digest, files_below, from_lists, mix, shorten, spread, without_test
 from data_prep.sources.entities import unescape_texts
 from data_prep.sources.files import LocalFiles
 from data_prep.sources.hub import Repository, holds_tables
 from data_prep.sources.links import link
-from data_prep.sources.media import kaldi, librispeech, media_files
+from data_prep.sources.media import media_files
 from mt.data.corpus import SPLITS, Example
 from mt.data.dataset import DatasetConfig, MixedConfig, SplitNames
 from mt.data.fields import Raw, build_field
@@ -69,23 +56,16 @@ def open_reader(config: DatasetConfig) -> Reader:
         return TEXT_READER._replace(link_unit=config.link_unit)
     if config.generator is not None:
         return Reader(field, functools.partial(_rendered, config.generator))
-    folder = Path(config.folder or "")
-    media = config.media
-    if config.folder is None and config.format == "files":
-        folder = media = Repository(config, None).folder
-    return Reader(field, functools.partial(from_folder, folder, media, config.source))
+    return Reader(field, functools.partial(os.path.join, config.media))
 
 
 def origin(config: DatasetConfig, source: str) -> str:
-    """Says where a dataset of files names this source of an example: `train.tsv, line 3`."""
+    """Returns the line that names this source of an example: `train.tsv, line 3`."""
     if config.generator is not None:
         return config.name
-    if match := ROW.fullmatch(source):
-        return f"{Path(config.folder or config.name, match['table'])}, row {int(match['number']) + 1}"
-    folder = config.media
-    for split in MANIFESTS[config.format](config).splits.values():
+    for split in _tables_or_texts(config).splits.values():
         for place, example in split.records():
-            if os.path.relpath(folder / example.source.strip(), folder) == os.path.normpath(source):
+            if os.path.relpath(config.media / example.source.strip(), config.media) == os.path.normpath(source):
                 return place
     return config.name
 
@@ -114,8 +94,8 @@ def _as_stored(config: DatasetConfig) -> Source:
     """Returns the raw pairs before any step."""
     if config.generator is not None:
         return generated_text(config)
-    manifest = MANIFESTS[config.format](config)
-    return manifest if build_field(config.field).written else media_files(config, manifest)
+    source = _tables_or_texts(config)
+    return source if build_field(config.field).written else media_files(config, source)
 
 
 def _tables_or_texts(config: DatasetConfig) -> Source:
@@ -127,12 +107,6 @@ def _tables_or_texts(config: DatasetConfig) -> Source:
         return Repository(config, Path(config.folder)).source()
     files.require_all()
     return files.source()
-
-
-MANIFESTS: Mapping[str, Callable[[DatasetConfig], Source]] = MappingProxyType(
-    {"files": _tables_or_texts, "kaldi": kaldi, "librispeech": librispeech}
-)
-"""What has texts, and names the sounds and pictures that they are of, by `DatasetConfig.format`."""
 
 
 def _further(config: DatasetConfig, mixed: MixedConfig) -> Source:

@@ -13,6 +13,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
+import numpy as np
+
 from mt.common.input_files import sha256
 from mt.data.corpus import Example
 from mt.data.words import count_words, first_words
@@ -46,7 +48,7 @@ def digest(files: Iterable[tuple[str, Path]]) -> str:
 # Raw pairs in splits.
 
 Records = Iterator[tuple[str, Example]]
-"""Pairs, each with its origin in words: `train.tsv, line 3`."""
+"""Pairs, each with its place in words: `train.tsv, line 3`."""
 
 Read = Callable[[], Iterator[Example]]
 """Reads the pairs of a split in order, as they are asked for."""
@@ -61,11 +63,9 @@ class RawSplit:
     sides: tuple[str, str]
     """What to call a line of either side in an error, up to its number (from 1)."""
     columns: Callable[[], Collection[str]] = tuple
-    """Names what can be read: the endings of the files, or the columns of the table."""
+    """Returns the names of what can be read: the endings of the files, or the columns of the table."""
     records: Callable[[], Records] = lambda: iter(())
-    """Reads the files themselves, before any step: of splits that are files."""
-    holds_media: Callable[[], bool] = lambda: False
-    """Whether the sources of `records` are cells of the table itself, which hold sounds or pictures."""
+    """Reads the pairs of files with their places, before any step."""
 
 
 @dataclass(frozen=True)
@@ -93,13 +93,6 @@ class Source:
         return [(path, stat.st_size, stat.st_mtime_ns) for path, stat in stats]
 
 
-def from_list(
-    examples: Callable[[], Sequence[Example]], sides: tuple[str, str], columns: Callable[[], Collection[str]] = tuple
-) -> RawSplit:
-    """Returns the split that holds a list, which is made only when it is asked for."""
-    return RawSplit(lambda: iter(examples()), sides, columns)
-
-
 def from_lists(
     made: Callable[[], Mapping[str, Sequence[Example]]], place: object, names: tuple[str, str], splits: Iterable[str]
 ) -> dict[str, RawSplit]:
@@ -108,7 +101,7 @@ def from_lists(
 
     def from_split(split: str) -> RawSplit:
         sides = f"{place}, {split}, {names[0]}", f"{place}, {split}, {names[1]}"
-        return from_list(lambda: made_once()[split], sides)
+        return RawSplit(lambda: iter(made_once()[split]), sides)
 
     return {split: from_split(split) for split in splits}
 
@@ -127,20 +120,31 @@ def require_some(examples: Iterator[Example], emptiness: Callable[[], str]) -> I
 
 def without_test(source: Source) -> Source:
     """Returns a source with an empty test split."""
-    empty = from_list(tuple, source.splits["dev"].sides)
+    empty = RawSplit(lambda: iter(()), source.splits["dev"].sides)
     return replace(source, splits={**source.splits, "test": empty})
+
+
+def changed(source: Source, change: Callable[[str, Example], Iterable[Example]]) -> Source:
+    """Returns a source whose examples are changed. change: gives the examples in place of one of a split."""
+
+    def of_split(name: str, split: RawSplit) -> RawSplit:
+        def read() -> Iterator[Example]:
+            return itertools.chain.from_iterable(change(name, example) for example in split.read())
+
+        return replace(split, read=read)
+
+    splits = {name: of_split(name, split) for name, split in source.splits.items()}
+    return replace(source, splits=splits, mixed=tuple(of_split("train", split) for split in source.mixed))
 
 
 def spread(source: Source) -> Source:
     """Returns a source with each reference of a training example as a further pair, one after another."""
-    train = source.splits["train"]
 
-    def read() -> Iterator[Example]:
-        for example in train.read():
-            yield example
-            yield from (example._replace(target=text, links="") for text in example.more_references)
+    def change(split: str, example: Example) -> list[Example]:
+        further = example.more_references if split == "train" else ()
+        return [example, *(example._replace(target=text, links="") for text in further)]
 
-    return replace(source, splits={**source.splits, "train": replace(train, read=read)})
+    return changed(source, change)
 
 
 def mix(source: Source, others: Sequence[Source]) -> Source:
@@ -164,38 +168,20 @@ def shorten(source: Source, source_limit: int | None, target_limit: int | None) 
     See et al. 2017, section 4: 400 words of an article, 100 of its summary.
     """
 
-    def shortened(split: RawSplit, limit: int | None) -> RawSplit:
-        return replace(split, read=_first_words(split.read, source_limit, limit))
+    def change(split: str, whole: Example) -> list[Example]:
+        first = first_words(whole.source, source_limit)
+        target = first_words(whole.target, target_limit if split == "train" else None)
+        if (first, target) == (whole.source, whole.target):
+            return [whole]
+        # Links could point beyond what stays.
+        return [Example(first, target, more_references=whole.more_references)]
 
-    splits = {
-        name: shortened(split, target_limit if name == "train" else None) for name, split in source.splits.items()
-    }
-    return replace(source, splits=splits, mixed=tuple(shortened(split, target_limit) for split in source.mixed))
-
-
-def _first_words(whole: Read, source_limit: int | None, target_limit: int | None) -> Read:
-    def read() -> Iterator[Example]:
-        for example in whole():
-            source = first_words(example.source, source_limit)
-            target = first_words(example.target, target_limit)
-            unchanged = (source, target) == (example.source, example.target)
-            # Links could point beyond what stays.
-            yield example if unchanged else Example(source, target, more_references=example.more_references)
-
-    return read
+    return changed(source, change)
 
 
 # Dev and test cut from a corpus that has no such splits.
 
 _PARITY = {"dev": 0, "test": 1}
-
-_SPARE = 10_000  # pairs in memory besides
-
-Key = Callable[[Example], int]
-_Groups = dict[int, list[tuple[int, int, Example]]]
-"""The pairs of each key, with their place in the corpus and the key."""
-Chosen = Mapping[str, list[tuple[int, Example]]]
-"""The pairs of each split that is cut, with their keys, in the order of the corpus."""
 
 
 def cut(source: Source, sizes: Mapping[str, int], longest: int, *, by_source: bool = False) -> Source:
@@ -206,7 +192,7 @@ def cut(source: Source, sizes: Mapping[str, int], longest: int, *, by_source: bo
     between dev and test. Pairs that are added to the corpus displace few of them. Pairs that dev and test could not
     hold stay in train.
 
-    The choice costs a pass over the text, when it is first needed.
+    The choice costs two passes over the text, when it is first needed, and 8 bytes of memory for each pair.
 
     Args:
         sizes: the least number of pairs of each split that is cut. Copies of one pair come together, and can make
@@ -215,77 +201,59 @@ def cut(source: Source, sizes: Mapping[str, int], longest: int, *, by_source: bo
         by_source: whether the source alone decides, as the name of a sound whatever its text is.
     """
     whole = source.splits["train"]
-    key, hashed = (key_of_source, "name") if by_source else (key_of_pair, "pair")
+    key = functools.partial(_key, by_source=by_source)
 
-    # The pass over the text is made once, when dev, test or train is first read.
+    # The passes over the text are made once, when dev, test or train is first read.
     @functools.cache
-    def chosen() -> Chosen:
-        return _choose(whole.read, sizes, longest, key)
+    def keys() -> dict[str, set[int]]:
+        fitting = np.fromiter((key(example) for example in whole.read() if _fits(example, longest)), np.uint64)
+        return {split: _smallest(fitting[fitting % 2 == _PARITY[split]], split, size) for split, size in sizes.items()}
 
-    def chosen_split(split: str) -> RawSplit:
-        return from_list(lambda: [example for _, example in chosen()[split]], whole.sides, whole.columns)
+    @functools.cache
+    def chosen() -> dict[str, list[Example]]:
+        pairs: dict[str, list[Example]] = {split: [] for split in sizes}
+        for example in whole.read():
+            for split, numbers in keys().items():
+                if key(example) in numbers:
+                    pairs[split].append(example)
+        return pairs
 
-    # Train keeps all pairs but the chosen ones, which are recognised by their keys.
+    def chosen_split(split: str) -> Read:
+        return lambda: iter(chosen()[split])
+
     def rest() -> Iterator[Example]:
-        taken = {number for pairs in chosen().values() for number, _ in pairs}
+        taken = set().union(*keys().values())
         return (example for example in whole.read() if key(example) not in taken)
 
     def notes() -> list[str]:
         counts = " and ".join(f"{len(pairs):,} for {split}" for split, pairs in chosen().items())
+        hashed = "name" if by_source else "pair"
         return [*source.notes(), f"cut from train by a hash of each {hashed}: {counts}"]
 
     # The new source differs from the old in its splits and notes alone.
-    train = replace(whole, read=rest)
-    return replace(
-        source, splits={**source.splits, "train": train, **{split: chosen_split(split) for split in sizes}}, notes=notes
-    )
+    splits = {split: RawSplit(chosen_split(split), whole.sides, whole.columns) for split in sizes}
+    return replace(source, splits={**source.splits, "train": replace(whole, read=rest), **splits}, notes=notes)
 
 
-def _choose(read: Read, sizes: Mapping[str, int], longest: int, key: Key) -> Chosen:
-    """Chooses the pairs of each split. Raises UserError where the corpus is too small."""
-    groups: dict[str, _Groups] = {split: {} for split in sizes}
-    eligible = dict.fromkeys(sizes, 0)
-    for number, example in enumerate(read()):
-        hashed = key(example)
-        for split, size in sizes.items():
-            if hashed % 2 == _PARITY[split] and _fits(example, longest):
-                eligible[split] += 1
-                groups[split].setdefault(hashed, []).append((number, hashed, example))
-                # What cannot be among the smallest any more is forgotten now and then, to save memory.
-                if eligible[split] % (size + _SPARE) == 0:
-                    groups[split] = _smallest(groups[split], size)
-    for split, size in sizes.items():
-        if size > (most := eligible[split] // 2):
-            raise UserError(
-                f"dataset.{split}_size={size} is too much to cut from train: choose at most {most:,}, which is about a "
-                f"quarter, or give {split} files of its own"
-            )
-    chosen = {split: sorted(itertools.chain(*_smallest(groups[split], size).values())) for split, size in sizes.items()}
-    return {split: [(hashed, example) for _, hashed, example in placed] for split, placed in chosen.items()}
+def _key(example: Example, *, by_source: bool) -> int:
+    hashed = _hash(example.source) if by_source else hash_of_pair(example.source, example.target)
+    return int.from_bytes(hashed, "little")
 
 
 def _fits(example: Example, longest: int) -> bool:
+    """Returns whether dev and test could hold an example."""
     lengths = count_words(example.source), count_words(example.target)
     return min(lengths) > 0 and max(lengths) <= longest
 
 
-def _smallest(groups: _Groups, size: int) -> _Groups:
-    """Returns the groups with the smallest keys, as few as hold at least `size` pairs."""
-    smallest: _Groups = {}
-    count = 0
-    for key in sorted(groups):
-        if count < size:
-            smallest[key] = groups[key]
-            count += len(groups[key])
-    return smallest
-
-
-def key_of_pair(example: Example) -> int:
-    return int.from_bytes(hash_of_pair(example.source, example.target), "little")
-
-
-def key_of_source(example: Example) -> int:
-    return int.from_bytes(_hash(example.source), "little")
+def _smallest(keys: np.ndarray, split: str, size: int) -> set[int]:
+    """Returns the smallest keys, of at least `size` pairs. Raises UserError where the corpus is too small."""
+    if size > (most := len(keys) // 2):
+        raise UserError(
+            f"dataset.{split}_size={size} is too much to cut from train: choose at most {most:,}, which is about a "
+            f"quarter, or give {split} files of its own"
+        )
+    return {*keys[keys <= np.partition(keys, size - 1)[size - 1]].tolist()}
 
 
 def hash_of_pair(source: str, target: str) -> bytes:

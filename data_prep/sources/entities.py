@@ -1,12 +1,11 @@
 """HTML entities in plain text, as tokenisers of corpora leave them: `&amp;`, `&#39;`, and Moses' `l&apos; eau`."""
 
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from html import unescape
 from html.entities import html5
 
-from data_prep.sources.base import RawSplit, Source
+from data_prep.sources.base import Source, changed
 from mt.data.corpus import Example
 
 _ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
@@ -37,24 +36,17 @@ def unescaped(text: str) -> str:
 def unescape_texts(source: Source, *, written: bool) -> Source:
     """Returns a source whose texts are `unescaped`. written: whether the sources are texts, too, and not names."""
 
-    def of_split(split: RawSplit) -> RawSplit:
-        def read() -> Iterator[Example]:
-            for example in split.read():
-                yield example._replace(
-                    source=unescaped(example.source) if written else example.source,
-                    target=unescaped(example.target),
-                    more_references=tuple(map(unescaped, example.more_references)),
-                    transcript=unescaped(example.transcript),
-                )
+    def change(split: str, example: Example) -> list[Example]:
+        return [
+            example._replace(
+                source=unescaped(example.source) if written else example.source,
+                target=unescaped(example.target),
+                more_references=tuple(map(unescaped, example.more_references)),
+                transcript=unescaped(example.transcript),
+            )
+        ]
 
-        return replace(split, read=read)
-
-    return replace(
-        source,
-        splits={name: of_split(split) for name, split in source.splits.items()},
-        mixed=tuple(map(of_split, source.mixed)),
-        identity=lambda: f"{source.identity()} unescaped",
-    )
+    return replace(changed(source, change), identity=lambda: f"{source.identity()} unescaped")
 
 
 def _character(match: re.Match[str]) -> str:

@@ -4,25 +4,21 @@
 one sentence a line; tables are read by `data_prep.sources.tables`, translation memories by `data_prep.sources.tmx`.
 """
 
-import codecs
 import collections
-import itertools
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
 from data_prep.sources.base import RawSplit, Records, Source, digest, is_litter
 from data_prep.sources.cells import Columns
-from data_prep.sources.tables import TABLES, ParquetFile, TableFile
+from data_prep.sources.tables import TABLES, TableFile
 from data_prep.sources.tmx import TmxFile
 from mt.data.corpus import Example
 from mt.data.dataset import DatasetConfig
-from mt.data.fields import build_field
 from mt.errors import UserError
 from mt.text_io import COMPRESSED, count_lines, file_lines, opened
 
-_BLOCK = 1 << 20
 _KINDS = {**TABLES, ".tmx": TmxFile}
 
 
@@ -37,10 +33,9 @@ class LocalFiles:
     def __init__(self, config: DatasetConfig, folder: Path, splits: Collection[str] | None = None) -> None:
         """Looks for the files of the splits to read; None: of all that are not cut from train."""
         self._folder = folder
-        media = not build_field(config.field).written
         self._names = config.splits
         self._splits = {
-            split: _find(folder, config.splits[split], config.columns(split), media) for split in splits or config.uncut
+            split: _find(folder, config.splits[split], config.columns(split)) for split in splits or config.uncut
         }
 
     def source(self) -> Source:
@@ -79,11 +74,9 @@ class LocalFiles:
         return dict.fromkeys(path for pairs in self._splits.values() for _, path in pairs.files)
 
     def _notes(self) -> list[str]:
-        marked = ((path, _marks(path)) for path in self._read_paths() if path.suffix != ".parquet")
-        left_out = [f"{path}: {' and '.join(marks)} left out" for path, marks in marked if marks]
         unread = [note for split in self._splits for note in self._unread(split)]
         memories = [pairs for pairs in self._splits.values() if isinstance(pairs, TmxFile)]
-        return [*left_out, *unread, *dict.fromkeys(note for memory in memories for note in memory.notes())]
+        return [*unread, *dict.fromkeys(note for memory in memories for note in memory.notes())]
 
     def _unread(self, split: str) -> list[str]:
         """Names the files that could be a split, too, and are not read."""
@@ -114,13 +107,11 @@ class ParallelText(TableFile):
         """Returns the sides that are not there."""
         return tuple(path for path in self._paths[:2] if not path.is_file())
 
-    def pairs(self) -> Iterator[Example]:
-        lines = zip(*map(file_lines, self._paths), strict=True)
-        pairs: Iterator[Example] = itertools.starmap(Example, lines)
-        if len(self._paths) > 2:
-            pairs = (Example(source, target, "", tuple(more)) for source, target, *more in lines)
+    def records(self) -> Records:
+        rows = zip(*map(file_lines, self._paths), strict=True)
         try:
-            yield from pairs
+            for number, (source, target, *more) in enumerate(rows, start=1):
+                yield f"{self._paths[0]}, line {number}", Example(source, target, "", tuple(more))
         except ValueError as error:
             raise UserError(self._emptiness()) from error
 
@@ -141,9 +132,6 @@ class ParallelText(TableFile):
                 )
         return f"{source_path} and what is beside it changed while they were read: start again once they are whole"
 
-    def records(self) -> Records:
-        return ((f"{self._paths[0]}, line {number}", pair) for number, pair in enumerate(self.read(), start=1))
-
     def columns(self) -> set[str]:
         beside = _names(self._paths[0].parent)
         start = f"{self._path.name}."
@@ -151,17 +139,13 @@ class ParallelText(TableFile):
         return {name.removesuffix(".gz").removesuffix(".zst") for name in names}
 
 
-def _find(folder: Path, name: str, columns: Columns, media: bool) -> TableFile:
-    """Returns the texts where there is one, else a table, else the texts that should be there.
-
-    media: whether sources may be sounds or pictures in the cells of a table.
-    """
+def _find(folder: Path, name: str, columns: Columns) -> TableFile:
+    """Returns the texts where there is one, else a table, else the texts that should be there."""
     texts = ParallelText(folder / name, columns)
     if len(texts.missing()) == 2:
         for ending, kind in _KINDS.items():
             if (path := _present(folder / f"{name}{ending}")).is_file():
-                rows = f"{name}{ending}"
-                return ParquetFile(path, columns, rows) if media and kind is ParquetFile else kind(path, columns)
+                return kind(path, columns)
     return texts
 
 
@@ -181,12 +165,3 @@ def _present(path: Path) -> Path:
 def _count_lines(path: Path) -> int:
     with opened(path) as file:
         return count_lines(file)
-
-
-def _marks(path: Path) -> list[str]:
-    """Names what the start of a text has that its lines are read without."""
-    with opened(path) as file:
-        block = file.read(_BLOCK)
-    marked = block.startswith(codecs.BOM_UTF8) or b"\n" + codecs.BOM_UTF8 in block
-    marks = {"byte-order mark": marked, "carriage returns": b"\r\n" in block}
-    return [mark for mark, present in marks.items() if present]

@@ -1,6 +1,6 @@
 """Word links of training pairs that stand in a file beside them, in Pharaoh format.
 
-`link` gives sources their links: `_LinkFile` reads the training pairs of each with the lines that are for them.
+`link` gives sources their links: `_linked` reads the training pairs of each with the lines that are for them.
 """
 
 import functools
@@ -40,11 +40,11 @@ def link(sources: Sequence[Source], config: DatasetConfig) -> list[Source]:
             f"pair, or {EFLOMAL}, which makes the links"
         )
     # The pairs of all sources get their lines; the file itself belongs to the identity of the first source.
-    file = _LinkFile(path, [source.splits["train"] for source in sources], config.link_unit or "spaced")
+    texts = [source.splits["train"] for source in sources]
     linked = []
     for number, source in enumerate(sources):
-        train = replace(source.splits["train"], read=functools.partial(file.read, number))
-        linked.append(replace(source, splits={**source.splits, "train": train}))
+        read = functools.partial(_linked, path, texts, number, config.link_unit or "spaced")
+        linked.append(replace(source, splits={**source.splits, "train": replace(texts[number], read=read)}))
     linked[0] = replace(
         linked[0],
         identity=lambda: json.dumps([first_source.identity(), config.link_words, _RULE, sha256(path)]),
@@ -53,48 +53,32 @@ def link(sources: Sequence[Source], config: DatasetConfig) -> list[Source]:
     return linked
 
 
-class _LinkFile:
-    """The links of several texts, which stand in one file one after another."""
-
-    def __init__(self, path: Path, texts: Sequence[RawSplit], unit: LinkUnit) -> None:
-        self._path = path
-        self._texts = texts
-        self._unit: LinkUnit = unit
-        self._counts: dict[int, int] = {}
-        """The pairs of each text that has been read to its end."""
-
-    def read(self, number: int) -> Iterator[Example]:
-        """Yields the pairs of a text with their links. Raises UserError where the file has more or fewer lines."""
-        # The lines of earlier texts are passed over.
-        start = sum(self._count(earlier) for earlier in range(number))
-        lines = itertools.islice(enumerate(file_lines(self._path), start=1), start, None)
-        # Each pair has a line.
-        count = 0
-        for count, example in enumerate(self._texts[number].read(), start=1):
-            place, line = next(lines, (0, ""))
-            if not place:
-                raise UserError(
-                    f"{self._path} ends before pair {count:,} of train, and must have a line for each, maybe empty: "
-                    "check that its links belong to this text"
-                )
-            yield example._replace(links=_checked(f"{self._path}, line {place}", line, example, self._unit))
-        self._counts[number] = count
-        # Each line has a pair.
-        if number == len(self._texts) - 1 and (further := next(lines, None)):
+def _linked(path: Path, texts: Sequence[RawSplit], number: int, unit: LinkUnit) -> Iterator[Example]:
+    """Yields the pairs of one of several texts with their links, which stand in one file one after another. Raises
+    UserError where the file has more or fewer lines."""
+    # The lines of earlier texts are passed over.
+    start = sum(1 for earlier in texts[:number] for _ in earlier.read())
+    lines = itertools.islice(enumerate(file_lines(path), start=1), start, None)
+    # Each pair has a line.
+    for count, example in enumerate(texts[number].read(), start=1):
+        place, line = next(lines, (0, ""))
+        if not place:
             raise UserError(
-                f"{self._path}, line {further[0]:,}: there is no training pair for it, since train has "
-                f"{further[0] - 1:,}: check that its links belong to this text"
+                f"{path} ends before pair {count:,} of train, and must have a line for each, maybe empty: check that "
+                "its links belong to this text"
             )
+        _require_links(f"{path}, line {place}", line, example, unit)
+        yield example._replace(links=line)
+    # Each line has a pair.
+    if number == len(texts) - 1 and (further := next(lines, None)):
+        raise UserError(
+            f"{path}, line {further[0]:,}: there is no training pair for it, since train has {further[0] - 1:,}: check "
+            "that its links belong to this text"
+        )
 
-    def _count(self, number: int) -> int:
-        """Counts the pairs of a text, which is read for that only where nobody has read it yet."""
-        if number not in self._counts:
-            self._counts[number] = sum(1 for _ in self._texts[number].read())
-        return self._counts[number]
 
-
-def _checked(where: str, line: str, example: Example, unit: LinkUnit) -> str:
-    """Returns a line. Raises UserError where it is not in Pharaoh format, or links words that the pair has not."""
+def _require_links(where: str, line: str, example: Example, unit: LinkUnit) -> None:
+    """Raises UserError where a line is not in Pharaoh format, or links words that the pair has not."""
     try:
         links = links_of(line)
     except ValueError as error:
@@ -106,19 +90,16 @@ def _checked(where: str, line: str, example: Example, unit: LinkUnit) -> str:
     source_count, target_count = (len(units(text, unit)) for text in (example.source, example.target))
     for i, j in links:
         if i >= source_count or j >= target_count:
+            fitting = [name for name, other in LINK_UNITS.items() if _fit(links, example, other)]
+            has = f"dataset.link_words={' or '.join(fitting)} has" if fitting else "no dataset.link_words has"
             raise UserError(
                 f"{where}: the link {i}-{j} joins a word that is not there, since the pair has {source_count} source "
                 f"and {target_count} target words, counted from 0. Check that the links belong to this text, and how "
-                f"their aligner parts words: {_remedy(links, example)}"
+                f"their aligner parts words: {has} as many"
             )
-    return line
 
 
-def _remedy(links: Sequence[Link], example: Example) -> str:
-    """Names the options of `link_words` of which a pair has all linked words."""
-    fitting = []
-    for name, unit in LINK_UNITS.items():
-        counts = [len(units(text, unit)) for text in (example.source, example.target)]
-        if all(place < count for link in links for place, count in zip(link, counts, strict=True)):
-            fitting.append(name)
-    return f"dataset.link_words={' or '.join(fitting)} has as many" if fitting else "no dataset.link_words has as many"
+def _fit(links: Sequence[Link], example: Example, unit: LinkUnit) -> bool:
+    """Returns whether a pair has all linked words."""
+    source_count, target_count = (len(units(text, unit)) for text in (example.source, example.target))
+    return all(i < source_count and j < target_count for i, j in links)

@@ -1,13 +1,11 @@
 """Pairs in tables: the two sides are columns, and so are further references.
 
-`TableFile` is what all have in common. Then come fields between tabs or commas, objects of JSON, and Arrow data, in
-parquet or in files of their own. `TABLES` lists them by their endings; what a cell may hold, `data_prep.sources.cells`
-says.
+`TableFile` is what all have in common. Then come fields between tabs or commas, objects of JSON, and parquet. `TABLES`
+lists them by their endings; what a cell may hold, `data_prep.sources.cells` says.
 """
 
 import contextlib
 import csv
-import functools
 import itertools
 import json
 from abc import ABC, abstractmethod
@@ -17,20 +15,11 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from data_prep.sources.base import RawSplit, Records, require_some
-from data_prep.sources.cells import (
-    BATCH,
-    NESTED,
-    Columns,
-    arrow_columns,
-    arrow_examples,
-    example,
-    is_embedded,
-    require_once,
-    require_sides,
-)
+from data_prep.sources.cells import NESTED, Columns, example, require_once, require_sides
 from mt.data.corpus import Example
 from mt.errors import UserError, message_of
 from mt.text_io import file_lines, without_mark
@@ -39,6 +28,7 @@ Rows = Iterator[tuple[int, list[str]]]
 """The fields of rows, each with the number of its line."""
 
 _ADVICE = "set dataset.source and dataset.target (to the columns' numbers, from 1, if this line is a pair already)"
+_BATCH = 10_000  # rows of parquet in memory at once
 _LONGEST_FIELD = 1 << 24  # characters in CSV, where a quotation mark without its fellow swallows all that follows
 
 
@@ -54,32 +44,20 @@ class TableFile(ABC):
 
     @abstractmethod
     def columns(self) -> Collection[str]:
-        """Names the columns that are there."""
+        """Returns the names of the columns that are there."""
 
-    def pairs(self) -> Iterator[Example]:
-        """Yields the pairs, if there are any; a kind of file says this, or `records`."""
-        return (pair for _, pair in self.records())
-
+    @abstractmethod
     def records(self) -> Records:
-        """Yields the pairs with their origins."""
-        return ((f"{self._path}, row {number}", pair) for number, pair in enumerate(self.pairs(), start=1))
+        """Yields the pairs with their places, if there are any."""
 
     def read(self) -> Iterator[Example]:
         """Yields the pairs. Raises UserError where there are none."""
-        return require_some(self.pairs(), self._emptiness)
-
-    def count(self) -> int:
-        """Counts the pairs."""
-        return sum(1 for _ in self.pairs())
-
-    def holds_media(self) -> bool:
-        """Returns whether sources are sounds or pictures in the cells of the table itself."""
-        return False
+        return require_some((pair for _, pair in self.records()), self._emptiness)
 
     def split(self) -> RawSplit:
-        """Returns what is read of the file; what costs a pass over it is remembered."""
+        """Returns the pairs as a split."""
         sides = f"{self._path}, column {self._columns[0]}, row", f"{self._path}, column {self._columns[1]}, row"
-        return RawSplit(self.read, sides, self.columns, self.records, functools.cache(self.holds_media))
+        return RawSplit(self.read, sides, self.columns, self.records)
 
     def _emptiness(self) -> str:
         """Says what is wrong with a file of no pairs."""
@@ -188,11 +166,10 @@ class JsonLinesFile(TableFile):
     """An object on each line; the sides are its keys, or keys of its `translation`."""
 
     def records(self) -> Records:
-        where = f"{self._path}, line"
         for number, cells in self._rows():
-            require_sides(self._columns, cells, f"{where} {number}")
-            pair = example([cells.get(column) for column in self._columns], self._columns, where, number)
-            yield f"{where} {number}", pair
+            place = f"{self._path}, line {number}"
+            require_sides(self._columns, cells, place)
+            yield place, example([cells.get(column) for column in self._columns], self._columns, place)
 
     def columns(self) -> dict[str, None]:
         return dict.fromkeys(column for _, cells in self._rows() for column in cells)
@@ -247,73 +224,40 @@ class JsonFile(JsonLinesFile):
 class ParquetFile(TableFile):
     """Columns of strings or lists of strings, or of a struct `translation` that holds them."""
 
-    def __init__(self, path: Path, columns: Columns, rows: str | None = None) -> None:
-        """rows: what to call them where the source may be sounds or pictures themselves."""
-        super().__init__(path, columns)
-        self._rows = rows
-
-    def pairs(self) -> Iterator[Example]:
-        with _readable(self._path, "parquet"), self.opened() as place, pq.ParquetFile(place) as file:
-            yield from arrow_examples(
-                file.schema_arrow,
-                lambda names: file.iter_batches(BATCH, columns=names),
-                self._columns,
-                str(self._path),
-                self._rows,
-            )
-
-    def opened(self) -> contextlib.AbstractContextManager[Any]:
-        """Returns what Arrow reads the file from, while the context lasts."""
-        return contextlib.nullcontext(self._path)
+    def records(self) -> Records:
+        with self._opened() as file:
+            names, nested = self._names(file.schema_arrow)
+            require_sides(self._columns, names, str(self._path))
+            require_once(self._columns, names, str(self._path))
+            columns = tuple(column for column in self._columns if column in names)
+            number = 0
+            for batch in file.iter_batches(_BATCH, columns=[NESTED] if nested else columns):
+                sides = [pc.struct_field(batch[NESTED], name) if nested else batch[name] for name in columns]
+                for cells in zip(*(side.to_pylist() for side in sides), strict=True):
+                    number += 1
+                    place = f"{self._path}, row {number}"
+                    yield place, example(cells, columns, place)
 
     def columns(self) -> list[str]:
-        return arrow_columns(self._schema(), self._columns)[0]
+        with self._opened() as file:
+            return self._names(file.schema_arrow)[0]
 
-    def holds_media(self) -> bool:
-        return bool(self._rows) and is_embedded(self._schema(), self._columns)
+    def _names(self, schema: pa.Schema) -> tuple[list[str], bool]:
+        """Returns the names of the columns, and whether these are the fields of `translation`."""
+        nested = not {*self._columns[:2]} <= {*schema.names} and NESTED in schema.names
+        if nested and pa.types.is_struct(schema.field(NESTED).type):
+            return [field.name for field in schema.field(NESTED).type], True
+        return schema.names, False
 
-    def _schema(self) -> pa.Schema:
-        with _readable(self._path, "parquet"), self.opened() as place:
-            return pq.read_schema(place)
-
-
-class ArrowFile(TableFile):
-    """The same columns in Arrow's own format, as a stream or a file, as `datasets` saves them."""
-
-    def pairs(self) -> Iterator[Example]:
-        with _readable(self._path, "Arrow data"), pa.memory_map(str(self._path)) as file:
-            reader = _arrow_reader(file)
-            yield from arrow_examples(
-                reader.schema, lambda names: _selected(reader, names), self._columns, str(self._path)
-            )
-
-    def columns(self) -> list[str]:
-        with _readable(self._path, "Arrow data"), pa.memory_map(str(self._path)) as file:
-            return arrow_columns(_arrow_reader(file).schema, self._columns)[0]
-
-
-def _arrow_reader(file: pa.NativeFile) -> pa.RecordBatchReader | pa.RecordBatchFileReader:
-    with contextlib.suppress(pa.ArrowInvalid):
-        return pa.ipc.open_file(file)
-    file.seek(0)
-    return pa.ipc.open_stream(file)
-
-
-def _selected(reader: pa.RecordBatchReader | pa.RecordBatchFileReader, names: list[str]) -> Iterator[pa.RecordBatch]:
-    """Yields some columns of the batches; those of a file are asked for by their numbers."""
-    numbered = isinstance(reader, pa.RecordBatchFileReader)
-    batches = (reader.get_batch(number) for number in range(reader.num_record_batches)) if numbered else reader
-    return (batch.select(names) for batch in batches)
-
-
-@contextlib.contextmanager
-def _readable(path: Path, kind: str) -> Iterator[None]:
-    """Makes a sentence of what Arrow raises at a file that is no such data."""
-    try:
-        yield
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        reason = message_of(error)
-        raise UserError(f"{path} cannot be read as {kind} ({reason}): copy it again, or make it again") from error
+    @contextlib.contextmanager
+    def _opened(self) -> Iterator[pq.ParquetFile]:
+        try:
+            with pq.ParquetFile(self._path) as file:
+                yield file
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+            raise UserError(
+                f"{self._path} cannot be read as parquet ({message_of(error)}): copy it again, or make it again"
+            ) from error
 
 
 TABLES: Mapping[str, Callable[[Path, Columns], TableFile]] = MappingProxyType(
@@ -323,7 +267,6 @@ TABLES: Mapping[str, Callable[[Path, Columns], TableFile]] = MappingProxyType(
         ".jsonl": JsonLinesFile,
         ".json": JsonFile,
         ".parquet": ParquetFile,
-        ".arrow": ArrowFile,
     }
 )
 

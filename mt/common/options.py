@@ -57,6 +57,7 @@ _RENAMED = {("attention", "concat"): "bahdanau", ("encoder", "embedding"): "none
 _GONE = {
     ("dataset", "streaming"): False,
     ("dataset", "digits"): None,
+    ("dataset", "format"): "files",
     ("dataset", "field", "network"): None,
     ("dataset", "tokenizer", "tags"): 0,
     ("training", "learnt_tags"): 0.0,

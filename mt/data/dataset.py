@@ -125,12 +125,7 @@ class DatasetConfig(Options):
     `.jsonl`, `.parquet`; all but parquet may end in `.gz` or `.zst`; `<split>.tmx`. Or a copy of the hub's
     repository."""
     splits: SplitNames = SplitNames()
-    """The splits' names among the files of `folder`, before the ending, or among its folders where `format` is not
-    files. Two splits may share files."""
-    format: Literal["files", "kaldi", "librispeech"] = "files"
-    """How sound and its text lie in `folder`. files: as text does, and mostly as tables of paths and texts; kaldi:
-    `<split>/wav.scp`, `text` and, where there is one, `segments`; librispeech:
-    `<split>/<speaker>/<chapter>/<speaker>-<chapter>.trans.txt` with the sounds beside it."""
+    """The splits' names among the files of `folder`, before the ending. Two splits may share files."""
     field: FieldConfig = TextConfig()
     """What the sources are: text, or sound or pictures, where the source's texts are paths of files."""
     media_folder: str | None = Field(default=None, min_length=1, max_length=4000)
@@ -217,13 +212,7 @@ class DatasetConfig(Options):
 
     @model_validator(mode="after")
     def _suits_its_field(self) -> Self:
-        # Text has no transcript and no layout of recordings.
         if FIELDS[self.field.name].written:
-            if self.format != "files":
-                raise UserError(
-                    f"dataset.format={self.format} is of sound, and the sources of {self.name} are text: choose "
-                    "dataset=audio, or dataset.format=files"
-                )
             if self.transcript:
                 raise UserError(
                     f"dataset.transcript is what is said in a sound, and the sources of {self.name} are text: leave "
@@ -231,10 +220,10 @@ class DatasetConfig(Options):
                 )
             return self
         # Sound and pictures lie in files that tables name, and have no words to count.
-        if self.transcript and (self.format != "files" or self.generator is not None):
+        if self.transcript and self.generator is not None:
             raise UserError(
-                f"dataset.transcript of {self.name} is a column beside the target's, which only tables have: "
-                "leave it out, or set dataset.format=files"
+                f"dataset.transcript of {self.name} is a column beside the target's, which only tables have: leave it "
+                "out"
             )
         if self.cleaning.truncate_source is not None:
             raise UserError(

@@ -11,7 +11,7 @@ from data_prep.corpus import duplicate_rows
 from data_prep.encode import Encoder, Shard, checked, drop_reason, encode_shards
 from data_prep.ingest import RawShard, ingest, raw_shards
 from data_prep.sources import Source
-from data_prep.sources.base import from_list
+from data_prep.sources.base import RawSplit
 from data_prep.summary import Counts
 from mt.data.corpus import Example
 from mt.data.dataset import CleaningConfig, DatasetConfig
@@ -88,7 +88,7 @@ def _encoder(folder: Path, cleaning: CleaningConfig | None = None) -> Encoder:
 def _raw(pairs: list[Example], folder: Path) -> list[RawShard]:
     folder.mkdir(parents=True)
     config = DatasetConfig(folder="x", source="en", target="de")
-    ingest(Source({"train": from_list(lambda: pairs, ("", ""))}, str), config, folder)
+    ingest(Source({"train": RawSplit(lambda: iter(pairs), ("", ""))}, str), config, folder)
     return raw_shards(folder)
 
 

@@ -7,7 +7,7 @@ import pytest
 from data_prep.ingest import RawShard, ingest, raw_shards
 from data_prep.prepare import prepare
 from data_prep.sources import Source
-from data_prep.sources.base import from_list
+from data_prep.sources.base import RawSplit
 from data_prep.vocabulary import drawn, extended, sample
 from mt.data.corpus import Corpus, Example
 from mt.data.dataset import CleaningConfig, DatasetConfig
@@ -50,7 +50,7 @@ def test_nothing_to_learn_from(config: DatasetConfig) -> None:
 
 def _raw(pairs: list[Example], folder: Path) -> list[RawShard]:
     folder.mkdir()
-    ingest(Source({"train": from_list(lambda: pairs, ("", ""))}, str), _config(1), folder)
+    ingest(Source({"train": RawSplit(lambda: iter(pairs), ("", ""))}, str), _config(1), folder)
     return raw_shards(folder)
 
 

@@ -10,14 +10,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 Rows = Sequence[Mapping[str, Any]]
-FORMS = (".csv", ".tsv", ".jsonl", ".json", ".arrow", "file.arrow", ".parquet")
-"""Endings, and Arrow data as a file where they are else a stream."""
+FORMS = (".csv", ".tsv", ".jsonl", ".json", ".parquet")
 
 
-def write(path: Path, rows: Rows, form: str = "") -> None:
-    """Writes a table in the form of the path's ending, or in another."""
+def write(path: Path, rows: Rows) -> None:
+    """Writes a table in the form of the path's ending."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    form = form or path.suffix
+    form = path.suffix
     fields = [[*map(str, row)] for row in (rows[0], *(row.values() for row in rows))]
     if form == ".csv":
         with path.open("w", encoding="utf-8", newline="") as file:
@@ -28,10 +27,5 @@ def write(path: Path, rows: Rows, form: str = "") -> None:
         path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
     elif form == ".json":
         path.write_text(json.dumps(rows, indent=1), "utf-8")
-    elif form == ".parquet":
-        pq.write_table(pa.Table.from_pylist([*rows]), path)
     else:
-        table = pa.Table.from_pylist([*rows])
-        begin = pa.ipc.new_file if form == "file.arrow" else pa.ipc.new_stream
-        with pa.OSFile(str(path), "wb") as file, begin(file, table.schema) as writer:
-            writer.write_table(table)
+        pq.write_table(pa.Table.from_pylist([*rows]), path)

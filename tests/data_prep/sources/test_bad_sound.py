@@ -74,23 +74,9 @@ def test_ten_hours_are_not_read(folder: Path) -> None:
     assert refused(folder).startswith("DIR/dev.tsv, line 3: DIR/long.wav has 36,000.0 seconds, more than the 1 of ")
 
 
-def write_kaldi(folder: Path, **files: str) -> None:
-    write(folder / "wav/all.wav", 1.0)
-    for split in ("train", "dev", "test"):
-        (folder / split).mkdir()
-        texts = {"wav.scp": "r1 wav/all.wav", "text": "u1 one\nu2 two", "segments": "u1 r1 0 0.5\nu2 r1 0.5 1"}
-        for name, text in (texts | (files if split == "train" else {})).items():
-            (folder / split / name).write_text(f"{text}\n")
-
-
-def test_a_segment_beyond_the_end_is_told_with_its_text(tmp_path: Path) -> None:
-    write_kaldi(tmp_path, segments="u1 r1 0 0.5\nu2 r1 0.5 9")
-    assert refused(tmp_path, format="kaldi") == (
-        "DIR/train/text, line 2: DIR/wav/all.wav#t=0.5,9.0 is to be read from 0.5 to 9 seconds, but DIR/wav/all.wav "
-        "has 1.00 seconds"
+def test_a_segment_beyond_the_end_is_told_with_its_line(folder: Path) -> None:
+    added(folder, "good.wav#t=0.1,9.0")
+    assert refused(folder) == (
+        "DIR/train.tsv, line 3: DIR/good.wav#t=0.1,9.0 is to be read from 0.1 to 9 seconds, but DIR/good.wav has 0.20 "
+        "seconds"
     )
-
-
-def test_sound_without_text_is_left_out(tmp_path: Path) -> None:
-    write_kaldi(tmp_path, text="u2 two")
-    assert prepared(sound_config(tmp_path, format="kaldi"), tmp_path).split("train").column("target") == ["two"]

@@ -6,10 +6,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from data_prep.prepare import prepare
 from data_prep.sources import open_source
 from mt.data.corpus import SPLITS, Example
-from mt.data.dataset import DatasetConfig, HubConfig, SplitNames
+from mt.data.dataset import DatasetConfig, HubConfig
 from mt.errors import UserError
 
 
@@ -47,24 +46,6 @@ def test_texts_replace_the_hub(folder: Path, read, pairs) -> None:
 def test_lines_end_at_line_feeds_alone(folder: Path, read) -> None:
     _write(folder / "train.en", "\ufeffa\u2028house\r\ntwo\x85 dogs\r\n\x0bold")
     assert [source for source, _ in read(_config(folder))["train"]] == ["a\u2028house", "two\x85 dogs", "\x0bold"]
-
-
-def test_what_is_left_out_is_noted(folder: Path) -> None:
-    assert open_source(_config(folder)).notes() == []
-    _write(folder / "train.en", "\ufeffa\r\nb\r\nc\r\n")
-    (folder / "dev.de").unlink()
-    (folder / "dev.de.gz").write_bytes(gzip.compress(b"a\r\n"))
-    assert open_source(_config(folder, splits=SplitNames(test="dev"))).notes() == [
-        f"{folder}/train.en: byte-order mark and carriage returns left out",
-        f"{folder}/dev.de.gz: carriage returns left out",
-    ]
-
-
-def test_preparation_says_the_notes_once(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    _write(folder / "train.en", "a house\r\ntwo dogs\r\nold\r\n")
-    config = _config(folder, tokenizer={"model_type": "char", "vocab_size": 100}, workers=1)
-    prepare(config, tmp_path / "corpora")
-    assert capsys.readouterr().out.count(f"{folder}/train.en: carriage returns left out\n") == 1
 
 
 def test_compressed_texts(folder: Path, read, pairs) -> None:

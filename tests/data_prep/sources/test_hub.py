@@ -163,7 +163,7 @@ TEXTS = [
 def test_texts_are_read_as_they_stand_in_every_form(form: str, way: str, tmp_path: Path, read) -> None:
     for split in ("train", "validation", "test"):
         rows = [{"id": number, "en": one, "de": other} for number, (one, other) in enumerate(TEXTS)]
-        write(tmp_path / f"{split}{Path('x' + form).suffix}", rows, form)
+        write(tmp_path / f"{split}{form}", rows)
     splits = SplitNames(dev="validation")
     hub = None if way == "files" else HUB
     config = DatasetConfig(folder=str(tmp_path), hub=hub, splits=splits, source="en", target="de")
@@ -173,10 +173,9 @@ def test_texts_are_read_as_they_stand_in_every_form(form: str, way: str, tmp_pat
 @pytest.mark.parametrize(
     ("files", "splits", "expected"),
     [
-        # The file that `splits` names wins over others that look alike.
         ("train val test_2016 test_2017 mscoco", {"dev": "val", "test": "test_2017"}, "train val test_2017"),
         # Names are whole.
-        ("train train-extra validation test test_b", {}, "train validation test"),
+        ("train train-extra dev test test_b", {}, "train dev test"),
         ("train-test train dev test", {}, "train dev test"),
         (
             "corpus.train corpus.valid corpus.test",
@@ -185,9 +184,9 @@ def test_texts_are_read_as_they_stand_in_every_form(form: str, way: str, tmp_pat
         ),
         ("train/0000 train/0001 val/0000 test/0000", {"dev": "v*"}, "train/0000+train/0001 val/0000 test/0000"),
         (
-            "data/train-00000-of-00002 data/train-00001-of-00002 data/validation data/test",
+            "data/train-00000-of-00002 data/train-00001-of-00002 data/dev data/test",
             {},
-            "data/train-00000-of-00002+data/train-00001-of-00002 data/validation data/test",
+            "data/train-00000-of-00002+data/train-00001-of-00002 data/dev data/test",
         ),
     ],
 )
@@ -195,7 +194,8 @@ def test_a_split_is_the_file_of_its_name(tmp_path: Path, files: str, splits: dic
     for name in files.split():
         path = tmp_path / f"{name}.jsonl"
         write(path, [{"en": name, "de": name}])
-    config = DatasetConfig(folder=str(tmp_path), hub=HUB, splits=SplitNames(**splits), source="en", target="de")
+    hub = HubConfig(id=HUB.id, splits=SplitNames(**({"dev": "dev"} | splits)))
+    config = DatasetConfig(folder=str(tmp_path), hub=hub, source="en", target="de")
     found = {split: "+".join(source for source, _ in rows) for split, rows in read(config).items()}
     assert " ".join(found[split] for split in SPLITS) == expected
 
@@ -209,7 +209,7 @@ def test_a_split_is_the_file_of_its_name(tmp_path: Path, files: str, splits: dic
         ),
         (
             "train validation a/test b/test",
-            r"\(a/test\.jsonl and b/test\.jsonl\): set dataset\.hub\.config to the folder of one, or keep one",
+            r"\(a/test\.jsonl and b/test\.jsonl\): set dataset\.hub\.splits\.test to the name or a pat",
         ),
         (
             "train-test train validation",
@@ -225,16 +225,3 @@ def test_what_may_be_several_splits_is_refused(tmp_path: Path, files: str, sente
     source = open_source(DatasetConfig(folder=str(tmp_path), hub=HUB, source="en", target="de"))
     with pytest.raises(UserError, match=sentence):
         len(list(source.splits["test"].read()))
-
-
-@pytest.mark.parametrize("files", ["train validated validation test", "train validation test"])
-def test_a_split_that_two_options_name_differently_is_refused(tmp_path: Path, files: str) -> None:
-    for name in files.split():
-        write(tmp_path / f"{name}.jsonl", [{"en": name, "de": name}])
-    hub = HubConfig(id=HUB.id, splits=SplitNames(train="validated", dev="validation"))
-    sentence = (
-        r"dataset\.hub\.splits\.train names validated, and dataset\.splits\.train names train, which is there "
-        r"\(train\.jsonl\): set dataset\.splits\.train=validated for the one"
-    )
-    with pytest.raises(UserError, match=sentence):
-        open_source(DatasetConfig(folder=str(tmp_path), hub=hub, source="en", target="de")).splits["train"].read()

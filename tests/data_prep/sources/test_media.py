@@ -87,70 +87,6 @@ def test_dev_and_test_are_refused_where_train_is_cleaned(tmp_path: Path, capsys)
     )
 
 
-def write_kaldi(folder: Path) -> None:
-    for split in ("train", "dev", "test"):
-        write_sounds(folder, [f"wav/{split}.wav"], seconds=1.0)
-        (folder / split).mkdir()
-        # An absolute path, as Kaldi's mostly are, and one that is relative to the media folder.
-        (folder / split / "wav.scp").write_text(f"r1 {folder}/wav/{split}.wav\nr2 wav/{split}.wav\n")
-        (folder / split / "text").write_text(f"u1 one {split}\nu2\ttwo  three\tfour\n")
-        (folder / split / "segments").write_text("u1\tr1 0.00001\t0.5\nu2  r2 0 1e0\n")
-
-
-def test_kaldis_layout(tmp_path: Path) -> None:
-    write_kaldi(tmp_path)
-    train = prepared(sound_config(tmp_path, format="kaldi"), tmp_path).split("train")
-    assert train.column("source") == ["wav/train.wav#t=0.00001,0.5", "wav/train.wav#t=0.0,1.0"]
-    assert train.column("target") == ["one train", "two  three\tfour"]
-    assert train.lengths()[0].tolist() == [50, 100]
-    (tmp_path / "train/segments").unlink()
-    (tmp_path / "train/text").write_text("r1 whole\n")
-    whole = prepared(sound_config(tmp_path, format="kaldi"), tmp_path).split("train")
-    assert whole.column("source") == ["wav/train.wav"]
-
-
-@pytest.mark.parametrize(
-    ("name", "line", "sentence"),
-    [
-        ("segments", "u3 r1 nan 1", "is not `utterance recording begin end` with begin before end: 'r1 nan 1'"),
-        (
-            "wav.scp",
-            "r3 sph2pipe -f wav x.sph |",
-            "is a command (sph2pipe -f wav x.sph |), and none is run: write its ",
-        ),
-        ("wav.scp", "r1 wav/dev.wav", "is of r1, as line 1 is: leave one out"),
-        ("text", "u3 three", "is of u3, which {folder}/train/segments lacks: add it there, or leave the line out"),
-        ("segments", "u3 r1 0.5 0.2", "is not `utterance recording begin end` with begin before end: 'r1 0.5 0.2'"),
-        ("segments", "u3 r9 0 1", "is of recording r9, which {folder}/train/wav.scp lacks: add it there"),
-    ],
-)
-def test_a_bad_line_of_kaldis_is_named(tmp_path: Path, name: str, line: str, sentence: str) -> None:
-    write_kaldi(tmp_path)
-    with (tmp_path / "train" / name).open("a") as file:
-        file.write(f"{line}\n")
-    expected = f"{tmp_path}/train/{name}, line 3 {sentence.format(folder=tmp_path)}"
-    assert refusal(sound_config(tmp_path, format="kaldi"), tmp_path).startswith(expected)
-
-
-def test_librispeechs_layout(tmp_path: Path) -> None:
-    for split in ("train", "dev", "test"):
-        folder = f"{split}-clean/19/198"
-        write_sounds(tmp_path, [f"{folder}/19-198-0000.flac", f"{folder}/19-198-0001.flac"])
-        (tmp_path / folder / "19-198.trans.txt").write_text("19-198-0000 GOOD DAY\n19-198-0001 BYE\n")
-    splits = {"train": "train-clean", "dev": "dev-clean", "test": "test-clean"}
-    train = prepared(sound_config(tmp_path, format="librispeech", splits=splits), tmp_path).split("train")
-    assert train.column("source") == [f"train-clean/19/198/19-198-000{number}.flac" for number in (0, 1)]
-    assert train.column("target") == ["GOOD DAY", "BYE"]
-    (tmp_path / "dev-clean/19/198/19-198-0001.flac").unlink()
-    assert refusal(sound_config(tmp_path, format="librispeech", splits=splits), tmp_path).startswith(
-        f"{tmp_path}/dev-clean/19/198/19-198.trans.txt, line 2 names 'dev-clean/19/198/19-198-0001.flac', but there is "
-    )
-    (tmp_path / "dev-clean/19/198/19-198.trans.txt").write_text("../../../../x BYE\n")
-    assert "names '../x.flac', which is not inside" in refusal(
-        sound_config(tmp_path, format="librispeech", splits=splits), tmp_path
-    )
-
-
 def test_a_picture_with_several_captions_is_one_example_and_in_train_a_pair_for_each(tmp_path: Path) -> None:
     for number in range(3):
         Image.new("RGB", (20, 20), (number, 0, 0)).save(tmp_path / f"{number}.png")
@@ -182,7 +118,8 @@ def test_a_picture_with_several_captions_is_one_example_and_in_train_a_pair_for_
 
 
 def test_what_does_not_go_together_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"dataset.format=kaldi is of sound, and the sources of audio are text"):
-        sound_config(tmp_path, format="kaldi", field={"name": "text"})
+    config = sound_config(tmp_path, folder=None, hub={"id": "a/b"})
+    with pytest.raises(UserError, match=r"the sources of audio are audio, in files that are not downloaded with the h"):
+        open_source(config)
     with pytest.raises(UserError, match=r"dataset.cleaning.truncate_source keeps words, and the sources of audio are"):
         sound_config(tmp_path, cleaning={"truncate_source": 3})

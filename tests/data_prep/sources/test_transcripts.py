@@ -102,7 +102,6 @@ def test_what_cannot_be_a_transcript_is_one_sentence(folder: Path) -> None:
     assert refusal(folder, transcript="mboshi").startswith("train has no column mboshi: did you mean mbosi? choices: ")
     assert refusal(folder, transcript="french").startswith("dataset.transcript=french of sounds is read already: ")
     assert refusal(folder, field={"name": "text"}).startswith("dataset.transcript is what is said in a sound, and ")
-    assert refusal(folder, format="kaldi").startswith("dataset.transcript of sounds is a column beside the target's, ")
     with pytest.raises(UserError, match=r"^dataset.transcript=mbosi is what ctc_weight teaches the encoder, and ctc_w"):
         parse({"dataset": options(folder), "frontend": {"name": "logmel"}}, Config)
 
