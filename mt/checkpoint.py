@@ -187,24 +187,12 @@ def load_progress(folder: Path) -> dict[str, Any]:
     return read_json(folder / PROGRESS, _REMEDY)
 
 
-def load_training(folder: Path, expected: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Loads the `training` of `save` to the CPU, wherever it was trained.
-
-    expected: tensors of the names, shapes and types that the file may have. Raises UserError where it has others; names
-    and shapes are compared before anything is read.
-    """
+def load_training(folder: Path) -> dict[str, Tensor]:
+    """Loads the `training` of `save` to the CPU, wherever it was trained."""
     path = folder / TRAINING
     if not path.is_file():
         raise UserError(f"{path} is missing, so training cannot go on from this checkpoint: {_REMEDY}")
-    for name, shape in weights.shapes(path, _REMEDY).items():
-        if name not in expected or shape != list(expected[name].shape):
-            wanted = list(expected[name].shape) if name in expected else "no such tensor"
-            raise UserError(f"{path} does not fit its model: {name} has shape {shape}, expected {wanted}; {_REMEDY}")
-    tensors = weights.load(path, _REMEDY)
-    for name, tensor in tensors.items():
-        if tensor.dtype != (dtype := expected[name].dtype):
-            raise UserError(f"{path} does not fit its model: {name} is {tensor.dtype}, expected {dtype}; {_REMEDY}")
-    return tensors
+    return weights.load(path, _REMEDY)
 
 
 def average(folders: Sequence[Path]) -> dict[str, torch.Tensor]:

@@ -1,7 +1,13 @@
-"""The options of learning-rate schedules and, below them, of optimizers; `mt.training.optimizer` makes both."""
+"""The options of learning-rate schedules and, below them, of optimizers, each with its class of torch.
 
-from typing import Annotated, Literal, Self
+A further optimizer is one class here, whose options have the names that torch gives them, a place in
+`OptimizerConfig`, and one file in conf/optimizer/. `mt.training.optimizer` computes the rates."""
 
+import inspect
+from collections.abc import Iterable
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+import torch
 from pydantic import Field, model_validator
 
 from mt.common.options import MAX_COUNT, Options
@@ -76,6 +82,10 @@ ScheduleConfig = Annotated[
 class _Common(Options):
     """The options that all optimizers have."""
 
+    of_torch: ClassVar[type[torch.optim.Optimizer]]
+    fixed: ClassVar[dict[str, Any]] = {}
+    """Arguments of that class that are no options."""
+
     lr: float = Field(1e-3, gt=0, le=MAX_LR)
     """The highest learning rate."""
     weight_decay: float = Field(0.0, ge=0, le=1)
@@ -83,6 +93,11 @@ class _Common(Options):
     warmup: Annotated[int, "updates"] = Field(0, ge=0, le=MAX_COUNT)
     """Updates over which the rate rises linearly from zero."""
     schedule: ScheduleConfig = ConstantConfig()
+
+    def build(self, parameters: Iterable[torch.nn.Parameter]) -> torch.optim.Optimizer:
+        """Makes the optimizer of torch with these options. Its rate is to be set before each update."""
+        options = self.model_dump(exclude={"name", "warmup", "schedule"})
+        return _uncompiled(self.of_torch)(parameters, **options, **self.fixed)
 
     @model_validator(mode="after")
     def _reaches_its_rate(self) -> Self:
@@ -95,10 +110,19 @@ class _Common(Options):
         return self
 
 
+def _uncompiled(kind: Any) -> Any:
+    """Returns an optimizer of torch without the wrappers that keep torch's compiler out of its methods. Their first
+    call would load the compiler, which takes a second and 70 MB in every process."""
+    methods = {name: inspect.unwrap(getattr(kind, name)) for name in ("add_param_group", "zero_grad")}
+    # The innermost function of a step leaves it to a wrapper to keep no graph.
+    return type(kind.__name__, (kind,), methods | {"step": torch.no_grad()(inspect.unwrap(kind.step))})
+
+
 class SGDConfig(_Common):
     """Plain stochastic gradient descent, by default as Luong et al. (2015, section 4.1) used it."""
 
     name: Literal["sgd"] = "sgd"
+    of_torch: ClassVar[type[torch.optim.Optimizer]] = torch.optim.SGD
     lr: float = Field(1.0, gt=0, le=MAX_LR)
     """The highest learning rate."""
     schedule: ScheduleConfig = DecayConfig()
@@ -108,6 +132,8 @@ class AdamConfig(_Common):
     """Adam (Kingma & Ba 2015), by default with the moments and the schedule of Vaswani et al. (2017, section 5.3)."""
 
     name: Literal["adam"] = "adam"
+    of_torch: ClassVar[type[torch.optim.Optimizer]] = torch.optim.Adam
+    fixed: ClassVar[dict[str, Any]] = {"fused": True}
     lr: float = Field(1.5e-3, gt=0, le=MAX_LR)
     """The highest learning rate."""
     betas: Annotated[tuple[Beta, Beta], "share"] = (0.9, 0.98)
@@ -123,6 +149,7 @@ class AdamWConfig(AdamConfig):
     """Adam with decoupled weight decay (Loshchilov & Hutter 2019)."""
 
     name: Literal["adamw"] = "adamw"  # type: ignore[assignment]
+    of_torch: ClassVar[type[torch.optim.Optimizer]] = torch.optim.AdamW
     weight_decay: float = Field(0.01, ge=0, le=1)
     """The pull of the weights towards zero, times the rate."""
 
@@ -131,6 +158,7 @@ class AdadeltaConfig(_Common):
     """Adadelta (Zeiler 2012). It computes step sizes, which `lr` multiplies."""
 
     name: Literal["adadelta"] = "adadelta"
+    of_torch: ClassVar[type[torch.optim.Optimizer]] = torch.optim.Adadelta
     lr: float = Field(1.0, gt=0, le=MAX_LR)
     """The factor by which its steps are multiplied."""
     rho: Annotated[float, "share"] = Field(0.95, ge=0, lt=1)
@@ -143,6 +171,7 @@ class AdagradConfig(_Common):
     """Adagrad (Duchi et al. 2011)."""
 
     name: Literal["adagrad"] = "adagrad"
+    of_torch: ClassVar[type[torch.optim.Optimizer]] = torch.optim.Adagrad
     lr: float = Field(0.15, gt=0, le=MAX_LR)
     """The highest learning rate (See et al. 2017, section 5: 0.15)."""
     initial_accumulator_value: float = Field(0.1, ge=0, le=1e6)

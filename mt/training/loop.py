@@ -1,6 +1,6 @@
 """The training loop as a generator: one optimizer update at a time, resumable between any two.
 
-First come the scale of float16 losses, the report of an update, and the loss of a batch (`BatchLoss`). Then come the
+First come the factor of float16 losses, the report of an update, and the loss of a batch (`BatchLoss`). Then come the
 progress that checkpoints keep, and the loop `updates`."""
 
 import itertools
@@ -30,39 +30,38 @@ from mt.training.batches import SeededBatch, epoch_groups, prefetched
 from mt.training.optimizer import learning_rate, set_learning_rate, train_mode
 from mt.training.recorded import RecordedPasses
 
-# The factor of a loss in float16, which brings its gradients into the range of float16.
+# The factor of a loss in float16 (Micikevicius et al. 2018, section 3.2), which `torch.amp.GradScaler` chooses.
 
 PATIENCE = 2000
 """Updates in a row with a finite gradient, after which the factor is doubled."""
 LEAST = 2.0**-10
-MOST = 2.0**60
-"""Bounds of the factor. A gradient that is beyond float16 even at the lower one has diverged."""
+"""A gradient that is beyond float16 even at this factor has diverged."""
 
 
 # Read from checkpoints, as a part of `Progress`.
 @pydantic.dataclasses.dataclass(config=ConfigDict(extra="forbid", allow_inf_nan=False))
 class LossScale:
-    """Dynamic loss scaling (Micikevicius et al. 2018, section 3.2), with the constants of torch.amp.GradScaler. That
-    has its state on the device, and asks each gradient whether it is finite; here the norm is known."""
+    """The state of a `GradScaler`, as checkpoints keep it."""
 
-    factor: Annotated[float, Field(ge=LEAST, le=MOST)] = 65536.0
+    factor: Annotated[float, Field(gt=0)] = 65536.0
     """The factor of the next update's loss."""
     good: Annotated[int, Field(ge=0, lt=PATIENCE)] = 0
     """Updates with a finite gradient since the factor last changed."""
     left_out: Annotated[int, Field(ge=0, le=MAX_COUNT)] = 0
     """Updates of the whole run that were left out, since their gradients were not finite."""
 
-    def adjust(self, *, finite: bool) -> None:
-        """Chooses the factor of the next update. finite: whether the gradient of the present one was."""
-        if not finite:
-            self.factor /= 2
-            self.good = 0
-            self.left_out += 1
-            return
-        self.good += 1
-        if self.good == PATIENCE:
-            self.factor = min(2 * self.factor, MOST)
-            self.good = 0
+    def scaler(self, device: torch.device) -> torch.amp.GradScaler:
+        """Makes a scaler of this state."""
+        scaler = torch.amp.GradScaler(device.type, growth_interval=PATIENCE)
+        scaler.load_state_dict(scaler.state_dict() | {"scale": self.factor, "_growth_tracker": self.good})
+        return scaler
+
+    def follow(self, scaler: torch.amp.GradScaler, *, left_out: bool) -> None:
+        """Takes over the state of a scaler after an update."""
+        state = scaler.state_dict()
+        self.factor = state["scale"]
+        self.good = state["_growth_tracker"]
+        self.left_out += left_out
 
     def notice(self, update: int) -> str:
         """Returns the notice of the first update that was left out."""
@@ -70,12 +69,6 @@ class LossScale:
             f"update {update} was left out: float16 had no numbers for its gradient, and the loss is now multiplied by "
             f"{self.factor:g}; some such updates are usual, most of them at the beginning (this is said once)"
         )
-
-    def unscale_gradients(self, model: nn.Module, processes: ProcessGroup) -> None:
-        """Takes the factor out of the gradients, after the backward passes of an update. The number of processes counts
-        only here, so that the range of float16 does not depend on it."""
-        gradients = [parameter.grad for parameter in model.parameters() if parameter.grad is not None]
-        torch._foreach_mul_(gradients, processes.size / self.factor)
 
 
 # The report of an update, and the loss of a batch.
@@ -285,8 +278,11 @@ def updates(
     An update does not depend on the number of processes: its gradient is that of the sum of all losses over all tokens
     (or sentences). total: of updates, if known. Raises UserError where loss or gradient is not finite."""
     options = config.training
+    # A loss in float16 is scaled, and its gradient scaled back; in other precisions the scaler does nothing.
+    device = next(model.parameters()).device
     scale = progress.loss_scale = progress.loss_scale or (LossScale() if config.precision == "fp16" else None)
-    backward = backward_pass(processes.data_parallel(BatchLoss(model, config)), config, processes)
+    scaler = torch.amp.GradScaler(device.type, enabled=False) if scale is None else scale.scaler(device)
+    backward = backward_pass(processes.data_parallel(BatchLoss(model, config)), config, processes, scaler)
     while progress.epoch <= options.epochs:
         groups = epoch_groups(training, config, progress.epoch)
         # A resumed run skips the updates that it has made in this epoch.
@@ -297,10 +293,9 @@ def updates(
             optimizer.zero_grad(set_to_none=not isinstance(backward, RecordedPasses))
             # Each batch adds its share to the gradient of the mean loss, which torch averages over the processes.
             unit = group.tokens if options.normalization == "token" else group.sentences
-            divisor = unit / (processes.size if scale is None else scale.factor)
+            divisor = unit / processes.size
             sums = [backward(seeded_batch, divisor) for seeded_batch in group.batches(config, progress.update + 1)]
-            if scale is not None:
-                scale.unscale_gradients(model, processes)
+            scaler.unscale_(optimizer)
             # The report of all processes; a diverged run ends here, before an update of its weights.
             means = processes.all_reduce(torch.stack(sums).cpu().double().sum(0)) / group.tokens
             norm = float(torch.nn.utils.clip_grad_norm_(model.parameters(), options.max_grad_norm or math.inf))
@@ -308,12 +303,13 @@ def updates(
             update = Update(*means.tolist(), norm, lr, group.tokens, group.ends_epoch)  # type: ignore[call-arg]
             update.require_finite(progress.update + 1, scale)
             # The step; an update whose gradient is beyond float16 is left out.
-            if scale is not None:
-                scale.adjust(finite=not update.left_out)
             if not update.left_out:
                 set_learning_rate(optimizer, lr)
-                optimizer.step()
+                scaler.step(optimizer)
                 model.after_update(update.loss)
+            if scale is not None:
+                scaler.update()
+                scale.follow(scaler, left_out=update.left_out)
             progress.advance(update)
             if progress.update % GIVE_BACK_EVERY == 0:
                 give_back_memory()
@@ -321,21 +317,23 @@ def updates(
         progress.next_epoch()
 
 
-def backward_pass(batch_loss: nn.Module, config: Config, processes: ProcessGroup) -> Callable[..., Tensor]:
+def backward_pass(
+    batch_loss: nn.Module, config: Config, processes: ProcessGroup, scaler: torch.amp.GradScaler
+) -> Callable[..., Tensor]:
     """Returns a function of a `SeededBatch` and a divisor. It adds the gradients of the batch's loss over the divisor
     to those of the parameters, and returns the sums of `BatchLoss`."""
     device = next(batch_loss.parameters()).device
     # Random numbers that are drawn on the host, as in the augmentation of sound, would repeat in every replay.
     draws = config.training.wait_k is not None or config.frontend.name == "logmel"
     if device.type == "cuda" and processes.size == 1 and not draws:
-        return RecordedPasses(batch_loss, device)
-    return partial(_backward, batch_loss)
+        return RecordedPasses(batch_loss, device, scaler)
+    return partial(_backward, batch_loss, scaler)
 
 
-def _backward(batch_loss: nn.Module, seeded_batch: SeededBatch, divisor: float) -> Tensor:
+def _backward(batch_loss: nn.Module, scaler: torch.amp.GradScaler, seeded_batch: SeededBatch, divisor: float) -> Tensor:
     """Runs both passes of a batch. The memory of its graph is free after this call, before the next batch."""
     batch, seed, is_last = seeded_batch
     with synchronized(batch_loss, when=is_last):  # all-reduce of gradients, in the last backward pass
         loss, sums = batch_loss(batch, seed)
-        (loss / divisor).backward()
+        scaler.scale(loss / divisor).backward()
     return sums

@@ -1,29 +1,17 @@
-"""Frozen modules, the moving average of the weights, and optimizers with their learning rate and moments.
+"""Frozen modules, the moving average of the weights, and the learning rate and moments of optimizers.
 
 Each of the three stands in a section of its own, in this order."""
 
-import inspect
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import torch
 from torch import Tensor, nn
 
 from mt import checkpoint
-from mt.config.optimizer import (
-    AdadeltaConfig,
-    AdagradConfig,
-    AdamConfig,
-    AdamWConfig,
-    CooldownConfig,
-    DecayConfig,
-    InverseSqrtConfig,
-    OptimizerConfig,
-    PlateauConfig,
-    SGDConfig,
-)
+from mt.config.optimizer import CooldownConfig, DecayConfig, InverseSqrtConfig, OptimizerConfig, PlateauConfig
 from mt.errors import UserError, nearest, shown
 
 # Modules that training leaves as they are.
@@ -73,8 +61,8 @@ def _named(model: nn.Module, names: Sequence[str]) -> Iterator[nn.Module]:
 
 # The exponential moving average of the weights.
 
-_ENDING = ".ema"
-"""The ending of the tensors' names in a checkpoint."""
+ENDING = "ema"
+"""The ending of the tensors' names in a checkpoint, after a dot."""
 
 
 class MovingAverage:
@@ -112,61 +100,29 @@ class MovingAverage:
 
     def tensors(self) -> dict[str, Tensor]:
         """Returns the averages as checkpoints keep them, by `<parameter>.ema`."""
-        return {name + _ENDING: average.contiguous() for name, average in self._averages.items()}
+        return {f"{name}.{ENDING}": average.contiguous() for name, average in self._averages.items()}
 
     def restore(self, tensors: Mapping[str, Tensor], path: Path) -> None:
-        """Restores the result of `tensors`, of the same names, shapes and types. path: of its file. Raises UserError
-        where some are missing."""
+        """Restores the result of `tensors`. path: of its file. Raises UserError where some are missing."""
         for name, average in self._averages.items():
-            if name + _ENDING not in tensors:
+            saved = tensors.get(f"{name}.{ENDING}")
+            if saved is None or saved.shape != average.shape:
                 raise UserError(f"{path} lacks the moving average of {name}: copy the checkpoint again")
-            average.copy_(tensors[name + _ENDING])
+            average.copy_(saved)
 
 
-# The optimizers of `torch.optim`, their learning rate, and their moments, which checkpoints keep.
+# The learning rate, and the moments of an optimizer, which checkpoints keep.
 #
 # A schedule is a pure function of the progress, and no scheduler of torch. So checkpoints keep no state of it, and a
 # resumed run can have another one.
 
 HOLD = 1000
 """Updates at the full rate, the warm-up among them, where `hold` does not say."""
-MOMENTS: Mapping[str, tuple[str, ...]] = {
-    "sgd": (),
-    "adam": ("exp_avg", "exp_avg_sq"),
-    "adamw": ("exp_avg", "exp_avg_sq"),
-    "adadelta": ("square_avg", "acc_delta"),
-    "adagrad": ("sum",),
-}
-"""The state of a parameter in each optimizer, beside `step`, the number of its updates. These are tensors of its shape,
-under the names of `torch.optim`."""
 
 
 def build_optimizer(config: OptimizerConfig, model: nn.Module) -> torch.optim.Optimizer:
-    """Makes the optimizer of `torch.optim` with these options, of the parameters that are not frozen. Its rate is to be
-    set before each update (`set_learning_rate`)."""
-    parameters = [parameter for _, parameter in trainable_parameters(model)]
-    lr = config.lr
-    weight_decay = config.weight_decay
-    match config:
-        case SGDConfig():
-            return _uncompiled(torch.optim.SGD)(parameters, lr, weight_decay=weight_decay)
-        case AdamConfig(betas=betas, eps=eps):
-            kind = torch.optim.AdamW if isinstance(config, AdamWConfig) else torch.optim.Adam
-            return _uncompiled(kind)(parameters, lr, betas, eps, weight_decay, fused=True)
-        case AdadeltaConfig(rho=rho, eps=eps):
-            return _uncompiled(torch.optim.Adadelta)(parameters, lr, rho, eps, weight_decay)
-        case AdagradConfig(initial_accumulator_value=initial):
-            return _uncompiled(torch.optim.Adagrad)(
-                parameters, lr, weight_decay=weight_decay, initial_accumulator_value=initial
-            )
-
-
-def _uncompiled(kind: Any) -> Any:
-    """Returns an optimizer of torch without the wrappers that keep torch's compiler out of its methods. Their first
-    call would load the compiler, which takes a second and 70 MB in every process."""
-    methods = {name: inspect.unwrap(getattr(kind, name)) for name in ("add_param_group", "zero_grad")}
-    # The innermost function of a step leaves it to a wrapper to keep no graph.
-    return type(kind.__name__, (kind,), methods | {"step": torch.no_grad()(inspect.unwrap(kind.step))})
+    """Makes an optimizer of the parameters that are not frozen. Its rate is to be set before each update."""
+    return config.build(parameter for _, parameter in trainable_parameters(model))
 
 
 def learning_rate(
@@ -202,53 +158,57 @@ def set_learning_rate(optimizer: torch.optim.Optimizer, lr: float) -> None:
 
 def moments(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
     """Returns the state of an optimizer as `<parameter>.<moment>`, without parameters that never had a gradient."""
+    names = [name for name, _ in trainable_parameters(model)]
+    state = optimizer.state_dict()["state"]
     return {
-        f"{name}.{key}": value.contiguous()
-        for name, parameter in model.named_parameters()
-        for key, value in optimizer.state.get(parameter, {}).items()
+        f"{names[number]}.{key}": tensor.contiguous()
+        for number, of_one in state.items()
+        for key, tensor in of_one.items()
     }
 
 
 def restore_moments(
-    folder: Path,
-    config: OptimizerConfig,
-    model: nn.Module,
-    optimizer: torch.optim.Optimizer,
-    update: int,
-    moving_average: MovingAverage | None = None,
+    folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer, moving_average: MovingAverage | None = None
 ) -> None:
-    """Puts the moments of a checkpoint into a new optimizer, wherever its parameters are, and the moving average of the
-    weights where there is one.
+    """Puts the moments of a checkpoint into a new optimizer, and the moving average of the weights where there is one.
 
-    All are checked: a fused optimizer walks through its moments by the size of the parameter. update: of the
-    checkpoint. Raises UserError where a moment does not fit its parameter.
+    Raises UserError where a moment does not fit its parameter: a fused optimizer walks through its moments by the size
+    of the parameter.
     """
-    # The tensors that the file may hold, by name and shape: moments of trained parameters, and their averages.
     path = folder / checkpoint.TRAINING
-    keys = MOMENTS[config.name]
-    names = ("step", *keys) if keys else ()
-    number = torch.zeros(())
-    expected = {
-        f"{name}.{key}": number if key == "step" else parameter
-        for name, parameter in trainable_parameters(model)
-        for key in names
-    }
-    averages = {} if moving_average is None else moving_average.tensors()
-    tensors = checkpoint.load_training(folder, expected | averages)
+    tensors = checkpoint.load_training(folder)
     if moving_average is not None:
         moving_average.restore(tensors, path)
-    # A parameter that never had a gradient has no moments; any other has all, after no more steps than updates.
-    for name, parameter in trainable_parameters(model):
-        present = [key for key in names if f"{name}.{key}" in tensors]
-        if not present:
+    # Torch knows parameters by their numbers.
+    parameters = dict(trainable_parameters(model))
+    numbers = {name: number for number, name in enumerate(parameters)}
+    state: dict[int, dict[str, Tensor]] = {}
+    for full_name, tensor in tensors.items():
+        name, _, key = full_name.rpartition(".")
+        if key == ENDING:
             continue
-        if len(present) < len(names):
+        shape = parameters[name].shape if name in parameters else None
+        if shape is None or not _fits(tensor, shape, factored=not optimizer.defaults.get("fused")):
+            wanted = "no such tensor" if shape is None else list(shape)
+            raise UserError(
+                f"{path} does not fit its model: {full_name} has shape {list(tensor.shape)}, expected {wanted}; copy "
+                "the checkpoint again"
+            )
+        # Copies, since a loaded tensor may be a view of the file.
+        state.setdefault(numbers[name], {})[key] = tensor.clone()
+    # A parameter that never had a gradient has no moments; any other has all.
+    keys = {key for of_one in state.values() for key in of_one}
+    for name, number in numbers.items():
+        if number in state and state[number].keys() != keys:
             raise UserError(f"{path} lacks a moment of {name}, and has others: copy the checkpoint again")
-        step = tensors[f"{name}.step"]
-        if not 0 <= step <= update:
-            raise UserError(f"{path}: {name}.step is {step} after {update} updates: copy the checkpoint again")
-        # Adam's fused update counts on the parameter's device, the others on the CPU. These are copies, since a loaded
-        # tensor may be a view of the file.
-        state = {key: tensors[f"{name}.{key}"].to(parameter.device, copy=True) for key in keys}
-        count = step.to(parameter.device, copy=True) if isinstance(config, AdamConfig) else step.clone()
-        optimizer.state[parameter] = {"step": count, **state}
+    optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
+
+
+def _fits(tensor: Tensor, shape: torch.Size, *, factored: bool) -> bool:
+    """Returns whether a tensor can be a moment: a number, or of the parameter's shape. factored: or of that with 1 in
+    place of some sizes, as in Adafactor."""
+    if tensor.dim() == 0 or tensor.shape == shape:
+        return True
+    if not factored or tensor.dim() != len(shape):
+        return False
+    return all(size in (1, whole) for size, whole in zip(tensor.shape, shape, strict=True))

@@ -29,10 +29,17 @@ class RecordedPasses:
     """Adds the gradients of batches to the gradients of the parameters. These keep their memory between updates: they
     are set to zero, never to None."""
 
-    def __init__(self, batch_loss: nn.Module, device: torch.device, record: Callable[..., Any] = recorded) -> None:
+    def __init__(
+        self,
+        batch_loss: nn.Module,
+        device: torch.device,
+        scaler: torch.amp.GradScaler,
+        record: Callable[..., Any] = recorded,
+    ) -> None:
         """batch_loss: see `mt.training.loop.BatchLoss`. It draws no random numbers on the host."""
         self._batch_loss = batch_loss
         self._device = device
+        self._scaler = scaler
         self._record = record
         self._divisor = torch.ones((), device=device)
         self._seen: set[tuple[Any, ...]] = set()
@@ -61,7 +68,7 @@ class RecordedPasses:
 
     def _pass(self, batch: Batch) -> Tensor:
         loss, sums = self._batch_loss(batch, None)
-        (loss / self._divisor).backward()
+        self._scaler.scale(loss / self._divisor).backward()
         return sums
 
     def _recorded(self, shape: tuple[Any, ...], batch: Batch) -> _Recording | None:

@@ -51,8 +51,12 @@ def test_weights(
     """records: whether a pass can be recorded. One that cannot be is computed."""
     made: list[RecordedPasses] = []
 
-    def passes(batch_loss: BatchLoss, *_: Any) -> RecordedPasses:
-        made.append(RecordedPasses(batch_loss, torch.device("cpu"), lambda body, _: partial(body) if records else body))
+    def passes(batch_loss: BatchLoss, *rest: Any) -> RecordedPasses:
+        made.append(
+            RecordedPasses(
+                batch_loss, torch.device("cpu"), rest[-1], lambda body, _: partial(body) if records else body
+            )
+        )
         return made[-1]
 
     expected = weights_after(configure, corpus, SETTINGS[name], "cpu")
