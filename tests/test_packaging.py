@@ -82,7 +82,7 @@ def called(site: Path, folder: Path, *command: str) -> subprocess.CompletedProce
 def test_it_has_every_module_and_every_configuration_file_and_nothing_else(wheel: Path):
     actual = set(zipfile.ZipFile(wheel).namelist())
     modules = [*(ROOT / "mt").rglob("*.py"), *(ROOT / "data_prep").rglob("*.py"), *(ROOT / "data_prep").rglob("*.txt")]
-    modules += [ROOT / "data_prep" / "public.json", *(ROOT / "mt").rglob("*.txt")]
+    modules += [ROOT / "data_prep" / "public.json", *(ROOT / "mt").rglob("*.txt"), *(ROOT / "mt").rglob("*.html")]
     modules += [path for ending in ("js", "css") for path in (ROOT / "mt" / "explorer").glob(f"*.{ending}")]
     expected = {"mt/py.typed", *(path.relative_to(ROOT).as_posix() for path in modules)}
     expected |= {f"mt/{path.relative_to(ROOT).as_posix()}" for path in (ROOT / "conf").rglob("*.yaml")}

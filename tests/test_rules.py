@@ -18,7 +18,7 @@ OURS = ("mt", "data_prep", "scripts", "train")
 # The floors of the house, from the ground up. A module imports from lower floors, and from its own package; packages of
 # one floor do not know each other. The longest name that fits a module decides.
 FLOORS: tuple[tuple[str, ...], ...] = (
-    ("data_prep.generated.scenes", "mt.errors", "mt.step"),
+    ("mt.errors", "mt.step"),
     ("mt.kernels",),
     ("mt.common",),
     ("mt.batch", "mt.device", "mt.storage", "mt.text_io", "mt.trees"),

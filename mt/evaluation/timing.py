@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from data_prep.generated.scenes.truth import pointing
 from mt.data.split import Split
 from mt.data.tokenizer import Tokenizer, Unit, units as tokenizer_units
 from mt.decoding.delays import TargetWords
@@ -15,7 +14,7 @@ from mt.decoding.translation import Translation
 from mt.decoding.translator import Translator
 from mt.errors import UserError
 from mt.metrics.base import Score
-from mt.metrics.captions import Truth
+from mt.metrics.truth import Truth, pointing
 from mt.metrics.wer import Span, Timed, parse_spans, timing
 from mt.text_io import comparable
 
@@ -131,7 +130,7 @@ def written_units(tokenizer: Tokenizer, ids: Sequence[int], unit: Unit) -> list[
 
 def pointing_score(translator: Translator, translations: Sequence[Translation], split: Split) -> dict[str, Score]:
     """Computes `pointing`: of the words of true captions that name an object, the percentage for which attention was
-    largest on the object's box, see `data_prep.generated.scenes.truth.pointing`. Empty where captions are not scored by
+    largest on the object's box, see `mt.metrics.truth.pointing`. Empty where captions are not scored by
     `truth`, the model attends to nothing, or no caption is true."""
     if Truth.name not in translator.config.dataset.metrics or not translator.model.uses_source:
         return {}

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from mt.errors import UserError, invalid_choice
 from mt.metrics.base import DEFAULT, Metric, References, Settings, without_mode
 from mt.metrics.bleu import Bleu, Chrf, Ter
-from mt.metrics.captions import Cider, CocoBleu, CocoRouge, Truth
+from mt.metrics.captions import Cider, CocoBleu, CocoRouge
 from mt.metrics.rouge import Rouge
+from mt.metrics.truth import Truth
 from mt.metrics.wer import Accuracy, Cer, Wer
 
 METRICS: dict[str, type[Metric]] = {

@@ -1,5 +1,5 @@
-"""Scores of captions: first the truth of captions of drawn scenes, then the scores of COCO's evaluation, and the
-n-grams that they count."""
+"""Scores of image captions as the evaluation of COCO computes them (Chen et al. 2015; `pycocoevalcap`), in percent: a
+CIDEr-D of 2.1 in a paper is 210 here."""
 
 import re
 from collections import Counter, defaultdict
@@ -7,37 +7,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from data_prep.generated.scenes.truth import is_true, parse_caption
 from mt.metrics.advice import is_unspaced, nearly_all
 from mt.metrics.base import RatioMetric, References
 from mt.metrics.sentence import longest_common_subsequence, ngrams
-
-# Truth of the captions of `dataset=scenes`, which the data set itself judges.
-
-
-class Truth(RatioMetric):
-    """Percentage of captions of `dataset=scenes` that are true of their picture and leave none of its objects out. The
-    reference that names size and place of all says what is in it, and a caption that equals a reference is true."""
-
-    name = "truth"
-    higher_is_better = True
-    heading = "truth"
-
-    def counts(self, hypotheses: Sequence[str], references: References) -> dict[str, np.ndarray]:
-        true = [is_true(caption, group) for caption, group in zip(hypotheses, references, strict=True)]
-        return {self.name: np.column_stack([true, np.ones(len(true))])}
-
-    def signature_fields(self) -> str:
-        return f"by:grammar|objects:all|{self._case()}" if self.settings.lowercase else "by:grammar|objects:all"
-
-    def _objection(self, texts: Sequence[str]) -> str | None:
-        if nearly_all(texts, lambda text: parse_caption(text) is None):
-            return "truth understands captions of dataset=scenes, and most references are none: choose accuracy or bleu"
-        return None
-
-
-# The scores of image captions, as the evaluation of COCO computes them (Chen et al. 2015; `pycocoevalcap`), in percent:
-# a CIDEr-D of 2.1 in a paper is 210 here.
 
 ORDER = 4
 """The longest n-grams that are counted, in BLEU and CIDEr."""

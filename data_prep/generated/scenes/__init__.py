@@ -2,7 +2,7 @@
 
 A picture is written down as a text, from which `render` draws it: its objects with size, colour, shape and box.
 Captions name every object, with its size or without, and say where it is, or where it is beside another one. The last
-reference is a full description, by which `data_prep.generated.scenes.truth` judges any caption.
+reference is a full description, by which `mt.metrics.truth` judges any caption.
 """
 
 from collections.abc import Mapping

@@ -1,20 +1,9 @@
-"""Captions of a scene: the words for what is in it, and a small grammar that writes them."""
+"""Captions of a scene: a small grammar writes them."""
 
 from random import Random
 
-from data_prep.generated.scenes.scene import PLACES, Scene, Thing
-
-_PREPOSITIONS = {"left": "on", "right": "on", "top": "at", "bottom": "at"}
-SIZES = {"large": ("large", "big"), "small": ("small", "little")}
-PHRASES = [[f"{_PREPOSITIONS.get(place, 'in')} the {place}" for place in row] for row in PLACES]
-"""What captions call the ninths of the picture, by row and column."""
-BESIDE = {
-    (-1, 0): ("above", "over"),
-    (1, 0): ("below", "under"),
-    (0, -1): ("to the left of", "left of"),
-    (0, 1): ("to the right of", "right of"),
-}
-"""What they call a step in rows and columns, from the second object to the first."""
+from data_prep.generated.scenes.scene import Scene, Thing
+from mt.common.scenes import BESIDE, PHRASES, SIZES
 
 
 def described(scene: Scene) -> str:

@@ -3,16 +3,10 @@
 from random import Random
 from typing import NamedTuple, Self
 
-SHAPES = ("circle", "square", "triangle", "star", "cross")
-COLOURS = ("red", "green", "blue", "yellow", "purple", "black")
+from mt.common.scenes import COLOURS, SHAPES
+
 RADII = {"large": (12, 13), "small": (8, 9)}
 """The least and the largest radius of each size, in percent of the picture's side."""
-PLACES = (
-    ("top left", "top", "top right"),
-    ("left", "middle", "right"),
-    ("bottom left", "bottom", "bottom right"),
-)
-"""Ninths of the picture, at most one object in each."""
 _CENTRES = (18, 50, 82)
 _JITTER = 3
 

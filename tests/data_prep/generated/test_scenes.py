@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from data_prep.generated.scenes import SIDE, Example, generate, render
-from data_prep.generated.scenes.scene import COLOURS, SHAPES, Scene, Thing
-from data_prep.generated.scenes.truth import full_description, match_objects, parse_caption, pointing
-from mt.metrics.captions import Truth
+from data_prep.generated.scenes.scene import Scene, Thing
+from mt.common.scenes import COLOURS, SHAPES
+from mt.metrics.truth import Truth, full_description, mentioned_objects, pointing
 
 SMALL = {"train": 600, "dev": 50, "test": 50}
 
@@ -20,8 +20,7 @@ def test_every_caption_is_true_of_its_picture(examples: list[Example]):
     for example in examples:
         references = [example.target, *example.more_references]
         for caption in references:
-            things = full_description(references)
-            assert match_objects(parse_caption(caption), things) is not None, caption
+            assert mentioned_objects(caption, references), caption
 
 
 def test_captions_are_not_true_of_other_pictures(examples: list[Example]):
@@ -136,17 +135,14 @@ def test_captions_that_are_not(caption: str):
 
 def test_without_a_full_description_only_a_reference_is_true():
     assert Truth().score(["a b", "b"], [["a b"], ["a b"]])["truth"].score == 50
-    assert full_description(REFERENCES[:1]) is None
+    assert full_description(REFERENCES[:1]) == []
 
 
 def test_words_that_name_objects():
     caption = "There is a red circle in the top left and a small red star above a blue star."
-    statement = parse_caption(caption)
-    things = full_description(REFERENCES)
     words = caption.strip(".").split()
-    assert [words[mention.word] for mention in statement.mentions] == ["circle", "star", "star"]
-    assert [mention.word for mention in statement.mentions] == [4, 13, 17]
-    assert match_objects(statement, things) == (0, 2, 1)
+    found = [(words[each.word], each.word, number) for each, number in mentioned_objects(caption, REFERENCES)]
+    assert found == [("circle", 4, 0), ("star", 13, 2), ("star", 17, 1)]
 
 
 def test_the_pointing_game():
