@@ -7,7 +7,6 @@ between its two marks; what is above them, as a list of defaults, is written by 
 the reference, which the site has.
 """
 
-import argparse
 import re
 import sys
 import textwrap
@@ -21,7 +20,8 @@ import yaml
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from mt.common.options import as_typed, described, flat, models_in
+from mt.cli.parser import Parser
+from mt.common.options import as_typed, described, flat, kinds_in, models_in
 from mt.config import Config
 
 CONF = Path(__file__).parents[1] / "conf"
@@ -34,7 +34,7 @@ MARKS = ("# Options of a run, by scripts/options.py.\n", "\n# Options of this co
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing, and fail where a file differs")
     check = parser.parse_args().check
     changed = {path: text for path, text in files() if not path.exists() or path.read_text(encoding="utf-8") != text}
@@ -102,7 +102,7 @@ def _yaml(value: Any) -> str:
 
 def _with_choices(meaning: str, annotation: Any) -> str:
     """Adds the values that an option takes, where what it means does not name them all."""
-    literals = [kind for kind in _kinds(annotation) if typing.get_origin(kind) is typing.Literal]
+    literals = [kind for kind in kinds_in(annotation) if typing.get_origin(kind) is typing.Literal]
     values = [str(value) for literal in literals for value in typing.get_args(literal)]
     named = all(re.search(rf"\b{value}\b", meaning) for value in values)
     return meaning if named or len(values) < 2 else f"{', '.join(values)}. {meaning}"
@@ -118,13 +118,6 @@ def _commented(line: str, comment: str) -> list[str]:
         return [*(f"{indent}# {text}" for text in textwrap.wrap(comment, WIDTH - len(indent) - 2)), line]
     first, *more = textwrap.wrap(comment, WIDTH - begin - 2, break_on_hyphens=False, break_long_words=False)
     return [f"{line:<{begin}}# {first}", *(f"{'':<{begin}}# {text}" for text in more)]
-
-
-def _kinds(annotation: Any) -> Iterator[Any]:
-    """Yields an annotation and those within it."""
-    yield annotation
-    for inner in typing.get_args(annotation):
-        yield from _kinds(inner)
 
 
 # The page of the reference.
@@ -212,7 +205,7 @@ def _cell(text: str) -> str:
 def _unit(field: FieldInfo) -> str:
     """Returns the unit of an option, which is a text in its annotation: `Annotated[int, "tokens"]`; – of a number
     without one, and "" of what is no number."""
-    kinds = [*_kinds(field.annotation)]
+    kinds = kinds_in(field.annotation)
     unit = next((each for each in (*field.metadata, *kinds) if isinstance(each, str)), "")
     return unit or ("–" if {int, float, tuple} & {typing.get_origin(kind) or kind for kind in kinds} else "")
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
-from mt.cli.arguments import add_plot_options, add_run_options, add_search_options, in_flags, load_translator
+from mt.cli.arguments import add_plot_options, add_run_options, add_search_options, load_translator
 from mt.cli.parser import Parser
 from mt.common.terminal import say
 from mt.data.dataset import LINK_UNITS
@@ -48,9 +48,7 @@ def align(arguments: Sequence[str] | None = None) -> None:
     _add_link_options(parser)
     parser.needed = {"--plot-format": "--plots"}
     options = parser.parse_args(arguments)
-    if others := [option for option, value in options.assignments.items() if value != "null"]:
-        parser.error(f"{others[0]} is about searches, and align reads translations that are given: leave it out")
-    with reported(), in_flags():
+    with reported():
         _require_two_runs(options)
         if options.plots:
             require_writable(options.plots, f"--plots {options.plots}")
@@ -74,7 +72,7 @@ def align(arguments: Sequence[str] | None = None) -> None:
         pairs = translator.align(
             sources,
             targets,
-            hard=_hard(translator, options.mode),
+            hard=_hard(translator, vars(options).get("search.mode")),
             extract=options.extract,
             shift=options.shift,
             symmetrise_with=reverse,

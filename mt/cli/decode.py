@@ -16,7 +16,6 @@ from mt.cli.arguments import (
     chosen_search,
     chosen_unknown_words,
     folder_of_results,
-    in_flags,
     load_translator,
 )
 from mt.cli.parser import Parser, typed_flags, whole_number
@@ -68,8 +67,6 @@ def translate(arguments: Sequence[str] | None = None) -> None:
     parser = Parser(TRANSLATE)
     several = "several: their ensemble; at last FILE, text, plain or .gz, else standard input"
     add_run_options(parser, several=several, engine=True)
-    parser.add_argument("--n-best", type=int, metavar="N", help="hypotheses of each line, at most as many as the beam")
-    parser.flags_of_options["search.n_best"] = "--n-best"
     parser.add_argument("--alignments", type=Path, metavar="FILE", help="where to write word links")
     parser.add_argument("--plots", type=Path, metavar="DIR", help="where to draw the attention, a file a line")
     add_plot_options(parser)
@@ -86,7 +83,7 @@ def translate(arguments: Sequence[str] | None = None) -> None:
     _refuse_unfitting(parser, options)
     # What is no folder at the end is the text.
     path = options.run.pop() if len(options.run) > 1 and not options.run[-1].is_dir() else None
-    with reported(), in_flags():
+    with reported():
         from mt.decoding.document_files import translate_file
         from mt.decoding.lines import LineFiles, translate_lines
 
@@ -109,7 +106,7 @@ def translate(arguments: Sequence[str] | None = None) -> None:
             files,
             unknown,
             lines_at_once=options.buffer_size,
-            numbered=bool(options.n_best),
+            numbered="--n-best" in options.typed,
             form=options.constraints,
             glossary=glossary,
             unsure=unsure,
@@ -184,7 +181,7 @@ def stream(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--glossary", type=Path, metavar="FILE", help="terms, and how they are translated")
     parser.add_argument("--avoid", metavar="PHRASE", nargs="+", help="phrases that no translation holds")
     options = parser.parse_args(arguments)
-    with reported(), in_flags():
+    with reported():
         from mt.decoding.streaming.live import translate_live
         from mt.search.config import online_search
 
@@ -230,7 +227,7 @@ def evaluate(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, metavar="DIR", help="where to write")
     options = parser.parse_args(arguments)
     home = folder_of_results(options.run[0])
-    with reported(), in_flags():
+    with reported():
         # A table of confidences is of one run in a folder, on dev, by torch.
         here = len(options.run) == 1 and home == options.run[0]
         if options.calibrate and not (here and options.split == "dev" and options.engine == "torch"):

@@ -12,89 +12,65 @@ from mt.common.about import VERSION
 from mt.errors import UserError, nearest, reported, shown, use_utf8
 
 _NUMBER = re.compile(r"-\.?\d.*")
-_RENAMED = {
+RENAMED = {
     "--k": "--wait-k",
     "--unit": "--latency-unit",
     "--tokenizer": "--bleu-tokenizer",
     "--dtype": "--precision",
     "--int8": "--precision int8",
-    "--push": "`hf upload OWNER/NAME DIR` puts what is exported on the Hugging Face hub",
-    "--show": "the page of `mt serve` shows when each word is read and written",
+    "--push": "hf upload OWNER/NAME DIR",
+    "--show": "mt serve RUN, whose page shows when each word is read and written",
 }
-"""Options that had another name in some command, or are gone, and what to do without them."""
+"""Options of release 0.3.0 that have another name, or are gone, and what to write now."""
 
 
 class Parser(argparse.ArgumentParser):
     """`argparse` with sentences in place of its usage. Positional arguments may stand between and after options, and an
-    option is given once."""
+    option is written out, and given once."""
 
-    def __init__(self, doc: str | None, *, prog: str | None = None, add_help: bool = True):
+    def __init__(self, doc: str | None, *, prog: str | None = None):
         formatter = argparse.RawDescriptionHelpFormatter
-        super().__init__(prog or _started_as(), description=doc, formatter_class=formatter, add_help=add_help)
+        super().__init__(prog or _started_as(), description=doc, formatter_class=formatter, allow_abbrev=False)
         self.add_argument("--version", action="version", version=f"mt {VERSION}", help="show the version of mt")
-        self.register("type", Path, _path)
-        self.register("type", int, _number_of(int, "a whole number"))
-        self.register("type", float, _number_of(float, "a number"))
-        self.flags_of_options: dict[str, str] = {}  # `search.beam_size`: `--beam`, for `search.beam_size=3`
+        for kind, convert in ((Path, _path), (int, number_of(int)), (float, number_of(float))):
+            self.register("type", kind, convert)
         self.needed: dict[str, str] = {}  # `--leave-out`: `--min-confidence`, without which it would have no effect
         use_utf8()  # for what --help prints, too
 
     def parse_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> argparse.Namespace:
-        words, rest = self._with_flags(sys.argv[1:] if args is None else args)
-        self._check(words)
+        words = sys.argv[1:] if args is None else list(args)
+        typed = self._typed(words)
         options, surplus = self.parse_known_intermixed_args(words, namespace)
-        options.assignments = rest
         if surplus:
             self.error(f"{shown(surplus[0])} is one argument too many: leave it out")
-        typed = typed_flags(options)
         for flag in typed:
-            if (needed := self.needed.get(flag, flag)) not in typed:
-                written = _written(self._option_string_actions[needed])
-                self.error(f"{flag} is about {written}: add that, or leave it out")
+            if self.needed.get(flag, flag) not in typed:
+                needed = _written(self._option_string_actions[self.needed[flag]])
+                self.error(f"{flag} is about {needed}: add that, or leave it out")
+        options.typed = typed
         return options
 
-    def _with_flags(self, words: Iterable[str]) -> tuple[list[str], dict[str, str]]:
-        """Returns the words with `search.beam_size=3` as `--beam=3`. Apart from them it returns the values of those
-        options of search that have no flag here, or are to be `null`."""
-        flagged: list[str] = []
-        rest: dict[str, str] = {}
-        for word in words:
-            option, equals, value = word.partition("=")
-            if not (self.flags_of_options and equals and re.fullmatch(r"search(\.\w+)?", option)):
-                flagged.append(word)
-            elif option in self.flags_of_options and value != "null":
-                flagged.append(f"{self.flags_of_options[option]}={value}")
-            elif option in rest:
-                self.error(f"{option} is given more than once: give it once")
-            else:
-                rest[option] = value
-        return flagged, rest
-
-    def _check(self, words: Sequence[str]) -> None:
-        """Refuses an option that does not exist, that may be several, or that is given twice: the last one would win in
-        silence."""
+    def _typed(self, words: Sequence[str]) -> list[str]:
+        """Returns the flags among the words. Refuses one that does not exist, and one that is given twice: the last one
+        would win in silence."""
         known = self._option_string_actions
-        seen: set[argparse.Action] = set()
-        for name in _names(words):
-            long = [flag for flag in known if flag[:2] == "--"]
-            fitting = [name] if name in known else [flag for flag in long if name[:2] == "--" and flag.startswith(name)]
-            actions = {known[flag] for flag in fitting}
-            if not actions and name[:2] != "--" and name[:2] in known:  # -cjob
-                continue
-            if not actions:
-                new = _RENAMED.get(name, "")
-                if new.count(" ") > 1:
-                    self.error(f"{name} is gone: {new}")
-                if new.partition(" ")[0] in known:
-                    self.error(f"{name} is called {new} now: write that")
-                self.error(f"unknown option {shown(name)}: {nearest(name, long)}")
-            if len(actions) > 1:
-                self.error(f"{name} may be {' or '.join(sorted(fitting))}: write it out")
-            if actions & seen:
-                self.error(f"{fitting[0]} is given more than once: give it once")
-            seen |= actions
+        typed: list[str] = []
+        for word in words:
+            if re.match(r"search(\.\w+)?=", word):
+                self.error(f"{shown(word)} is how mt train has it: write a flag here, as --search beam --beam 5")
+        for name in _flags(words):
+            if name not in known:
+                new = RENAMED.get(name, "")
+                if " " in new or new in known:
+                    self.error(f"{name} is gone: write {new}")
+                self.error(f"unknown option {shown(name)}: {nearest(name, [flag for flag in known if len(flag) > 2])}")
+            flag = known[name].option_strings[0]
+            if flag in typed:
+                self.error(f"{flag} is given more than once: give it once")
+            typed.append(flag)
+        return typed
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:
@@ -126,11 +102,9 @@ class Parser(argparse.ArgumentParser):
         return f"{name} {shown(complaint, 1000)}"
 
 
-def typed_flags(options: argparse.Namespace, names: Iterable[str] | None = None) -> list[str]:
-    """Returns those of these options that are on the command line, as they are written there. names: None: of all."""
-    chosen = vars(options) if names is None else names
-    typed = (name for name in chosen if getattr(options, name) is not None and getattr(options, name) is not False)
-    return [f"--{name.replace('_', '-')}" for name in typed]
+def typed_flags(options: argparse.Namespace, names: Iterable[str]) -> list[str]:
+    """Returns those of these options that are on the command line, as they are written there."""
+    return [flag for name in names if (flag := f"--{name.replace('_', '-')}") in options.typed]
 
 
 def whole_number(lowest: int, highest: int) -> Callable[[str], int]:
@@ -144,8 +118,9 @@ def whole_number(lowest: int, highest: int) -> Callable[[str], int]:
     return convert
 
 
-def _number_of(kind: Callable[[str], float], words: str) -> Callable[[str], float]:
-    """Returns a type of argument: a number of a kind, which words name."""
+def number_of(kind: type[int] | type[float]) -> Callable[[str], float]:
+    """Returns a type of argument: a number of a kind."""
+    words = "a whole number" if kind is int else "a number"
 
     def convert(text: str) -> float:
         try:
@@ -175,7 +150,7 @@ def _started_as() -> str:
     return f"python {program}" if program.endswith(".py") else Path(program).name
 
 
-def _names(words: Sequence[str]) -> Iterator[str]:
+def _flags(words: Sequence[str]) -> Iterator[str]:
     """Yields the options among the words of a command line, as they are written there."""
     for word in words:
         if word == "--":

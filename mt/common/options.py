@@ -7,12 +7,12 @@ import itertools
 import json
 import re
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Any, TypeVar, cast, get_args
 
 from pydantic import BaseModel, Field, ValidationError
 
-from mt.errors import UserError, invalid_choice, nearest, shown
+from mt.errors import UserError, nearest, shown
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -30,10 +30,18 @@ class Options(BaseModel, frozen=True, extra="forbid", strict=True):
     """The base of every configuration class: immutable, no unknown options, no silent conversion of types."""
 
 
-def parse(plain: Mapping[str, Any], model: type[Model], where: str = "") -> Model:
+def in_yaml(option: str) -> str:
+    """Returns how an option is written in front of its value, as on the command line of training: `search.mode=`."""
+    return f"{option}="
+
+
+def parse(
+    plain: Mapping[str, Any], model: type[Model], where: str = "", spelled: Callable[[str], str] = in_yaml
+) -> Model:
     """Makes a `model` of plain data (of the types that JSON has).
 
-    where: the place that the data comes from, for the sentence. Raises UserError with the first thing that is wrong.
+    where: the place that the data comes from, for the sentence. spelled: how an option is written there in front of its
+    value. Raises UserError with the first thing that is wrong.
     """
     prefix = f"{where}: " if where else ""
     try:
@@ -41,15 +49,17 @@ def parse(plain: Mapping[str, Any], model: type[Model], where: str = "") -> Mode
         text = json.dumps(plain)
     except (TypeError, ValueError, RecursionError) as error:  # dates and bytes of YAML, numbers of 10,000 digits
         raise UserError(f"{prefix}{_unreadable(str(error))}") from None
-    return parse_json(text, model, where)
+    return parse_json(text, model, where, spelled)
 
 
-def parse_json(text: str | bytes, model: type[Model], where: str = "") -> Model:
+def parse_json(
+    text: str | bytes, model: type[Model], where: str = "", spelled: Callable[[str], str] = in_yaml
+) -> Model:
     """Does what `parse` does, of data that is JSON already, which somebody else may have written."""
     try:
         return model.model_validate_json(text)
     except ValidationError as error:
-        raise UserError((f"{where}: " if where else "") + _sentence(error, model)) from None
+        raise UserError((f"{where}: " if where else "") + _sentence(error, model, spelled)) from None
 
 
 _RENAMED = {("attention", "concat"): "bahdanau", ("encoder", "embedding"): "none"}
@@ -155,7 +165,7 @@ def first_fault(error: ValidationError, depth: int | None = None) -> str:
     return f"{field}: {message}" if field else message
 
 
-def _sentence(error: ValidationError, model: type[BaseModel]) -> str:
+def _sentence(error: ValidationError, model: type[BaseModel], spelled: Callable[[str], str]) -> str:
     """Says the first thing that is wrong."""
     fault = error.errors(include_url=False)[0]
     path, options, others = _locate(fault["loc"], model)
@@ -172,15 +182,14 @@ def _sentence(error: ValidationError, model: type[BaseModel]) -> str:
         case "missing":
             return f"{key} is missing: give it a value"
         case "union_tag_invalid":
-            tag = context["tag"]
-            return invalid_choice(f"{key}.name", tag, _quoted(context["expected_tags"]))
+            return _no_choice(spelled(f"{key}.name"), context["tag"], context["expected_tags"])
         case "union_tag_not_found":
             return f"{key} does not say which kind: add {key}.name"
         case "literal_error" if isinstance(value, str):
-            return invalid_choice(key, value, _quoted(context["expected"]))
+            return _no_choice(spelled(key), value, context["expected"])
         case "json_invalid":
             return _unreadable(context["error"].partition(" at line")[0])  # of our JSON
-    return f"{key}={shown(json.dumps(value))} is not possible: {fault['msg'][0].lower()}{fault['msg'][1:]}"
+    return f"{spelled(key)}{shown(json.dumps(value))} is not possible: {fault['msg'][0].lower()}{fault['msg'][1:]}"
 
 
 def _unreadable(reason: str) -> str:
@@ -217,11 +226,15 @@ def _locate(
 
 def models_in(annotation: Any) -> list[type[BaseModel]]:
     """Returns the configuration classes that an annotation allows."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return [annotation]
-    return [model for choice in get_args(annotation) for model in models_in(choice)]
+    return [kind for kind in kinds_in(annotation) if isinstance(kind, type) and issubclass(kind, BaseModel)]
 
 
-def _quoted(text: str) -> list[str]:
-    """Returns the words in single quotes, as pydantic lists choices."""
-    return re.findall(r"'([^']*)'", text)
+def kinds_in(annotation: Any) -> list[Any]:
+    """Returns an annotation, and all that stands within it."""
+    return [annotation, *(kind for inner in get_args(annotation) for kind in kinds_in(inner))]
+
+
+def _no_choice(option: str, wrong: str, expected: str) -> str:
+    """Returns the sentence for a value that is none of those expected, which pydantic lists in single quotes."""
+    choices = re.findall(r"'([^']*)'", expected)
+    return f"{option}{shown(wrong)} is an invalid choice: {nearest(wrong, choices)}"

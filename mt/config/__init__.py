@@ -1,8 +1,9 @@
 """The root configuration: it joins the options of all parts, and declares the options of training.
 
-Defaults stand in these classes, once; `scripts/options.py` writes them into the files of conf/. `mt train ~preset` trains `Config()`. A preset (conf/preset/, named after a
-data set) gives the options in which that data set differs from the defaults. So `mt train` trains `Config()`
-with the values of conf/preset/phrasebook.yaml on top. An experiment has all values of a paper.
+Defaults stand in these classes, once; `scripts/options.py` writes them into the files of conf/. `mt train ~preset`
+trains `Config()`. A preset (conf/preset/, named after a data set) gives the options in which that data set differs from
+the defaults. So `mt train` trains `Config()` with the values of conf/preset/phrasebook.yaml on top. An experiment has
+all values of a paper.
 """
 
 from typing import Annotated, Literal, Self
