@@ -1,7 +1,7 @@
 """The batch that a corpus gives to a model, on a floor below both."""
 
 from collections.abc import Callable
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import torch
 from torch import Tensor
@@ -41,4 +41,5 @@ class Batch(NamedTuple):
         return self._each(lambda tensor: torch.cat((tensor, tensor)))
 
     def _each(self, change: Callable[[Tensor], Tensor]) -> Self:
-        return type(self)(*(None if field is None else change(field) for field in self))
+        fields: Any = (None if field is None else change(field) for field in self)
+        return type(self)(*fields)

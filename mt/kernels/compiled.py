@@ -15,7 +15,7 @@ from functools import cache
 from types import ModuleType
 from typing import Any, no_type_check
 
-import torch
+import numpy as np
 from torch import Tensor
 
 from mt.errors import first_line
@@ -150,22 +150,21 @@ def arrays(*tensors: Tensor) -> list[Array]:
 
 # The rational function of Eigen's vectorised tanh, with a relative error below 4e-7 for any x: x P(x^2) / Q(x^2) for
 # |x| <= LIMIT, and constant beyond. In float32, as a literal would make numba compute in float64.
-LIMIT = torch.tensor(7.90531110763549805).numpy()[()]
-P = tuple(
-    torch.tensor(
-        [
-            4.89352455891786e-03,
-            6.37261928875436e-04,
-            1.48572235717979e-05,
-            5.12229709037114e-08,
-            -8.60467152213735e-11,
-            2.00018790482477e-13,
-            -2.76076847742355e-16,
-        ]
-    ).numpy()
+LIMIT = np.float32(7.90531110763549805)
+P = (
+    np.float32(4.89352455891786e-03),
+    np.float32(6.37261928875436e-04),
+    np.float32(1.48572235717979e-05),
+    np.float32(5.12229709037114e-08),
+    np.float32(-8.60467152213735e-11),
+    np.float32(2.00018790482477e-13),
+    np.float32(-2.76076847742355e-16),
 )
-Q = tuple(
-    torch.tensor([4.89352518554385e-03, 2.26843463243900e-03, 1.18534705686654e-04, 1.19825839466702e-06]).numpy()
+Q = (
+    np.float32(4.89352518554385e-03),
+    np.float32(2.26843463243900e-03),
+    np.float32(1.18534705686654e-04),
+    np.float32(1.19825839466702e-06),
 )
 
 

@@ -7,32 +7,30 @@ A step of one row looks at a position or two, which takes less time than any cal
 numbers, checks them, and fills all results of a step. First stand the calls, then the loops for one step and for all,
 then their helpers. The same in PyTorch is the hard form of `mt.models.attention.monotonic`.
 
-Of each tensor a loop is given sizes, strides and address; 0 is the address of a tensor that is not there:
+All tensors are contiguous. Of each, a loop is given sizes and address; 0 is the address of a tensor that is not there:
 
-    values, keys   [B, S, V] and [B, S, K]
-    mask           [B, S], and the address of `complete`
-    energy         query [B, K], keys, and a scale: addresses of direction, gain and bias, and whether the direction is
-                   divided by its length
-    rule           see `Rule`
-    state          last stops [B], positions [B], and the address of `first`
-    steps          how many queries a row has, and how far apart they are, of either energy
-    outputs        W, and the addresses of contexts [B, V], weights [B, W] and numbers [5, B]: stops, last stops,
-                   positions, first and looked_at (see `mt.step.Attended`)
+    values     sizes and address of [B, S, V]
+    source     sizes and address of the mask [B, S], and the addresses of `complete` and `first`
+    energy     how many numbers all queries [B, K] or [B, T, K] have, the sizes of the keys [B, S, K], the addresses of
+               queries, keys, direction, gain and bias, and whether the direction is divided by its length
+    rule       see `Rule`
+    state      sizes and addresses of last stops [B] and positions [B]
+    outputs    W, and the addresses of contexts [B, V], weights [B, W] and numbers [5, B]: stops, last stops, positions,
+               first and looked_at (see `mt.step.Attended`)
 
 Within the loops positions are columns of the source.
 """
 
-from collections.abc import Sequence
 from functools import cache
 from math import exp, sqrt
-from typing import Any, NamedTuple, cast, no_type_check
+from typing import NamedTuple, cast, no_type_check
 
 import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from mt.kernels.compiled import ANY_ORDER, Array, Loop, compiled, float32_at, int64_at, rational_tanh, uint8_at
+from mt.kernels.compiled import ANY_ORDER, Loop, compiled, float32_at, int64_at, rational_tanh, uint8_at
 from mt.step import NEEDS_MORE_SOURCE, SELECTED_NONE, Attended
 
 WINDOW = 64
@@ -85,12 +83,24 @@ def hard_step(
     over the width of the widest window, at least one, and the state after the step. Raises ValueError where shapes do
     not fit.
     """
-    try:
-        context, weights, numbers = _call_step(energies, source, state, rule)
-    except ValueError:
-        context, weights, numbers = _call_step(*_made_contiguous(energies, source), state, rule)
+    loop, _ = cast(tuple[Loop, ...], hard_loops())
+    last_stops, positions = (part.contiguous() for part in state)
+    values = source[0]
+    rows, _, size = values.shape
+    context = values.new_empty(rows, size)
+    numbers = last_stops.new_empty(5, rows)
+    state_terms = (*last_stops.shape, *positions.shape, last_stops.data_ptr(), positions.data_ptr())
+    terms = *_terms(energies, source, rule), state_terms
+    # The loop says how wide the weights would have to be; it is called again until they are.
+    widest = min(WINDOW, rule[0] + 1)
+    room = 0
+    while room < widest:
+        room = widest
+        weights = values.new_empty(rows, room)
+        widest = loop(*terms, (room, context.data_ptr(), weights.data_ptr(), numbers.data_ptr()))
     stops, last_stops, positions, first, looked_at = numbers.unbind()
-    return context, Attended(weights, stops, first, looked_at), (last_stops, positions)
+    attended = Attended(weights if widest == room else weights[:, :widest], stops, first, looked_at)
+    return context, attended, (last_stops, positions)
 
 
 def hard_steps(energies: Energies, source: Source, rule: Rule) -> tuple[Tensor, ...]:
@@ -99,128 +109,70 @@ def hard_steps(energies: Energies, source: Source, rule: Rule) -> tuple[Tensor, 
     energies: of queries [B, T, K]. source, rule: see `hard_step`. Returns contexts [B, T, V], and over the whole source
     the weights and alpha, 1 where a step stops, both [B, T, S].
     """
-    try:
-        outcome = _call_steps(energies, source, rule)
-    except ValueError:
-        outcome = _call_steps(*_made_contiguous(energies, source), rule)
-    return tuple(map(torch.from_numpy, outcome))
-
-
-def _made_contiguous(energies: Energies, source: Source) -> tuple[Energies, Source]:
-    """Copies tensors that a loop has refused, perhaps as the numbers of a position do not lie side by side."""
-    stop, chunk = (
-        energy._replace(query=energy.query.contiguous(), keys=energy.keys.contiguous()) for energy in energies
-    )
-    values, mask, complete, first = source
-    return (stop, chunk), (values.contiguous(), mask.contiguous(), complete, first)
-
-
-def _call_step(
-    energies: Energies, source: Source, state: tuple[Tensor, ...], rule: Rule
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Calls the loop of a step, while the tensors stay where they are; once more where a window has no room."""
-    loop, _ = cast(tuple[Loop, ...], hard_loops())
-    last_stops, positions = state
-    values, _, _, first = source
-    rows, _, size = values.shape
-    context = values.new_empty(rows, size)
-    numbers = last_stops.new_empty(5, rows)
-    state_terms = (
-        (*last_stops.shape, *last_stops.stride(), last_stops.data_ptr()),
-        (*positions.shape, *positions.stride(), positions.data_ptr()),
-        0 if first is None else first.data_ptr(),
-    )
-    terms = *_terms(energies, source, rule), state_terms
-    # The loop says how wide the weights would have to be; it is called again until they are.
-    lookback, _, _ = rule
-    widest = min(WINDOW, lookback + 1)
-    room = 0
-    while room < widest:
-        room = widest
-        weights = values.new_empty(rows, room)
-        widest = loop(*terms, (room, context.data_ptr(), weights.data_ptr(), numbers.data_ptr()))
-    return context, weights if widest == room else weights[:, :widest], numbers
-
-
-def _call_steps(energies: Energies, source: Source, rule: Rule) -> Sequence[Array]:
-    """Calls the loop of all steps, while the tensors stay where they are."""
     _, loop = cast(tuple[Loop, ...], hard_loops())
-    queries, of_chunk = (energy.query for energy in energies)
-    count = queries.shape[1]
-    steps = count, queries.stride(1), of_chunk.shape[1], of_chunk.stride(1)
     values = source[0]
     rows, columns, size = values.shape
+    steps = energies[0].query.shape[1]
     # numpy has large arrays in large pages: a sixth of the time that numba's or torch's zeros take.
-    contexts = np.zeros((rows, count, size), np.float32)
-    weights = np.zeros((rows, count, columns), np.float32)
+    contexts = np.zeros((rows, steps, size), np.float32)
+    weights = np.zeros((rows, steps, columns), np.float32)
     # In a window of one the weight is 1.
-    lookback, _, _ = rule
-    alpha = weights if lookback == 0 else np.zeros(weights.shape, np.float32)
+    alpha = weights if rule[0] == 0 else np.zeros(weights.shape, np.float32)
     loop(*_terms(energies, source, rule), steps, contexts, weights, alpha)
-    return contexts, weights, alpha
+    return tuple(map(torch.from_numpy, (contexts, weights, alpha)))
 
 
-Terms = tuple[Any, ...]
+Terms = tuple[int, ...]
 
 
-def _terms(energies: Energies, source: Source, rule: Rule) -> Terms:
+def _terms(energies: Energies, source: Source, rule: Rule) -> tuple[Terms, ...]:
     """Returns the arguments of both loops."""
     stop, chunk = energies
-    values, mask, complete, _ = source
-    mask_terms = (*mask.shape, *mask.stride(), mask.data_ptr(), 0 if complete is None else complete.data_ptr())
+    values, mask, complete, first = source
+    source_terms = (*mask.shape, mask.data_ptr(), _address(complete), _address(first))
     stop_terms = energy_terms(stop)
     chunk_terms = stop_terms if chunk is stop else energy_terms(chunk)
-    return matrix_terms(values), mask_terms, stop_terms, chunk_terms, rule
+    return matrix_terms(values), source_terms, stop_terms, chunk_terms, rule
 
 
-def matrix_terms(values: Float[Tensor, "B S V"]) -> tuple[int, ...]:
-    """Returns the sizes, strides and address of values, or of keys."""
-    return (*values.shape, *values.stride(), values.data_ptr())
+def matrix_terms(values: Float[Tensor, "B S V"]) -> Terms:
+    return (*values.shape, values.data_ptr())
 
 
 def energy_terms(energy: PlainEnergy) -> Terms:
-    """Returns the arguments of a loop for energies, with the query of the first step."""
     query, keys, direction, normalized, gain, bias = energy
-    shape = query.shape
-    stride = query.stride()
-    return (
-        (shape[0], shape[-1], stride[0], stride[-1], query.data_ptr()),
-        matrix_terms(keys),
-        (
-            0 if direction is None else direction.data_ptr(),
-            0 if gain is None else gain.data_ptr(),
-            0 if bias is None else bias.data_ptr(),
-            int(normalized),
-        ),
-    )
+    addresses = _address(direction), _address(gain), _address(bias)
+    return (query.numel(), *keys.shape, query.data_ptr(), keys.data_ptr(), *addresses, int(normalized))
+
+
+def _address(tensor: Tensor | None) -> int:
+    return 0 if tensor is None else tensor.data_ptr()
 
 
 _numbers = "UniTuple(int64, {})".format
-MATRIX = _numbers(7)  # the type of `matrix_terms`, in numba's words
-ENERGY = f"Tuple(({_numbers(5)}, {MATRIX}, {_numbers(4)}))"
-_TERMS = f"{MATRIX}, {_numbers(6)}, {ENERGY}, {ENERGY}, {_numbers(3)}"
+MATRIX = _numbers(4)  # the type of `matrix_terms`, in numba's words
+ENERGY = _numbers(10)
+_TERMS = f"{MATRIX}, {_numbers(5)}, {ENERGY}, {ENERGY}, {_numbers(3)}"
 
 
 @cache
 def hard_loops() -> tuple[Loop, ...] | None:
     """Returns the loop of a step and that of all steps; None where numba cannot."""
     # No loop returns an array: numba would call Python, where a signal's exception would become a SystemError.
-    state = f"Tuple(({_numbers(3)}, {_numbers(3)}, int64))"
-    step = f"int64({_TERMS}, {state}, {_numbers(4)})"
-    steps = f"void({_TERMS}, {_numbers(4)}{3 * ', float32[:, :, ::1]'})"
-    helpers = [rational_tanh, energy_of, scale_of, attend, query_at, _check, _look_right]
+    step = f"int64({_TERMS}, {_numbers(4)}, {_numbers(4)})"
+    steps = f"void({_TERMS}, int64{3 * ', float32[:, :, ::1]'})"
+    helpers = [rational_tanh, energy_of, scale_of, attend, _check, _look_right]
     return compiled([(step, _step), (steps, _steps)], helpers=helpers, fastmath=ANY_ORDER)
 
 
 @no_type_check
-def _step(values, mask, energy, chunk_energy, rule, state, outputs):
+def _step(values, source, energy, chunk_energy, rule, state, outputs):
     """Returns the width of the widest window, at least 1, and fills the outputs; where it is above W, the numbers
     alone."""
-    _check(values, mask, energy, chunk_energy)
-    rows, _, size = values[:3]
-    last_stops, positions, first_address = state
-    last_stop_count, last_stop_step, last_stop_address = last_stops
-    position_count, position_step, position_address = positions
+    _check(values, source, energy, chunk_energy, 1)
+    rows, _, size, _ = values
+    first_address = source[4]
+    last_stop_count, position_count, last_stops, positions = state
     if last_stop_count != rows or position_count != rows:
         raise ValueError("the state has another number of rows than the source")
     room, contexts, weights, number_address = outputs
@@ -229,9 +181,9 @@ def _step(values, mask, energy, chunk_energy, rule, state, outputs):
     widest = 1
     for row in range(rows):
         offset = int64_at(first_address)[row] if first_address else 0
-        last_stop = int64_at(last_stop_address)[row * last_stop_step] - offset
-        position = int64_at(position_address)[row * position_step] - offset
-        stop, last_stop, position, first, looked_at = _look_right(row, last_stop, position, mask, rule, energy)
+        last_stop = int64_at(last_stops)[row] - offset
+        position = int64_at(positions)[row] - offset
+        stop, last_stop, position, first, looked_at = _look_right(row, row, last_stop, position, source, rule, energy)
         numbers[row] = stop + offset if stop >= 0 else stop
         numbers[rows + row] = last_stop + offset
         numbers[2 * rows + row] = position + offset
@@ -253,68 +205,50 @@ def _step(values, mask, energy, chunk_energy, rule, state, outputs):
         begin = numbers[3 * rows + row]
         if stop >= 0:
             first = begin - (int64_at(first_address)[row] if first_address else 0)
-            attend(row, first, stop - begin + 1, values, chunk_energy, weight, context)
+            attend(row, row, first, stop - begin + 1, values, chunk_energy, weight, context)
     return widest
 
 
 @no_type_check
-def _steps(values, mask, energy, chunk_energy, rule, steps, context, weights, alpha) -> None:
+def _steps(values, source, energy, chunk_energy, rule, steps, context, weights, alpha) -> None:
     """Takes all steps of all rows from the first column on. Fills contexts [B, T, V] and weights and alpha [B, T, S],
     which are all zeros before."""
-    _check(values, mask, energy, chunk_energy)
-    count, stride, chunk_count, chunk_stride = steps
-    if count != chunk_count:
-        raise ValueError("the energies have different numbers of queries")
+    _check(values, source, energy, chunk_energy, steps)
     for row in range(values[0]):
         last_stop = 0
         position = 0
-        for step in range(count):
-            query = query_at(energy, step * stride)
-            stop, last_stop, position, first, _ = _look_right(row, last_stop, position, mask, rule, query)
+        for step in range(steps):
+            query = row * steps + step
+            stop, last_stop, position, first, _ = _look_right(row, query, last_stop, position, source, rule, energy)
             if stop >= 0:
-                query = query_at(chunk_energy, step * chunk_stride)
-                attend(row, first, stop - first + 1, values, query, weights[row, step, first:], context[row, step])
+                width = stop - first + 1
+                attend(row, query, first, width, values, chunk_energy, weights[row, step, first:], context[row, step])
                 alpha[row, step, stop] = ONE
 
 
 @no_type_check
-def _check(values, mask, energy, chunk_energy) -> None:
+def _check(values, source, energy, chunk_energy, steps) -> None:
     """Refuses tensors beyond whose end the loops would read."""
-    _, _, size, _, _, number_step, _ = values
-    _, mask_columns, _, column_step, _, _ = mask
-    contiguous = (number_step == 1 or size == 1) and (column_step == 1 or mask_columns == 1)
-    fit = contiguous and mask[:2] == values[:2]
-    for query, keys, _ in (energy, chunk_energy):
-        rows, size, _, query_step, _ = query
-        _, _, key_size, _, _, key_step, _ = keys
-        fit = fit and rows == values[0] and keys[:2] == values[:2] and key_size == size
-        fit = fit and (size == 1 or query_step == key_step == 1)
+    fit = source[:2] == values[:2]
+    for numbers, rows, columns, size, _, _, _, _, _, _ in (energy, chunk_energy):
+        fit = fit and (rows, columns) == values[:2] and numbers == rows * steps * size
     if not fit:
-        raise ValueError("queries, keys, values and mask do not fit, or their numbers do not lie side by side")
+        raise ValueError("queries, keys, values and mask do not fit")
 
 
 @no_type_check
-def query_at(energy, distance):
-    """Returns the energy of the query that lies `distance` numbers further on."""
-    query, keys, scale = energy
-    rows, size, row_step, number_step, address = query
-    return (rows, size, row_step, number_step, address + FLOAT * distance), keys, scale
-
-
-@no_type_check
-def _look_right(row, last_stop, begin, mask, rule, energy):
+def _look_right(row, query, last_stop, begin, source, rule, energy):
     """Looks at one position after another from `begin` on. Returns the stop of a row, its last stop and position after
-    the step, the first attended position, and the number of positions looked at."""
+    the step, the first attended position, and the number of positions looked at. query: the number of its query."""
     lookback, since_last_stop, mass_preservation = rule
-    _, columns, row_step, _, address, complete = mask
-    _, _, scale_terms = energy
-    _, _, bias, _ = scale_terms
-    real = uint8_at(address + row * row_step)
+    _, columns, mask, complete, _ = source
+    bias = energy[8]
+    real = uint8_at(mask + row * columns)
     scale = scale_of(energy)
     # An energy, rounded, is negative where its exact sum is: so nothing is added, and nothing rounded twice.
     least = -float32_at(bias)[0] if bias else ZERO
     position = begin
-    while position < columns and real[position] and not scale * energy_of(row, position, energy) >= least:
+    while position < columns and real[position] and not scale * energy_of(row, query, position, energy) >= least:
         position += 1
     stop = position if position < columns and real[position] else SELECTED_NONE
     looked_at = position - begin + (stop >= 0)
@@ -329,16 +263,16 @@ def _look_right(row, last_stop, begin, mask, rule, energy):
 
 
 @no_type_check
-def attend(row, first, width, values, energy, weights, context) -> None:
+def attend(row, query, first, width, values, energy, weights, context) -> None:
     """Fills the weights of a window of a row, which begins at `first`, and adds its values to the context."""
     # A softmax over the window, relative to its largest energy.
     weights[0] = ONE
     if width > 1:
         scale = scale_of(energy)
-        largest = scale * energy_of(row, first, energy)
+        largest = scale * energy_of(row, query, first, energy)
         weights[0] = largest
         for column in range(1, width):
-            weights[column] = scale * energy_of(row, first + column, energy)
+            weights[column] = scale * energy_of(row, query, first + column, energy)
             largest = max(largest, weights[column])
         total = ZERO
         for column in range(width):
@@ -347,40 +281,35 @@ def attend(row, first, width, values, energy, weights, context) -> None:
         for column in range(width):
             weights[column] /= total
     # The sum of the values, each times its weight.
-    _, _, size, row_step, column_step, _, address = values
+    _, columns, size, address = values
     for column in range(width):
-        value = float32_at(address + FLOAT * (row * row_step + (first + column) * column_step))
+        value = float32_at(address + FLOAT * size * (row * columns + first + column))
         weight = weights[column]
         for number in range(size):
             context[number] += weight * value[number]
 
 
 @no_type_check
-def energy_of(row, column, energy):
-    """Returns the energy of a query and a key, not yet scaled."""
-    query_terms, key_terms, scale_terms = energy
-    _, size, query_step, _, query_address = query_terms
-    _, _, _, row_step, column_step, _, address = key_terms
-    direction_address, _, _, _ = scale_terms
-    query = float32_at(query_address + FLOAT * row * query_step)
-    key = float32_at(address + FLOAT * (row * row_step + column * column_step))
+def energy_of(row, query, column, energy):
+    """Returns the energy of a query and a key, not yet scaled. query: its number."""
+    _, _, columns, size, queries, keys, direction_address, _, _, _ = energy
+    asking = float32_at(queries + FLOAT * size * query)
+    key = float32_at(keys + FLOAT * size * (row * columns + column))
     total = ZERO
     if direction_address == 0:
         for number in range(size):
-            total += query[number] * key[number]
+            total += asking[number] * key[number]
     else:
         direction = float32_at(direction_address)
         for number in range(size):
-            total += direction[number] * rational_tanh(query[number] + key[number])
+            total += direction[number] * rational_tanh(asking[number] + key[number])
     return total
 
 
 @no_type_check
 def scale_of(energy):
     """Returns the factor of the energies."""
-    query_terms, _, scale_terms = energy
-    _, size, _, _, _ = query_terms
-    direction_address, gain, _, normalized = scale_terms
+    _, _, _, size, _, _, direction_address, gain, _, normalized = energy
     scale = float32_at(gain)[0] if gain else ONE
     if normalized:
         direction = float32_at(direction_address)

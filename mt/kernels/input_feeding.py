@@ -86,12 +86,21 @@ class _InputFeeding(Function):
         run: _Run = ctx.run
         with torch.autocast(run.gain.device.type, enabled=False):
             run.backward(*(None if grad is None else grad.transpose(0, 1) for grad in grads))
-            w_input, w_hidden, bias = run.recurrent_gradients()
-            keys, gain, values = run.attention_gradients()
+            gates = run.grad_gates.flatten(0, 1).T
+            by_vectors = gates @ run.vectors.flatten(0, 1)
+            by_joined = gates @ run.joined[:-1].flatten(0, 1)
+            w_input = torch.cat((by_vectors, by_joined[:, : run.fed]), 1)
+            w_hidden = by_joined[:, run.fed :]
+            bias = run.grad_gates.sum((0, 1), dtype=run.work)
+            queries = run.read[:, :, run.context :].transpose(0, 1)
+            by_energies = run.grad_energies.permute(1, 2, 0).to(run.keys.dtype)
+            keys = torch.bmm(by_energies, queries).to(run.work)
+            values = torch.bmm(run.weights.permute(1, 2, 0).to(run.keys.dtype), run.grad_read.transpose(0, 1))
+            attention = run.gain * keys, (keys * run.keys).sum(), values
             vectors = (run.grad_gates @ run.w_vectors).transpose(0, 1)
             combine = run.grad_tops.flatten(0, 1).T @ run.read.flatten(0, 1)
-        state = run.grad_hidden, run.grad_cell
-        return vectors, *state, keys, gain, values, None, w_input, w_hidden, bias, combine, None, None
+        by_state = run.grad_hidden, run.grad_cell
+        return vectors, *by_state, *attention, None, w_input, w_hidden, bias, combine, None, None
 
 
 class _Run:
@@ -127,40 +136,35 @@ class _Run:
     def forward(self, hidden: Tensor, cell: Tensor, bias: Tensor) -> tuple[Tensor, ...]:
         """Returns readouts, contexts and weights, batch first."""
         size = hidden.shape[1]
-        fed = self.fed
         # Before the loop: the products of all word vectors, the first state, the masks of energies.
         of_vectors = torch.nn.functional.linear(self.vectors, self.w_vectors, bias.to(self.vectors.dtype))
-        self.joined[0, :, :fed] = 0
-        self.joined[0, :, fed:] = hidden
+        self.joined[0, :, : self.fed] = 0
+        self.joined[0, :, self.fed :] = hidden
         self.cells[0] = cell
-        lowest = torch.finfo(self.work).min
-        unseen = torch.zeros_like(self.visible, dtype=self.work).masked_fill_(~self.visible, lowest)
+        unseen = torch.zeros_like(self.visible, dtype=self.work)
+        unseen.masked_fill_(~self.visible, torch.finfo(self.work).min)
         for step in range(len(of_vectors)):
             # The LSTM's cell.
             gates = torch.addmm(of_vectors[step], self.joined[step], self.w_steps.T).to(self.work)
             gates[:, : 2 * size].sigmoid_(), gates[:, 2 * size : 3 * size].tanh_(), gates[:, 3 * size :].sigmoid_()
             i, f, g, o = gates.chunk(4, 1)
             cell = torch.mul(f, self.cells[step], out=self.cells[step + 1]).addcmul_(i, g)
-            self.read[step, :, self.context :] = self.joined[step + 1, :, fed:] = o * torch.tanh(cell)
-            # The attention asks with the new state, and the readout is fed to the next step.
-            self._attend(step, unseen)
+            self.read[step, :, self.context :] = self.joined[step + 1, :, self.fed :] = o * torch.tanh(cell)
+            # The attention asks with the new state; a sentence without any visible position has weights of zero.
+            column = step if unseen.shape[1] > 1 else 0
+            energies = torch.bmm(self.keys, self.read[step, :, self.context :, None])[:, :, 0].to(self.work)
+            weights = self.weights[step]
+            torch.softmax(torch.addcmul(unseen[:, column], self.gain, energies), -1, out=weights)
+            weights *= self.visible[:, column]
+            self.read[step, :, : self.context] = torch.bmm(weights[:, None].to(self.values.dtype), self.values)[:, 0]
+            # The readout is fed to the next step.
             top = torch.tanh_((self.read[step] @ self.w_combine.T).to(self.work))
-            self.joined[step + 1, :, :fed] = top if self.drop is None else top * self.drop[step]
+            self.joined[step + 1, :, : self.fed] = top if self.drop is None else top * self.drop[step]
             self.gates.append(gates)
             self.tops.append(top)
-        readouts = self.joined[1:, :, :fed]
+        readouts = self.joined[1:, :, : self.fed]
         contexts = self.read[:, :, : self.context]
         return tuple(x.transpose(0, 1).contiguous() for x in (readouts, contexts, self.weights))
-
-    def _attend(self, step: int, unseen: Tensor) -> None:
-        """Computes the weights and the context of a step. unseen: added to energies to mask them."""
-        column = step if unseen.shape[1] > 1 else 0
-        query = self.read[step, :, self.context :, None]
-        energies = torch.bmm(self.keys, query)[:, :, 0].to(self.work)
-        weights = self.weights[step]
-        torch.softmax(torch.addcmul(unseen[:, column], self.gain, energies), -1, out=weights)
-        weights *= self.visible[:, column]  # the weights of a sentence without any visible position are zeros
-        self.read[step, :, : self.context] = torch.bmm(weights[:, None].to(self.values.dtype), self.values)[:, 0]
 
     def backward(self, by_readout: Tensor | None, by_context: Tensor | None, by_weight: Tensor | None) -> None:
         """Computes the gradients within all steps, from the gradients of the outputs, time first."""
@@ -182,7 +186,13 @@ class _Run:
             context = read[:, : self.context]
             self.grad_read[step] = context if by_context is None else context + by_context[step]
             by_hidden = read[:, self.context :] + joined[:, self.fed :]
-            by_hidden += self._query_gradient(step, None if by_weight is None else by_weight[step])
+            # Of the weights, their energies, and the query, which is the state.
+            weights = self.weights[step]
+            grad = torch.bmm(self.values, self.grad_read[step, :, :, None])[:, :, 0].to(self.work)
+            product = weights * (grad if by_weight is None else grad + by_weight[step])
+            energies = torch.addcmul(product, weights, product.sum(-1, keepdim=True), value=-1)
+            self.grad_energies[step] = energies
+            by_hidden += torch.bmm((self.gain * energies)[:, None].to(self.keys.dtype), self.keys)[:, 0].to(self.work)
             # Of the cell and its gates.
             gates = self.gates[step]
             tanh_cell = torch.tanh(self.cells[step + 1])
@@ -198,29 +208,3 @@ class _Run:
             joined = (self.grad_gates[step] @ self.w_steps).to(self.work)
         self.grad_hidden = joined[:, self.fed :]
         self.grad_cell = by_cell
-
-    def _query_gradient(self, step: int, by_weight: Tensor | None) -> Tensor:
-        """Returns the gradient of the query, [B, H], and stores the gradient of the energies."""
-        weights = self.weights[step]
-        grad = torch.bmm(self.values, self.grad_read[step, :, :, None])[:, :, 0].to(self.work)
-        grad = grad if by_weight is None else grad + by_weight
-        product = weights * grad
-        energies = torch.addcmul(product, weights, product.sum(-1, keepdim=True), value=-1)
-        self.grad_energies[step] = energies
-        return torch.bmm((self.gain * energies)[:, None].to(self.keys.dtype), self.keys)[:, 0].to(self.work)
-
-    def recurrent_gradients(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Returns the gradients of `Weights.input`, `hidden` and `bias`."""
-        gates = self.grad_gates.flatten(0, 1).T
-        by_vectors = gates @ self.vectors.flatten(0, 1)
-        by_joined = gates @ self.joined[:-1].flatten(0, 1)
-        bias = self.grad_gates.sum((0, 1), dtype=self.work)
-        return torch.cat((by_vectors, by_joined[:, : self.fed]), 1), by_joined[:, self.fed :], bias
-
-    def attention_gradients(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Returns the gradients of the keys, the gain and the values."""
-        dtype = self.keys.dtype
-        queries = self.read[:, :, self.context :].transpose(0, 1)
-        keys = torch.bmm(self.grad_energies.permute(1, 2, 0).to(dtype), queries).to(self.work)
-        values = torch.bmm(self.weights.permute(1, 2, 0).to(dtype), self.grad_read.transpose(0, 1))
-        return self.gain * keys, (keys * self.keys).sum(), values

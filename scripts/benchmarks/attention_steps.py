@@ -17,10 +17,10 @@ import torch
 from torch import Tensor
 
 from mt.kernels.compiled import ANY_ORDER, Loop, compiled, rational_tanh
-from mt.kernels.hard_step import ENERGY, MATRIX, attend, energy_of, energy_terms, matrix_terms, query_at, scale_of
+from mt.kernels.hard_step import ENERGY, MATRIX, attend, energy_of, energy_terms, matrix_terms, scale_of
 from mt.models.attention import build_attention
 from mt.models.attention.base import Memory
-from mt.models.attention.energy import ConcatConfig, GeneralConfig
+from mt.models.attention.energy import ConcatConfig, DotProduct, GeneralConfig
 from mt.models.attention.global_ import BahdanauAttentionConfig, GeneralAttentionConfig
 from mt.models.attention.mocha import MoChAConfig
 from mt.models.attention.monotonic import MonotonicConfig
@@ -176,7 +176,7 @@ def step_in_torch(energy: Any, memory: Memory) -> Softmax:
     (keys,) = memory.keys
     values = memory.values[0]
     gain = energy.gain
-    if energy.energy.is_dot_product:
+    if isinstance(energy.energy, DotProduct):
         # In the order in which the vector products of BLAS read them fastest.
         rows = keys[0]
         return lambda query: softmax((rows @ query[0]) * gain, values)
@@ -188,7 +188,7 @@ def all_steps_in_torch(energy: Any, memory: Memory) -> Softmax:
     """Returns all steps in plain PyTorch. Of additive energies the hidden units of one query at a time are computed,
     which stay in the processor's cache."""
     (keys,) = memory.keys
-    if energy.energy.is_dot_product:
+    if isinstance(energy.energy, DotProduct):
         return lambda queries: softmax((queries @ keys.transpose(1, 2)) * energy.gain, memory.values)
     direction = _direction(energy)
 
@@ -228,8 +228,7 @@ def compiled_steps(energy: Any, memory: Memory) -> Softmax:
 
     def steps(queries: Tensor) -> tuple[Tensor, Tensor]:
         plain = energy.as_plain(queries, keys)
-        terms = energy_terms(plain)
-        contexts, weights = loop(matrix_terms(memory.values), terms, plain.query.shape[1], plain.query.stride(1))
+        contexts, weights = loop(matrix_terms(memory.values), energy_terms(plain), queries.shape[1])
         return torch.from_numpy(contexts), torch.from_numpy(weights)
 
     return steps
@@ -238,8 +237,8 @@ def compiled_steps(energy: Any, memory: Memory) -> Softmax:
 @cache
 def soft_loops() -> tuple[Loop, ...]:
     step = f"UniTuple(float32[:, ::1], 2)({MATRIX}, {ENERGY})"
-    steps = f"UniTuple(float32[:, :, ::1], 2)({MATRIX}, {ENERGY}, int64, int64)"
-    helpers = [rational_tanh, energy_of, scale_of, attend, query_at]
+    steps = f"UniTuple(float32[:, :, ::1], 2)({MATRIX}, {ENERGY}, int64)"
+    helpers = [rational_tanh, energy_of, scale_of, attend]
     loops = compiled([(step, _soft_step), (steps, _soft_steps)], helpers=helpers, fastmath=ANY_ORDER)
     assert loops is not None, "numba cannot compile here"
     return loops
@@ -250,19 +249,18 @@ def _soft_step(values, terms):
     context = np.zeros((values[0], values[2]), np.float32)
     weights = np.zeros(values[:2], np.float32)
     for row in range(values[0]):
-        attend(row, 0, values[1], values, terms, weights[row], context[row])
+        attend(row, row, 0, values[1], values, terms, weights[row], context[row])
     return context, weights
 
 
 @no_type_check
-def _soft_steps(values, terms, count, stride):
-    rows, columns, size = values[:3]
+def _soft_steps(values, terms, count):
+    rows, columns, size, _ = values
     context = np.zeros((rows, count, size), np.float32)
     weights = np.zeros((rows, count, columns), np.float32)
     for row in range(rows):
         for step in range(count):
-            query = query_at(terms, step * stride)
-            attend(row, 0, columns, values, query, weights[row, step], context[row, step])
+            attend(row, row * count + step, 0, columns, values, terms, weights[row, step], context[row, step])
     return context, weights
 
 

@@ -13,7 +13,6 @@ from torch import Tensor
 from mt.kernels import hard_step as kernel
 from mt.kernels.hard_step import PlainEnergy, Rule, hard_loops, hard_step, hard_steps
 from mt.step import NEEDS_MORE_SOURCE, SELECTED_NONE, Attended
-from mt.trees import tensors_of
 
 pytestmark = pytest.mark.skipif(hard_loops() is None, reason="numba cannot compile here")
 LOOKBACKS = (0, 3, 10**9, None)
@@ -263,34 +262,6 @@ def test_a_sum_that_rounding_makes_zero_stops_as_in_torch():
     assert stopped == 4000
 
 
-@pytest.mark.parametrize("additive", [False, True])
-def test_tensors_may_lie_anyhow_in_memory(additive: bool):
-    """Keys of one table for all rows, sources cut from longer ones, columns before rows, every other number."""
-    for seed in range(6):
-        chosen = case(seed, 4, 30, 3, additive=additive)
-        source = chosen.source
-        stop, chunk = (energy._replace(keys=energy.keys[:1].expand(4, -1, -1)) for energy in chosen.energies)
-        contiguous = tuple(energy._replace(keys=energy.keys.contiguous()) for energy in (stop, chunk))
-        wide = torch.zeros(4, 40, 2 * SIZE)
-        wide[:, 5:35, ::2] = source.values
-        mask = torch.zeros(4, 40, dtype=torch.bool)
-        mask[:, 5:35] = source.mask
-        other = source._replace(values=wide[:, 5:35, ::2], mask=mask[:, 5:35])
-        energies = stop._replace(query=stop.query.T.contiguous().T), chunk
-        state = tuple(torch.stack((part, part), 1)[:, 0] for part in chosen.state)
-        expected = tensors_of(chosen._replace(energies=contiguous).step())
-        actual = tensors_of(chosen._replace(energies=energies, source=other, state=state).step())
-        assert all(torch.equal(*parts) for parts in zip(actual, expected, strict=True))
-        # The queries of all steps: steps before rows, and every other number.
-        queries = torch.randn(4, 7, SIZE, generator=torch.Generator().manual_seed(1))
-        asked = tuple(energy._replace(query=queries) for energy in contiguous)
-        all_expected = hard_steps(asked, tuple(source), chosen.rule)
-        for scattered in (queries.mT.contiguous().mT, torch.stack((queries, queries), -1)[..., 0]):
-            asked = tuple(energy._replace(query=scattered) for energy in (stop, chunk))
-            all_actual = hard_steps(asked, tuple(other), chosen.rule)
-            assert all(torch.equal(*parts) for parts in zip(all_actual, all_expected, strict=True))
-
-
 def test_large_energies_and_what_is_no_number():
     """The softmax neither overflows nor hides NaN; an energy that is NaN stops nothing."""
     start = torch.zeros(1, dtype=torch.int64)
@@ -323,7 +294,7 @@ def test_shapes_that_do_not_fit_are_refused():
             chosen._replace(**changes).step()
     queries = torch.zeros(4, 3, SIZE)
     for other in (queries[:, :2], queries[:3], queries[..., 1:]):
-        with pytest.raises(ValueError, match=r"do not fit|different numbers of queries"):
+        with pytest.raises(ValueError, match="do not fit"):
             hard_steps((stop._replace(query=queries), chunk._replace(query=other)), tuple(source), rule(3, True))
 
 

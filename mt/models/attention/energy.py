@@ -61,7 +61,7 @@ class Energy(nn.Module, ABC):
         """Returns the energy of each query and each position."""
 
     def as_plain(self, query: Float[Tensor, "*B Q"], keys: Float[Tensor, "B S K"]) -> PlainEnergy | None:
-        """Returns the energies in the form that compiled hard steps take; None: they have no such form."""
+        """Returns the energies in the form that compiled hard steps take, contiguous; None: they have no such form."""
         return None
 
 
@@ -72,7 +72,7 @@ class DotProduct(Energy):
         return queries @ keys.transpose(1, 2)
 
     def as_plain(self, query: Float[Tensor, "*B Q"], keys: Float[Tensor, "B S K"]) -> PlainEnergy | None:
-        return PlainEnergy(query, keys)
+        return PlainEnergy(query.contiguous(), keys.contiguous())
 
 
 class Dot(DotProduct):
@@ -132,7 +132,8 @@ class Concat(Energy):
         return additive_energy(self.project_query(queries), keys, direction)
 
     def as_plain(self, query: Float[Tensor, "*B Q"], keys: Float[Tensor, "B S K"]) -> PlainEnergy | None:
-        return PlainEnergy(self.project_query(query), keys, self.direction, self.normalized)
+        query = self.project_query(query).contiguous()
+        return PlainEnergy(query, keys.contiguous(), self.direction, self.normalized)
 
 
 class Location(DotProduct):

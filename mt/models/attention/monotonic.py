@@ -198,7 +198,7 @@ class Monotonic(Attention):
         chunk = energy if chunk_energy is None else chunk_energy.as_plain(queries, keys[1])
         if energy is None or chunk is None:
             return None
-        source = memory.values, memory.mask, memory.complete, memory.first
+        source = memory.values.contiguous(), memory.mask.contiguous(), memory.complete, memory.first
         return (energy, chunk), source, (self.lookback, self.since_last_stop, self.mass_preservation)
 
 
