@@ -8,6 +8,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mt.decoding.confidence import Confidence
     from mt.decoding.load import load
     from mt.decoding.streaming.session import Session
     from mt.decoding.translation import Translation
@@ -21,12 +22,13 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
-    "BeamConfig", "GreedyConfig", "Likelihood", "OnlineConfig", "RetranslateConfig", "SampleConfig", "Session",
-    "Translation", "Translator", "UserError", "WaitKConfig", "__version__", "likelihoods", "load",
+    "BeamConfig", "Confidence", "GreedyConfig", "Likelihood", "OnlineConfig", "RetranslateConfig", "SampleConfig",
+    "Session", "Translation", "Translator", "UserError", "WaitKConfig", "__version__", "likelihoods", "load",
 ]  # fmt: skip
 
 _PLACES = {
     "BeamConfig": "mt.search.options",
+    "Confidence": "mt.decoding.confidence",
     "GreedyConfig": "mt.search.options",
     "Likelihood": "mt.evaluation.likelihood",
     "OnlineConfig": "mt.search.online",

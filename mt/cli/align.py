@@ -134,7 +134,7 @@ def _hard(translator: "Translator", mode: str | None) -> bool | None:
 
 
 def _print_error(pairs: Sequence["Translation"], gold: Sequence[Links]) -> None:
-    linkable = [({*pair.source_units}, {*pair.target_units}) for pair in pairs]
+    linkable = [({*pair.units.source}, {*pair.units.target}) for pair in pairs]
     score = alignment_error_rate([pair.links for pair in pairs], gold, linkable)
     say(f"aer {score.score:.2f}  {score.signature}", sys.stderr)
     if score.unlinkable:

@@ -133,16 +133,18 @@ def _chosen_unsure(options: argparse.Namespace, translator: "Translator") -> "Un
     """Returns what becomes of words that are probably wrong, and notes a limit that the run's table does not know."""
     if options.min_confidence is None:
         return None
+    from mt.decoding.confidence import Confidence
     from mt.decoding.unsure import Unsure
 
-    table = translator.calibration
+    confidence = Confidence.of(translator)
+    table = confidence.table
     if table is not None and options.min_confidence <= table.floor:
         say(
             f"note: words less sure than {options.min_confidence} are rarer than the table of confidences knows: in "
             f"its lowest bin {table.floor:.2f} of the words are right, and below that it is a guess",
             sys.stderr,
         )
-    return Unsure(options.min_confidence, options.leave_out)
+    return Unsure(options.min_confidence, options.leave_out, confidence)
 
 
 def _refuse_unfitting(parser: Parser, options: argparse.Namespace) -> None:

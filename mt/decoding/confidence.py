@@ -5,8 +5,9 @@ weighs them. Its table of bins says how many words of the same weight were right
 
 import sys
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -14,7 +15,13 @@ from pydantic import Field, model_validator
 from mt.common.input_files import read_json
 from mt.common.options import Digest, Options, parse
 from mt.common.terminal import say
+from mt.data.tokenizer import LinkUnit
+from mt.decoding.translation import Translation
 from mt.errors import UserError
+
+if TYPE_CHECKING:
+    from mt.decoding.streaming import Session
+    from mt.decoding.translator import Translator
 
 FILE = "confidence.json"
 """The name of a calibration in the folder of its run."""
@@ -80,10 +87,54 @@ class Calibration(Options):
         return (np.interp(sums, self.centres, self.shares) * np.exp(log_ratios)).tolist()
 
 
-def confidences(features: np.ndarray, calibration: Calibration | None) -> list[float]:
-    """Returns how probable it is that words with these features are right: as a run's calibration has it, else by the
-    model's probability alone."""
-    return np.exp(features[:, 0]).tolist() if calibration is None else calibration.confidences(features)
+def mean(shares: Sequence[float]) -> float:
+    """Returns the confidence of a text by that of its words: the share that are probably right, 1 where it has none."""
+    return float(np.mean(shares)) if shares else 1.0
+
+
+class Confidence:
+    """Says how probable it is that words are right: as the table of a run has it, which is the share of right words
+    among such ones of the dev split, else by the model's probability alone."""
+
+    def __init__(self, table: Calibration | None = None, unit: LinkUnit = "word") -> None:
+        """unit: what of a stream has a confidence."""
+        self.table = table
+        self._unit: LinkUnit = unit
+
+    @classmethod
+    def of(cls, translator: "Translator") -> "Confidence":
+        """Returns the confidences of a run that was loaded, whose table is read once."""
+        table = None if translator.folder is None else load_calibration(translator.folder, translator.trained)
+        return cls(table, translator.link_unit)
+
+    def words(self, translation: Translation) -> list[float]:
+        """Returns the confidence of each word of a translation."""
+        return self._shares(features_of(translation))
+
+    def text(self, translation: Translation) -> float:
+        """Returns the confidence of a translation: the share of its words that are probably right."""
+        return mean(self.words(translation))
+
+    def written(self, session: "Session") -> list[float]:
+        """Returns the confidence of each word that a stream has written, which does not change. A word with marks, such
+        as a full stop, has the least of its parts."""
+        target = session.streaming.tokenizers.target
+        found = []
+        for ids, log_probs, entropies in session.tokens_of_words():
+            features = word_features(target.decoded_unit_ids(ids, self._unit), log_probs, entropies)
+            found.append(min(self._shares(features), default=1.0))
+        return found
+
+    def _shares(self, features: np.ndarray) -> list[float]:
+        return np.exp(features[:, 0]).tolist() if self.table is None else self.table.confidences(features)
+
+
+def features_of(translation: Translation) -> np.ndarray:
+    """Returns [words, 2], by what the words of a translation are judged; see `word_features`."""
+    weights = translation.alignment.astype(float)
+    # Attention of zero adds nothing to the entropy.
+    entropies = -(weights * np.log(np.maximum(weights, 1e-30))).sum(1)
+    return word_features(translation.units.target, translation.log_probs, entropies)
 
 
 def load_calibration(run: Path, trained: str | None = None) -> Calibration | None:
@@ -92,8 +143,12 @@ def load_calibration(run: Path, trained: str | None = None) -> Calibration | Non
     trained: the weights that are to be judged by it; where it is of others, a note on standard error says so.
     """
     path = run / FILE
-    if not path.is_file():
-        return None
+    return _read(path, trained, path.stat().st_mtime_ns) if path.is_file() else None
+
+
+@cache
+def _read(path: Path, trained: str | None, changed: int) -> Calibration:
+    """Reads a calibration, once for each time that it was changed."""
     advice = "make it again: mt evaluate RUN --split dev --calibrate"
     try:
         calibration = parse(read_json(path, advice), Calibration)

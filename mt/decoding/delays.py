@@ -20,7 +20,7 @@ from mt.data.fields import Raw, ReadSource, Row
 from mt.data.tokenizer import EOS, UNK, Tokenizer, Unit
 from mt.decoding.modes import require_words
 from mt.decoding.network import refuse_long_rows
-from mt.decoding.translation import Translation
+from mt.decoding.translation import Timing, Translation
 from mt.metrics.latency import LatencyUnit, erased, finalised
 from mt.models.frontends.base import Frontend
 from mt.search.config import SearchConfig
@@ -31,13 +31,8 @@ if TYPE_CHECKING:
     from mt.decoding.translator import Translator
 
 
-def delays(
-    tokenizer: Tokenizer,
-    source: ReadSource,
-    hypothesis: OnlineHypothesis,
-    frontend: Frontend,
-) -> dict[str, Any]:
-    """Returns the fields of a `Translation` that are about delays, by their names.
+def timing(tokenizer: Tokenizer, source: ReadSource, hypothesis: OnlineHypothesis, frontend: Frontend) -> Timing:
+    """Returns when a hypothesis of an online search was written.
 
     tokenizer: of the target. frontend: what made the vectors that the hypothesis' delays count.
     """
@@ -50,9 +45,9 @@ def delays(
     read = source.part * words_read(positions_read, arrivals)
     # A stop at the last position may be there because nothing follows, which is known only at the end.
     source_length = source.part * len(arrivals)
-    read = np.where(vectors_read < vectors, read, source_length)
+    read = np.where(vectors_read < vectors, read, source_length).tolist()
     words = word_delays(tokenizer, hypothesis.tokens, read, source_length)
-    return {"delays": vectors_read, "words_read": read, "word_delays": words, "source_words": source_length}
+    return Timing(tuple(vectors_read.tolist()), tuple(read), words, source_length)
 
 
 def words_read(delays: np.ndarray, lengths: Sequence[int] | np.ndarray) -> np.ndarray:
@@ -67,18 +62,18 @@ def words_read(delays: np.ndarray, lengths: Sequence[int] | np.ndarray) -> np.nd
 def word_delays(
     tokenizer: Tokenizer,
     ids: Sequence[int],
-    read: np.ndarray,
+    read: Sequence[int],
     source_length: int,
     replaced: Mapping[int, str] = {},
 ) -> tuple[int, ...]:
     """Returns how many source words had been read when each word of `tokenizer.decode(ids, replaced)` was written.
 
-    ids: T target tokens; without an EOS the search was ended by its limit of length, with the source. read: [T] int64,
+    ids: T target tokens; without an EOS the search was ended by its limit of length, with the source. read: [T],
     source words read when each token was chosen. source_length: in words, or the unit of `read`.
     """
     words = TargetWords(tokenizer, replaced=replaced)
     delays: list[int] = []
-    for token, count in zip(ids, read.tolist(), strict=True):
+    for token, count in zip(ids, read, strict=True):
         delays += [count] * len(words.add(token))
     return (*delays, *[source_length] * len(words.end()))
 
@@ -238,14 +233,14 @@ def _part(
         history = [next(found)[0] for _ in of_text or [0]]
         shown = Shown(search, translator.config.dataset.latency_unit)
         updates = [shown.update(translation.text, complete=translation is history[-1]) for translation in history]
-        delays = _delays(target, history[-1], updates, [*of_text[:-1], len(row)]) if updates[-1] else {}
-        results.append([replace(history[-1], updates=tuple(updates), **delays)])
+        times = _timing(target, history[-1], updates, [*of_text[:-1], len(row)]) if any(updates) else None
+        results.append([replace(history[-1], timing=times)])
     return results
 
 
-def _delays(target: Tokenizer, last: Translation, updates: Sequence[str], ends: Sequence[int]) -> dict[str, Any]:
-    """Returns the fields of a translation that are about delays: a token waits for its word, EOS for the end. ends: the
-    source tokens up to the end of each source word."""
+def _timing(target: Tokenizer, last: Translation, updates: Sequence[str], ends: Sequence[int]) -> Timing:
+    """Returns when the words of a text were final: a token waits for its word, EOS for the end. updates: what was shown
+    with each source word. ends: the source tokens up to the end of each source word."""
     of_words = finalised([text.split() for text in updates])
     words = TargetWords(target, replaced=last.replacements)
     read: list[int] = []
@@ -253,10 +248,5 @@ def _delays(target: Tokenizer, last: Translation, updates: Sequence[str], ends: 
     for token in last.ids:
         complete += len(words.add(token))
         read.append(of_words[complete] if complete < len(of_words) else len(updates))
-    words_read = np.array(read, np.int64)
-    return {
-        "delays": np.array([0, *ends], np.int64)[words_read],
-        "words_read": words_read,
-        "word_delays": tuple(of_words),
-        "source_words": len(updates),
-    }
+    delays = tuple([0, *ends][count] for count in read)
+    return Timing(delays, tuple(read), tuple(of_words), len(updates), tuple(updates))

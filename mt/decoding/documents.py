@@ -215,8 +215,8 @@ def linked(translator: "Translator", translation: Translation, source: str) -> L
     firsts = _first_characters(translation, len(written))
     links = []
     for position, step in links_between_pieces(translation.windows):
-        origin = translation.source_units[position]
-        if origin is not None and translation.target_units[step] is not None:
+        origin = translation.units.source[position]
+        if origin is not None and translation.units.target[step] is not None:
             # A piece reaches to where the next one begins.
             links += [(read[origin], place) for place in written[firsts[step] : firsts[step + 1]]]
     return Linked(translation.text, links)
@@ -230,6 +230,6 @@ def _visible_characters(text: str) -> list[int]:
 def _first_characters(translation: Translation, count: int) -> list[int]:
     """Returns for each token the first of `count` characters that it has, or else the next has, and at last `count`."""
     firsts = [count]
-    for unit in reversed(translation.target_units):
+    for unit in reversed(translation.units.target):
         firsts.append(firsts[-1] if unit is None else unit)
     return firsts[::-1]

@@ -19,7 +19,7 @@ from mt.data.links import Symmetrisation, symmetrised
 from mt.decoding.modes import evaluation_mode, reads_hard, require_compatible
 from mt.decoding.network import refuse_long_rows
 from mt.decoding.torch_network import TorchNetwork
-from mt.decoding.translation import Extraction, Translation, decoded
+from mt.decoding.translation import Extraction, Linking, Translation, decoded
 from mt.device import autocast
 from mt.distributed import ALONE, ProcessGroup
 from mt.errors import UserError, invalid_choice
@@ -118,7 +118,9 @@ def aligned(
         other.link_unit = translator.link_unit
         reverse = links(other, cast(list[str], target_list), cast(list[str], source_list))
         translations = [
-            replace(own, symmetrised=frozenset(symmetrised(own.links, {(i, j) for j, i in back.links}, method)))
+            replace(
+                own, linking=Linking(agreed=frozenset(symmetrised(own.links, {(i, j) for j, i in back.links}, method)))
+            )
             for own, back in zip(forward, reverse, strict=True)
         ]
     return translations[0] if alone else translations
@@ -157,7 +159,7 @@ def _linked(
         raise UserError("a shift is of the attention, and the links of this run are its aligner's: leave the shift out")
     steps = _READS_AFTER.get(translator.config.decoder.name, 1) if shift else 0
     translations = [
-        replace(translation, extract=extract, shift=steps)
+        replace(translation, linking=Linking(extract, steps))
         for translation in _aligned(translator, sources, targets, hard=hard)
     ]
     if extract == "stops" and any(translation.stops is None for translation in translations):

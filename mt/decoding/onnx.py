@@ -14,7 +14,6 @@ from mt.common.input_files import read_json
 from mt.common.options import parse, without_idle
 from mt.data.fields import Row
 from mt.data.tokenizer import Tokenizers
-from mt.decoding.confidence import load_calibration
 from mt.decoding.network import BatchHypotheses, EncodedBatch
 from mt.decoding.translator import Translator
 from mt.errors import UserError
@@ -103,5 +102,5 @@ def load_graphs(
     known = {name: plain[name] for name in ExportedConfig.model_fields if name in plain}
     known["attention"] = {"name": plain.get("attention", {}).get("name")}
     translator = Translator(network, Tokenizers.load(folder), parse(known, ExportedConfig, str(path)))
-    translator.calibration = load_calibration(folder)
+    translator.folder = folder
     return translator

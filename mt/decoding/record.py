@@ -11,6 +11,7 @@ import numpy as np
 
 from mt.common.backdrop import Backdrop, Picture
 from mt.data.fields import Raw, Row
+from mt.decoding.confidence import Confidence, mean
 from mt.decoding.translation import Translation
 from mt.metrics.alignment import to_pharaoh
 from mt.search.config import SearchConfig, is_online, revised_search
@@ -115,6 +116,11 @@ def record(
     """
     plain = plain_record(translation, backdrop=backdrop, boundaries=boundaries)
     plain["source"] = source if isinstance(source, str) else ""
+    confidence = Confidence.of(translator)
+    if confidence.table is not None:  # else the page shows probabilities
+        words = confidence.words(translation)
+        plain["confidence"] = _rounded(mean(words))
+        plain["word_confidence"] = [_rounded(share) for share in words]
     if references:
         plain["references"] = list(references)
     if replay.own:
@@ -140,23 +146,20 @@ def plain_record(
         "tokens": list(translation.tokens),
         "ids": list(translation.ids),
         "source_tokens": list(translation.source_tokens),
-        "target_units": list(translation.target_units),
-        "source_units": list(translation.source_units),
+        "target_units": list(translation.units.target),
+        "source_units": list(translation.units.source),
         "rows": _rows(translation.alignment),
         "links": to_pharaoh(translation.links),
     }
     if translation.stops is not None:
-        plain |= {"stops": translation.stops.tolist(), "chunk": translation.chunk_size}
-    if translation.delays is not None and translation.words_read is not None:
-        plain["delays"] = translation.delays.tolist()
-        plain["words_read"] = translation.words_read.tolist()
-        plain["source_words"] = translation.source_words
-    if translation.calibration is not None:  # else the page shows probabilities
-        plain["confidence"] = _rounded(translation.confidence)
-        plain["word_confidence"] = [_rounded(confidence) for confidence in translation.word_confidence]
+        plain |= {"stops": translation.stops.tolist(), "chunk": translation.drawing.chunk_size}
+    if translation.timing is not None:
+        plain["delays"] = list(translation.timing.delays)
+        plain["words_read"] = list(translation.timing.words_read)
+        plain["source_words"] = translation.timing.source_words
     if translation.cut:
         plain["cut"] = True
-    drawn = translation.backdrop() if backdrop and translation.backdrop else None
+    drawn = translation.drawing.backdrop() if backdrop and translation.drawing.backdrop else None
     if drawn is not None:
         plain["backdrop"] = _backdrop(drawn, boundaries)
     return plain

@@ -7,7 +7,6 @@ from mt.checkpoint import load_meta, load_model, locate
 from mt.config import Config
 from mt.data.fields import build_field
 from mt.data.tokenizer import Tokenizers
-from mt.decoding.confidence import load_calibration
 from mt.decoding.modes import DecodableModel
 from mt.decoding.torch_network import TorchNetwork
 from mt.decoding.translator import Translator
@@ -69,6 +68,6 @@ def load_runs(runs: Sequence[Path], checkpoint: str, device: str, precision: Pre
     model: Seq2Seq | Ensemble = models[0] if len(runs) == 1 else Ensemble(models)
     translator = torch_translator(model.to(choose(device)).eval(), tokenizers, config, precision=precision)
     if len(runs) == 1:
+        translator.folder = runs[0]
         translator.trained = load_meta(locate(runs[0], checkpoint)).trained
-        translator.calibration = load_calibration(runs[0], translator.trained)
     return translator

@@ -13,17 +13,17 @@ from functools import cached_property
 from html import escape
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
 from mt.common.backdrop import Backdrop, Sound
 from mt.common.input_files import require_regular
-from mt.decoding.confidence import Calibration, confidences, word_features
 from mt.errors import UserError, unwritten
 from mt.metrics.alignment import Link, positions_of_words, project, weights_between_words
 from mt.search.hypothesis import Hypothesis, Windows, same_values
 from mt.search.online import OnlineHypothesis
+from mt.step import UNK
 from mt.text_io import normalize
 
 if TYPE_CHECKING:
@@ -60,6 +60,52 @@ def links_between_pieces(windows: Windows, *, stops: bool = False, shift: int = 
 # A decoded text.
 
 
+class Units(NamedTuple):
+    """The words, or other units, that the tokens of both sides belong to; see `Tokenizer.unit_ids`."""
+
+    source: tuple[int | None, ...] = ()
+    """[S]: the unit of each source token, None for EOS."""
+    target: tuple[int | None, ...] = ()
+    """[T]: likewise of the target."""
+    further: Mapping[int, tuple[int, ...]] = {}
+    """For some target tokens further words that stand in their place: of an entry with several words."""
+
+
+class Linking(NamedTuple):
+    """How links are made of attention weights."""
+
+    extract: Extraction = "argmax"
+    shift: int = 0
+    """How many steps later than a token is written its weights are taken."""
+    agreed: frozenset[Link] | None = None
+    """The links themselves, where they were made of this model's and those of one of the other direction."""
+
+
+class Timing(NamedTuple):
+    """When a translation was written: of searches that write while they read."""
+
+    delays: tuple[int, ...]
+    """[T]: source tokens read before each target token was written."""
+    words_read: tuple[int, ...]
+    """[T]: the same in source words, of which a whole one is read at a time, or in milliseconds of sound."""
+    word_delays: tuple[int, ...]
+    """For each word of the text the source words, or milliseconds, read when it was written, or of a re-translation
+    when it was final."""
+    source_words: int
+    """How many of them the source has."""
+    updates: tuple[str, ...] | None = None
+    """What was shown with each word of the source, the text itself last; None unless decoded by re-translation."""
+
+
+class Drawing(NamedTuple):
+    """What a drawing of the attention shows beside the weights."""
+
+    chunk_size: int | None = None
+    """How many positions, up to where it stopped, a hard attention attended to; None for one, or no fixed number."""
+    backdrop: Callable[[], Backdrop | None] | None = None
+    """Makes what the weights are drawn on where the source is no text."""
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Translation:
     """A decoded text with its alignment. T target and S source tokens, each side's EOS among them."""
@@ -71,52 +117,27 @@ class Translation:
     source_tokens: tuple[str, ...]
     windows: Windows
     """Where each target token of the hypothesis that won attended."""
-    source_units: tuple[int | None, ...] = ()
-    """[S]: the word that each source token belongs to, None for EOS; see `Tokenizer.unit_ids`."""
-    target_units: tuple[int | None, ...] = ()
-    """[T]: likewise of the target."""
-    delays: np.ndarray | None = None
-    """[T] int64: source tokens read before each target token was written; None unless decoded online."""
-    words_read: np.ndarray | None = None
-    """[T] int64: the same in source words, of which a whole one is read at a time, or in milliseconds of sound."""
-    word_delays: tuple[int, ...] | None = None
-    """For each word of `text.split()` the source words, or milliseconds, read when it was written, or of a
-    re-translation when it was final; None of other searches."""
-    source_words: int | None = None
-    """How many of them the source has; None unless decoded online."""
-    updates: tuple[str, ...] | None = None
-    """What was shown with each word of the source, the text itself last; None unless decoded by re-translation."""
-    chunk_size: int | None = None
-    """How many positions, up to where it stopped, a hard attention attended to; None for one, or no fixed number."""
     ids: tuple[int, ...] = ()
+    """[T]: of the target tokens."""
+    log_probs: tuple[float, ...] = ()
     """[T]: of the target tokens."""
     cut: bool = False
     """Whether it reached the limit of its length (`search.max_ratio`, `search.max_length`) and was ended there, so that
     it may lack a part."""
-    further_units: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
-    """For some target tokens further words that stand in their place: of an entry with several words."""
+    units: Units = field(default_factory=Units)
+    linking: Linking = field(default_factory=Linking)
+    timing: Timing | None = None
+    """None unless the search wrote while it read."""
     replacements: Mapping[int, str] = field(default_factory=dict)
-    """For unknown target tokens what was written in their place, with the blanks around it."""
-    replaced_unknown: int = 0
-    """How many of its unknown words were replaced; see `mt.decoding.unknown_words`."""
-    log_probs: tuple[float, ...] = ()
-    """[T]: of the target tokens."""
-    calibration: Calibration | None = None
-    """What turns probabilities and attention into confidences; None: the run has none."""
-    extract: Extraction = "argmax"
-    """How links are made of the weights; see `Extraction`."""
-    shift: int = 0
-    """How many steps later than a token is written its weights are taken."""
-    symmetrised: frozenset[Link] | None = None
-    """The links that were made of this model's and those of one of the other direction; None: they were not."""
-    backdrop: Callable[[], Backdrop | None] | None = None
-    """What the alignment is drawn on where the source is no text, made when it is drawn."""
+    """For some target tokens, unknown words and placeholders, what was written in their place, with the blanks around
+    it."""
+    drawing: Drawing = field(default_factory=Drawing)
 
     def __eq__(self, other: object) -> bool:
-        """Compares what was decoded. The pictures and sounds that alignments are drawn on are left out."""
+        """Compares what was decoded. What alignments are drawn on is left out."""
         if not isinstance(other, Translation):
             return NotImplemented
-        names = [described.name for described in fields(self) if described.name != "backdrop"]
+        names = [described.name for described in fields(self) if described.name != "drawing"]
         return same_values([getattr(self, name) for name in names], [getattr(other, name) for name in names])
 
     def __hash__(self) -> int:
@@ -134,49 +155,36 @@ class Translation:
 
     @property
     def links(self) -> set[Link]:
-        """The (source word, target word) pairs, counted from 0, as `extract` says, or as two models agree on them.
+        """The (source word, target word) pairs, counted from 0, as `linking` says.
         `mt.metrics.alignment.to_pharaoh` writes them as text."""
-        if self.symmetrised is not None:
-            return {*self.symmetrised}
-        if not isinstance(self.extract, str) and self.tokens:
-            links = self._links_above(self.extract)
+        extract, shift, agreed = self.linking
+        if agreed is not None:
+            return {*agreed}
+        if not isinstance(extract, str) and self.tokens:
+            links = self._links_above(extract, shift)
         else:
-            links = links_between_pieces(self.windows, stops=self.extract == "stops", shift=self.shift)
+            links = links_between_pieces(self.windows, stops=extract == "stops", shift=shift)
         further = {
             (source, unit)
             for position, step in links
-            if (source := self.source_units[position]) is not None
-            for unit in self.further_units.get(step, ())
+            if (source := self.units.source[position]) is not None
+            for unit in self.units.further.get(step, ())
         }
-        return project(links, self.source_units, self.target_units) | further
+        return project(links, self.units.source, self.units.target) | further
 
-    def _links_above(self, share: float) -> set[Link]:
+    @property
+    def replaced_unknown(self) -> int:
+        """How many of its unknown words were replaced; see `mt.decoding.unknown_words`."""
+        return sum(self.ids[place] == UNK for place in self.replacements)
+
+    def _links_above(self, share: float, shift: int) -> set[Link]:
         """Returns the links between the tokens of words that have at least this share of a target word's weight."""
-        steps = np.minimum(np.arange(len(self.tokens)) + self.shift, len(self.tokens) - 1)
-        weights = weights_between_words(self.alignment[steps], self.source_units, self.target_units)
-        sources = positions_of_words(self.source_units)
-        targets = positions_of_words(self.target_units)
+        steps = np.minimum(np.arange(len(self.tokens)) + shift, len(self.tokens) - 1)
+        weights = weights_between_words(self.alignment[steps], self.units.source, self.units.target)
+        sources = positions_of_words(self.units.source)
+        targets = positions_of_words(self.units.target)
         pairs = np.argwhere(weights >= share).tolist()
         return {link for target, source in pairs for link in product(sources[source], targets[target])}
-
-    @property
-    def word_features(self) -> np.ndarray:
-        """[words, 2]: by what the words are judged; see `mt.decoding.confidence.word_features`."""
-        weights = self.alignment.astype(float)
-        # Attention of zero adds nothing to the entropy.
-        entropies = -(weights * np.log(np.maximum(weights, 1e-30))).sum(1)
-        return word_features(self.target_units, self.log_probs, entropies)
-
-    @cached_property
-    def word_confidence(self) -> list[float]:
-        """How probable it is that each target word is right. Of a calibrated run it is the share of right words among
-        such ones of the dev split, else the model's probability of the word."""
-        return confidences(self.word_features, self.calibration)
-
-    @property
-    def confidence(self) -> float:
-        """The mean of `word_confidence`: the share of words that are probably right; 1 of an empty text."""
-        return float(np.mean(self.word_confidence)) if self.word_confidence else 1.0
 
     def figure(
         self,
@@ -197,24 +205,24 @@ class Translation:
         """
         from mt.plots import heatmap  # Not above: most who translate draw nothing, and matplotlib takes a second.
 
-        backdrop = self.backdrop() if self.backdrop else None
+        backdrop = self.drawing.backdrop() if self.drawing.backdrop else None
         if isinstance(backdrop, Sound):
             backdrop = replace(backdrop, boundaries=boundaries)
         # A column for each source token and a row for each target token, or for each word.
-        columns = positions_of_words(self.source_units) if words else [[i] for i in range(len(self.source_tokens))]
-        rows = positions_of_words(self.target_units) if words else [[i] for i in range(len(self.tokens))]
+        columns = positions_of_words(self.units.source) if words else [[i] for i in range(len(self.source_tokens))]
+        rows = positions_of_words(self.units.target) if words else [[i] for i in range(len(self.tokens))]
         marks: dict[str, Any] = {"title": self.text if title is None else title, "backdrop": backdrop}
         if gold is not None:
             found = {link for link in self.links if known is None or link[1] in known}
             marks |= {"gold": self._cells(gold, columns, rows), "found": self._cells(found, columns, rows)}
         if words:
-            weights = weights_between_words(self.alignment, self.source_units, self.target_units)
+            weights = weights_between_words(self.alignment, self.units.source, self.units.target)
             sources = [_joined(self.source_tokens, pieces) for pieces in columns]
             return heatmap(weights, sources, [_joined(self.tokens, pieces) for pieces in rows], **marks)
         if self.stops is not None:
-            marks |= {"stops": self.stops.tolist(), "chunk_size": self.chunk_size}
-        if self.delays is not None:
-            marks["delays"] = self.delays.tolist()
+            marks |= {"stops": self.stops.tolist(), "chunk_size": self.drawing.chunk_size}
+        if self.timing is not None:
+            marks["delays"] = list(self.timing.delays)
         return heatmap(self.alignment, self.source_tokens, self.tokens, **marks)
 
     def _cells(
@@ -225,7 +233,7 @@ class Translation:
             (i, j)
             for i, source in enumerate(columns)
             for j, target in enumerate(rows)
-            if (self.source_units[source[0]], self.target_units[target[0]]) in gold
+            if (self.units.source[source[0]], self.units.target[target[0]]) in gold
         ]
 
     def plot(self, path: str | Path, *, words: bool = False, gold: Collection[Link] | None = None) -> None:
@@ -281,13 +289,9 @@ def in_units(translator: Translator, translation: Translation, source: Raw, unit
         return translation
     target = translator.tokenizers.target
     units = translator.field.units(len(translation.source_tokens), translator.tokenizers.source, unit, source)
-    return replace(
-        translation,
-        symmetrised=None,
-        source_units=tuple(units),
-        target_units=tuple(target.decoded_unit_ids(translation.ids, unit, translation.replacements)),
-        further_units=target.further_unit_ids(translation.ids, unit, translation.replacements),
-    )
+    of_target = written_fields(target, translation.ids, unit, translation.replacements)["units"]
+    linking = translation.linking._replace(agreed=None)
+    return replace(translation, linking=linking, units=of_target._replace(source=tuple(units)))
 
 
 # Translations out of hypotheses.
@@ -311,34 +315,28 @@ def decoded(
     for hypothesis in hypotheses:
         tokens = hypothesis.tokens
         # The text and its units: those that are given, or those that the tokens decode to.
-        placeholders: Mapping[int, str] = {}
         if text is None:
-            if target.placeholders and source is not None:
-                placeholders = target.restored(tokens, str(source))
+            placeholders = target.restored(tokens, str(source)) if target.placeholders and source is not None else {}
             written = written_fields(target, tokens, unit, placeholders)
         else:
-            units = translator.tokenizers.target.unit_ids(text, unit)
-            written = {"text": normalize(text), "target_units": tuple(units)}
+            written = {"text": normalize(text), "units": Units(target=tuple(target.unit_ids(text, unit)))}
+        written["units"] = written["units"]._replace(source=tuple(read.units))
+        # When it was written, where it was decoded online.
+        if isinstance(hypothesis, OnlineHypothesis):
+            from mt.decoding.delays import timing  # Not above: it needs torch.
+
+            written["timing"] = timing(target, read, hypothesis, translator.model.frontend)
         translation = Translation(
             **written,
             score=hypothesis.score,
             tokens=tuple(target.pieces(tokens)),
             source_tokens=tuple(read.labels),
             windows=hypothesis.windows,
-            source_units=tuple(read.units),
-            chunk_size=translator.network.chunk_size,
             ids=tuple(tokens),
-            cut=hypothesis.cut,
             log_probs=hypothesis.log_probs,
-            calibration=translator.calibration,
-            backdrop=read.backdrop,
+            cut=hypothesis.cut,
+            drawing=Drawing(translator.network.chunk_size, read.backdrop),
         )
-        # When it was written, where it was decoded online.
-        if isinstance(hypothesis, OnlineHypothesis):
-            from mt.decoding.delays import delays  # Not above: it needs torch.
-
-            times = delays(translator.tokenizers.target, read, hypothesis, translator.model.frontend)
-            translation = replace(translation, **times)
         translations.append(translation)
     return translations
 
@@ -346,10 +344,9 @@ def decoded(
 def written_fields(
     target: Tokenizer, ids: Sequence[int], unit: LinkUnit, replacements: Mapping[int, str]
 ) -> dict[str, Any]:
-    """Returns the fields of a translation about its text, with other texts in place of the tokens at some positions."""
-    return {
-        "text": target.decode(ids, replacements),
-        "target_units": tuple(target.decoded_unit_ids(ids, unit, replacements)),
-        "further_units": target.further_unit_ids(ids, unit, replacements),
-        "replacements": replacements,
-    }
+    """Returns the fields of a translation about its text, with other texts in place of the tokens at some positions.
+    The units of the source are not among them."""
+    units = tuple(target.decoded_unit_ids(ids, unit, replacements))
+    further = target.further_unit_ids(ids, unit, replacements)
+    text = target.decode(ids, replacements)
+    return {"text": text, "units": Units(target=units, further=further), "replacements": replacements}

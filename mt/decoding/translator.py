@@ -6,13 +6,13 @@ stand the questions that the rest of the program asks of a run: its search, toke
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, get_args
 
 from mt.data.fields import Raw, Row, as_list, build_field, require_texts
 from mt.data.links import Symmetrisation
 from mt.data.tokenizer import LinkUnit, Tokenizers, Unit
 from mt.data.words import count_words
-from mt.decoding.confidence import Calibration
 from mt.decoding.network import Network, decode_rows, refuse_long_rows
 from mt.decoding.request import Asked, Request, requests_of
 from mt.decoding.translation import Extraction, Translation, decoded
@@ -56,8 +56,10 @@ class Translator:
         """What the sources are."""
         self.unit: Unit = "char" if all(side.of_characters for side in tokenizers) else "word"
         """What is read and written in a stream: characters where both sides are cut into characters, else words."""
-        self.calibration: Calibration | None = None
+        self.folder: Path | None = None
+        """The run that it was loaded from; None of a model in memory, and of several runs."""
         self.trained: str | None = None
+        """The weights of that run, as `About.trained` has it."""
         self.link_unit: LinkUnit = self.unit
         """What the links of translations join."""
         self.noted_placeholders = False

@@ -58,12 +58,14 @@ class UnknownWords:
         ids = translation.ids
         target = self._translator.tokenizers.target
         fields = written_fields(target, ids, self._translator.link_unit, entries)
+        fields["units"] = fields["units"]._replace(source=translation.units.source)
         # Where it was decoded online, other words have other delays.
-        if translation.words_read is not None and translation.source_words is not None:
+        if (times := translation.timing) is not None:
             from mt.decoding.delays import word_delays  # Not above: it needs torch.
 
-            fields["word_delays"] = word_delays(target, ids, translation.words_read, translation.source_words, entries)
-        return replace(translation, **fields, replaced_unknown=len(entries))
+            delays = word_delays(target, ids, times.words_read, times.source_words, entries)
+            fields["timing"] = times._replace(word_delays=delays)
+        return replace(translation, **fields)
 
     def _written(self, text: str, words: Sequence[str | None]) -> list[str | None]:
         """Returns for each piece of a source what is written for an unknown word that attended to it; None: nothing.

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mt.data.placeholders import SYMBOLS
 from mt.data.words import units
+from mt.decoding.confidence import Confidence
 from mt.decoding.translation import Translation
 from mt.markup.words import UNSURE, Span
 
@@ -17,9 +18,10 @@ class Unsure(NamedTuple):
     least: float
     """Of a word, or of a line or sentence that is left out as a whole."""
     leave_out: bool = False
+    confidence: Confidence = Confidence()
 
     def leaves_out(self, translation: Translation) -> bool:
-        return self.leave_out and translation.confidence < self.least
+        return self.leave_out and self.confidence.text(translation) < self.least
 
     def spans(self, translator: "Translator", translation: Translation) -> list[Span]:
         """Returns where the words below the least begin and end; those that are left out as a whole have none. The
@@ -27,7 +29,7 @@ class Unsure(NamedTuple):
         found: list[Span] = []
         end = 0
         words = () if self.leave_out else units(translation.text, translator.link_unit)
-        for word, confidence in zip(words, translation.word_confidence, strict=False):
+        for word, confidence in zip(words, self.confidence.words(translation), strict=False):
             begin = translation.text.index(word, end)
             end = begin + len(word)
             if confidence < self.least and not any(character in SYMBOLS for character in word):

@@ -9,7 +9,7 @@ import numpy as np
 
 from mt.data.split import Split
 from mt.data.tokenizer import units
-from mt.decoding.confidence import FILE, Calibration
+from mt.decoding.confidence import FILE, Calibration, Confidence, features_of
 from mt.decoding.translation import Translation
 from mt.decoding.translator import Translator
 from mt.errors import UserError
@@ -124,14 +124,15 @@ def confidence_results(
 
     run: the run for which a calibration is made of these translations, and written.
     """
-    if run is None and translator.calibration is None:
+    table = Confidence.of(translator).table if run is None else None
+    if run is None and table is None:
         return {}
     is_first = translator.network.in_torch().processes.is_first
     exact = {"wer", "cer", "accuracy"} & {*(translator.config.dataset.metrics or ())}
-    judged = translator.calibration.judged if translator.calibration and run is None else "edits" if exact else "words"
+    judged = table.judged if table is not None else "edits" if exact else "words"
     # At the end of a text, words may share the piece of the word before.
     pairs = [
-        (features := translation.word_features, right[: len(features)])
+        (features := features_of(translation), right[: len(features)])
         for translation, right in zip(
             translations, right_words(translator, translations, split.column("references"), judged), strict=True
         )
@@ -140,15 +141,14 @@ def confidence_results(
     right = np.concatenate([right for _, right in pairs] or [np.zeros(0, bool)])
     if run is not None:
         made_of = {"sources": split.digests()["sources"], "trained": translator.trained}
-        translator.calibration = calibrate(features, right, judged).model_copy(update=made_of)
+        table = calibrate(features, right, judged).model_copy(update=made_of)
         if is_first:
-            write_json(run / FILE, translator.calibration.model_dump(mode="json"))
-    if not len(right) or translator.calibration is None:
+            write_json(run / FILE, table.model_dump(mode="json"))
+    if not len(right) or table is None:
         return {}
-    confidences = np.array(translator.calibration.confidences(features))
+    confidences = np.array(table.confidences(features))
     if is_first:
         _draw(folder, risk_coverage(confidences, right))
-    table = translator.calibration
     results: dict[str, float | bool] = {
         "confidence_error": 100 * calibration_error(confidences, right),
         "confidence_floor": 100 * table.floor,

@@ -44,7 +44,7 @@ def simultaneous(
     Of several references the first is taken, since these tools know one. It has the form in which it is compared, as
     the length that they count depends on its blanks. speech: whether delays are milliseconds. subwords: cuts a text.
     """
-    if all(translation.word_delays is None for translation in translations):
+    if all(translation.timing is None for translation in translations):
         return []
     cuts: dict[LatencyUnit, Callable[[str], Sequence[str]]]
     cuts = {"word": str.split, "char": _characters, "subword": subwords}
@@ -59,26 +59,32 @@ def simultaneous(
             delays=_delays(translation, unit),
             reference=comparable(group[0]) + end,
             source=" ".join(source.split()),
-            source_length=lengths[index] if translation.source_words is None else translation.source_words,
+            source_length=translation.timing.source_words if translation.timing else lengths[index],
             prediction_spm=_subwords(translation) if unit == "subword" else None,
             speech=speech,
-            erased=sum(erased(*pair) for pair in pairwise(map(cuts[unit], translation.updates or ()))),
+            erased=sum(erased(*pair) for pair in pairwise(map(cuts[unit], _updates(translation)))),
         )
         for index, (translation, source, group) in enumerate(zip(translations, sources, references, strict=True))
     ]
 
 
 def _delays(translation: Translation, unit: LatencyUnit) -> tuple[int, ...]:
-    if translation.word_delays is None or translation.words_read is None:  # the source is blank
+    timing = translation.timing
+    if timing is None:  # the source is blank
         return ()
     if unit == "subword":
-        return tuple(translation.words_read[: len(_subwords(translation))].tolist())
+        return timing.words_read[: len(_subwords(translation))]
     if unit == "word":
-        return translation.word_delays
-    if translation.updates is not None:
-        return tuple(finalised([*map(_characters, translation.updates)]))
-    words = zip(translation.word_delays, translation.text.split(), strict=True)
+        return timing.word_delays
+    if timing.updates is not None:
+        return tuple(finalised([*map(_characters, timing.updates)]))
+    words = zip(timing.word_delays, translation.text.split(), strict=True)
     return tuple(delay for delay, word in words for _ in word)
+
+
+def _updates(translation: Translation) -> tuple[str, ...]:
+    """Returns what a re-translation has shown."""
+    return (translation.timing and translation.timing.updates) or ()
 
 
 def _characters(text: str) -> str:

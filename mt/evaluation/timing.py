@@ -95,9 +95,9 @@ def _timed(
     hypothesis = written_units(tokenizer, translation.ids, unit)
     # When its units were written, and where a hard attention stopped for them.
     written = stops = None
-    if translation.words_read is not None:
-        end = float(translation.source_words or 0)
-        written = [end if each.last is None else float(translation.words_read[each.last]) for each in hypothesis]
+    if (timing := translation.timing) is not None:
+        end = float(timing.source_words)
+        written = [end if each.last is None else float(timing.words_read[each.last]) for each in hypothesis]
     if translation.stops is not None:
         middles = [math.nan if stop < 0 else duration * (stop + 0.5) for stop in translation.stops.tolist()]
         stops = [[middles[i] for i in each.tokens] for each in hypothesis]

@@ -134,7 +134,7 @@ def router(runs: Runs, key: Key, limits: Limits) -> APIRouter:
         # Words that have pieces may have links.
         score = None
         if gold is not None:
-            linkable = {*translation.source_units}, {*translation.target_units}
+            linkable = {*translation.units.source}, {*translation.units.target}
             score = alignment_error_rate([translation.links], gold, [linkable]).score
         return {"run": run.name, "translation": plain, "aer": score}
 

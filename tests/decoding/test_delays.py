@@ -61,12 +61,13 @@ def test_translations_have_the_delays_of_their_words(trained_hard: Path):
     texts = ["the  big cats see houses", "two dogs", ""]
     *result, blank = translator.translate(texts, OnlineConfig())
     for text, translation in zip(texts, result, strict=False):
-        assert translation.delays is not None and translation.words_read is not None
+        times = translation.timing
+        assert times is not None
         # Its tokens are words: as many are read, but for the end.
-        assert translation.words_read.tolist() == np.minimum(translation.delays, len(text.split())).tolist()
-        assert translation.word_delays is not None and len(translation.word_delays) == len(translation.text.split())
-        assert max(translation.word_delays) <= len(text.split())
-    assert blank.word_delays is None and translator.translate("two dogs").word_delays is None
+        assert [*times.words_read] == np.minimum(times.delays, len(text.split())).tolist()
+        assert len(times.word_delays) == len(translation.text.split())
+        assert max(times.word_delays) <= len(text.split())
+    assert blank.timing is None and translator.translate("two dogs").timing is None
 
 
 # Re-translation, beside translations of each prefix alone.
@@ -95,15 +96,15 @@ def test_each_prefix_is_translated_as_if_alone(run: str, options, mask_k: int, r
         assert (actual.text, actual.ids) == (offline.text, offline.ids)
         assert actual.score == pytest.approx(offline.score, rel=1e-5)
         if not text:
-            assert actual.word_delays is None
+            assert actual.timing is None
             continue
         expected = alone(translator, text, BeamConfig(**options), mask_k)
-        assert actual.updates == tuple(expected) and actual.source_words == len(text.split())
+        times = actual.timing
+        assert times.updates == tuple(expected) and times.source_words == len(text.split())
         words = [update.split() for update in expected]
-        assert actual.word_delays == tuple(finalised(words)) and len(actual.word_delays) == len(words[-1])
-        assert actual.words_read is not None and actual.delays is not None
-        assert len(actual.words_read) == len(actual.delays) == len(actual.ids)
-        assert actual.delays[-1] == len(actual.source_tokens) or actual.cut
+        assert times.word_delays == tuple(finalised(words)) and len(times.word_delays) == len(words[-1])
+        assert len(times.words_read) == len(times.delays) == len(actual.ids)
+        assert times.delays[-1] == len(actual.source_tokens) or actual.cut
 
 
 @pytest.mark.parametrize(("unit", "taken_back", "shown_at_last"), [("word", 2, 2), ("subword", 2, 2), ("char", 5, 6)])

@@ -10,6 +10,7 @@ import mt
 from mt import markup
 from mt.cli.decode import translate
 from mt.data.words import words
+from mt.decoding.confidence import Confidence
 from mt.decoding.documents import Sentence, joined, linked
 from mt.decoding.translator import Translator
 from mt.errors import UserError
@@ -119,9 +120,10 @@ def test_words_of_a_document_that_are_probably_wrong_are_marked_and_sentences_le
 ) -> None:
     file = tmp_path / "page.html"
     file.write_text('<p title="the dogs">see <b>streets</b> &amp; cats</p>\n<p>two zzq <i>houses</i></p>\n')
-    document = mt.load(trained).translate(file.read_text(), format="html")
+    translator = mt.load(trained)
+    document = translator.translate(file.read_text(), format="html")
     command = [str(trained), str(file), "--format", "html", "--min-confidence"]
-    least = sorted(sure for one in document.sentences for sure in one.word_confidence)[2]
+    least = sorted(sure for one in document.sentences for sure in Confidence.of(translator).words(one))[2]
     translate([*command, f"{least}"])
     marked = capsys.readouterr().out
     assert re.sub(r"\[\?(.*?)\]", r"\1", marked) == document.text and marked.count("[?") == 2

@@ -136,7 +136,7 @@ def test_the_online_simulation_counts_what_must_have_come_until_a_term_is_certai
     glossary = {"cats": "Hunde", "cats see two green birds": "Brücken"}
     result = hard.translate(TEXTS[0], OnlineConfig(), glossary=glossary)
     place = words(result.text).index("Hunde")
-    assert result.delays is not None and result.delays[place] >= 7
+    assert result.timing is not None and result.timing.delays[place] >= 7
 
 
 @pytest.fixture(scope="module")
@@ -172,7 +172,7 @@ def test_a_stream_writes_terms_where_it_reads_them_and_as_the_simulation_does(
         read([sessions[number] for number in now], [turn[number] for number in now])
     finish(sessions)
     for session, expected in zip(sessions, simulated, strict=True):
-        assert session.text == expected.text and session.delays == [*expected.word_delays]
+        assert session.text == expected.text and session.delays == [*expected.timing.word_delays]
 
 
 def test_a_stream_without_terms_is_as_without_a_glossary(hard: Translator):

@@ -1,6 +1,7 @@
 """The record of a translation: what it says, and the runners-up of each step, by whichever network."""
 
 import json
+from copy import copy
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -10,8 +11,9 @@ import pytest
 
 from mt import Translator
 from mt.common.backdrop import Picture, Sound
-from mt.decoding.confidence import Calibration
+from mt.decoding.confidence import FILE, Calibration, Confidence
 from mt.decoding.record import RUNNERS_UP, plain_record, record, runners_up
+from mt.decoding.translation import Drawing
 from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig
 
 TEXTS = ["two cats see houses", "the big cats see houses", "", "dogs"]
@@ -55,7 +57,7 @@ def test_it_says_what_the_translation_says(hard: Translator) -> None:
     assert plain["text"] == translation.text and plain["source"] == "two cats see houses"
     assert plain["tokens"] == list(translation.tokens) and plain["ids"] == list(translation.ids)
     assert plain["stops"] == translation.stops.tolist() and plain["chunk"] == 2
-    assert plain["delays"] == translation.delays.tolist() and plain["words_read"] == translation.words_read.tolist()
+    assert plain["delays"] == [*translation.timing.delays] and plain["words_read"] == [*translation.timing.words_read]
     assert plain["source_words"] == 4 and plain["references"] == ["zwei"]
     assert not {"backdrop", "gold", "aer", "cut", "top"} & plain.keys()
     weights = np.zeros(translation.alignment.shape)
@@ -64,14 +66,17 @@ def test_it_says_what_the_translation_says(hard: Translator) -> None:
     np.testing.assert_allclose(weights, translation.alignment, atol=0.0006)
 
 
-def test_confidences_are_those_of_a_calibrated_run(translator: Translator) -> None:
+def test_confidences_are_those_of_a_calibrated_run(translator: Translator, tmp_path: Path) -> None:
     translation = translator.translate("two cats see houses")
-    table = {"judged": "edits", "words": 10, "weights": (1.0, 0.0, 0.0), "centres": (-1.0, 0.0), "shares": (0.25, 0.75)}
-    calibrated = plain_record(replace(translation, calibration=Calibration(**table)))
-    words = replace(translation, calibration=Calibration(**table)).word_confidence
-    assert calibrated["word_confidence"] == pytest.approx(words, rel=1e-3) and len(words) == 4
-    assert calibrated["confidence"] == pytest.approx(np.mean(words), rel=1e-3)
-    assert "confidence" not in plain_record(replace(translation, calibration=None))
+    assert "confidence" not in record(translator, translation, "two cats see houses")
+    table = Calibration(judged="edits", words=10, weights=(1.0, 0.0, 0.0), centres=(-1.0, 0.0), shares=(0.25, 0.75))
+    (tmp_path / FILE).write_text(table.model_dump_json())
+    calibrated = copy(translator)
+    calibrated.folder = tmp_path
+    plain = record(calibrated, translation, "two cats see houses")
+    words = Confidence(table).words(translation)
+    assert plain["word_confidence"] == pytest.approx(words, rel=1e-3) and len(words) == 4
+    assert plain["confidence"] == pytest.approx(np.mean(words), rel=1e-3)
 
 
 def test_a_blank_text_has_a_record(translator: Translator) -> None:
@@ -95,7 +100,7 @@ def test_a_blank_text_has_a_record(translator: Translator) -> None:
     ],
 )
 def test_pictures_and_sounds_are_in_it(translator: Translator, backdrop, expected: dict, image: str) -> None:
-    translation = replace(translator.translate("two cats see houses"), backdrop=lambda: backdrop)
+    translation = replace(translator.translate("two cats see houses"), drawing=Drawing(backdrop=lambda: backdrop))
     plain = plain_record(translation, boundaries=[0.1])["backdrop"]
     assert plain.pop("image").startswith(image)
     assert plain == expected

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mt.decoding.translation import Translation, links_between_pieces as links
+from mt.decoding.translation import Linking, Translation, Units, links_between_pieces as links
 from mt.decoding.translator import Translator
 from mt.errors import UserError, unwritten
 from mt.search.config import GreedyConfig, OnlineConfig
@@ -19,13 +19,13 @@ def test_links_join_words_of_the_text(translator: Translator) -> None:
     (forced,) = translator.align(["the big cats see houses"], [own.text])
     assert forced.links == own.links and {j for _, j in own.links} == set(range(len(own.text.split())))
     (strange,) = translator.align(["two zzq cats 4%x see"], ["zwei Katzen sehen"])
-    assert max(unit for unit in strange.source_units if unit is not None) == 6  # two zzq cats 4 % x see
-    assert strange.source_units[-1] is None and len(strange.source_units) == len(strange.source_tokens)
+    assert max(unit for unit in strange.units.source if unit is not None) == 6  # two zzq cats 4 % x see
+    assert strange.units.source[-1] is None and len(strange.units.source) == len(strange.source_tokens)
     assert translator.translate("").links == set()
     text = "two zzq cats 4%x see"
     alone = translator.translate(text)
-    assert max(unit for unit in alone.source_units if unit is not None) == 6
-    assert translator.translate(["", "two", text])[2].source_units == alone.source_units
+    assert max(unit for unit in alone.units.source if unit is not None) == 6
+    assert translator.translate(["", "two", text])[2].units.source == alone.units.source
 
 
 def test_it_reads_as_a_person_would_say_it(translator: Translator) -> None:
@@ -48,7 +48,7 @@ def test_a_translation_draws_itself(translator: Translator, hard: Translator, tm
     axes = online.figure("title").axes[0]
     marks = [text.get_text() for text in axes.get_legend().get_texts()]
     assert marks == ["stop", "chunk of 2", "reads and writes", "not read yet"]
-    assert online.delays is not None and axes.lines[0].get_xdata()[-1] == online.delays[-1] - 0.5
+    assert online.timing is not None and axes.lines[0].get_xdata()[-1] == online.timing.delays[-1] - 0.5
     with pytest.raises(UserError, match=r"^there is no alignment to draw: the text is blank, or the model attended to"):
         translator.translate("").plot(tmp_path / "none.png")
     with pytest.raises(
@@ -81,15 +81,15 @@ def test_a_share_is_of_the_weight_of_words():
     weights = np.array([[0.3, 0.3, 0.4, 0.0], [0.2, 0.1, 0.3, 0.4], [0.0, 0.1, 0.9, 0.0], [0.0, 0.0, 0.0, 1.0]])
     both = Translation(
         "ab c", 0.0, ("a", "b", "c", "</s>"), ("x", "y", "z", "</s>"), Windows.whole(weights.astype(np.float32)),
-        source_units=(0, 0, 1, None), target_units=(0, 0, 1, None),
+        units=Units((0, 0, 1, None), (0, 0, 1, None)),
     )  # fmt: skip
-    assert replace(both, extract=0.44).links == {(0, 0), (1, 1)}  # 0.45 and 0.35 of the first word
-    assert replace(both, extract=0.34).links == {(0, 0), (1, 0), (1, 1)}
-    assert replace(both, extract=0.46).links == {(1, 1)}
-    assert replace(both, extract=1).links == set()
-    assert replace(both, extract=0.5, shift=1).links == {(1, 0)}  # the rows of b and c, then of EOS
-    assert replace(both, extract=0.46, further_units={2: (2,)}).links == {(1, 1), (1, 2)}
-    empty = Translation("", 0.0, (), ("</s>",), EMPTY, source_units=(None,), extract=0.5)
+    assert replace(both, linking=Linking(0.44)).links == {(0, 0), (1, 1)}  # 0.45 and 0.35 of the first word
+    assert replace(both, linking=Linking(0.34)).links == {(0, 0), (1, 0), (1, 1)}
+    assert replace(both, linking=Linking(0.46)).links == {(1, 1)}
+    assert replace(both, linking=Linking(1)).links == set()
+    assert replace(both, linking=Linking(0.5, 1)).links == {(1, 0)}  # the rows of b and c, then of EOS
+    assert replace(both, linking=Linking(0.46), units=both.units._replace(further={2: (2,)})).links == {(1, 1), (1, 2)}
+    empty = Translation("", 0.0, (), ("</s>",), EMPTY, units=Units((None,)), linking=Linking(0.5))
     assert empty.links == set()
 
 

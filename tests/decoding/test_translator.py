@@ -57,7 +57,7 @@ def test_a_translation_fits_together(translator: Translator) -> None:
     assert "".join(result.tokens[:-1]).replace("▁", " ").strip() == result.text
     assert result.alignment.shape == (len(result.tokens), 8) and result.alignment.dtype == np.float32
     np.testing.assert_allclose(result.alignment.sum(1), 1, atol=1e-5)
-    assert result.stops is None and result.delays is None and result.score < 0
+    assert result.stops is None and result.timing is None and result.score < 0
 
 
 def test_blank_texts_and_none_at_all(translator: Translator) -> None:

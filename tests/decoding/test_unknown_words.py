@@ -10,7 +10,7 @@ import torch
 import mt
 from mt.data.tokenizer import UNK, TokenizerConfig, Tokenizers
 from mt.decoding.delays import word_delays
-from mt.decoding.translation import Translation
+from mt.decoding.translation import Timing, Translation, Units
 from mt.decoding.translator import Translator
 from mt.decoding.unknown_words import UnknownWords, read_dictionary, source_words
 from mt.errors import UserError
@@ -59,7 +59,7 @@ def test_by_what_is_attended_to_most(often_unknown: Translator, dictionary: dict
             assert replaced.text.replace(" ,", ",") == joined
             still = replaced.text.count("⁇")
             assert replaced.replaced_unknown == actual.ids.count(UNK) - still
-            assert len(replaced.target_units) == len(actual.ids)
+            assert len(replaced.units.target) == len(actual.ids)
             assert (replaced.ids, replaced.score, replaced.tokens) == (actual.ids, actual.score, actual.tokens)
 
 
@@ -85,7 +85,7 @@ def test_the_marks_of_tokenizers_in_a_word_are_no_marks(trained: Path) -> None:
         a_translation(translator, source, ids, peaks), source
     )
     assert result.text == f"{source_words(translator.tokenizers.source, source)[0]} Katzen große ￭ Stadt ⁇"
-    assert result.replaced_unknown == 2 and result.target_units[-1] is None
+    assert result.replaced_unknown == 2 and result.units.target[-1] is None
     replaced = {2: "große ￭ Stadt"}
     delays = word_delays(target, ids, np.array([1, 2, 3, 4, 5]), 9, replaced)
     assert delays == (2, 3, 4, 4, 4, 5) and len(delays) == len(target.decode(ids, replaced).split())
@@ -119,10 +119,10 @@ def test_a_copy_of_the_source_is_spelt_as_the_source(kind: str, trained: Path) -
     for source in ["the toŋwer talks", "ŋtower, towerŋ ŋ", "ŋŋ the ŋaŋ", "two toŋ !", "ŋ"]:
         ids = translator.tokenizers.target.encode([source])[0]
         given = a_translation(translator, source, ids, [*range(len(ids))])
-        read = np.arange(1, len(ids) + 1)
-        result = UnknownWords(translator).replaced(replace(given, words_read=read, source_words=9), source)
+        timing = Timing((), tuple(range(1, len(ids) + 1)), (), 9)
+        result = UnknownWords(translator).replaced(replace(given, timing=timing), source)
         assert UNK in ids and result.text == source
-        assert result.word_delays is not None and len(result.word_delays) == len(source.split())
+        assert result.timing is not None and len(result.timing.word_delays) == len(source.split())
 
 
 def test_attention_beside_the_unknown_piece_of_a_word_means_that(trained: Path) -> None:
@@ -145,7 +145,7 @@ def test_each_word_of_an_entry_is_linked(kind: str, trained: Path) -> None:
     given = a_translation(translator, source, [*the, UNK, 3], [*range(len(the)), length - 2, length - 1])
     units = translator.tokenizers.source.unit_ids(source)
     result = UnknownWords(translator, {"tower": "hoher Turm"}).replaced(
-        replace(given, source_units=tuple(units)), source
+        replace(given, units=Units(tuple(units))), source
     )
     assert result.text == "the hoher Turm" and result.links == {(0, 0), (1, 1), (1, 2)}
 
@@ -154,8 +154,8 @@ def test_each_word_of_an_entry_is_linked(kind: str, trained: Path) -> None:
 def test_online_each_word_has_its_delay(often_unknown: Translator) -> None:
     online = often_unknown.translate(LINES[0], OnlineConfig())
     result = UnknownWords(often_unknown, {"two": "genau zwei"}).replaced(online, LINES[0])
-    assert result.replaced_unknown and result.word_delays is not None
-    assert len(result.word_delays) == len(result.text.split())
+    assert result.replaced_unknown and result.timing is not None
+    assert len(result.timing.word_delays) == len(result.text.split())
 
 
 def test_a_dictionary(tmp_path: Path) -> None:

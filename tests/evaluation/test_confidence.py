@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from mt import Translator, load
-from mt.decoding.confidence import FILE, Calibration, load_calibration
+from mt.decoding.confidence import FILE, Calibration, Confidence, features_of, load_calibration
+from mt.decoding.translation import Units
 from mt.errors import UserError
 from mt.evaluation.confidence import area_under_curve, calibrate, calibration_error, right_words, risk_coverage
 from mt.export.folder import export
@@ -21,15 +22,17 @@ TEXTS = ["two cats see houses", "the big dogs find streets", "three green birds 
 def test_a_word_has_the_probability_of_its_pieces_and_the_entropy_of_their_attention(translator: Translator) -> None:
     one = translator.translate(TEXTS[0])
     units = (0, 0, 2, *(None,) * (len(one.tokens) - 3))
-    features = replace(one, target_units=units).word_features
+    features = features_of(replace(one, units=Units(target=units)))
     first, second, third = one.log_probs[:3]
     np.testing.assert_allclose(features[:, 0], [first + second, first + second, third], atol=1e-12)
     weights = one.alignment.astype(float)
     entropies = -(weights * np.log(weights)).sum(1)
     np.testing.assert_allclose(features[:, 1], [entropies[:2].mean()] * 2 + [entropies[2]], atol=1e-6)
-    assert one.word_confidence == pytest.approx(np.exp(one.word_features[:, 0]))
-    assert one.confidence == pytest.approx(np.mean(one.word_confidence))
-    assert translator.translate("").confidence == 1 and translator.translate("").word_confidence == []
+    confidence = Confidence.of(translator)
+    words = confidence.words(one)
+    assert words == pytest.approx(np.exp(features_of(one)[:, 0]))
+    assert confidence.text(one) == pytest.approx(np.mean(words))
+    assert confidence.text(translator.translate("")) == 1 and confidence.words(translator.translate("")) == []
 
 
 def test_right_words(translator: Translator) -> None:
@@ -115,15 +118,15 @@ def test_a_table_says_of_which_weights_and_words_it_is(run: Path, capsys: pytest
         judged="words", words=3, weights=(1.0, 0.0, 0.0), centres=(0.0,), shares=(0.5,), trained=trained
     )
     (run / FILE).write_text(json.dumps(table.model_dump()))
-    assert load(run, device="cpu").calibration == table
+    assert Confidence.of(load(run, device="cpu")).table == table
     assert capsys.readouterr().err == ""
     (run / FILE).write_text(json.dumps(table.model_dump() | {"trained": "update 7"}))
-    load(run, device="cpu")
+    Confidence.of(load(run, device="cpu"))
     said = capsys.readouterr().err
     assert f"was made with update 7, and these weights are {trained}: make it again: mt evaluate RUN" in said
     # Tables of earlier versions do not say.
     (run / FILE).write_text(json.dumps(table.model_dump(exclude={"trained", "sources"})))
-    load(run, device="cpu")
+    Confidence.of(load(run, device="cpu"))
     assert capsys.readouterr().err == ""
 
 
@@ -136,11 +139,14 @@ def test_aligned_words_and_exports_have_the_confidences_of_the_run(trained: Path
     export(run, tmp_path / "export")
     translations = one.translate(TEXTS, GreedyConfig())
     aligned = one.align(TEXTS, [translation.text for translation in translations])
-    carried = load(tmp_path / "export", device="cpu").translate(TEXTS, GreedyConfig())
-    for translation, other, copied in zip(translations, aligned, carried, strict=True):
+    carried = load(tmp_path / "export", device="cpu")
+    ours, theirs = Confidence.of(one), Confidence.of(carried)
+    assert ours.table == theirs.table == table
+    copies = carried.translate(TEXTS, GreedyConfig())
+    for translation, other, copied in zip(translations, aligned, copies, strict=True):
         if translation.ids == other.ids:
-            assert other.word_confidence == pytest.approx(translation.word_confidence, abs=1e-4)
-        assert copied.word_confidence == translation.word_confidence
+            assert ours.words(other) == pytest.approx(ours.words(translation), abs=1e-4)
+        assert theirs.words(copied) == ours.words(translation)
     assert any(translation.ids == other.ids for translation, other in zip(translations, aligned, strict=True))
 
 
@@ -150,4 +156,4 @@ def test_exported_graphs_have_the_confidences_of_the_run(trained: Path, tmp_path
     export(trained, tmp_path / "graphs", format="onnx")
     table = Calibration(judged="edits", words=3, weights=(1, 0.5, 0), centres=(-9.0, 1.0), shares=(0.25, 0.75))
     (tmp_path / "graphs" / FILE).write_text(json.dumps(table.model_dump()))
-    assert load(tmp_path / "graphs", engine="onnx").translate(TEXTS[0]).calibration == table
+    assert Confidence.of(load(tmp_path / "graphs", engine="onnx")).table == table

@@ -8,7 +8,7 @@ import sacrebleu
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.decoding.load import load
-from mt.decoding.translation import Translation, links_between_pieces
+from mt.decoding.translation import Timing, Translation, links_between_pieces
 from mt.errors import UserError
 from mt.evaluation.drawings import alignment_error
 from mt.evaluation.score import dev_scores, evaluate, simultaneous
@@ -91,7 +91,7 @@ def test_a_run_that_is_decoded_online_is_validated_online(trained_hard: Path, co
     split = corpus.split("dev")
     greedy, translator.config = dev_scores(translator, split, None), translator.config.model_copy(update=ONLINE)
     scores, translations, _ = dev_scores(translator, split, None)
-    assert all(t.delays is not None and len(t.delays) == len(t.tokens) for t in translations)
+    assert all(t.timing is not None and len(t.timing.delays) == len(t.tokens) for t in translations)
     assert [t.tokens for t in translations] == [t.tokens for t in greedy.translations]
     latency = evaluate(translator, split, OnlineConfig()).values().keys() - {"bleu", "chrf"}
     assert {"ap", "al", "dal"} <= latency
@@ -135,9 +135,7 @@ def test_alignment_error() -> None:
 
 
 def test_a_log_holds_the_reference_that_is_compared() -> None:
-    translation = Translation(
-        "a b", 0.0, (), (), EMPTY, word_delays=(1, 2), words_read=np.array([1, 2]), source_words=2
-    )
+    translation = Translation("a b", 0.0, (), (), EMPTY, timing=Timing((1, 2), (1, 2), (1, 2), 2))
     nothing = Translation("", 0.0, (), (), EMPTY)
     instance, blank = simultaneous([translation, nothing], ["x y", " "], [["e\u0301\u00a0f\tg"], ["h"]], "word")
     assert instance.reference == "é f g\n" and (blank.delays, blank.source_length) == ((), 0)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from mt.data.tokenizer import EOS, Tokenizer, TokenizerConfig, train
-from mt.decoding.translation import Translation
+from mt.decoding.translation import Timing, Translation
 from mt.errors import UserError
 from mt.evaluation.timing import _timed, _unit, pointing_score, units, written_units
 from mt.search.hypothesis import EMPTY, Windows
@@ -47,10 +47,8 @@ def test_times_of_a_translation():
     plain = Translation("the tall tower", 0.0, (), (), EMPTY, ids=tuple(ids))
     assert _timed(tokenizer, plain, "word", 40.0)[:3] == (["the", "tall", "tower"], None, None)
     stops = np.array([0, 3, -1, 9])
-    read = np.array([60, 200, 400, 410])
-    online = Translation(
-        "the tall tower", 0.0, (), (), EMPTY._replace(stops=stops), words_read=read, source_words=420, ids=tuple(ids)
-    )
+    timing = Timing((), (60, 200, 400, 410), (), 420)
+    online = Translation("the tall tower", 0.0, (), (), EMPTY._replace(stops=stops), timing=timing, ids=tuple(ids))
     result = _timed(tokenizer, online, "word", 40.0)
     assert result.written == [200, 400, 410]
     assert result.stops is not None and result.stops[:2] == [[20], [140]] and np.isnan(result.stops[2][0])

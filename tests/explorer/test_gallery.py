@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mt.decoding.translation import Translation
+from mt.decoding.translation import Translation, Units
 from mt.search.hypothesis import Windows
 from tests.explorer.conftest import HOUSE, a_record, simple
 
@@ -384,8 +384,7 @@ def test_a_notebook_shows_a_translation_in_a_frame(tab, tmp_path: Path) -> None:
         tokens=("▁das", "▁Haus", "</s>"),
         source_tokens=("▁the", "▁house", "</s>"),
         windows=Windows.whole(eye),
-        source_units=(0, 1, None),
-        target_units=(0, 1, None),
+        units=Units((0, 1, None), (0, 1, None)),
     )
     (tmp_path / "cell.html").write_text(f"<!doctype html><p>cell</p>{translation._repr_html_()}", encoding="utf-8")
     tab.goto((tmp_path / "cell.html").as_uri())

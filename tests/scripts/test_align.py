@@ -77,7 +77,7 @@ def test_gold_links_to_words_that_share_a_piece_are_left_out_and_counted(call, w
     # What the vocabulary lacks is one piece, which belongs to the first of the three marks.
     files = ["--source", write("en", "two cats\n"), "--target", write("de", "zwei Katzen?!»\n")]
     links = call("align", trained, *files).out.strip()
-    assert {*mt.load(trained, device="cpu").align("two cats", "zwei Katzen?!»").target_units} == {0, 1, 2, None}
+    assert {*mt.load(trained, device="cpu").align("two cats", "zwei Katzen?!»").units.target} == {0, 1, 2, None}
     done = call("align", trained, *files, "--gold", write("gold", f"{links} 0-3 1-4\n"))
     *_, first, note = done.err.splitlines()
     assert links and first.startswith("aer 0.00  n:1|") and first.endswith("|unlinkable:2")

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import mt
-from mt.decoding.confidence import FILE, load_calibration
+from mt.decoding.confidence import FILE, Confidence, features_of, load_calibration
 from tests.refusals.sentences import sign
 
 
@@ -137,7 +137,7 @@ def test_evaluation_of_dev_makes_the_table_of_a_run(call, run: Path, corpora: Pa
     assert 50 < results["confidence_auc"] <= 100 and 0 <= results["confidence_error"] <= 100
     assert (tmp_path / "test/confidence.png").stat().st_size > 1000
     one = mt.load(run, device="cpu").translate("two cats see houses")
-    assert one.word_confidence == table.confidences(one.word_features)
+    assert Confidence(table).words(one) == table.confidences(features_of(one))
     # The note about a share that the table does not know.
     for share, noted in ((table.floor / 2, True), (1.0, False)):
         said = call("translate", run, "--min-confidence", share, stdin="two cats\n").err

@@ -53,6 +53,6 @@ def test_it_writes_what_is_certain_with_each_word_that_has_come(trained_hard: Pa
             words += written
             delays += [count] * len(written)
         expected = translator.translate(" ".join(source), OnlineConfig())
-        assert (" ".join(words), tuple(delays)) == (expected.text, expected.word_delays)
+        assert (" ".join(words), tuple(delays)) == (expected.text, expected.timing.word_delays)
     interpreter.reset()
     assert interpreter.write([], finished=True) == ""

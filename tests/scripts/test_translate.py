@@ -9,6 +9,7 @@ import pytest
 
 import mt
 from mt import Translator
+from mt.decoding.confidence import Confidence
 from mt.decoding.unsure import Unsure
 from mt.search.config import BeamConfig, SampleConfig
 from tests.marks import exhaustive
@@ -153,15 +154,17 @@ def test_words_that_are_probably_wrong_are_marked_or_left_out(
     call, trained: Path, translator: Translator, tmp_path: Path
 ) -> None:
     one = translator.translate("two zzq cats see houses")
-    least = sorted(one.word_confidence)[1]
+    sure_words = Confidence.of(translator).words(one)
+    least = sorted(sure_words)[1]
     words = one.text.split()
-    marked = [word if sure >= least else f"[?{word}]" for word, sure in zip(words, one.word_confidence, strict=True)]
+    marked = [word if sure >= least else f"[?{word}]" for word, sure in zip(words, sure_words, strict=True)]
     assert sum(word.startswith("[?") for word in marked) == 1
     (tmp_path / "text").write_text("two zzq cats see houses\n\n")
     done = call("translate", trained, tmp_path / "text", "--min-confidence", f"{least}")
     assert done.out == f"{' '.join(marked)}\n\n"
-    assert Unsure(one.confidence, leave_out=True).shown(translator, one) == one.text
-    above = min(1.0, one.confidence + 1e-6)
+    sure = Confidence.of(translator).text(one)
+    assert Unsure(sure, leave_out=True).shown(translator, one) == one.text
+    above = min(1.0, sure + 1e-6)
     done = call("translate", trained, tmp_path / "text", "--min-confidence", f"{above}", "--leave-out")
     assert done.out == "\n\n"
 

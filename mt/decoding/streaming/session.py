@@ -14,8 +14,7 @@ import numpy as np
 import torch
 
 from mt.data.fields import TEXT, Field, Row
-from mt.data.tokenizer import LinkUnit, Tokenizers, Unit
-from mt.decoding.confidence import Calibration, confidences, word_features
+from mt.data.tokenizer import Tokenizers, Unit
 from mt.decoding.delays import TargetWords
 from mt.decoding.lexical import SourceTerms
 from mt.decoding.modes import DecodableModel, online_model, require_compatible, unmet
@@ -50,10 +49,6 @@ class StreamingModel(NamedTuple):
     """What is read and written: words (what stands between blanks), or characters."""
     field: Field = TEXT
     """What is read."""
-    link_unit: LinkUnit = "word"
-    """What has a confidence."""
-    calibration: Calibration | None = None
-    """See `Translation.calibration`."""
 
 
 class Session:
@@ -78,9 +73,7 @@ class Session:
         """How many tokens were joined to words."""
         self._spans: list[slice] = []
         """The tokens of each word."""
-        self._confidences: list[float] = []
-        """Of the words up to the last look at them."""
-        self._streaming = streaming
+        self.streaming = streaming
         # How far source and hypothesis have come, in tokens; then what turns words to positions, and tokens to words.
         self._state = StreamState(streaming.model, streaming.search, streaming.field)
         if asked is not None:
@@ -103,24 +96,22 @@ class Session:
     @property
     def text(self) -> str:
         """Returns the translation so far; at the end that of the whole source, as `Translator.translate` gives it."""
-        return ("" if self._streaming.unit == "char" else " ").join(self.words)
+        return ("" if self.streaming.unit == "char" else " ").join(self.words)
 
     @property
     def tokens(self) -> tuple[int, ...]:
         """The ids of the tokens that were written so far."""
         return tuple(entry.token for entry in self._state.written)
 
-    @property
-    def word_confidence(self) -> list[float]:
-        """How probable it is that each word so far is right, which does not change; see `Translation.word_confidence`.
-        A word with marks, such as a full stop, has the least of its parts."""
-        for span in self._spans[len(self._confidences) :]:
-            entries = self._state.written[span]
-            units = self._target.decoded_unit_ids([entry.token for entry in entries], self._streaming.link_unit)
-            entropies = [self._state.entropies[entry.place] for entry in entries]
-            features = word_features(units, [entry.log_prob for entry in entries], entropies)
-            self._confidences.append(min(confidences(features, self._streaming.calibration), default=1.0))
-        return [*self._confidences]
+    def tokens_of_words(self) -> list[tuple[list[int], list[float], list[float]]]:
+        """Returns for each word so far the ids of its tokens, their log-probabilities, and the entropies of their
+        attention."""
+        words = [self._state.written[span] for span in self._spans]
+        entropies = self._state.entropies
+        return [
+            ([one.token for one in word], [one.log_prob for one in word], [entropies[one.place] for one in word])
+            for word in words
+        ]
 
     @property
     def energies(self) -> int:
@@ -164,8 +155,8 @@ class Session:
         if self._terms is not None:
             self._terms.read(part)
         text = part
-        tokenizer = self._streaming.tokenizers.source
-        if self._streaming.field.written and tokenizer.placeholders:
+        tokenizer = self.streaming.tokenizers.source
+        if self.streaming.field.written and tokenizer.placeholders:
             text, self._symbols = tokenizer.found.masked(composed(part), tokenizer.placeholders, self._placeholders)
         row = self._source.row(text)
         self._refuse_many(len(row))
@@ -180,7 +171,7 @@ class Session:
         """Ends the source and returns its last positions, which may be none; None of a blank source."""
         row = self._source.rest()
         if row is not None:
-            self._refuse_many(len(row) - self._streaming.field.written)
+            self._refuse_many(len(row) - self.streaming.field.written)
         self._state.complete = True
         if self._terms is not None:
             self._terms.end()
@@ -188,8 +179,8 @@ class Session:
 
     def _refuse_many(self, count: int) -> None:
         """Raises UserError where the model is not defined for so many positions more, and the end."""
-        model = self._streaming.model
-        written = self._streaming.field.written
+        model = self.streaming.model
+        written = self.streaming.field.written
         if model.max_source_length is None:
             return
         # The end of a text is a token.
@@ -233,8 +224,8 @@ def open_session(
     asked, terms = (None, None) if request is None else translator.constraint_encoder.streamed(request, unit)
     if asked is not None:
         require_steerable(search, asked)
-    of_run = translator.field, translator.link_unit, translator.calibration
-    return Session(StreamingModel(online_model(model), translator.tokenizers, search, unit, *of_run), asked, terms)
+    streaming = StreamingModel(online_model(model), translator.tokenizers, search, unit, translator.field)
+    return Session(streaming, asked, terms)
 
 
 def refuse_offline(model: DecodableModel, search: SearchConfig) -> None:
@@ -299,7 +290,7 @@ def _listed(given: Iterable[Session]) -> list[Session]:
         raise UserError("a session that is finished reads nothing more: begin another with translator.stream()")
     if len({id(session) for session in sessions}) < len(sessions):
         raise UserError("a session is there twice, and reads one word at a time: give each session once")
-    if any(session._streaming != sessions[0]._streaming for session in sessions):
+    if any(session.streaming != sessions[0].streaming for session in sessions):
         raise UserError("sessions of different models or searches have no batch in common: let them read in turn")
     return sessions
 
@@ -317,6 +308,6 @@ def _write(session: Session) -> None:
     written = session._state.written
     for place in range(session._joined, len(written)):
         # A character is known with its token, a word with the one that follows it.
-        end = place + (session._streaming.unit == "char")
+        end = place + (session.streaming.unit == "char")
         session._write(session._target_words.add(written[place].token), end)
     session._joined = len(written)

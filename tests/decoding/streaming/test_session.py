@@ -11,8 +11,8 @@ import torch
 from mt.data.fields import ReadSource
 from mt.data.placeholders import FIRST
 from mt.data.tokenizer import EOS, TokenizerConfig, Tokenizers, train, units as word_units
-from mt.decoding.confidence import Calibration, confidences, word_features
-from mt.decoding.delays import delays
+from mt.decoding.confidence import Calibration, Confidence, word_features
+from mt.decoding.delays import timing
 from mt.decoding.lexical import ConstraintEncoder
 from mt.decoding.request import LexicalConstraints, Request
 from mt.decoding.streaming import Session, finish, read, refuse_offline
@@ -54,7 +54,7 @@ def test_a_stream_is_offline_decoding_token_for_token(
     for session, source, hypothesis in zip(sessions, sources, hypotheses, strict=True):
         arrivals = [len(ours.tokenizers.source.encode_word(word)) for word in source]
         read_source = ReadSource([], [], arrivals.copy, sum(arrivals) + 1)
-        assert tuple(session.delays) == delays(target, read_source, hypothesis, frontend)["word_delays"]
+        assert tuple(session.delays) == timing(target, read_source, hypothesis, frontend).word_delays
         # Without an encoder, words that are there twice have equal weights.
         assert encoder == "none" or session._state.attended == hypothesis.windows.peaks()
         assert len(session.word_sources) == len(session.words)
@@ -90,7 +90,7 @@ def test_together_is_as_alone(policy, encoder, setting, sentences, streamed) -> 
 
 
 def test_characters(setting, characters, offline, streamed) -> None:
-    ours = setting({"name": "mocha", "chunk_size": 2}, unit="char", tokenizers=characters)._replace(link_unit="char")
+    ours = setting({"name": "mocha", "chunk_size": 2}, unit="char", tokenizers=characters)
     texts = ["  nd rest, \u9ce5\u9ce5x ", "a", "tree shade   and", "\u9ce5 \u9ce5", "dense"] + ["the dense thread"] * 3
     for text, hypothesis in zip(texts, offline(ours, [text.split() for text in texts]), strict=True):
         session = Session(ours)
@@ -100,7 +100,7 @@ def test_characters(setting, characters, offline, streamed) -> None:
         assert [word for kind, word in session.events if kind == "read"] == [*"".join(text.split())]
         units = ours.tokenizers.target.decoded_unit_ids(hypothesis.tokens, "char")
         features = word_features(units, hypothesis.log_probs, np.zeros(len(units)))
-        assert session.word_confidence == pytest.approx(confidences(features, None), abs=1e-4)
+        assert Confidence(unit="char").written(session) == pytest.approx(np.exp(features[:, 0]), abs=1e-4)
         if " " not in text:
             peaks = [hypothesis.windows.peaks()[units.index(unit)] for unit in range(len(features))]
             sources = [ours.tokenizers.source.unit_ids(text, "char")[peak] for peak in peaks]
@@ -108,35 +108,28 @@ def test_characters(setting, characters, offline, streamed) -> None:
 
 
 @every_policy
-def test_words_of_a_stream_have_the_confidences_of_offline_decoding(
-    policy, setting, sentences, offline, monkeypatch
-) -> None:
-    """Each word's is computed once, however often it is looked at."""
-    computed = []
-    counted = lambda *given: computed.append(given) or confidences(*given)  # noqa: E731
-    monkeypatch.setattr("mt.decoding.streaming.session.confidences", counted)
+def test_words_of_a_stream_have_the_confidences_of_offline_decoding(policy, setting, sentences, offline) -> None:
     attention, search = POLICIES[policy]
     table = Calibration(judged="words", words=3, weights=(1, 0.5, 0), centres=(-9.0, 1.0), shares=(0.25, 0.75))
-    ours = setting(attention, search=search)._replace(calibration=table)
+    ours = setting(attention, search=search)
+    confidence = Confidence(table)
     for source in sentences(5):
         (hypothesis,) = offline(ours, [source])
         session = Session(ours)
         known = []
         for word in source:
             session.read(word)
-            assert session.word_confidence[: len(known)] == known  # of what was written nothing changes
-            known = session.word_confidence
+            assert confidence.written(session)[: len(known)] == known  # of what was written nothing changes
+            known = confidence.written(session)
         session.finish()
         weights = hypothesis.weights.astype(float)
         entropies = -(weights * np.log(np.maximum(weights, 1e-30))).sum(1)
         units = ours.tokenizers.target.decoded_unit_ids(hypothesis.tokens)
-        expected = confidences(word_features(units, hypothesis.log_probs, entropies), table)
+        expected = table.confidences(word_features(units, hypothesis.log_probs, entropies))
         parts = [len(word_units(word, "word")) for word in session.words]
         ends = np.cumsum([0, *parts])
         least = [min(expected[begin:end]) for begin, end in pairwise(ends.tolist())]
-        assert ends[-1] == len(expected) and session.word_confidence == pytest.approx(least, abs=1e-4)
-        assert len(computed) == len(session.words)
-        computed.clear()
+        assert ends[-1] == len(expected) and confidence.written(session) == pytest.approx(least, abs=1e-4)
 
 
 def test_placeholders_are_those_of_offline_decoding(setting, sentences, offline) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from mt.decoding.delays import delays
+from mt.decoding.delays import timing
 from mt.decoding.streaming import Session, StreamingModel, finish, read, refuse_offline
 from mt.errors import UserError
 from mt.evaluation.timing import written_units
@@ -65,13 +65,13 @@ def test_a_stream_is_offline_decoding_and_so_are_its_delays(policy, changes, hea
         assert session.tokens == hypothesis.tokens
         (row,) = FIELD.encode([sound], None)
         places = int(ours.model.encoded_lengths(torch.tensor([len(row)])))
-        result = delays(target, FIELD.describe(row, places, target, "char", None), hypothesis, frontend)
+        result = timing(target, FIELD.describe(row, places, target, "char", None), hypothesis, frontend)
         characters = written_units(target, hypothesis.tokens, "char")
         assert [character.text for character in characters] == [word.strip() for word in session.words]
         last = 10 * int(frontend.needed(frontend.output_lengths(torch.tensor(len(row)))))
         for character, delay in zip(characters, session.delays, strict=True):
-            offline_delay = result["source_words"] if character.last is None else result["words_read"][character.last]
-            assert delay == offline_delay or last <= delay < offline_delay == result["source_words"] == 10 * len(row)
+            offline_delay = result.source_words if character.last is None else result.words_read[character.last]
+            assert delay == offline_delay or last <= delay < offline_delay == result.source_words == 10 * len(row)
         early += sum(delay < last for delay in session.delays)
     assert early > 2
 
