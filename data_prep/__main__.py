@@ -7,7 +7,6 @@ from typing import Any, Literal
 
 def main(composed: dict[str, Any], overrides: list[str]) -> None:
     # Not imported above: the processes that prepare text load this file too, and need nothing of it.
-    from data_prep.guards import guarded
     from data_prep.prepare import prepare
     from data_prep.preview import preview
     from mt.common.options import Options, parse
@@ -25,9 +24,8 @@ def main(composed: dict[str, Any], overrides: list[str]) -> None:
     config = options.dataset
     # A dry run only reports on the dataset, and writes no corpus.
     if options.dry_run:
-        with guarded():
-            for line in preview(config):
-                say(visible(line))
+        for line in preview(config, options.runner):
+            say(visible(line))
         return
     say(str(prepare(config, Path(options.corpora), runner=options.runner)))
 

@@ -6,17 +6,17 @@ in several processes. A record of the shard (`Shard`), and a hash of 8 bytes for
 written before it.
 """
 
-import contextlib
+import itertools
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from data_prep.ingest import RawShard, write_text
+from data_prep.ingest import RawShard
 from data_prep.parallel import Runner, ordered
 from data_prep.sources.base import hash_of_pair
 from mt.common.input_files import read_text
@@ -25,18 +25,22 @@ from mt.data.arrow import sha256
 from mt.data.corpus import Example
 from mt.data.dataset import CleaningConfig
 from mt.data.fields import SourceError
-from mt.data.tokenizer import Tokenizers, Unwritten
+from mt.data.tokenizer import Tokenizers
 from mt.data.words import count_words
-from mt.data.writer import Reader
+from mt.data.writer import Reader, Unknown
 from mt.errors import UserError
 from mt.storage import replaced_path
 from mt.text_io import is_blank
 
-_KEY = 8  # bytes of `hash_of_pair`
-SHOWN = 100  # characters of a dropped side that are shown
+_SHOWN = 100  # characters of a dropped side that are shown
 
 DroppedPair = tuple[int | None, str, str]
 """A pair that is dropped: its number from 1 (a duplicate: None), source and target, cut."""
+
+
+def shown_pair(number: int | None, source: str, target: str) -> DroppedPair:
+    return number, source[:_SHOWN], target[:_SHOWN]
+
 
 # Cleaning.
 
@@ -56,7 +60,8 @@ def drop_reason(source: str | None, target: str, config: CleaningConfig) -> str 
     if longer > config.max_length:
         return f"longer than {config.max_length} words (max_length)"
     # In characters as well: a spelling is one word, and its phones or letters set apart by blanks are many.
-    if longer > config.max_ratio * shorter and _character_ratio(source, target) > config.max_ratio:
+    few, many = sorted((len(source.strip()), len(target.strip())))
+    if longer > config.max_ratio * shorter and many / few > config.max_ratio:
         return f"length ratio over {config.max_ratio:g} (max_ratio)"
     return None
 
@@ -71,31 +76,16 @@ def drop_reasons(
     if reader.field.written:
         return [drop_reason(source, target, config) for source, target in zip(sources, targets, strict=True)]
     reasons = [drop_reason(None, target, config) for target in targets]
-    read: str | None = None
-    unfit: str | None = None
-    for number, source in enumerate(sources):
-        if source != read:  # pairs of one source come one after another
-            read = source
-            unfit = _unfit(source, reader)
-        reasons[number] = unfit or reasons[number]
+    # Pairs of one source come one after another, and it is read once.
+    for source, numbers in itertools.groupby(range(len(sources)), key=sources.__getitem__):
+        try:
+            reader.require_readable(source)
+        except SourceError as error:
+            if error.reason is None:
+                raise
+            for number in numbers:
+                reasons[number] = error.reason
     return reasons
-
-
-def _unfit(source: str, reader: Reader) -> str | None:
-    """Says why a source that is no text is not fit for training."""
-    try:
-        reader.require_readable(source)
-    except SourceError as error:
-        if error.reason is None:
-            raise
-        return error.reason
-    return None
-
-
-def _character_ratio(source: str, target: str) -> float:
-    """Divides the characters of the longer text by those of the shorter; neither is blank."""
-    shorter, longer = sorted((len(source.strip()), len(target.strip())))
-    return longer / shorter
 
 
 def checked(examples: Iterable[Example], config: CleaningConfig, sides: tuple[str, str]) -> Iterator[Example]:
@@ -138,7 +128,7 @@ def clean(
     shown: dict[str, Any] = {}
     for number, reason in enumerate(reasons):
         if reason is not None:
-            shown.setdefault(reason, (start + number, sources[number][:SHOWN], targets[number][:SHOWN]))
+            shown.setdefault(reason, shown_pair(start + number, sources[number], targets[number]))
     fit = raw.filter(pa.array([reason is None for reason in reasons], pa.bool_()))
     return fit, dict(Counter(reason for reason in reasons if reason is not None)), shown
 
@@ -151,13 +141,11 @@ class Shard:
     """What is known of a file of encoded pairs."""
 
     number: int
-    """That of its raw shard."""
+    """The number of its raw shard."""
     corpus: int
     """The number of its corpus, where train is mixed of several."""
     rows: int
     """Pairs, duplicates included."""
-    size: int
-    """Bytes."""
     sha256: str
     read: int
     """Raw pairs."""
@@ -165,8 +153,8 @@ class Shard:
     """Raw pairs that cleaning drops, by reason; without duplicates."""
     shown: dict[str, DroppedPair]
     """The first pair that each reason drops."""
-    unwritten: dict[str, Unwritten] = field(default_factory=dict)
-    """What of its texts the tokenizers cannot write, by side."""
+    unknown: dict[str, Unknown]
+    """Texts of which the tokenizers do not know everything, by side."""
 
 
 @dataclass(frozen=True)
@@ -177,37 +165,14 @@ class Encoder:
     """Where shards are written."""
     cleaning: CleaningConfig
     reader: Reader
-    tokenizers: Path | None
-    """None: for a look at the text, which is not encoded then."""
-
-    @property
-    def transcribed(self) -> bool:
-        """Whether transcripts have a tokenizer."""
-        return self.tokenizers is not None and Tokenizers.load(self.tokenizers).transcript is not None
+    tokenizers: Path
 
     def path(self, number: int, ending: str = "arrow") -> Path:
         return self.folder / f"{number:07}.{ending}"
 
-    def known(self, number: int) -> Shard | None:
-        """Reads what is known of a shard; None where nothing is."""
-        with contextlib.suppress(OSError, ValueError, TypeError):
-            return Shard(**json.loads(read_text(self.path(number, "json"))))
-        return None
-
-    def found(self, number: int) -> Shard | None:
-        """Returns a shard that is there, and whole; else None."""
-        shard = self.known(number)
-        with contextlib.suppress(OSError):
-            if shard is not None and self.path(number).stat().st_size == shard.size:
-                keyed = self.cleaning.drop_duplicates
-                if not keyed or self.path(number, "hashes").stat().st_size == shard.rows * _KEY:
-                    return shard
-        return None
-
-    def forget(self, number: int) -> None:
-        """Deletes a shard, and what is known of it."""
-        for ending in ("arrow", "hashes", "json"):
-            self.path(number, ending).unlink(missing_ok=True)
+    def shard(self, number: int) -> Shard:
+        """Returns what is known of a shard that is done."""
+        return Shard(**json.loads(read_text(self.path(number, "json"))))
 
 
 def encode_shards(
@@ -215,7 +180,7 @@ def encode_shards(
 ) -> Iterator[int]:
     """Makes the shards that are not done already. Yields the raw pairs of each as it is done."""
     encoder.folder.mkdir(exist_ok=True)
-    missing = [raw for raw in raw_shards if encoder.found(raw.number) is None]
+    missing = [raw for raw in raw_shards if not encoder.path(raw.number).is_file()]
     if len(missing) < len(raw_shards):
         yield sum(raw.rows for raw in raw_shards) - sum(raw.rows for raw in missing)
     yield from ordered(encode, ((raw, encoder) for raw in missing), workers, runner)
@@ -226,30 +191,16 @@ def encode(raw: RawShard, encoder: Encoder) -> int:
 
     Raises SourceError where a source cannot be read.
     """
-    encoder.forget(raw.number)  # what is not whole
     pairs, dropped, shown = clean(raw.read(), raw.start + 1, encoder.cleaning, encoder.reader)
     if encoder.cleaning.drop_duplicates:
         texts = zip(pairs["source"].to_pylist(), pairs["target"].to_pylist(), strict=True)
         with replaced_path(encoder.path(raw.number, "hashes")) as draft:
             draft.write_bytes(b"".join(hash_of_pair(source, target) for source, target in texts))
-    unwritten: dict[str, Unwritten] = {}
+    # The file itself comes last: where it is, all that belongs to it is there.
     with replaced_path(encoder.path(raw.number)) as draft:
-        if encoder.tokenizers is None:
-            write_text(draft, pairs)
-        else:
-            tokenizers = Tokenizers.load(encoder.tokenizers)
-            unwritten = writer.write_shard(draft, pairs, tokenizers, encoder.reader)
-        shard = Shard(
-            number=raw.number,
-            corpus=raw.corpus,
-            rows=len(pairs),
-            size=draft.stat().st_size,
-            sha256=sha256(draft),
-            read=raw.rows,
-            dropped=dropped,
-            shown=shown,
-            unwritten=unwritten,
-        )
+        unknown = writer.write_shard(draft, pairs, Tokenizers.load(encoder.tokenizers), encoder.reader)
+        digest = sha256(draft)
+        shard = Shard(raw.number, raw.corpus, len(pairs), digest, raw.rows, dropped, shown, unknown)
         with replaced_path(encoder.path(raw.number, "json")) as about:
             about.write_text(json.dumps(asdict(shard)), encoding="utf-8")
     return raw.rows

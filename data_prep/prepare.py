@@ -1,8 +1,8 @@
 """Raw text to a prepared corpus, in three steps: *ingest* makes raw shards, *encode* a file of each, and *corpus* puts
 these together.
 
-    prepare -> _encode: ingested -> _learn (vocabulary) -> encode_shards
-            -> _put_together: write -> meta.json
+    prepare -> _make: ingested -> _encode: vocabulary -> encode_shards
+                   -> _put_together: write -> meta.json
 
 Each step leaves files that are whole or not there in a hidden folder beside the corpus: `raw`, `tokenizers`, `encoded`,
 `corpus`. So a preparation that is killed goes on from them.
@@ -26,11 +26,11 @@ from data_prep import vocabulary
 from data_prep.corpus import write
 from data_prep.eflomal import add_links
 from data_prep.encode import Encoder, checked, encode_shards
-from data_prep.guards import exclusive, guarded, patiently, work_folder
+from data_prep.guards import patiently, system_errors
 from data_prep.ingest import RawShard, ingest, raw_shards
 from data_prep.parallel import Runner, require
 from data_prep.sources import Source, base, open_reader, open_source, origin
-from data_prep.summary import Counts, Summary, report, require_pairs, unwritten_of
+from data_prep.summary import Counts, Summary, report, require_pairs
 from mt.common.input_files import sha256
 from mt.common.terminal import Bar, say
 from mt.data import corpus, writer
@@ -40,13 +40,11 @@ from mt.data.dataset import EFLOMAL, DatasetConfig
 from mt.data.fields import SourceError
 from mt.data.tokenizer import TokenizerConfig, Tokenizers
 from mt.errors import UserError, nearest, visible
-from mt.storage import replaced_path
+from mt.storage import locked, remove, replaced_path
 
 if TYPE_CHECKING:  # the processes that prepare text would wait for torch
     from mt.distributed import ProcessGroup
 
-_TOKENIZERS = "tokenizers"
-_RAW = "raw"
 _CORPUS = "corpus"
 """The corpus in the work folder, which is there once all shards are."""
 _SCORING = {"metrics", "bleu_tokenizer", "rouge_tokenizer", "latency_unit"}
@@ -79,7 +77,6 @@ class Preparation:
     def of(
         cls, config: DatasetConfig, root: Path, progress: bool, runner: Runner, tokenizers: Tokenizers | None = None
     ) -> "Preparation":
-        require(runner)
         with patiently(f"reading {config.folder or config.name} and what it names", progress):
             source = open_source(config)
             stamps = source.stamps()
@@ -98,8 +95,8 @@ class Preparation:
                     add_links(raw_shards(draft))
             self.require_unchanged()
 
-        _made_once(work / _RAW, make)
-        return raw_shards(work / _RAW)
+        _made_once(work / "raw", make)
+        return raw_shards(work / "raw")
 
     def encoder(self, work: Path) -> Encoder:
         """Returns what its shards are made with in the folder `work`."""
@@ -107,7 +104,7 @@ class Preparation:
             folder=work / "encoded",
             cleaning=self.config.cleaning,
             reader=open_reader(self.config),
-            tokenizers=work / _TOKENIZERS,
+            tokenizers=work / "tokenizers",
         )
 
     def require_unchanged(self) -> None:
@@ -164,11 +161,11 @@ def read_evaluation(config: DatasetConfig, source: Source) -> dict[str, list[Exa
             split: list(checked(source.splits[split].read(), config.cleaning, source.splits[split].sides))
             for split in ("dev", "test")
         }
-    reader = open_reader(config)
-    if not reader.field.written:
-        with origin_named(config), patiently(f"reading dev and test of {config.name}"):
-            for example in itertools.chain.from_iterable(evaluation.values()):
-                reader.require_readable(example.source)
+        reader = open_reader(config)
+        if not reader.field.written:
+            with origin_named(config):
+                for example in itertools.chain.from_iterable(evaluation.values()):
+                    reader.require_readable(example.source)
     return evaluation
 
 
@@ -196,7 +193,6 @@ def _require_references(config: DatasetConfig, source: Source) -> None:
 # Preparing it.
 
 
-@guarded()
 def prepare(
     config: DatasetConfig,
     root: Path,
@@ -219,104 +215,107 @@ def prepare(
     Raises:
         UserError: the raw text or the settings are not fit for a corpus, or the disk is not.
     """
-    preparation = Preparation.of(config, root, progress, runner, tokenizers)
-    folder = preparation.folder
-    if folder.is_dir():
-        return folder
-    evaluation = read_evaluation(config, preparation.source)  # what is wrong there is refused at once
-    with exclusive(folder, progress):
-        if not folder.is_dir():  # as another process has made it while this one waited
-            _make(preparation, evaluation)
+    require(runner)
+    with system_errors(root):
+        preparation = Preparation.of(config, root, progress, runner, tokenizers)
+        folder = preparation.folder
+        if folder.is_dir():
+            return folder
+        evaluation = read_evaluation(config, preparation.source)  # what is wrong there is refused at once
+        # One process at a time makes a corpus; another may have made it while this one waited.
+        root.mkdir(parents=True, exist_ok=True)
+        with locked(folder.with_name(f".{folder.name}.lock"), lambda: _waiting(folder, progress)):
+            if not folder.is_dir():
+                _make(preparation, folder.with_name(f".{folder.name}.partial"), evaluation)
     return folder
 
 
-def _make(preparation: Preparation, evaluation: dict[str, list[Example]]) -> None:
-    """Makes the corpus. After a UserError nothing of it is left to go on from."""
-    with work_folder(preparation.folder) as work:
-        try:
+def _waiting(folder: Path, progress: bool) -> None:
+    if progress:
+        say(f"waiting for another preparation in {folder}")
+
+
+def _make(preparation: Preparation, work: Path, evaluation: dict[str, list[Example]]) -> None:
+    """Makes the corpus in the hidden folder `work`. An interruption leaves it, to go on from; a UserError does not."""
+    # A preparation makes no links, so that none is followed to files elsewhere.
+    if work.is_symlink() or any(path.is_symlink() for path in work.rglob("*")):
+        remove(work)
+    work.mkdir(exist_ok=True)
+    try:
+        with origin_named(preparation.config):
+            raw_shards = preparation.ingested(work)
             if not (work / _CORPUS).is_dir():  # else all shards are done, and being put together
-                _encode(preparation, work)
-            _put_together(preparation, work, evaluation)
-        except UserError:
-            shutil.rmtree(work, ignore_errors=True)
-            raise
+                _encode(preparation, work, raw_shards)
+        _put_together(preparation, work, raw_shards, evaluation)
+    except UserError:
+        shutil.rmtree(work, ignore_errors=True)
+        raise
 
 
-def _encode(preparation: Preparation, work: Path) -> None:
-    """Makes the raw shards, the tokenizers and the encoded shards, as far as they are missing."""
+def _encode(preparation: Preparation, work: Path, raw_shards: list[RawShard]) -> None:
+    """Makes the tokenizers and the encoded shards, as far as they are missing."""
     config = preparation.config
     encoder = preparation.encoder(work)
-    with origin_named(config):
-        raw_shards = preparation.ingested(work)
-        _learn(preparation, work, raw_shards)
-        with Bar("prepare train", sum(raw.rows for raw in raw_shards), "pairs", shown=preparation.progress) as bar:
-            for size in encode_shards(raw_shards, encoder, config.workers, preparation.runner):
-                bar.update(size)
-    preparation.require_unchanged()  # sounds and pictures are read by those who encode
-
-
-def _learn(preparation: Preparation, work: Path, raw_shards: list[RawShard]) -> None:
-    """Makes the tokenizers, where they are missing."""
-    config = preparation.config
 
     def make(draft: Path) -> None:
         tokenizers = preparation.tokenizers
         if tokenizers is None:
             with patiently("learning the vocabulary", preparation.progress):
-                sample = vocabulary.sample(raw_shards, config, preparation.encoder(work).reader)
-                tokenizers = vocabulary.learn(config, sample)
+                tokenizers = vocabulary.learn(config, vocabulary.sample(raw_shards, config, encoder.reader))
         tokenizers.save(draft)
 
-    _made_once(work / _TOKENIZERS, make)
+    _made_once(encoder.tokenizers, make)
+    with Bar("prepare train", sum(raw.rows for raw in raw_shards), "pairs", shown=preparation.progress) as bar:
+        for size in encode_shards(raw_shards, encoder, config.workers, preparation.runner):
+            bar.update(size)
+    preparation.require_unchanged()  # sounds and pictures are read by those who encode
 
 
-def _put_together(preparation: Preparation, work: Path, evaluation: dict[str, list[Example]]) -> None:
+def _put_together(
+    preparation: Preparation, work: Path, raw_shards: list[RawShard], evaluation: dict[str, list[Example]]
+) -> None:
     config = preparation.config
     encoder = preparation.encoder(work)
-    raw_shards = preparation.ingested(work)
-    known = (encoder.known(raw.number) for raw in raw_shards)
-    all_shards = [shard for shard in known if shard is not None]
     made = work / _CORPUS
-    tokenizers = Tokenizers.load(work / _TOKENIZERS)
-    summary = Summary(evaluation, Counts.of(all_shards), tokenizers, {"train": unwritten_of(all_shards)})
+    tokenizers = Tokenizers.load(encoder.tokenizers)
+    shards = [encoder.shard(raw.number) for raw in raw_shards]
+    train = Counts.of(shards)
+    unknown = {"train": train.unknown}
     # Dev and test are small, so each is written as one shard. What guides training is of train alone.
     reader = encoder.reader._replace(link_unit=None)
     for split in corpus.SPLITS:
         (made / split).mkdir(parents=True, exist_ok=True)
     for split, examples in evaluation.items():
-        path = made / split / "data-00000.arrow"
         table = writer.text_table(examples)
-        summary.unwritten[split] = writer.write_shard(path, table, tokenizers, reader)
-        writer.finish_split(made / split, [path.name], reader, transcribed=encoder.transcribed)
+        unknown[split] = writer.write_shard(made / split / "data-00000.arrow", table, tokenizers, reader)
     # Training shards are moved into the corpus without duplicates, and the digests of their files are kept.
-    with Bar("write train", len(all_shards), "shards", shown=preparation.progress) as bar:
+    with Bar("write train", len(shards), "shards", shown=preparation.progress) as bar:
         digests = {}
-        written = write(all_shards, encoder, made / "train", summary.train, config.workers, preparation.runner)
-        for path, digest in written:
+        for path, digest in write(shards, encoder, made / "train", train, config.workers, preparation.runner):
             digests[path] = digest
             bar.update()
     # A corpus without training pairs is refused; of others the user reads what cleaning dropped.
-    require_pairs(summary.train)
+    require_pairs(train)
     if preparation.progress:
-        for line in (*preparation.source.notes(), *report(config, summary)):
+        for line in (*preparation.source.notes(), *report(config, Summary(evaluation, train, tokenizers, unknown))):
             say(visible(line))
     # The finished corpus takes its place as a whole, and only then is the work folder removed.
-    meta = _meta(preparation, summary)
+    meta = _meta(preparation, train, tokenizers)
     if config.links == EFLOMAL:  # which draws at random: a corpus that is made again is another
         meta["fingerprint"] = base.digest((preparation.fingerprint, raw.path) for raw in raw_shards)
     writer.finish(made, preparation.folder, tokenizers, meta, digests)
     shutil.rmtree(work)
 
 
-def _meta(preparation: Preparation, summary: Summary) -> dict[str, Any]:
+def _meta(preparation: Preparation, train: Counts, tokenizers: Tokenizers) -> dict[str, Any]:
     config = preparation.config
-    portions = [summary.train.portions[number] for number in range(1 + len(config.mix))]
+    portions = [train.portions[number] for number in range(1 + len(config.mix))]
     return {
         "name": config.name,
         "fingerprint": preparation.fingerprint,
-        "read": summary.train.read,
-        "dropped": dict(summary.train.dropped.most_common()),
-        "vocabulary": {"source": len(summary.tokenizers.source), "target": len(summary.tokenizers.target)},
+        "read": train.read,
+        "dropped": dict(train.dropped.most_common()),
+        "vocabulary": {"source": len(tokenizers.source), "target": len(tokenizers.target)},
         # Not how many processes made it: the corpus is the same, byte for byte.
         "settings": config.model_dump(mode="json", exclude={"workers"}),
         **({"portions": portions} if config.mix else {}),

@@ -4,15 +4,16 @@
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Self
+from typing import Self
 
 from data_prep.encode import DroppedPair, Shard
 from mt.data.corpus import Example
 from mt.data.dataset import DatasetConfig
 from mt.data.fields import build_field
-from mt.data.tokenizer import Tokenizer, TokenizerConfig, Tokenizers, Unwritten
+from mt.data.tokenizer import Tokenizer, TokenizerConfig, Tokenizers
+from mt.data.writer import Unknown
 from mt.errors import UserError
 
 _MUCH = 0.05
@@ -32,6 +33,8 @@ class Counts:
     """The first pair that each reason drops."""
     portions: Counter[int] = field(default_factory=Counter)
     """Pairs that stay, by the number of their corpus."""
+    unknown: dict[str, Unknown] = field(default_factory=dict)
+    """Texts of which the tokenizers do not know everything, by side."""
 
     @classmethod
     def of(cls, shards: Iterable[Shard]) -> Self:
@@ -42,6 +45,9 @@ class Counts:
             counts.dropped.update(shard.dropped)
             counts.shown = shard.shown | counts.shown
             counts.portions[shard.corpus] += shard.rows
+            for side, (some, of) in shard.unknown.items():
+                some_before, of_before = counts.unknown.get(side, (0, 0))
+                counts.unknown[side] = some_before + some, of_before + of
         return counts
 
     @property
@@ -58,17 +64,8 @@ class Summary:
     """dev and test, whole."""
     train: Counts
     tokenizers: Tokenizers
-    unwritten: dict[str, dict[str, Unwritten]] = field(default_factory=dict)
-    """What of its texts the tokenizers cannot write, by split and side."""
-
-
-def unwritten_of(shards: Sequence[Shard]) -> dict[str, Unwritten]:
-    """Adds up what of the texts of all shards the tokenizers cannot write, by side."""
-    sides = dict.fromkeys(side for shard in shards for side in shard.unwritten)
-    return {
-        side: Unwritten.joined(Unwritten(*shard.unwritten[side]) for shard in shards if side in shard.unwritten)
-        for side in sides
-    }
+    unknown: dict[str, dict[str, Unknown]]
+    """Texts of which the tokenizers do not know everything, by split and side."""
 
 
 def report(config: DatasetConfig, summary: Summary) -> Iterator[str]:
@@ -77,26 +74,25 @@ def report(config: DatasetConfig, summary: Summary) -> Iterator[str]:
     train = summary.train
     yield f"train: {train.left:,} of {train.read:,} pairs kept{limit}; dropped: {listed(train.dropped)}"
     yield from _warning(train)
+    for reason, (number, source, target) in train.shown.items():
+        place = f"pair {number:,}: " if number else ""
+        yield f"dropped as {reason}, for example {place}{source!r} | {target!r}"
     yield "; ".join(f"{split}: {_size(examples)}" for split, examples in summary.evaluation.items())
-    yield from _vocabularies(config, summary)
-    yield from _unwritten(config, summary)
+    yield f"vocabulary: {_vocabularies(config, summary.tokenizers)}"
+    yield from _unknown(config, summary)
 
 
-def _vocabularies(config: DatasetConfig, summary: Summary) -> Iterator[str]:
+def _vocabularies(config: DatasetConfig, tokenizers: Tokenizers) -> str:
+    """Says which vocabularies there are, and how large they are."""
+    source, target = (config.tokenizer.side(side) for side in ("source", "target"))  # type: ignore[arg-type]
+    sizes = _size_of(tokenizers.source, source), _size_of(tokenizers.target, target)
     if not build_field(config.field).written:
-        tokenizer = summary.tokenizers.transcript
-        transcript = "" if tokenizer is None else f"; char, {len(tokenizer):,} (transcript)"
-        options = config.tokenizer.side("target")
-        yield f"vocabulary: {options.model_type}, {_size_of(summary.tokenizers.target, options)} (target){transcript}"
-        return
-    sides = [config.tokenizer.side(side) for side in ("source", "target")]
-    source, target = map(_size_of, summary.tokenizers, sides)
-    types = [side.model_type for side in sides]
-    if types[0] != types[1]:
-        yield f"vocabulary: {types[0]}, {source} (source); {types[1]}, {target} (target)"
-    else:
-        sizes = f"{source}, joint" if summary.tokenizers.joint else f"{source} (source) and {target} (target)"
-        yield f"vocabulary: {types[0]}, {sizes}"
+        transcript = f"; char, {len(tokenizers.transcript):,} (transcript)" if tokenizers.transcript else ""
+        return f"{target.model_type}, {sizes[1]} (target){transcript}"
+    if source.model_type != target.model_type:
+        return f"{source.model_type}, {sizes[0]} (source); {target.model_type}, {sizes[1]} (target)"
+    both = f"{sizes[0]}, joint" if tokenizers.joint else f"{sizes[0]} (source) and {sizes[1]} (target)"
+    return f"{source.model_type}, {both}"
 
 
 def _size_of(tokenizer: Tokenizer, config: TokenizerConfig) -> str:
@@ -105,42 +101,23 @@ def _size_of(tokenizer: Tokenizer, config: TokenizerConfig) -> str:
     return f"{len(tokenizer):,}" + (f" of at most {config.vocab_size:,}" if fewer else "")
 
 
-def _unwritten(config: DatasetConfig, summary: Summary) -> Iterator[str]:
-    """Yields lines on what the tokenizers cannot write, so that no model can read or write it, and what to do."""
-    advice: dict[str, None] = {}
-    for split, sides in summary.unwritten.items():
-        for side, texts in sides.items():
-            if texts.lost:
-                loud = f"{_LOUD} " if texts.lost / texts.of > _MUCH else ""
-                yield (
-                    f"{loud}the tokenizer does not give back {texts.lost:,} of {texts.of:,} {side}s of {split}, "
-                    f"for example '{texts.word}', which becomes '{texts.written}'"
-                )
-                advice[_remedy(config, "source" if side == "source" else "target")] = None
-    yield from advice
-
-
-def _remedy(config: DatasetConfig, side: Literal["source", "target"]) -> str:
-    tokenizer = config.tokenizer.side(side)
-    # A model that the user gives is not trained here, so only the user can change it.
-    if tokenizer.model_file:
-        return (
-            f"  {tokenizer.model_file} normalises such text or lacks its characters: train the model with "
-            "normalization_rule_name=identity and byte_fallback=true, or leave out dataset.tokenizer.model_file"
+def _unknown(config: DatasetConfig, summary: Summary) -> Iterator[str]:
+    """Yields lines on texts that no model can read or write whole, and what to do."""
+    kinds = set()
+    for split, sides in summary.unknown.items():
+        for side, (some, of) in sides.items():
+            if some:
+                loud = f"{_LOUD} " if some / of > _MUCH else ""
+                yield f"{loud}the vocabulary lacks something of {some:,} of {of:,} {side}s of {split}"
+                kinds.add(config.tokenizer.side(side).model_type)  # type: ignore[arg-type]
+    if "word" in kinds:
+        yield "  words beyond the vocabulary are unknown: raise dataset.tokenizer.vocab_size, or set model_type=bpe"
+    if kinds - {"word"}:
+        yield (
+            "  to know more characters raise dataset.tokenizer.vocab_size, .character_coverage or .sample, or give a "
+            "SentencePiece model with byte_fallback=true as dataset.tokenizer.model_file; a run that starts from "
+            "another gets new pieces with init.vocabulary=extend"
         )
-    # Each kind of vocabulary has its own option that lets more characters in.
-    if tokenizer.model_type == "word":
-        return "  words beyond the vocabulary are unknown: raise dataset.tokenizer.vocab_size, or set model_type=bpe"
-    if tokenizer.model_type == "char":
-        return "  to keep more characters raise dataset.tokenizer.vocab_size, or dataset.tokenizer.character_coverage"
-    if tokenizer.character_coverage < 1:
-        return "  to keep all characters of the training text set dataset.tokenizer.character_coverage=1.0"
-    # With full coverage the characters were simply not in the sample.
-    return (
-        "  the text that the vocabulary was learnt from has no such characters: raise dataset.tokenizer.sample, add "
-        "text that has them, or give a SentencePiece model with byte_fallback=true as dataset.tokenizer.model_file; a "
-        "run that starts from another has that one's pieces, and new ones with init.vocabulary=extend"
-    )
 
 
 def require_pairs(train: Counts) -> None:
@@ -173,4 +150,4 @@ def _warning(train: Counts) -> Iterator[str]:
         )
         for reason, count in train.dropped.most_common():
             yield f"{_LOUD}   {count / train.read:6.1%} {reason}"
-        yield f"{_LOUD} to keep them change the options in brackets, of dataset.cleaning; examples: dry_run=true"
+        yield f"{_LOUD} to keep them change the options in brackets, of dataset.cleaning"

@@ -6,7 +6,7 @@ and decoding trust.
 """
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from mt.data.arrow import numbers
 from mt.data.fields import TEXT, Field
-from mt.data.split import shards_of, source_row_of
+from mt.data.split import source_row_of
 
 _LINKS = r"^([\s\p{Z}]*[0-9]{1,9}[-p][0-9]{1,9})*[\s\p{Z}]*$"
 """Word links in Pharaoh format, or the milliseconds of words."""
@@ -42,9 +42,9 @@ def read_table(path: Path) -> pa.Table:
     return table
 
 
-def open_table(folder: Path) -> pa.Table:
-    """Opens the shards of a split as one table. Raises OSError, KeyError, TypeError, and as `read_table`."""
-    return pa.concat_tables([read_table(path) for path in shards_of(folder)])
+def open_table(shards: Iterable[Path]) -> pa.Table:
+    """Opens the shards of a split as one table. Raises as `read_table`, and ArrowInvalid where there are none."""
+    return pa.concat_tables([read_table(path) for path in shards])
 
 
 def _is_compressed(metadata: pa.Buffer) -> bool:

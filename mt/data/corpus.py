@@ -19,7 +19,7 @@ from mt.common.options import Count, Digest, Options, parse, without_gone
 from mt.data.arrow import ALL, Share, require_contents, require_sizes
 from mt.data.checks import open_table, require_sound
 from mt.data.fields import Field, FieldConfig, TextConfig, build_field
-from mt.data.split import Examples, Portion, Split, shards_of
+from mt.data.split import Examples, Portion, Split
 from mt.data.tokenizer import Tokenizers
 from mt.errors import UserError, message_of
 
@@ -206,9 +206,8 @@ def _read_split(
 ) -> Split:
     with _undamaged(folder):
         require_contents(folder, about.model_dump()["files"], name, share)
-        if unknown := [path for path in shards_of(folder / name) if f"{name}/{path.name}" not in about.files]:
-            raise ValueError(f"{name}/{unknown[0].name} is none of the files of meta.json")
-        table = open_table(folder / name)
+        shards = [path for path in sorted(about.files) if path.startswith(f"{name}/") and path.endswith(".arrow")]
+        table = open_table(folder / path for path in shards)
         require_sound(table, source, sizes)
         if len(table) != about.counts.get(name):
             raise ValueError(f"{name} has {len(table):,} pairs, and not those of meta.json")

@@ -8,16 +8,13 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import zip_longest
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from mt.common.input_files import parse_json, read_text
 from mt.data.arrow import array, numbers
 from mt.data.fields import TEXT, Field
-from mt.errors import shown
 from mt.text_io import digest
 
 Pair = tuple[np.ndarray, np.ndarray]
@@ -77,22 +74,7 @@ def rows_of_epoch(portions: Sequence[Portion], seed: int, epoch: int) -> np.ndar
     return np.sort(np.concatenate(numbers_of_rows))
 
 
-# A split of a corpus: Arrow shards as `datasets` saves them, read from the memory map on demand.
-#
-# `datasets` itself is not needed for that, which takes as long to load as half of torch, and 70 MB.
-
-STATE = "state.json"
-"""Names the shards of a split, in order."""
-
-
-def shards_of(folder: Path) -> list[Path]:
-    """Returns the shards of a split, in order. Raises OSError, ValueError, KeyError or TypeError where their list is
-    damaged."""
-    state = parse_json(read_text(folder / STATE))
-    names = [file["filename"] for file in state["_data_files"]]
-    if outside := [name for name in names if not name or name == ".." or Path(name).name != name]:
-        raise ValueError(f"{shown(repr(outside[0]))} leads out of {folder.name}")
-    return [folder / name for name in names]
+# A split of a corpus: Arrow shards, of which rows are read from the memory map on demand.
 
 
 class Rows:

@@ -1,7 +1,7 @@
 """Writes the prepared corpus that `mt.data.corpus` reads.
 
-A `Reader` makes rows of sources. `write_shard` encodes a table of texts as one file, and `copy_without` leaves out rows
-of one. `finish_split` makes files a split, and `finish` makes three splits a corpus.
+A `Reader` makes rows of sources. `write_shard` encodes a table of texts as one file of a split, and `copy_without`
+leaves out rows of one. `finish` makes three folders of such files a corpus.
 """
 
 import json
@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from mt.data.arrow import file_digests
+from mt.data.arrow import file_digests, numbers
 from mt.data.checks import open_table
 from mt.data.corpus import FORMAT, SPLITS, TEXT, Example
 from mt.data.fields import TEXT as TEXT_FIELD, Field, Raw, SourceError
 from mt.data.links import links_of_pieces
-from mt.data.split import STATE, source_row_of
-from mt.data.tokenizer import LinkUnit, Tokenizer, Tokenizers, Unwritten, unwritten
+from mt.data.split import source_row_of
+from mt.data.tokenizer import UNK, LinkUnit, Tokenizer, Tokenizers
 from mt.storage import replaced_path
 
 _REFERENCES = pa.field("references", pa.list_(pa.string()))
@@ -52,14 +52,18 @@ class Reader(NamedTuple):
 TEXT_READER = Reader()
 
 
+Unknown = tuple[int, int]
+"""How many texts have an unknown piece, of how many."""
+
+
 def write_shard(
     path: Path,
     text: pa.Table,
     tokenizers: Tokenizers,
     reader: Reader = TEXT_READER,
-) -> dict[str, Unwritten]:
-    """Encodes the examples of a table of `TEXT` and writes them as one file of a split. Returns what of their `source`s
-    (where these are texts) and `target`s, all references among them, the tokenizers cannot write.
+) -> dict[str, Unknown]:
+    """Encodes the examples of a table of `TEXT` and writes them as one file of a split. Returns in how many `source`s
+    (where these are texts) and `target`s, all references among them, the tokenizers do not know something.
 
     Their references are the column `references` where the table has one, else the target alone. Raises SourceError if a
     source cannot be read.
@@ -67,22 +71,23 @@ def write_shard(
     # In chunks, so that memory does not grow with the shard.
     schema = _schema(reader, transcribed=tokenizers.transcript is not None)
     size = min(_CHUNK, reader.field.shard_size or _CHUNK)
-    lost: dict[str, list[Unwritten]] = {"source": [], "target": []} if reader.field.written else {"target": []}
+    unknown: dict[str, Unknown] = dict.fromkeys(("source", "target") if reader.field.written else ("target",), (0, 0))
     with replaced_path(path) as draft, pa.OSFile(str(draft), "wb") as file, pa.ipc.new_stream(file, schema) as writer:
         for chunk in text.to_batches(max_chunksize=size):
             batch = _encoded(chunk, tokenizers, reader, schema)
             writer.write_batch(batch)
-            # What does not come back: of the sources, and of all that a target is scored against.
-            if reader.field.written:
-                ids = batch["source_ids"]
-                lost["source"].append(unwritten(tokenizers.source, batch["source"], ids))
-            texts = batch["target"]
-            ids = batch["target_ids"]
-            if "references" in chunk.schema.names:
-                texts = batch["references"].flatten()
-                ids = tokenizers.target.encode_column(texts.to_pylist())
-            lost["target"].append(unwritten(tokenizers.target, texts, ids))
-    return {side: Unwritten.joined(parts) for side, parts in lost.items()}
+            for side, (some, of) in unknown.items():
+                ids = batch[f"{side}_ids"]
+                if side == "target" and "references" in chunk.schema.names:
+                    ids = tokenizers.target.encode_column(batch["references"].flatten().to_pylist())
+                unknown[side] = (some + _count_unknown(ids), of + len(ids))
+    return unknown
+
+
+def _count_unknown(ids: pa.ListArray) -> int:
+    """Counts the texts with an unknown piece."""
+    places = np.flatnonzero(numbers(ids.values) == UNK)
+    return len(np.unique(np.searchsorted(numbers(ids.offsets), places, side="right")))
 
 
 def copy_without(path: Path, copy: Path, rows: np.ndarray) -> None:
@@ -108,35 +113,6 @@ def copy_without(path: Path, copy: Path, rows: np.ndarray) -> None:
         stream.write_table(left, max_chunksize=_CHUNK)
 
 
-def finish_split(
-    folder: Path, shards: Sequence[str], reader: Reader = TEXT_READER, *, transcribed: bool = False
-) -> None:
-    """Makes the files named in `shards`, in this order, a dataset that `datasets.load_from_disk` opens.
-
-    reader: what made their rows. transcribed: whether they hold transcripts, too.
-    """
-    features = {column.name: _feature(column.type) for column in _schema(reader, transcribed=transcribed)}
-    info = {"description": "", "citation": "", "homepage": "", "license": "", "features": features}
-    (folder / "dataset_info.json").write_text(json.dumps(info), encoding="utf-8")
-    state: dict[str, Any] = {
-        "_data_files": [{"filename": name} for name in shards],
-        "_fingerprint": folder.name,
-        "_format_columns": None,
-        "_format_kwargs": {},
-        "_format_type": None,
-        "_output_all_columns": False,
-        "_split": None,
-    }
-    (folder / STATE).write_text(json.dumps(state, indent=2), encoding="utf-8")
-
-
-def _feature(kind: pa.DataType) -> dict[str, Any]:
-    """Returns a type as `datasets` writes it."""
-    if pa.types.is_list(kind):
-        return {"feature": _feature(kind.value_type), "_type": "List"}
-    return {"dtype": str(kind).replace("halffloat", "float16"), "_type": "Value"}
-
-
 def finish(
     draft: Path,
     folder: Path,
@@ -144,13 +120,15 @@ def finish(
     meta: Mapping[str, Any],
     digests: Mapping[Path, str] = MappingProxyType({}),
 ) -> None:
-    """Makes a folder of three finished splits the corpus `folder`: by its name alone, so it is whole or not there.
+    """Makes a folder that holds the files of three splits the corpus `folder`: by its name alone, so it is whole or not
+    there.
 
     digests: the SHA-256 of some of its files.
     """
     tokenizers.save(draft)
-    counts = {name: len(open_table(draft / name)) for name in SPLITS}
-    paths = sorted(path for name in SPLITS for path in (draft / name).iterdir())
+    shards = {name: sorted((draft / name).iterdir()) for name in SPLITS}
+    counts = {name: len(open_table(paths)) for name, paths in shards.items()}
+    paths = [path for name in sorted(SPLITS) for path in shards[name]]
     files = file_digests(draft, paths, digests)
     known = {"format": FORMAT, "counts": counts, "tokenizers": tokenizers.digest(), "files": files}
     text = json.dumps(known | dict(meta), indent=2, ensure_ascii=False)

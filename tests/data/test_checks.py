@@ -1,7 +1,6 @@
 """Prepared corpora of strangers: whatever is in their Arrow files, the corpus is read, or refused in one sentence."""
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -158,13 +157,6 @@ def test_nothing_is_unpacked(copy: Path) -> None:
     large = with_column("target", lambda it: pa.array([" " * 1_000_000] * len(it)))(whole)
     written(path, large, options=pa.ipc.IpcWriteOptions(compression="zstd"))
     assert path.stat().st_size < 1_000_000 and "data-00000.arrow is compressed" in refusal(copy)
-
-
-def test_a_pipe_beside_the_files_is_not_opened(copy: Path) -> None:
-    os.mkfifo(copy / "train" / "pipe.arrow")
-    state = copy / "train" / "state.json"
-    state.write_text(state.read_text().replace("data-00000.arrow", "pipe.arrow"))
-    assert "train/pipe.arrow is none of the files of meta.json" in refusal(copy)
 
 
 def test_rows_of_pictures_have_their_size(corpora: Mapping[str, Path], tmp_path: Path) -> None:

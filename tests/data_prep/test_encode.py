@@ -1,6 +1,5 @@
 """Cleaning, and the shards that raw ones are encoded as."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,10 +14,12 @@ from data_prep.sources.base import RawSplit
 from data_prep.summary import Counts
 from mt.data.corpus import Example
 from mt.data.dataset import CleaningConfig, DatasetConfig
+from mt.data.tokenizer import TokenizerConfig, Tokenizers
 from mt.data.writer import TEXT_READER
 from mt.errors import UserError
 from tests.data_prep.small import small_shards
 
+TOKENIZERS = Tokenizers.train(TokenizerConfig(model_type="char"), [("abcd word", "next Wort 0123456789")])
 PLACES = ("d/test.en, line", "d/test.de, line")
 
 
@@ -82,7 +83,7 @@ def small() -> Iterator[None]:
 
 
 def _encoder(folder: Path, cleaning: CleaningConfig | None = None) -> Encoder:
-    return Encoder(folder, cleaning or CleaningConfig(drop_duplicates=True), TEXT_READER, None)
+    return Encoder(folder, cleaning or CleaningConfig(drop_duplicates=True), TEXT_READER, folder / "tokenizers")
 
 
 def _raw(pairs: list[Example], folder: Path) -> list[RawShard]:
@@ -93,8 +94,10 @@ def _raw(pairs: list[Example], folder: Path) -> list[RawShard]:
 
 
 def _make(raw: list[RawShard], encoder: Encoder, workers: int = 1) -> list[Shard]:
+    encoder.tokenizers.mkdir(parents=True, exist_ok=True)
+    TOKENIZERS.save(encoder.tokenizers)
     assert sum(encode_shards(raw, encoder, workers)) == sum(one.rows for one in raw)
-    return [shard for one in raw if (shard := encoder.found(one.number))]
+    return [encoder.shard(one.number) for one in raw]
 
 
 def _kept(encoder: Encoder, result: list[Shard]) -> list[Example]:
@@ -102,11 +105,12 @@ def _kept(encoder: Encoder, result: list[Shard]) -> list[Example]:
     for shard in result:
         with pa.memory_map(str(encoder.path(shard.number))) as file:
             tables.append(pa.ipc.open_stream(file).read_all())
-    return [Example(**row) for table in tables for row in table.to_pylist()]
+    rows = [row for table in tables for row in table.to_pylist()]
+    return [Example(row["source"], row["target"], row["links"]) for row in rows]
 
 
 def _files(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix != ".json"}
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix in (".arrow", ".hashes")}
 
 
 def test_cleaning_keeps_order_and_counts(tmp_path: Path) -> None:
@@ -129,11 +133,8 @@ def test_what_is_done_is_not_made_again(tmp_path: Path) -> None:
     encoder = _encoder(tmp_path / "encoded")
     result = _make(raw, encoder)
     assert _make(other, encoder) == result
-    encoder.path(0).write_bytes(b"cut")
-    encoder.path(1, "json").write_text(json.dumps({"fingerprint": "f"}))
-    encoder.path(2, "hashes").unlink()
-    assert [encoder.found(number) for number in range(4)] == [None, None, None, result[3]]
-    assert _make([*raw[:3], *other[3:]], encoder) == result
+    encoder.path(0).unlink()
+    assert _make([*other[:1], *raw[1:]], encoder)[1:] == result[1:] != _make(other, encoder)[:1] + result[1:]
 
 
 @pytest.mark.usefixtures("small")

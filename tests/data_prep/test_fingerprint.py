@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from data_prep import generated
@@ -16,8 +14,6 @@ from data_prep.prepare import fingerprint
 from data_prep.sources import digest_of_code, open_source
 from mt.data.dataset import DatasetConfig
 from mt.data.tokenizer import TokenizerConfig, train
-
-CELL = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
 
 
 def mark(folder: Path, **options: Any) -> str:
@@ -43,15 +39,6 @@ def manifest(folder: Path) -> None:
         (folder / f"{split}.tsv").write_text(f"audio\ttext\n{split}.flac\tone\nlink/part.flac#t=0,0.05\ttwo\n")
 
 
-def parquet(folder: Path, content: bytes | None, path: str | None = "a.flac", where: str = "") -> None:
-    """Tables with one sound in a cell, or its path."""
-    (folder / where).mkdir(parents=True, exist_ok=True)
-    (folder / "a.flac").write_bytes(sound(1))
-    for split in ("train", "validation" if where else "dev", "test"):
-        table = pa.table({"audio": pa.array([{"bytes": content, "path": path}], CELL), "text": ["one"]})
-        pq.write_table(table, folder / where / f"{split}.parquet")
-
-
 AUDIO = {"field": {"name": "audio", "rate": 8000, "max_seconds": 1.0}, "tokenizer": {"model_type": "char"}}
 TEXT = {"source": "en", "target": "de", "tokenizer": {"model_type": "word", "vocab_size": 50}}
 
@@ -68,11 +55,6 @@ def texts(folder: Path) -> None:
         (manifest, "train.flac", AUDIO),
         (manifest, "elsewhere/part.flac", AUDIO),
         (manifest, "test.tsv", AUDIO),
-        (lambda folder: parquet(folder, None), "a.flac", AUDIO),
-        (lambda folder: parquet(folder, None, "./sub/../a.flac"), "a.flac", AUDIO),
-        (lambda folder: parquet(folder, sound(3), None), "dev.parquet", AUDIO),
-        (lambda folder: parquet(folder, None, where="data"), "a.flac", {**AUDIO, "hub": {"id": "a/b"}}),
-        (lambda folder: parquet(folder, sound(3), where="data"), "data/test.parquet", {**AUDIO, "hub": {"id": "a/b"}}),
         (texts, "train.de", TEXT),
         (texts, "dev.de2", {**TEXT, "references": ["de2"]}),
     ],
@@ -84,10 +66,7 @@ def test_every_file_that_is_read_counts(
     before = mark(tmp_path, **options)
     assert mark(tmp_path, **options) == before
     path = tmp_path / changed
-    if path.suffix == ".parquet":
-        pq.write_table(pa.table({"audio": pa.array([{"bytes": sound(9)}], CELL), "text": ["one"]}), path)
-    else:
-        path.write_bytes(sound(9) if path.suffix == ".flac" else path.read_bytes().replace(b"one", b"eins"))
+    path.write_bytes(sound(9) if path.suffix == ".flac" else path.read_bytes().replace(b"one", b"eins"))
     assert mark(tmp_path, **options) != before
 
 

@@ -2,7 +2,7 @@
 
 from mt.data.tokenizer.processor import Tokenizer
 from mt.data.tokenizer.sides import Tokenizers, extend, extend_sides, load_tokenizer
-from mt.data.tokenizer.training import SideConfig, TokenizerConfig, Unwritten, train, unwritten
+from mt.data.tokenizer.training import SideConfig, TokenizerConfig, train
 from mt.data.words import LinkUnit, Unit, units
 from mt.step import BOS, EOS, PAD, UNK
 from mt.text_io import normalize
@@ -18,12 +18,10 @@ __all__ = [
     "TokenizerConfig",
     "Tokenizers",
     "Unit",
-    "Unwritten",
     "extend",
     "extend_sides",
     "load_tokenizer",
     "normalize",
     "train",
     "units",
-    "unwritten",
 ]

@@ -174,16 +174,6 @@ class Tokenizer:
         pieces_of_words = filter(None, self._processor.normalize(self._prepared(composed(word))).split(SPACE))
         return [text for text in pieces_of_words if UNK in self._processor.encode(text)]
 
-    def written(self, words: list[str]) -> list[str]:
-        """Returns what decoding the ids of each word gives."""
-        decoded = self._processor.decode(self._processor.encode([self._prepared(word) for word in words]))
-        return [text_of(word, of_words=self.of_words) for word in decoded]
-
-    @functools.cached_property
-    def rewrites(self) -> bool:
-        """Whether the model normalises text by rules of its own: what it knows may come back otherwise then."""
-        return bool(ModelProto.FromString(self.model).normalizer_spec.precompiled_charsmap)
-
     @functools.cached_property
     def lowercases(self) -> bool:
         """Whether the model makes small letters of capitals before it cuts a text, so that nothing writes one."""

@@ -1,27 +1,22 @@
-"""How a tokenizer is learnt: its options, its training, and the texts that it then cannot write.
+"""How a tokenizer is learnt: its options, and its training.
 
-`train` has SentencePiece learn a vocabulary, or adopts a model of the user. `unwritten` counts texts that do not come
-back from their ids.
+`train` has SentencePiece learn a vocabulary, or adopts a model of the user.
 """
 
 import io
-import itertools
 import re
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, Self
+from typing import Annotated, Any, Literal, Self
 
-import numpy as np
-import pyarrow as pa
 import sentencepiece
 from google.protobuf.message import DecodeError
 from pydantic import Field, model_validator
 
 from mt.common.input_files import read_bytes
 from mt.common.options import MAX_COUNT, MAX_SIZE, Options
-from mt.data.arrow import numbers
 from mt.data.placeholders import MOST, RESERVED, SAFE, SYMBOLS, SYNTAX, placeholders_of
 from mt.data.tokenizer.processor import (
     ESCAPED_SPACE,
@@ -36,7 +31,7 @@ from mt.data.tokenizer.processor import (
 from mt.data.words import runs
 from mt.errors import UserError
 from mt.step import BOS, EOS, PAD, UNK
-from mt.text_io import comparable, normalize
+from mt.text_io import normalize
 
 # Options.
 
@@ -293,61 +288,3 @@ def _training_fault(config: TokenizerConfig, message: str) -> str:
             "or lower dataset.tokenizer.character_coverage"
         )
     return f"SentencePiece learnt no vocabulary ({message}): check the training text and dataset.tokenizer"
-
-
-# Texts that encoding and decoding does not give back as scores compare them.
-
-_SHOWN = 40  # characters of a word
-
-
-class Unwritten(NamedTuple):
-    """What of some texts a tokenizer cannot write."""
-
-    lost: int = 0
-    """Texts that do not come back."""
-    of: int = 0
-    """All texts."""
-    word: str = ""
-    """The first word that does not, or where it is long the part that is different."""
-    written: str = ""
-    """What comes back of it."""
-
-    @classmethod
-    def joined(cls, parts: Iterable[Self]) -> Self:
-        """Adds up those of several groups of texts, in order."""
-        whole = cls()
-        for unwritten_texts in parts:
-            shown = whole if whole.lost else unwritten_texts
-            whole = cls(whole.lost + unwritten_texts.lost, whole.of + unwritten_texts.of, shown.word, shown.written)
-        return whole
-
-
-def unwritten(tokenizer: Tokenizer, texts: pa.Array, ids: pa.ListArray) -> Unwritten:
-    """Finds what of the texts the tokenizer cannot write. Capitals are no loss to one that makes small letters of them.
-
-    ids: those of the texts. Texts without unknown ids need no look.
-    """
-    if tokenizer.rewrites:
-        suspected = texts.to_pylist()
-    else:  # what is known comes back
-        unknown = np.flatnonzero(numbers(ids.values) == UNK)
-        numbers_of_texts = np.unique(np.searchsorted(numbers(ids.offsets), unknown, side="right") - 1)
-        suspected = texts.take(pa.array(numbers_of_texts)).to_pylist()
-    # Each word is written once; what differs only in capitals, to a tokenizer without them, is no loss.
-    lowercase = tokenizer.lowercases
-    lines = [normalize(text).split() for text in suspected]
-    words = [*dict.fromkeys(word for line in lines for word in line)]
-
-    def compared(word: str) -> str:
-        return comparable(f"a {word}", lowercase=lowercase)  # alone, what shows nothing would be a blank text
-
-    pairs = zip(words, tokenizer.written(words), strict=True)
-    lost = {word: written for word, written in pairs if written != word and compared(written) != compared(word)}
-    if not lost:
-        return Unwritten(0, len(texts))
-    # The first such word is shown, from shortly before where it differs.
-    lost_word = next(word for word in words if word in lost)
-    same = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(lost_word, lost[lost_word], strict=False))
-    start = max(0, sum(1 for _ in same) - _SHOWN // 2)
-    shown = (lost_word[start : start + _SHOWN], lost[lost_word][start : start + _SHOWN])
-    return Unwritten(sum(not lost.keys().isdisjoint(line) for line in lines), len(texts), *shown)

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from data_prep.prepare import prepare
-from data_prep.preview import preview
-from data_prep.sources.entities import entities, unescaped
+from data_prep.sources.entities import unescaped
 from mt.common.options import parse
 from mt.data.corpus import Corpus
 from mt.data.dataset import DatasetConfig
@@ -31,7 +30,6 @@ MBOSHI = Path("../shared/data/mboshi/utterances.tsv")
 def test_entities_become_their_characters(text: str, expected: str) -> None:
     once = unescaped(text)
     assert once == expected.replace("&amp;amp;", "&amp;") and "\n" not in once
-    assert bool(entities(text)) == (once != text)
 
 
 def test_the_option_reads_all_splits_and_references(texts: Path, tmp_path: Path) -> None:
@@ -48,13 +46,6 @@ def test_the_option_reads_all_splits_and_references(texts: Path, tmp_path: Path)
         assert all(text.endswith(" l&apos; eau &amp;") for text in kept.split(split).column("source"))
         assert all(text.endswith(" l'eau &") for text in read.split(split).column("source"))
         assert all(text.endswith(" l'eau &") for text, *_ in read.split(split).column("references"))
-    # The dry run says so, once for each side, and no longer where the option is set.
-    hints = [line for line in preview(parse(plain, DatasetConfig)) if "entities" in line]
-    assert len(hints) == 2
-    assert all(
-        re.search(r"240 of 240 \w+ texts hold HTML entities \(&apos; &amp;\), .*unescape=true", hint) for hint in hints
-    )
-    assert not [line for line in preview(parse(plain | {"unescape": True}, DatasetConfig)) if "entities" in line]
 
 
 @pytest.mark.skipif(not MBOSHI.is_file(), reason=f"{MBOSHI} is not there")
@@ -64,5 +55,4 @@ def test_translations_of_mboshi_are_as_they_were_written() -> None:
     names = rows.pop(0)
     pairs = [(unescaped(row[names.index("french")]), row[names.index("french_raw")]) for row in rows]
     alike = [re.findall(r"[\w']+", one) == re.findall(r"[\w']+", raw.lower().replace("’", "'")) for one, raw in pairs]
-    assert not any(entities(one) for one, _ in pairs)
     assert sum(alike) > 0.96 * len(pairs)
