@@ -90,36 +90,25 @@ class Stream:
         wishes: Any = {name: getattr(hello, name) for name in Wishes.model_fields} | {"glossary": hello.terms}
         given = {name: value for name, value in wishes.items() if value}
         self._new = partial(run.translator.stream, self._search, **given)
-        self._session: Session | None = None
+        self._session: Session
 
     async def begin(self) -> None:
         """Begins a source. Raises UserError where the run cannot read one that arrives."""
         (self._session,) = await self._run.worker.do(Opening(self._new), None)
 
-    async def read(self, part: str | np.ndarray) -> dict[str, Any]:
+    async def read(self, part: str | np.ndarray, *, ends: bool = False) -> dict[str, Any]:
         """Reads what has come."""
-        return await self._go_on(part, ends=False)
-
-    async def end(self) -> dict[str, Any]:
-        """Ends the source; the next part begins another."""
-        session = await self._going()
-        answer = await self._go_on("", ends=True)
-        answer |= {"done": True, "text": session.text} | ({"cut": True} if session.cut else {})
-        self._session = None
-        return answer
-
-    async def _going(self) -> Session:
-        """Returns the session of the present source."""
-        if self._session is None:
-            await self.begin()
-        assert self._session is not None
-        return self._session
-
-    async def _go_on(self, part: str | np.ndarray, *, ends: bool) -> dict[str, Any]:
-        session = await self._going()
+        session = self._session
         (written,) = await self._run.worker.do(Reading(self._search, ends), (session, part))
         state = {"words": session.words, "delays": session.delays, "changed": 0}
         return {"read": session.source_read, "written": written, **state}
+
+    async def end(self) -> dict[str, Any]:
+        """Ends the source, and begins another."""
+        session = self._session
+        answer = await self.read("", ends=True)
+        await self.begin()
+        return answer | {"done": True, "text": session.text} | ({"cut": True} if session.cut else {})
 
 
 class Retranslation:
@@ -174,7 +163,7 @@ def router(runs: Runs, key: Key, limits: Limits) -> APIRouter:
         await socket.accept()
         try:
             await _converse(socket, runs, key, limits)
-        except _LeftError:
+        except WebSocketDisconnect:
             return
         # WebSocket has codes of its own for what HTTP calls 413 and 503.
         except UserError as error:
@@ -188,21 +177,17 @@ def router(runs: Runs, key: Key, limits: Limits) -> APIRouter:
     return routes
 
 
-class _LeftError(Exception):
-    """The client has closed the stream."""
-
-
 async def _send(socket: WebSocket, plain: Mapping[str, Any], seconds: float) -> None:
-    """Sends a message. Raises _LeftError where the client is gone, or does not take it in time."""
+    """Sends a message. Raises WebSocketDisconnect where the client is gone, TimeoutError where it takes too long."""
     try:
         async with asyncio.timeout(seconds):
             await socket.send_json(plain)
-    except (RuntimeError, OSError, WebSocketDisconnect):
-        raise _LeftError from None
+    except (RuntimeError, ConnectionError):
+        raise WebSocketDisconnect from None
 
 
 async def _close(socket: WebSocket, code: int, sentence: str) -> None:
-    with contextlib.suppress(_LeftError, RuntimeError):
+    with contextlib.suppress(WebSocketDisconnect, TimeoutError, RuntimeError):
         await _send(socket, {"error": sentence}, 1.0)
         await socket.close(code)
 
@@ -237,7 +222,7 @@ async def _received(socket: WebSocket, seconds: float) -> str | bytes:
     async with asyncio.timeout(seconds):
         message = await socket.receive()
     if message["type"] == "websocket.disconnect":
-        raise _LeftError
+        raise WebSocketDisconnect(message["code"])
     text = message.get("text")
     return message.get("bytes") or b"" if text is None else text
 

@@ -10,7 +10,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -38,15 +37,27 @@ class _Job:
     item: Any
     deadline: float
     """Seconds on the monotonic clock."""
+    result: "asyncio.Future[Any]"
+    """It is cancelled when nobody waits for it any more."""
     came: float = field(default_factory=time.monotonic)
-    result: "Future[Any]" = field(default_factory=Future)
-    given_up: bool = False
-    """Whether nobody waits for it any more."""
 
     @property
     def wanted(self) -> bool:
         """Whether somebody waits for it, and it is not late."""
-        return not self.given_up and time.monotonic() < self.deadline
+        return not self.result.done() and time.monotonic() < self.deadline
+
+    def finish(self, result: Any) -> None:
+        """Hands a result, or the error that is one, from the thread of the run to the event loop."""
+
+        def hand() -> None:
+            if self.result.done():
+                return
+            if isinstance(result, Exception):
+                self.result.set_exception(result)
+            else:
+                self.result.set_result(result)
+
+        self.result.get_loop().call_soon_threadsafe(hand)
 
 
 class _LateError(RequestError):
@@ -79,7 +90,8 @@ class Worker:
         """Returns the results of some items. Raises UserError as the work does, RequestError where there is no room, or
         no result before the deadline."""
         deadline = time.monotonic() + self._limits.deadline
-        jobs = [_Job(work, item, deadline) for item in items]
+        loop = asyncio.get_running_loop()
+        jobs = [_Job(work, item, deadline, loop.create_future()) for item in items]
         with self._changed:
             if self._stopping:
                 raise full("the server is stopping")
@@ -87,15 +99,13 @@ class Worker:
                 raise full(f"{len(self._jobs)} texts wait for this run already")
             self._jobs.extend(jobs)
             self._changed.notify()
-        results = asyncio.gather(*(asyncio.wrap_future(job.result) for job in jobs))
         try:
             async with asyncio.timeout(self._limits.deadline):
-                return await results
+                return await asyncio.gather(*(job.result for job in jobs))
         except TimeoutError:
             raise _LateError(self._limits) from None
         finally:
             for job in jobs:
-                job.given_up = True
                 job.result.cancel()
 
     def stop(self) -> None:
@@ -135,21 +145,18 @@ class Worker:
         taken: set[_Job] = set()
         tokens = 0
         for job in jobs:
-            size: int | Exception
             try:
-                size = job.work.size(job.item) if job.wanted else _LateError(self._limits)
+                if not job.wanted:
+                    raise _LateError(self._limits)
+                size = job.work.size(job.item)
             except Exception as error:
-                size = error
-            if chosen and isinstance(size, int) and tokens + size > self._limits.batch_tokens:
+                taken.add(job)
+                job.finish(error)
+                continue
+            if chosen and tokens + size > self._limits.batch_tokens:
                 break
-            taken.add(job)
-            # False: nobody waits for it any more.
-            if not job.result.set_running_or_notify_cancel():
-                continue
-            if isinstance(size, Exception):
-                job.result.set_exception(size)
-                continue
             tokens += size
+            taken.add(job)
             chosen.append(job)
         with self._changed:
             self._jobs = deque(job for job in self._jobs if job not in taken)
@@ -174,7 +181,4 @@ class Worker:
                 return
             results = [error for _ in jobs]
         for job, result in zip(jobs, results, strict=True):
-            if isinstance(result, Exception):
-                job.result.set_exception(result)
-            else:
-                job.result.set_result(result)
+            job.finish(result)
