@@ -12,9 +12,9 @@ from pathlib import Path
 import pyarrow as pa
 
 from data_prep.ingest import RawShard, write_text
-from mt.data.corpus import TEXT
+from mt.common.links import links_of, symmetrised, to_pharaoh
+from mt.data.corpus import COLUMNS
 from mt.data.dataset import EFLOMAL
-from mt.data.links import links_of, symmetrised
 from mt.data.tokenizer import units
 from mt.errors import UserError
 from mt.text_io import file_lines
@@ -42,9 +42,9 @@ def add_links(shards: Sequence[RawShard]) -> None:
         for shard in shards:
             table = shard.read()
             column = pa.array(itertools.islice(links, len(table)), pa.string())
-            place = TEXT.get_field_index("links")
+            place = COLUMNS.get_field_index("links")
             linked = folder / shard.path.name
-            write_text(linked, table.set_column(place, TEXT.field(place), column))
+            write_text(linked, table.set_column(place, COLUMNS.field(place), column))
             linked.replace(shard.path)
 
 
@@ -66,5 +66,5 @@ def _links(texts: Sequence[Path], folder: Path) -> Iterator[str]:
         raise UserError(f"{PROGRAM} failed ({last or ended.returncode}): mend that, or give a FILE of links")
     # One alignment is made of the two.
     for forward, reverse in zip(*map(file_lines, both), strict=True):
-        links = symmetrised({*links_of(forward)}, {*links_of(reverse)}, "grow-diag-final-and")
-        yield " ".join(f"{i}-{j}" for i, j in sorted(links))
+        links = symmetrised(links_of(forward).possible, links_of(reverse).possible, "grow-diag-final-and")
+        yield to_pharaoh(links)

@@ -40,7 +40,7 @@ class RawShard(NamedTuple):
     """How many pairs it has."""
 
     def read(self) -> pa.Table:
-        """Returns its pairs as a table of `TEXT`, mapped into memory."""
+        """Returns its pairs as a table of `COLUMNS`, mapped into memory."""
         with pa.memory_map(str(self.path)) as file:
             return pa.ipc.open_stream(file).read_all()
 
@@ -74,8 +74,8 @@ def raw_shards(folder: Path) -> list[RawShard]:
 
 
 def raw_tables(examples: Iterable[Example], rows: int | None = None) -> Iterator[pa.Table]:
-    """Yields the examples in tables of `TEXT`. A table ends with about `_CHARACTERS`, and after every `rows` examples;
-    None: `_ROWS`."""
+    """Yields the examples in tables of `COLUMNS`. A table ends with about `_CHARACTERS`, and after every `rows`
+    examples; None: `_ROWS`."""
     rows = rows or _ROWS
     # Lists of strings, because the garbage collector would look through a list of pairs again and again.
     columns: tuple[list[str], ...] = [], [], [], []
@@ -87,16 +87,16 @@ def raw_tables(examples: Iterable[Example], rows: int | None = None) -> Iterator
         columns[3].append(transcript)
         size += len(source) + len(target)
         if size >= _CHARACTERS or number % rows == 0:
-            yield pa.table([*columns], corpus.TEXT)
+            yield pa.table([*columns], corpus.COLUMNS)
             columns = [], [], [], []
             size = 0
     if columns[0]:
-        yield pa.table([*columns], corpus.TEXT)
+        yield pa.table([*columns], corpus.COLUMNS)
 
 
 def write_text(path: Path, table: pa.Table) -> None:
-    """Writes a table of `TEXT` as one file."""
-    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, corpus.TEXT) as stream:
+    """Writes a table of `COLUMNS` as one file."""
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, corpus.COLUMNS) as stream:
         stream.write_table(table)
 
 

@@ -6,17 +6,17 @@
 import functools
 import itertools
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from data_prep.sources.base import RawSplit, Source
 from mt.common.input_files import sha256
+from mt.common.links import Link, links_of, require_inside
 from mt.data.corpus import Example
 from mt.data.dataset import EFLOMAL, LINK_UNITS, DatasetConfig
-from mt.data.links import Link, links_of
 from mt.data.tokenizer import LinkUnit, units
-from mt.errors import UserError, shown
+from mt.errors import UserError
 from mt.text_io import file_lines
 
 _RULE = 2
@@ -79,27 +79,17 @@ def _linked(path: Path, texts: Sequence[RawSplit], number: int, unit: LinkUnit) 
 
 def _require_links(where: str, line: str, example: Example, unit: LinkUnit) -> None:
     """Raises UserError where a line is not in Pharaoh format, or links words that the pair has not."""
-    try:
-        links = links_of(line)
-    except ValueError as error:
-        raise UserError(
-            f"{where}: {shown(repr(error.args[0]))} is not a link: write i-j, where i is a source and j a target word, "
-            "both counted from 0"
-        ) from None
-    # Both ends of a link must be words of the pair.
-    source_count, target_count = (len(units(text, unit)) for text in (example.source, example.target))
-    for i, j in links:
-        if i >= source_count or j >= target_count:
-            fitting = [name for name, other in LINK_UNITS.items() if _fit(links, example, other)]
-            has = f"dataset.link_words={' or '.join(fitting)} has" if fitting else "no dataset.link_words has"
-            raise UserError(
-                f"{where}: the link {i}-{j} joins a word that is not there, since the pair has {source_count} source "
-                f"and {target_count} target words, counted from 0. Check that the links belong to this text, and how "
-                f"their aligner parts words: {has} as many"
-            )
+    links = links_of(line, where)
+    lengths = [len(units(text, unit)) for text in (example.source, example.target)]
+    require_inside(links, lengths, where, advice=lambda: _remedy(links.possible, example))
 
 
-def _fit(links: Sequence[Link], example: Example, unit: LinkUnit) -> bool:
-    """Returns whether a pair has all linked words."""
-    source_count, target_count = (len(units(text, unit)) for text in (example.source, example.target))
-    return all(i < source_count and j < target_count for i, j in links)
+def _remedy(links: Collection[Link], example: Example) -> str:
+    """Names the options of `link_words` of which a pair has all linked words."""
+    fitting = []
+    for name, unit in LINK_UNITS.items():
+        counts = [len(units(text, unit)) for text in (example.source, example.target)]
+        if all(place < count for link in links for place, count in zip(link, counts, strict=True)):
+            fitting.append(name)
+    has = f"dataset.link_words={' or '.join(fitting)} has" if fitting else "no dataset.link_words has"
+    return f", and how their aligner parts words: {has} as many"

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, get_args
 
 from mt.cli.arguments import add_plot_options, add_run_options, add_search_options, load_translator
 from mt.cli.parser import Parser
+from mt.common.links import Links, Symmetrisation, is_naacl, to_pharaoh
 from mt.common.terminal import say
 from mt.data.dataset import LINK_UNITS
-from mt.data.links import Symmetrisation
 from mt.errors import UserError, reported
-from mt.metrics.alignment import Links, alignment_error_rate, is_naacl, to_pharaoh
+from mt.metrics.alignment import alignment_error_rate
 from mt.search.config import revised_search
 from mt.storage import require_writable
 from mt.text_io import read_lines, read_parallel, require_parallel

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, get_args
 
 from mt.cli.parser import Parser, typed_flags, whole_number
+from mt.common.links import Link, Symmetrisation, is_naacl, parse_naacl, parse_pharaoh, symmetrised
 from mt.common.terminal import say
 from mt.data.glossary import Term, glossaries_of
-from mt.data.links import Symmetrisation, symmetrised
 from mt.data.tokenizer import load_tokenizer
 from mt.data.words import term_spans, term_words, units_of_characters
 from mt.errors import UserError, reported
 from mt.metrics import DEFAULTS, METRICS, require_known
-from mt.metrics.alignment import Link, alignment_error_rate, is_naacl, parse_naacl, parse_pharaoh
+from mt.metrics.alignment import alignment_error_rate
 from mt.metrics.base import PLAIN, ROUGE_PROTOCOLS, Score, Settings
 from mt.metrics.bleu import TOKENIZERS, require_tokenizer
 from mt.metrics.files import score_files, score_log

@@ -102,7 +102,7 @@ class TrainingConfig(Options):
     """The number of dev sentences whose alignments are drawn at each validation, and of test sentences at the end."""
     plot_words: bool = False
     """Whether heatmaps have a row and a column for each word, in place of each piece; see
-    `mt.metrics.alignment.weights_between_words`."""
+    `mt.common.links.weights_between_words`."""
     plot_format: PlotFormat = "png"
     """The format of the heatmaps of a test; pdf, svg: such files beside the PNG that a comparison shows."""
 

@@ -31,7 +31,7 @@ FORMAT = 8
 
 SPLITS = ("train", "dev", "test")
 
-TEXT = pa.schema([(name, pa.string()) for name in ("source", "target", "links", "transcript")])
+COLUMNS = pa.schema([(name, pa.string()) for name in ("source", "target", "links", "transcript")])
 """Examples before they are encoded; those of dev and test have a column `references` too. `source` is a text, or names
 what the source is read from; `links` and `transcript`: see `Example`."""
 _REMEDY = "delete it and make it again with `mt prepare dataset=...`"

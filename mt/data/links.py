@@ -1,34 +1,18 @@
-"""Word links of training pairs, from lines of Pharaoh format to pieces, and one alignment out of two.
+"""Word links of training pairs: from links of words to links of pieces.
 
 Preparation spreads the links of words over their pieces (`links_of_pieces`), and where other pieces are drawn in every
-epoch they follow (`moved`). `symmetrised` joins the links of two directions.
+epoch they follow (`moved`).
 """
 
 import itertools
-import re
 from collections import defaultdict
-from collections.abc import Sequence, Set
-from typing import Literal
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
 
+from mt.common.links import Link, links_of
 from mt.data.tokenizer import LinkUnit, Tokenizer, Tokenizers
-
-Link = tuple[int, int]
-_LINK = re.compile(r"([0-9]{1,9})[-p]([0-9]{1,9})")
-
-
-def links_of(line: str) -> list[Link]:
-    """Returns the (source, target) links of a line, sure and possible ones. Raises ValueError, with the token, where
-    one is none."""
-    links = []
-    for token in line.split():
-        match = _LINK.fullmatch(token)
-        if match is None:
-            raise ValueError(token)
-        links.append((int(match[1]), int(match[2])))
-    return links
 
 
 def links_of_pieces(
@@ -40,7 +24,7 @@ def links_of_pieces(
     sides = tokenizers.source, tokenizers.target
     rows = []
     for line, *texts in zip(lines, sources, targets, strict=True):
-        words = links_of(line)
+        words = links_of(line).possible
         pairs: set[Link] = set()
         if words:
             source, target = (_positions(tokenizer, text, unit) for tokenizer, text in zip(sides, texts, strict=True))
@@ -78,60 +62,3 @@ def moved(
         links = np.repeat(links, counts, axis=0)
         links[:, side] = np.repeat(first_drawn - np.cumsum(counts) + counts, counts) + np.arange(len(links))
     return np.unique(links, axis=0)
-
-
-# Symmetrisation: one alignment out of those of the two directions.
-
-Symmetrisation = Literal["intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and"]
-"""The ways to make one alignment of two."""
-_DIAGONALS = ((-1, 1), (-1, -1), (1, -1), (1, 1))
-_NEIGHBOURS = ((-1, 0), (0, -1), (1, 0), (0, 1), *_DIAGONALS)
-
-
-def symmetrised(forward: Set[Link], reverse: Set[Link], method: Symmetrisation) -> set[Link]:
-    """Returns the symmetrisation of two alignments of a sentence pair (Och & Ney 2003, section 5; Koehn et al. 2003).
-
-    `grow-diag` adds to the intersection links of the union that touch a link at a corner, where neither word has a link
-    yet. `grow-diag-final` then adds links of the forward alignment, and after them of the reverse one, between words
-    without a link. Both are those of the published FastAlign and Giza results (lilt's alignment-scripts), in their
-    order. `grow-diag-final-and` is that of fast_align's `atools`, in its order. A link grows from any of its eight
-    neighbours, also where one of its words has a link. Its last step is that of `grow-diag-final`.
-
-    Args:
-        forward: the links of the model that reads the source.
-        reverse: the links of the model that reads the target, each (source, target) all the same.
-    """
-    union = {*forward, *reverse}
-    links = {*forward} & {*reverse}
-    if method == "intersection":
-        return links
-    if method == "union":
-        return union
-    _grow(links, union, either=method == "grow-diag-final-and")
-    if method != "grow-diag":
-        for alignment in (forward, reverse):
-            for link in sorted(alignment):
-                if not any(_taken(links, link)):
-                    links.add(link)
-    return links
-
-
-def _grow(links: set[Link], union: Set[Link], *, either: bool) -> None:
-    """Adds links of the union beside those that there are, until there are none. either: whether one word without a
-    link is enough. What is added first keeps others out, so the order of both loops is that of the implementations."""
-    links_before = -1
-    while links_before != len(links):
-        links_before = len(links)
-        if either:  # Each candidate looks for a neighbour.
-            for i, j in sorted(union - links):
-                if not all(_taken(links, (i, j))) and any((i + di, j + dj) in links for di, dj in _NEIGHBOURS):
-                    links.add((i, j))
-            continue
-        for i, j in sorted(union):  # Each link looks for candidates, the links of this round among them.
-            for link in ((i + di, j + dj) for di, dj in _DIAGONALS if (i, j) in links):
-                if link in union and not any(_taken(links, link)):
-                    links.add(link)
-
-
-def _taken(links: Set[Link], link: Link) -> tuple[bool, bool]:
-    return any(i == link[0] for i, _ in links), any(j == link[1] for _, j in links)

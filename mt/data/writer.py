@@ -16,8 +16,8 @@ import pyarrow as pa
 
 from mt.data.arrow import file_digests, numbers
 from mt.data.checks import open_table
-from mt.data.corpus import FORMAT, SPLITS, TEXT, Example
-from mt.data.fields import TEXT as TEXT_FIELD, Field, Raw, SourceError
+from mt.data.corpus import COLUMNS, FORMAT, SPLITS, Example
+from mt.data.fields import TEXT, Field, Raw, SourceError
 from mt.data.links import links_of_pieces
 from mt.data.split import source_row_of
 from mt.data.tokenizer import UNK, LinkUnit, Tokenizer, Tokenizers
@@ -30,7 +30,7 @@ _CHUNK = 5_000  # examples encoded at a time
 class Reader(NamedTuple):
     """How the sources of examples become rows. It can be sent to other processes."""
 
-    field: Field = TEXT_FIELD
+    field: Field = TEXT
     open: Callable[[str], Raw] = str
     """Returns what the field reads for the source of an `Example`: the text itself, or a path, samples, pixels."""
     link_unit: LinkUnit | None = None
@@ -62,8 +62,8 @@ def write_shard(
     tokenizers: Tokenizers,
     reader: Reader = TEXT_READER,
 ) -> dict[str, Unknown]:
-    """Encodes the examples of a table of `TEXT` and writes them as one file of a split. Returns in how many `source`s
-    (where these are texts) and `target`s, all references among them, the tokenizers do not know something.
+    """Encodes the examples of a table of `COLUMNS` and writes them as one file of a split. Returns in how many
+    `source`s (where these are texts) and `target`s, all references among them, the tokenizers do not know something.
 
     Their references are the column `references` where the table has one, else the target alone. Raises SourceError if a
     source cannot be read.
@@ -137,23 +137,23 @@ def finish(
 
 
 def text_table(examples: Sequence[Example]) -> pa.Table:
-    """Returns the examples as a table of `TEXT` with the column `references`."""
+    """Returns the examples as a table of `COLUMNS` with the column `references`."""
     records = [example._asdict() | {"references": [example.target, *example.more_references]} for example in examples]
-    return pa.Table.from_pylist(records, TEXT.append(_REFERENCES))
+    return pa.Table.from_pylist(records, COLUMNS.append(_REFERENCES))
 
 
 def encoded_pairs(
     text: pa.Table | pa.RecordBatch, tokenizers: Tokenizers, reader: Reader = TEXT_READER
 ) -> dict[str, pa.ListArray]:
-    """Returns the columns `source_ids` and `target_ids` of pairs of `TEXT`, `transcript_ids` where transcripts have a
-    tokenizer, and `piece_links` where the reader knows what links join."""
+    """Returns the columns `source_ids` and `target_ids` of pairs of `COLUMNS`, `transcript_ids` where transcripts have
+    a tokenizer, and `piece_links` where the reader knows what links join."""
     source, target = (text[name].to_pylist() for name in ("source", "target"))
     columns = {
         "source_ids": reader.column(source, tokenizers.source),
-        "target_ids": TEXT_FIELD.column(target, tokenizers.target),
+        "target_ids": TEXT.column(target, tokenizers.target),
     }
     if tokenizers.transcript is not None:
-        columns["transcript_ids"] = TEXT_FIELD.column(text["transcript"].to_pylist(), tokenizers.transcript)
+        columns["transcript_ids"] = TEXT.column(text["transcript"].to_pylist(), tokenizers.transcript)
     if reader.link_unit is not None:
         lines = text["links"].to_pylist()
         columns["piece_links"] = links_of_pieces(lines, source, target, tokenizers, reader.link_unit)
@@ -163,9 +163,9 @@ def encoded_pairs(
 def _schema(reader: Reader, *, transcribed: bool) -> pa.Schema:
     columns = [
         ("source_ids", reader.field.arrow_type),  # of text: EOS included
-        ("target_ids", TEXT_FIELD.arrow_type),  # EOS included, no BOS
-        *([("transcript_ids", TEXT_FIELD.arrow_type)] if transcribed else []),  # likewise
-        *([("piece_links", TEXT_FIELD.arrow_type)] if reader.link_unit else []),  # see `links_of_pieces`
+        ("target_ids", TEXT.arrow_type),  # EOS included, no BOS
+        *([("transcript_ids", TEXT.arrow_type)] if transcribed else []),  # likewise
+        *([("piece_links", TEXT.arrow_type)] if reader.link_unit else []),  # see `links_of_pieces`
         ("source", pa.string()),  # raw
         ("target", pa.string()),  # raw
         _REFERENCES,  # every reference of the example, `target` first

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, cast, get_args
 import numpy as np
 import torch
 
+from mt.common.links import Symmetrisation, symmetrised
 from mt.data.batches import Batch, collate, fixed_order
 from mt.data.fields import Raw, Row, as_list, require_texts
-from mt.data.links import Symmetrisation, symmetrised
 from mt.decoding.modes import evaluation_mode, reads_hard, require_compatible
 from mt.decoding.network import refuse_long_rows
 from mt.decoding.torch_network import TorchNetwork

@@ -14,6 +14,7 @@ from typing import Literal, TextIO
 
 from mt.common.backdrop import PlotFormat
 from mt.common.input_files import parse_json
+from mt.common.links import Links, to_pharaoh
 from mt.common.options import parse
 from mt.common.terminal import output
 from mt.data.glossary import Entry, Glossary, glossaries_of
@@ -24,7 +25,6 @@ from mt.decoding.translator import Translator
 from mt.decoding.unknown_words import UnknownWords
 from mt.decoding.unsure import Unsure
 from mt.errors import UserError, shown, unwritten
-from mt.metrics.alignment import Links, to_pharaoh
 from mt.search.config import SearchConfig
 from mt.search.limits import CUT_REMEDY, cut_note
 from mt.storage import require_writable

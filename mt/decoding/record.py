@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from mt.common.backdrop import Backdrop, Picture
+from mt.common.links import to_pharaoh
 from mt.data.fields import Raw, Row
 from mt.decoding.confidence import Confidence, mean
 from mt.decoding.translation import Translation
-from mt.metrics.alignment import to_pharaoh
 from mt.search.config import SearchConfig, is_online, revised_search
 from mt.search.constraints import Wanted
 from mt.search.stepper import Stepper

@@ -19,8 +19,8 @@ import numpy as np
 
 from mt.common.backdrop import Backdrop, Sound
 from mt.common.input_files import require_regular
+from mt.common.links import Link, positions_of_words, project, weights_between_words
 from mt.errors import UserError, unwritten
-from mt.metrics.alignment import Link, positions_of_words, project, weights_between_words
 from mt.search.hypothesis import Hypothesis, Windows, same_values
 from mt.search.online import OnlineHypothesis
 from mt.step import UNK
@@ -156,7 +156,7 @@ class Translation:
     @property
     def links(self) -> set[Link]:
         """The (source word, target word) pairs, counted from 0, as `linking` says.
-        `mt.metrics.alignment.to_pharaoh` writes them as text."""
+        `mt.common.links.to_pharaoh` writes them as text."""
         extract, shift, agreed = self.linking
         if agreed is not None:
             return {*agreed}

@@ -9,8 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, get_args
 
+from mt.common.links import Symmetrisation
 from mt.data.fields import Raw, Row, as_list, build_field, require_texts
-from mt.data.links import Symmetrisation
 from mt.data.tokenizer import LinkUnit, Tokenizers, Unit
 from mt.data.words import count_words
 from mt.decoding.network import Network, decode_rows, refuse_long_rows

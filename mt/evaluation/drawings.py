@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mt.common.links import Links, is_naacl, parse_naacl, parse_pharaoh, require_inside
 from mt.common.terminal import say
 from mt.data.dataset import LINK_UNITS
 from mt.data.split import Split
@@ -17,16 +18,7 @@ from mt.decoding.translation import Translation, in_units
 from mt.decoding.translator import Translator
 from mt.errors import UserError
 from mt.evaluation.timing import boundaries
-from mt.metrics.alignment import (
-    AlignmentScore,
-    Linkable,
-    Links,
-    alignment_error_rate,
-    is_naacl,
-    parse_naacl,
-    parse_pharaoh,
-    require_inside,
-)
+from mt.metrics.alignment import AlignmentScore, Linkable, alignment_error_rate
 from mt.metrics.sentence import SentenceChrf
 from mt.search.config import SearchConfig
 
@@ -77,7 +69,9 @@ def read_gold(
     # A link to a word that is not there shows that words or counting differ.
     pairs = list(zip(sources, targets, strict=True))
     lengths = [(len(units(source, unit)), len(units(target, unit))) for source, target in pairs]
-    require_inside(gold, lengths, name, first=first_number, advice=advice, place="sentence" if naacl else "line")
+    place = "sentence" if naacl else "line"
+    for number, (links, counts) in enumerate(zip(gold, lengths, strict=True), start=1):
+        require_inside(links, counts, f"{name}, {place} {number}", first=first_number, advice=lambda: advice)
     # Where blanks part other words, and nobody says which are meant, a note asks.
     between_blanks = [(len(units(source, "spaced")), len(units(target, "spaced"))) for source, target in pairs]
     different = sum(length != blanks for length, blanks in zip(lengths, between_blanks, strict=True))

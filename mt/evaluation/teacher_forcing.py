@@ -11,11 +11,12 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from mt.common.links import project, to_pharaoh
 from mt.data.split import Split
 from mt.decoding.forced import forced_batches, link_weights
 from mt.decoding.translation import links_between_pieces
 from mt.decoding.translator import Translator
-from mt.metrics.alignment import Linkable, project, to_pharaoh
+from mt.metrics.alignment import Linkable
 from mt.models.attention.base import AttentionOutput
 from mt.search.hypothesis import Windows
 

@@ -9,12 +9,13 @@ from fastapi import APIRouter, Request
 from pydantic import Field, model_validator
 
 from mt.common.about import VERSION
+from mt.common.links import parse_pharaoh
 from mt.common.options import Options
 from mt.data.fields import Raw
 from mt.data.placeholders import SYNTAXES, placeholders_of
 from mt.errors import UserError
 from mt.markup.sentences import sentences_of_lines
-from mt.metrics.alignment import alignment_error_rate, parse_pharaoh
+from mt.metrics.alignment import alignment_error_rate
 from mt.serve.bodies import Key, Wishes, body_of, parsed_body
 from mt.serve.limits import Limits, RequestError
 from mt.serve.runs import Runs, ServedRun

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from mt import Translator
+from mt.common.links import weights_between_words
 from mt.data.corpus import Corpus
 from mt.data.split import Split
 from mt.decoding.runs import torch_translator
 from mt.evaluation.drawings import drawings, gold_links
-from mt.metrics.alignment import weights_between_words
 
 
 class Examples:

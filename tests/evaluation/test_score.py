@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import sacrebleu
 
+from mt.common.links import project, to_pharaoh
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.decoding.load import load
@@ -13,7 +14,6 @@ from mt.errors import UserError
 from mt.evaluation.drawings import alignment_error
 from mt.evaluation.score import dev_scores, evaluate, simultaneous
 from mt.evaluation.teacher_forcing import teacher_forced_pass
-from mt.metrics.alignment import project, to_pharaoh
 from mt.metrics.latency import score_latency
 from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig
 from mt.search.hypothesis import EMPTY, Windows

@@ -4,10 +4,9 @@ import pytest
 
 import mt
 from data_prep.prepare import prepare
+from mt.common.links import symmetrised, to_pharaoh
 from mt.data.corpus import Corpus
-from mt.data.links import symmetrised
 from mt.errors import UserError
-from mt.metrics.alignment import to_pharaoh
 from mt.training.start import begin
 from mt.training.train import train_and_test
 from tests.conftest import Configure

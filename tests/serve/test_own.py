@@ -9,7 +9,7 @@ import pytest
 import soundfile
 
 from mt import Translator
-from mt.metrics.alignment import to_pharaoh
+from mt.common.links import to_pharaoh
 from mt.search.config import revised_search
 from mt.serve.limits import Limits
 from mt.serve.own import TranslateBody

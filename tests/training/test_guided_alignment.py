@@ -12,13 +12,13 @@ from torch.nn.functional import pad
 
 from data_prep.prepare import open_corpus, prepare
 from mt import load
+from mt.common.links import to_pharaoh
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.data.dataset import LINK_UNITS
 from mt.data.tokenizer import Tokenizers, units
 from mt.errors import UserError
 from mt.evaluation.teacher_forcing import teacher_forced_pass
-from mt.metrics.alignment import to_pharaoh
 from mt.models.attention import ATTENTIONS
 from mt.models.seq2seq import Seq2Seq
 from mt.training.batches import epoch_groups, with_sampled_pieces
@@ -225,12 +225,12 @@ def test_the_curve_is_of_the_links_and_the_weight_of_the_loss(guided: Guided, tm
     [
         (lambda lines: lines[:-2], r"\.pharaoh ends before pair 239 of train, and must have a line for each"),
         (lambda lines: [*lines, "0-0"], r"\.pharaoh, line 241: there is no training pair for it, since train has 240"),
-        (lambda lines: ["0-0", "0:1", *lines[2:]], r"\.pharaoh, line 2: '0:1' is not a link: write i-j"),
+        (lambda lines: ["0-0", "0:1", *lines[2:]], r"\.pharaoh, line 2: '0:1' is not a link; write i-j"),
         (
             lambda lines: ["0-0", "0-9", *lines[2:]],
             r"line 2: the link 0-9 joins a word .* how their aligner parts words: no dataset\.link_words has as many",
         ),
-        (lambda lines: ["0-0", f"0-{'9' * 5000}", *lines[2:]], r"line 2: '0-9+\.\.\. is not a link: write i-j"),
+        (lambda lines: ["0-0", f"0-{'9' * 5000}", *lines[2:]], r"line 2: '0-9+\.\.\. is not a link; write i-j"),
         (lambda lines: None, r"\.pharaoh is no file: give one in Pharaoh format"),
     ],
 )
