@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 from html import escape
 from itertools import product
 from pathlib import Path
@@ -124,7 +124,8 @@ class Translation:
     cut: bool = False
     """Whether it reached the limit of its length (`search.max_ratio`, `search.max_length`) and was ended there, so that
     it may lack a part."""
-    units: Units = field(default_factory=Units)
+    find_units: Callable[[], Units] = Units
+    """Finds `units`, which nobody needs who wants the text alone."""
     linking: Linking = field(default_factory=Linking)
     timing: Timing | None = None
     """None unless the search wrote while it read."""
@@ -137,11 +138,17 @@ class Translation:
         """Compares what was decoded. What alignments are drawn on is left out."""
         if not isinstance(other, Translation):
             return NotImplemented
-        names = [described.name for described in fields(self) if described.name != "drawing"]
+        names = [described.name for described in fields(self) if described.name not in ("find_units", "drawing")]
+        names.append("units")
         return same_values([getattr(self, name) for name in names], [getattr(other, name) for name in names])
 
     def __hash__(self) -> int:
         return hash((self.text, self.score, self.ids))
+
+    @cached_property
+    def units(self) -> Units:
+        """The words that tokens belong to."""
+        return self.find_units()
 
     @cached_property
     def alignment(self) -> np.ndarray:
@@ -288,10 +295,11 @@ def in_units(translator: Translator, translation: Translation, source: Raw, unit
     if translator.link_unit == unit or not translation.tokens:
         return translation
     target = translator.tokenizers.target
-    units = translator.field.units(len(translation.source_tokens), translator.tokenizers.source, unit, source)
-    of_target = written_fields(target, translation.ids, unit, translation.replacements)["units"]
+    length = len(translation.source_tokens)
+    of_source = partial(translator.field.units, length, translator.tokenizers.source, unit, source)
+    written = written_fields(target, translation.ids, unit, translation.replacements, of_source)
     linking = translation.linking._replace(agreed=None)
-    return replace(translation, linking=linking, units=of_target._replace(source=tuple(units)))
+    return replace(translation, linking=linking, find_units=written["find_units"])
 
 
 # Translations out of hypotheses.
@@ -317,10 +325,9 @@ def decoded(
         # The text and its units: those that are given, or those that the tokens decode to.
         if text is None:
             placeholders = target.restored(tokens, str(source)) if target.placeholders and source is not None else {}
-            written = written_fields(target, tokens, unit, placeholders)
+            written = written_fields(target, tokens, unit, placeholders, read.units)
         else:
-            written = {"text": normalize(text), "units": Units(target=tuple(target.unit_ids(text, unit)))}
-        written["units"] = written["units"]._replace(source=tuple(read.units))
+            written = {"text": normalize(text), "find_units": partial(_units_of_text, target, text, unit, read.units)}
         # When it was written, where it was decoded online.
         if isinstance(hypothesis, OnlineHypothesis):
             from mt.decoding.delays import timing  # Not above: it needs torch.
@@ -342,11 +349,25 @@ def decoded(
 
 
 def written_fields(
-    target: Tokenizer, ids: Sequence[int], unit: LinkUnit, replacements: Mapping[int, str]
+    target: Tokenizer,
+    ids: Sequence[int],
+    unit: LinkUnit,
+    replacements: Mapping[int, str],
+    of_source: Callable[[], Sequence[int | None]],
 ) -> dict[str, Any]:
     """Returns the fields of a translation about its text, with other texts in place of the tokens at some positions.
-    The units of the source are not among them."""
-    units = tuple(target.decoded_unit_ids(ids, unit, replacements))
-    further = target.further_unit_ids(ids, unit, replacements)
-    text = target.decode(ids, replacements)
-    return {"text": text, "units": Units(target=units, further=further), "replacements": replacements}
+    of_source: finds the units of the source."""
+
+    def find_units() -> Units:
+        of_target = target.decoded_unit_ids(ids, unit, replacements)
+        further = target.further_unit_ids(ids, unit, replacements)
+        return Units(tuple(of_source()), tuple(of_target), further)
+
+    return {"text": target.decode(ids, replacements), "find_units": find_units, "replacements": replacements}
+
+
+def _units_of_text(
+    target: Tokenizer, text: str, unit: LinkUnit, of_source: Callable[[], Sequence[int | None]]
+) -> Units:
+    """Returns the units of a source and of a text that is given."""
+    return Units(tuple(of_source()), tuple(target.unit_ids(text, unit)))

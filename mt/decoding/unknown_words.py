@@ -57,8 +57,8 @@ class UnknownWords:
             return translation
         ids = translation.ids
         target = self._translator.tokenizers.target
-        fields = written_fields(target, ids, self._translator.link_unit, entries)
-        fields["units"] = fields["units"]._replace(source=translation.units.source)
+        of_source = lambda: translation.units.source  # noqa: E731
+        fields = written_fields(target, ids, self._translator.link_unit, entries, of_source)
         # Where it was decoded online, other words have other delays.
         if (times := translation.timing) is not None:
             from mt.decoding.delays import word_delays  # Not above: it needs torch.

@@ -81,15 +81,16 @@ def test_a_share_is_of_the_weight_of_words():
     weights = np.array([[0.3, 0.3, 0.4, 0.0], [0.2, 0.1, 0.3, 0.4], [0.0, 0.1, 0.9, 0.0], [0.0, 0.0, 0.0, 1.0]])
     both = Translation(
         "ab c", 0.0, ("a", "b", "c", "</s>"), ("x", "y", "z", "</s>"), Windows.whole(weights.astype(np.float32)),
-        units=Units((0, 0, 1, None), (0, 0, 1, None)),
+        find_units=lambda: Units((0, 0, 1, None), (0, 0, 1, None)),
     )  # fmt: skip
     assert replace(both, linking=Linking(0.44)).links == {(0, 0), (1, 1)}  # 0.45 and 0.35 of the first word
     assert replace(both, linking=Linking(0.34)).links == {(0, 0), (1, 0), (1, 1)}
     assert replace(both, linking=Linking(0.46)).links == {(1, 1)}
     assert replace(both, linking=Linking(1)).links == set()
     assert replace(both, linking=Linking(0.5, 1)).links == {(1, 0)}  # the rows of b and c, then of EOS
-    assert replace(both, linking=Linking(0.46), units=both.units._replace(further={2: (2,)})).links == {(1, 1), (1, 2)}
-    empty = Translation("", 0.0, (), ("</s>",), EMPTY, units=Units((None,)), linking=Linking(0.5))
+    further = both.units._replace(further={2: (2,)})
+    assert replace(both, linking=Linking(0.46), find_units=lambda: further).links == {(1, 1), (1, 2)}
+    empty = Translation("", 0.0, (), ("</s>",), EMPTY, find_units=lambda: Units((None,)), linking=Linking(0.5))
     assert empty.links == set()
 
 

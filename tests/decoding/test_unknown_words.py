@@ -145,7 +145,7 @@ def test_each_word_of_an_entry_is_linked(kind: str, trained: Path) -> None:
     given = a_translation(translator, source, [*the, UNK, 3], [*range(len(the)), length - 2, length - 1])
     units = translator.tokenizers.source.unit_ids(source)
     result = UnknownWords(translator, {"tower": "hoher Turm"}).replaced(
-        replace(given, units=Units(tuple(units))), source
+        replace(given, find_units=lambda: Units(tuple(units))), source
     )
     assert result.text == "the hoher Turm" and result.links == {(0, 0), (1, 1), (1, 2)}
 

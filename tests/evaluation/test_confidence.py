@@ -22,7 +22,7 @@ TEXTS = ["two cats see houses", "the big dogs find streets", "three green birds 
 def test_a_word_has_the_probability_of_its_pieces_and_the_entropy_of_their_attention(translator: Translator) -> None:
     one = translator.translate(TEXTS[0])
     units = (0, 0, 2, *(None,) * (len(one.tokens) - 3))
-    features = features_of(replace(one, units=Units(target=units)))
+    features = features_of(replace(one, find_units=lambda: Units(target=units)))
     first, second, third = one.log_probs[:3]
     np.testing.assert_allclose(features[:, 0], [first + second, first + second, third], atol=1e-12)
     weights = one.alignment.astype(float)

@@ -384,7 +384,7 @@ def test_a_notebook_shows_a_translation_in_a_frame(tab, tmp_path: Path) -> None:
         tokens=("▁das", "▁Haus", "</s>"),
         source_tokens=("▁the", "▁house", "</s>"),
         windows=Windows.whole(eye),
-        units=Units((0, 1, None), (0, 1, None)),
+        find_units=lambda: Units((0, 1, None), (0, 1, None)),
     )
     (tmp_path / "cell.html").write_text(f"<!doctype html><p>cell</p>{translation._repr_html_()}", encoding="utf-8")
     tab.goto((tmp_path / "cell.html").as_uri())

@@ -58,8 +58,8 @@ class ReadSource(NamedTuple):
 
     labels: Sequence[str]
     """What each place is called."""
-    units: Sequence[int | None]
-    """Which unit, as a word, each place belongs to; None for none."""
+    units: Callable[[], Sequence[int | None]]
+    """Returns which unit, as a word, each place belongs to; None for none."""
     arrivals: Callable[[], Sequence[int] | np.ndarray]
     """Returns the positions of each of the parts, such as words, in which a source arrives."""
     length: int
@@ -200,7 +200,7 @@ class Field(ABC):
         length = self.length(row)
         arrivals = functools.partial(np.ones, length, np.int64)
         drawn = functools.partial(self.backdrop, row, positions, source)
-        return ReadSource(labels, [*range(positions)], arrivals, length, self.milliseconds or 1, drawn)
+        return ReadSource(labels, functools.partial(range, positions), arrivals, length, self.milliseconds or 1, drawn)
 
     def backdrop(self, row: Row, positions: int, source: Raw | None) -> Backdrop | None:
         """Returns what attention to the positions of a row is drawn on; None for a table of `labels`. source: as in

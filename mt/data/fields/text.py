@@ -58,7 +58,9 @@ class TextField(Field):
         """Returns a source whose words (what stands between blanks) arrive whole."""
         ids = [int(i) for i in row]
         text = tokenizer.decode(ids) if source is None else str(source)
-        units = tokenizer.decoded_unit_ids(ids, unit) if source is None else tokenizer.unit_ids(text, unit)
+        units = functools.partial(tokenizer.unit_ids, text, unit)
+        if source is None:
+            units = functools.partial(tokenizer.decoded_unit_ids, ids, unit)
         return ReadSource(tokenizer.pieces(ids), units, functools.partial(_arrivals, text, tokenizer), len(ids))
 
     def arriving(self, tokenizer: Tokenizer, unit: Unit, needed: Callable[[int], int]) -> ArrivingText:

@@ -167,7 +167,7 @@ def test_a_column_keeps_rows_and_what_several_share(field: AudioField) -> None:
 def test_labels_are_seconds(field: AudioField) -> None:
     assert field.labels(np.zeros((10, 80), np.int16), 3, None) == ["0.00", "0.03", "0.07"]
     described = field.describe(np.zeros((10, 80), np.int16), 3, None, "word", None)
-    assert (described.units, [*described.arrivals()]) == ([0, 1, 2], 10 * [1])
+    assert ([*described.units()], [*described.arrivals()]) == ([0, 1, 2], 10 * [1])
 
 
 def test_a_rate_without_whole_frames_is_refused() -> None:
