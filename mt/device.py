@@ -15,7 +15,6 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-import mt.kernels.precision  # noqa: F401 - once it is imported, float32 is float32
 from mt.errors import UserError, invalid_choice
 from mt.kernels.processor import processor
 
@@ -24,7 +23,8 @@ DEVICES = r"auto|cpu|cuda(:\d+)?|mps"
 
 
 def choose(name: str) -> torch.device:
-    """Returns the device of a name: auto, cpu, cuda, cuda:1, mps; `auto` is the first GPU where there is one.
+    """Returns the device of a name: auto, cpu, cuda, cuda:1, mps; `auto` is the first GPU where there is one. From then
+    on, a GPU computes in full float32.
 
     Raises UserError where this machine has no such device.
     """
@@ -36,6 +36,11 @@ def choose(name: str) -> torch.device:
     counts = {"cpu": 1, "cuda": torch.cuda.device_count(), "mps": int(torch.backends.mps.is_available())}
     if (device.index or 0) >= counts[device.type]:
         raise UserError(f"device={name} is not on this machine: choose device=auto or device=cpu")
+    if device.type == "cuda":
+        # By default cuDNN's LSTMs and convolutions round factors in float32 to 11 bits (TF32); an option of the
+        # environment does so for products.
+        torch.backends.cudnn.allow_tf32 = False
+        torch.backends.cuda.matmul.allow_tf32 = False
     return device
 
 

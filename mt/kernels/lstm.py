@@ -100,9 +100,6 @@ LONG = 8
 """Positions from which on `each_direction` is faster on a CPU than `packed`, which computes cell by cell. It takes
 three quarters of the time at 10 to 15 positions (one thread), half at 80, a third at 200."""
 
-# cuDNN copies the weights of a call to one place: see `RecurrentLayers.flatten_parameters`.
-warnings.filterwarnings("ignore", "RNN module weights are not part of single contiguous chunk of memory")
-
 State = tuple[Tensor, ...]
 """Hidden and cell vectors of an LSTM, hidden vectors of a GRU: each [B, layers * directions, H]."""
 Strategy = Callable[..., tuple[Float[Tensor, "B T V"], State]]
@@ -181,7 +178,7 @@ class RecurrentLayers(Int8Layer, nn.RNNBase):
         """Computes all positions at once, by torch, where none is padding. inputs: packed, too, as the outputs are."""
         # torch has the layers first, and no tuple around the one state of a GRU.
         begin = None if state is None else tuple(vectors.transpose(0, 1).contiguous() for vectors in state)
-        with self._dropping():
+        with self._dropping(), _quiet() if inputs.is_cuda else contextlib.nullcontext():
             outputs, after = super().forward(inputs, begin[0] if begin and len(begin) == 1 else begin)
         after = (after,) if isinstance(after, Tensor) else after
         return outputs, tuple(vectors.transpose(0, 1) for vectors in after)
@@ -279,6 +276,14 @@ class GRU(RecurrentLayers, nn.GRU):  # type: ignore[misc]  # likewise
     """torch's GRU applies the reset gate after the recurrent product (cuDNN's form); Cho et al. (2014) before it."""
 
     cell_in_int8 = Int8GRUCell
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Says nothing of cuDNN, which copies the weights of a call to one place: see `flatten_parameters`."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "RNN module weights are not part of single contiguous chunk of memory")
+        yield
 
 
 def _stacked(tensors: Sequence[Tensor], dim: int) -> Tensor:
