@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from data_prep.cuts import CUTS, HERE, DamagedError, recordings_sum
-from data_prep.download import download, remove
+from data_prep.download import download
 from mt.cli.parser import Parser
 from mt.common.input_files import sha256
 from mt.common.options import Digest, Options, parse_json
@@ -23,7 +23,7 @@ GET = """Download a public data set into DIR, check it against the sums of this 
     mt get                      the sets, with their terms
     mt get multi30k DIR         then: mt train dataset=multi30k dataset.folder=DIR
 
-A download that was interrupted goes on where it stopped, by the same command. DIR appears when all of it is right.
+After an interruption the same command downloads what is not there yet. DIR appears when all of it is right.
 DIR/origin.json says where each file came from.
 """
 
@@ -97,10 +97,10 @@ def _made(name: str, chosen: PublicSet, folder: Path, mirror: str | None) -> lis
             origin = {"set": name, "licence": chosen.licence, "cut": chosen.cut, "downloads": sums, "notes": notes}
             write_json(draft / "origin.json", origin)
         for path in files.values():
-            remove(path)
+            path.unlink()
     except DamagedError as error:
         for path in error.paths:
-            remove(path)
+            path.unlink()
         raise
     finally:
         with contextlib.suppress(OSError):  # what has come stays, where the rest is to follow
