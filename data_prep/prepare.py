@@ -38,7 +38,7 @@ from mt.data.arrow import ALL
 from mt.data.corpus import Corpus, Example
 from mt.data.dataset import EFLOMAL, DatasetConfig
 from mt.data.fields import SourceError
-from mt.data.tokenizer import TokenizerConfig, Tokenizers
+from mt.data.tokenizer import Tokenizers
 from mt.errors import UserError, nearest, visible
 from mt.storage import locked, remove, replaced_path
 
@@ -47,12 +47,10 @@ if TYPE_CHECKING:  # the processes that prepare text would wait for torch
 
 _CORPUS = "corpus"
 """The corpus in the work folder, which is there once all shards are."""
-_SCORING = {"metrics", "bleu_tokenizer", "rouge_tokenizer", "latency_unit"}
-_OF_SOURCE = {"links", "link_words", "unescape"}  # in the identity of the source, where they change anything
 _NOT_IN_THE_CORPUS = {
     *("name", "folder", "media_folder", "licence", "workers", "weight"),
-    *_SCORING,
-    *_OF_SOURCE,
+    *("metrics", "bleu_tokenizer", "rouge_tokenizer", "latency_unit"),
+    *("links", "link_words", "unescape"),  # in the identity of the source, where they change anything
 }
 
 
@@ -70,19 +68,8 @@ class Preparation:
     progress: bool
     """Show bars, and print what cleaning dropped."""
     runner: Runner
-    tokenizers: Tokenizers | None = None
+    tokenizers: Tokenizers | None
     """Those of an earlier run, in place of what the configuration says; None: they are learnt."""
-
-    @classmethod
-    def of(
-        cls, config: DatasetConfig, root: Path, progress: bool, runner: Runner, tokenizers: Tokenizers | None = None
-    ) -> "Preparation":
-        with patiently(f"reading {config.folder or config.name} and what it names", progress):
-            source = open_source(config)
-            stamps = source.stamps()
-            digest = fingerprint(config, source, tokenizers)
-        folder = root / f"{config.name}-{digest[:12]}"
-        return cls(config, source, digest, stamps, folder, progress, runner, tokenizers)
 
     def ingested(self, work: Path) -> list[RawShard]:
         """Returns the raw shards in the folder `work`, which are made where they are missing."""
@@ -123,30 +110,22 @@ def _made_once(folder: Path, make: Callable[[Path], None]) -> None:
 
 def fingerprint(config: DatasetConfig, source: Source, tokenizers: Tokenizers | None = None) -> str:
     """Returns the SHA-256 (hex) of all that decides what the corpus holds. tokenizers: see `Preparation`."""
-    settings = _settings_of(config)
-    if tokenizers is not None:
-        settings["tokenizer"] = tokenizers.digest()
-    models = [] if tokenizers is not None else _models(config.tokenizer)
-    text = json.dumps([corpus.FORMAT, settings, source.identity(), *models], sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _models(config: TokenizerConfig) -> list[str]:
-    """Returns the SHA-256 (hex) of the models that the user has for the source and the target, where there are any.
-    What is no file is left to whoever reads it to refuse."""
-    paths = [Path(name) for side in ("source", "target") if (name := config.side(side).model_file)]  # type: ignore[arg-type]
-    return [sha256(path) for path in paths if path.is_file()]
-
-
-def _settings_of(config: DatasetConfig) -> dict[str, Any]:
-    """Returns the options that decide what the corpus holds."""
     settings = config.model_dump(mode="json", exclude=_NOT_IN_THE_CORPUS)
     # Fingerprints stay those of 0.3.0: options that are gone stay, and new ones come where they change anything.
+    # Folders may move, and weights are of training.
+    settings |= {"mix": len(config.mix), "streaming": False, "digits": None, "format": "files"}
     settings["tokenizer"]["tags"] = 0
     if not config.tokenizer.placeholders:
         del settings["tokenizer"]["placeholder_syntaxes"]
-    # Folders may move, and weights are of training.
-    return settings | {"mix": len(config.mix), "streaming": False, "digits": None, "format": "files"}
+    # The tokenizers, or the models that the user gives to make them of.
+    models = []
+    if tokenizers is not None:
+        settings["tokenizer"] = tokenizers.digest()
+    else:
+        files = [config.tokenizer.side(side).model_file for side in ("source", "target")]  # type: ignore[arg-type]
+        models = [sha256(Path(file)) for file in files if file and Path(file).is_file()]
+    text = json.dumps([corpus.FORMAT, settings, source.identity(), *models], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def read_evaluation(config: DatasetConfig, source: Source) -> dict[str, list[Example]]:
@@ -217,22 +196,22 @@ def prepare(
     """
     require(runner)
     with system_errors(root):
-        preparation = Preparation.of(config, root, progress, runner, tokenizers)
-        folder = preparation.folder
+        with patiently(f"reading {config.folder or config.name} and what it names", progress):
+            source = open_source(config)
+            stamps = source.stamps()
+            digest = fingerprint(config, source, tokenizers)
+        folder = root / f"{config.name}-{digest[:12]}"
         if folder.is_dir():
             return folder
-        evaluation = read_evaluation(config, preparation.source)  # what is wrong there is refused at once
+        evaluation = read_evaluation(config, source)  # what is wrong there is refused at once
+        preparation = Preparation(config, source, digest, stamps, folder, progress, runner, tokenizers)
         # One process at a time makes a corpus; another may have made it while this one waited.
         root.mkdir(parents=True, exist_ok=True)
-        with locked(folder.with_name(f".{folder.name}.lock"), lambda: _waiting(folder, progress)):
+        waiting = f"waiting for another preparation in {folder}"
+        with locked(folder.with_name(f".{folder.name}.lock"), lambda: say(waiting) if progress else None):
             if not folder.is_dir():
                 _make(preparation, folder.with_name(f".{folder.name}.partial"), evaluation)
     return folder
-
-
-def _waiting(folder: Path, progress: bool) -> None:
-    if progress:
-        say(f"waiting for another preparation in {folder}")
 
 
 def _make(preparation: Preparation, work: Path, evaluation: dict[str, list[Example]]) -> None:

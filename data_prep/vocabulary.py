@@ -4,9 +4,8 @@
 a preparation is shared out. `extended` adds pieces for what the tokenizers of an earlier run do not know of a corpus.
 """
 
-from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import islice
 
 import numpy as np
@@ -17,6 +16,7 @@ from data_prep.ingest import RawShard
 from data_prep.parallel import ordered
 from data_prep.sources import open_source
 from data_prep.summary import listed
+from mt.data.arrow import array
 from mt.data.corpus import Example
 from mt.data.dataset import CleaningConfig, DatasetConfig
 from mt.data.fields import build_field
@@ -28,23 +28,23 @@ _RUNS = 1_000
 _LONGEST = 100
 
 
-def drawn(total: int, size: int) -> Iterator[range]:
-    """Yields about `size` of `total` rows (or all), in short runs spread over all of them; the seed is fixed.
+def drawn(total: int, size: int) -> np.ndarray:
+    """Returns about `size` of `total` rows (or all), in short runs spread over all of them; the seed is fixed.
 
-    Runs, because slices of a table cost no copy. A thousand or more, of a hundred rows at the most, each at
-    a random place of another stretch.
+    A thousand runs or more, of a hundred rows at the most, each at a random place of another stretch.
     """
     if total <= size:
-        yield range(total)
-        return
+        return np.arange(total)
     generator = np.random.default_rng(0)
     runs = -(-size // min(_LONGEST, max(1, size // _RUNS)))
+    rows = []
     for run in range(runs):
         begin = total * run // runs
         end = total * (run + 1) // runs
         length = size * (run + 1) // runs - size * run // runs
         start = begin + int(generator.integers(end - begin - length + 1))
-        yield range(start, start + length)
+        rows.append(np.arange(start, start + length))
+    return np.concatenate(rows)
 
 
 def sample(raw_shards: Sequence[RawShard], config: DatasetConfig, reader: Reader) -> list[Example]:
@@ -54,22 +54,25 @@ def sample(raw_shards: Sequence[RawShard], config: DatasetConfig, reader: Reader
     """
     # The rows are spread over the whole text, since its beginning may not be typical.
     total = sum(raw.rows for raw in raw_shards)
-    runs = [*drawn(total, config.tokenizer.sample)]
+    rows = drawn(total, config.tokenizer.sample)
     # Shards are cleaned in parallel, and come in order, so that the vocabulary is always the same.
-    tasks = ((raw, within, config.cleaning, reader) for raw, within in _by_shard(raw_shards, runs))
+    bounds = np.searchsorted(rows, [bound for raw in raw_shards for bound in (raw.start, raw.start + raw.rows)])
+    tasks = (
+        (raw, rows[first:last] - raw.start, config.cleaning, reader)
+        for raw, (first, last) in zip(raw_shards, bounds.reshape(-1, 2), strict=True)
+        if first < last
+    )
     examples: list[Example] = []
     dropped: Counter[str] = Counter()
-    count = 0
-    for pairs, reasons, size in ordered(_clean, tasks, config.workers):
+    for pairs, reasons in ordered(_clean, tasks, config.workers):
         columns = [column.to_pylist() for column in pairs.columns]
         examples += (Example(a, b, links, transcript=words) for a, b, links, words in zip(*columns, strict=True))
         dropped.update(reasons)
-        count += size
     # Without any pairs no vocabulary can be learnt: the reasons say what to loosen.
     if not examples:
-        whole = sum(map(len, runs)) == total
+        kind = "training pairs" if len(rows) == total else "pairs of a sample"
         raise UserError(
-            f"cleaning dropped all {count:,} {'training pairs' if whole else 'pairs of a sample'} ({listed(dropped)}): "
+            f"cleaning dropped all {len(rows):,} {kind} ({listed(dropped)}): "
             "check that the two sides are what you meant, or loosen dataset.cleaning"
         )
     # Of equal pairs the first one stays, as in the corpus.
@@ -88,46 +91,28 @@ def learn(config: DatasetConfig, examples: list[Example]) -> Tokenizers:
     return Tokenizers.train(config.tokenizer, pairs, source=build_field(config.field).written, transcripts=transcripts)
 
 
-def _by_shard(raw_shards: Sequence[RawShard], runs: Sequence[range]) -> Iterator[tuple[RawShard, list[range]]]:
-    """Yields the raw shards that runs of rows lie in, each with the rows of it, counted from its first."""
-    for raw in raw_shards:
-        end = raw.start + raw.rows
-        first_run = bisect_right(runs, raw.start, key=lambda run: run.stop)
-        run_behind = bisect_left(runs, end, key=lambda run: run.start)
-        within = [range(max(run.start, raw.start), min(run.stop, end)) for run in runs[first_run:run_behind]]
-        if within:
-            yield raw, [range(run.start - raw.start, run.stop - raw.start) for run in within]
-
-
 def _clean(
-    raw: RawShard, runs: Sequence[range], cleaning: CleaningConfig, reader: Reader
-) -> tuple[pa.Table, dict[str, int], int]:
-    """Returns what cleaning keeps of some rows of a raw shard, what it drops by reason, and how many rows they are."""
-    table = raw.read()
-    rows = pa.concat_tables([table.slice(run.start, len(run)) for run in runs]).combine_chunks()
-    pairs, dropped, _ = clean(rows, 1, cleaning, reader)
-    return pairs, dropped, len(rows)
+    raw: RawShard, rows: np.ndarray, cleaning: CleaningConfig, reader: Reader
+) -> tuple[pa.Table, dict[str, int]]:
+    """Returns what cleaning keeps of some rows of a raw shard, and what it drops by reason."""
+    pairs, dropped, _ = clean(raw.read().take(array(rows)).combine_chunks(), 1, cleaning, reader)
+    return pairs, dropped
 
 
 def extended(config: DatasetConfig, tokenizers: Tokenizers, most: int) -> Tokenizers:
-    """Extends the tokenizers of an earlier run, see `extend_sides`, by what is learnt from
-    the first `config.tokenizer.sample` training pairs, less those that are dropped.
+    """Extends the tokenizers of an earlier run, see `extend_sides`, by what is learnt from the first
+    `config.tokenizer.sample` training pairs, less those that are dropped.
 
     Raises UserError where the text cannot be read, or no pair is left of it.
     """
-    pairs = list(_pairs(config))
+    written = build_field(config.field).written
+    most_pairs = min(config.tokenizer.sample, config.limit or config.tokenizer.sample)
+    examples = islice(open_source(config).splits["train"].read(), most_pairs)
+    texts = ((example.source if written else None, example.target) for example in examples)
+    pairs = [(source, target) for source, target in texts if drop_reason(source, target, config.cleaning) is None]
     if not pairs:
         raise UserError(
             f"cleaning drops all training pairs of {config.name} that init.vocabulary=extend reads: check that the two "
             "sides are what you meant, or loosen dataset.cleaning"
         )
     return extend_sides(tokenizers, pairs, most)
-
-
-def _pairs(config: DatasetConfig) -> Iterator[tuple[str | None, str]]:
-    written = build_field(config.field).written
-    sample = min(config.tokenizer.sample, config.limit or config.tokenizer.sample)
-    for example in islice(open_source(config).splits["train"].read(), sample):
-        source = example.source if written else None
-        if drop_reason(source, example.target, config.cleaning) is None:
-            yield source, example.target
