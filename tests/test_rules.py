@@ -25,7 +25,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("mt.distributed",),
     ("mt.ops",),
     ("mt.data", "mt.models", "mt.search", "mt.metrics", "mt.plots", "mt.explorer"),
-    ("mt.config",),
+    ("mt.config", "mt.constraints"),
     ("mt.checkpoint", "mt.markup", "mt.onnx"),
     ("mt.decoding",),
     ("mt.evaluation",),

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mt.data.fields import Raw, Row
 from mt.decoding.record import NOTHING, Replay, runners_up
 from mt.decoding.request import Request
+from mt.decoding.search_tree import SearchTree
 from mt.decoding.translation import Translation
 from mt.decoding.translator import Translator
 from mt.errors import UserError
 from mt.search.config import SearchConfig, of_whole_sources
 from mt.search.options import BeamConfig, GreedyConfig
-from mt.search.tree import Tree
 from mt.step import Prediction
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class Explored(NamedTuple):
     """The hypotheses of a source, best first, and how they were found."""
 
     translations: list[Translation]
-    tree: Tree | None = None
+    tree: SearchTree | None = None
     """None of a search that is neither greedy nor a beam, and of a blank source."""
     replay: Replay = NOTHING
     """The probabilities of the steps of the best, with what is forced."""
@@ -61,11 +61,12 @@ def explore(
     search = of_whole_sources(translator.search_for(search))
     tree = None
     if isinstance(search, GreedyConfig | BeamConfig):
-        tree = Tree(getattr(search, "length_penalty", 0.0))
+        tree = SearchTree(getattr(search, "length_penalty", 0.0))
+    parts = [] if tree is None else [tree]
     if places:
         translator = _attending(translator, row, places)
     requests = None if request is None else [request]
-    (translations,) = translator.decode([row], search, texts=[source], requests=requests, observer=tree)
+    (translations,) = translator.decode([row], search, texts=[source], requests=requests, parts=parts)
     # What became of the hypotheses, and what else could have stood in the best.
     best = translations[0].ids
     if tree is not None:

@@ -7,18 +7,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mt.constraints.phrases import Form, Phrases
+from mt.constraints.processor import ConstraintProcessor, TokenConstraints, nothing_found
+from mt.constraints.spelling import Avoided, Prefix, Spelling
+from mt.constraints.terms import NO_TERM, SourceTerm, Target, Terms
 from mt.data.fields import Raw
 from mt.data.glossary import Entry, Glossary
 from mt.data.tokenizer import BOS, EOS, PAD, UNK, Tokenizer, Unit, units
 from mt.data.words import letters, term_words
+from mt.decoding.network import DecodedBatch, Part
 from mt.decoding.request import Request
+from mt.decoding.term_choice import write_terms
 from mt.errors import UserError, shown
-from mt.search.config import SearchConfig, require_steerable
-from mt.search.options import RetranslateConfig
-from mt.search.phrases import Form, Phrases
-from mt.search.spelling import Avoided, Prefix, Spelling
-from mt.search.steering import TokenConstraints
-from mt.search.terms import NO_TERM, SourceTerm, Target, Terms
+from mt.search.config import BeamConfig, GreedyConfig, RetranslateConfig, SearchConfig
+from mt.search.hypothesis import Hypothesis
+from mt.search.processor import Processor
 from mt.text_io import composed, is_blank
 
 if TYPE_CHECKING:
@@ -38,6 +41,42 @@ def spelling_of(tokenizer: Tokenizer) -> Spelling:
     for token in (PAD, BOS, EOS):
         surfaces[token] = ""
     return Spelling(surfaces, letters("".join(surfaces)))
+
+
+def require_steerable(config: SearchConfig, asked: TokenConstraints) -> None:
+    """Raises UserError where a search cannot do what is asked of a sentence."""
+    if asked.phrases is None:
+        return
+    if not isinstance(config, GreedyConfig | BeamConfig):
+        raise UserError(
+            f"{asked.name} asks for phrases, for which search={config.name} has no room: choose search=beam, or ask "
+            "for a prefix or phrases to avoid alone"
+        )
+    if config.no_repeat_ngram_size and asked.phrases.repeats(config.no_repeat_ngram_size):
+        raise UserError(
+            f"{asked.name} asks for tokens in a row twice, which search.no_repeat_ngram_size="
+            f"{config.no_repeat_ngram_size} forbids: leave out the one or the other"
+        )
+
+
+class ConstrainedPart(Part):
+    """What is asked of the translations of all rows, in the search and after it."""
+
+    def __init__(self, asked: Sequence[TokenConstraints | None]) -> None:
+        self._asked = asked
+
+    def processors(self, indices: np.ndarray, limits: Sequence[int]) -> list[Processor]:
+        asked = [self._asked[i] for i in indices]
+        return [ConstraintProcessor(asked, limits)] if any(asked) else []
+
+    def revised(self, batch: DecodedBatch) -> Sequence[Sequence[Hypothesis]]:
+        asked = [self._asked[i] for i in batch.indices]
+        for of_sentence, hypotheses in zip(asked, batch.hypotheses, strict=True):
+            if of_sentence is not None and not hypotheses:
+                raise nothing_found(of_sentence.name)
+        if any(one is not None and one.terms is not None for one in asked):
+            return write_terms(batch, asked)
+        return batch.hypotheses
 
 
 class ConstraintEncoder:
@@ -87,7 +126,7 @@ class ConstraintEncoder:
         return TokenConstraints(
             name,
             self.spelling,
-            Phrases(phrases, self.spelling.inside) if phrases else None,
+            Phrases(phrases, self.spelling) if phrases else None,
             avoided,
             prefix,
             terms,

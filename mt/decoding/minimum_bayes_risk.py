@@ -6,23 +6,21 @@ as it was drawn (Eikema & Aziz 2022, equation 5). Those of a beam are not: each 
 of the beam (Kumar & Byrne 2004, section 3.2).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mt.data.dataset import DatasetConfig
+from mt.decoding.network import DecodedBatch, Part
 from mt.metrics.base import PLAIN, Settings
 from mt.metrics.sentence import SENTENCE_SCORES, SentenceScore
-from mt.search.config import BeamConfig, SampleConfig, SearchConfig
+from mt.search.config import BeamConfig, SampleConfig
 from mt.search.hypothesis import Hypothesis
 
 if TYPE_CHECKING:
     from mt.decoding.translator import Translator
-
-Rank = Callable[[Sequence[Hypothesis]], Sequence[Hypothesis]]
-"""Chooses among the hypotheses of a sentence, and orders them, best first."""
 
 
 def metric_settings(dataset: DatasetConfig, *, lowercase: bool) -> Settings:
@@ -36,26 +34,27 @@ def metric_settings(dataset: DatasetConfig, *, lowercase: bool) -> Settings:
     )
 
 
-def ranking(search: SearchConfig, translator: "Translator") -> Rank | None:
-    """Returns how a search that has a utility ranks its hypotheses; None for others.
+class MinimumBayesRisk(Part):
+    """Chooses among the hypotheses of each sentence by the utility of a search, and orders them."""
 
-    Raises UserError where the utility cannot be used here: its tokenizer is not installed."""
-    if not isinstance(search, SampleConfig | BeamConfig) or search.utility is None:
-        return None
-    target = translator.tokenizers.target
-    lowercase = target.lowercases
-    utility = SENTENCE_SCORES[search.utility](metric_settings(translator.config.dataset, lowercase=lowercase))
-    samples = isinstance(search, SampleConfig)
-    count = search.n_best
+    def __init__(self, search: SampleConfig | BeamConfig, translator: "Translator") -> None:
+        """Raises UserError where the utility cannot be used here: its tokenizer is not installed."""
+        assert search.utility is not None
+        self._search = search
+        self._target = translator.tokenizers.target
+        settings = metric_settings(translator.config.dataset, lowercase=self._target.lowercases)
+        self._utility = SENTENCE_SCORES[search.utility](settings)
 
-    def rank(hypotheses: Sequence[Hypothesis]) -> list[Hypothesis]:
-        texts = [target.decode(hypothesis.tokens) for hypothesis in hypotheses]
+    def revised(self, batch: DecodedBatch) -> list[list[Hypothesis]]:
+        return [self._ranked(hypotheses)[: self._search.n_best] for hypotheses in batch.hypotheses]
+
+    def _ranked(self, hypotheses: Sequence[Hypothesis]) -> list[Hypothesis]:
+        texts = [self._target.decode(hypothesis.tokens) for hypothesis in hypotheses]
         # Each sample counts once; a hypothesis of a beam by its probability.
         log_probs = np.array([hypothesis.log_prob for hypothesis in hypotheses])
+        samples = isinstance(self._search, SampleConfig)
         weights = np.ones(len(texts)) if samples else np.exp(log_probs - log_probs.max())
-        return ranked(hypotheses, texts, weights, utility)[:count]
-
-    return rank
+        return ranked(hypotheses, texts, weights, self._utility)
 
 
 def ranked(

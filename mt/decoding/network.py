@@ -1,9 +1,10 @@
 """The interface of networks that decode, in torch or exported, and the one loop over batches. Needs no torch.
 
-`Network` is the interface, and `decode_rows` the loop. Between them stands the refusal of sources that are too long.
+`Network` is the interface, and `decode_rows` the loop, in which a `Part` hooks in. Between them stands the refusal of
+sources that are too long.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -12,13 +13,11 @@ import numpy as np
 from mt.common.stop import go_on
 from mt.common.terminal import Bar
 from mt.data.fields import Field, Row
-from mt.decoding.term_choice import write_terms
 from mt.errors import UserError
 from mt.search.config import SearchConfig, decode
 from mt.search.hypothesis import Hypothesis
-from mt.search.steering import TokenConstraints
+from mt.search.processor import Processor
 from mt.search.stepper import Stepper
-from mt.search.tree import Observer
 
 if TYPE_CHECKING:
     from mt.decoding.torch_network import TorchNetwork
@@ -66,6 +65,19 @@ class Network(Protocol):
         where it is exported."""
 
 
+class DecodedBatch(NamedTuple):
+    """What a search has found for a batch."""
+
+    network: Network
+    search: SearchConfig
+    indices: np.ndarray
+    """Of the sources of the batch among all."""
+    rows: Sequence[np.ndarray]
+    """These sources."""
+    hypotheses: Sequence[Sequence[Hypothesis]]
+    """Of each source, best first."""
+
+
 def refuse_long_rows(network: Network, field: Field, rows: Sequence[Row], indices: Sequence[int]) -> None:
     """Raises UserError where the model is not defined for so long a source. indices: of the sources among all, from 0,
     for the sentence."""
@@ -86,18 +98,24 @@ def refuse_long_rows(network: Network, field: Field, rows: Sequence[Row], indice
 # The one loop over batches.
 
 
+class Part:
+    """A part of decoding beside the search. It adds processors to the search of each batch, or changes what was found,
+    or both."""
+
+    def processors(self, indices: np.ndarray, limits: Sequence[int]) -> Sequence[Processor]:
+        """Returns the processors of a batch. indices: of its sources among all. limits: the most tokens of a hypothesis
+        of each."""
+        return ()
+
+    def revised(self, batch: DecodedBatch) -> Sequence[Sequence[Hypothesis]]:
+        """Returns the hypotheses of a batch as they are to be."""
+        return batch.hypotheses
+
+
 def decode_rows(
-    network: Network,
-    rows: Sequence[Row],
-    search: SearchConfig,
-    rank: Callable[[Sequence[Hypothesis]], Sequence[Hypothesis]] | None = None,
-    *,
-    asked: Sequence[TokenConstraints | None] | None = None,
-    observer: Observer | None = None,
-    progress: bool = False,
+    network: Network, rows: Sequence[Row], search: SearchConfig, parts: Sequence[Part] = (), *, progress: bool = False
 ) -> list[Sequence[Hypothesis]]:
-    """Returns for each row its hypotheses, best first. rank: chooses among those of a row, and
-    orders them. asked: of the hypotheses of each. observer: of the search of a single row. Raises UserError as
+    """Returns for each row its hypotheses, best first. parts: change hypotheses in this order. Raises UserError as
     `Network.encoded` and `decode`."""
     hypotheses: list[Sequence[Hypothesis]] = [() for _ in rows]
     batches = network.batches(rows, search)
@@ -107,12 +125,11 @@ def decode_rows(
             go_on()  # as each step of a search does
             sources = [np.asarray(rows[i]) for i in indices]
             with network.encoded(sources, search) as batch:
-                own = [asked[i] for i in indices] if asked else []
-                decoded = decode(search, *batch, sources, own, observer)
-            if any(one is not None and one.terms is not None for one in own):
-                decoded = write_terms(network, search, sources, decoded, own)
-            if rank is not None:
-                decoded = [rank(found) for found in decoded]
+                limits = [search.longest(length) for length in batch.lengths]
+                processors = [each for part in parts for each in part.processors(indices, limits)]
+                decoded = decode(search, *batch, sources, processors)
+            for part in parts:
+                decoded = part.revised(DecodedBatch(network, search, indices, sources, decoded))
             share.append((indices, decoded))
             bar.update(len(indices))
     # Each process has decoded a share of the batches; all get all of them.

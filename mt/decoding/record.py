@@ -15,7 +15,6 @@ from mt.data.fields import Raw, Row
 from mt.decoding.confidence import Confidence, mean
 from mt.decoding.translation import Translation
 from mt.search.config import SearchConfig, is_online, revised_search
-from mt.search.constraints import Wanted
 from mt.search.stepper import Stepper
 from mt.step import BOS
 
@@ -79,10 +78,10 @@ def _replayed(stepper: Stepper, hypotheses: Sequence[Sequence[int]], count: int)
     parents = list(running)
     tokens = [BOS for _ in running]
     for place in range(max(map(len, hypotheses))):
-        own = Wanted(np.arange(len(running)), np.array([hypotheses[i][place] for i in running]))
-        step = stepper.step(tokens, parents, count, None, own)
-        assert step.wanted is not None
-        for i, own_log_prob, log_probs, ids in zip(running, step.wanted, step.log_probs, step.tokens, strict=True):
+        own_tokens = np.array([hypotheses[i][place] for i in running])
+        scores = stepper.step(tokens, parents).scores
+        own = scores.at(np.arange(len(running)), own_tokens)
+        for i, own_log_prob, log_probs, ids in zip(running, own, *scores.best(count), strict=True):
             probabilities = np.exp(log_probs.astype(float)).tolist()
             replays[i].own.append(math.exp(own_log_prob))
             replays[i].best.append([pair for pair in zip(ids.tolist(), probabilities, strict=True) if pair[1] > 0])

@@ -9,22 +9,19 @@ targets. Words before it, such as an article, get the endings after which the te
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from mt.constraints.processor import TokenConstraints
+from mt.constraints.terms import NO_TERM, Terms
 from mt.data.words import term_words
+from mt.decoding.network import DecodedBatch, Network
 from mt.decoding.terms import MOST, Edit, edited, rewritten, streamed, words_of
-from mt.search.config import BeamConfig, SearchConfig, is_online, wait_k_of
-from mt.search.constraints import Wanted
+from mt.search.config import BeamConfig, is_online, wait_k_of
 from mt.search.hypothesis import Hypothesis
-from mt.search.steering import TokenConstraints
 from mt.search.stepper import Stepper
-from mt.search.terms import NO_TERM, Terms
 from mt.step import BOS, EOS, UNK
-
-if TYPE_CHECKING:
-    from mt.decoding.network import Network
 
 LEAST = 0.05
 LOST = 0.6
@@ -79,10 +76,11 @@ def _scored(stepper: Stepper, texts: Sequence[Sequence[Sequence[int]]]) -> list[
         now = [tokens[place] if place < len(tokens) else EOS for tokens in flat]
         # The first step is one of each source.
         rows = np.array(parents if place == 0 else range(len(flat)))
-        step = stepper.step(before, continued, ALTERNATIVES, None, Wanted(rows, np.array(now)))
-        log_probs[:, place] = step.wanted
+        scores = stepper.step(before, continued).scores
+        log_probs[:, place] = scores.at(rows, np.array(now))
+        best_log_probs, best_tokens = scores.best(ALTERNATIVES)
         for number, row in enumerate(rows.tolist()):
-            best[number].append((step.tokens[row], step.log_probs[row]))
+            best[number].append((best_tokens[row], best_log_probs[row]))
         before = now
         continued = parents if place == 0 else [*range(len(flat))]
     found = iter(_Scores(log_probs[i, : len(tokens)], best[i][: len(tokens)]) for i, tokens in enumerate(flat))
@@ -297,15 +295,10 @@ def _overlap(one: tuple[int, int], other: tuple[int, int]) -> bool:
     return one[0] < other[0] + other[1] and other[0] < one[0] + one[1]
 
 
-def write_terms(
-    network: "Network",
-    search: SearchConfig,
-    rows: Sequence[np.ndarray],
-    found: Sequence[Sequence[Hypothesis]],
-    asked: Sequence[TokenConstraints | None],
-) -> list[list[Hypothesis]]:
-    """Returns the hypotheses of encoded sources with their terms. Those of a search that writes while it reads get them
-    as a stream does."""
+def write_terms(batch: DecodedBatch, asked: Sequence[TokenConstraints | None]) -> list[list[Hypothesis]]:
+    """Returns the hypotheses of a batch with their terms. Those of a search that writes while it reads get them as a
+    stream does."""
+    network, search, _, rows, found = batch
     if is_online(search):
         return [
             [
@@ -336,7 +329,7 @@ def write_terms(
     ]
 
 
-def _choose(network: "Network", choices: Sequence[tuple[np.ndarray, _Draft, int]]) -> None:
+def _choose(network: Network, choices: Sequence[tuple[np.ndarray, _Draft, int]]) -> None:
     """Gives drafts the edits of their terms."""
     masked = [np.where(_owners(draft.terms, len(row)) == term, UNK, row) for row, draft, term in choices]
     own = _by_sources(network, masked, [[draft.hypothesis.tokens] for _, draft, _ in choices])
@@ -384,7 +377,7 @@ def _owners(terms: Terms, length: int) -> np.ndarray:
 
 
 def _by_sources(
-    network: "Network", sources: Sequence[np.ndarray], texts: Sequence[Sequence[Sequence[int]]]
+    network: Network, sources: Sequence[np.ndarray], texts: Sequence[Sequence[Sequence[int]]]
 ) -> list[list[_Scores]]:
     """Returns what the model says of texts, of each source."""
     found: list[list[_Scores]] = []

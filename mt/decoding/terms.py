@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mt.constraints.spelling import Spelling
+from mt.constraints.terms import NO_TERM, Terms
 from mt.data.words import term_spans, term_words
 from mt.search.hypothesis import Hypothesis
 from mt.search.online import OnlineHypothesis
-from mt.search.spelling import Spelling
-from mt.search.terms import NO_TERM, Terms
 from mt.step import EOS
 
 MOST = 0.5
@@ -221,6 +221,13 @@ def streamed(hypothesis: Hypothesis, terms: Terms, wait_k: int | None) -> Hypoth
     resolved += [len(hypothesis.tokens) - 1] * len(new)
     result = rewritten(hypothesis, entries)
     if isinstance(result, OnlineHypothesis) and isinstance(hypothesis, OnlineHypothesis):
+        delays = hypothesis.delays
+        if windows.stops is not None:
+            # A token is not written before it is certain to which term its stop belongs.
+            certain = np.array([0, *terms.certain])
+            known = (windows.stops >= 0) & (windows.stops < len(terms.certain))
+            delays = np.maximum.accumulate(np.maximum(delays, certain[np.where(known, windows.stops + 1, 0)]))
         # What has waited comes with the token that ended that.
-        result = replace(result, delays=np.maximum.accumulate(np.maximum(result.delays, hypothesis.delays[resolved])))
+        delays = np.maximum(delays[[entry.place for entry in entries]], delays[resolved])
+        result = replace(result, delays=np.maximum.accumulate(delays))
     return result

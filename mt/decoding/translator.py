@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, get_args
 
 from mt.common.links import Symmetrisation
+from mt.constraints.processor import TokenConstraints
 from mt.data.fields import Raw, Row, as_list, build_field, require_texts
 from mt.data.tokenizer import LinkUnit, Tokenizers, Unit
 from mt.data.words import count_words
-from mt.decoding.network import Network, decode_rows, refuse_long_rows
+from mt.decoding.network import Network, Part, decode_rows, refuse_long_rows
 from mt.decoding.request import Asked, Request, requests_of
 from mt.decoding.translation import Extraction, Translation, decoded
 from mt.errors import UserError, invalid_choice
@@ -29,8 +30,6 @@ from mt.search.config import (
 )
 from mt.search.hypothesis import EMPTY
 from mt.search.options import RetranslateConfig
-from mt.search.steering import TokenConstraints
-from mt.search.tree import Observer
 
 if TYPE_CHECKING:
     from mt.config import Config
@@ -161,20 +160,20 @@ class Translator:
         *,
         texts: Sequence[Raw] | None = None,
         requests: Sequence[Request] | None = None,
-        observer: Observer | None = None,
+        parts: Sequence[Part] = (),
         progress: bool = False,
     ) -> list[list[Translation]]:
         """Does as `n_best`, of sources that are encoded already, as rows of their field. Those of text are ids that end
         in EOS; a blank text is EOS alone.
 
         texts: what the rows were made of, for the words of links. By default it is what ids decode to, in which a run
-        of unknown characters is a word of its own. requests: what is asked of each translation; with `texts`. observer:
+        of unknown characters is a word of its own. requests: what is asked of each translation; with `texts`. parts:
         see `decode_rows`. Raises UserError where the search is not for that.
         """
         search = self.search_for(search)
         asked: Sequence[TokenConstraints | None] | None = None
         if requests is not None and texts is not None:
-            from mt.decoding.lexical import constrained  # Not above: most texts ask for nothing.
+            from mt.decoding.lexical import ConstrainedPart, constrained  # Not above: most texts ask for nothing.
 
             asked = constrained(self, requests, texts, search)
         if isinstance(search, RetranslateConfig):
@@ -187,13 +186,12 @@ class Translator:
         rows = [sources[i] for i in indices]
         refuse_long_rows(self.network, self.field, rows, indices)
         if asked is not None:
-            asked = [asked[i] for i in indices]
-        rank = None
+            parts = [ConstrainedPart([asked[i] for i in indices]), *parts]
         if isinstance(search, SampleConfig | BeamConfig) and search.utility is not None:
-            from mt.decoding.minimum_bayes_risk import ranking  # Not above: it needs metrics.
+            from mt.decoding.minimum_bayes_risk import MinimumBayesRisk  # Not above: it needs metrics.
 
-            rank = ranking(search, self)
-        found = decode_rows(self.network, rows, search, rank, asked=asked, observer=observer, progress=progress)
+            parts = [*parts, MinimumBayesRisk(search, self)]
+        found = decode_rows(self.network, rows, search, parts, progress=progress)
         for i, row, hypotheses in zip(indices, rows, found, strict=True):
             results[i] = decoded(self, row, hypotheses, None if texts is None else texts[i])
         return results

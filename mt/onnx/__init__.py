@@ -4,7 +4,6 @@
 search.
 """
 
-import math
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -16,9 +15,7 @@ from mt.common.options import MAX_SIZE, Options, parse
 from mt.data.dataset import DatasetConfig
 from mt.errors import UserError, message_of
 from mt.search.config import SearchConfig
-from mt.search.constraints import Forbidden, Wanted
-from mt.search.draws import Draws, non_finite_scores_error
-from mt.search.hypothesis import NEVER_CHOSEN
+from mt.search.scores import Scores
 from mt.search.stepper import Step
 from mt.step import Attended
 
@@ -107,14 +104,7 @@ class OnnxStepper:
         self._state = [encoded[name] for name in states]
         self._read_states = [(index, name) for index, name in enumerate(states) if name in inputs]
 
-    def step(
-        self,
-        tokens: list[int],
-        parents: list[int],
-        count: int | Draws,
-        forbidden: Forbidden | None,
-        wanted: Wanted | None = None,
-    ) -> Step:
+    def step(self, tokens: list[int], parents: list[int]) -> Step:
         if parents != list(range(len(self._state[0]))):  # else each continues itself, as in greedy search
             rows = np.array(parents)
             self._state = [tensor.take(rows, 0) for tensor in self._state]
@@ -125,35 +115,7 @@ class OnnxStepper:
         stops = rest.pop(0) if self._hard else None
         first_positions = rest.pop(0) if self._hard else None
         self._state = rest
-        attended = Attended(weights, stops, first_positions)
-        asked = None if wanted is None else log_probs[wanted]
-        if isinstance(count, Draws):
-            return Step(*count.choose(log_probs, forbidden), attended, asked)
-        return Step(*top_k(log_probs, count, forbidden), attended, asked)
-
-
-def top_k(log_probs: np.ndarray, count: int, forbidden: Forbidden | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the `count` largest of each row, largest first, and their tokens, both [N, count]; as
-    `mt.search.best_tokens.top_k`.
-
-    log_probs: [N, V] float32; used up. Raises UserError where they are not finite.
-    """
-    for token in NEVER_CHOSEN:
-        log_probs[:, token] = -np.inf
-    if forbidden is not None:
-        log_probs[forbidden.pairs(log_probs.shape[1])] = -np.inf
-    # One largest number after another: of a few, that is faster than a partition of all.
-    count = min(count, log_probs.shape[1])
-    best = np.empty((len(log_probs), count), np.float32)
-    tokens = np.empty((len(log_probs), count), np.int64)
-    hypotheses = np.arange(len(log_probs))
-    for place in range(count):
-        tokens[:, place] = log_probs.argmax(1)  # NaN is larger than any number
-        best[:, place] = log_probs[hypotheses, tokens[:, place]]
-        log_probs[hypotheses, tokens[:, place]] = -np.inf
-    if not math.isfinite(sum(best[:, 0].tolist())):
-        raise non_finite_scores_error()
-    return best, tokens
+        return Step(Scores(log_probs), Attended(weights, stops, first_positions))
 
 
 def _verified(folder: Path) -> Manifest:

@@ -1,29 +1,32 @@
 """Beam search with a length penalty, its n best hypotheses exact with respect to the beam; a beam of one is greedy.
 
-A sentence has `beam_size` slots. Each step keeps the most probable extensions of its open hypotheses, one for each free
-slot. A hypothesis that ends, by EOS, by READ or at the maximum length, keeps its slot, and the search goes on with the
-rest. It is over when none is open, or none can become one of the n best. Log-probabilities only fall. So a hypothesis
-scores at most what its present log-probability would score at the maximum length, where the penalty divides by most.
-What it pays for its attention (`mt.search.coverage`) only rises. Stopping there changes no result. So a
-beam with a slot for every possible sentence is exhaustive search.
+A sentence has `beam_size` slots. Each step keeps the most probable extensions of its active hypotheses, one for each
+free slot. A hypothesis that ends, by EOS, by READ or at the maximum length, is finished and keeps its slot, and the
+search goes on with the rest. It is over when no hypothesis is active, or none can become one of the n best.
+
+Log-probabilities only fall, so a hypothesis scores at most what its present log-probability would score at the maximum
+length, where the length penalty divides by most. What it pays for its attention (`mt.search.coverage`) only rises.
+Stopping there changes no result, and a beam with a slot for every possible sentence is exhaustive search.
+
+What forbids tokens, or shares the slots otherwise, is a processor (`mt.search.processor`).
 
 Hypotheses are Python lists. A step of one sentence is some dozen numbers, and an operation on a tensor or an array
 takes as long as ten of Python.
 """
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from mt.common.stop import go_on
-from mt.search.constraints import FREE, Constraints, Forbidden
 from mt.search.coverage import Costs, Coverage
 from mt.search.hypothesis import End, History, Hypothesis, penalty
-from mt.search.steering import Steering, shared
-from mt.search.stepper import READ, Step, Stepper
-from mt.search.tree import Observer
+from mt.search.processor import Candidates, Processor, next_tokens
+from mt.search.scores import READ
+from mt.search.stepper import Stepper
 from mt.step import BOS, EOS
 
 
@@ -38,8 +41,8 @@ class _Ranking(NamedTuple):
         return log_prob / penalty(length, self.length_penalty)
 
 
-class _Open(NamedTuple):
-    """The open hypotheses of the sentences that are searched, those of one sentence side by side, best first."""
+class _Active(NamedTuple):
+    """The active hypotheses of the sentences that are searched, those of one sentence side by side, best first."""
 
     tokens: list[int]
     """The last token of each."""
@@ -53,30 +56,29 @@ class _Open(NamedTuple):
 class _Sentence:
     """A sentence whose hypotheses are searched."""
 
-    def __init__(self, limit: int, slots: int, observer: Observer | None = None) -> None:
-        self._observer = observer
+    def __init__(self, limit: int, slots: int) -> None:
         self.limit = limit
         """Most tokens of a hypothesis."""
         self.slots = slots
-        """How many slots no ended hypothesis has."""
-        self.ended: list[End] = []
-        """The best ended hypotheses, best first."""
+        """How many slots are free of finished hypotheses."""
+        self.finished: list[End] = []
+        """The best finished hypotheses, best first."""
 
     def add(self, ends: list[End], ranking: _Ranking) -> None:
+        """Adds hypotheses that have just ended."""
+        if not ends:
+            return
         self.slots -= len(ends)
-        if self._observer is not None:
-            self._observer.end(ends)
         # A sort keeps the order of equals.
-        self.ended = sorted(self.ended + ends, key=lambda end: -end.score)[: ranking.n_best]
+        self.finished = sorted(self.finished + ends, key=lambda end: -end.score)[: ranking.n_best]
 
-    def over(self, log_probs: list[float], costs: list[float] | None, ranking: _Ranking) -> bool:
-        """Returns whether no open hypothesis can become one of the n best. log_probs: theirs."""
-        if len(self.ended) < ranking.n_best:
+    def over(self, log_probs: list[float], costs: list[float], ranking: _Ranking) -> bool:
+        """Returns whether no active hypothesis can become one of the n best. log_probs, costs: theirs."""
+        if len(self.finished) < ranking.n_best:
             return False
-        if costs is None:
-            return ranking.score(max(log_probs), self.limit) <= self.ended[-1].score
         pairs = zip(log_probs, costs, strict=True)
-        return max(ranking.score(log_prob, self.limit) - cost for log_prob, cost in pairs) <= self.ended[-1].score
+        best = max(ranking.score(log_prob, self.limit) - cost for log_prob, cost in pairs)
+        return best <= self.finished[-1].score
 
 
 def search(
@@ -86,83 +88,66 @@ def search(
     beam_size: int = 1,
     length_penalty: float = 0.0,
     n_best: int = 1,
-    constraints: Constraints = FREE,
     coverage: Coverage | None = None,
-    steering: Steering | None = None,
-    observer: Observer | None = None,
+    processors: Sequence[Processor] = (),
 ) -> list[list[Hypothesis]]:
     """Returns for each sentence its `n_best` hypotheses, best score first. There are fewer if the beam or the language
-    has no more, or none that has all that is asked of it.
+    has no more, or processors allow no more.
 
     limits: of each sentence the most tokens of a hypothesis, at least 1, EOS included. Hypotheses that reach it without
         EOS end there and compete with the others.
     length_penalty: exponent a >= 0; the score is log P(Y) / ((5 + |Y|) / 6)^a, where |Y| counts EOS.
     coverage: before the first step, where hypotheses pay for their attention.
-    steering: what is asked of single sentences, before the first step.
-    observer: is told how a single sentence is searched.
     Raises UserError where the model's scores are not finite.
     """
     ranking = _Ranking(length_penalty, n_best)
-    sentences = [_Sentence(limit, beam_size, observer) for limit in limits]
+    sentences = [_Sentence(limit, beam_size) for limit in limits]
     searched = sentences
     history = History()
     count = len(sentences)
-    opened = _Open([BOS] * count, list(range(count)), [0.0] * count, [1] * count)
-    prefix = np.zeros((count, 0), np.int64)
-    # Each step extends the open hypotheses; those that have ended are found again in the record of all steps.
+    active = _Active([BOS] * count, list(range(count)), [0.0] * count, [1] * count)
+    # Each step extends the active hypotheses; finished ones are found again in the record of all steps.
     while searched:
         go_on()
-        slots = max([sentence.slots for sentence in searched])
-        forbidden = constraints.forbidden(prefix, len(history))
-        step, lacking = _step(stepper, opened, slots, forbidden, steering)
-        history.append(opened.tokens, opened.parents, step.attended, opened.log_probs)
-        if observer is not None:
-            observer.before(opened.tokens, opened.parents, opened.log_probs, step)
+        step = stepper.step(active.tokens, active.parents)
+        candidates = next_tokens(step.scores, max(sentence.slots for sentence in searched), processors)
+        history.append(active.tokens, active.parents, step.attended, active.log_probs)
+        costs = Costs.none(len(active.tokens))
         if coverage is not None and step.attended is not None:
-            coverage = coverage.after(opened.parents, step.attended)
-        costs = None if coverage is None else coverage.costs()
-        searched, opened = _extended(searched, opened, step, len(history), ranking, costs, lacking)
-        if steering is not None:
-            steering.follow(opened.parents, opened.tokens)
-        prefix = constraints.extended(prefix, opened.parents, opened.tokens)
-    hypotheses = iter(history.backtrack([end for sentence in sentences for end in sentence.ended]))
-    return [[next(hypotheses) for _ in sentence.ended] for sentence in sentences]
-
-
-def _step(
-    stepper: Stepper, opened: _Open, slots: int, forbidden: Forbidden | None, steering: Steering | None
-) -> tuple[Step, np.ndarray | None]:
-    """Returns the next step of open hypotheses, and how many tokens each next hypothesis lacks of what is asked."""
-    if steering is None:
-        return stepper.step(opened.tokens, opened.parents, slots, forbidden), None
-    forbidden, wanted = steering.before(forbidden)
-    return steering.choices(stepper.step(opened.tokens, opened.parents, slots, forbidden, wanted))
+            coverage = coverage.after(active.parents, step.attended)
+            costs = coverage.costs()
+        searched, active, ends = _extended(searched, active, candidates, len(history), ranking, costs)
+        for processor in processors:
+            processor.end(ends)
+            processor.follow(active.parents, active.tokens)
+    hypotheses = iter(history.backtrack([end for sentence in sentences for end in sentence.finished]))
+    return [[next(hypotheses) for _ in sentence.finished] for sentence in sentences]
 
 
 def _extended(
     searched: list[_Sentence],
-    opened: _Open,
-    step: Step,
+    active: _Active,
+    candidates: Candidates,
     length: int,
     ranking: _Ranking,
-    costs: Costs | None,
-    lacking: np.ndarray | None,
-) -> tuple[list[_Sentence], _Open]:
-    """Returns the sentences that go on, and their open hypotheses after one more token.
+    costs: Costs,
+) -> tuple[list[_Sentence], _Active, list[End]]:
+    """Returns the sentences that go on, their active hypotheses after one more token, and the hypotheses that end.
 
     length: tokens of a hypothesis with the new one. costs: what hypotheses pay for their attention, this step's too.
-    lacking: see `Steering.choices`.
     """
-    offsets = None if costs is None else penalty(length, ranking.length_penalty) * np.array(costs.if_open)
-    log_probs_of_sentences, orders = _ranked(opened, step, offsets, lacking)
-    tokens = step.tokens.tolist()
-    width = step.tokens.shape[1]
+    offsets = penalty(length, ranking.length_penalty) * np.array(costs.if_active)
+    log_probs_of_sentences, orders = _ranked(active, candidates, offsets)
+    tokens = candidates.tokens.tolist()
+    width = candidates.tokens.shape[1]
     going: list[_Sentence] = []
-    after = _Open([], [], [], [])
+    after = _Active([], [], [], [])
+    ends: list[End] = []
     first_row = 0
-    for sentence, count, log_probs, order in zip(searched, opened.counts, log_probs_of_sentences, orders, strict=True):
-        ends: list[End] = []
-        first_open = len(after.tokens)
+    for sentence, count, log_probs, order in zip(searched, active.counts, log_probs_of_sentences, orders, strict=True):
+        # The best candidates take the slots.
+        ends_of_sentence: list[End] = []
+        first_active = len(after.tokens)
         for index in order[: sentence.slots]:
             log_prob = log_probs[index]
             if log_prob == -math.inf:
@@ -170,47 +155,57 @@ def _extended(
             row = first_row + index // width
             token = tokens[row][index % width]
             if token in (EOS, READ) or length == sentence.limit:
-                score = ranking.score(log_prob, length) - (0.0 if costs is None else costs.if_ended[row])
-                ends.append(End(score, log_prob, length, row, token))
+                score = ranking.score(log_prob, length) - costs.if_finished[row]
+                ends_of_sentence.append(End(score, log_prob, length, row, token))
             else:
                 after.tokens.append(token)
                 after.parents.append(row)
                 after.log_probs.append(log_prob)
         first_row += count
-        if ends:
-            sentence.add(ends, ranking)
-        # A sentence goes on while an open hypothesis may become one of its best.
-        remaining = len(after.tokens) - first_open
-        paid = None if costs is None else [costs.if_open[row] for row in after.parents[first_open:]]
-        if remaining and not sentence.over(after.log_probs[first_open:], paid, ranking):
+        sentence.add(ends_of_sentence, ranking)
+        ends += ends_of_sentence
+        # A sentence goes on while an active hypothesis may become one of its best.
+        remaining = len(after.tokens) - first_active
+        paid = [costs.if_active[row] for row in after.parents[first_active:]]
+        if remaining and not sentence.over(after.log_probs[first_active:], paid, ranking):
             going.append(sentence)
             after.counts.append(remaining)
         else:
             for hypotheses in after[:3]:
-                del hypotheses[first_open:]
-    return going, after
+                del hypotheses[first_active:]
+    return going, after, ends
 
 
-def _ranked(
-    opened: _Open, step: Step, offsets: np.ndarray | None, lacking: np.ndarray | None
-) -> tuple[list[list[float]], list[list[int]]]:
+def _ranked(active: _Active, candidates: Candidates, offsets: np.ndarray) -> tuple[list[list[float]], list[list[int]]]:
     """Returns of each sentence the log-probabilities of its extensions, at index hypothesis * width + rank. With them
-    come these indices in the order in which they get slots. It is best first, or where some lack what is asked, see
-    `shared`. The best of a sentence are among the best of each hypothesis.
+    come these indices in the order in which they get slots: the best first, or by banks. The best of a sentence are
+    among the best of each hypothesis.
 
     offsets: [N], taken from the log-probabilities of a hypothesis' extensions before they are compared.
     """
     # In float64: the sum over a long hypothesis would lose in float32 what its last tokens differ by.
-    values = np.array(opened.log_probs)[:, None] + step.log_probs
-    log_probs = _by_sentence(values, opened.counts)
+    values = np.array(active.log_probs)[:, None] + candidates.log_probs
+    log_probs = _by_sentence(values, active.counts)
     if log_probs.shape[1] == 1:
         return log_probs.tolist(), [[0]] * len(log_probs)
-    compared = log_probs if offsets is None else _by_sentence(values - offsets[:, None], opened.counts)
-    if lacking is None:
-        order = (-compared).argsort(1, kind="stable")
-    else:
-        order = shared(compared, _by_sentence(lacking, opened.counts))
-    return log_probs.tolist(), order.tolist()
+    compared = _by_sentence(values - offsets[:, None], active.counts) if offsets.any() else log_probs
+    orders = (-compared).argsort(1, kind="stable").tolist()
+    if candidates.banks is not None:
+        columns = (compared.tolist(), _by_sentence(candidates.banks, active.counts).tolist(), orders)
+        orders = [_in_turn(*of_sentence) for of_sentence in zip(*columns, strict=True)]
+    return log_probs.tolist(), orders
+
+
+def _in_turn(scores: list[float], banks: list[float], order: list[int]) -> list[int]:
+    """Returns the order of candidates where banks take turns: the best of each bank, the lowest bank first, then the
+    second best of each, and so on. order: best first. Impossible candidates are left out."""
+    turns = Counter[float]()
+    ranked = []
+    for index in order:
+        if scores[index] > -math.inf:
+            ranked.append((turns[banks[index]], banks[index], index))
+            turns[banks[index]] += 1
+    return [index for *_, index in sorted(ranked)]
 
 
 def _by_sentence(values: np.ndarray, counts: list[int]) -> np.ndarray:

@@ -16,11 +16,9 @@ from mt.search.coverage import Coverage
 from mt.search.hypothesis import Hypothesis
 from mt.search.online import OnlineConfig, WaitKConfig, online
 from mt.search.options import MAX_BEAM_SIZE, BeamConfig, GreedyConfig, RetranslateConfig
-from mt.search.phrases import repeats
+from mt.search.processor import Processor
 from mt.search.sampling import SampleConfig, draw_samples
-from mt.search.steering import Steering, TokenConstraints, nothing_found
 from mt.search.stepper import Stepper
-from mt.search.tree import Observer
 
 Precision = Literal["fp32", "bf16", "fp16", "int8"]
 """The number format of products. int8: in the steps of a search that is not online. Sources are read in bfloat16 then
@@ -70,42 +68,26 @@ def decode(
     stepper: Stepper,
     source_lengths: Sequence[int],
     sources: Sequence[np.ndarray] = (),
-    asked: Sequence[TokenConstraints | None] = (),
-    observer: Observer | None = None,
+    processors: Sequence[Processor] = (),
 ) -> Sequence[Sequence[Hypothesis]]:
     """Returns for each sentence of a batch its hypotheses, best first: `n_best` of several, or where `utility` is to
     choose all; else one.
 
     stepper: where `wait_k_of` has a number, one that hides from each step what has not been read by then.
-    source_lengths: in tokens, EOS included. sources: the rows of the batch, on which samples depend. asked: of each
-    sentence; see `require_steerable`. observer: see `search`; of greedy and beam search. Raises UserError as the
-    searches do, and where no hypothesis was found that has all that is asked of it.
+    source_lengths: in tokens, EOS included. sources: the rows of the batch, on which samples depend. processors: beside
+    those of the options. Raises UserError as the searches do.
     """
     config = of_whole_sources(config)
     limits = [config.longest(length) for length in source_lengths]
-    steering = None
-    if any(asked):
-        steering = Steering(asked, limits)
-    options: dict[str, Any] = {"constraints": config.constraints, "steering": steering}
-    # The search that was named.
-    hypotheses: Sequence[Sequence[Hypothesis]]
+    processors = [*processors, *config.rules(len(limits))]
     if isinstance(config, SampleConfig):
-        hypotheses = draw_samples(config, stepper, limits, sources, steering)
-    elif isinstance(config, GreedyConfig | BeamConfig):
-        options |= _ranking(config, source_lengths)
-        hypotheses = search(stepper, limits, observer=observer, **options)
-    else:
-        # By the source tokens that have been read, from none to all of the longest source.
-        limits = [config.longest(length) for length in range(max(source_lengths) + 1)]
-        certain = [None if one is None or one.terms is None else one.terms.certain for one in asked]
-        options |= {"k": wait_k_of(config), "certain": certain}
-        found = online(stepper, source_lengths=source_lengths, limits=limits, **options)
-        hypotheses = [[hypothesis] for hypothesis in found]
-    # What is asked may leave nothing.
-    for of_sentence, hypotheses_of_sentence in zip(asked, hypotheses, strict=False):
-        if of_sentence is not None and not hypotheses_of_sentence:
-            raise nothing_found(of_sentence.name)
-    return hypotheses
+        return draw_samples(config, stepper, limits, sources, processors)
+    if isinstance(config, GreedyConfig | BeamConfig):
+        return search(stepper, limits, processors=processors, **_ranking(config, source_lengths))
+    # By the source tokens that have been read, from none to all of the longest source.
+    limits = [config.longest(length) for length in range(max(source_lengths) + 1)]
+    options: dict[str, Any] = {"limits": limits, "k": wait_k_of(config), "processors": processors}
+    return online(stepper, source_lengths=source_lengths, **options)
 
 
 def _ranking(config: GreedyConfig | BeamConfig, positions: Sequence[int]) -> dict[str, Any]:
@@ -118,22 +100,6 @@ def _ranking(config: GreedyConfig | BeamConfig, positions: Sequence[int]) -> dic
         "n_best": config.n_best if config.utility is None else config.beam_size,
         "coverage": Coverage.before(config.penalties, positions),
     }
-
-
-def require_steerable(config: SearchConfig, asked: TokenConstraints) -> None:
-    """Raises UserError where a search cannot do what is asked of a sentence."""
-    if asked.phrases is None:
-        return
-    if not isinstance(config, GreedyConfig | BeamConfig):
-        raise UserError(
-            f"{asked.name} asks for phrases, for which search={config.name} has no room: choose search=beam, or ask "
-            "for a prefix or phrases to avoid alone"
-        )
-    if config.no_repeat_ngram_size and repeats(asked.phrases, config.no_repeat_ngram_size):
-        raise UserError(
-            f"{asked.name} asks for tokens in a row twice, which search.no_repeat_ngram_size="
-            f"{config.no_repeat_ngram_size} forbids: leave out the one or the other"
-        )
 
 
 class _Group(Options):

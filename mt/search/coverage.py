@@ -6,7 +6,7 @@ With c_i the attention that a hypothesis Y of a source X has given to position i
 
 b_1 weighs the coverage penalty of Wu et al. (2016, equation 14), which only a complete hypothesis pays. What it has
 left out it may still say. b_2 weighs the `summary` penalty of OpenNMT (Klein et al. 2017; its `stepwise_penalty`),
-which can only rise. So open hypotheses pay it, too, and those that repeat themselves leave the beam.
+which can only rise. So active hypotheses pay it, too, and those that repeat themselves leave the beam.
 """
 
 from collections.abc import Sequence
@@ -57,7 +57,7 @@ class Coverage(NamedTuple):
 
     @classmethod
     def before(cls, penalties: Penalties, positions: Sequence[int]) -> "Coverage | None":
-        """Returns that of one hypothesis of each source before the first step; None where nothing is to be paid.
+        """Returns the coverage of one hypothesis of each source before the first step; None where both weights are 0.
 
         positions: of each source, how many the attention has.
         """
@@ -66,7 +66,7 @@ class Coverage(NamedTuple):
         return cls(penalties, (np.arange(max(positions)) >= np.array(positions)[:, None]).astype(np.float64))
 
     def after(self, parents: list[int], attended: Attended) -> "Coverage":
-        """Returns that of hypotheses which continue those of `parents` after one more step."""
+        """Returns the coverage of hypotheses that continue `parents`, after one more step."""
         received = self.received[parents]
         weights = on_host(attended.weights)
         if attended.first is None:
@@ -80,15 +80,21 @@ class Coverage(NamedTuple):
 
     def costs(self) -> "Costs":
         """Returns what each hypothesis pays."""
-        if_open = self.penalties.summary * np.maximum(self.received - 1, 0).sum(1)
+        if_active = self.penalties.summary * np.maximum(self.received - 1, 0).sum(1)
         missing = -np.log(self.received.clip(_LEAST, 1)).sum(1)
-        return Costs(if_open.tolist(), (if_open + self.penalties.coverage * missing).tolist())
+        return Costs(if_active.tolist(), (if_active + self.penalties.coverage * missing).tolist())
 
 
 class Costs(NamedTuple):
     """What is taken from the scores of N hypotheses, once they are divided by the length penalty."""
 
-    if_open: list[float]
-    """[N]: where a hypothesis goes on; a longer one pays at least as much."""
-    if_ended: list[float]
-    """[N]: where it ends."""
+    if_active: list[float]
+    """[N]: while a hypothesis is active; a longer one pays at least as much."""
+    if_finished: list[float]
+    """[N]: when it is finished."""
+
+    @classmethod
+    def none(cls, count: int) -> "Costs":
+        """Returns the costs of hypotheses that pay nothing."""
+        free = [0.0] * count
+        return cls(free, free)

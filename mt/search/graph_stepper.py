@@ -14,9 +14,8 @@ import torch
 from torch import Tensor
 
 from mt.kernels.cuda_graph import recorded
-from mt.search.best_tokens import best_tokens, packed, top_k, unpacked, values_of
-from mt.search.constraints import Forbidden, Wanted
-from mt.search.draws import Draws
+from mt.search.hypothesis import NEVER_CHOSEN
+from mt.search.scores import Scores
 from mt.search.stepper import Step
 from mt.search.torch_stepper import Predict, TorchStepper
 from mt.step import Attended
@@ -29,7 +28,7 @@ MANY = 256
 
 
 class GraphStepper:
-    """The steps of a `TorchStepper` of a soft attention, recorded; it draws nothing."""
+    """The steps of a `TorchStepper` of a soft attention, recorded."""
 
     def __init__(self, stepper: TorchStepper, width: int, record: Record = recorded) -> None:
         """
@@ -56,15 +55,7 @@ class GraphStepper:
         self._replay: Callable[[], _Outputs]
 
     @torch.no_grad()
-    def step(
-        self,
-        tokens: list[int],
-        parents: list[int],
-        count: int | Draws,
-        forbidden: Forbidden | None,
-        wanted: Wanted | None = None,
-    ) -> Step:
-        assert not isinstance(count, Draws)
+    def step(self, tokens: list[int], parents: list[int]) -> Step:
         hypotheses = len(tokens)
         before = self._rows[parents]
         self._sentences = self._sentences[parents]
@@ -77,18 +68,11 @@ class GraphStepper:
         else:
             self._fill(tokens, before)
             outputs = self._replay()
-        # One transfer brings weights and best tokens; what is forbidden or wanted needs all scores.
+        # One transfer brings weights and best tokens: each has to wait for the device.
         numbers = outputs.numbers[:hypotheses].to("cpu", copy=True).numpy()
-        best = numbers[:, outputs.positions :]
-        asked = None
-        if forbidden is None and wanted is None:
-            log_probs, chosen = unpacked(best)
-        else:
-            every = outputs.log_probs[self._inputs[2, :hypotheses]]
-            asked = values_of(every, wanted)
-            log_probs, chosen = top_k(every, count, forbidden and forbidden.pairs(every.shape[1]))
-        weights = numbers[:, : outputs.positions]
-        return Step(log_probs[:, :count], chosen[:, :count], Attended(weights), asked)
+        best, bits = np.split(numbers[:, outputs.positions :], 2, 1)
+        known = best, np.ascontiguousarray(bits).view(np.int32).astype(np.int64)
+        return Step(Scores(outputs.log_probs, self._rows, known), Attended(numbers[:, : outputs.positions]))
 
     def _make_rows(self, before: np.ndarray) -> None:
         """Makes rows for the sentences that are searched. before: of each hypothesis the row of its parent, of which
@@ -127,7 +111,8 @@ class _Outputs(NamedTuple):
     log_probs: Tensor
     """[R, V], by row."""
     numbers: Tensor
-    """[R, S + 2 width]: the weights and the best tokens (see `packed`), those of the hypotheses first, in order."""
+    """[R, S + 2 width] float32: weights, the largest log-probabilities, and the bits of their tokens as int32; those of
+    the hypotheses first, in order."""
     positions: int
     """S."""
 
@@ -138,8 +123,11 @@ def _step(predict: Predict, memory: Any, state: Any, inputs: Tensor, width: int)
     tokens, parents, order = inputs
     prediction = predict(tokens, memory, select_rows(state, parents))
     log_probs = prediction.log_probs()
+    for token in NEVER_CHOSEN:
+        log_probs[:, token] = -torch.inf
+    best, best_tokens = log_probs.topk(min(width, log_probs.shape[1]))
     weights = prediction.attended.weights
-    numbers = torch.cat((weights, packed(*best_tokens(log_probs, width))), 1).index_select(0, order)
+    numbers = torch.cat((weights, best, best_tokens.int().view(torch.float32)), 1).index_select(0, order)
     return _Outputs(prediction.state, log_probs, numbers, weights.shape[1])
 
 

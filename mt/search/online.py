@@ -18,11 +18,10 @@ from pydantic import Field
 
 from mt.errors import UserError
 from mt.search.beam import search
-from mt.search.constraints import FREE, Constraints
 from mt.search.hypothesis import Hypothesis
 from mt.search.limits import MAX_LENGTH
 from mt.search.options import SearchOptions
-from mt.search.steering import Steering
+from mt.search.processor import Processor
 from mt.search.stepper import Stepper
 
 
@@ -54,28 +53,19 @@ def online(
     source_lengths: Sequence[int],
     limits: Sequence[int],
     k: int | None = None,
-    certain: Sequence[np.ndarray | None] = (),
-    constraints: Constraints = FREE,
-    steering: Steering | None = None,
-) -> list[OnlineHypothesis]:
-    """Returns greedy hypotheses with their delays.
+    processors: Sequence[Processor] = (),
+) -> list[list[OnlineHypothesis]]:
+    """Returns of each sentence the greedy hypothesis with its delays; none where processors allow none.
 
     source_lengths: of B sentences, tokens, EOS included. limits: see `delayed`. k: of wait-k, whose stepper shows in
     step t, counted from 1, at most k + t - 1 source tokens. None: each token reads up to where the attention stops, or
-    the whole source where nothing was selected. certain: of each sentence, how many source tokens must have come
-    before a stop at each of its first positions; None: those up to it. Raises UserError where the attention is to stop
-    and does not.
+    the whole source where nothing was selected. Raises UserError where the attention is to stop and does not.
     """
-    of_sentences = [limits[length] for length in source_lengths]
-    found = search(stepper, of_sentences, constraints=constraints, steering=steering)
-    delayed_ones = []
-    for (hypothesis,), of_sentence, length in zip(found, certain or [None] * len(found), source_lengths, strict=True):
-        if k is None:
-            needed = _needed(hypothesis, of_sentence, length)
-        else:
-            needed = np.minimum(k + np.arange(len(hypothesis.tokens)), length)
-        delayed_ones.append(delayed(hypothesis, needed, limits))
-    return delayed_ones
+    found = search(stepper, [limits[length] for length in source_lengths], processors=processors)
+    return [
+        [delayed(hypothesis, _needed(hypothesis, length, k), limits) for hypothesis in of_sentence]
+        for of_sentence, length in zip(found, source_lengths, strict=True)
+    ]
 
 
 def delayed(hypothesis: Hypothesis, needed: np.ndarray, limits: Sequence[int]) -> OnlineHypothesis:
@@ -90,16 +80,15 @@ def delayed(hypothesis: Hypothesis, needed: np.ndarray, limits: Sequence[int]) -
     return OnlineHypothesis(**vars(hypothesis), delays=np.maximum.accumulate(np.maximum(needed, allowed)))
 
 
-def _needed(hypothesis: Hypothesis, certain: np.ndarray | None, source_length: int) -> np.ndarray:
-    """Returns [T] int64, how many source tokens must have come for the stop of each token."""
+def _needed(hypothesis: Hypothesis, source_length: int, k: int | None) -> np.ndarray:
+    """Returns [T] int64, how many source tokens must have come for each token."""
+    if k is not None:
+        return np.minimum(k + np.arange(len(hypothesis.tokens)), source_length)
     stops = hypothesis.windows.stops
     if stops is None:
         raise UserError(
             "online decoding needs an attention that stops at a source position, as monotonic, mocha, matcha and milk "
             "do: choose search=greedy, or such a model"
         )
-    read_for = np.arange(1, source_length + 1)
-    if certain is not None:
-        read_for[: len(certain)] = np.maximum(read_for[: len(certain)], certain)
     # To have selected nothing (-1), a step must have read the whole source.
-    return np.where(stops < 0, source_length, read_for[stops.clip(min=0)])
+    return np.where(stops < 0, source_length, stops + 1)

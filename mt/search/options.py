@@ -5,9 +5,9 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from mt.errors import UserError
-from mt.search.constraints import Constraints
 from mt.search.coverage import Penalties
 from mt.search.limits import MAX_LENGTH, LengthOptions
+from mt.search.processor import Processor, Rules
 
 MAX_BEAM_SIZE = 1000
 Utility = Literal["chrf", "bleu", "rougeL"]
@@ -22,9 +22,11 @@ class SearchOptions(LengthOptions):
     batch_tokens: Annotated[int, "tokens"] = Field(4096, ge=1, le=1 << 20)
     """Source tokens decoded at once, padding included."""
 
-    @property
-    def constraints(self) -> Constraints:
-        return Constraints(self.min_length, self.no_repeat_ngram_size)
+    def rules(self, sentences: int) -> list[Processor]:
+        """Returns the processors of these options for a batch of sentences."""
+        if not self.min_length and not self.no_repeat_ngram_size:
+            return []
+        return [Rules(sentences, self.min_length, self.no_repeat_ngram_size)]
 
 
 class GreedyConfig(SearchOptions):

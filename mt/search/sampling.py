@@ -5,6 +5,7 @@ Whatever else is decoded with it, and where, a source has the same samples.
 """
 
 import hashlib
+import math
 from collections.abc import Sequence
 from typing import Annotated, Literal, Self
 
@@ -13,11 +14,10 @@ from pydantic import Field, model_validator
 
 from mt.common.stop import go_on
 from mt.errors import UserError
-from mt.search.constraints import FREE, Constraints
-from mt.search.draws import Draws
 from mt.search.hypothesis import End, History, Hypothesis
 from mt.search.options import MAX_BEAM_SIZE, SearchOptions, Utility
-from mt.search.steering import Steering
+from mt.search.processor import Processor
+from mt.search.scores import Scores
 from mt.search.stepper import Stepper
 from mt.step import BOS, EOS
 
@@ -63,17 +63,15 @@ def draw_samples(
     stepper: Stepper,
     limits: Sequence[int],
     sources: Sequence[np.ndarray],
-    steering: Steering | None = None,
+    processors: Sequence[Processor] = (),
 ) -> list[list[Hypothesis]]:
     """Returns for each sentence of a batch its samples, the most probable first, `n_best` of them. Where `utility` is
     to choose, these are all, in the order in which they were drawn.
 
-    limits, steering: see `search`. sources: the rows of the batch. Raises UserError as `sample`.
+    limits: see `search`. sources: the rows of the batch. Raises UserError as `sample`.
     """
     drawing = [generators(config.seed, source, config.samples) for source in sources]
-    drawn = sample(
-        stepper, limits, drawing, temperature=config.temperature, constraints=config.constraints, steering=steering
-    )
+    drawn = sample(stepper, limits, drawing, temperature=config.temperature, processors=processors)
     if config.utility is not None:
         return drawn
     return [sorted(samples, key=lambda hypothesis: -hypothesis.score)[: config.n_best] for samples in drawn]
@@ -85,11 +83,10 @@ def sample(
     generators: Sequence[Sequence[np.random.Generator]],
     *,
     temperature: float = 1.0,
-    constraints: Constraints = FREE,
-    steering: Steering | None = None,
+    processors: Sequence[Processor] = (),
 ) -> list[list[Hypothesis]]:
     """Returns for each sentence its samples, in the order of their generators, of which each has as many; some may be
-    equal. The score of a sample is its log-probability.
+    equal. The score of a sample is its log-probability. A sample is left out where processors let nothing follow it.
 
     limits: of each sentence the most tokens of a sample, at least 1. Raises UserError where scores are not finite.
     """
@@ -98,33 +95,54 @@ def sample(
     log_probs = [0.0] * len(flat)
     ends: dict[int, End] = {}
     history = History()
-    # At first a hypothesis of each sentence, from which its samples part; these have the numbers in `opened`.
+    # At first a hypothesis of each sentence, from which its samples part; these have the numbers in `active`.
     tokens = [BOS] * len(limits)
     parents = [*range(len(limits))]
-    prefix = np.zeros((len(limits), 0), np.int64)
-    opened = [*range(len(flat))]
-    while opened:
+    active = [*range(len(flat))]
+    while active:
         go_on()
-        numbers = np.array([flat[index].random() for index in opened]).reshape(len(tokens), -1)  # [N, draws]
-        forbidden = constraints.forbidden(prefix, len(history))
-        asked = (forbidden, None) if steering is None else steering.before(forbidden, alone=True)
-        step = stepper.step(tokens, parents, Draws(numbers, temperature), *asked)
-        history.append(tokens, parents, step.attended, [log_probs[i] for i in opened[: len(tokens)]])
+        numbers = np.array([flat[index].random() for index in active]).reshape(len(tokens), -1)  # [N, draws]
+        step = stepper.step(tokens, parents)
+        for processor in processors:
+            processor.mask(step.scores)
+        drawn_log_probs, drawn_tokens = drawn(step.scores, numbers, temperature)
+        history.append(tokens, parents, step.attended, [log_probs[i] for i in active[: len(tokens)]])
+        # Each sample ends with its token, or goes on.
         rows = np.arange(len(tokens)).repeat(numbers.shape[1]).tolist()
-        drawn = zip(opened, rows, step.tokens.ravel().tolist(), step.log_probs.ravel().tolist(), strict=True)
-        tokens = []
-        parents = []
-        opened = []
-        for index, row, token, log_prob in drawn:
+        entries = zip(active, rows, drawn_tokens.ravel().tolist(), drawn_log_probs.ravel().tolist(), strict=True)
+        going = []
+        for index, row, token, log_prob in entries:
             log_probs[index] += log_prob
             if token == EOS or len(history) == limits[index // count]:
                 ends[index] = End(log_probs[index], log_probs[index], len(history), row, token)
-            else:
-                tokens.append(token)
-                parents.append(row)
-                opened.append(index)
-        prefix = constraints.extended(prefix, parents, tokens)
-        if steering is not None:
-            steering.follow(parents, tokens)
-    samples = history.backtrack([ends[index] for index in range(len(flat))])
-    return [samples[begin : begin + count] for begin in range(0, len(samples), count)]
+            elif log_prob > -math.inf:
+                going.append((token, row, index))
+        tokens, parents, active = ([entry[column] for entry in going] for column in range(3))
+        for processor in processors:
+            processor.follow(parents, tokens)
+    finished = sorted(index for index, end in ends.items() if end.log_prob > -math.inf)
+    samples: list[list[Hypothesis]] = [[] for _ in limits]
+    for index, hypothesis in zip(finished, history.backtrack([ends[index] for index in finished]), strict=True):
+        samples[index // count].append(hypothesis)
+    return samples
+
+
+def drawn(scores: Scores, numbers: np.ndarray, temperature: float) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the log-probabilities, of the model itself, of drawn tokens, [N, D] float32, and these, [N, D] int64.
+
+    A token is where the sum of the probabilities up to it, in the order of the vocabulary, first exceeds its number.
+    numbers: [N, D] float64, uniform in [0, 1). temperature: divides log-probabilities before tokens are drawn by them.
+    Raises UserError where scores are not finite.
+    """
+    log_probs = scores.every()
+    # Where nothing may follow, all differences are 0 in place of what is not a number.
+    largest = np.maximum(log_probs.max(1, keepdims=True), np.finfo(np.float32).min)
+    sums = np.exp((log_probs - largest) / np.float32(temperature)).cumsum(1, dtype=np.float64)
+    # Rounded, a number below 1 may become all of the sum, after which there are no tokens.
+    limits = np.nextafter(sums[:, -1:], 0)
+    thresholds = np.minimum(numbers * sums[:, -1:], limits)
+    pairs = zip(sums, thresholds, strict=True)
+    tokens = np.stack([row.searchsorted(thresholds_of_row, side="right") for row, thresholds_of_row in pairs])
+    # All sums are 0 where nothing may follow: any token stands for that.
+    tokens = tokens.clip(max=log_probs.shape[1] - 1)
+    return np.take_along_axis(log_probs, tokens, 1), tokens

@@ -7,9 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mt.search.best_tokens import top_k, values_of
-from mt.search.constraints import Forbidden, Wanted
-from mt.search.draws import Draws
+from mt.search.scores import Scores
 from mt.search.stepper import Step
 from mt.step import Attended, Prediction
 from mt.trees import map_tensors, select_rows
@@ -48,33 +46,17 @@ class TorchStepper:
         """Whether the memory is a copy, which may be written to."""
 
     @torch.no_grad()
-    def step(
-        self,
-        tokens: list[int],
-        parents: list[int],
-        count: int | Draws,
-        forbidden: Forbidden | None,
-        wanted: Wanted | None = None,
-    ) -> Step:
-        # The step, by rows.
+    def step(self, tokens: list[int], parents: list[int]) -> Step:
         self._continue(parents)
-        rows = self._order
+        # The step, by rows.
         of_rows = np.empty(len(tokens), np.int64)
-        of_rows[rows] = tokens
+        of_rows[self._rows] = tokens
         prediction = self.predict(torch.from_numpy(of_rows).to(self.device), self.memory, self.state)
         self.state = prediction.state
-        predicted = prediction.log_probs()
-        # Its results, by hypotheses. What is wanted is read before anything is forbidden.
-        asked = values_of(predicted, wanted and Wanted(self._rows[wanted.rows], wanted.tokens))
-        if isinstance(count, Draws):
-            log_probs, chosen = count.choose(predicted.cpu().numpy()[rows], forbidden)
-        else:
-            excluded = None
-            if forbidden is not None:
-                places, excluded_tokens = forbidden.pairs(predicted.shape[1])
-                excluded = (self._rows[places], excluded_tokens)
-            log_probs, chosen = (part[rows] for part in top_k(predicted, count, excluded))
-        return Step(log_probs, chosen, _on_host(prediction.attended, rows), asked)
+        # Its results, by hypotheses.
+        log_probs = prediction.log_probs()
+        scores = Scores(log_probs.numpy() if log_probs.is_cpu else log_probs, self._rows)
+        return Step(scores, _on_host(prediction.attended, self._order))
 
     def _continue(self, parents: list[int]) -> None:
         """Selects the states, and where sentences have ended or have more hypotheses the memories, of the parents."""

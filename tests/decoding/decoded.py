@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 
+from mt.constraints.processor import TokenConstraints
 from mt.data.fields import TEXT, Field, Row
+from mt.decoding.lexical import ConstrainedPart
 from mt.decoding.modes import DecodableModel
 from mt.decoding.network import decode_rows
 from mt.decoding.torch_network import TorchNetwork
 from mt.search.config import Precision, SearchConfig
 from mt.search.hypothesis import Hypothesis
-from mt.search.steering import TokenConstraints
 
 
 def decode_ids(
@@ -22,4 +23,4 @@ def decode_ids(
     asked: Sequence[TokenConstraints | None] | None = None,
 ) -> list[Sequence[Hypothesis]]:
     network = TorchNetwork(model, field, vocab_size=vocab_size, precision=precision)
-    return decode_rows(network, rows, search, asked=asked)
+    return decode_rows(network, rows, search, [] if asked is None else [ConstrainedPart(asked)])

@@ -9,20 +9,20 @@ import numpy as np
 import pytest
 
 from mt.config import Config
+from mt.constraints.phrases import Form, Phrases
+from mt.constraints.processor import TokenConstraints
+from mt.constraints.spelling import Avoided, Prefix, Spelling
+from mt.constraints.terms import NO_TERM, SourceTerm, Target, Terms
 from mt.data.corpus import Corpus
 from mt.data.words import words
-from mt.decoding.network import EncodedBatch
+from mt.decoding.network import DecodedBatch, EncodedBatch
 from mt.decoding.runs import torch_translator
 from mt.decoding.term_choice import write_terms
 from mt.decoding.translator import Translator
 from mt.search.config import BeamConfig, GreedyConfig
-from mt.search.constraints import Wanted
 from mt.search.hypothesis import Hypothesis, Windows
-from mt.search.phrases import Form, Phrases
-from mt.search.spelling import Avoided, Prefix, Spelling
-from mt.search.steering import TokenConstraints
+from mt.search.scores import Scores
 from mt.search.stepper import Step
-from mt.search.terms import NO_TERM, SourceTerm, Target, Terms
 from mt.step import BOS, EOS, UNK
 from mt.training.start import begin
 from mt.training.train import train_and_test
@@ -58,7 +58,7 @@ class Pairs:
         self._unknown = [row[1] == UNK for row in rows]
         yield EncodedBatch(self, [len(row) for row in rows])  # type: ignore[arg-type]
 
-    def step(self, tokens: list[int], parents: list[int], count: int, forbidden: None, wanted: Wanted) -> Step:
+    def step(self, tokens: list[int], parents: list[int]) -> Step:
         self._unknown = [self._unknown[parent] for parent in parents]
         values = np.full((len(tokens), len(SURFACES)), -9.0, np.float32)
         for row, (token, unknown) in enumerate(zip(tokens, self._unknown, strict=True)):
@@ -67,8 +67,7 @@ class Pairs:
                     values[row, behind] = -4.0 if unknown and behind == IDS["Zug"] else value
             if token == BOS:
                 values[row, [IDS["Der"], IDS["Die"], IDS["Den"]]] = -0.1, -5, -6
-        best = (-values).argsort(1, kind="stable")[:, :count]
-        return Step(np.take_along_axis(values, best, 1), best, None, values[wanted.rows, wanted.tokens])
+        return Step(Scores(values), None)
 
 
 def target(*written: str) -> Target:
@@ -96,7 +95,8 @@ def written(
     own = Hypothesis((*tokens,), -1.0, -1.0, Windows.whole(weights), (-0.1,) * len(tokens))
     asked_of = TokenConstraints("text 1", SPELLING, terms=found, **asked)
     row = np.array([*range(10, 10 + len(SOURCE)), EOS])
-    ((result,),) = write_terms(model, GreedyConfig(max_length=limit), [row], [[own]], [asked_of])  # type: ignore[arg-type]
+    batch = DecodedBatch(model, GreedyConfig(max_length=limit), np.array([0]), [row], [[own]])  # type: ignore[arg-type]
+    ((result,),) = write_terms(batch, [asked_of])
     assert result.log_prob == own.log_prob and len(result.log_probs) == len(result.tokens) == len(result.windows.first)
     return "".join(SURFACES[token] for token in result.tokens).strip()
 

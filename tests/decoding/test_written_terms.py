@@ -4,11 +4,11 @@ while the source is read."""
 import numpy as np
 import pytest
 
+from mt.constraints.spelling import Spelling
+from mt.constraints.terms import NO_TERM, SourceTerm, Target, Terms
 from mt.decoding.terms import Edit, TermStream, edited, rewritten, streamed, words_of
 from mt.search.hypothesis import Hypothesis, Windows
 from mt.search.online import OnlineHypothesis
-from mt.search.spelling import Spelling
-from mt.search.terms import NO_TERM, SourceTerm, Target, Terms
 from mt.step import EOS
 
 SURFACES = ["", " ⁇ ", "", "", " A", " b", " c", "d", ".", " term", " two", " words", "-", "term", " Term", "'"]

@@ -7,9 +7,9 @@ import torch
 
 from mt.search import online as simulations
 from mt.search.beam import search
-from mt.search.constraints import FREE, Constraints
 from mt.search.hypothesis import Hypothesis
 from mt.search.online import OnlineHypothesis
+from mt.search.processor import Processor
 from mt.search.torch_stepper import TorchStepper
 from mt.step import EOS, Prediction
 
@@ -31,9 +31,9 @@ def beam(
 
 
 def greedy(
-    decoder: Decoder, memory: Any, sentences: int, *, max_lengths: torch.Tensor, constraints: Constraints = FREE
+    decoder: Decoder, memory: Any, sentences: int, *, max_lengths: torch.Tensor, processors: Sequence[Processor] = ()
 ) -> list[Hypothesis]:
-    result = beam(decoder, memory, sentences, max_lengths=max_lengths, constraints=constraints)
+    result = beam(decoder, memory, sentences, max_lengths=max_lengths, processors=processors)
     return [best for (best,) in result]
 
 
@@ -41,7 +41,8 @@ def online(
     decoder: Decoder, memory: Any, *, source_lengths: Sequence[int], limits: Sequence[int], k: int | None = None
 ) -> list[OnlineHypothesis]:
     steps = stepper(decoder, memory, len(source_lengths))
-    return simulations.online(steps, source_lengths=source_lengths, limits=limits, k=k)
+    found = simulations.online(steps, source_lengths=source_lengths, limits=limits, k=k)
+    return [hypothesis for (hypothesis,) in found]
 
 
 Tokens = tuple[int, ...]

@@ -155,7 +155,7 @@ def test_a_search_takes_them_from_its_options(toy: Attending):
 def test_a_position_without_any_attention_costs_much_and_is_finite():
     coverage = Coverage.before(Penalties(1.0, 0.0), [3])
     assert coverage is not None
-    assert coverage.costs().if_ended[0] == pytest.approx(-3 * math.log(np.finfo(np.float32).tiny))
+    assert coverage.costs().if_finished[0] == pytest.approx(-3 * math.log(np.finfo(np.float32).tiny))
 
 
 @pytest.mark.parametrize(

@@ -18,10 +18,10 @@ from mt.models.ensemble import Ensemble
 from mt.models.seq2seq import Seq2Seq
 from mt.search import graph_stepper
 from mt.search.beam import search
-from mt.search.constraints import Constraints
 from mt.search.coverage import Coverage, Penalties
 from mt.search.graph_stepper import GraphStepper
 from mt.search.hypothesis import Hypothesis
+from mt.search.processor import Rules
 from mt.search.torch_stepper import TorchStepper
 from tests.marks import combined
 
@@ -30,7 +30,6 @@ EVERY = [*(("luong", name) for name in ATTENTIONS), *((name, "general") for name
 VOCABULARY = 19
 LENGTHS = (3, 7, 1, 5, 6)
 LIMITS = (12, 12, 9, 12, 12)
-LONG = Constraints(min_length=6)
 
 
 class Recorder:
@@ -86,11 +85,11 @@ def test_constraints_and_penalties(make_toy: Any, width: int) -> None:
     toy = make_toy(5, 6, 3)
     limits = [9, 2, 12, 7, 5]
     start = (toy.step, toy.memory(), toy.init_state(toy.memory()), 5, CPU)
-    options: dict[str, Any] = {"beam_size": width, "constraints": Constraints(min_length=4, no_repeat_ngram_size=2)}
+    options: dict[str, Any] = {"beam_size": width}
     if width > 1:
         options["coverage"] = Coverage.before(Penalties(0.2, 0.1), [3] * 5)
-    actual = search(GraphStepper(TorchStepper(*start), width, Recorder()), limits, **options)
-    require_equal(actual, search(TorchStepper(*start), limits, **options))
+    steppers = (GraphStepper(TorchStepper(*start), width, Recorder()), TorchStepper(*start))
+    require_equal(*(search(each, limits, processors=[Rules(5, 4, 2)], **options) for each in steppers))
 
 
 def test_scores_that_are_not_finite(make_toy: Any) -> None:
@@ -126,7 +125,9 @@ def both(
         memory = model.to(device).encode(source, mask)
         start = (model.step, memory, model.init_state(memory), len(LENGTHS), device)
         steppers = (GraphStepper(TorchStepper(*start), width, **record), TorchStepper(*start))
-        return [search(stepper, LIMITS, beam_size=width, constraints=LONG) for stepper in steppers]
+        long = [[Rules(len(LENGTHS), min_length=6)] for _ in steppers]
+        columns = zip(steppers, long, strict=True)
+        return [search(stepper, LIMITS, beam_size=width, processors=rules) for stepper, rules in columns]
 
 
 @pytest.mark.parametrize(("decoder", "attention"), EVERY)

@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 import torch
 
-from mt.errors import UserError
-from mt.search.best_tokens import top_k
 from mt.search.hypothesis import EMPTY, End, History, Windows
 from mt.step import Attended, Prediction
 from mt.trees import select_rows
@@ -33,14 +31,6 @@ def test_select_refuses_what_it_cannot_select_from():
         select_rows(([torch.zeros(2)],), torch.tensor([0]))
 
 
-def test_top_k_never_chooses_padding_or_bos_and_keeps_their_probability():
-    logits = torch.log(torch.tensor([[0.4, 0.05, 0.3, 0.15, 0.1]]))
-    log_probs, tokens = top_k(logits.clone(), 3)
-    assert tokens.tolist() == [[3, 4, 1]]
-    torch.testing.assert_close(torch.from_numpy(log_probs).exp(), torch.tensor([[0.15, 0.1, 0.05]]))
-    assert logits[0, 0].exp().item() == pytest.approx(0.4)
-
-
 def test_log_probabilities_are_computed_in_float32():
     logits = torch.tensor([[0.0, 1.0, 0.5, 2.0, -1.0]], dtype=torch.bfloat16)
     log_probs = Prediction(logits, Attended(logits), ()).log_probs()
@@ -48,14 +38,6 @@ def test_log_probabilities_are_computed_in_float32():
     assert log_probs.argmax().item() == 3
     # log(e^2 / (1 + e + e^0.5 + e^2 + e^-1)); the nearest bfloat16 is -0.57422.
     assert log_probs[0, 3].item() == pytest.approx(-0.574438, abs=1e-5)
-
-
-@pytest.mark.parametrize("bad", [torch.nan, torch.inf, -torch.inf])
-def test_top_k_refuses_scores_that_are_not_finite(bad):
-    logits = torch.zeros(3, 6)
-    logits[1, 1:] = bad
-    with pytest.raises(UserError, match=r"scores for the next token are not finite numbers .* decode with an earlier"):
-        top_k(logits.log_softmax(-1), 2)
 
 
 def test_history_follows_the_back_pointers():

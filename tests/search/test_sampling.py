@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from mt.errors import UserError
 from mt.search.config import SampleConfig, decode
-from mt.search.constraints import Constraints, Forbidden
-from mt.search.draws import Draws
-from mt.search.sampling import generators, sample
+from mt.search.processor import Rules
+from mt.search.sampling import drawn as drawn_tokens, generators, sample
+from mt.search.scores import Scores
 from mt.step import BOS, EOS, PAD
 from tests.search.searches import stepper
 
@@ -88,7 +87,7 @@ def test_a_sample_says_how_probable_it_is_and_what_it_attended_to(make_toy) -> N
 
 def test_constraints_hold(make_toy) -> None:
     toy = make_toy(4, 6, seed=2, ending=2.0)
-    for of_row in drawn(toy, [0, 2], 20, constraints=Constraints(min_length=3, no_repeat_ngram_size=2)):
+    for of_row in drawn(toy, [0, 2], 20, processors=[Rules(2, min_length=3, no_repeat_ngram_size=2)]):
         for tokens in of_row:
             pairs = list(itertools.pairwise(tokens))
             assert len(set(pairs)) == len(pairs) and len(tokens) >= 4
@@ -96,14 +95,15 @@ def test_constraints_hold(make_toy) -> None:
 
 def test_numbers_at_the_ends_choose_tokens_that_may_follow() -> None:
     log_probs = np.log(np.array([[0.3, 0.1, 0.2, 0.1, 0.2, 0.1]], np.float32))
-    ends = Draws(np.array([[0.0, 0.5, np.nextafter(1.0, 0)]]), 1.0)
-    result, tokens = ends.choose(log_probs.copy(), None)
+    ends = np.array([[0.0, 0.5, np.nextafter(1.0, 0)]])
+    result, tokens = drawn_tokens(Scores(log_probs.copy()), ends, 1.0)
     assert tokens.tolist() == [[1, 4, 5]]
     np.testing.assert_allclose(result, np.log([[0.1, 0.2, 0.1]]), rtol=1e-6)
-    forbidden = Forbidden(np.array([0, 0]), np.array([1, 5]), np.array([True]))
-    assert ends.choose(log_probs.copy(), forbidden)[1].tolist() == [[4, 4, 4]]
-    with pytest.raises(UserError, match=r"^the model's scores for the next token are not finite numbers"):
-        ends.choose(np.array([[0.0, np.nan, 0.0, 0.0]], np.float32), None)
+    scores = Scores(log_probs.copy())
+    scores.forbid(np.array([0, 0, 0]), np.array([1, 5, EOS]))
+    assert drawn_tokens(scores, ends, 1.0)[1].tolist() == [[4, 4, 4]]
+    scores.forbid(np.array([0]), np.array([4]))
+    assert (drawn_tokens(scores, ends, 1.0)[0] == -np.inf).all()
 
 
 def test_without_a_utility_the_most_probable_samples_are_reported(make_toy) -> None:

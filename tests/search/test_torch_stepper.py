@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 
-from mt.search.constraints import Forbidden, Wanted
 from mt.search.torch_stepper import TorchStepper
 from mt.step import Attended, Prediction
 
@@ -37,17 +36,16 @@ def test_hypotheses_keep_their_order_while_their_rows_move() -> None:
         sentences = sentences[parents]
         tokens = draw.integers(4, 12, size=len(parents)).tolist()
         paths = [[*paths[parent], token] for parent, token in zip(parents, tokens, strict=True)]
-        wanted = Wanted(np.arange(len(parents)), 4 + sentences)
-        found = stepper.step(tokens, parents, 2, None, wanted)
-        assert found.tokens[:, 0].tolist() == (4 + sentences).tolist()
-        assert found.wanted is not None and found.wanted.tolist() == found.log_probs[:, 0].tolist()
-        assert found.attended is not None and found.attended.weights[:, 0].tolist() == sentences.tolist()
+        scores, attended = stepper.step(tokens, parents)
+        log_probs, best = scores.best(2)
+        assert best[:, 0].tolist() == (4 + sentences).tolist()
+        assert scores.at(np.arange(len(parents)), 4 + sentences).tolist() == log_probs[:, 0].tolist()
+        assert attended is not None and attended.weights[:, 0].tolist() == sentences.tolist()
         assert [stepper.state[row].tolist() for row in stepper._rows] == paths
         places.add(stepper.memory.data_ptr())
-    early = np.zeros(len(parents), bool)
-    forbidden = Forbidden(np.array([1]), 4 + sentences[1:2], early)
-    found = stepper.step(tokens, [*range(len(parents))], 1, forbidden)
-    assert (found.tokens[:, 0] != 4 + sentences).tolist() == [False, True, *[False] * (len(parents) - 2)]
+    scores, _ = stepper.step(tokens, [*range(len(parents))])
+    scores.forbid(np.array([1]), 4 + sentences[1:2])
+    assert (scores.best(1)[1][:, 0] != 4 + sentences).tolist() == [False, True, *[False] * (len(parents) - 2)]
     assert memory[:, 0].tolist() == [0, 1, 2, 3]
     assert len(places) <= 3  # the caller's, and copies where hypotheses became more
 
@@ -56,9 +54,9 @@ def test_hypotheses_keep_their_order_while_their_rows_move() -> None:
 def test_where_a_hypothesis_ends_little_is_copied(ended: int) -> None:
     memory = torch.arange(10.0)[:, None]
     stepper = TorchStepper(Told(), memory, torch.zeros(10, 0, dtype=torch.int64), 10, torch.device("cpu"))
-    stepper.step([4] * 10, [*range(10)], 3, None)
-    stepper.step([4] * 30, sorted([*range(10)] * 3), 3, None)
+    stepper.step([4] * 10, [*range(10)])
+    stepper.step([4] * 30, sorted([*range(10)] * 3))
     before = stepper.memory.clone()
-    found = stepper.step([4] * 29, [row for row in range(30) if row != ended], 3, None)
-    assert found.tokens[:, 0].tolist() == [4 + row // 3 for row in range(30) if row != ended]
+    scores, _ = stepper.step([4] * 29, [row for row in range(30) if row != ended])
+    assert scores.best(3)[1][:, 0].tolist() == [4 + row // 3 for row in range(30) if row != ended]
     assert (stepper.memory != before[:29]).sum() <= 1

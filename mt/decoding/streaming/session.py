@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 import torch
 
+from mt.constraints.processor import ConstraintProcessor, TokenConstraints
 from mt.data.fields import TEXT, Field, Row
 from mt.data.tokenizer import Tokenizers, Unit
 from mt.decoding.delays import TargetWords
-from mt.decoding.lexical import SourceTerms
+from mt.decoding.lexical import SourceTerms, require_steerable
 from mt.decoding.modes import DecodableModel, online_model, require_compatible, unmet
 from mt.decoding.request import Request
 from mt.decoding.streaming.stepper import StreamState, advance_streams
 from mt.decoding.terms import TermStream
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
-from mt.search.config import SearchConfig, is_online, reports_delays, require_steerable, wait_k_of
+from mt.search.config import SearchConfig, is_online, reports_delays, wait_k_of
 from mt.search.limits import MAX_LENGTH
-from mt.search.steering import Steering, TokenConstraints
 from mt.text_io import composed
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class Session:
         # How far source and hypothesis have come, in tokens; then what turns words to positions, and tokens to words.
         self._state = StreamState(streaming.model, streaming.search, streaming.field)
         if asked is not None:
-            self._state.steering = Steering([asked], [MAX_LENGTH])
+            self._state.processors.insert(0, ConstraintProcessor([asked], [MAX_LENGTH]))
         self._terms = terms
         if terms is not None:
             self._state.terms = TermStream(terms.found)

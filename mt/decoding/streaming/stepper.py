@@ -16,14 +16,12 @@ from mt.models.attention.base import AttentionStep, Memory
 from mt.models.decoders import DecoderQuery
 from mt.models.seq2seq import Seq2Seq
 from mt.search.beam import search
-from mt.search.best_tokens import top_k, values_of
 from mt.search.config import SearchConfig, wait_k_of
-from mt.search.constraints import Forbidden, Wanted
-from mt.search.draws import Draws
 from mt.search.hypothesis import on_host
 from mt.search.limits import MAX_LENGTH
-from mt.search.steering import Steering, joined
-from mt.search.stepper import READ, Step
+from mt.search.processor import Processor
+from mt.search.scores import READ, Scores
+from mt.search.stepper import Step
 from mt.step import BOS, EOS, NEEDS_MORE_SOURCE
 from mt.trees import concatenate_rows, select_some, stored_numbers
 
@@ -55,8 +53,8 @@ class StreamState:
         self.model = model
         self.search = search
         self.field = field
-        self.steering: Steering | None = None
-        """How far the hypothesis has come with what is asked of it; None: nothing is."""
+        self.processors: list[Processor] = search.rules(1)
+        """What decides of the hypothesis which tokens may follow."""
         self.terms: TermStream | None = None
         """What puts terms into it; None without a glossary."""
         self.reads: list[int] = []
@@ -81,9 +79,8 @@ class StreamState:
         """What is certain of the translation: the hypothesis, but for terms."""
         self.attended: list[int] = []
         """The position that each of its tokens attended to most; -1 for none."""
-        self.log_probs: list[float] = []
         self.entropies: list[float] = []
-        """The log-probability of each of its tokens, and the entropy of its attention, in nats."""
+        """The entropy of the attention of each of its tokens, in nats."""
         self.source: tuple[Memory, Any] | None = None
         """A memory of one row, and the state of front-end and encoder; None before the first position."""
         self.query: DecoderQuery | None = None
@@ -100,16 +97,13 @@ class StreamState:
         """Returns whether it is certain to what term of a glossary a position belongs."""
         return self.terms is None or self.complete or stop < self.terms.known
 
-    def add_token(self, token: int) -> None:
+    def add_token(self, token: int, log_prob: float) -> None:
         """Adds the next token to the hypothesis."""
-        log_prob = self.log_probs[len(self.tokens)]
         if self.terms is None:
             self.written.append(Entry(token, len(self.tokens), log_prob))
         else:
             self.written += self.terms.add(token, log_prob, self.reads)
         self.tokens.append(token)
-        if self.steering is not None:
-            self.steering.follow([0], [token])
         if token == EOS:
             self.end()
 
@@ -169,11 +163,12 @@ def _advance(read_rows: Sequence[tuple[StreamState, Row]]) -> list[list[int]]:
     written: dict[StreamState, list[int]] = {stream: [] for stream, _ in read_rows}
     if active:
         # The limits of length are the stepper's: they rise with the source.
-        hypotheses = search(StreamStepper(active), [MAX_LENGTH] * len(active))
+        processors = [StreamProcessor(active)]
+        hypotheses = search(StreamStepper(active), [MAX_LENGTH] * len(active), processors=processors)
         for stream, (hypothesis,) in zip(active, hypotheses, strict=True):
             tokens = [token for token in hypothesis.tokens if token != READ]
             if len(tokens) == len(hypothesis.tokens):  # EOS is the last one, which no step was given
-                stream.add_token(tokens[-1])
+                stream.add_token(tokens[-1], hypothesis.log_probs[-1])
             written[stream] = tokens
     return [written[stream] for stream, _ in read_rows]
 
@@ -227,56 +222,43 @@ class StreamStepper:
         self._memory = memory
         # The first step goes on with the queries that the last search left.
         self._query: Any = concatenate_rows([stream.query for stream in streams])
+        self._scores: Scores
+        """Those of the last step."""
         self._state: Any = None
         """The state after the last step; None before the first step, which takes the queries of the streams."""
 
-    def step(
-        self,
-        tokens: list[int],
-        parents: list[int],
-        count: int | Draws,
-        forbidden: Forbidden | None,
-        wanted: Wanted | None = None,
-    ) -> Step:
-        """Returns one next token of each, whatever `count` is. Which tokens are forbidden depends on those of earlier
-        searches, too, and is looked up here."""
+    def step(self, tokens: list[int], parents: list[int]) -> Step:
         # The hypotheses attend, and those that need more of their sources drop out.
         if self._state is not None:
             self._continue(tokens, parents)
         self._hypotheses = [*range(len(tokens))]
         attention = self._attend()
-        log_probs = np.zeros((len(tokens), 1), np.float32)
-        next_tokens = np.full((len(tokens), 1), READ)
-        if attention is not None:
-            entropies = torch.special.entr(attention.attended.weights).sum(1).tolist()
-            for stream, position, entropy in zip(self._streams, self._peaks(attention), entropies, strict=True):
-                stream.attended.append(position)
-                stream.entropies.append(entropy)
-            # The others predict, each without the tokens that may not follow it.
-            prediction = self._model.decoder.read_out(self._query, attention, self._memory)
-            self._state = prediction.state
-            predicted = prediction.log_probs()
-            excluded, asked = self._asked(predicted.shape[1])
-            values = values_of(predicted, asked)
-            best, chosen = top_k(predicted, 1, excluded)
-            # Where something is asked of a translation, its steering chooses among the tokens.
-            for row, stream in enumerate(self._streams):
-                if stream.terms is not None:
-                    stops = attention.attended.stops
-                    stop = None if stops is None else int(stops[row])
-                    # A soft attention of a stream has dropped nothing of its source.
-                    weights = on_host(attention.attended.weights[row])
-                    known = None if stream.wait is None else stream.wait + len(stream.tokens)
-                    stream.reads = stream.terms.reads(weights, stop, known)
-                if stream.steering is not None:
-                    own = None if values is None or asked is None else values[asked.rows == row]
-                    step, _ = stream.steering.choices(Step(best[[row]], chosen[[row]], None, own))
-                    best[row] = step.log_probs
-                    chosen[row] = step.tokens
-                stream.log_probs.append(float(best[row, 0]))
-            log_probs[self._hypotheses] = best
-            next_tokens[self._hypotheses] = chosen
-        return Step(log_probs, next_tokens, None)
+        rows = np.full(len(tokens), READ)
+        if attention is None:
+            self._scores = Scores(np.zeros((0, 0), np.float32), rows)
+            return Step(self._scores, None)
+        # The others predict.
+        prediction = self._model.decoder.read_out(self._query, attention, self._memory)
+        self._state = prediction.state
+        self._note(attention)
+        log_probs = prediction.log_probs()
+        rows[self._hypotheses] = np.arange(len(self._hypotheses))
+        self._scores = Scores(log_probs.numpy() if log_probs.is_cpu else log_probs, rows)
+        return Step(self._scores, None)
+
+    def _note(self, attention: AttentionStep) -> None:
+        """Tells the streams what the step attended to."""
+        entropies = torch.special.entr(attention.attended.weights).sum(1).tolist()
+        for row, (stream, position) in enumerate(zip(self._streams, self._peaks(attention), strict=True)):
+            stream.attended.append(position)
+            stream.entropies.append(entropies[row])
+            if stream.terms is not None:
+                stops = attention.attended.stops
+                stop = None if stops is None else int(stops[row])
+                # A soft attention of a stream has dropped nothing of its source.
+                weights = on_host(attention.attended.weights[row])
+                known = None if stream.wait is None else stream.wait + len(stream.tokens)
+                stream.reads = stream.terms.reads(weights, stop, known)
 
     def _continue(self, tokens: list[int], parents: list[int]) -> None:
         """Makes the queries of hypotheses that continue those of the step before by tokens."""
@@ -285,8 +267,9 @@ class StreamStepper:
             rows = [self._hypotheses.index(parent) for parent in parents]
             self._memory, state = select_some((self._memory, state), rows, len(self._streams), self._device)
             self._streams = [self._streams[row] for row in rows]
-        for stream, token in zip(self._streams, tokens, strict=True):
-            stream.add_token(token)
+        log_probs = self._scores.at(np.array(parents), np.array(tokens)).tolist()
+        for stream, token, log_prob in zip(self._streams, tokens, log_probs, strict=True):
+            stream.add_token(token, log_prob)
         self._query = self._model.decoder.make_query(torch.tensor(tokens, device=self._device), state)
 
     def _attend(self) -> AttentionStep | None:
@@ -333,25 +316,26 @@ class StreamStepper:
         self._hypotheses = [self._hypotheses[row] for row in rows]
         return rows
 
-    def _asked(self, vocabulary: int) -> tuple[tuple[np.ndarray, np.ndarray] | None, Wanted | None]:
-        """Returns rows and the tokens that may not follow them; see `Constraints.forbidden`; and those that are wanted
-        after them."""
-        constraints = self._streams[0].search.constraints
-        excluded: list[tuple[np.ndarray, np.ndarray]] = []
-        asked: list[tuple[np.ndarray, np.ndarray]] = []
-        # Each hypothesis has tokens of its own that may not, or are to, follow.
-        for row, stream in enumerate(self._streams):
-            forbidden = constraints.forbidden(constraints.prefix(stream.tokens), len(stream.tokens))
-            wanted = None
-            if stream.steering is not None:
-                forbidden, wanted = stream.steering.before(forbidden)
-            if forbidden is not None:
-                _, tokens = forbidden.pairs(vocabulary)
-                excluded.append((np.full(len(tokens), row), tokens))
-            if wanted is not None:
-                asked.append((np.full(len(wanted.tokens), row), wanted.tokens))
-        # All rows are asked about at once.
-        return joined(*excluded), joined(*asked)
+
+class StreamProcessor(Processor):
+    """Runs the processors of each stream, which know its hypothesis from its beginning on."""
+
+    def __init__(self, streams: Sequence[StreamState]) -> None:
+        self._streams = streams
+
+    def mask(self, scores: Scores) -> None:
+        for hypothesis, stream in enumerate(self._streams):
+            if stream.processors and scores.rows[hypothesis] != READ:
+                own = scores.of(hypothesis)
+                for processor in stream.processors:
+                    processor.mask(own)
+                scores.masked |= own.masked
+
+    def follow(self, parents: Sequence[int], tokens: Sequence[int]) -> None:
+        self._streams = [self._streams[parent] for parent in parents]
+        for stream, token in zip(self._streams, tokens, strict=True):
+            for processor in stream.processors:
+                processor.follow([0], [token])
 
 
 def _memory_row(memory: Memory, index: int) -> Memory:

@@ -1,13 +1,10 @@
-"""What a hypothesis may write, character by character, in whatever tokens: a prefix, and phrases that it must not hold.
-Needs no torch.
+"""The texts that tokens write, and two automata over them: a prefix, and phrases that a hypothesis must not hold.
 
-A phrase is avoided where it would stand as whole words: `art` is no part of `start`. The token that would end it is
-forbidden, so that a longer word that begins with the same tokens may be avoided, too.
+Both look at characters, so that it does not matter by which tokens a text is written. Needs no torch.
 """
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -23,13 +20,10 @@ class Spelling:
         """
         self.surfaces = surfaces
         self.letters = letters
-        self.inside = np.array([surface[-1:] in letters for surface in surfaces])
-        """[V] bool: whether a letter that follows a token would go on with its word."""
-        self.continues = np.array([surface[:1] in letters for surface in surfaces])
-        """[V] bool: whether a token would go on with a word before it."""
-        joins = np.array([surface[:1] in ("-", "'", "’") for surface in surfaces])
-        self.continuing = np.flatnonzero(self.continues | joins)
-        """The tokens that go on with a word, or join another to it."""
+        self.inside = [surface[-1:] in letters for surface in surfaces]
+        """[V]: whether a letter that follows a token would go on with its word."""
+        self.continues = [surface[:1] in letters for surface in surfaces]
+        """[V]: whether a token would go on with a word before it."""
         self._sorted = sorted((surface, token) for token, surface in enumerate(surfaces) if surface)
         self._text = "\n".join(surface for surface, _ in self._sorted)
         self._starts = np.cumsum([0, *(len(surface) + 1 for surface, _ in self._sorted)])
@@ -65,11 +59,14 @@ class Spelling:
 
 
 class Avoided:
-    """Phrases that must not appear. The state of a hypothesis is the end of its text that may begin one, with the
-    character before it. What is computed of a state is kept."""
+    """Phrases that must not appear, as whole words: `art` is no part of `start`. The token that would end a phrase is
+    forbidden, so that a longer word that begins with the same tokens may be avoided, too.
 
-    START = " "
-    """The state of a hypothesis without tokens."""
+    The state of a hypothesis is the end of its text that may begin a phrase, with the character before it. What is
+    computed of a state is kept.
+    """
+
+    start = " "
 
     def __init__(self, phrases: Sequence[str], spelling: Spelling) -> None:
         """phrases: none is empty, with single blanks."""
@@ -83,18 +80,18 @@ class Avoided:
             for surface, token, begin in spelling.containing(phrase)
             if spelling.whole(surface, begin, begin + len(phrase))
         }
+        """The tokens that hold a whole phrase after their first character."""
 
     def after(self, state: str, token: int) -> str:
         """Returns the state after one more token."""
         key = state, token
         if key not in self._after:
-            surfaces = self._spelling.surfaces
-            self._after[key] = self._end(state + (surfaces[token] if token < len(surfaces) else " ⁇ "))
+            self._after[key] = self._end(state + self._spelling.surfaces[token])
         return self._after[key]
 
     def allows(self, tokens: Sequence[int]) -> bool:
-        """Returns whether no token of a hypothesis that begins so ends one."""
-        state = self.START
+        """Returns whether a hypothesis may begin with these tokens."""
+        state = self.start
         for token in tokens:
             if token in self.forbidden(state):
                 return False
@@ -102,8 +99,8 @@ class Avoided:
         return True
 
     def allows_prefix(self, prefix: "Prefix") -> bool:
-        """Returns whether a hypothesis may begin so without any of the phrases."""
-        waiting = [(0, self.START)]
+        """Returns whether some tokens write a prefix without any of the phrases."""
+        waiting = [(prefix.start, self.start)]
         for state, end in waiting:  # which grows
             options = prefix.options(state)
             if options is None:
@@ -132,9 +129,7 @@ class Avoided:
             rests = [phrase[size:], *([" " + phrase[size:]] if state.endswith(" ") else [])]
             for rest in rests:
                 for surface, token in self._spelling.beginning(rest):
-                    text = state + surface
-                    end = len(state) + len(rest)
-                    if self._spelling.whole(text, len(state) - size, end):
+                    if self._spelling.whole(state + surface, len(state) - size, len(state) + len(rest)):
                         yield token
 
     def _end(self, text: str) -> str:
@@ -150,8 +145,10 @@ class Avoided:
 
 
 class Prefix:
-    """How a hypothesis must begin: with some tokens, then with a text, which may end inside of a token. The state of a
+    """How a hypothesis must begin: with some tokens, then with a text, which may end inside a token. The state of a
     hypothesis is how many of these tokens and characters it has."""
+
+    start = 0
 
     def __init__(self, tokens: Sequence[int], rest: str, spelling: Spelling) -> None:
         self.tokens = tokens
@@ -179,7 +176,7 @@ class Prefix:
 
     def options(self, state: int) -> np.ndarray | None:
         """Returns the tokens of which one must follow, [W] int64, none where the vocabulary cannot write the rest; None
-        where any may follow."""
+        where any token may follow."""
         if state < len(self.tokens):
             return np.array(self.tokens[state : state + 1], np.int64)
         begin = state - len(self.tokens)
@@ -202,30 +199,3 @@ class Prefix:
         if state < len(self.tokens):
             return state + 1
         return state + max(1, len(self._spelling.surfaces[token]))
-
-
-class Spelled(NamedTuple):
-    """How far a hypothesis has come with a prefix, and with phrases that it must not hold."""
-
-    prefix: Prefix | None
-    avoided: Avoided | None
-    begun: int = 0
-    """The state of the prefix."""
-    end: str = Avoided.START
-    """The state of the phrases."""
-
-    def options(self) -> np.ndarray | None:
-        """Returns the tokens that go on with the prefix; None where there is none, or no longer."""
-        return None if self.prefix is None else self.prefix.options(self.begun)
-
-    def forbidden(self) -> np.ndarray:
-        """Returns the tokens with which it would hold a phrase."""
-        return np.zeros(0, np.int64) if self.avoided is None else self.avoided.forbidden(self.end)
-
-    def after(self, token: int) -> "Spelled":
-        """Returns the state after one more token."""
-        begun = self.begun
-        if self.prefix is not None and self.options() is not None:
-            begun = self.prefix.after(begun, token)
-        end = self.end if self.avoided is None else self.avoided.after(self.end, token)
-        return self._replace(begun=begun, end=end)

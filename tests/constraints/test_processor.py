@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 import torch
 
+from mt.constraints.phrases import Form, Phrases
+from mt.constraints.processor import ConstraintProcessor, TokenConstraints
+from mt.constraints.spelling import Avoided, Prefix, Spelling
 from mt.errors import UserError
 from mt.search.beam import search
-from mt.search.constraints import Constraints
 from mt.search.coverage import Coverage, Penalties
 from mt.search.graph_stepper import GraphStepper
-from mt.search.phrases import Form, Phrases
-from mt.search.spelling import Avoided, Prefix, Spelling
-from mt.search.steering import Steering, TokenConstraints
+from mt.search.processor import Rules
 from mt.search.torch_stepper import TorchStepper
 from mt.step import EOS
 from tests.marks import combined
@@ -41,7 +41,7 @@ def asked(
     return TokenConstraints(
         "text 1",
         spelling,
-        Phrases([[Form(tuple(tokens)) for tokens in forms] for forms in phrases], spelling.inside) if phrases else None,
+        Phrases([[Form(tuple(tokens)) for tokens in forms] for forms in phrases], spelling) if phrases else None,
         Avoided(avoid, spelling) if avoid else None,
         None if prefix is None else Prefix(*prefix, spelling),
     )
@@ -98,7 +98,7 @@ def test_a_wide_beam_finds_the_best_of_all_sentences_that_hold_the_phrases(make_
     toy = make_toy(2, 7, seed)
     wanted = PHRASES[phrases]
     longest = 5
-    steering = Steering([asked(wanted, spelling=SEPARATE)] * 2, [longest] * 2)
+    processor = ConstraintProcessor([asked(wanted, spelling=SEPARATE)] * 2, [longest] * 2)
     result = beam(
         toy,
         toy.memory(),
@@ -107,7 +107,7 @@ def test_a_wide_beam_finds_the_best_of_all_sentences_that_hold_the_phrases(make_
         max_lengths=torch.full((2,), longest),
         length_penalty=exponent,
         n_best=10,
-        steering=steering,
+        processors=[processor],
     )
     for b, hypotheses in enumerate(result):
         expected = best(toy, b, longest, exponent, lambda tokens: holds(tokens, wanted, SEPARATE))[:10]
@@ -135,14 +135,12 @@ def ends_avoided(tokens: Sequence[int], avoid: Sequence[str]) -> bool:
     return any(whole_words(text_of(tokens[:n]), phrase) for n in range(1, len(tokens) + 1) for phrase in avoid)
 
 
-def searched(toy, sentence: TokenConstraints, *, beam_size: int = 4000, n_best: int = 10, **options):
-    """The hypotheses of both sentences of a toy language of which the same is asked."""
+def searched(toy, sentence: TokenConstraints, rules: tuple[int, int] = (0, 0)):
+    """The best hypotheses of both sentences of a toy language of which the same is asked."""
     limits = [LONGEST] * 2
-    steering = Steering([sentence] * 2, limits)
-    lengths = torch.tensor(limits)
-    return beam(
-        toy, toy.memory(), 2, beam_size=beam_size, max_lengths=lengths, n_best=n_best, steering=steering, **options
-    )
+    processors = [ConstraintProcessor([sentence] * 2, limits), Rules(2, *rules)]
+    options = {"beam_size": 4000, "n_best": 10, "processors": processors}
+    return beam(toy, toy.memory(), 2, max_lengths=torch.tensor(limits), **options)
 
 
 def require_best(toy, result, allowed) -> None:
@@ -201,8 +199,7 @@ def test_a_bare_form_stands_where_no_word_goes_on(make_toy):
     spelling = Spelling(["", " ⁇ ", "", "", " a", "-", "ab", " c"], {"a", "b", "c"})
     toy = make_toy(2, 8, seed=0)
     forms = [Form((6,), bare=True)]
-    steering = Steering([TokenConstraints("text 1", spelling, Phrases([forms], spelling.inside))] * 2, [LONGEST] * 2)
-    result = beam(toy, toy.memory(), 2, beam_size=4000, max_lengths=torch.full((2,), 4), n_best=10, steering=steering)
+    result = searched(toy, TokenConstraints("text 1", spelling, Phrases([forms], spelling)))
 
     def allowed(tokens):
         text = "".join(spelling.surfaces[token] for token in tokens)
@@ -216,21 +213,21 @@ def test_a_bare_form_stands_where_no_word_goes_on(make_toy):
     require_best(toy, result, allowed)
 
 
-@pytest.mark.parametrize("constraints", [Constraints(3, 0), Constraints(0, 1), Constraints(2, 2)], ids=str)
-def test_everything_at_once(make_toy, constraints):
+@pytest.mark.parametrize("rules", [(3, 0), (0, 1), (2, 2)], ids=str)
+def test_everything_at_once(make_toy, rules):
+    min_length, n = rules
     toy = make_toy(2, 9, seed=4)
     phrases = [[[4], [5, 6]]]
-    result = searched(toy, asked(phrases, ["cb", "a a"], ((), " b")), constraints=constraints)
+    result = searched(toy, asked(phrases, ["cb", "a a"], ((), " b")), rules)
 
     def allowed(tokens):
-        n = constraints.no_repeat_ngram_size
         ngrams = [tokens[i : i + n] for i in range(len(tokens) - n + 1)] if n else []
         return (
             holds(tokens, phrases, SPELLING)
             and not ends_avoided(tokens, ["cb", "a a"])
             and "".join(SURFACES[token] for token in tokens).startswith(" b")
             and len(set(ngrams)) == len(ngrams)
-            and (tokens[-1] != EOS or len(tokens) > constraints.min_length)
+            and (tokens[-1] != EOS or len(tokens) > min_length)
         )
 
     require_best(toy, result, allowed)
@@ -245,8 +242,8 @@ def test_costs_of_attention_rank_what_holds_the_phrases(make_toy):
     options = {"beam_size": 1500, "n_best": 400, "coverage": coverage}
     lengths = torch.tensor(limits)
     free = beam(toy, toy.memory(), 2, max_lengths=lengths, **options)
-    steering = Steering([asked(phrases, spelling=spelling)] * 2, limits)
-    held = beam(toy, toy.memory(), 2, max_lengths=lengths, steering=steering, **options)
+    processor = ConstraintProcessor([asked(phrases, spelling=spelling)] * 2, limits)
+    held = beam(toy, toy.memory(), 2, max_lengths=lengths, processors=[processor], **options)
     for every, some in zip(free, held, strict=True):
         expected = [h for h in every if holds(h.tokens, phrases, spelling)]
         assert [h.tokens for h in some[: len(expected)]] == [h.tokens for h in expected]
@@ -266,7 +263,7 @@ def test_a_thousand_random_phrases_are_met(make_toy, beam_size):
         for _ in range(count)
     ]
     limits = [sum(len(form) for (form,) in phrases) + int(draw.integers(0, 6)) for phrases in wanted]
-    steering = Steering([asked(phrases, spelling=spelling) for phrases in wanted], limits)
+    processor = ConstraintProcessor([asked(phrases, spelling=spelling) for phrases in wanted], limits)
     n_best = min(beam_size, 3)
     result = beam(
         toy,
@@ -276,7 +273,7 @@ def test_a_thousand_random_phrases_are_met(make_toy, beam_size):
         max_lengths=torch.tensor(limits),
         length_penalty=0.6,
         n_best=n_best,
-        steering=steering,
+        processors=[processor],
     )
     for hypotheses, phrases in zip(result, wanted, strict=True):
         assert hypotheses
@@ -289,29 +286,27 @@ def test_what_nothing_is_asked_of_stays_as_it_is(make_toy):
     options = {"max_lengths": lengths, "beam_size": 3, "n_best": 2, "length_penalty": 0.6}
     free = beam(toy, toy.memory(), 6, **options)
     some = [None, None, asked([[[4]]], ["b"]), None, asked(prefix=((4,), " b")), None]
-    beside = beam(toy, toy.memory(), 6, steering=Steering(some, lengths.tolist()), **options)
+    beside = beam(toy, toy.memory(), 6, processors=[ConstraintProcessor(some, lengths.tolist())], **options)
     for one, hypotheses, others in zip(some, free, beside, strict=True):
         assert (hypotheses == others) == (one is None)
 
 
 def test_more_than_the_limit_is_refused(make_toy):
     with pytest.raises(UserError, match=r"^text 1 asks for 3 tokens or more, and at most 2 are written: ask for less"):
-        Steering([asked([[[4, 5, 6]]])], [2])
+        ConstraintProcessor([asked([[[4, 5, 6]]])], [2])
     with pytest.raises(UserError, match=r"^text 1 asks for 2 tokens or more, and at most 1 are written"):
-        Steering([asked(prefix=((4,), " b"))], [1])
+        ConstraintProcessor([asked(prefix=((4,), " b"))], [1])
 
 
 def test_steps_in_numpy_and_recorded_steps_find_the_same(make_toy):
     toy = make_toy(1, 9, seed=7)
     sentence = asked([[[4, 5]], [[5, 6]]], ["a a"], ((), " b"))
     options = {"beam_size": 4, "n_best": 3}
-    ((expected),) = beam(
-        toy, toy.memory(), 1, max_lengths=torch.tensor([9]), steering=Steering([sentence], [9]), **options
-    )
-    (arrays,) = search(Arrays(toy, 0), [9], steering=Steering([sentence], [9]), **options)
     start = (toy.step, toy.memory(), toy.init_state(toy.memory()), 1, torch.device("cpu"))
-    recorded = GraphStepper(TorchStepper(*start), 4, Recorder())
-    (of_graph,) = search(recorded, [9], steering=Steering([sentence], [9]), **options)
+    steppers = (TorchStepper(*start), Arrays(toy, 0), GraphStepper(TorchStepper(*start), 4, Recorder()))
+    (expected,), (arrays,), (of_graph,) = (
+        search(stepper, [9], processors=[ConstraintProcessor([sentence], [9])], **options) for stepper in steppers
+    )
     assert len(expected) == 3
     for one, *others in zip(expected, arrays, of_graph, strict=True):
         assert all(same(one, other) for other in others)
@@ -327,4 +322,4 @@ def test_a_prefix_needs_as_many_tokens_as_write_it():
     assert Prefix([], " ab", spelling).fewest == 1
     asked = TokenConstraints("text 1", spelling, None, None, Prefix([4], "bcdd", spelling))
     with pytest.raises(UserError, match=r"text 1 asks for 4 tokens or more, and at most 3 are written"):
-        Steering([asked], [3])
+        ConstraintProcessor([asked], [3])

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mt.common.terms import form_places
-from mt.search.spelling import Spelling
+from mt.constraints.spelling import Spelling
 
 NO_TERM = -1
 _NO_TOKENS = np.zeros(0, np.int64)

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from mt.search.tree import SHOWN, Tree
+from mt.decoding.search_tree import SHOWN, SearchTree
 from tests.marks import combined
 from tests.search.searches import beam, beam_levels
 
@@ -24,7 +24,7 @@ def literal(toy, width: int, longest: int) -> tuple[Paths, int]:
     return states, list(states.values()).count("ended")
 
 
-def paths_of(tree: Tree) -> dict[tuple[int, ...], int]:
+def paths_of(tree: SearchTree) -> dict[tuple[int, ...], int]:
     paths: list[tuple[int, ...]] = []
     for node in tree.nodes:
         paths.append((*paths[node.parent], node.token) if node.parent >= 0 else ())
@@ -35,10 +35,10 @@ def paths_of(tree: Tree) -> dict[tuple[int, ...], int]:
 def test_a_tree_is_what_the_search_has_looked_at(make_toy, seed: int, width: int, ending: float):
     """With as many hypotheses wanted as there are slots a search does not stop early: every state is known."""
     toy = make_toy(1, 6, seed, sharpness=1.5, ending=ending)
-    tree = Tree(0.6)
+    tree = SearchTree(0.6)
     longest = torch.tensor([6])
     ((best, *others),) = beam(
-        toy, toy.memory(), 1, max_lengths=longest, beam_size=width, n_best=width, length_penalty=0.6, observer=tree
+        toy, toy.memory(), 1, max_lengths=longest, beam_size=width, n_best=width, length_penalty=0.6, processors=[tree]
     )
     tree.close(best.tokens)
     states, ended_count = literal(toy, width, 6)
@@ -61,4 +61,4 @@ def test_a_tree_is_what_the_search_has_looked_at(make_toy, seed: int, width: int
 def test_an_observer_changes_nothing(make_toy):
     toy = make_toy(1, 7, 3, sharpness=1.5)
     options = {"max_lengths": torch.tensor([9]), "beam_size": 3, "length_penalty": 0.6}
-    assert beam(toy, toy.memory(), 1, **options, observer=Tree(0.6)) == beam(toy, toy.memory(), 1, **options)
+    assert beam(toy, toy.memory(), 1, **options, processors=[SearchTree(0.6)]) == beam(toy, toy.memory(), 1, **options)

@@ -1,0 +1,112 @@
+"""Phrases that a hypothesis must hold, as an automaton over tokens. Needs no torch.
+
+A phrase has several forms, sequences of tokens of which any will do, and the same phrase twice is to appear twice. It
+ends with its word: a token that goes on with the word takes back that the phrase was met.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from mt.constraints.spelling import Spelling
+
+
+class Form(NamedTuple):
+    """Tokens that write a phrase."""
+
+    tokens: tuple[int, ...]
+    bare: bool = False
+    """Whether the first token goes on with the word before, if that ends in a letter."""
+
+
+class PhraseState(NamedTuple):
+    """How far a hypothesis has come with its phrases."""
+
+    begun: tuple[tuple[int, int, int], ...]
+    """The forms that its last tokens begin: phrase, form, and how many tokens of it are there."""
+    missing: tuple[int, ...]
+    """How often each phrase is missing."""
+    fresh: tuple[int, ...] = ()
+    """The phrases that were met by the last token."""
+    inside: bool = False
+    """Whether a letter would go on with the last word."""
+
+
+class Phrases:
+    """The phrases of one sentence."""
+
+    def __init__(self, phrases: Sequence[Sequence[Form]], spelling: Spelling) -> None:
+        """phrases: the forms of each, of at least one token."""
+        counted = Counter(tuple(sorted(set(forms))) for forms in phrases)
+        self.forms = [*counted]
+        """[C]: the forms of each phrase."""
+        self.copies = [*counted.values()]
+        """[C]: how often each phrase is to appear."""
+        self.least = [
+            min([len(form.tokens) for form in forms if not form.bare] or [len(form.tokens) for form in forms])
+            for forms in counted
+        ]
+        """[C]: tokens of its shortest form that may stand anywhere."""
+        self.start = PhraseState((), tuple(self.copies))
+        self._spelling = spelling
+
+    def after(self, state: PhraseState, token: int) -> PhraseState:
+        """Returns the state after one more token."""
+        # A token that goes on with the last word of a phrase takes the phrase back.
+        missing = [*state.missing]
+        if state.inside and self._spelling.continues[token]:
+            for phrase in state.fresh:
+                missing[phrase] += 1
+        # The forms that it begins or goes on with, and the phrases that it meets.
+        begun = tuple(
+            (phrase, form, count + 1)
+            for phrase, form, count in self._ways(state)
+            if self.forms[phrase][form].tokens[count] == token
+        )
+        met = {phrase for phrase, form, count in begun if count == len(self.forms[phrase][form].tokens)}
+        fresh = tuple(sorted(phrase for phrase in met if missing[phrase]))
+        for phrase in fresh:
+            missing[phrase] -= 1
+        # A further copy of a phrase begins after this one.
+        again = [phrase for phrase in fresh if missing[phrase]]
+        begun = tuple(way for way in begun if way[0] not in again)
+        return PhraseState(begun, tuple(missing), fresh, self._spelling.inside[token])
+
+    def _ways(self, state: PhraseState) -> list[tuple[int, int, int]]:
+        """Returns the forms that the next token may begin or go on with, and how many tokens of each are there."""
+        begun = [way for way in state.begun if way[2] < len(self.forms[way[0]][way[1]].tokens)]
+        return begun + [
+            (phrase, number, 0)
+            for phrase, forms in enumerate(self.forms)
+            for number, form in enumerate(forms)
+            if not (form.bare and state.inside)
+        ]
+
+    def following(self, state: PhraseState) -> list[int]:
+        """Returns the tokens that go on with a missing phrase, or begin one."""
+        ways = [way for way in self._ways(state) if state.missing[way[0]]]
+        return sorted({self.forms[phrase][form].tokens[count] for phrase, form, count in ways})
+
+    def needed(self, state: PhraseState) -> tuple[int, int]:
+        """Returns how many tokens a hypothesis needs to meet all its phrases, one after another, 0 where they are met.
+        Beside it stands what the phrase needs that needs most: fewer tokens never do, since phrases may share some."""
+        missing = [phrase for phrase, count in enumerate(state.missing) if count]
+        gains = dict.fromkeys(missing, 0)
+        for phrase, form, count in state.begun:
+            left = len(self.forms[phrase][form].tokens) - count
+            if phrase in gains and left:
+                gains[phrase] = max(gains[phrase], self.least[phrase] - left)
+        total = sum(count * least for count, least in zip(state.missing, self.least, strict=True))
+        longest = max((self.least[phrase] - gains[phrase] for phrase in missing), default=0)
+        return total - max(gains.values(), default=0), longest
+
+    def repeats(self, size: int) -> bool:
+        """Returns whether a phrase holds so many tokens in a row twice, in all its forms, or is to appear twice with as
+        many."""
+        for forms, copies in zip(self.forms, self.copies, strict=True):
+            ngrams = [
+                [form.tokens[i : i + size] for i in range(len(form.tokens) - size + 1)] * copies for form in forms
+            ]
+            if all(len(set(of_form)) < len(of_form) for of_form in ngrams):
+                return True
+        return False

@@ -1,0 +1,195 @@
+"""The processor of a search that runs what is asked of single sentences. Needs no torch and knows no model.
+
+Phrases that must appear compete by dynamic beam allocation (Post & Vilar 2018; Hu et al. 2019). Beside the most
+probable tokens of each hypothesis are those that go on with a phrase, and EOS when all are met. Hypotheses that lack as
+many tokens form a bank, and banks share the slots of a sentence. So with each step the best of the bank that lacks
+fewest lacks one token less. A hypothesis is dropped when it has fewer steps left than a phrase has tokens.
+"""
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mt.constraints.phrases import Phrases
+from mt.constraints.spelling import Avoided, Prefix, Spelling
+from mt.constraints.terms import Terms
+from mt.errors import UserError
+from mt.search.processor import Candidates, Processor
+from mt.search.scores import Scores
+from mt.step import EOS
+
+
+class TokenConstraints(NamedTuple):
+    """What is asked of the hypotheses of one sentence."""
+
+    name: str
+    """What to call the sentence, such as its line in a file."""
+    spelling: Spelling
+    """What the tokens write that may be in its hypotheses."""
+    phrases: Phrases | None = None
+    avoided: Avoided | None = None
+    prefix: Prefix | None = None
+    terms: Terms | None = None
+    """What is written into its hypotheses afterwards, for which they leave room."""
+
+    @property
+    def fewest(self) -> int:
+        """A number of tokens that it needs."""
+        phrases = 0 if self.phrases is None else max(self.phrases.least)
+        prefix = 0 if self.prefix is None else self.prefix.fewest
+        return max(phrases, prefix) + (0 if self.terms is None else self.terms.fewest)
+
+
+class State:
+    """The state of a hypothesis in the automata of its sentence.
+
+    Each state is made when a hypothesis comes there first, from the state before. What is computed of it serves all
+    hypotheses of the sentence that come there by the same tokens.
+    """
+
+    def __init__(self, asked: TokenConstraints, prefix: Any, avoided: Any, phrases: Any) -> None:
+        """prefix, avoided, phrases: the state of each automaton; None of what is not asked."""
+        self._asked = asked
+        self._prefix = prefix
+        self._avoided = avoided
+        self._phrases = phrases
+        self._after: dict[int, State] = {}
+
+    @classmethod
+    def first(cls, asked: TokenConstraints) -> "State":
+        """Returns the state of a hypothesis without tokens."""
+        automata = (asked.prefix, asked.avoided, asked.phrases)
+        return cls(asked, *(None if automaton is None else automaton.start for automaton in automata))
+
+    def after(self, token: int) -> "State":
+        """Returns the state after one more token."""
+        if token not in self._after:
+            asked = self._asked
+            prefix = self._prefix
+            if asked.prefix and self.options is not None:
+                prefix = asked.prefix.after(prefix, token)
+            avoided = asked.avoided and asked.avoided.after(self._avoided, token)
+            phrases = asked.phrases and asked.phrases.after(self._phrases, token)
+            self._after[token] = State(asked, prefix, avoided, phrases)
+        return self._after[token]
+
+    @cached_property
+    def options(self) -> np.ndarray | None:
+        """The tokens of which one must follow, [W] int64, without those that are avoided; None where the prefix is
+        complete, so that any token may follow."""
+        options = None if self._asked.prefix is None else self._asked.prefix.options(self._prefix)
+        if options is None or self._asked.avoided is None:
+            return options
+        return np.setdiff1d(options, self._asked.avoided.forbidden(self._avoided))
+
+    @cached_property
+    def forbidden(self) -> np.ndarray:
+        """The tokens that may not follow, [F] int64: EOS, too, before all phrases are met."""
+        avoided = self._asked.avoided
+        tokens = np.zeros(0, np.int64) if avoided is None else avoided.forbidden(self._avoided)
+        return np.append(tokens, EOS) if self.lacking else tokens
+
+    @cached_property
+    def wanted(self) -> list[int]:
+        """The tokens that compete with the most probable ones, if they may follow."""
+        if self._asked.phrases is None or self.options is not None:
+            return []
+        # EOS, too: else all that go on with phrases may take back that the last one was met.
+        return [*self._asked.phrases.following(self._phrases), *([] if self.lacking else [EOS])]
+
+    @cached_property
+    def _needed(self) -> tuple[int, int]:
+        return (0, 0) if self._asked.phrases is None else self._asked.phrases.needed(self._phrases)
+
+    @property
+    def lacking(self) -> int:
+        """How many tokens it lacks of its phrases, one after another; 0 where the hypothesis may end."""
+        return self._needed[0]
+
+    @property
+    def least(self) -> int:
+        """A number of tokens without which the phrases cannot be met, even where they share tokens."""
+        return self._needed[1]
+
+
+class ConstraintProcessor(Processor):
+    """Runs the automata of the sentences of a batch for all their hypotheses."""
+
+    def __init__(self, sentences: Sequence[TokenConstraints | None], limits: Sequence[int]) -> None:
+        """
+        Args:
+            sentences: of each what is asked; None: nothing.
+            limits: of each the most tokens of a hypothesis.
+
+        Raises UserError where more is asked than has room.
+        """
+        for asked, limit in zip(sentences, limits, strict=True):
+            if asked is not None and asked.fewest > limit:
+                raise UserError(
+                    f"{asked.name} asks for {asked.fewest} tokens or more, and at most {limit} are written: ask for "
+                    "less, or raise the limit (search.max_length)"
+                )
+        self._states = [None if asked is None else State.first(asked) for asked in sentences]
+        """[N]: of each hypothesis; None where nothing is asked."""
+        self._room = [*limits]
+        """[N]: how many tokens each hypothesis may still have."""
+        self._has_phrases = any(asked is not None and asked.phrases is not None for asked in sentences)
+
+    def mask(self, scores: Scores) -> None:
+        states = [(row, state) for row, state in enumerate(self._states) if state is not None]
+        within = [(row, state.options) for row, state in states if state.options is not None]
+        if within:
+            scores.restrict(np.array([row for row, _ in within]), *_pairs(within))
+        scores.forbid(*_pairs([(row, state.forbidden) for row, state in states if state.options is None]))
+
+    def propose(self, scores: Scores, candidates: Candidates) -> Candidates:
+        if not self._has_phrases:
+            return candidates
+        log_probs, tokens = self._with_wanted(scores, candidates)
+        banks = np.zeros(tokens.shape, np.int64)
+        # Of each next token, how many its hypothesis would lack, and whether there is room for them.
+        for row, (state, room) in enumerate(zip(self._states, self._room, strict=True)):
+            for column, token in enumerate(tokens[row].tolist()):
+                if state is not None and log_probs[row, column] > -np.inf:
+                    after = state.after(token)
+                    banks[row, column] = after.lacking
+                    if after.least > (0 if token == EOS else room - 1):
+                        log_probs[row, column] = -np.inf
+        return Candidates(log_probs, tokens, banks)
+
+    def _with_wanted(self, scores: Scores, candidates: Candidates) -> tuple[np.ndarray, np.ndarray]:
+        """Returns the log-probabilities and tokens of candidates, with further columns for wanted tokens."""
+        log_probs, tokens, _ = candidates
+        pairs = zip(self._states, tokens.tolist(), strict=True)
+        further = [
+            [token for token in state.wanted if token not in best] if state is not None else [] for state, best in pairs
+        ]
+        counts = np.array([*map(len, further)])
+        filled = np.arange(counts.max()) < counts[:, None]
+        wanted = _pairs([(row, np.array(of_row, np.int64)) for row, of_row in enumerate(further)])
+        further_log_probs = np.full(filled.shape, -np.inf, np.float32)
+        further_log_probs[filled] = scores.at(*wanted)
+        further_tokens = np.full(filled.shape, EOS)
+        further_tokens[filled] = wanted[1]
+        return np.concatenate((log_probs, further_log_probs), 1), np.concatenate((tokens, further_tokens), 1)
+
+    def follow(self, parents: Sequence[int], tokens: Sequence[int]) -> None:
+        pairs = [(self._states[parent], token) for parent, token in zip(parents, tokens, strict=True)]
+        self._states = [None if state is None else state.after(token) for state, token in pairs]
+        self._room = [self._room[parent] - 1 for parent in parents]
+
+
+def _pairs(of_rows: Sequence[tuple[int, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+    """Returns rows with several tokens each as pairs of a row and a token, [W] int64 both."""
+    rows = np.array([row for row, _ in of_rows], np.int64).repeat([len(tokens) for _, tokens in of_rows])
+    return rows, np.concatenate([np.zeros(0, np.int64), *(tokens for _, tokens in of_rows)])
+
+
+def nothing_found(name: str) -> UserError:
+    """Returns the error where no hypothesis has all that is asked of it."""
+    return UserError(
+        f"this search found no translation of {name} with all that it asks for: ask for less, widen the beam, or "
+        "raise the limit of length"
+    )

@@ -1,0 +1,133 @@
+"""The scores of next tokens: where tokens are forbidden, and the most probable others are found. Needs no torch."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from mt.errors import UserError
+from mt.search.hypothesis import NEVER_CHOSEN, on_host
+
+READ = -1
+"""Stands in place of a token, and of the row of a hypothesis, where more of the source must be read to predict the next
+token. The hypothesis ends here, as with EOS, and a later search goes on with it after more was read."""
+FEW = 32
+"""Up to so many largest numbers of a row are found one after another, which is faster than to partition it."""
+
+
+class Scores:
+    """The log-probabilities of every token that may follow N hypotheses, in an array or in a tensor on a device.
+
+    What is forbidden becomes -inf. The rest is not normalised again: log-probabilities are the model's own.
+    """
+
+    def __init__(
+        self, log_probs: Any, rows: np.ndarray | None = None, best: tuple[np.ndarray, np.ndarray] | None = None
+    ) -> None:
+        """
+        Args:
+            log_probs: [R, V] float32, an array or a tensor, which is written to.
+            rows: [N] int64, the row of each hypothesis, READ where it waits for more of the source; None: in order.
+            best: what `best` returns while nothing is forbidden, where that is known already.
+        """
+        self.log_probs = log_probs
+        self.rows = np.arange(len(log_probs)) if rows is None else rows
+        self.masked = False
+        """Whether anything was forbidden."""
+        self._best = best
+        self._restricted: np.ndarray | None = None
+
+    def of(self, hypothesis: int) -> "Scores":
+        """Returns the scores of one hypothesis, which share their memory with these."""
+        return Scores(self.log_probs, self.rows[[hypothesis]])
+
+    def at(self, hypotheses: np.ndarray, tokens: np.ndarray) -> np.ndarray:
+        """Returns the log-probabilities of some next tokens, [W] float32, -inf of forbidden ones."""
+        return on_host(self.log_probs[self.rows[hypotheses], tokens])
+
+    def forbid(self, hypotheses: np.ndarray, tokens: np.ndarray) -> None:
+        """Forbids tokens after hypotheses, but for those that `restrict` was told of."""
+        if self._restricted is not None:
+            free = ~np.isin(hypotheses, self._restricted)
+            hypotheses = hypotheses[free]
+            tokens = tokens[free]
+        if len(hypotheses):
+            self.log_probs[self.rows[hypotheses], tokens] = -np.inf
+            self.masked = True
+
+    def restrict(self, restricted: np.ndarray, hypotheses: np.ndarray, tokens: np.ndarray) -> None:
+        """Allows some hypotheses these next tokens alone, whatever is forbidden later.
+
+        restricted: [M] int64, which hypotheses. hypotheses, tokens: [W] int64, pairs of one of them and a token.
+        """
+        pairs = self.rows[hypotheses], tokens
+        allowed = self.log_probs[pairs]
+        self.log_probs[self.rows[restricted]] = -np.inf
+        self.log_probs[pairs] = allowed
+        self._restricted = restricted
+        self.masked = True
+
+    def best(self, count: int) -> tuple[np.ndarray, np.ndarray]:
+        """Returns the log-probabilities of the `count` most probable next tokens, [N, count] float32, largest first,
+        and these tokens, [N, count] int64. There are fewer where the vocabulary has fewer, and -inf stands where fewer
+        are allowed. Raises UserError where the model's scores are not finite."""
+        waiting = self.rows == READ
+        if waiting.all():
+            return np.zeros((len(waiting), 1), np.float32), np.full((len(waiting), 1), READ)
+        if self._best is None or self.masked:
+            self._mask_never_chosen()
+            best, tokens = (part[self.rows] for part in largest(self.log_probs, count))
+        else:
+            best, tokens = (part[:, :count] for part in self._best)
+        # A hypothesis that waits has no scores. Of the others the first column shows whatever is wrong with a row.
+        if waiting.any():
+            best[waiting] = -np.inf
+            best[waiting, 0] = 0.0
+            tokens[waiting, 0] = READ
+        self._require_finite(best[:, 0])
+        return best, tokens
+
+    def every(self) -> np.ndarray:
+        """Returns all of them as an array [N, V] of its own. Raises UserError where they are not finite."""
+        self._mask_never_chosen()
+        log_probs = on_host(self.log_probs)[self.rows]
+        self._require_finite(log_probs.max(1))
+        return log_probs
+
+    def _mask_never_chosen(self) -> None:
+        for token in NEVER_CHOSEN:
+            self.log_probs[:, token] = -np.inf
+
+    def _require_finite(self, largest_of_rows: np.ndarray) -> None:
+        """Raises UserError where the largest score of a hypothesis is not finite, unless all of it is forbidden."""
+        if self.masked:
+            largest_of_rows = largest_of_rows[largest_of_rows != -np.inf]
+        if not math.isfinite(largest_of_rows.sum()):
+            raise UserError(
+                "the model's scores for the next token are not finite numbers (NaN or infinity): decode with an "
+                "earlier checkpoint. Its training has diverged, or its weights are damaged"
+            )
+
+
+def largest(values: Any, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the `count` largest numbers of each row and their columns, the largest first; NaN is the largest of all.
+
+    values: [R, V], an array or a tensor.
+    """
+    count = min(count, values.shape[1])
+    if not isinstance(values, np.ndarray):
+        return tuple(part.cpu().numpy() for part in values.topk(count))  # type: ignore[return-value]
+    rows = np.arange(len(values))[:, None]
+    if count > FEW:
+        columns = np.argpartition(values, -count)[:, -count:]
+        columns = columns[rows, np.argsort(values[rows, columns])[:, ::-1]]
+        return values[rows, columns], columns
+    # One after another, each taken out for the search of the next one, and put back at the end.
+    best = np.empty((len(values), count), np.float32)
+    columns = np.empty((len(values), count), np.int64)
+    for place in range(count):
+        columns[:, place] = values.argmax(1)
+        best[:, place] = values[rows[:, 0], columns[:, place]]
+        values[rows[:, 0], columns[:, place]] = -np.inf
+    values[rows, columns] = best
+    return best, columns

@@ -1,0 +1,69 @@
+"""Minimum length and blocked repetitions, against a look at whole sentences."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+
+from mt.search.processor import Rules
+from mt.search.scores import Scores
+from mt.step import EOS
+from tests.search.searches import beam, greedy
+
+RULES = [(2, 0), (0, 1), (0, 2), (0, 3), (3, 2)]
+"""Minimum lengths and sizes of n-grams."""
+
+
+def allowed(tokens: tuple[int, ...], min_length: int, size: int) -> bool:
+    """Whether a whole hypothesis keeps to the rules."""
+    if tokens[-1] == EOS and len(tokens) - 1 < min_length:
+        return False
+    ngrams = [tokens[i : i + size] for i in range(len(tokens) - size + 1)]
+    return not size or len(set(ngrams)) == len(ngrams)
+
+
+@pytest.mark.parametrize("rules", RULES, ids=str)
+@pytest.mark.parametrize("seed", range(3))
+def test_a_wide_beam_is_exhaustive_search_of_what_is_allowed(make_toy, rules: tuple[int, int], seed: int):
+    longest = 5
+    toy = make_toy(3, 6, seed)
+    options = {"beam_size": 400, "n_best": 20, "processors": [Rules(3, *rules)]}
+    result = beam(toy, toy.memory(), 3, max_lengths=torch.full((3,), longest), **options)
+    for b, hypotheses in enumerate(result):
+        everything = [(score, tokens) for score, tokens in toy.ranked(b, longest, 0.0) if allowed(tokens, *rules)]
+        assert [h.tokens for h in hypotheses] == [tokens for _, tokens in everything[:20]]
+        assert [h.score for h in hypotheses] == pytest.approx([score for score, _ in everything[:20]], abs=1e-4)
+
+
+def forbidden(rules: tuple[int, int], vocabulary: int = 7) -> list[list[int]]:
+    """The tokens that may not follow each of two hypotheses of five tokens."""
+    processor = Rules(2, *rules)
+    for tokens in zip([4, 5, 4, 5, 4], [4, 4, 4, 5, 6], strict=True):
+        processor.follow([0, 1], tokens)
+    scores = Scores(np.zeros((2, vocabulary), np.float32))
+    processor.mask(scores)
+    return [np.flatnonzero(row == -np.inf).tolist() for row in scores.log_probs]
+
+
+def test_what_may_follow():
+    for n, expected in {1: [[4, 5], [4, 5, 6]], 2: [[5], []], 3: [[5], []], 5: [[], []], 6: [[], []]}.items():
+        assert forbidden((0, n)) == expected
+    assert forbidden((6, 0)) == [[EOS], [EOS]]
+    assert forbidden((5, 0)) == forbidden((0, 0)) == [[], []]
+    # Of eight tokens the second hypothesis has but one left beside EOS, and of seven none.
+    assert forbidden((6, 1), vocabulary=8) == [[EOS, 4, 5], [EOS, 4, 5, 6]]
+    assert forbidden((6, 1), vocabulary=7) == [[EOS, 4, 5], [EOS, 4, 5, 6]]
+
+
+@pytest.mark.parametrize("rules", [(8, 1), (30, 2)], ids=str)
+@pytest.mark.parametrize("search", [greedy, partial(beam, beam_size=4, n_best=4)], ids=["greedy", "beam"])
+def test_where_only_repetitions_are_left_a_hypothesis_ends(make_toy, search, rules: tuple[int, int]):
+    """Three words: `min_length` cannot be reached without a repetition, so that EOS follows when nothing else may."""
+    toy = make_toy(4, 6, seed=3, ending=-20.0)
+    result = search(toy, toy.memory(), 4, max_lengths=torch.full((4,), 40), processors=[Rules(4, *rules)])
+    for hypotheses in result:
+        for hypothesis in hypotheses if isinstance(hypotheses, list) else [hypotheses]:
+            *words, last = hypothesis.tokens
+            assert last == EOS and allowed((*words,), *rules) and len(words) < rules[0]
+            assert not any(allowed((*words, word), *rules) for word in (1, 4, 5))
