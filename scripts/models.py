@@ -16,6 +16,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from jinja2 import Template
+
 from data_prep.get import get
 from mt import load
 from mt.cli.parser import Parser
@@ -28,6 +30,7 @@ from mt.export.folder import export
 from mt.storage import write_text
 
 _CHECKED = 100  # sentences that the export translates again
+_CARD = Template((Path(__file__).parent / "model_card.md").read_text(encoding="utf-8"), trim_blocks=True)
 
 
 class Model(Options, frozen=True):
@@ -112,33 +115,16 @@ def require_same_texts(run: Path, folder: Path) -> int:
 def card(name: str, model: Model, options: Sequence[str], run: Path, minutes: float, checked: int) -> str:
     """Returns the page that stands beside the weights, in the form of the Hugging Face hub."""
     results = json.loads((run / "results.json").read_text(encoding="utf-8"))
-    scores = {key: results[key] for key in ("bleu", "chrf") if key in results}
-    source, target = model.languages
-    return f"""---
-license: {model.terms}
-language: [{source}, {target}]
-tags: [translation, recurrent, attention]
-metrics: [{", ".join(scores)}]
----
-
-# {name}
-
-{model.title}. A recurrent encoder-decoder with soft attention: {results["parameters"]:,} parameters, by mt {VERSION}.
-
-```python
-from mt import load
-
-translator = load("{name}")
-translator.translate("{model.example}").text
-```
-
-{"".join(f"- **{key} of test.** {one['score']:.1f} (`{one['signature']}`)" + chr(10) for key, one in scores.items())}\
-- **Data.** {model.data}
-- **Terms of the weights.** {model.terms.upper()}. The code is under the MIT licence.
-- **Command.** `mt train {" ".join(option for option in options if not option.startswith("dataset.folder="))}`
-- **Time.** {minutes:.1f} minutes in all, {results["updates"]:,} updates.
-- **Check.** This folder gave the texts of the run for {checked} sentences of test.
-"""
+    return _CARD.render(
+        name=name,
+        model=model,
+        options=[option for option in options if not option.startswith("dataset.folder=")],
+        results=results,
+        scores={key: results[key] for key in ("bleu", "chrf") if key in results},
+        minutes=minutes,
+        checked=checked,
+        version=VERSION,
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -211,19 +211,12 @@ def softmax(energies: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def compiled_step(energy: Any, memory: Memory) -> Softmax:
-    loop, _ = soft_loops()
-    (keys,) = memory.keys
-
-    def step(query: Tensor) -> tuple[Tensor, Tensor]:
-        plain = energy.as_plain(query, keys)
-        context, weights = loop(matrix_terms(memory.values), energy_terms(plain))
-        return torch.from_numpy(context), torch.from_numpy(weights)
-
-    return step
+    steps = compiled_steps(energy, memory)
+    return lambda query: steps(query[:, None])
 
 
 def compiled_steps(energy: Any, memory: Memory) -> Softmax:
-    _, loop = soft_loops()
+    loop = soft_loop()
     (keys,) = memory.keys
 
     def steps(queries: Tensor) -> tuple[Tensor, Tensor]:
@@ -235,22 +228,12 @@ def compiled_steps(energy: Any, memory: Memory) -> Softmax:
 
 
 @cache
-def soft_loops() -> tuple[Loop, ...]:
-    step = f"UniTuple(float32[:, ::1], 2)({MATRIX}, {ENERGY})"
-    steps = f"UniTuple(float32[:, :, ::1], 2)({MATRIX}, {ENERGY}, int64)"
+def soft_loop() -> Loop:
+    signature = f"UniTuple(float32[:, :, ::1], 2)({MATRIX}, {ENERGY}, int64)"
     helpers = [rational_tanh, energy_of, scale_of, attend]
-    loops = compiled([(step, _soft_step), (steps, _soft_steps)], helpers=helpers, fastmath=ANY_ORDER)
+    loops = compiled([(signature, _soft_steps)], helpers=helpers, fastmath=ANY_ORDER)
     assert loops is not None, "numba cannot compile here"
-    return loops
-
-
-@no_type_check
-def _soft_step(values, terms):
-    context = np.zeros((values[0], values[2]), np.float32)
-    weights = np.zeros(values[:2], np.float32)
-    for row in range(values[0]):
-        attend(row, row, 0, values[1], values, terms, weights[row], context[row])
-    return context, weights
+    return loops[0]
 
 
 @no_type_check

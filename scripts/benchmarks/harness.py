@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 import torch
+from tabulate import tabulate
 
 from mt.cli.parser import Parser, whole_number
 
@@ -95,9 +96,7 @@ def print_rows(rows: Rows, *, as_json: bool, rounds: str) -> None:
         print(json.dumps(rows))
         return
     print(f"{torch.get_num_threads()} threads, medians of {rounds}")
-    columns = list(dict.fromkeys(column for row in rows.values() for column in row))
-    width = max(map(len, rows))
-    print(f"{'':{width}}" + "".join(f"{column.replace('_', ' '):>20}" for column in columns))
-    for name, row in rows.items():
-        cells = ("" if column not in row else f"{row[column]:,.2f}" for column in columns)
-        print(f"{name:{width}}" + "".join(f"{cell:>20}" for cell in cells))
+    table = [
+        {"": name, **{column.replace("_", " "): value for column, value in row.items()}} for name, row in rows.items()
+    ]
+    print(tabulate(table, headers="keys", floatfmt=",.2f", tablefmt="plain"))

@@ -1,6 +1,6 @@
 """Training beside a plain PyTorch loop of the same model, in float32 with input feeding, on the same batches.
 
-    python scripts/benchmark.py train [--corpus FOLDER] [--ssru] [--busy] [--device cuda] [--batch-tokens N] [--json]
+    python scripts/benchmark.py train [--corpus FOLDER] [--ssru] [--device cuda] [--batch-tokens N] [--json]
 
 `ratio` is how many times as fast as the plain loop in the same round, the median of rounds in which all take turns;
 `tokens_per_second` counts real target tokens, EOS included, in the median round. `peak_mb` is the largest memory of a
@@ -8,20 +8,12 @@ process that only trains, in MiB: as the kernel counts it, or on a GPU as alloca
 the plain loop with input feeding: `bf16` and `fp32` are the model without. `ssru` rows are encoder=bissru
 with decoder=ssru. OMP_NUM_THREADS sets the threads.
 
-With --busy there are two more rows of `fp32` on a CPU: `busy_one_thread` and `busy_two_threads`. Each is trained in
-processes of its own, beside one that computes without end. Their `ratio` is to one thread in the same round; that of
-two threads is to be at least 0.9.
-
 On a GPU all contenders first train for two epochs, after which `mt` has recorded the shapes of its batches.
 """
 
-import contextlib
 import itertools
-import os
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from multiprocessing import get_context
@@ -63,12 +55,6 @@ UPDATES = {"cpu": 3, "cuda": 30}
 PEAK_SECONDS = 40.0
 PEAK_UPDATES = 60
 """Memory has reached its peak after so many seconds or updates."""
-BUSY: dict[str, dict[str, str]] = {
-    "busy_one_thread": {"OMP_NUM_THREADS": "1"},
-    "busy_two_threads": {"OMP_NUM_THREADS": "2"},
-}
-"""What the environment says of threads in the rows of --busy."""
-BUSY_UPDATES = 10
 Train = Callable[[int], int]
 """A function that makes so many updates, and returns their target tokens."""
 
@@ -125,40 +111,6 @@ def peak_of_new_process(setting: Setting, size: int, device: str, folder: Path, 
         return process.submit(peak, setting, size, device, folder, batch_tokens).result()
 
 
-@contextlib.contextmanager
-def busy_process() -> Iterator[None]:
-    """Keeps a processor busy meanwhile."""
-    process = subprocess.Popen([sys.executable, "-c", "while True: pass"])
-    try:
-        yield
-    finally:
-        process.kill()
-        process.wait()
-
-
-def speed_in(environment: Mapping[str, str], size: int, folder: Path, batch_tokens: int | None) -> float:
-    """Returns the target tokens a second of a new process with these variables, after a first update."""
-    os.environ.update(environment)  # which the new process inherits, and this one has read already
-    with ProcessPoolExecutor(1, get_context("spawn")) as process:
-        return process.submit(speed_alone, size, folder, batch_tokens).result()
-
-
-def speed_alone(size: int, folder: Path, batch_tokens: int | None) -> float:
-    train = train_by_mt(configure(*SETTINGS["fp32"], size, batch_tokens=batch_tokens), Corpus.open(folder))
-    train(1)
-    seconds, tokens = timed(lambda: train(BUSY_UPDATES), "cpu")
-    return tokens / seconds
-
-
-def measure_busy(folder: Path, size: int, rounds: int, batch_tokens: int | None) -> dict[str, dict[str, float]]:
-    """Returns a row for each setting of `BUSY`."""
-    with busy_process():
-        contenders = {name: partial(speed_in, threads, size, folder, batch_tokens) for name, threads in BUSY.items()}
-        speeds = in_turn(contenders, rounds, warm_up=False)
-    ratios = speedups(speeds, next(iter(BUSY)))
-    return {name: {"ratio": ratios[name], "tokens_per_second": speed} for name, speed in medians(speeds).items()}
-
-
 def tokens_per_second(train: Train, device: str) -> float:
     seconds, tokens = timed(lambda: train(UPDATES[torch.device(device).type]), device)
     return tokens / seconds
@@ -198,13 +150,10 @@ def main(arguments: Sequence[str]) -> None:
     add_rounds(parser, 7)
     parser.add_argument("--batch-tokens", type=int, help="tokens of a batch; default: those of a run")
     parser.add_argument("--ssru", action="store_true", help="add the rows of decoder=ssru")
-    parser.add_argument("--busy", action="store_true", help="add the rows beside a busy process, on a CPU")
     options = parser.parse_args(arguments)
     settings = SETTINGS | (SSRU if options.ssru else {})
     with prepared_corpus(options.corpus) as folder:
         rows = measure(folder, settings, options.size, options.device, options.rounds, options.batch_tokens)
-        if options.busy:
-            rows |= measure_busy(folder, options.size, options.rounds, options.batch_tokens)
     if options.json:
         del rows[PLAIN]
     print_rows(rows, as_json=options.json, rounds=f"{options.rounds} rounds")
