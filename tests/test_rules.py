@@ -52,7 +52,7 @@ DOORS = {
     "PIL": ("mt.data.fields.image",),
     "matplotlib": ("mt.plots",),
     "tabulate": ("mt.comparison.columns", "scripts"),
-    "jinja2": ("mt.comparison.page", "mt.explorer", "mt.serve"),
+    "jinja2": ("mt.comparison.page", "mt.explorer", "mt.serve", "scripts"),
     "tqdm": ("mt.common.terminal",),
     "filelock": ("mt.storage",),
     "tensorboard": ("mt.training.log",),
