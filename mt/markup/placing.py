@@ -10,7 +10,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 
-from mt.data.placeholders import SYMBOLS
 from mt.markup.segments import Tag, Token
 from mt.markup.words import Span, Words
 
@@ -29,9 +28,8 @@ _NEAR = 6
 class Placing:
     """Seeks the ranges of target words of tags, those of a pair before those within it."""
 
-    def __init__(self, source: str, target: str, words: Words, tags: Sequence[Tag]) -> None:
+    def __init__(self, words: Words, tags: Sequence[Tag]) -> None:
         self.tags = tags
-        self._texts = (source, target)
         self._words = words
         self._begins = [begin for begin, _ in words.source]
         self._ends = [end for _, end in words.source]
@@ -41,7 +39,8 @@ class Placing:
         self.children: dict[int, list[int]] = defaultdict(list)
         for number, tag in enumerate(tags):
             self.children[tag.parent].append(number)
-        self._parents = [tag.parent for tag in tags]
+        # The source words that each tag stands around, at least in part.
+        self._covered = [(bisect_right(self._ends, tag.begin), bisect_left(self._begins, tag.end)) for tag in tags]
         self.ranges: list[list[Span]] = [[] for _ in tags]
         """The target words of each tag, mostly of one range; an empty one is a gap."""
 
@@ -62,71 +61,67 @@ class Placing:
             taken = sorted(span for number in pairs for span in self.ranges[number])
             for number in children:
                 if self.tags[number].kind != "pair":
-                    self.ranges[number] = [(self._free_gap(number, taken, low, high),) * 2]
+                    gap = _outside(min(max(self._gap(self.tags[number]), low), high), taken)
+                    self.ranges[number] = [(gap, gap)]
             waiting += [(number, self.ranges[number][0], depth + 1) for number in pairs if self.children[number]]
-
-    def _covered(self, tag: Tag) -> Span:
-        """Returns the source words that a pair stands around, at least in part."""
-        return bisect_right(self._ends, tag.begin), bisect_left(self._begins, tag.end)
 
     def _place_pairs(self, parent: int, pairs: Sequence[int], low: int, high: int) -> None:
         """Finds the ranges of the pairs within a pair, which has those target words from low to high."""
-        around = (0, len(self._words.source)) if parent < 0 else self._covered(self.tags[parent])
+        around = (0, len(self._words.source)) if parent < 0 else self._covered[parent]
         # The pair that each target word belongs to; -1: none of these, -2: it is linked to nothing.
         owners = {}
         for number in pairs:
-            owners.update(dict.fromkeys(range(*self._covered(self.tags[number])), number))
+            owners.update(dict.fromkeys(range(*self._covered[number]), number))
         belongs = [-2 if i < 0 else owners.get(i, -1) for i in self._words.origins[low:high]]
         costs = [0, *accumulate(owner == -1 for owner in belongs)]
-        owned: dict[int, list[int]] = defaultdict(list)
-        runs: dict[int, list[Span]] = defaultdict(list)
+        # The words of each pair, in runs: a range does not reach over words of a neighbour.
+        runs: dict[int, list[list[int]]] = defaultdict(list)
         last = -1
         for place, owner in enumerate(belongs):
             if owner >= 0:
-                # A range does not reach over words of a neighbour.
-                if owner == last:
-                    runs[owner][-1] = (runs[owner][-1][0], len(owned[owner]) + 1)
-                else:
-                    runs[owner].append((len(owned[owner]), len(owned[owner]) + 1))
-                owned[owner].append(place)
+                if owner != last:
+                    runs[owner].append([])
+                runs[owner][-1].append(place)
                 last = owner
         for number in pairs:
-            if self._covered(self.tags[number]) == around and len(pairs) == 1:
+            if self._covered[number] == around and len(pairs) == 1:
                 self.ranges[number] = [(low, high)]
                 continue
-            first, last = self._covered(self.tags[number])
+            first, last = self._covered[number]
             expected = (first + last - 2 * around[0]) / max(around[1] - around[0], 1) / 2 * (high - low)
-            best = _heaviest(owned[number], runs[number], costs, expected)
+            best = _heaviest(runs[number], costs, expected)
             # Marks alone are too little for a pair that held words.
-            said = best is not None and any(not self.is_mark(1, low + place) for place in range(*best))
-            if best is not None and (said or all(self.is_mark(0, i) for i in range(first, last))):
+            said = best is not None and any(not self._words.is_mark(1, low + place) for place in range(*best))
+            if best is not None and (said or all(self._words.is_mark(0, i) for i in range(first, last))):
                 self.ranges[number] = [self._edged(number, (best[0] + low, best[1] + low), belongs, low)]
                 if self.tags[number].splits and not self.children[number]:
-                    self._split(number, [place + low for place in owned[number]])
-        self._place_unlinked([number for number in pairs if not self.ranges[number]], pairs, around, (low, high))
+                    self._split(number, [place + low for run in runs[number] for place in run])
+        self._place_unlinked(parent, pairs, around, (low, high))
 
-    def _place_unlinked(self, numbers: Sequence[int], pairs: Sequence[int], around: Span, span: Span) -> None:
+    def _place_unlinked(self, parent: int, pairs: Sequence[int], around: Span, span: Span) -> None:
         """Places those of the pairs within a pair that no word is linked to most.
 
         Each goes around a word that is linked to it and to another more, as a compound is. Else it is in proportion,
         where its neighbours leave words. Where they leave none, it stands within the neighbour that has its compound.
         around: the source words of the pair that holds them. span: its target words.
         """
+        numbers = [number for number in pairs if not self.ranges[number]]
         if not numbers:
             return
         low, high = span
         owners = {j: number for number in pairs for begin, end in self.ranges[number] for j in range(begin, end)}
-        free = [j for j in range(low, high) if j not in owners and not self.is_mark(1, j)]
+        free = [j for j in range(low, high) if j not in owners and not self._words.is_mark(1, j)]
         taken = sorted(part for number in pairs for part in self.ranges[number])
         scale = (high - low) / max(around[1] - around[0], 1)
         for number in numbers:
-            covered = self._covered(self.tags[number])
+            covered = self._covered[number]
             first, last = (min(max(low + round((place - around[0]) * scale), low), high) for place in covered)
             shared = [j for i in range(*covered) for j in self._words.shared.get(i, ())]
-            if all(self.is_mark(0, i) for i in range(*covered)) or not free:
+            if all(self._words.is_mark(0, i) for i in range(*covered)) or not free:
                 holder = next((owners[j] for j in shared if j in owners and self._may_hold(owners[j], number)), None)
                 if holder is not None and not free:
-                    self._move_into(holder, number)
+                    self.children[parent].remove(number)
+                    self.children[holder].append(number)
                     continue
                 begin = _outside(first, taken)
                 end = begin
@@ -150,30 +145,20 @@ class Placing:
         """Returns whether a pair may stand around another: no link stands within a link."""
         return not all(_LINK.match(self.tags[n].opening) for n in (number, other))
 
-    def _move_into(self, holder: int, number: int) -> None:
-        self.children[self._parents[number]].remove(number)
-        self.children[holder].append(number)
-        self._parents[number] = holder
-
     def _edged(self, number: int, span: Span, belongs: Sequence[int], low: int) -> Span:
         """Returns a range that begins and ends with a punctuation mark where the pair of the source does."""
         begin, end = span
-        first, last = self._covered(self.tags[number])
+        first, last = self._covered[number]
         target = self._words.target
-        last_is_mark = self.is_mark(0, last - 1)
-        while end - begin > 1 and not last_is_mark and self.is_mark(1, end - 1):
+        last_is_mark = self._words.is_mark(0, last - 1)
+        while end - begin > 1 and not last_is_mark and self._words.is_mark(1, end - 1):
             end -= 1
-        if last_is_mark and not self.is_mark(1, end - 1) and end < len(target) and self.is_mark(1, end):
+        if last_is_mark and not self._words.is_mark(1, end - 1) and end < len(target) and self._words.is_mark(1, end):
             end += end - low < len(belongs) and belongs[end - low] < 0
-        first_is_mark = self.is_mark(0, first)
-        while end - begin > 1 and not first_is_mark and self.is_mark(1, begin):
+        first_is_mark = self._words.is_mark(0, first)
+        while end - begin > 1 and not first_is_mark and self._words.is_mark(1, begin):
             begin += 1
         return begin, end
-
-    def is_mark(self, side: int, word: int) -> bool:
-        begin, end = (self._words.source, self._words.target)[side][word]
-        text = self._texts[side][begin:end]
-        return not any(letter.isalnum() for letter in text) and text not in SYMBOLS
 
     def _split(self, number: int, owned: Sequence[int]) -> None:
         """Adds ranges of the words that a tag stands around and whose translations its range has none of."""
@@ -181,7 +166,7 @@ class Placing:
         origins = self._words.origins
         inside = {origins[j] for j in range(begin, end)}
         for j in owned:
-            if not begin <= j < end and origins[j] not in inside and not self.is_mark(1, j):
+            if not begin <= j < end and origins[j] not in inside and not self._words.is_mark(1, j):
                 if self.ranges[number][-1][1] == j and self.ranges[number][-1] != (begin, end):
                     self.ranges[number][-1] = (self.ranges[number][-1][0], j + 1)
                 else:
@@ -189,17 +174,14 @@ class Placing:
 
     # Gaps.
 
-    def _free_gap(self, number: int, taken: Sequence[Span], low: int, high: int) -> int:
-        """Returns the gap of a tag, from low to high, and not within a neighbour."""
-        return _outside(min(max(self._gap(self.tags[number]), low), high), taken)
-
     def _gap(self, tag: Tag) -> int:
         """Returns the gap of an empty tag: that beside the word which it is joined to. Else it is the one that links of
         words before and after it agree on most."""
         gap = bisect_left(self._begins, tag.begin)
         total = len(self._words.source)
-        before = gap > 0 and self._ends[gap - 1] == tag.begin and not tag.blanks[0] and not self.is_mark(0, gap - 1)
-        after = gap < total and self._begins[gap] == tag.begin and not tag.blanks[1] and not self.is_mark(0, gap)
+        is_mark = self._words.is_mark
+        before = gap > 0 and self._ends[gap - 1] == tag.begin and not tag.blanks[0] and not is_mark(0, gap - 1)
+        after = gap < total and self._begins[gap] == tag.begin and not tag.blanks[1] and not is_mark(0, gap)
         if before and not after and self._targets[gap - 1]:
             return self._targets[gap - 1][-1] + 1
         if after and not before and self._targets[gap]:
@@ -234,24 +216,24 @@ def _outside(gap: int, taken: Sequence[Span]) -> int:
     return gap
 
 
-def _heaviest(owned: Sequence[int], runs: Iterable[Span], costs: Sequence[int], expected: float) -> Span | None:
-    """Returns the range with the most owned words, less the words between that belong to nobody. Distance from the
+def _heaviest(runs: Iterable[Sequence[int]], costs: Sequence[int], expected: float) -> Span | None:
+    """Returns the range with the most words of a pair, less the words between that belong to nobody. Distance from the
     expected place counts against it.
 
-    runs: those of `owned` between which no word of a neighbour stands. expected: the middle of the range.
+    runs: of the pair's words. expected: the middle of the range.
     """
     best: tuple[float, Span] | None = None
-    for first, last in runs:
-        begin = first
+    for run in runs:
+        begin = 0
         score = 0
-        for place in range(first, last):
-            between = costs[owned[place]] - costs[owned[place - 1]] if place > begin else 0
+        for number, place in enumerate(run):
+            between = costs[place] - costs[run[number - 1]] if number > begin else 0
             if score < between:
-                begin = place
+                begin = number
                 score = 0
                 between = 0
             score += 1 - between
-            span = (owned[begin], owned[place] + 1)
+            span = (run[begin], place + 1)
             nearness = score - _FAR * abs(sum(span) / 2 - expected) / len(costs)
             if best is None or nearness >= best[0]:
                 best = (nearness, span)

@@ -14,6 +14,9 @@ from typing import Literal, NamedTuple
 
 from mt.data.placeholders import FIRST, SYMBOLS, numbers
 
+ELEMENT = "element "
+"""Begins the names of elements of XML itself, which are closed in order."""
+
 # Records.
 
 
@@ -160,24 +163,31 @@ def segment(atoms: Sequence[Event], words: Sequence[int], join: Join, symbols: i
     return sentence.segment("".join(raws[:first]), "".join(raws[last:]), join)
 
 
-def partners_of(atoms: Sequence[Event]) -> dict[int, int]:
+def partners_of(events: Sequence[Event]) -> dict[int, int]:
     """Returns for each start the place of its end, and the other way round. What is not closed, or not opened, or
-    closed after what is around it, has none."""
+    closed after what is around it, has none. An element of XML pairs always, and what is within it pairs there alone.
+    """
     partners: dict[int, int] = {}
-    stack: list[tuple[str, int]] = []
-    open_names = Counter[str]()
-    for place, atom in enumerate(atoms):
-        name = atom.name
-        if atom.kind == "start":
-            stack.append((name, place))
-            open_names[name] += 1
-        elif atom.kind == "end" and open_names[name]:
+    # Of each element that is open, the starts within it, and how many of them have each name.
+    opened: list[tuple[list[int], Counter[str]]] = [([], Counter())]
+    for place, event in enumerate(events):
+        starts, names = opened[-1]
+        if event.name.startswith(ELEMENT):
+            if event.kind == "start":
+                opened.append(([place], Counter()))
+            elif len(opened) > 1:
+                start = opened.pop()[0][0]
+                partners |= {start: place, place: start}
+        elif event.kind == "start" and event.role != "block":
+            starts.append(place)
+            names[event.name] += 1
+        elif event.kind == "end" and names[event.name]:
             # What was opened within, and is not closed, is left alone.
-            found, start = stack.pop()
-            open_names[found] -= 1
-            while found != name:
-                found, start = stack.pop()
-                open_names[found] -= 1
+            start = starts.pop()
+            names[events[start].name] -= 1
+            while events[start].name != event.name:
+                start = starts.pop()
+                names[events[start].name] -= 1
             partners |= {start: place, place: start}
     return partners
 

@@ -4,7 +4,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
+from itertools import accumulate, chain, pairwise
 from typing import NamedTuple
 
 from mt.data.placeholders import SYMBOLS
@@ -34,6 +34,7 @@ class Words:
     Where a tag of the source stands within a word, each side of it is a word of its own. So it is in the translation,
     where a word of it holds that word."""
 
+    texts: tuple[str, str]
     source: Sequence[Span]
     """Where each begins and ends in the text."""
     target: Sequence[Span]
@@ -79,7 +80,16 @@ class Words:
                 shared[part].append(len(target))
             target.append(span)
             origins.append(origin if i >= 0 else -1)
-        return cls([part for of_word in parts for part in of_word], target, origins, shared)
+        return cls((source, linked.text), [*chain.from_iterable(parts)], target, origins, shared)
+
+    def text(self, side: int, word: int) -> str:
+        """Returns a word of the source (side 0) or of the translation (1)."""
+        return self.texts[side][slice(*(self.source, self.target)[side][word])]
+
+    def is_mark(self, side: int, word: int) -> bool:
+        """Returns whether a word has no letter or digit, and is no placeholder."""
+        text = self.text(side, word)
+        return not any(letter.isalnum() for letter in text) and text not in SYMBOLS
 
 
 def _parts(span: Span, cuts: Sequence[int]) -> Iterable[Span]:

@@ -19,7 +19,7 @@ def written(segment: Segment, linked: Linked) -> str:
     segment, linked = with_its_symbols(segment, linked)
     cuts = sorted({place for tag in segment.tags for place in (tag.begin, tag.end)})
     words = Words.of(segment.text, linked, cuts)
-    placing = Placing(segment.text, linked.text, words, segment.tags)
+    placing = Placing(words, segment.tags)
     placing.run()
     # Words in order, each after the tags and blanks before it.
     writer = _Writer(segment, linked, words)
@@ -55,11 +55,10 @@ class _Writer:
             yield from [("", before.get(place, "")), spelt, ("", after.get(place + 1, ""))]
 
     def _spelt(self, number: int) -> Iterable[tuple[str, str]]:
-        text = self._text[slice(*self._words.target[number])]
+        text = self._words.text(1, number)
         origin = self._words.origins[number]
-        first, last = self._words.source[origin] if origin >= 0 else (0, 0)
-        if text == self._segment.text[first:last]:
-            return zip(text, self._segment.raws[first:last], strict=True)
+        if origin >= 0 and text == self._words.text(0, origin):
+            return zip(text, self._segment.raws[slice(*self._words.source[origin])], strict=True)
         spellings = self._segment.spellings
         return [(character, spellings.get(character, character)) for character in text]
 
@@ -94,12 +93,9 @@ class _Writer:
         """Returns whether the words before and after a tag are those that it is joined to in the source."""
         origins = self._words.origins
         source = self._words.source
-        before = origins[number - 1] if number else -1
-        after = origins[number] if number < len(origins) else -1
-        return (
-            self._stays(number - 1) and not tag.blanks[0] and source[before][1] == tag.begin,
-            self._stays(number) and not tag.blanks[1] and source[after][0] == tag.begin,
-        )
+        before = self._stays(number - 1) and not tag.blanks[0] and source[origins[number - 1]][1] == tag.begin
+        after = self._stays(number) and not tag.blanks[1] and source[origins[number]][0] == tag.begin
+        return before, after
 
     def _needs_blank(self, tag: Tag, number: int) -> bool:
         """Returns whether what stands for a word follows one that it is not joined to, of a script with blanks."""
@@ -109,19 +105,16 @@ class _Writer:
 
     def _stays(self, number: int) -> bool:
         """Returns whether a word of the translation is linked to one, and a mark to itself."""
-        if not 0 <= number < len(self._words.origins) or self._words.origins[number] < 0:
+        words = self._words
+        if not 0 <= number < len(words.origins) or (origin := words.origins[number]) < 0:
             return False
-        begin, end = self._words.source[self._words.origins[number]]
-        word = self._segment.text[begin:end]
-        written = self._text[slice(*self._words.target[number])]
-        return word == written or any(letter.isalnum() for letter in word)
+        word = words.text(0, origin)
+        return word == words.text(1, number) or any(letter.isalnum() for letter in word)
 
     def _between(self, number: int, tokens: Sequence[Token], blank: str) -> str:
         """Returns the tags between two words, with the blank where the source has one. blank: between the words."""
         tags = self._segment.tags
-        if any(
-            tag.breaks and tag.blanks == (False, False) for tag in (tags[n] for kind, n in tokens if kind == "empty")
-        ):
+        if any(tags[n].breaks and not any(tags[n].blanks) for kind, n in tokens if kind == "empty"):
             blank = ""  # it has taken its place
         at_end = number == len(self._words.target)
         # Whether what follows is a word that a blank may stand before.

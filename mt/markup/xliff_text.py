@@ -5,17 +5,16 @@ within one element."""
 
 import re
 import sys
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from itertools import groupby
+from itertools import accumulate, groupby
 from typing import TYPE_CHECKING, Literal
 from xml.sax.saxutils import escape
 
 from mt.data.placeholders import Kept
 from mt.markup import html
 from mt.markup.blocks import parts
-from mt.markup.segments import Event, Segment
+from mt.markup.segments import ELEMENT, Event, Segment, partners_of
 
 if TYPE_CHECKING:
     from mt.markup.xliff import Piece
@@ -27,8 +26,6 @@ _HALVES: dict[str, Literal["start", "end"]] = {
     **dict.fromkeys(("ex", "ec", "em"), "end"),
 }
 """Empty elements of which two are a pair."""
-_ELEMENT = "element "
-"""Begins the names of pairs of XML's own."""
 _SECTION = Event("empty", "", "section", role="block")
 """Where a literal section begins or ends."""
 
@@ -91,9 +88,9 @@ def _events(pieces: Iterable["Piece"]) -> Iterator[Event]:
         elif kind == "start":
             is_sentence = name == "mrk" and attributes.get("mtype") == "seg"
             elements.append("block" if is_sentence else "inline")
-            yield Event("start", raw, f"{_ELEMENT}{name}", elements[-1])
+            yield Event("start", raw, f"{ELEMENT}{name}", elements[-1])
         elif kind == "end":
-            yield Event("end", raw, f"{_ELEMENT}{name}", elements.pop())
+            yield Event("end", raw, f"{ELEMENT}{name}", elements.pop())
         else:
             yield Event("empty", raw)
 
@@ -172,7 +169,7 @@ def _is_whole(events: Iterable[Event]) -> bool:
     """Returns whether all elements that begin here end here, and the other way round."""
     depth = 0
     for event in events:
-        depth += event.name.startswith(_ELEMENT) * {"start": 1, "end": -1}.get(event.kind, 0)
+        depth += event.name.startswith(ELEMENT) * {"start": 1, "end": -1}.get(event.kind, 0)
         if depth < 0 or event.name == _SECTION.name:
             return False
     return not depth
@@ -194,81 +191,34 @@ def _with_white_space(events: Iterable[Event]) -> Iterator[Event]:
 
 
 def _nested(events: Sequence[Event]) -> Iterator[Event]:
-    """Yields events of which all starts and ends are closed in order. What is kept is one word, and a pair around what
+    """Yields events of which all starts and ends are closed in order. What is kept is one event, and a pair around what
     ends a sentence ends one itself."""
-    partners = _partners(events)
-    around = _around_ends(events, partners)
-    place = 0
-    while place < len(events):
-        event = events[place]
+    whole = [*_with_kept_whole(events)]
+    partners = partners_of(whole)
+    ends = [*accumulate((event.role == "block" for event in whole), initial=0)]
+    for place, event in enumerate(whole):
         partner = partners.get(place)
-        if event.role in ("kept", "kept block") and event.kind == "start":
-            last = place if partner is None else partner
-            raw = "".join(inner.raw for inner in events[place : last + 1])
-            yield Event("word", raw) if event.role == "kept" else Event("empty", raw, role="block")
-            place = last
-        elif event.kind not in ("start", "end") or event.role == "block":
+        if event.kind not in ("start", "end") or event.role == "block":
             yield event
         elif partner is None:
             yield Event("empty", event.raw)
         else:
-            yield event._replace(role="block") if min(place, partner) in around else event
-        place += 1
+            yield event if ends[place] == ends[partner] else event._replace(role="block")
 
 
-def _partners(events: Sequence[Event]) -> dict[int, int]:
-    """Returns for each start the place of its end, and for each end that of its start.
-
-    The pairs are XML's own elements, and inside of each of them the codes that are closed in order.
-    """
-    partners: dict[int, int] = {}
-    begins: list[int] = []
-    opened: list[tuple[list[int], Counter[str]]] = [([], Counter())]
+def _with_kept_whole(events: Sequence[Event]) -> Iterator[Event]:
+    """Yields events, where each element that is kept is one word, or one that ends a sentence."""
+    partners = partners_of(events)
+    end = 0
     for place, event in enumerate(events):
-        stack, names = opened[-1]
-        if event.name.startswith(_ELEMENT):
-            if event.kind == "start":
-                begins.append(place)
-                opened.append(([], Counter()))
-            else:
-                start = begins.pop()
-                opened.pop()
-                partners |= {start: place, place: start}
-        elif event.kind == "start" and event.role != "block":
-            stack.append(place)
-            names[event.name] += 1
-        elif event.kind == "end" and names[event.name]:
-            # What was opened within, and is not closed, is none.
-            start = stack.pop()
-            names[events[start].name] -= 1
-            while events[start].name != event.name:
-                start = stack.pop()
-                names[events[start].name] -= 1
-            partners |= {start: place, place: start}
-    return partners
-
-
-def _around_ends(events: Sequence[Event], partners: dict[int, int]) -> set[int]:
-    """Returns the starts of pairs around what ends a sentence."""
-    around: set[int] = set()
-    opened: list[int] = []
-    place = 0
-    while place < len(events):
-        event = events[place]
-        partner = partners.get(place, place)
-        if event.role == "block" or event.role == "kept block":
-            for start in reversed(opened):
-                if start in around:
-                    break
-                around.add(start)
-        if event.role in ("kept", "kept block"):
-            place = max(place, partner)
-        elif event.role == "inline" and partner > place:
-            opened.append(place)
-        elif event.role == "inline" and partner < place:
-            opened.pop()
-        place += 1
-    return around
+        if place < end:
+            continue
+        if event.kind == "start" and event.role in ("kept", "kept block"):
+            end = partners.get(place, place) + 1
+            raw = "".join(inner.raw for inner in events[place:end])
+            yield Event("word", raw) if event.role == "kept" else Event("empty", raw, role="block")
+        else:
+            yield event
 
 
 # Characters.

@@ -131,6 +131,7 @@ def test_segments_of_cat_tools_are_translated_one_by_one() -> None:
         ("a &lt;b&gt;red&lt;/b&gt; car", "car &lt;b&gt;red&lt;/b&gt; a"),
         ("a <![CDATA[b <i>c</i>]]>", "a <![CDATA[<i>c</i> b]]>"),
         ("R&amp;amp;D &amp;copy; x", "x &amp;copy; R&amp;amp;D"),
+        ("a&lt;sup&gt;1&lt;/sup&gt; b&lt;p&gt;c", "b a&lt;sup&gt;1&lt;/sup&gt;&lt;p&gt;c"),
         # What is no tag is text, and what is one is kept.
         ("x &lt; y", "y &lt; x"),
         ("press &lt;Enter&gt;", "press &lt;Enter&gt;"),
