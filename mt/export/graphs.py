@@ -47,8 +47,8 @@ def require_exportable(model: Seq2Seq, config: Config, dtype: Form) -> None:
             "without --format onnx"
         )
     # Graphs have a fixed number of operations.
-    if attention.data_dependent_loop:
-        exported = ", ".join(name for name, kind in ATTENTIONS.items() if not kind.data_dependent_loop)
+    if attention.monotonic:
+        exported = ", ".join(name for name, kind in ATTENTIONS.items() if not kind.monotonic)
         raise UserError(
             f"--format onnx is of attentions without a loop over positions, and attention={config.attention.name} has "
             f"one: it exports attention={exported}"

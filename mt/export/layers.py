@@ -14,8 +14,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from mt.kernels.lstm import GRU, LSTM, RecurrentLayers, State
-from mt.models.ssru import SSRU
+from mt.kernels.lstm import GRU, LSTM, LayerState, RecurrentLayers
+from mt.models.ssru import SSRULayer
 
 _GATES = {"LSTM": (0, 3, 1, 2), "GRU": (1, 0, 2)}
 """The indices of torch's gates in the order of ONNX: `i, o, f, c` of `i, f, g, o`, and `z, r, h` of `r, z, n`."""
@@ -33,7 +33,7 @@ def onnx_layers(module: nn.Module, *, gru: bool = True) -> Iterator[None]:
         for submodule in module.modules()
         if isinstance(submodule, RecurrentLayers) and type(submodule) in (LSTM, GRU)
     ]
-    units = [submodule for submodule in module.modules() if type(submodule) is SSRU]
+    units = [submodule for submodule in module.modules() if type(submodule) is SSRULayer]
     try:
         for layers in recurrent:
             forward: Any = layers.cell_by_cell
@@ -72,9 +72,9 @@ def _operations(
     layers: RecurrentLayers,
     weights: list[tuple[Tensor, ...]],
     vectors: Float[Tensor, "B T I"],
-    state: State | None = None,
+    state: LayerState | None = None,
     mask: Tensor | None = None,
-) -> tuple[Float[Tensor, "B T V"], State]:
+) -> tuple[Float[Tensor, "B T V"], LayerState]:
     """Returns what `layers(vectors, state, mask)` returns where nothing is padding."""
     outputs = vectors.transpose(0, 1)
     last_states = []
@@ -108,7 +108,7 @@ def _scan(
     entering: Float[Tensor, "B T H"],
     state: Float[Tensor, "B H"] | None,
 ) -> Float[Tensor, "B T H"]:
-    """Computes `SSRU.scan` as a GRU of one unit, `h = (1 - z) n + z h`, with each unit of the SSRU as a row of its
+    """Computes `SSRULayer.scan` as a GRU of one unit, `h = (1 - z) n + z h`, with each unit as a row of its
     batch. The gate z and the candidate n are the arguments."""
     batch, steps, size = forget.shape
     rows = torch.stack((forget, entering), -1).transpose(0, 1).flatten(1, 2)  # [T, B H, 2]

@@ -195,13 +195,14 @@ class _TokenLosses(Function):
             of_tokens = None if weights is None else weights[span]
             wanted = targets[span, None]
             predicted = log_probs.gather(1, wanted)
-            generated = None
+            generated = divergence_grad = None
             if mixture is not None:
                 predicted, generated, grad_mixed[:, span] = mixed(predicted, mixture[:, span], smoothing, of_tokens)
             each[span] = -predicted[:, 0]
             _add_loss(loss, each[span], log_probs, smoothing, of_tokens)
-            shares = None if mixture is None else (mixture[0, span], grad_mixed[0, span])
-            divergence_grad = _add_divergences(loss, log_probs, shares, of_tokens, r_drop_weight)
+            if r_drop_weight:
+                shares = None if mixture is None else (mixture[0, span], grad_mixed[0, span])
+                divergence_grad = _add_divergences(loss, log_probs, shares, of_tokens, r_drop_weight)
             if not differentiable:
                 continue  # else the gradient takes the place of the log-probabilities
             grad = _gradient(log_probs, wanted, smoothing, generated, of_tokens, divergence_grad)
@@ -235,12 +236,10 @@ def _add_divergences(
     shares: tuple[Tensor, Tensor] | None,
     weights: Tensor | None,
     r_drop_weight: float,
-) -> Tensor | None:
-    """Adds the divergences to the total. Returns the gradient of all in the logits, [n, V],
-    not weighted; None where there are none. shares: of a mixture, [n], and their gradient, which is added to. weights:
-    [n] of the tokens; None: 1."""
-    if not r_drop_weight:
-        return None
+) -> Tensor:
+    """Adds the divergences to the total. Returns their gradient in the logits, [n, V], not weighted.
+
+    shares: of a mixture, [n], and their gradient, which is added to. weights: [n] of the tokens; None: 1."""
     divergence, grad, grad_share = divergences(log_probs, None if shares is None else shares[0][:, None])
     divergence = divergence if weights is None else divergence * weights[::2]
     total += r_drop_weight * divergence.sum()
@@ -291,10 +290,8 @@ def _blocks(readouts: Tensor) -> Iterator[slice]:
 
 
 def _grad_readouts(grad: Tensor, weight: Tensor) -> Tensor:
-    """Returns grad @ weight. Its transpose has a program that oneDNN compiles in an eighth of 12 ms."""
-    return (weight.T @ grad.T).T if _compiled_by_shape(grad) else matrix_product(grad, weight)
-
-
-def _compiled_by_shape(x: Tensor) -> bool:
-    """Returns whether products are oneDNN's, which compiles a program for each shape and keeps few of them."""
-    return x.device.type == "cpu" and x.dtype == torch.bfloat16
+    """Returns grad @ weight. In bfloat16 on a CPU, oneDNN compiles a program for each shape: for the transpose in an
+    eighth of 12 ms."""
+    if grad.device.type == "cpu" and grad.dtype == torch.bfloat16:
+        return (weight.T @ grad.T).T
+    return matrix_product(grad, weight)

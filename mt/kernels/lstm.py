@@ -100,9 +100,9 @@ LONG = 8
 """Positions from which on `each_direction` is faster on a CPU than `packed`, which computes cell by cell. It takes
 three quarters of the time at 10 to 15 positions (one thread), half at 80, a third at 200."""
 
-State = tuple[Tensor, ...]
+LayerState = tuple[Tensor, ...]
 """Hidden and cell vectors of an LSTM, hidden vectors of a GRU: each [B, layers * directions, H]."""
-Strategy = Callable[..., tuple[Float[Tensor, "B T V"], State]]
+Strategy = Callable[..., tuple[Float[Tensor, "B T V"], LayerState]]
 """Computes outputs of inputs, the state before and a mask, as `RecurrentLayers.forward`."""
 
 
@@ -147,9 +147,9 @@ class RecurrentLayers(Int8Layer, nn.RNNBase):
     def forward(
         self,
         inputs: Float[Tensor, "B T I"],
-        state: State | None = None,
+        state: LayerState | None = None,
         mask: Bool[Tensor, "B T"] | None = None,
-    ) -> tuple[Float[Tensor, "B T V"], State]:
+    ) -> tuple[Float[Tensor, "B T V"], LayerState]:
         """Returns the outputs of the top layer and the state after the last position.
 
         state: before the first position; None for zeros. mask: true on real positions, with padding on the right; None:
@@ -158,7 +158,7 @@ class RecurrentLayers(Int8Layer, nn.RNNBase):
         """
         return self.strategy(inputs, state, mask)(inputs, state, mask)
 
-    def strategy(self, inputs: Tensor, state: State | None, mask: Tensor | None) -> Strategy:
+    def strategy(self, inputs: Tensor, state: LayerState | None, mask: Tensor | None) -> Strategy:
         """Returns the function that computes the layers."""
         on_cpu = inputs.device.type == "cpu"
         if mask is not None and self.bidirectional and not on_cpu:  # a GPU is not asked whether there is padding
@@ -174,7 +174,7 @@ class RecurrentLayers(Int8Layer, nn.RNNBase):
             few = rows * steps <= FEW or (steps == 1 and not torch.is_autocast_enabled("cpu"))
         return self.cell_by_cell if self.rounded is not None or few else self.whole
 
-    def whole(self, inputs: Any, state: State | None = None, mask: Tensor | None = None) -> tuple[Any, State]:
+    def whole(self, inputs: Any, state: LayerState | None = None, mask: Tensor | None = None) -> tuple[Any, LayerState]:
         """Computes all positions at once, by torch, where none is padding. inputs: packed, too, as the outputs are."""
         # torch has the layers first, and no tuple around the one state of a GRU.
         begin = None if state is None else tuple(vectors.transpose(0, 1).contiguous() for vectors in state)
@@ -183,14 +183,14 @@ class RecurrentLayers(Int8Layer, nn.RNNBase):
         after = (after,) if isinstance(after, Tensor) else after
         return outputs, tuple(vectors.transpose(0, 1) for vectors in after)
 
-    def packed(self, inputs: Tensor, state: State | None, mask: Tensor) -> tuple[Tensor, State]:
+    def packed(self, inputs: Tensor, state: LayerState | None, mask: Tensor) -> tuple[Tensor, LayerState]:
         """Computes each source as long as it is, by torch, so that the backward direction begins at its end."""
         lengths = mask.sum(1).clamp(min=1).cpu()  # packing refuses rows without a position
         packed = pack_padded_sequence(inputs, lengths, batch_first=True, enforce_sorted=False)
         outputs, after = self.whole(packed, state)
         return pad_packed_sequence(outputs, batch_first=True, total_length=mask.shape[1])[0], after
 
-    def each_direction(self, inputs: Tensor, state: State | None, mask: Tensor) -> tuple[Tensor, State]:
+    def each_direction(self, inputs: Tensor, state: LayerState | None, mask: Tensor) -> tuple[Tensor, LayerState]:
         """Computes each direction of bidirectional layers over the padded batch, from zeros on. For the backward
         direction each source is reversed in its place."""
         lengths = mask.sum(1).clamp(min=1)
@@ -206,7 +206,9 @@ class RecurrentLayers(Int8Layer, nn.RNNBase):
             outputs = torch.cat((right, left), -1).masked_fill(~mask[..., None], 0.0)
         return outputs, (torch.stack((last(right, lengths), left[:, 0]), 1),)
 
-    def cell_by_cell(self, inputs: Tensor, state: State | None, mask: Tensor | None = None) -> tuple[Tensor, State]:
+    def cell_by_cell(
+        self, inputs: Tensor, state: LayerState | None, mask: Tensor | None = None
+    ) -> tuple[Tensor, LayerState]:
         """Computes one position after another, from a state on, without a gradient; in float32 under autocast, too."""
         assert state is not None
         weights = self.all_weights  # looked up once: torch collects them anew each time
@@ -223,7 +225,7 @@ class RecurrentLayers(Int8Layer, nn.RNNBase):
             states_after.append(cell_state)
         return outputs, tuple(_stacked(of_layers, 1) for of_layers in zip(*states_after, strict=True))
 
-    def _cell(self, layer: int, vectors: Tensor, state: State, weights: Sequence[Tensor]) -> State:
+    def _cell(self, layer: int, vectors: Tensor, state: LayerState, weights: Sequence[Tensor]) -> LayerState:
         if self.rounded is not None:
             return self.rounded[layer](vectors, state)
         w_input, w_hidden, b_input, b_hidden = weights

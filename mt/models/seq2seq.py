@@ -18,7 +18,7 @@ from mt.models.config import ModelConfig, require_one_table
 from mt.models.decoders import DECODERS, DecoderParts
 from mt.models.encoders import ENCODERS, Encoded, EncoderState
 from mt.models.frontends import FRONTENDS
-from mt.models.frontends.base import State as FrontendState
+from mt.models.frontends.base import FrontendState
 from mt.models.frontends.embedding import Embedding
 from mt.models.losses import LOSSES, NOTHING_ADDED, Loss, Objective, Pass, loss_layers, loss_of
 from mt.models.weights import init_matrices
@@ -93,11 +93,6 @@ class Seq2Seq(nn.Module):
     def as_online_model(self) -> "Seq2Seq":
         """Itself: it is one model, and no ensemble (see `DecodableModel`)."""
         return self
-
-    @property
-    def copies(self) -> bool:
-        """Whether the decoder copies tokens of the source."""
-        return self.decoder.copying is not None
 
     def encode(self, source: Tensor, mask: Bool[Tensor, "B S"]) -> Memory:
         """Returns the memory of sources.

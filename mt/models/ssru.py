@@ -16,7 +16,7 @@ from mt.kernels.linear import Linear
 from mt.ops.scan import linear_scan
 
 
-class SSRU(nn.Module):
+class SSRULayer(nn.Module):
     """The unit. Inputs are [B, T, I], or [B, I] for a single step."""
 
     def __init__(
@@ -58,13 +58,13 @@ class SSRU(nn.Module):
         return linear_scan(forget, (1 - forget) * entering, state, reverse=self.reverse)
 
 
-class BiSSRU(nn.Module):
-    """Two units, one for each direction, with half of the hidden size each; as `SSRU`, without a state before."""
+class BiSSRULayer(nn.Module):
+    """Two units, one for each direction, with half of the hidden size each; as `SSRULayer`, without a state before."""
 
     def __init__(self, input_size: int, hidden_size: int, forget_bias: float) -> None:
         super().__init__()
-        self.right = SSRU(input_size, hidden_size // 2, forget_bias)
-        self.left = SSRU(input_size, hidden_size // 2, forget_bias, reverse=True)
+        self.right = SSRULayer(input_size, hidden_size // 2, forget_bias)
+        self.left = SSRULayer(input_size, hidden_size // 2, forget_bias, reverse=True)
 
     def forward(
         self, inputs: Float[Tensor, "B T I"], state: None, mask: Bool[Tensor, "B T"]
@@ -77,7 +77,7 @@ class BiSSRU(nn.Module):
 class Recurrent(nn.Module):
     """x + recurrence(norm(x))."""
 
-    def __init__(self, recurrence: SSRU | BiSSRU, size: int, dropout: float) -> None:
+    def __init__(self, recurrence: SSRULayer | BiSSRULayer, size: int, dropout: float) -> None:
         super().__init__()
         self.norm = nn.LayerNorm(size)
         self.recurrence = recurrence

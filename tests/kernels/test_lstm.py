@@ -8,7 +8,7 @@ from torch.nn.functional import dropout
 from mt.device import choose
 from mt.kernels import lstm
 from mt.kernels.linear import product_loop
-from mt.kernels.lstm import FEW, GRU, LONG, LSTM, RecurrentLayers, State, step_loop
+from mt.kernels.lstm import FEW, GRU, LONG, LSTM, LayerState, RecurrentLayers, step_loop
 from mt.trees import map_tensors
 from tests.marks import combined
 
@@ -24,7 +24,7 @@ def layers_of(cell: str, count: int, *, both: bool = False, dtype: torch.dtype =
 
 def example(
     cell: str, count: int, lengths: list[int], dtype: torch.dtype = torch.float64
-) -> tuple[Tensor, State, Tensor]:
+) -> tuple[Tensor, LayerState, Tensor]:
     """Inputs, a state and the mask."""
     torch.manual_seed(sum(lengths))
     state = tuple(torch.randn(len(lengths), count, 7, dtype=dtype) for _ in range(2 if cell == "lstm" else 1))
@@ -39,7 +39,7 @@ def by_torch(layers: RecurrentLayers) -> nn.RNNBase:
     return plain
 
 
-def alone(plain: nn.RNNBase, inputs: Tensor, state: State | None, mask: Tensor) -> tuple[Tensor, list[Tensor]]:
+def alone(plain: nn.RNNBase, inputs: Tensor, state: LayerState | None, mask: Tensor) -> tuple[Tensor, list[Tensor]]:
     """What torch's layers give for each source by itself."""
     outputs = []
     states = []

@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor
 
-from mt.models.ssru import SSRU, BiSSRU, FeedForward, Recurrent
+from mt.models.ssru import BiSSRULayer, FeedForward, Recurrent, SSRULayer
 
 B = 3
 T = 7
@@ -18,13 +18,13 @@ def drawn(*shape: int) -> Tensor:
 
 
 def test_the_forget_bias_is_what_gates_start_from() -> None:
-    unit = SSRU(I, H, forget_bias=2.0)
+    unit = SSRULayer(I, H, forget_bias=2.0)
     _, after = unit(torch.zeros(B, 1, I), torch.ones(B, H))
     torch.testing.assert_close(after, torch.full((B, H), 1 / (1 + math.exp(-2))))
 
 
 def test_both_directions_have_half_of_the_units_each(shake) -> None:
-    unit = shake(BiSSRU(I, H, 0.0))
+    unit = shake(BiSSRULayer(I, H, 0.0))
     inputs = drawn(B, T, I)
     mask = torch.ones(B, T, dtype=torch.bool)
     outputs, after = unit(inputs, None, mask)
@@ -37,7 +37,7 @@ def test_both_directions_have_half_of_the_units_each(shake) -> None:
 
 def test_residuals_are_around_what_is_computed_of_the_norm(shake) -> None:
     inputs = drawn(B, T, H)
-    layer = shake(Recurrent(SSRU(H, H, 0.0), H, 0.5))
+    layer = shake(Recurrent(SSRULayer(H, H, 0.0), H, 0.5))
     outputs, _ = layer(inputs)
     torch.testing.assert_close(outputs, inputs + layer.recurrence(layer.norm(inputs))[0])
     network = shake(FeedForward(H, 5, 0.5))

@@ -87,11 +87,11 @@ class AttentionOutput(NamedTuple):
         stacked: Any = (None if of_steps[0] is None else torch.stack(of_steps, 1) for of_steps in fields)
         return cls(*stacked)
 
-    def only_step(self, state: State, stops: Tensor | None = None) -> AttentionStep:
+    def only_step(self, state: State) -> AttentionStep:
         """Returns the only step where T = 1. state: the state after it."""
         context, weights, alpha, p_choose = (None if tensor is None else tensor[:, 0] for tensor in self)
         assert context is not None
-        return AttentionStep(context, Attended(weights, stops), state, alpha, p_choose)
+        return AttentionStep(context, Attended(weights), state, alpha, p_choose)
 
 
 def _over_source(step: AttentionStep, width: int) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
@@ -121,7 +121,8 @@ class Attention(nn.Module, ABC):
     supports_hard: ClassVar[bool] = False
     """Whether `hard=True` is defined: decoding by decisions in place of expectations."""
     monotonic: ClassVar[bool] = False
-    """Whether a hard step attends to nothing after the position where it stops, nor stops before the last stop."""
+    """Whether a hard step attends to nothing after the position where it stops, nor stops before the last stop. It
+    looks at as many positions as the source demands, so that no fixed graph computes it."""
     needs_order: ClassVar[bool] = False
     """Whether it needs an order of positions, which a picture has not."""
     chunk_size: int | None = None
@@ -132,8 +133,6 @@ class Attention(nn.Module, ABC):
     """Whether it respects `Memory.visible_from`, and depends on visible positions alone."""
     uses_source: bool = True
     """Whether contexts depend on the source at all."""
-    data_dependent_loop: ClassVar[bool] = False
-    """Whether a step loops over positions as often as the source demands, so that no fixed graph computes it."""
     learns_weights: ClassVar[bool] = True
     """Whether its weights can be trained."""
     mass_preservation: bool = True

@@ -75,7 +75,7 @@ class Monotonic(Attention):
     """A step attends to the chunk that ends at its stop (`chunk_begin`): here, to the stop alone."""
 
     Config: ClassVar[type[BaseModel]] = MonotonicConfig
-    supports_hard = monotonic = needs_order = data_dependent_loop = True
+    supports_hard = monotonic = needs_order = True
     lookback: int = 0
     """The most positions before its stop that a step attends to."""
     since_last_stop: ClassVar[bool] = False

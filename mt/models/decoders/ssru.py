@@ -90,4 +90,4 @@ class SSRU(LayersAbove):
 
 def _recurrent(config: SSRUConfig) -> ssru.Recurrent:
     size = config.hidden_size
-    return ssru.Recurrent(ssru.SSRU(size, size, config.forget_bias, int8=True), size, config.dropout)
+    return ssru.Recurrent(ssru.SSRULayer(size, size, config.forget_bias, int8=True), size, config.dropout)

@@ -1,6 +1,6 @@
 """The closed table of encoders."""
 
-from mt.models.encoders.base import Encoded, Encoder, State as EncoderState
+from mt.models.encoders.base import Encoded, Encoder, EncoderState
 from mt.models.encoders.none import NoEncoder
 from mt.models.encoders.recurrent import GRU, LSTM, BiGRU, BiLSTM
 from mt.models.encoders.ssru import SSRU, BiSSRU

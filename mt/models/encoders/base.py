@@ -12,7 +12,7 @@ from mt.models.frontends.base import Mask
 
 Vectors = Float[Tensor, "B S E"]
 """Of the front-end, one for each position of a source."""
-State = tuple[Tensor, ...]
+EncoderState = tuple[Tensor, ...]
 """Batch-first tensors from which an incremental encoder goes on."""
 
 
@@ -46,8 +46,8 @@ class Encoder(nn.Module, ABC):
         """Encodes sources. vectors: of the front-end; mask: true on real positions, padding on the right."""
 
     def extend(
-        self, vectors: Vectors, mask: Mask, state: State | None, complete: Bool[Tensor, " B"]
-    ) -> tuple[Encoded, State]:
+        self, vectors: Vectors, mask: Mask, state: EncoderState | None, complete: Bool[Tensor, " B"]
+    ) -> tuple[Encoded, EncoderState]:
         """Encodes the next positions of sources that are still arriving: the same values as `forward` of all at once.
 
         vectors, mask: the new positions, which a source need not have. state: of the call before, None at first.
@@ -67,10 +67,10 @@ class CausalEncoder(Encoder):
         return self._encode(vectors, mask, None)[0]
 
     def extend(
-        self, vectors: Vectors, mask: Mask, state: State | None, complete: Bool[Tensor, " B"]
-    ) -> tuple[Encoded, State]:
+        self, vectors: Vectors, mask: Mask, state: EncoderState | None, complete: Bool[Tensor, " B"]
+    ) -> tuple[Encoded, EncoderState]:
         return self._encode(vectors, mask, state)
 
     @abstractmethod
-    def _encode(self, vectors: Vectors, mask: Mask, state: State | None) -> tuple[Encoded, State]:
+    def _encode(self, vectors: Vectors, mask: Mask, state: EncoderState | None) -> tuple[Encoded, EncoderState]:
         """Encodes the positions after a state, None at the beginning; returns also the state after them."""

@@ -7,7 +7,7 @@ from torch import nn
 
 from mt.common.options import MAX_SIZE, Options
 from mt.kernels.linear import Linear
-from mt.models.encoders.base import CausalEncoder, Encoded, Mask, State, Vectors
+from mt.models.encoders.base import CausalEncoder, Encoded, EncoderState, Mask, Vectors
 
 
 class NoEncoderConfig(Options):
@@ -27,7 +27,7 @@ class NoEncoder(CausalEncoder):
         projects = config.hidden_size is not None
         self.project = Linear(input_size, self.value_size, bias=False) if projects else nn.Identity()
 
-    def _encode(self, vectors: Vectors, mask: Mask, state: State | None) -> tuple[Encoded, State]:
+    def _encode(self, vectors: Vectors, mask: Mask, state: EncoderState | None) -> tuple[Encoded, EncoderState]:
         values = self.project(vectors.masked_fill(~mask[..., None], 0.0))
         # The state: the sum of all values so far, and their number.
         total = values.sum(1)  # [B, V]

@@ -12,7 +12,7 @@ from mt.common.options import MAX_SIZE, Options
 from mt.errors import UserError
 from mt.kernels import lstm
 from mt.kernels.padding import last
-from mt.models.encoders.base import Encoded, Encoder, Mask, State, Vectors
+from mt.models.encoders.base import Encoded, Encoder, EncoderState, Mask, Vectors
 from mt.models.weights import open_forget_gates
 
 
@@ -97,7 +97,7 @@ class Recurrent(Encoder):
         values, state = self.cells(vectors, mask=mask)
         return self._encoded(values, state, mask)
 
-    def _encoded(self, values: Float[Tensor, "B S V"], state: State, mask: Mask) -> Encoded:
+    def _encoded(self, values: Float[Tensor, "B S V"], state: EncoderState, mask: Mask) -> Encoded:
         return Encoded(values, mask, state[0][:, -self.directions :].flatten(1))
 
 
@@ -113,8 +113,8 @@ class Causal(Recurrent):
         return self._encoded(values, (last(values, mask.sum(1))[:, None],), mask)
 
     def extend(
-        self, vectors: Vectors, mask: Mask, state: State | None, complete: Bool[Tensor, " B"]
-    ) -> tuple[Encoded, State]:
+        self, vectors: Vectors, mask: Mask, state: EncoderState | None, complete: Bool[Tensor, " B"]
+    ) -> tuple[Encoded, EncoderState]:
         if mask.all():
             values, after = self.cells(vectors, state)
             return self._encoded(values, after, mask), after

@@ -9,7 +9,7 @@ from torch import nn
 from mt.common.options import MAX_SIZE
 from mt.kernels.linear import Linear
 from mt.models import ssru
-from mt.models.encoders.base import CausalEncoder, Encoded, Encoder, Mask, State, Vectors
+from mt.models.encoders.base import CausalEncoder, Encoded, Encoder, EncoderState, Mask, Vectors
 from mt.models.encoders.recurrent import BidirectionalConfig, RecurrentConfig
 
 
@@ -41,7 +41,7 @@ class SSRU(CausalEncoder):
     """Reads from left to right. The final state is that of the top recurrence."""
 
     Config: ClassVar[type[BaseModel]] = SSRUConfig
-    unit: ClassVar[type[ssru.SSRU] | type[ssru.BiSSRU]] = ssru.SSRU
+    unit: ClassVar[type[ssru.SSRULayer] | type[ssru.BiSSRULayer]] = ssru.SSRULayer
 
     def __init__(self, config: BlocksConfig, input_size: int) -> None:
         super().__init__()
@@ -56,7 +56,7 @@ class SSRU(CausalEncoder):
         )
         self.norm = nn.LayerNorm(size)
 
-    def _encode(self, vectors: Vectors, mask: Mask, state: State | None) -> tuple[Encoded, State]:
+    def _encode(self, vectors: Vectors, mask: Mask, state: EncoderState | None) -> tuple[Encoded, EncoderState]:
         padding = ~mask[..., None]
         values = self.project(vectors.masked_fill(padding, 0.0))
         states = [None] * len(self.recurrent) if state is None else state
@@ -73,6 +73,6 @@ class BiSSRU(SSRU):
     """Reads from left to right and from right to left."""
 
     Config: ClassVar[type[BaseModel]] = BiSSRUConfig
-    unit = ssru.BiSSRU
+    unit = ssru.BiSSRULayer
     incremental = False
     extend = Encoder.extend  # it needs the whole source

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 Mask = Bool[Tensor, "B S"]
 """True on the real positions of a batch of sources; padding is on the right."""
-State = tuple[Tensor, ...]
+FrontendState = tuple[Tensor, ...]
 """Batch-first tensors from which an incremental front-end goes on."""
 
 
@@ -40,8 +40,12 @@ class Frontend(nn.Module, ABC):
         `collate`."""
 
     def extend(
-        self, source: Shaped[Tensor, "B S ..."], mask: Mask, complete: Bool[Tensor, " B"], state: State | None = None
-    ) -> tuple[Float[Tensor, "B P D"], Bool[Tensor, "B P"], State]:
+        self,
+        source: Shaped[Tensor, "B S ..."],
+        mask: Mask,
+        complete: Bool[Tensor, " B"],
+        state: FrontendState | None = None,
+    ) -> tuple[Float[Tensor, "B P D"], Bool[Tensor, "B P"], FrontendState]:
         """Returns the vectors of sources that are still arriving: in all the same as `forward` of the whole.
 
         source, mask: the new positions; complete: which sources end with them; state: of the call before, None for the

@@ -8,8 +8,8 @@ from torch import Tensor, nn
 
 from mt.common.options import MAX_SIZE, Options
 from mt.errors import UserError
-from mt.models.frontends.base import Frontend, Mask, State
-from mt.step import PAD, UNK
+from mt.models.frontends.base import Frontend, FrontendState, Mask
+from mt.step import PAD
 
 
 class EmbeddingConfig(Options):
@@ -88,13 +88,12 @@ class WordVectors(Frontend):
         return vectors(self.table, self.dropout, source), mask
 
     def extend(
-        self, source: Int[Tensor, "B S"], mask: Mask, complete: Bool[Tensor, " B"], state: State | None = None
-    ) -> tuple[Float[Tensor, "B S D"], Bool[Tensor, "B S"], State]:
+        self, source: Int[Tensor, "B S"], mask: Mask, complete: Bool[Tensor, " B"], state: FrontendState | None = None
+    ) -> tuple[Float[Tensor, "B S D"], Bool[Tensor, "B S"], FrontendState]:
         return *self(source, mask), ()
 
 
 def vectors(table: nn.Embedding, dropout: nn.Module, ids: Int[Tensor, "*positions"]) -> Float[Tensor, "*positions D"]:
-    """Returns the vectors of tokens, of about unit variance: see `Embedding`. Ids after the vocabulary, of unknown
-    words that may be copied, have the vector of UNK."""
-    scaled = table(ids.where(ids < table.num_embeddings, UNK)) * table.embedding_dim**0.5
+    """Returns the vectors of tokens, of about unit variance: see `Embedding`."""
+    scaled = table(ids) * table.embedding_dim**0.5
     return dropout(scaled) if dropout.training else scaled

@@ -14,7 +14,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from mt.common.options import MAX_SIZE, Options
 from mt.errors import UserError
-from mt.models.frontends.base import Frontend, Mask, State
+from mt.models.frontends.base import Frontend, FrontendState, Mask
 from mt.ops.sound import (
     FULL_SCALE,
     LogMelState,
@@ -129,8 +129,12 @@ class LogMel(Frontend):
         return self._subsampled(features, real)
 
     def extend(
-        self, source: Int16[Tensor, "B S H"], mask: Mask, complete: Bool[Tensor, " B"], state: State | None = None
-    ) -> tuple[Float[Tensor, "B P D"], Bool[Tensor, "B P"], State]:
+        self,
+        source: Int16[Tensor, "B S H"],
+        mask: Mask,
+        complete: Bool[Tensor, " B"],
+        state: FrontendState | None = None,
+    ) -> tuple[Float[Tensor, "B P D"], Bool[Tensor, "B P"], FrontendState]:
         """Returns the next vectors. A frame needs the 12.5 ms after its centre: one comes with the next 10 ms."""
         if not self.incremental:
             return super().extend(source, mask, complete, state)
@@ -227,7 +231,7 @@ class LogMel(Frontend):
         return vectors, SoundState(mel, moments, frames[first_needed:])
 
 
-def _packed(sounds: Iterable[SoundState]) -> State:
+def _packed(sounds: Iterable[SoundState]) -> FrontendState:
     """Returns the states of several sounds as batch-first tensors."""
     states = [*sounds]
     numbers = [(state.mel.frame, len(state.mel.samples), len(state.features)) for state in states]
@@ -239,7 +243,7 @@ def _packed(sounds: Iterable[SoundState]) -> State:
     )
 
 
-def _unpacked(state: State) -> list[SoundState]:
+def _unpacked(state: FrontendState) -> list[SoundState]:
     numbers, samples, features, count, total, squares = state
     sounds = []
     for i, (frame, sounding, frames) in enumerate(numbers.tolist()):
