@@ -140,7 +140,7 @@ class ArrivingSound(Arriving):
         self._needed = needed
         self._samples = samples
         self._waiting = np.zeros(0, np.int16)
-        self._cut = self._vectors = self._reported = 0
+        self._cut = self._vectors = 0
 
     def parts(self, data: Any) -> list[np.ndarray]:
         samples = self._samples(data)
@@ -164,13 +164,6 @@ class ArrivingSound(Arriving):
 
     def mark_read(self, part: np.ndarray) -> None:
         self.read += self._milliseconds * len(part)
-
-    def unreported(self) -> str | None:
-        """Names the second up to which it was read."""
-        if self.read == self._reported:
-            return None
-        self._reported = self.read
-        return f"{self.read / 1000:.2f}"
 
     def rest(self) -> np.ndarray | None:
         """Returns the samples that are left, with silence up to a whole position."""

@@ -86,12 +86,8 @@ class Arriving(ABC):
         """Returns the positions of a part, which may be none."""
 
     @abstractmethod
-    def mark_read(self, part: Any) -> str | None:
-        """Notes that a part is read; returns what to call it in a record, None where it has no name."""
-
-    @abstractmethod
-    def unreported(self) -> str | None:
-        """Names all that was read since this was asked last, where parts have no names; None: nothing was."""
+    def mark_read(self, part: Any) -> None:
+        """Counts a part as read."""
 
     @abstractmethod
     def rest(self) -> Row | None:

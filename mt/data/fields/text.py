@@ -115,14 +115,8 @@ class ArrivingText(Arriving):
         self._last = ids[-1] if ids else self._last
         return ids
 
-    def mark_read(self, part: str) -> str | None:
-        if part.isspace():
-            return None
-        self.read += 1
-        return part
-
-    def unreported(self) -> None:
-        return None
+    def mark_read(self, part: str) -> None:
+        self.read += not part.isspace()
 
     def rest(self) -> list[int] | None:
         return None if self._blank else [EOS]

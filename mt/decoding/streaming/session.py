@@ -5,10 +5,9 @@ for word in "The train leaves at half past seven .".split():
     print(*session.read(word))
 print(*session.finish())"""
 
-from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
@@ -35,9 +34,6 @@ if TYPE_CHECKING:
 # many may be open at once, and `read` and `finish` take several in one batch, with the same result. Of a sound,
 # `session.read(samples)` takes as many as have come, [N] int16 or floating-point numbers.
 
-Event = tuple[Literal["read", "write"], str]
-"""A source word that was read, or a target word that was written. Of sound, the second up to which it had been read."""
-
 
 class StreamingModel(NamedTuple):
     """What sessions must have in common to read in one batch."""
@@ -61,12 +57,6 @@ class Session:
         """What was written so far; a character has the blank before it, if there is one."""
         self.delays: list[int] = []
         """For each of these words, how many source words, or milliseconds, had been read when it was written."""
-        self.word_sources: list[int] = []
-        """For each of these words the source word, from 0, that its first token attended to most; -1 for none."""
-        self.events: list[Event] = []
-        """What was read and written, in order."""
-        self._ends: list[int] = []
-        """How many positions the source has up to the end of each word, or part of a sound."""
         self._first = 0
         """The first token of the word that comes next."""
         self._joined = 0
@@ -161,10 +151,7 @@ class Session:
         row = self._source.row(text)
         self._refuse_many(len(row))
         self._positions += len(row)
-        self._ends.append(self._positions)
-        name = self._source.mark_read(part)
-        if name is not None:
-            self.events.append(("read", name))
+        self._source.mark_read(part)
         return row
 
     def _end(self) -> Row | None:
@@ -194,18 +181,10 @@ class Session:
 
     def _write(self, words: list[str], end: int) -> None:
         """Writes words that end before the token of this number."""
-        if words and (name := self._source.unreported()) is not None:
-            self.events.append(("read", name))
-        written = self._state.written
-        place = self._state.attended[written[self._first].place] if self._first < len(written) else -1
-        source = bisect_right(self._ends, place) if place >= 0 else -1
         for word in words:
-            word = "".join(self._symbols.get(character, character) for character in word)
-            self.words.append(word)
-            self.word_sources.append(source if source < len(self._ends) else -1)
+            self.words.append("".join(self._symbols.get(character, character) for character in word))
             self.delays.append(self._source.read)
             self._spans.append(slice(self._first, end))
-            self.events.append(("write", word))
         if words:
             self._first = end
 

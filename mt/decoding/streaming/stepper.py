@@ -77,8 +77,6 @@ class StreamState:
         """The hypothesis."""
         self.written: list[Entry] = []
         """What is certain of the translation: the hypothesis, but for terms."""
-        self.attended: list[int] = []
-        """The position that each of its tokens attended to most; -1 for none."""
         self.entropies: list[float] = []
         """The entropy of the attention of each of its tokens, in nats."""
         self.source: tuple[Memory, Any] | None = None
@@ -249,8 +247,7 @@ class StreamStepper:
     def _note(self, attention: AttentionStep) -> None:
         """Tells the streams what the step attended to."""
         entropies = torch.special.entr(attention.attended.weights).sum(1).tolist()
-        for row, (stream, position) in enumerate(zip(self._streams, self._peaks(attention), strict=True)):
-            stream.attended.append(position)
+        for row, stream in enumerate(self._streams):
             stream.entropies.append(entropies[row])
             if stream.terms is not None:
                 stops = attention.attended.stops
@@ -293,13 +290,6 @@ class StreamStepper:
             stream.looked_at += count
         rows = self._leave([stop != NEEDS_MORE_SOURCE for stop in stops.tolist()])
         return select_some(attention, rows, len(stops), self._device) if rows else None
-
-    def _peaks(self, attention: AttentionStep) -> list[int]:
-        """Returns the position of each row's largest weight, -1 where it attends to nothing."""
-        weights, _, first, _ = attention.attended
-        begin = self._memory.first if first is None else first
-        peaks = weights.argmax(1) + (0 if begin is None else begin)
-        return torch.where(weights.any(1), peaks, -1).tolist()
 
     def _leave(self, goes_on: Sequence[bool]) -> list[int]:
         """Drops the rows of hypotheses that wait, and puts their queries aside; returns the rows that stay."""

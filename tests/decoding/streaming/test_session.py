@@ -55,10 +55,6 @@ def test_a_stream_is_offline_decoding_token_for_token(
         arrivals = [len(ours.tokenizers.source.encode_word(word)) for word in source]
         read_source = ReadSource([], [], arrivals.copy, sum(arrivals) + 1)
         assert tuple(session.delays) == timing(target, read_source, hypothesis, frontend).word_delays
-        # Without an encoder, words that are there twice have equal weights.
-        assert encoder == "none" or session._state.attended == hypothesis.windows.peaks()
-        assert len(session.word_sources) == len(session.words)
-        assert all(-1 <= place < len(source) for place in session.word_sources)
     if search == ONLINE:
         greedy = offline(ours, sources, GreedyConfig(mode="hard", max_ratio=1.2, max_extra=4))
         assert [hypothesis.tokens for hypothesis in greedy] == [hypothesis.tokens for hypothesis in hypotheses]
@@ -85,7 +81,7 @@ def test_together_is_as_alone(policy, encoder, setting, sentences, streamed) -> 
                 written[i].append(result)
     assert written == [result for _, result in alone]
     for ours_, (theirs, _) in zip(sessions, alone, strict=True):
-        assert (ours_.text, ours_.delays, ours_.events) == (theirs.text, theirs.delays, theirs.events)
+        assert (ours_.text, ours_.delays) == (theirs.text, theirs.delays)
         assert ours_.energies == theirs.energies
 
 
@@ -97,14 +93,10 @@ def test_characters(setting, characters, offline, streamed) -> None:
         written = [written for character in text for written in session.read(character)] + session.finish()
         assert session.tokens == hypothesis.tokens
         assert "".join(written) == session.text == ours.tokenizers.target.decode(hypothesis.tokens)
-        assert [word for kind, word in session.events if kind == "read"] == [*"".join(text.split())]
+        assert session.source_read == len("".join(text.split()))
         units = ours.tokenizers.target.decoded_unit_ids(hypothesis.tokens, "char")
         features = word_features(units, hypothesis.log_probs, np.zeros(len(units)))
         assert Confidence(unit="char").written(session) == pytest.approx(np.exp(features[:, 0]), abs=1e-4)
-        if " " not in text:
-            peaks = [hypothesis.windows.peaks()[units.index(unit)] for unit in range(len(features))]
-            sources = [ours.tokenizers.source.unit_ids(text, "char")[peak] for peak in peaks]
-            assert session.word_sources == [-1 if source is None else source for source in sources]
 
 
 @every_policy
@@ -208,14 +200,14 @@ def test_what_follows_the_end_of_the_translation_is_read_and_left(setting, sente
         ours.model.decoder.attention.energy.bias.fill_(1e4)
     session, (source,) = Session(ours), sentences(1, least=5)
     assert [session.read(word) for word in source] == [[]] * len(source) and session.finish() == []
-    assert session.events == [("read", word) for word in source] and session.text == ""
+    assert session.source_read == len(source) and session.text == ""
 
 
 def test_blank_sources_and_several_words_at_once(setting, sentences, streamed) -> None:
     ours, (source,) = setting({"name": "mocha"}), sentences(1, least=6)
     session = Session(ours)
     assert session.read("") == session.read(" \t") == session.finish() == []
-    assert (session.text, session.events, session.delays) == ("", [], [])
+    assert (session.text, session.source_read, session.delays) == ("", 0, [])
     session = Session(ours)
     assert session.read("\u200b \u00ad") == session.read("\u2060") == session.finish() == []
     expected, written = streamed(ours, source)
@@ -236,7 +228,7 @@ def test_a_session_that_is_finished_reads_nothing_more(setting) -> None:
     for late in (lambda: session.read("tun"), session.finish, lambda: read([other, session], ["tun", "tun"])):
         with pytest.raises(UserError, match=sentence):
             late()
-    assert other.events == []
+    assert other.source_read == 0
 
 
 @pytest.mark.parametrize(
@@ -265,7 +257,7 @@ def test_what_is_no_source_is_refused_and_changes_nothing(given, setting) -> Non
     for one in (session, other):
         one.read("dies")
         one.finish()
-    assert (session.events, session.tokens) == (other.events, other.tokens)
+    assert (session.source_read, session.tokens) == (other.source_read, other.tokens)
     with pytest.raises(UserError, match=r"^a session that is finished reads nothing more: begin another"):
         session.read(given)
 
@@ -304,7 +296,7 @@ def test_a_source_longer_than_the_model_can_read(setting) -> None:
         "and begin another"
     )
     session.finish()
-    assert sum(kind == "read" for kind, _ in session.events) == 8
+    assert session.source_read == 8
 
 
 @pytest.mark.parametrize("name", ["monotonic", "wait"])
