@@ -11,7 +11,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any, BinaryIO, TextIO
+from typing import Any, BinaryIO, TextIO
 
 import filelock
 
@@ -200,14 +200,6 @@ def locked(path: Path, waiting: Callable[[], None] | None = None) -> Iterator[No
     finally:
         path.unlink(missing_ok=True)  # whoever waits sees that, and takes a new file
         lock.release()
-
-
-def is_at(path: Path, file: IO[str]) -> bool:
-    """Returns whether the name is still that of the open file."""
-    try:
-        return os.path.samestat(os.fstat(file.fileno()), path.lstat())
-    except FileNotFoundError:
-        return False
 
 
 def _descriptor(path: Path, mode: int) -> int:

@@ -1,30 +1,26 @@
-"""The batches of training. First come random generators, then training sets with drawn pieces (`_with_drawn_pieces`),
-then the groups of batches that make an update, with prefetching."""
+"""The batches of training. First come random generators, then the groups of batches that make an update, which are
+read, transformed and padded before they are needed."""
 
 import contextlib
-import functools
 import itertools
 import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
 
-from mt.config import Config, TrainingConfig
+from mt.config import Config
 from mt.data.batches import Batch, batch_order, collate, with_links
-from mt.data.corpus import Corpus, Pairs, Training
-from mt.data.fields import Field
-from mt.data.links import moved
+from mt.data.corpus import Pairs, Training
 from mt.data.split import Examples
-from mt.data.tokenizer import Tokenizer, Tokenizers
-from mt.data.tokenizer.sampling import BPEDropout, PieceSampler, UnigramSampling, model_type
 from mt.distributed import ProcessGroup
-from mt.errors import UserError
-from mt.models.seq2seq import Seq2Seq
+from mt.training.transforms import Transform
 
 # The random generators of a process, and others in their place.
+
+COUNTED_EPOCHS = 10  # of which shares such as 0.1 and 0.3 are whole
 
 
 def derived_seed(*numbers: int) -> int:
@@ -50,121 +46,6 @@ def own_generators(*numbers: int) -> Iterator[None]:
             random.setstate(python_state)
 
 
-# Training sets whose texts are segmented anew in every epoch (subword regularisation).
-
-Samplers = tuple[PieceSampler | None, PieceSampler | None]
-"""The samplers of source and target; None for a side that stays as it is."""
-_OPTIONS = {"bpe": "bpe_dropout", "unigram": "unigram_alpha"}
-_CHECKED = 100  # pairs
-_COUNTED_EPOCHS = 10  # of which shares such as 0.1 and 0.3 are whole
-
-
-def with_sampled_pieces(training: Training, tokenizers: Tokenizers, options: TrainingConfig) -> Training:
-    """Returns the training set with the texts of each side segmented by `bpe_dropout` and `unigram_alpha`; itself
-    without these options."""
-    if not options.samples_pieces:
-        return training
-    source = _sampler(tokenizers.source, options)
-    target = source if tokenizers.joint else _sampler(tokenizers.target, options)
-    return _Changed(
-        training, lambda pairs, key: functools.partial(_with_drawn_pieces, (source, target), key, pairs.source)
-    )
-
-
-def require_changeable(options: TrainingConfig, tokenizers: Tokenizers, model: Seq2Seq) -> None:
-    """Raises UserError where the vocabulary cannot write the pieces that an option draws, or the model cannot
-    read sources that become longer."""
-    kinds = {side: model_type(tokenizer) for side, tokenizer in zip(("source", "target"), tokenizers, strict=True)}
-    wanted = {"bpe": options.bpe_dropout > 0, "unigram": options.unigram_alpha is not None}
-    for kind, option in _OPTIONS.items():
-        if wanted[kind] and kind not in kinds.values():
-            others = " and ".join(dict.fromkeys(kinds.values()))
-            fitting = [f"set training.{_OPTIONS[other]}" for other in _OPTIONS if other in kinds.values()]
-            remedy = " or ".join([*fitting, f"prepare with dataset.tokenizer.model_type={kind}"])
-            raise UserError(
-                f"training.{option} samples pieces of a {kind} vocabulary, and this corpus is cut by {others}: {remedy}"
-            )
-    for option in _OPTIONS.values():
-        if getattr(options, option) and model.max_source_length is not None:
-            raise UserError(
-                f"training.{option} makes sources longer, and this model reads at most {model.max_source_length} "
-                f"positions: choose another attention or encoder, or leave training.{option} out"
-            )
-
-
-def require_same_texts(options: TrainingConfig, corpus: Corpus) -> None:
-    """Raises UserError where sampled pieces of the first training pairs decode to another text than the best ones."""
-    pairs = corpus.split("train")
-    if not options.samples_pieces:
-        return
-    sides = zip(*pairs.ids(range(min(len(pairs), _CHECKED))), strict=True)
-    for tokenizer, best, written in zip(corpus.tokenizers, sides, (pairs.source.written, True), strict=False):
-        sampler = _sampler(tokenizer, options) if written else None
-        sampled = best if sampler is None else sampler.sample(best, np.random.default_rng(0))
-        for best_ids, sampled_ids in zip(best, sampled, strict=True):
-            text = tokenizer.decode(best_ids)
-            changed = text if sampled_ids is best_ids else tokenizer.decode(sampled_ids)
-            if text != changed:
-                raise UserError(
-                    f"pieces of this vocabulary cannot be sampled: {text!r} would become {changed!r}; leave out "
-                    "training.bpe_dropout and training.unigram_alpha"
-                )
-
-
-def _sampler(tokenizer: Tokenizer, options: TrainingConfig) -> PieceSampler | None:
-    kind = model_type(tokenizer)
-    if kind == "bpe" and options.bpe_dropout:
-        return BPEDropout(tokenizer, options.bpe_dropout)
-    if kind == "unigram" and options.unigram_alpha is not None:
-        return UnigramSampling(tokenizer, options.unigram_alpha)
-    return None
-
-
-Key = tuple[int, int, int]
-"""The seed, the epoch and 0, from which all draws for the pairs of an epoch follow. So resumed runs and several
-processes see the same pairs as one run without a stop. The 0 keeps the draws of 0.3.0."""
-
-
-Change = Callable[[Examples, np.ndarray], Examples]
-"""Changes the examples of a batch, whose numbers it gets beside them."""
-
-
-class _Changed(NamedTuple):
-    """A training set whose examples are others in every epoch. Batches are made by the lengths of the first ones."""
-
-    training: Training
-    change: Callable[[Any, Key], Change]
-
-    def of_epoch(self, seed: int, epoch: int) -> Pairs:
-        pairs = self.training.of_epoch(seed, epoch)
-        change = self.change(pairs, (seed, epoch, 0))
-        return _ChangedPairs(pairs.source, pairs.lengths, lambda indices: change(pairs.read(indices), indices))
-
-
-class _ChangedPairs(NamedTuple):
-    """The pairs of one epoch."""
-
-    source: Field
-    lengths: Callable[[], tuple[np.ndarray, np.ndarray]]
-    read: Callable[[Any], Examples]
-
-
-def _with_drawn_pieces(
-    samplers: Samplers, key: Key, source: Field, examples: Examples, indices: np.ndarray
-) -> Examples:
-    """Returns the examples of a batch with sampled pieces, and the links between these. The first example of a batch is
-    its seed, since each is in one batch of an epoch."""
-    random = np.random.default_rng((*key, int(indices[0])))
-    sides = zip(samplers, (source.written, True), examples[:2], strict=True)
-    drawn = [sampler.sample(rows, random) if sampler and written else rows for sampler, written, rows in sides]
-    links = examples.links
-    if links is not None:
-        widths = [np.empty(0) if sampler is None else sampler.widths for sampler in samplers]
-        pairs = zip(*drawn, strict=True)
-        links = [moved(*of_pair, widths) for of_pair in zip(links, examples.pairs, pairs, strict=True)]
-    return examples._replace(sources=drawn[0], targets=drawn[1], links=links)
-
-
 # The batches of training: grouped by update, shared by processes, and read before they are needed.
 
 
@@ -174,11 +55,24 @@ class PendingBatch(NamedTuple):
     part: Pairs
     indices: np.ndarray
     tokens: int | None
-    """Real target tokens, EOS included; None where pieces are drawn, so that reading shows them."""
+    """Real target tokens, EOS included; None where transforms may change them, so that reading shows them."""
+    transforms: Sequence[Transform] = ()
+    seed: tuple[int, ...] = ()
+    """Of what the transforms draw: the seed of the run, the epoch, and 0, which keeps the draws of 0.3.0."""
+
+    def examples(self) -> Examples:
+        """Reads and transforms the pairs. The first example of a batch is a part of its seed, since each is in one
+        batch of an epoch. So resumed runs and several processes draw the same."""
+        examples = self.part.read(self.indices)
+        if self.transforms:
+            random = np.random.default_rng((*self.seed, int(self.indices[0])))
+            for transform in self.transforms:
+                examples = transform(examples, random)
+        return examples
 
     def read(self) -> Batch:
         """Reads the pairs, and pads them to a batch."""
-        examples = self.part.read(self.indices)
+        examples = self.examples()
         batch = collate(examples.pairs, self.part.source, examples.transcripts)
         return (batch if examples.links is None else with_links(batch, examples.links)).pinned()
 
@@ -246,7 +140,9 @@ def _count_tokens(
     return int(processes.all_reduce(torch.tensor(read)))
 
 
-def epoch_groups(training: Training, config: Config, epoch: int) -> Iterator[list[PendingBatch]]:
+def epoch_groups(
+    training: Training, config: Config, epoch: int, transforms: Sequence[Transform] = ()
+) -> Iterator[list[PendingBatch]]:
     """Yields the batches of an epoch, grouped by update."""
     options = config.training
     pairs = training.of_epoch(config.seed, epoch)
@@ -260,9 +156,12 @@ def epoch_groups(training: Training, config: Config, epoch: int) -> Iterator[lis
         epoch=epoch,
         together=options.gradient_accumulation,
     )
-    # With drawn pieces, only reading a batch shows its number of tokens.
-    tokens = [None if options.samples_pieces else int(lengths[1][indices].sum()) for indices in order]
-    batches = map(PendingBatch, itertools.repeat(pairs), order, tokens)
+    # Of a batch that is transformed, only reading shows its number of tokens.
+    seed = (config.seed, epoch, 0)
+    batches = (
+        PendingBatch(pairs, indices, None if transforms else int(lengths[1][indices].sum()), transforms, seed)
+        for indices in order
+    )
     # So many batches make an update, of which the last one may have fewer.
     while group := list(itertools.islice(batches, options.gradient_accumulation)):
         yield group
@@ -278,7 +177,7 @@ def total_updates(training: Training, config: Config) -> int:
     for all."""
     options = config.training
     differ = training.of_epoch(config.seed, epoch=1) is not training
-    counted = range(1, 1 + min(options.epochs, _COUNTED_EPOCHS if differ else 1))
+    counted = range(1, 1 + min(options.epochs, COUNTED_EPOCHS if differ else 1))
     updates = sum(len(batches_per_update(training, config, epoch)) for epoch in counted)
     whole = round(options.epochs * updates / len(counted))
     return min(whole, options.max_updates or whole)

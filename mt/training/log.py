@@ -4,21 +4,15 @@
 
 import contextlib
 import json
-import os
-import re
-import stat
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import torch
-from tensorboard.plugins.hparams import plugin_data_pb2
 from torch.utils.tensorboard import SummaryWriter
-from torch.utils.tensorboard.summary import hparams
 
 from mt.common.input_files import open_regular, parse_json
 from mt.common.options import flat
@@ -31,7 +25,7 @@ from mt.errors import UserError
 from mt.evaluation.scoring import notes_of
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import reports_delays
-from mt.storage import is_at, open_to_append, subfolder, write_text
+from mt.storage import open_to_append, subfolder, write_text
 from mt.text_io import byte_lines
 from mt.training.loop import Progress
 
@@ -57,7 +51,6 @@ class Console:
         self._last_line = time.monotonic()
         self._bar: Bar | None = None
         self._total: int | None = None
-        self._pace = Pace()
 
     def say(self, text: str) -> None:
         """Prints a text at once, without tearing a bar."""
@@ -71,13 +64,10 @@ class Console:
         with Bar("training", total, "updates", done=progress.update, shown=self.bars, seconds=None) as self._bar:
             yield
 
-    def updated(self, tokens: int, seconds: float) -> None:
-        """Advances the bar by an update of so many tokens, which took so many seconds. Warns once where updates become
-        much slower."""
+    def updated(self) -> None:
+        """Advances the bar by an update."""
         if self._bar is not None:
             self._bar.update()
-        if (times := self._pace.slower(tokens, seconds)) is not None:
-            self.say(f"  warning: {slow_notice(times, torch.get_num_threads())}")
 
     def logged(self, progress: Progress, means: Mapping[str, float]) -> None:
         """Shows the means of a line of the log (`LogWindow.means`), at most every so many seconds."""
@@ -86,55 +76,6 @@ class Console:
         if self._lines and time.monotonic() - self._last_line >= self._seconds:
             self._last_line = time.monotonic()
             self.say(_line(progress, means, self._total))
-
-
-class Pace:
-    """Finds out whether updates have become several times slower than the fastest of this process, as beside other
-    processes.
-
-    It compares windows of updates. The lengths of single batches differ, and so do their times. The first updates may
-    compile, so that the fastest window is what others are compared with. A single slow window may be a process that was
-    halted for a while: two in a row count.
-    """
-
-    UPDATES = 20
-    SECONDS = 2.0
-    """A window has at least so many updates, and takes at least so long."""
-    FACTOR = 3.0
-
-    def __init__(self) -> None:
-        self._updates = 0
-        self._tokens = 0
-        self._seconds = 0.0
-        self._fastest = 0.0
-        """Tokens a second of the fastest window."""
-        self._slow = 0
-        """Slow windows in a row."""
-        self._told = False
-
-    def slower(self, tokens: int, seconds: float) -> float | None:
-        """Counts an update. Returns once how many times slower than the fastest window updates have become."""
-        self._updates += 1
-        self._tokens += tokens
-        self._seconds += seconds
-        if self._told or self._updates < self.UPDATES or self._seconds < self.SECONDS:
-            return None
-        speed = self._tokens / self._seconds
-        self._updates = self._tokens = 0
-        self._seconds = 0.0
-        self._fastest = max(self._fastest, speed)
-        self._slow = self._slow + 1 if speed * self.FACTOR < self._fastest else 0
-        self._told = self._slow == 2
-        return self._fastest / speed if self._told else None
-
-
-def slow_notice(times: float, threads: int) -> str:
-    """Returns the notice that updates take so many times as long as before, and what to do."""
-    fewer = ", resume with OMP_NUM_THREADS=1, which loses least beside them," if threads > 1 else ""
-    return (
-        f"updates take {times:.0f} times as long as the fastest ones before: other processes may keep this machine "
-        f"busy (see `top`); wait for their end{fewer} or resume elsewhere (this is said once)"
-    )
 
 
 def heading(
@@ -252,48 +193,30 @@ HYPERPARAMETERS = (
 """The options in which runs mostly differ: the columns of TensorBoard's table. All options are in config.yaml."""
 OF_VALIDATIONS = ("dev", "attention")
 """The kinds of lines of a validation."""
-_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 class Log:
     """Appends to the records of a run. A resumed run first deletes the records after its checkpoint."""
 
-    def __init__(
-        self,
-        folder: Path,
-        *,
-        update: int,
-        validated: bool = True,
-        sizes: Mapping[str, int] | None = None,
-        say: Callable[[str], None] = print,
-    ) -> None:
+    def __init__(self, folder: Path, *, update: int, validated: bool = True) -> None:
         """
         Args:
-            update: of the checkpoint that the run goes on from; 0 for a new run. Records of later updates are deleted.
+            update: of the checkpoint that the run goes on from; 0 for a new run. Records of later updates are deleted,
+                and TensorBoard hides their points.
             validated: whether the checkpoint holds a validation of this update. Where not, records of one are deleted.
-            sizes: of TensorBoard's files at the checkpoint; empty for a new run, None where it does not say.
-            say: shows a notice.
         """
-        self._name = _name(folder)
+        events = subfolder(folder, "tensorboard")
         self._path = folder / "metrics.jsonl"
-        self._events = subfolder(folder, "tensorboard")
         if self._path.exists():
             lines = _lines(self._path)
             write_text(self._path, [line for line in lines if _stays(line, update, validated)])
-        if sizes is not None:
-            _cut(self._events, sizes)
         self._file = open_to_append(self._path)
-        self._say = say
-        self._board = SummaryWriter(str(self._events), purge_step=update + 1)
+        self._board = SummaryWriter(str(events), purge_step=update + 1)
         self._hook = threading.excepthook
         threading.excepthook = self._failed
 
     def scalars(self, kind: str, update: int, values: Mapping[str, float]) -> None:
         """Writes one JSON object {"kind", "update", ...}, and a point for each value in TensorBoard."""
-        if not is_at(self._path, self._file):
-            self._file.close()
-            self._file = open_to_append(self._path)
-            self._say(f"  warning: {self._path} was deleted or replaced: lines before update {update:,} are not in it")
         self._file.write(json.dumps({"kind": kind, "update": update, **values}) + "\n")
         for name, value in values.items():
             self._board.add_scalar(f"{kind}/{name}", value, update)
@@ -327,23 +250,10 @@ class Log:
             elif name in ("loss", "perplexity"):
                 scores[name] = value
         ordered = sorted(scores, key=lambda name: name != metric)
-        for name in ordered:
-            self._board.add_scalar(f"test/{name}", scores[name], results["updates"])
+        metrics = {f"test/{name}": scores[name] for name in ordered}
         values = dict(flat(options))
         chosen = {name: values[name] for name in HYPERPARAMETERS if values.get(name) is not None}
-        experiment, start, end = hparams(chosen, {f"test/{name}": scores[name] for name in ordered})
-        # By default a row has the name of its folder, which TensorBoard cuts to the beginning that all share.
-        content = start.value[0].metadata.plugin_data
-        data = plugin_data_pb2.HParamsPluginData.FromString(content.content)
-        data.session_start_info.group_name = self._name
-        content.content = data.SerializeToString()
-        for summary in (experiment, start, end):
-            self._board._get_file_writer().add_summary(summary)
-
-    def sizes(self) -> dict[str, int]:
-        """Flushes TensorBoard's files, and returns the bytes of each by its name."""
-        self._board.flush()
-        return {path.name: path.stat().st_size for path in _event_files(self._events)}
+        self._board.add_hparams(chosen, metrics, run_name=".", global_step=results["updates"])
 
     def close(self) -> None:
         """Closes all files. Raises OSError where the disk is full."""
@@ -357,13 +267,6 @@ class Log:
         """Prints no traceback where TensorBoard's thread finds the disk full, which its next call reports."""
         if not isinstance(failure.exc_value, OSError):
             self._hook(failure)
-
-
-def _name(folder: Path) -> str:
-    """Returns the name of a run. It begins with the time of day, or with the options of a sweep, since some 14
-    characters are shown."""
-    date, _, time = folder.name.partition("_")
-    return f"{time} {date} {folder.parent.name}" if _DATE.fullmatch(date) else f"{folder.name} {folder.parent.name}"
 
 
 def _lines(path: Path) -> list[str]:
@@ -384,16 +287,3 @@ def _stays(line: str, update: int, validated: bool) -> bool:
     except (ValueError, KeyError, TypeError, OverflowError):
         return False  # a line that a killed process left half-written
     return number < update or (number == update and (validated or kind not in OF_VALIDATIONS))
-
-
-def _event_files(folder: Path) -> list[Path]:
-    return [path for path in folder.glob("events.out.tfevents.*") if stat.S_ISREG(path.lstat().st_mode)]
-
-
-def _cut(folder: Path, sizes: Mapping[str, int]) -> None:
-    """Cuts TensorBoard's files to these sizes."""
-    for path in _event_files(folder):
-        if path.name not in sizes:
-            path.unlink()
-        elif path.stat().st_size > sizes[path.name]:
-            os.truncate(path, sizes[path.name])

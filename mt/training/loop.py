@@ -5,7 +5,7 @@ progress that checkpoints keep, and the loop `updates`."""
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
@@ -29,6 +29,7 @@ from mt.models.seq2seq import Seq2Seq
 from mt.training.batches import SeededBatch, epoch_groups, prefetched
 from mt.training.optimizer import learning_rate, set_learning_rate, train_mode
 from mt.training.recorded import RecordedPasses
+from mt.training.transforms import Transform
 
 # The factor of a loss in float16 (Micikevicius et al. 2018, section 3.2), which `torch.amp.GradScaler` chooses.
 
@@ -272,6 +273,7 @@ def updates(
     config: Config,
     progress: Progress,
     processes: ProcessGroup = ALONE,
+    transforms: Sequence[Transform] = (),
     total: int | None = None,
 ) -> Iterator[Update]:
     """Trains, and yields after each update, until the epochs or the updates are used up. Advances `progress`.
@@ -284,7 +286,7 @@ def updates(
     scaler = torch.amp.GradScaler(device.type, enabled=False) if scale is None else scale.scaler(device)
     backward = backward_pass(processes.data_parallel(BatchLoss(model, config)), config, processes, scaler)
     while progress.epoch <= options.epochs:
-        groups = epoch_groups(training, config, progress.epoch)
+        groups = epoch_groups(training, config, progress.epoch, transforms)
         # A resumed run skips the updates that it has made in this epoch.
         for group in prefetched(itertools.islice(groups, progress.position, None), processes):
             if progress.update >= (options.max_updates or math.inf):

@@ -1,7 +1,7 @@
 """The checks that configuration, corpus and model fit together (`require_...`), and a run while it lasts (`Run`)."""
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,14 +22,12 @@ from mt.models.seq2seq import Seq2Seq
 from mt.training.batches import (
     batches_per_update,
     own_generators,
-    require_changeable,
-    require_same_texts,
-    with_sampled_pieces,
 )
 from mt.training.log import Console, Log
 from mt.training.loop import Progress
 from mt.training.optimizer import MovingAverage
 from mt.training.signals import Signals
+from mt.training.transforms import Transform, require_changeable, require_same_texts, transforms
 
 # The checks.
 
@@ -126,24 +124,20 @@ class Run:
     processes: ProcessGroup
     initialisation: str | None
     """See `mt.checkpoint.About`."""
-    logged: Mapping[str, int] | None = field(default_factory=dict)
-    """The sizes of TensorBoard's files in the checkpoint that it goes on from; see `Log`."""
     signals: Signals = field(default_factory=Signals)
-    training: Training = field(init=False)
-    """The training set: of the corpus, in sampled pieces where the configuration asks for them."""
+    transforms: Sequence[Transform] = field(init=False)
+    """What changes the training examples before they are padded to batches."""
     log: Log | None = field(init=False, default=None)
     """The log of the first process; the others write none."""
     console: Console = field(init=False)
 
     def __post_init__(self) -> None:
-        tokenizers = self.corpus.tokenizers
-        self.training = with_sampled_pieces(self.corpus.training, tokenizers, self.config.training)
+        self.transforms = transforms(self.config.training, self.corpus)
         update = self.progress.update
         validated = update in self.progress.validations
         self.console = Console(quiet=not self.processes.is_first)
         if self.processes.is_first:
-            say = self.console.say
-            self.log = Log(self.folder, update=update, validated=validated, sizes=self.logged, say=say)
+            self.log = Log(self.folder, update=update, validated=validated)
 
     @property
     def checkpoints(self) -> Path:

@@ -1,7 +1,7 @@
 """The checkpoints of a run. First comes `progress.json` (`Snapshot`), then saving, with the links `best` and `last`,
 then the mean of chosen checkpoints."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,15 +30,15 @@ class Snapshot(Options):
     random_cuda: list[str]
     """The state of each GPU's generator."""
     logged: dict[str, Count] | None = None
-    """The sizes of TensorBoard's files, by name; None in checkpoints of versions that did not keep them."""
+    """The sizes of TensorBoard's files, which earlier versions kept. Nothing reads them."""
 
 
-def snapshot(progress: Progress, logged: Mapping[str, int]) -> dict[str, Any]:
-    """Returns the content of `progress.json`. logged: the sizes of TensorBoard's files."""
+def snapshot(progress: Progress) -> dict[str, Any]:
+    """Returns the content of `progress.json`."""
     cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
     random, *random_cuda = (state.numpy().tobytes().hex() for state in (torch.get_rng_state(), *cuda))
-    state = Snapshot(progress=progress, random=random, random_cuda=random_cuda, logged=dict(logged))
-    return state.model_dump(mode="json")
+    state = Snapshot(progress=progress, random=random, random_cuda=random_cuda)
+    return state.model_dump(mode="json", exclude={"logged"})
 
 
 def load_snapshot(folder: Path, metric: str) -> Snapshot:
@@ -97,7 +97,7 @@ def save(
     training = None if mean else moments(run.model, run.optimizer)
     if training is not None and run.moving_average is not None:
         training |= run.moving_average.tensors()
-    state = snapshot(run.progress, run.log.sizes() if run.log else {})
+    state = snapshot(run.progress)
     checkpoint.save(folder, run.model, run.corpus.tokenizers, run.config, about, state, training)
     # The links to it.
     if is_best:

@@ -174,7 +174,7 @@ def resume(config: Config, corpus: Corpus, folder: Path, processes: ProcessGroup
         restore_generators(newest, restored)
         trained = model, optimizer, moving_average
         held = lock.pop_all()
-        run = Run(config, corpus, folder, *trained, progress, held, processes, about.initialisation, restored.logged)
+        run = Run(config, corpus, folder, *trained, progress, held, processes, about.initialisation)
     if processes.is_first:
         prune(run)
     return run

@@ -118,7 +118,7 @@ def train(run: Run) -> None:
         return
     with run.console.training(progress, total):
         began = time.perf_counter()
-        setup = (run.model, run.optimizer, run.training, run.config, progress, run.processes)
+        setup = (run.model, run.optimizer, run.corpus.training, run.config, progress, run.processes, run.transforms)
         for update in updates(*setup, total=total):
             if run.moving_average is not None:
                 run.moving_average.update(progress.update)
@@ -146,7 +146,7 @@ def _count(run: Run, update: Update, seconds: float) -> None:
     """Counts an update, which took so many seconds, for the log and on the console."""
     run.progress.seconds += seconds
     run.progress.window.add(update, seconds)
-    run.console.updated(update.tokens, seconds)
+    run.console.updated()
     scale = run.progress.loss_scale
     if update.left_out and scale is not None and scale.left_out == 1:
         run.console.say(scale.notice(run.progress.update))

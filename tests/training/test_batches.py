@@ -13,9 +13,10 @@ from mt.data.split import Portion, Split
 from mt.data.tokenizer.sampling import UnigramSampling
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
-from mt.training.batches import epoch_groups, require_same_texts, total_updates, with_sampled_pieces
+from mt.training.batches import PendingBatch, epoch_groups, total_updates
 from mt.training.run import require_fit
 from mt.training.start import begin
+from mt.training.transforms import require_same_texts, transforms
 from tests.training.runs import finished
 
 OPTIONS = {"bpe": {"bpe_dropout": 0.3}, "unigram": {"unigram_alpha": 0.02}}
@@ -28,9 +29,8 @@ def of_kind(prepared: Callable[..., tuple[Config, Corpus]]) -> Callable[..., tup
 
 
 def rows_of(corpus: Corpus, config: Config, epoch: int) -> list[list[int]]:
-    training = with_sampled_pieces(corpus.training, corpus.tokenizers, config.training)
-    batches = (batch for group in epoch_groups(training, config, epoch) for batch in group)
-    return [row.tolist() for batch in batches for pair in batch.part.read(batch.indices).pairs for row in pair]
+    groups = epoch_groups(corpus.training, config, epoch, transforms(config.training, corpus))
+    return [row.tolist() for group in groups for batch in group for pair in batch.examples().pairs for row in pair]
 
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])
@@ -43,8 +43,9 @@ def test_an_epoch_has_pieces_of_its_own_and_the_same_texts(kind: str, of_kind: C
     assert sorted(map(spelt, rows[1])) == sorted(map(spelt, rows[2])) == sorted(map(spelt, usual))
     assert sorted(rows[1]) != sorted(rows[2]) and sum(map(len, rows[1])) > 1.05 * sum(map(len, usual))
     # The same batch in another epoch, and of another seed.
-    training = with_sampled_pieces(corpus.training, corpus.tokenizers, config.training)
-    drawn = [training.of_epoch(*key).read(np.arange(40))[:2] for key in ((1, 1), (1, 2), (2, 1), (1, 1))]
+    made = transforms(config.training, corpus)
+    keys = ((1, 1), (1, 2), (2, 1), (1, 1))
+    drawn = [PendingBatch(corpus.training, np.arange(40), None, made, (*key, 0)).examples()[:2] for key in keys]
     texts = [[row.tolist() for pair in pairs for row in pair] for pairs in drawn]
     assert texts[0] == texts[3] and texts[1] != texts[0] != texts[2]
 

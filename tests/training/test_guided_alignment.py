@@ -21,8 +21,9 @@ from mt.errors import UserError
 from mt.evaluation.teacher_forcing import teacher_forced_pass
 from mt.models.attention import ATTENTIONS
 from mt.models.seq2seq import Seq2Seq
-from mt.training.batches import epoch_groups, with_sampled_pieces
+from mt.training.batches import epoch_groups
 from mt.training.start import begin
+from mt.training.transforms import transforms
 from tests.marks import chosen
 from tests.training.runs import finished, logged
 
@@ -67,8 +68,8 @@ def paired(guided: Guided, texts: Path, tmp_path: Path) -> Callable[..., Corpus]
 
 
 def batches(config: Config, corpus: Corpus, epoch: int = 1) -> list[Any]:
-    training = with_sampled_pieces(corpus.training, corpus.tokenizers, config.training)
-    return [batch for group in epoch_groups(training, config, epoch) for batch in group]
+    groups = epoch_groups(corpus.training, config, epoch, transforms(config.training, corpus))
+    return [batch for group in groups for batch in group]
 
 
 @pytest.mark.parametrize("kind", [*KINDS])

@@ -32,7 +32,7 @@ def test_a_run_of_gpus_goes_on_without_any(
     states = [torch.full((16,), i, dtype=torch.uint8) for i in (1, 2)]
     monkeypatch.setattr(torch.cuda, "get_rng_state_all", lambda: states)
     result = json.loads((last / "progress.json").read_text())
-    made = saving.snapshot(Progress(**result["progress"]), {})
+    made = saving.snapshot(Progress(**result["progress"]))
     assert made["random_cuda"] == ["01" * 16, "02" * 16]
     monkeypatch.undo()
     (last / "progress.json").write_text(json.dumps(made))

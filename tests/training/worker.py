@@ -27,14 +27,14 @@ from mt import load
 from mt.cli.processes import process_group
 from mt.common.options import parse
 from mt.config import Config
-from mt.data.corpus import Corpus, Training
+from mt.data.corpus import Corpus
 from mt.distributed import ALONE, ProcessGroup
 from mt.evaluation.report import report
 from mt.evaluation.score import dev_scores
 from mt.models.seq2seq import Seq2Seq
-from mt.training.batches import with_sampled_pieces
 from mt.training.loop import Progress, updates
 from mt.training.optimizer import build_optimizer
+from mt.training.transforms import transforms
 from tests.training.runs import Seen
 
 UPDATES = 6
@@ -43,14 +43,15 @@ LOADED_LATE = ("numba", "torch._dynamo", "matplotlib.figure", "tqdm.auto", "sacr
 COSTS = ("seconds", "tokens_per_second")
 
 
-def learn(config: Config, corpus: Corpus, training: Training, processes: ProcessGroup, out: Path) -> list[list[float]]:
+def learn(config: Config, corpus: Corpus, training: Any, processes: ProcessGroup, out: Path) -> list[list[float]]:
     """The losses and the norm of each update: of a single epoch of all, else of the first. out: what to write the
     weights to."""
     count = None if config.training.epochs == 1 else UPDATES
     torch.manual_seed(config.seed)
     model = Seq2Seq(config, *corpus.tokenizers.sizes)
     optimizer = build_optimizer(config.optimizer, model)
-    endless = updates(model, optimizer, training, config, Progress(), processes)
+    made = transforms(config.training, corpus)
+    endless = updates(model, optimizer, training, config, Progress(), processes, made)
     taken = [*itertools.islice(endless, count)]
     if processes.is_first:
         save_file({key: tensor.clone().contiguous() for key, tensor in model.state_dict().items()}, out)
@@ -73,8 +74,7 @@ def main(cases: Path, corpora: Path, run: Path, out: Path) -> None:
             config = parse(plain, Config)
             corpus = open_corpus(config.dataset, corpora, processes=processes)
             seen = Seen(corpus.split("train"))
-            training = with_sampled_pieces(seen, corpus.tokenizers, config.training)
-            losses[name] = learn(config, corpus, training, processes, out / f"{name}.safetensors")
+            losses[name] = learn(config, corpus, seen, processes, out / f"{name}.safetensors")
             if name == "epoch":
                 corpus_of_run = corpus
                 (out / f"seen-{processes.rank}.json").write_text(json.dumps(seen.counts))

@@ -1,0 +1,97 @@
+"""Transforms of training examples, which change what is read before it is padded to a batch.
+
+`transforms` is their list. Each is a function of the examples of a batch and of a random generator, which every epoch
+and every batch has anew. The only one samples the pieces of texts (subword regularisation); the checks of its options
+stand above it.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from mt.config import TrainingConfig
+from mt.data.corpus import Corpus
+from mt.data.links import moved
+from mt.data.split import Examples
+from mt.data.tokenizer import Tokenizer, Tokenizers
+from mt.data.tokenizer.sampling import BPEDropout, PieceSampler, UnigramSampling, model_type
+from mt.errors import UserError
+from mt.models.seq2seq import Seq2Seq
+
+Transform = Callable[[Examples, np.random.Generator], Examples]
+_OPTIONS = {"bpe": "bpe_dropout", "unigram": "unigram_alpha"}
+_CHECKED = 100  # pairs
+
+
+def transforms(options: TrainingConfig, corpus: Corpus) -> list[Transform]:
+    """Returns the transforms that the options ask for, in order."""
+    return [sampled_pieces(options, corpus)] if options.samples_pieces else []
+
+
+def require_changeable(options: TrainingConfig, tokenizers: Tokenizers, model: Seq2Seq) -> None:
+    """Raises UserError where the vocabulary cannot write the pieces that an option draws, or the model cannot
+    read sources that become longer."""
+    kinds = {side: model_type(tokenizer) for side, tokenizer in zip(("source", "target"), tokenizers, strict=True)}
+    wanted = {"bpe": options.bpe_dropout > 0, "unigram": options.unigram_alpha is not None}
+    for kind, option in _OPTIONS.items():
+        if wanted[kind] and kind not in kinds.values():
+            others = " and ".join(dict.fromkeys(kinds.values()))
+            fitting = [f"set training.{_OPTIONS[other]}" for other in _OPTIONS if other in kinds.values()]
+            remedy = " or ".join([*fitting, f"prepare with dataset.tokenizer.model_type={kind}"])
+            raise UserError(
+                f"training.{option} samples pieces of a {kind} vocabulary, and this corpus is cut by {others}: {remedy}"
+            )
+    for option in _OPTIONS.values():
+        if getattr(options, option) and model.max_source_length is not None:
+            raise UserError(
+                f"training.{option} makes sources longer, and this model reads at most {model.max_source_length} "
+                f"positions: choose another attention or encoder, or leave training.{option} out"
+            )
+
+
+def require_same_texts(options: TrainingConfig, corpus: Corpus) -> None:
+    """Raises UserError where sampled pieces of the first training pairs decode to another text than the best ones."""
+    pairs = corpus.split("train")
+    if not options.samples_pieces:
+        return
+    sides = zip(*pairs.ids(range(min(len(pairs), _CHECKED))), strict=True)
+    for tokenizer, best, written in zip(corpus.tokenizers, sides, (pairs.source.written, True), strict=False):
+        sampler = _sampler(tokenizer, options) if written else None
+        sampled = best if sampler is None else sampler.sample(best, np.random.default_rng(0))
+        for best_ids, sampled_ids in zip(best, sampled, strict=True):
+            text = tokenizer.decode(best_ids)
+            changed = text if sampled_ids is best_ids else tokenizer.decode(sampled_ids)
+            if text != changed:
+                raise UserError(
+                    f"pieces of this vocabulary cannot be sampled: {text!r} would become {changed!r}; leave out "
+                    "training.bpe_dropout and training.unigram_alpha"
+                )
+
+
+def _sampler(tokenizer: Tokenizer, options: TrainingConfig) -> PieceSampler | None:
+    kind = model_type(tokenizer)
+    if kind == "bpe" and options.bpe_dropout:
+        return BPEDropout(tokenizer, options.bpe_dropout)
+    if kind == "unigram" and options.unigram_alpha is not None:
+        return UnigramSampling(tokenizer, options.unigram_alpha)
+    return None
+
+
+def sampled_pieces(options: TrainingConfig, corpus: Corpus) -> Transform:
+    """Returns a transform that segments texts anew by `bpe_dropout` and `unigram_alpha`, and moves links with them."""
+    tokenizers = corpus.tokenizers
+    source = _sampler(tokenizers.source, options)
+    target = source if tokenizers.joint else _sampler(tokenizers.target, options)
+    samplers = (source if corpus.training.source.written else None, target)
+    widths = [np.empty(0) if sampler is None else sampler.widths for sampler in (source, target)]
+
+    def transform(examples: Examples, random: np.random.Generator) -> Examples:
+        sides = zip(samplers, examples[:2], strict=True)
+        drawn = [rows if sampler is None else sampler.sample(rows, random) for sampler, rows in sides]
+        links = examples.links
+        if links is not None:
+            pairs = zip(*drawn, strict=True)
+            links = [moved(*of_pair, widths) for of_pair in zip(links, examples.pairs, pairs, strict=True)]
+        return examples._replace(sources=drawn[0], targets=drawn[1], links=links)
+
+    return transform
