@@ -58,7 +58,8 @@ class LossScale:
         return scaler
 
     def follow(self, scaler: torch.amp.GradScaler, *, left_out: bool) -> None:
-        """Takes over the state of a scaler after an update."""
+        """Lets a scaler choose the next factor, and takes over its state."""
+        scaler.update()
         state = scaler.state_dict()
         self.factor = state["scale"]
         self.good = state["_growth_tracker"]
@@ -310,7 +311,6 @@ def updates(
                 scaler.step(optimizer)
                 model.after_update(update.loss)
             if scale is not None:
-                scaler.update()
                 scale.follow(scaler, left_out=update.left_out)
             progress.advance(update)
             if progress.update % GIVE_BACK_EVERY == 0:
