@@ -4,28 +4,17 @@ public.json has the sets: address, licence, SHA-256 of what is downloaded or of 
 (`data_prep.cuts`). A cut that was drawn by chance is repeated by keys/: a hash for each pair of dev and test.
 """
 
-import mt.cli.startup  # isort: skip # noqa: F401 - Ctrl-C ends at once while modules load
 import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from data_prep.cuts import CUTS, HERE, DamagedError, recordings_sum
 from data_prep.download import download
-from mt.cli.parser import Parser
 from mt.common.input_files import sha256
 from mt.common.options import Digest, Options, parse_json
 from mt.common.terminal import say
-from mt.errors import UserError, nearest, reported, shown
+from mt.errors import UserError, nearest, shown
 from mt.storage import locked, replaced_folder, write_json
-
-GET = """Download a public data set into DIR, check it against the sums of this release, and cut its splits.
-
-    mt get                      the sets, with their terms
-    mt get multi30k DIR         then: mt train dataset=multi30k dataset.folder=DIR
-
-After an interruption the same command downloads what is not there yet. DIR appears when all of it is right.
-DIR/origin.json says where each file came from.
-"""
 
 
 class PublicSet(Options, frozen=True):
@@ -125,25 +114,3 @@ def require_sums(
                 f"{file} of {name} has the SHA-256 {found} and not {digest}: its public place has changed since this "
                 "release",
             )
-
-
-def command(arguments: Sequence[str] | None = None) -> None:
-    """Does what `mt get` says."""
-    parser = Parser(GET)
-    parser.add_argument("name", nargs="?", metavar="NAME", help="a set; without it, those that there are")
-    parser.add_argument("folder", nargs="?", type=Path, metavar="DIR", help="a new folder for the splits")
-    parser.add_argument("--mirror", metavar="URL", help="a folder that has the files to download, as file:///copies")
-    options = parser.parse_args(arguments)
-    with reported():
-        if options.name is None:
-            for name, public in known().sets.items():
-                say(f"{name:<12} {public.title}\n{'':<12} {public.licence}")
-            return
-        chosen = get(options.name, options.folder or Path(options.name), options.mirror)
-        say(f"{options.folder or options.name}: {chosen.title}; terms: {chosen.licence}")
-        if chosen.train:
-            say(f"mt train {chosen.train} dataset.folder={options.folder or options.name}")
-
-
-if __name__ == "__main__":
-    command()

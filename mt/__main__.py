@@ -3,16 +3,17 @@
 Each verb names a function, which is imported when the verb is called.
 """
 
-import mt.cli.startup  # isort: skip # noqa: F401 - Ctrl-C ends at once while modules load
 import importlib
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from mt.cli.startup import set_up
+
 VERBS: Mapping[str, tuple[str, str]] = {
     "train": ("mt.cli.train:command", "prepare text, train, validate, test, draw"),
-    "get": ("data_prep.get:command", "download a public data set, and cut its splits"),
-    "prepare": ("data_prep.__main__:command", "make the prepared corpus of a data set, or look at its text"),
+    "get": ("mt.cli.prepare:get", "download a public data set, and cut its splits"),
+    "prepare": ("mt.cli.prepare:prepare", "make the prepared corpus of a data set, or look at its text"),
     "translate": ("mt.cli.decode:translate", "translate a file or standard input"),
     "stream": ("mt.cli.decode:stream", "translate while the source is still arriving"),
     "evaluate": ("mt.cli.decode:evaluate", "decode and score a split of a run's data"),
@@ -42,6 +43,7 @@ def main() -> None:
 
 def call(verb: str, arguments: Sequence[str] | None = None) -> None:
     """Calls a verb with the command line that follows it. A missing package is reported in one sentence."""
+    set_up()
     module, _, name = VERBS[verb][0].partition(":")
     try:
         getattr(importlib.import_module(module), name)(sys.argv[1:] if arguments is None else list(arguments))

@@ -4,7 +4,6 @@ First the choice of a device and autocast, then models without storage, then the
 """
 
 import contextlib
-import ctypes
 import re
 import resource
 import sys
@@ -90,13 +89,6 @@ class _WithoutInitialisation(TorchFunctionMode):
     def __torch_function__(self, function, types, args=(), kwargs=None):
         initialises = getattr(function, "__module__", None) == "torch.nn.init"
         return None if initialises else function(*args, **(kwargs or {}))
-
-
-def give_back_memory() -> None:
-    """Returns free memory to the system, where the C library can. Otherwise glibc keeps gaps, into which batches of
-    ever new shapes seldom fit: 0.2 of the 1.1 GB of a training."""
-    with contextlib.suppress(AttributeError, OSError, TypeError):  # another C library, another system
-        ctypes.CDLL(None).malloc_trim(0)
 
 
 def reset_peak_memory(device: torch.device) -> None:

@@ -12,16 +12,17 @@
 Each has options of its own: see `python scripts/benchmark.py train --help`. OMP_NUM_THREADS sets the threads.
 """
 
-import mt.cli.startup  # isort: skip # noqa: F401 - before torch
 import sys
 
-from benchmarks import BENCHMARKS
-
 from mt.cli.parser import Parser
+from mt.cli.startup import set_up
 from mt.errors import reported
 
 
 def main() -> None:
+    set_up()
+    from benchmarks import BENCHMARKS  # which load torch
+
     name, *arguments = sys.argv[1:] or [""]
     if name in BENCHMARKS:
         with reported():

@@ -7,7 +7,6 @@
 OUT/NAME is the folder that `load` takes, OUT/NAME.tar.gz the same for a release, and OUT/run the run.
 """
 
-import mt.cli.startup  # isort: skip # noqa: F401 - Ctrl-C ends at once while modules load
 import json
 import shutil
 import subprocess

@@ -7,7 +7,6 @@ A line `<!-- results/TOPIC.json: TABLE -->` stands above each table. CONTRIBUTIN
 `results.json` are written below `<!-- mt/evaluation/results.py -->`.
 """
 
-import mt.cli.startup  # isort: skip # noqa: F401 - Ctrl-C ends at once while modules load
 import json
 import re
 import statistics

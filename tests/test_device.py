@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from mt.device import autocast, choose, give_back_memory, has_bfloat16, peak_memory, reset_peak_memory
+from mt.common.memory import give_back
+from mt.device import autocast, choose, has_bfloat16, peak_memory, reset_peak_memory
 from mt.distributed import ProcessGroup
 from mt.errors import UserError
 from mt.kernels.processor import processor
@@ -31,9 +32,10 @@ def test_a_device_that_is_absent_or_unknown_is_refused(name: str) -> None:
 FLAGS = "(torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32)"
 
 
-@pytest.mark.parametrize("module", ["mt.device", "mt.distributed", "mt.models.seq2seq"])
+@pytest.mark.parametrize("module", ["mt.device", "mt.distributed", "mt.models.seq2seq", "mt.cli.training"])
 def test_an_import_leaves_precision_and_warnings_as_they_are(module: str) -> None:
-    program = f"import torch, warnings; state = lambda: ({FLAGS}, len(warnings.filters)); before = state(); "
+    rest = "len(warnings.filters), signal.getsignal(signal.SIGINT), {**os.environ}"
+    program = f"import os, signal, torch, warnings; state = lambda: ({FLAGS}, {rest}); before = state(); "
     program += f"import {module}; print(before == state())"
     environment = os.environ | {"TORCH_ALLOW_TF32_CUBLAS_OVERRIDE": "1"}
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
@@ -81,7 +83,7 @@ MEBIBYTE = 2**20
 
 @pytest.mark.skipif(not os.access("/proc/self/clear_refs", os.W_OK), reason="this system cannot begin anew")
 def test_peak_memory_knows_what_is_no_longer_there_until_it_begins_anew() -> None:
-    give_back_memory()  # what tests before have left would be used again
+    give_back()  # what tests before have left would be used again
     reset_peak_memory(CPU)
     before = peak_memory(CPU)
     assert 20 * MEBIBYTE < before < 2**40
@@ -97,11 +99,11 @@ def test_what_is_free_goes_back_to_the_system() -> None:
     def resident() -> int:
         return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
-    give_back_memory()
+    give_back()
     kept = [torch.ones(25_000) for _ in range(2_000)]  # of 100 kB, which the C library keeps when they are freed
     held = resident()
     del kept[:-1]
-    give_back_memory()
+    give_back()
     assert resident() < held - 150 * MEBIBYTE
 
 

@@ -33,13 +33,13 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("data_prep",),
     ("mt.cli",),
     ("mt.__main__",),
-    ("data_prep.__main__", "data_prep.get"),
+    ("data_prep.__main__",),
     ("scripts",),
     ("train",),
 )
 # Preparation needs neither a model nor torch: its processes are many, and begin often.
 PREPARATION = ("data_prep", "mt.data", *(name for floor in FLOORS[:5] for name in floor if name != "mt.kernels"))
-ENTRIES = ("train", "scripts", "data_prep.__main__", "mt.cli")
+ENTRIES = ("train", "scripts", "mt.cli")
 # The one door of each dependency, or the few.
 DOORS = {
     "hydra": ENTRIES,

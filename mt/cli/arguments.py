@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from mt.cli.parser import Parser, number_of
-from mt.cli.startup import loading
 from mt.common.backdrop import PlotFormat
 from mt.common.options import described, kinds_in
 from mt.decoding.load import ENGINES, load, repository_of, resolve_runs
@@ -108,14 +107,13 @@ def load_translator(options: argparse.Namespace) -> "Translator":
     afterwards."""
     options.run = resolve_runs(options.run) if isinstance(options.run, list) else resolve_runs(options.run)[0]
     typed = vars(options)
-    with loading():
-        return load(
-            options.run,
-            checkpoint=chosen_checkpoint(options),
-            device=options.device,
-            engine=typed.get("engine", "torch"),
-            precision=typed.get("precision"),
-        )
+    return load(
+        options.run,
+        checkpoint=chosen_checkpoint(options),
+        device=options.device,
+        engine=typed.get("engine", "torch"),
+        precision=typed.get("precision"),
+    )
 
 
 def chosen_checkpoint(options: argparse.Namespace) -> str:

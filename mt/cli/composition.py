@@ -9,7 +9,6 @@ import os
 import re
 import sys
 import traceback
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -78,8 +77,6 @@ def run_composed(name: str, job: Job, arguments: Sequence[str]) -> None:
     flags = [word for word in arguments if word not in overrides]
     sys.argv = [sys.argv[0], *map(_with_home, overrides), *flags]
     os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra raises its errors, and does not print their traces
-    # Launchers of plugins have a schema of the name that our choice has to have.
-    warnings.filterwarnings("ignore", r"\s*'hydra/launcher/\w+' is validated against ConfigStore", UserWarning)
     with _as_sentences():
         hydra.main(version_base="1.3", config_path=str(CONF), config_name=name)(main)()
     if raised:

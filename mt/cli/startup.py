@@ -1,33 +1,29 @@
-"""What an entry point imports first. Ctrl-C ends a command at once, without a trace, while its modules load. And
-threads that wait for one another leave their processors to other processes.
+"""Sets up the process of a command, before torch is loaded. An import changes nothing of a process; entry points call
+`set_up`, and nobody else does."""
 
-Importing it is enough where the process is a command of ours. Where an entry point is itself imported, as by a test or
-by a process that prepares text, nothing is changed. `mt.errors.reported` lets Ctrl-C raise KeyboardInterrupt again.
-"""
-
-import contextlib
 import os
 import re
 import signal
-import sys
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+import warnings
+from collections.abc import Mapping
 
-CLONE = Path(__file__).parents[2]
-
-
-def is_entry_point(program: Path) -> bool:
-    """Returns whether a program is a script of the clone, `mt/__main__.py`, or an installed command."""
-    return (
-        program.name == "mt"
-        or program.name.startswith("mt-")
-        or program.resolve().parent in (CLONE, CLONE / "scripts", CLONE / "mt", CLONE / "data_prep")
-    )
-
+from mt.common.memory import keep_freed
 
 SPINS = "1000"
 """As many as GNU's OpenMP has where it knows of more threads than processors."""
 OPENMP = re.compile(r"GOMP_SPINCOUNT|OMP_WAIT_POLICY|KMP_\w+")
+
+
+def set_up() -> None:
+    """Sets up this process as that of a command."""
+    # Threads that wait for one another leave their processors to other processes.
+    os.environ.update(spinning_bound(os.environ))
+    keep_freed()
+    # Launchers of plugins have a schema of the name of our choice.
+    warnings.filterwarnings("ignore", r"\s*'hydra/launcher/\w+' is validated against ConfigStore", UserWarning)
+    # Ctrl-C ends the command at once, without a trace, while its modules load, until `mt.errors.reported`.
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def spinning_bound(environment: Mapping[str, str]) -> dict[str, str]:
@@ -38,24 +34,3 @@ def spinning_bound(environment: Mapping[str, str]) -> dict[str, str]:
     process one of two threads often has no processor, and the other one spins in vain for its share of time.
     """
     return {} if any(map(OPENMP.fullmatch, environment)) else {"GOMP_SPINCOUNT": SPINS}
-
-
-PROGRAM = getattr(sys.modules["__main__"], "__file__", None)
-if PROGRAM and is_entry_point(Path(PROGRAM)):
-    os.environ.update(spinning_bound(os.environ))
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
-@contextlib.contextmanager
-def loading() -> Iterator[None]:
-    """Lets Ctrl-C inside end the process at once, as is right for a command that loads modules. Where a module is in
-    the midst of its C++, an exception would end the process with a trace all the same."""
-    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:  # as in the background, where it is ignored
-        yield
-        return
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
+from mt.common.memory import keep_freed
 from mt.errors import UserError, invalid_choice, message_of, shown
 from mt.onnx import MANIFEST
 from mt.search.config import PRECISIONS, Precision
@@ -118,6 +119,7 @@ def load(
             )
     from mt.decoding.runs import load_runs
 
+    keep_freed()
     return load_runs(runs, checkpoint, device, precision)
 
 

@@ -15,9 +15,6 @@ from mt.trees import map_tensors, select_rows
 Predict = Callable[[Tensor, Any, Any], Prediction]
 """A target step of a model, from the previous token of each hypothesis ([N] int64, BOS at first), memory and state."""
 
-# glibc keeps up to twice the largest block that was freed, of at most 32 MB. Else each step's logits come page by page.
-torch.empty(24 << 20, dtype=torch.uint8)
-
 
 class TorchStepper:
     """Steps of the hypotheses of a batch of sources; see `mt.search.stepper.Stepper`.

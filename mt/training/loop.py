@@ -16,11 +16,12 @@ import torch
 from pydantic import ConfigDict, Field
 from torch import Tensor, nn
 
+from mt.common.memory import give_back
 from mt.common.options import MAX_COUNT, Count
 from mt.config import Config
 from mt.data.batches import Batch
 from mt.data.corpus import Training
-from mt.device import autocast, give_back_memory
+from mt.device import autocast
 from mt.distributed import ALONE, ProcessGroup, synchronized
 from mt.errors import UserError
 from mt.metrics.base import without_mode
@@ -314,7 +315,7 @@ def updates(
                 scale.follow(scaler, left_out=update.left_out)
             progress.advance(update)
             if progress.update % GIVE_BACK_EVERY == 0:
-                give_back_memory()
+                give_back()
             yield update
         progress.next_epoch()
 

@@ -15,7 +15,6 @@ from omegaconf import OmegaConf
 
 from mt.cli.composition import STATUS, output_folder
 from mt.cli.start import continued_config, resumed_config
-from mt.cli.startup import loading
 from mt.common.options import parse
 from mt.config import Config
 from mt.errors import Preempted, UserError
@@ -317,11 +316,3 @@ def test_going_on_by_itself_needs_a_folder_that_is_the_same_every_time(monkeypat
         command(["resume=auto"])
     sentence = "error: resume=auto goes on in the folder that it is given, and this one has the time in its name: add "
     assert capfd.readouterr().err == f"{sentence}folder=outputs/NAME\n"
-
-
-@pytest.mark.usefixtures("foreground")
-def test_an_interrupt_ends_a_command_that_loads_and_is_an_exception_afterwards() -> None:
-    with pytest.raises(ImportError), loading():
-        assert signal.getsignal(signal.SIGINT) is signal.SIG_DFL
-        raise ImportError
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

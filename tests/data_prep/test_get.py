@@ -16,7 +16,8 @@ import pytest
 import data_prep.cuts
 import data_prep.get
 from data_prep.cuts import key_of
-from data_prep.get import PublicSets, command, get, known
+from data_prep.get import PublicSets, get, known
+from mt.cli.prepare import get as get_command
 from mt.common.input_files import sha256
 from mt.errors import UserError
 
@@ -200,7 +201,7 @@ def test_news_come_through_sacrebleu(offer: Callable[..., None], tmp_path: Path,
 
 
 def test_the_command(capsys: pytest.CaptureFixture, tmp_path: Path):
-    command([])
+    get_command([])
     assert "multi30k     image captions" in capsys.readouterr().out
     for name, sentence in (
         ("multi30", "error: there is no public set multi30: did you mean multi30k? choices: cmudict, "),
@@ -208,7 +209,7 @@ def test_the_command(capsys: pytest.CaptureFixture, tmp_path: Path):
         ("xsum", "error: mt get does not make xsum, which comes from the Hugging Face hub: `mt prepare dat"),
     ):
         with pytest.raises(SystemExit, match="2"):
-            command([name, str(tmp_path / "new")])
+            get_command([name, str(tmp_path / "new")])
         assert capsys.readouterr().err.startswith(sentence)
 
 
