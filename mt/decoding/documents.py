@@ -7,7 +7,6 @@
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from mt import markup
@@ -62,25 +61,21 @@ def translate_documents(
     kept = kept_placeholders(translator, placeholders)
     if names is None:
         names = [f"text {number}" for number in range(1, len(documents) + 1)]
-    of_attributes: list[tuple[Translation, ...]] = [() for _ in documents]
+    texts = [str(text) for text in documents]
+    of_attributes: list[tuple[Translation, ...]] = [() for _ in texts]
     if format == "html":
         # Attributes first: a tag that a sentence holds is written with them.
         languages = (translator.config.dataset.source, translator.config.dataset.target)
-        found = [attributes.read(str(text), kept, languages) for text in documents]
-        of_texts = None if requests is None else [_anywhere(request) for request in requests]
-        translated = _translated(translator, found, search, of_texts, unsure)
-        documents = [one.text for one in translated]
+        found = [attributes.read(text, kept, languages) for text in texts]
+        anywhere = None if requests is None else [_anywhere(request) for request in requests]
+        translated = _translated(translator, found, search, anywhere, unsure)
+        texts = [one.text for one in translated]
         of_attributes = [one.sentences for one in translated]
-    read = [markup.read(str(text), format, kept, name) for text, name in zip(documents, names, strict=True)]
+    read = [markup.read(text, format, kept, name) for text, name in zip(texts, names, strict=True)]
     _note_placeholders(translator, read, kept)
-    return [
-        replace(one, sentences=(*one.sentences, *others))
-        for one, others in zip(
-            _translated(translator, read, search, requests, unsure, progress=progress),
-            of_attributes,
-            strict=True,
-        )
-    ]
+    translated = _translated(translator, read, search, requests, unsure, progress=progress)
+    pairs = zip(translated, of_attributes, strict=True)
+    return [replace(one, sentences=(*one.sentences, *others)) for one, others in pairs]
 
 
 def _translated(
@@ -96,25 +91,21 @@ def _translated(
     # Each sentence of a block is translated on its own, and the block has the links of all.
     language = translator.config.dataset.source
     blocks = [[sentences(part, language) for part in parts if isinstance(part, Segment)] for parts in read]
-    flat = [sentence for of_document in blocks for of_block in of_document for sentence in of_block]
-    counts = [sum(map(len, of_document)) for of_document in blocks]
-    plain = [sentence.text for sentence in flat]
-    of_sentences = None if requests is None else _of_sentences(requests, counts)
-    waiting = iter(list[Translation]())
+    plain = [sentence.text for of_document in blocks for of_block in of_document for sentence in of_block]
+    if requests is not None:
+        requests = _of_sentences(requests, [sum(map(len, of_document)) for of_document in blocks])
+    found: list[list[Translation]] = []
     if plain:
         rows = translator.encoded(plain)
-        hypotheses = translator.decode(rows, search, texts=plain, requests=of_sentences, progress=progress)
-        waiting = iter([best for best, *_ in hypotheses])
+        found = translator.decode(rows, search, texts=plain, requests=requests, progress=progress)
+    waiting = iter(found)
     results = []
     for parts, of_document in zip(read, blocks, strict=True):
-        translations: list[Translation] = []
-        links = []
-        for of_block in of_document:
-            found = [*islice(waiting, len(of_block))]
-            translations += found
-            pairs = zip(found, of_block, strict=True)
-            links.append(joined([(_linked(translator, one, sentence, unsure), sentence) for one, sentence in pairs]))
-        results.append(Document(markup.write(parts, links), tuple(translations)))
+        # Each block takes the translations of its sentences.
+        pairs = [[(next(waiting)[0], sentence) for sentence in of_block] for of_block in of_document]
+        links = [joined([(_linked(translator, *pair, unsure), pair[1]) for pair in of_block]) for of_block in pairs]
+        translations = tuple(translation for of_block in pairs for translation, _ in of_block)
+        results.append(Document(markup.write(parts, links), translations))
     return results
 
 

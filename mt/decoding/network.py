@@ -4,7 +4,7 @@
 sources that are too long.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -112,6 +112,14 @@ class Part:
         return batch.hypotheses
 
 
+def _with_bar(batches: Sequence[np.ndarray]) -> Iterator[np.ndarray]:
+    """Yields batches, and shows how many sentences are decoded."""
+    with Bar("decoding", sum(map(len, batches)), "sentences", leave=False) as bar:
+        for indices in batches:
+            yield indices
+            bar.update(len(indices))
+
+
 def decode_rows(
     network: Network, rows: Sequence[Row], search: SearchConfig, parts: Sequence[Part] = (), *, progress: bool = False
 ) -> list[Sequence[Hypothesis]]:
@@ -120,18 +128,16 @@ def decode_rows(
     hypotheses: list[Sequence[Hypothesis]] = [() for _ in rows]
     batches = network.batches(rows, search)
     share: list[BatchHypotheses] = []
-    with Bar("decoding", sum(map(len, batches)), "sentences", shown=progress, leave=False) as bar:
-        for indices in batches:
-            go_on()  # as each step of a search does
-            sources = [np.asarray(rows[i]) for i in indices]
-            with network.encoded(sources, search) as batch:
-                limits = [search.longest(length) for length in batch.lengths]
-                processors = [each for part in parts for each in part.processors(indices, limits)]
-                decoded = decode(search, *batch, sources, processors)
-            for part in parts:
-                decoded = part.revised(DecodedBatch(network, search, indices, sources, decoded))
-            share.append((indices, decoded))
-            bar.update(len(indices))
+    for indices in _with_bar(batches) if progress else batches:
+        go_on()  # as each step of a search does
+        sources = [np.asarray(rows[i]) for i in indices]
+        with network.encoded(sources, search) as batch:
+            limits = [search.longest(length) for length in batch.lengths]
+            processors = [each for part in parts for each in part.processors(indices, limits)]
+            decoded = decode(search, *batch, sources, processors)
+        for part in parts:
+            decoded = part.revised(DecodedBatch(network, search, indices, sources, decoded))
+        share.append((indices, decoded))
     # Each process has decoded a share of the batches; all get all of them.
     for indices, batch_hypotheses in network.merged(share):
         for i, best in zip(indices, batch_hypotheses, strict=True):
