@@ -15,8 +15,7 @@ from mt.data.fields import Raw, Row
 from mt.decoding.confidence import Confidence, mean
 from mt.decoding.translation import Translation
 from mt.search.config import SearchConfig, is_online, revised_search
-from mt.search.stepper import Stepper
-from mt.step import BOS
+from mt.search.replay import Replayed, replayed
 
 if TYPE_CHECKING:
     from mt.decoding.translator import Translator
@@ -63,33 +62,19 @@ def runners_up(
     for indices in network.batches(sources, search):
         chosen = [hypotheses[read[i]] for i in indices]
         with network.encoded([np.asarray(sources[i]) for i in indices], search) as batch:
-            share.append((indices, _replayed(batch.stepper, chosen, count)))
+            found_of_batch = replayed(batch.stepper, [[tokens] for tokens in chosen], count)
+            share.append((indices, [_probabilities(of_source[0]) for of_source in found_of_batch]))
     merged: list[Any] = network.merged(share)
-    for indices, replayed in merged:
-        for i, steps in zip(indices, replayed, strict=True):
-            found[read[i]] = steps
+    for indices, replays in merged:
+        for i, replay in zip(indices, replays, strict=True):
+            found[read[i]] = replay
     return found
 
 
-def _replayed(stepper: Stepper, hypotheses: Sequence[Sequence[int]], count: int) -> list[Replay]:
-    """Takes the steps of the hypotheses of a batch, each from its own tokens."""
-    replays = [Replay([], []) for _ in hypotheses]
-    running = list(range(len(hypotheses)))
-    parents = list(running)
-    tokens = [BOS for _ in running]
-    for place in range(max(map(len, hypotheses))):
-        own_tokens = np.array([hypotheses[i][place] for i in running])
-        scores = stepper.step(tokens, parents).scores
-        own = scores.at(np.arange(len(running)), own_tokens)
-        for i, own_log_prob, log_probs, ids in zip(running, own, *scores.best(count), strict=True):
-            probabilities = np.exp(log_probs.astype(float)).tolist()
-            replays[i].own.append(math.exp(own_log_prob))
-            replays[i].best.append([pair for pair in zip(ids.tolist(), probabilities, strict=True) if pair[1] > 0])
-        # Hypotheses that end here are left out of the next step.
-        parents = [row for row, i in enumerate(running) if place + 1 < len(hypotheses[i])]
-        running = [running[row] for row in parents]
-        tokens = [hypotheses[i][place] for i in running]
-    return replays
+def _probabilities(replayed: Replayed) -> Replay:
+    best = [[(token, math.exp(log_prob)) for token, log_prob in step] for step in replayed.best]
+    own = np.exp(replayed.log_probs.astype(float)).tolist()
+    return Replay(own, [[pair for pair in step if pair[1] > 0] for step in best])
 
 
 # The record of a translation, in plain JSON.

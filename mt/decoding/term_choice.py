@@ -20,8 +20,8 @@ from mt.decoding.network import DecodedBatch, Network
 from mt.decoding.terms import MOST, Edit, edited, rewritten, streamed, words_of
 from mt.search.config import BeamConfig, is_online, wait_k_of
 from mt.search.hypothesis import Hypothesis
-from mt.search.stepper import Stepper
-from mt.step import BOS, EOS, UNK
+from mt.search.replay import Replayed, replayed
+from mt.step import EOS, UNK
 
 LEAST = 0.05
 LOST = 0.6
@@ -53,38 +53,6 @@ MARGIN = 0.3
 """By so much another ending must be better."""
 AT_ONCE = 32
 """How many terms are written at once."""
-
-
-class _Scores(NamedTuple):
-    """What a model says of a translation that it is made to write."""
-
-    log_probs: np.ndarray
-    """[T] float32: of its tokens."""
-    best: list[tuple[np.ndarray, np.ndarray]]
-    """[T]: the most probable tokens in the place of each, and their log-probabilities."""
-
-
-def _scored(stepper: Stepper, texts: Sequence[Sequence[Sequence[int]]]) -> list[list[_Scores]]:
-    """Returns what a model says of token sequences. texts: of each of its sources."""
-    flat = [tokens for of_source in texts for tokens in of_source]
-    parents = [source for source, of_source in enumerate(texts) for _ in of_source]
-    log_probs = np.zeros((len(flat), max(map(len, flat))), np.float32)
-    best: list[list[tuple[np.ndarray, np.ndarray]]] = [[] for _ in flat]
-    before = [BOS] * len(texts)
-    continued = [*range(len(texts))]
-    for place in range(log_probs.shape[1]):
-        now = [tokens[place] if place < len(tokens) else EOS for tokens in flat]
-        # The first step is one of each source.
-        rows = np.array(parents if place == 0 else range(len(flat)))
-        scores = stepper.step(before, continued).scores
-        log_probs[:, place] = scores.at(rows, np.array(now))
-        best_log_probs, best_tokens = scores.best(ALTERNATIVES)
-        for number, row in enumerate(rows.tolist()):
-            best[number].append((best_tokens[row], best_log_probs[row]))
-        before = now
-        continued = parents if place == 0 else [*range(len(flat))]
-    found = iter(_Scores(log_probs[i, : len(tokens)], best[i][: len(tokens)]) for i, tokens in enumerate(flat))
-    return [[next(found) for _ in of_source] for of_source in texts]
 
 
 class _Span(NamedTuple):
@@ -160,7 +128,7 @@ class _Draft:
                     taken.update(range(begin, begin + size))
         return taken
 
-    def _spans(self, term: int, scores: _Scores) -> "list[_Span]":
+    def _spans(self, term: int, scores: Replayed) -> "list[_Span]":
         """Returns what may be the model's own translation of a term. scores: of the hypothesis, where the source has
         something unknown in the place of the term."""
         shares = self._shares
@@ -218,7 +186,7 @@ class _Draft:
         """How many tokens there are before EOS."""
         return len(self.hypothesis.tokens) - (self.hypothesis.tokens[-1] == EOS)
 
-    def variants(self, term: int, scores: _Scores) -> list[tuple[list[Edit], float]]:
+    def variants(self, term: int, scores: Replayed) -> list[tuple[list[Edit], float]]:
         """Returns ways to write a term, with the value of each: each target in each span, with each ending of the words
         before."""
         return [
@@ -243,7 +211,7 @@ class _Draft:
         tokens = self.hypothesis.tokens
         return [entry.token for entry in edited(tokens, [0.0] * len(tokens), edits)]
 
-    def _endings(self, edit: Edit, scores: _Scores) -> list[list[Edit]]:
+    def _endings(self, edit: Edit, scores: Replayed) -> list[list[Edit]]:
         """Returns an edit alone, and with other endings of the words before: the last token of several, or another word
         with the same first letter."""
         surfaces = self.asked.spelling.surfaces
@@ -262,13 +230,13 @@ class _Draft:
             own = surfaces[self.hypothesis.tokens[last - 1]]
             stem = own.lower()[: 1 + own.startswith(" ")] if last - first == 1 else ""
             others = [
-                int(token)
-                for token, log_prob in zip(*scores.best[last - 1], strict=True)
+                token
+                for token, log_prob in scores.best[last - 1]
                 if log_prob > LEAST_PROBABLE
-                and surfaces[int(token)].strip().isalpha()
-                and surfaces[int(token)].startswith(" ") == own.startswith(" ")
-                and surfaces[int(token)].lower().startswith(stem)
-                and surfaces[int(token)].strip()[0].isupper() == own.strip()[0].isupper()
+                and surfaces[token].strip().isalpha()
+                and surfaces[token].startswith(" ") == own.startswith(" ")
+                and surfaces[token].lower().startswith(stem)
+                and surfaces[token].strip()[0].isupper() == own.strip()[0].isupper()
                 and token != self.hypothesis.tokens[last - 1]
             ]
             variants += [[*variant, Edit(last - 1, last, (one,), last - 1)] for variant in variants for one in others]
@@ -346,7 +314,7 @@ def _choose(network: Network, choices: Sequence[tuple[np.ndarray, _Draft, int]])
         draft.edits[term] = max(best.values(), key=lambda found: found[1])[2]
 
 
-def _agreement(edits: Sequence[Edit], scores: _Scores) -> tuple[float, float]:
+def _agreement(edits: Sequence[Edit], scores: Replayed) -> tuple[float, float]:
     """Returns how well a term goes with the words before it: its log-probability, with a part of theirs. Beside it
     stands the log-probability of the token behind."""
     term, *endings = edits
@@ -378,13 +346,13 @@ def _owners(terms: Terms, length: int) -> np.ndarray:
 
 def _by_sources(
     network: Network, sources: Sequence[np.ndarray], texts: Sequence[Sequence[Sequence[int]]]
-) -> list[list[_Scores]]:
+) -> list[list[Replayed]]:
     """Returns what the model says of texts, of each source."""
-    found: list[list[_Scores]] = []
+    found: list[list[Replayed]] = []
     size = 1 if network.single else len(sources)
     for begin in range(0, len(sources), size):
         part = texts[begin : begin + size]
         search = BeamConfig(beam_size=max(map(len, part)))
         with network.encoded(sources[begin : begin + size], search) as batch:
-            found += _scored(batch.stepper, part)
+            found += replayed(batch.stepper, part, ALTERNATIVES)
     return found
