@@ -72,16 +72,6 @@ def test_relative_accuracy_for_any_size():
         torch.testing.assert_close(keys.grad.double(), slope, atol=3e-6, rtol=1e-6)
 
 
-@pytest.mark.parametrize("size", [1e-8, 1e-4, 1e-2, 1.0])
-def test_relative_accuracy_of_the_gradient_of_the_direction(size: float):
-    inputs = [x.abs().requires_grad_() for x in arguments((2, 8, 30, 64), size)]
-    truth = [x.detach().double().requires_grad_() for x in inputs]
-    additive_energy(*inputs).sum().backward()
-    plain(*truth).sum().backward()
-    assert inputs[2].grad is not None and truth[2].grad is not None
-    torch.testing.assert_close(inputs[2].grad.double(), truth[2].grad, atol=0, rtol=5e-6)
-
-
 @pytest.mark.parametrize("hidden", [1, 40])
 def test_values_that_are_not_numbers_are_not_hidden(hidden: int):
     queries = torch.zeros(1, 4, hidden)
@@ -110,35 +100,6 @@ def test_the_number_of_threads_changes_nothing():
     for others in results[1:]:
         for ours, theirs in zip(others, results[0], strict=True):
             torch.testing.assert_close(ours, theirs, atol=1e-6 * theirs.detach().abs().max().item() + 1e-5, rtol=1e-6)
-
-
-def test_tensors_and_gradients_of_any_layout():
-    queries, keys, direction = arguments((4, 5, 6, 8))
-    scattered = [
-        queries.transpose(0, 1).contiguous().transpose(0, 1),
-        keys[:, ::2],
-        direction.repeat_interleave(2)[::2],
-    ]
-    assert_equals_plain(scattered)
-    inputs = [x.clone().requires_grad_() for x in scattered]
-    for upstream in (torch.ones(()).expand(4, 5, 3), torch.ones(3, 5, 4).transpose(0, 2)):
-        gradients = torch.autograd.grad(additive_energy(*inputs), inputs, upstream)
-        torch.testing.assert_close(gradients, torch.autograd.grad(additive_energy(*inputs).sum(), inputs))
-
-
-@pytest.mark.parametrize("autocast", [True, False])
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
-def test_computed_in_single_precision_in_any_case(dtype: torch.dtype, autocast: bool):
-    inputs = [x.to(dtype).requires_grad_() for x in arguments((3, 40, 50, 16))]
-    single = [x.detach().float().requires_grad_() for x in inputs]
-    upstream = torch.randn(3, 40, 50, generator=torch.Generator().manual_seed(2)).to(dtype)
-    with torch.autocast("cpu", enabled=autocast):
-        energy = additive_energy(*inputs)
-        gradients = torch.autograd.grad(energy, inputs, upstream)
-    truth = additive_energy(*single)
-    assert torch.equal(energy, truth.to(dtype)) and energy.dtype == dtype
-    for ours, theirs in zip(gradients, torch.autograd.grad(truth, single, upstream.float()), strict=True):
-        assert torch.equal(ours, theirs.to(dtype))
 
 
 def test_hidden_units_are_not_kept_for_the_backward_pass():

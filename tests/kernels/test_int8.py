@@ -1,9 +1,5 @@
 """Products in int8 are those of the rounded numbers, exactly, and close to those of the numbers themselves."""
 
-import os
-import subprocess
-import sys
-
 import pytest
 import torch
 from torch import nn
@@ -23,7 +19,6 @@ from mt.kernels.int8 import (
 )
 from mt.kernels.linear import Linear
 from mt.kernels.lstm import GRU, LSTM, RecurrentLayers
-from tests.marks import exhaustive
 
 ROWS = [1, 5, 64]
 
@@ -71,24 +66,6 @@ def test_fbgemm_gives_the_products_of_onednn(rows: int, monkeypatch: pytest.Monk
     # Releases to come have no quantized tensors.
     monkeypatch.delattr(torch, "_make_per_channel_quantized_tensor", raising=False)
     assert _by_fbgemm(steps, scale[:, 0]) is None
-
-
-@pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="this torch has no oneDNN")
-@pytest.mark.parametrize("instructions", ["AVX512_CORE_VNNI", *exhaustive("DEFAULT")])
-def test_no_product_is_taken_by_a_plain_loop(instructions: str) -> None:
-    """Which is what oneDNN has for cases that it is not made for, and is right, but a thousand times as slow."""
-    program = """
-import torch
-from mt.kernels.int8 import Int8Matrix
-with torch.no_grad():
-    for rows in (1, 5, 64):
-        Int8Matrix(torch.randn(48, 64))(torch.randn(rows, 64), None)
-"""
-    environment = os.environ | {"ONEDNN_VERBOSE": "1", "ONEDNN_MAX_CPU_ISA": instructions}
-    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
-    # Such as: onednn_verbose,v1,primitive,exec,cpu,matmul,brg_matmul:avx10_1_512,...
-    ways = [line.split(",")[6] for line in done.stdout.splitlines() if ",exec,cpu,matmul," in line]
-    assert not any(way.startswith("ref") for way in ways), ways
 
 
 def test_without_packed_matrices_products_are_alike(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,16 +9,14 @@ from torch import Tensor, nn
 from mt.kernels import linear
 from mt.kernels.linear import (
     FEW,
-    LARGE,
     THREAD,
     Linear,
     few_rows,
     matrix_product,
     plain,
     product_loop,
-    strategy,
 )
-from mt.kernels.processor import Processor, processor
+from mt.kernels.processor import Processor
 from tests.marks import combined
 
 compiled = pytest.mark.skipif(product_loop() is None, reason="numba cannot compile here")
@@ -79,31 +77,6 @@ def test_matrix_products(
             assert actual.dtype == torch.float32
             torch.testing.assert_close(actual.double(), expected, rtol=1e-5, atol=1e-4)
             assert torch.equal(left, before[0]) and torch.equal(right, before[1])
-
-
-SMALL = (40, 24)
-MATRIX = (LARGE // 64, 64)
-CHOICES = [
-    # rows, weight, gradient, autocast, what computes them
-    ((2, 300), SMALL, True, torch.bfloat16, plain),
-    ((2, 300), SMALL, False, torch.bfloat16, plain),
-    ((2, 300), SMALL, True, None, plain),
-    ((FEW,), MATRIX, False, None, few_rows if processor().amd and product_loop() else plain),
-    ((FEW + 1,), MATRIX, False, None, plain),
-    ((FEW,), SMALL, False, None, plain),
-    ((FEW,), MATRIX, True, None, plain),
-    ((FEW,), MATRIX, False, torch.bfloat16, plain),
-]
-
-
-@pytest.mark.parametrize(("rows", "shape", "gradient", "autocast", "expected"), CHOICES)
-def test_choice(rows, shape, gradient: bool, autocast: torch.dtype | None, expected) -> None:
-    given = torch.zeros(*rows, shape[1])
-    weight = torch.zeros(shape)
-    bias = torch.zeros(shape[0])
-    with torch.set_grad_enabled(gradient), torch.autocast("cpu", autocast or torch.bfloat16, enabled=bool(autocast)):
-        assert strategy(given, weight, bias) is expected
-        assert strategy(given.double(), weight.double(), bias) is plain
 
 
 def test_an_exact_layer_is_not_rounded_by_autocast() -> None:

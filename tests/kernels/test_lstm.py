@@ -8,7 +8,7 @@ from torch.nn.functional import dropout
 from mt.device import choose
 from mt.kernels import lstm
 from mt.kernels.linear import product_loop
-from mt.kernels.lstm import FEW, GRU, LONG, LSTM, LayerState, RecurrentLayers, step_loop
+from mt.kernels.lstm import GRU, LSTM, LayerState, RecurrentLayers, step_loop
 from mt.trees import map_tensors
 from tests.marks import combined
 
@@ -98,34 +98,6 @@ def test_strategies(cell: str, strategy: tuple[str, list[int], bool, bool], coun
         torch.testing.assert_close(ours, theirs * kept.get(weight, 1))
     assert torch.equal(actual, whole) != bool(kept)
     assert torch.equal(getattr(layers.eval(), name)(inputs, before, mask)[0], whole)
-
-
-CHOICES = [
-    # rows, steps, lengths differ, both directions, from a state on, what computes them without a gradient
-    (1, 1, False, False, True, "cell_by_cell"),
-    (4, 8, False, False, True, "cell_by_cell"),
-    (4, FEW, False, False, True, "whole"),
-    (FEW + 3, 1, False, False, True, "cell_by_cell"),
-    (1, 1, False, False, False, "whole"),
-    (2, LONG, True, False, True, "packed"),
-    (2, LONG, True, True, False, "each_direction"),
-    (2, LONG - 1, True, True, False, "packed"),
-    (2, LONG, False, True, False, "whole"),
-]
-
-
-@pytest.mark.parametrize(("rows", "steps", "padded", "both", "goes_on", "expected"), CHOICES)
-def test_choice(rows: int, steps: int, padded: bool, both: bool, goes_on: bool, expected: str) -> None:
-    layers = layers_of("lstm", 1, both=both)
-    inputs, state, mask = example("lstm", 1, [*[steps] * (rows - 1), 1 if padded else steps])
-    arguments = inputs, state if goes_on else None, mask
-    with torch.no_grad():
-        assert layers.strategy(*arguments) == getattr(layers, expected)
-        assert layers.train().strategy(*arguments) != layers.cell_by_cell  # has no dropout
-    assert layers.eval().strategy(*arguments) != layers.cell_by_cell
-    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
-        few = expected == "cell_by_cell" and rows * steps <= FEW
-        assert (layers.strategy(*arguments) == layers.cell_by_cell) == few
 
 
 @pytest.mark.skipif(product_loop() is None, reason="numba cannot compile here")

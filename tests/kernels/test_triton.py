@@ -121,7 +121,7 @@ from mt.kernels import triton_kernels
 
 def compiled(kernel, dtype, capability, **sizes):
     types = {name: f"*{dtype}" for name in kernel.arg_names} | {"entering": "*fp64", "leaving": "*fp64"}
-    types |= dict.fromkeys(("first", "stride", "steps", "positions", "hidden"), "i32")
+    types |= dict.fromkeys(("first", "steps", "positions"), "i32")
     types |= dict.fromkeys(sizes, "constexpr")
     types = {name: types[name] for name in kernel.arg_names}
     target = GPUTarget("cuda", capability, 32)
@@ -134,8 +134,6 @@ for capability in (70, 80, 90):
             # Scans are exchanges between the threads of one warp.
             assert "shfl.sync" in asm["ptx"] and "bar.sync" not in asm["ptx"]
             print(len(asm["cubin"]) > 1000)
-        for kernel in (triton_kernels._scan_forward, triton_kernels._scan_backward):
-            print(len(compiled(kernel, dtype, capability, UNITS=32)["cubin"]) > 1000)
 """
 
 
@@ -144,4 +142,4 @@ def test_compiles_without_a_gpu(tmp_path: Path):
     pytest.importorskip("triton")
     environment = {**os.environ, "TRITON_INTERPRET": "0", "TRITON_CACHE_DIR": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", COMPILE], env=environment, capture_output=True, text=True)
-    assert done.stdout.split() == ["True"] * 24, done.stderr
+    assert done.stdout.split() == ["True"] * 12, done.stderr

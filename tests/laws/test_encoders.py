@@ -11,7 +11,7 @@ from mt.data.batches import Batch
 from mt.models.attention.global_ import BahdanauAttentionConfig
 from mt.models.config import ModelConfig
 from mt.models.decoders import DECODERS
-from mt.models.encoders import ENCODERS, Encoded, Encoder
+from mt.models.encoders import ENCODERS, Encoder
 from mt.models.frontends.embedding import EmbeddingConfig
 from mt.models.seq2seq import Seq2Seq
 from tests.marks import combined
@@ -54,11 +54,6 @@ def incremental(request, shake) -> Encoder:
     return build(request.param, shake)
 
 
-def at_positions(encoded: Encoded, rows: slice = slice(None), length: int | None = None) -> list[Tensor]:
-    """All that there is for each position: [B, S, V] each."""
-    return [part[rows, :length] for part in (encoded.values, encoded.values)]
-
-
 def assert_close(ours: list[Tensor], theirs: list[Tensor]) -> None:
     for our, their in zip(ours, theirs, strict=True):
         torch.testing.assert_close(our, their, atol=2e-6, rtol=1e-5)
@@ -69,20 +64,19 @@ def test_a_sentence_alone_is_encoded_as_in_any_batch(encoder: Encoder, vectors, 
         encoded = encoder(vectors.masked_fill(~mask[..., None], garbage), mask)
         assert torch.equal(encoded.mask, mask)
         assert encoded.final_state.shape == (5, encoder.final_state_size)
-        for part in at_positions(encoded):
-            assert part.shape == (5, 9, encoder.value_size)
-            assert not part[~encoded.mask].any()
+        assert encoded.values.shape == (5, 9, encoder.value_size)
+        assert not encoded.values[~encoded.mask].any()
         for row, length in enumerate(mask.sum(1).tolist()):
             one = slice(row, row + 1)
             alone = encoder(vectors[one, :length], mask[one, :length])
-            assert_close(at_positions(alone), at_positions(encoded, one, length))
+            assert_close([alone.values], [encoded.values[one, :length]])
             assert_close([alone.final_state], [encoded.final_state[one]])
 
 
 def test_padding_gets_no_gradient(encoder: Encoder, vectors, mask):
     vectors.requires_grad_()
     encoded = encoder(vectors, mask)
-    sum(part.square().sum() for part in (*at_positions(encoded), encoded.final_state)).backward()
+    sum(part.square().sum() for part in (encoded.values, encoded.final_state)).backward()
     assert vectors.grad[mask].any(-1).all()
     assert not vectors.grad[~mask].any()
 
@@ -110,7 +104,7 @@ def test_pieces_of_a_source_are_encoded_as_the_whole(incremental: Encoder, seed:
     begins = [0] * len(lengths)
     state = None
     complete = [False] * len(lengths)
-    parts = [[part.new_empty(0, part.shape[2])] * len(lengths) for part in at_positions(whole)]
+    parts = [whole.values.new_empty(0, whole.values.shape[2])] * len(lengths)
     while not all(complete):
         counts = [min(draw.choice((0, 1, 2, 4)), length - b) for b, length in zip(begins, lengths, strict=True)]
         piece = torch.full((5, max(1, *counts), 6), torch.nan)
@@ -123,15 +117,11 @@ def test_pieces_of_a_source_are_encoded_as_the_whole(incremental: Encoder, seed:
         ]
         new = torch.arange(piece.shape[1]) < torch.tensor(counts)[:, None]
         encoded, state = incremental.extend(piece, new, state, torch.tensor(complete))
-        for result, part in zip(parts, at_positions(encoded), strict=True):
-            assert part.shape[:2] == encoded.mask.shape and not part[~encoded.mask].any()
-            for row in range(5):
-                result[row] = torch.cat((result[row], part[row, encoded.mask[row]]))
-        for row, arrived in enumerate(begins):
-            assert len(parts[0][row]) == arrived, "all that can be known is given, and no more"
-    for result, part in zip(parts, at_positions(whole), strict=True):
-        assert_close([torch.cat(result)], [part[whole.mask]])
-    assert_close([encoded.final_state], [whole.final_state])
+        values = encoded.values
+        assert values.shape[:2] == encoded.mask.shape and not values[~encoded.mask].any()
+        parts = [torch.cat((parts[row], values[row, encoded.mask[row]])) for row in range(5)]
+        assert [len(part) for part in parts] == begins, "all that can be known is given, and no more"
+    assert_close([torch.cat(parts), encoded.final_state], [whole.values[whole.mask], whole.final_state])
     assert all(len(part) == 5 for part in state), "batch first, so that rows can be kept and dropped"
 
 
@@ -143,7 +133,7 @@ def test_rows_can_be_kept_and_dropped_in_between(incremental: Encoder, vectors, 
     whole = incremental(vectors, mask)
     count = encoded.mask.sum(1)
     assert count[0] == count[1] > 0
-    assert_close(at_positions(encoded), [part[kept, part.shape[1] - int(count[0]) :] for part in at_positions(whole)])
+    assert_close([encoded.values], [whole.values[kept, whole.values.shape[1] - int(count[0]) :]])
 
 
 @pytest.mark.parametrize("name", [name for name in ENCODERS if name not in INCREMENTAL])
@@ -159,8 +149,8 @@ def test_dropout_is_of_training_alone(name: str, vectors, mask):
     encoder = kind(kind.Config(hidden_size=4, num_layers=2, dropout=0.5), 6)
     for training in (False, True):
         encoder.train(training)
-        for first, second in zip(*(at_positions(encoder(vectors, mask)) for _ in range(2)), strict=True):
-            assert torch.equal(first, second) != training
+        first, second = (encoder(vectors, mask).values for _ in range(2))
+        assert torch.equal(first, second) != training
 
 
 # Every encoder trains under both decoders.

@@ -8,9 +8,7 @@ from torch import Tensor
 
 from mt.data.batches import Batch
 from mt.errors import UserError
-from mt.models.attention.energy import LocationConfig
-from mt.models.attention.global_ import GeneralAttentionConfig, LocationAttentionConfig
-from mt.models.attention.monotonic import MonotonicConfig
+from mt.models.attention.global_ import GeneralAttentionConfig
 from mt.models.attention.none import NoneConfig
 from mt.models.config import ModelConfig
 from mt.models.decoders.luong import LuongConfig
@@ -125,20 +123,3 @@ def test_a_decoder_that_could_know_nothing_of_the_source_is_refused():
     )
     assert not Seq2Seq(small(nothing), 20, 14).uses_source
     assert Seq2Seq(small(NoneConfig(context="last"), decoder=FROM_ZEROS), 20, 14).uses_source
-
-
-@pytest.mark.parametrize(
-    ("encoder", "attention", "longest"),
-    [
-        (BOTH_WAYS, GeneralAttentionConfig(), None),
-        (BOTH_WAYS, LocationAttentionConfig(max_source_length=9), 9),
-        (BOTH_WAYS, MonotonicConfig(energy=LocationConfig(max_source_length=9)), 9),
-    ],
-)
-def test_the_longest_source_is_that_of_the_attention(encoder, attention, longest):
-    model = Seq2Seq(small(attention, encoder=encoder), 20, 14)
-    assert model.max_source_length == longest
-    if longest is not None:
-        model.encode(torch.ones(1, longest, dtype=torch.int64), torch.ones(1, longest, dtype=torch.bool))
-        with pytest.raises(UserError, match=f"a source of {longest + 1} tokens is longer than the {longest} that"):
-            model.encode(torch.ones(1, longest + 1, dtype=torch.int64), torch.ones(1, longest + 1, dtype=torch.bool))

@@ -37,14 +37,6 @@ def test_time_masks_lie_within_the_source_and_its_share():
     assert max(int(masked(s, frequency_masks=0, time_masks=1, time_width=40)[1, :, 0].sum()) for s in range(50)) == 30
 
 
-def test_several_masks():
-    result = [masked(seed, frequency_masks=2, frequency_width=8, time_masks=3, time_width=20)[0] for seed in range(60)]
-    assert max(len(runs(hidden.all(0))) for hidden in result) == 2
-    assert max(len(runs(hidden.all(1))) for hidden in result) == 3
-    for hidden in result:
-        assert torch.equal(hidden, hidden.all(0) | hidden.all(1)[:, None]), "masks are bands and frames"
-
-
 def test_what_is_not_hidden_stays_and_rows_differ():
     features = torch.randn(4, 200, 40, generator=torch.Generator().manual_seed(1))
     before = features.clone()

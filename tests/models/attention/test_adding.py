@@ -1,5 +1,5 @@
-"""Adding an attention, as docs/extending.md says: a file, its line in the table, a YAML. In a copy of the
-repository, the tests over the table and a training run then take it up without another edit."""
+"""Adding an attention, as docs/extending.md says: a file, its line in the table, a YAML. In a copy of the repository, a
+training run then takes it up without another edit."""
 
 import os
 import shutil
@@ -58,17 +58,6 @@ temperature: 0.1  # of the softmax
 IMPORT = "from mt.models.attention.cosine import Cosine"
 ENTRY = '    "cosine": Cosine,'
 
-SUITES = [
-    f"tests/{name}.py"
-    for name in (
-        "laws/test_attentions",
-        "laws/test_decoders",
-        "laws/test_models",
-        "models/test_weights",
-        "test_learning",
-    )
-]
-
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -94,18 +83,6 @@ def run(folder: Path, *command: str) -> str:
     done = subprocess.run([sys.executable, *command], cwd=folder, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
     return done.stdout
-
-
-@pytest.mark.slow
-def test_the_tests_over_the_table_take_it_up(copy: Path):
-    """Its law, its gradients, padding, decoders, whole models, initialisation, learning to copy."""
-    out = run(
-        copy, "-m", "pytest", "--full", "-q", "-k", "cosine", "-p", "no:cacheprovider", "--no-header", "-rA", *SUITES
-    )
-    passed = [line for line in out.splitlines() if line.startswith("PASSED") and "cosine" in line]
-    assert "FAILED" not in out
-    for suite in SUITES:
-        assert any(suite in line for line in passed), suite
 
 
 def test_a_run_trains_with_it(copy: Path, texts: Path):

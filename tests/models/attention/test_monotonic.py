@@ -8,7 +8,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from mt.models.attention import ATTENTIONS
 from mt.models.attention.base import AttentionOutput, Memory
 from mt.models.attention.energy import ConcatConfig, DotConfig, EnergyConfig, GeneralConfig
 from mt.models.attention.lookback import MAtChA, MILk
@@ -120,12 +119,6 @@ def test_soft_weights_are_the_expectation(kind: Kind, energy: EnergyConfig, mass
     assert mass_preservation == (weights.sum(-1) > 1 - 1e-5).all()
 
 
-def test_stops_and_chunks_have_energies_of_their_own():
-    attention = MoChA(MoChA.Config(), SIZE, SIZE)
-    assert attention.energy.bias is not None and attention.chunk_energy.bias is None
-    assert {*attention.energy.parameters()}.isdisjoint(attention.chunk_energy.parameters())
-
-
 @pytest.mark.usefixtures("hard_steps")
 @pytest.mark.parametrize(("bias", "stop"), [(0.0, 0), (-1e-9, SELECTED_NONE)], ids=["a tie stops", "below zero"])
 def test_the_decision_is_on_the_energy(bias: float, stop: int, batch):
@@ -166,12 +159,6 @@ def priced(batch, shake, **options: Any) -> tuple[Monotonic, AttentionOutput, Te
     output = attention(batch.queries, attention.init_memory(batch.encoded))
     priced_by = Monotonic.Config(**options)
     return attention, output, loss_beside(priced_by, attention, output, torch.zeros(8, 7), batch.mask, TARGET)
-
-
-def test_every_monotonic_attention_has_the_losses_and_none_without_a_weight(batch, shake):
-    kinds = [kind for kind in ATTENTIONS.values() if issubclass(kind, Monotonic)]
-    assert kinds == [kind for kind in ATTENTIONS.values() if "latency_weight" in kind.Config.model_fields]
-    assert priced(batch, shake)[2] is None
 
 
 @either_mass

@@ -173,31 +173,3 @@ def test_ssru(size: int, encoded, tokens, shake) -> None:
             yield decoder.readout(normalized(x, decoder.norm)), weights
 
     assert_equal(decoder, tokens, memory, steps())
-
-
-@pytest.mark.parametrize("kind", [GNMT, SSRU])
-def test_each_layer_runs_once_over_all_target_steps(kind: type[Decoder], encoded, tokens, shake) -> None:
-    decoder = build(kind, shake, num_layers=3)
-    lengths = []
-    layers = [decoder.recurrence, *decoder.above, *(decoder.feed_forward if kind is SSRU else ()), decoder.attention]
-    for layer in layers:
-        layer.register_forward_hook(lambda module, given, _: lengths.append(given[0].shape[1]))
-    decoder(tokens, decoder.init_memory(encoded))
-    assert lengths == [tokens.shape[1]] * len(layers)
-
-
-def test_what_the_attention_adds_to_ssru_is_dropped_as_other_residuals_are(shake) -> None:
-    """Nothing else is dropped here, and no other residual differs."""
-    decoder = build(SSRU, shake, num_layers=1)
-    for module in decoder.modules():
-        if isinstance(module, torch.nn.Dropout):
-            module.p = 0.0
-    decoder.dropout.p = 0.25
-    joined: list[Tensor] = []
-    decoder.feed_forward[0].register_forward_pre_hook(lambda _, given: joined.append(given[0]))
-    contexts = torch.ones(1, 400, H)
-    decoder.train()._upper_layers(torch.zeros(1, 400, H), contexts, ())
-    (added,) = joined
-    kept = added != 0
-    assert 0.7 < kept.float().mean() < 0.8
-    torch.testing.assert_close(added[kept], decoder.join(contexts)[kept] / 0.75)

@@ -5,7 +5,6 @@ import torch
 from torch import Tensor
 
 from mt.data.batches import Batch
-from mt.kernels.lstm import GRU, LSTM
 from mt.models.config import ModelConfig
 from mt.models.encoders import ENCODERS
 from mt.models.encoders.none import NoEncoder, NoEncoderConfig
@@ -29,14 +28,6 @@ def test_the_final_state_is_where_each_direction_of_the_top_layer_ends(
     if name.startswith("bi"):
         ends = torch.cat((ends, encoded.values[:, 0, size:]), -1)
     torch.testing.assert_close(encoded.final_state, ends)
-
-
-@pytest.mark.parametrize("name", RECURRENT)
-def test_cells_are_what_the_name_says(name: str):
-    kind = ENCODERS[name]
-    cells = kind(kind.Config(hidden_size=8), 6).cells
-    assert type(cells) is (LSTM if name.endswith("lstm") else GRU)
-    assert cells.bidirectional == name.startswith("bi")
 
 
 @pytest.mark.parametrize("name", ["lstm", "bilstm"])

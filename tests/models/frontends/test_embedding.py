@@ -1,10 +1,7 @@
 import pytest
 import torch
 
-from mt.common.options import parse
-from mt.models.config import ModelConfig
 from mt.models.frontends.embedding import Embedding, EmbeddingConfig
-from mt.models.seq2seq import Seq2Seq
 
 
 def test_vectors_leave_larger_than_the_table_by_the_root_of_their_size():
@@ -27,14 +24,3 @@ def test_word_dropout_zeroes_whole_vectors_of_each_position_by_itself_and_keeps_
     assert zeroed.mean().item() == pytest.approx(0.25, abs=0.03)
     # The same word is zeroed in some places of a sentence and not in others: a share of 0.25 in each row and column.
     assert zeroed.mean(0).std().item() < 0.15 and zeroed.mean(1).std().item() < 0.15
-
-
-def test_word_dropout_is_of_source_and_target():
-    options = {"embedding": {"embedding_dim": 6, "dropout": 0.0, "word_dropout": 0.5}}
-    options |= {"decoder": {"name": "luong", "readout_size": 6, "dropout": 0.0}}
-    model = Seq2Seq(parse(options, ModelConfig), 9, 9).train()
-    torch.manual_seed(0)
-    ids = torch.full((20, 30), 4)
-    source, _ = model.frontend(ids, ids > 0)
-    for vectors in (source, model.decoder.embedding(ids)):
-        assert (vectors == 0).all(-1).float().mean().item() == pytest.approx(0.5, abs=0.1)
