@@ -12,6 +12,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import torch
 from torch.utils.tensorboard import SummaryWriter
 
 from mt.common.input_files import open_regular, parse_json
@@ -51,6 +52,7 @@ class Console:
         self._last_line = time.monotonic()
         self._bar: Bar | None = None
         self._total: int | None = None
+        self._pace = Pace()
 
     def say(self, text: str) -> None:
         """Prints a text at once, without tearing a bar."""
@@ -64,10 +66,12 @@ class Console:
         with Bar("training", total, "updates", done=progress.update, shown=self.bars, seconds=None) as self._bar:
             yield
 
-    def updated(self) -> None:
-        """Advances the bar by an update."""
+    def updated(self, tokens: int, seconds: float) -> None:
+        """Advances the bar by an update of so many tokens and seconds; warns once where updates become much slower."""
         if self._bar is not None:
             self._bar.update()
+        if (times := self._pace.slower(tokens, seconds)) is not None:
+            self.say(f"  warning: {slow_notice(times, torch.get_num_threads())}")
 
     def logged(self, progress: Progress, means: Mapping[str, float]) -> None:
         """Shows the means of a line of the log (`LogWindow.means`), at most every so many seconds."""
@@ -76,6 +80,53 @@ class Console:
         if self._lines and time.monotonic() - self._last_line >= self._seconds:
             self._last_line = time.monotonic()
             self.say(_line(progress, means, self._total))
+
+
+class Pace:
+    """Finds out whether updates have become several times slower than the fastest ones of this process.
+
+    It compares windows of updates, since batches differ in length. Two slow windows in a row count: a single one may
+    come from a process that was halted for a while.
+    """
+
+    UPDATES = 20
+    SECONDS = 2.0
+    """A window has at least so many updates, and takes at least so long."""
+    FACTOR = 3.0
+
+    def __init__(self) -> None:
+        self._updates = 0
+        self._tokens = 0
+        self._seconds = 0.0
+        self._fastest = 0.0
+        """Tokens a second of the fastest window."""
+        self._slow = 0
+        """Slow windows in a row."""
+        self._told = False
+
+    def slower(self, tokens: int, seconds: float) -> float | None:
+        """Counts an update. Returns once how many times slower than the fastest window updates have become."""
+        self._updates += 1
+        self._tokens += tokens
+        self._seconds += seconds
+        if self._told or self._updates < self.UPDATES or self._seconds < self.SECONDS:
+            return None
+        speed = self._tokens / self._seconds
+        self._updates = self._tokens = 0
+        self._seconds = 0.0
+        self._fastest = max(self._fastest, speed)
+        self._slow = self._slow + 1 if speed * self.FACTOR < self._fastest else 0
+        self._told = self._slow == 2
+        return self._fastest / speed if self._told else None
+
+
+def slow_notice(times: float, threads: int) -> str:
+    """Returns the notice that updates take so many times as long as before, and what to do."""
+    fewer = ", resume with OMP_NUM_THREADS=1, which loses least beside them," if threads > 1 else ""
+    return (
+        f"updates take {times:.0f} times as long as the fastest ones before: other processes may keep this machine "
+        f"busy (see `top`); wait for their end{fewer} or resume elsewhere (this is said once)"
+    )
 
 
 def heading(

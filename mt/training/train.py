@@ -146,7 +146,7 @@ def _count(run: Run, update: Update, seconds: float) -> None:
     """Counts an update, which took so many seconds, for the log and on the console."""
     run.progress.seconds += seconds
     run.progress.window.add(update, seconds)
-    run.console.updated()
+    run.console.updated(update.tokens, seconds)
     scale = run.progress.loss_scale
     if update.left_out and scale is not None and scale.left_out == 1:
         run.console.say(scale.notice(run.progress.update))

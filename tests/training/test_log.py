@@ -4,6 +4,7 @@ import fcntl
 import functools
 import os
 import pty
+import random
 import re
 import struct
 import subprocess
@@ -21,7 +22,7 @@ from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
 from mt.common.options import parse
 from mt.config import Config
 from mt.models.attention import ATTENTIONS
-from mt.training.log import HYPERPARAMETERS, Console, Log, scores_shown
+from mt.training.log import HYPERPARAMETERS, Console, Log, Pace, scores_shown, slow_notice
 from mt.training.loop import Progress
 from tests.training.runs import logged
 
@@ -143,7 +144,7 @@ def show(seconds: float) -> None:
     with console.training(progress, 400):
         for progress.update in range(1, 401):
             progress.seconds += 0.01
-            console.updated()
+            console.updated(100, 0.1)
             if progress.update % 20 == 0:
                 console.logged(progress, {"loss": 3.21, "lr": 0.0015, "tokens_per_second": 8123.4})
             if progress.update == 200:
@@ -178,6 +179,63 @@ def test_a_terminal_of_80_columns_gets_a_bar_and_no_lines() -> None:
     assert "tokens/s" not in text and text.count("update 200: bleu 12.00") == 1
     states = [state for line in text.split("\n") for state in line.strip("\r").split("\r")]
     assert max(len(re.sub(r"\x1b\[\w+", "", state)) for state in states) <= 80
+
+
+SLOW = (20, 1.0)
+"""A number of updates, and the seconds of each."""
+FAST = (20, 0.1)
+
+
+@pytest.mark.parametrize(
+    ("updates", "told"),
+    [
+        ([FAST, FAST, SLOW], None),
+        ([FAST, FAST, SLOW, SLOW], 80),
+        # Once, however long it lasts.
+        ([FAST, SLOW, SLOW, SLOW, FAST, SLOW, SLOW], 60),
+        # One window as of a process that was halted.
+        ([FAST, SLOW, FAST, SLOW, FAST], None),
+        # The first updates compile, and a run that is slow from its beginning has nothing to compare with.
+        ([(1, 60.0), (200, 0.1)], None),
+        ([SLOW, SLOW, SLOW], None),
+        # Twice as slow, as beside one other process.
+        ([FAST, (100, 0.2)], None),
+        # Updates of a millisecond, some of which wait for a processor: windows last for two seconds.
+        ([(5, 0.001), (5, 0.01)] * 400, None),
+    ],
+)
+def test_updates_that_become_several_times_slower_are_told_once(
+    updates: list[tuple[int, float]], told: int | None
+) -> None:
+    pace = Pace()
+    seconds = [each for count, each in updates for _ in range(count)]
+    times = {number: pace.slower(100, each) for number, each in enumerate(seconds, 1)}
+    assert {number: round(ratio) for number, ratio in times.items() if ratio is not None} == (
+        {told: 10} if told else {}
+    )
+
+
+def test_long_and_short_batches_are_no_slowdown() -> None:
+    """Batches of short sentences have fewer tokens a second, since some of an update's time is the same for all."""
+    pace = Pace()
+    order = random.Random(1)
+    for _ in range(2000):
+        tokens = order.choice([50, 400, 2000])
+        assert pace.slower(tokens, 0.1 + tokens / 10_000) is None
+
+
+@pytest.mark.parametrize(("threads", "fewer"), [(1, False), (2, True)])
+def test_the_notice_of_slow_updates_says_what_to_do(threads: int, fewer: bool) -> None:
+    notice = slow_notice(4.2, threads)
+    assert notice.startswith("updates take 4 times as long as the fastest ones before") and "`top`" in notice
+    assert ("OMP_NUM_THREADS=1" in notice) == fewer
+
+
+def test_a_console_warns_of_slow_updates(capsys: pytest.CaptureFixture) -> None:
+    console = Console()
+    for seconds in [0.1] * 20 + [1.0] * 60:
+        console.updated(100, seconds)
+    assert capsys.readouterr().out.count("warning: updates take 10 times as long") == 1
 
 
 @pytest.mark.parametrize("names", [["bleu", "chrf"], ["rouge1", "rouge2", "rougeL", "rougeLsum"]])
