@@ -108,21 +108,18 @@ def _sounds(path: Path) -> Iterator[tuple[str, bytes]]:
             yield inside.name, content.read() if content else b""
 
 
-# How splits are cut. Each function writes files into a folder, and yields what a reader should know.
+# How splits are cut: see `CUTS`.
 
 Files = Mapping[str, Path]
 
 
-def _texts(name: str, files: Files, folder: Path) -> Iterator[str]:
+def _texts(name: str, files: Files, folder: Path) -> None:
     """Unpacks texts; `train.en.000`, `train.en.001` are parts of one."""
-    for name_of_file, path in sorted(files.items()):
-        split = folder / re.sub(r"(\.gz|\.\d{3})$", "", name_of_file)
-        with split.open("a", encoding="utf-8", newline="\n") as file:
-            file.writelines(f"{line}\n" for line in lines_of(path))
-    yield from ()
+    for file, path in sorted(files.items()):
+        write(folder / re.sub(r"(\.gz|\.\d{3})$", "", file), lines_of(path), "a")
 
 
-def _columns(name: str, files: Files, folder: Path) -> Iterator[str]:
+def _columns(name: str, files: Files, folder: Path) -> None:
     """Writes the columns of each table to files: source, target and word links."""
     for table, path in files.items():
         with _sound(path):
@@ -130,10 +127,9 @@ def _columns(name: str, files: Files, folder: Path) -> Iterator[str]:
             columns = [[row[number] for row in rows] for number in range(3)]
         for ending, column in zip(("src", "tgt", "gold"), columns, strict=True):
             write(folder / f"{table.removesuffix('.tsv')}.{ending}", map(str.strip, column))
-    yield from ()
 
 
-def _words(name: str, files: Files, folder: Path) -> Iterator[str]:
+def _words(name: str, files: Files, folder: Path) -> None:
     """Cuts a pronouncing dictionary by its words, in an order drawn from a seed."""
     (wheel,) = files.values()
     entries: dict[str, list[str]] = {}
@@ -147,20 +143,19 @@ def _words(name: str, files: Files, folder: Path) -> Iterator[str]:
     for split, held_out in (("dev", words[:5_000]), ("test", words[5_000:17_000])):
         write(folder / f"{split}.tsv", (f"{word}\t{entries[word][0]}" for word in held_out))
         _write_references(folder / f"{split}.multiref.jsonl", ((word, entries[word]) for word in held_out))
-    yield from ()
 
 
-def _anki(name: str, files: Files, folder: Path) -> Iterator[str]:
+def _anki(name: str, files: Files, folder: Path) -> list[str]:
     """Cuts pairs of sentences; the other translations of a sentence of dev or test are its further references."""
     ((file, path),) = files.items()
     with _sound(path):
         text = _zipped(path, f"{file.removesuffix('-eng.zip')}.txt")
     fields = (line.split("\t") for line in normalize("NFC", text).splitlines())
     pairs = [*dict.fromkeys((source.strip(), more[0].strip()) for source, *more in fields if more)]
-    yield from _by_keys(name, path, pairs, folder, ("en", "de" if name == "tatoeba" else "fr"))
+    return _by_keys(name, path, pairs, folder, ("en", "de" if name == "tatoeba" else "fr"))
 
 
-def _compressions(name: str, files: Files, folder: Path) -> Iterator[str]:
+def _compressions(name: str, files: Files, folder: Path) -> list[str]:
     """Cuts pairs of a sentence and its compression."""
     (path,) = files.values()
     with _sound(path):
@@ -168,14 +163,15 @@ def _compressions(name: str, files: Files, folder: Path) -> Iterator[str]:
         records = [json.loads(record) for record in re.split(r"\n\s*\n", text) if record.strip()]
         pairs = [(record["graph"]["sentence"], record["compression"]["text"]) for record in records]
         pairs = [(normalize("NFC", source), normalize("NFC", target)) for source, target in pairs]
-    yield from _by_keys(name, path, pairs, folder, ("src", "tgt"))
+    return _by_keys(name, path, pairs, folder, ("src", "tgt"))
 
 
 def _by_keys(
     name: str, path: Path, pairs: Sequence[tuple[str, str]], folder: Path, sides: tuple[str, str]
-) -> Iterator[str]:
+) -> list[str]:
     """Cuts the pairs of a file by the hashes of those of dev and test. Train has the pairs with another source. A file
-    that lacks most of them is another set."""
+    that lacks most of them is another set. Returns notes on pairs that are missing."""
+    notes = []
     by_key = {key_of(pair): pair for pair in pairs}
     references: dict[str, list[str]] = {}
     for source, target in pairs:
@@ -188,25 +184,27 @@ def _by_keys(
         if 2 * len(held_out) < len(wanted):
             raise DamagedError([path], f"{path.name} has {len(held_out):,} of the {len(wanted):,} pairs of {split}")
         if len(held_out) < len(wanted):
-            yield f"{split} has {len(held_out):,} of the {len(wanted):,} pairs that the figures of this project are of"
+            notes.append(
+                f"{split} has {len(held_out):,} of the {len(wanted):,} pairs that the figures of this project are of"
+            )
         cut.update(source for source, _ in held_out)
         _write_pairs(folder, split, held_out, sides)
         _write_references(
             folder / f"{split}.multiref.jsonl", ((source, sorted(references[source])) for source, _ in held_out)
         )
     _write_pairs(folder, "train", [pair for pair in pairs if pair[0] not in cut], sides)
+    return notes
 
 
-def _recordings(name: str, files: Files, folder: Path) -> Iterator[str]:
+def _recordings(name: str, files: Files, folder: Path) -> None:
     """Unpacks the recordings of an archive into a folder of their own."""
     (path,) = files.values()
     (folder / "recordings").mkdir()
     for file, content in _sounds(path):
         (folder / "recordings" / file).write_bytes(content)
-    yield from ()
 
 
-def _newstest(name: str, files: Files, folder: Path) -> Iterator[str]:
+def _newstest(name: str, files: Files, folder: Path) -> None:
     """Writes the test sets that sacreBLEU downloads and checks, into the folder that SACREBLEU names."""
     from sacrebleu.dataset import DATASETS  # Not above: it takes half a second.
     from sacrebleu.utils import SACREBLEU_DIR
@@ -223,10 +221,9 @@ def _newstest(name: str, files: Files, folder: Path) -> Iterator[str]:
                 ) from error
             for language, path in zip(pair.split("-"), paths, strict=False):
                 write(folder / f"newstest{year}.{language}", lines_of(Path(path)))
-    yield from ()
 
 
-CUTS: Mapping[str, Callable[[str, Files, Path], Iterator[str]]] = {
+CUTS: Mapping[str, Callable[[str, Files, Path], list[str] | None]] = {
     "texts": _texts,
     "columns": _columns,
     "words": _words,
@@ -235,7 +232,7 @@ CUTS: Mapping[str, Callable[[str, Files, Path], Iterator[str]]] = {
     "recordings": _recordings,
     "newstest": _newstest,
 }
-"""How the splits of a set are cut, by its kind."""
+"""How the splits of a set are cut, by its kind: each writes files into a folder, and returns notes where it has any."""
 
 
 def key_of(pair: tuple[str, str]) -> str:
@@ -243,8 +240,8 @@ def key_of(pair: tuple[str, str]) -> str:
     return hashlib.sha256("\t".join(pair).encode()).hexdigest()[:10]
 
 
-def write(path: Path, lines: Iterable[str]) -> None:
-    with path.open("w", encoding="utf-8", newline="\n") as file:
+def write(path: Path, lines: Iterable[str], mode: str = "w") -> None:
+    with path.open(mode, encoding="utf-8", newline="\n") as file:
         file.writelines(f"{line}\n" for line in lines)
 
 

@@ -79,7 +79,7 @@ def _made(name: str, chosen: PublicSet, folder: Path, mirror: str | None) -> lis
             download(url, files[file], chosen.sums.get(file))
         # The folder appears once its splits have the sums of this release.
         with replaced_folder(folder) as draft:
-            notes = list(CUTS[chosen.kind](name, files, draft))
+            notes = CUTS[chosen.kind](name, files, draft) or []
             cut_sums = {file: digest for file, digest in chosen.sums.items() if file not in files}
             require_sums(name, files.values(), draft, cut_sums, notes)
             sums = {file: {"url": urls[file], "sha256": sha256(path)} for file, path in files.items()}

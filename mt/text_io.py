@@ -214,16 +214,6 @@ def _input(path: Path | None) -> Iterator[tuple[BinaryIO, str]]:
             ) from error
 
 
-def count_lines(file: BinaryIO) -> int:
-    """Counts the lines of an open file; a last one without a newline counts."""
-    count = 0
-    last = b"\n"
-    while block := file.read(_BUFFER):
-        count += block.count(b"\n")
-        last = block[-1:]
-    return count + (last != b"\n")
-
-
 def _decompressed(path: Path, pipes: bool) -> io.BufferedReader:
     if path.suffix == ".zst":
         import pyarrow as pa  # here, since it takes a tenth of a second, and few have such files

@@ -4,7 +4,6 @@
 one sentence a line; tables are read by `data_prep.sources.tables`, translation memories by `data_prep.sources.tmx`.
 """
 
-import collections
 import os
 from collections.abc import Collection
 from dataclasses import replace
@@ -17,7 +16,7 @@ from data_prep.sources.tmx import TmxFile
 from mt.data.corpus import Example
 from mt.data.dataset import DatasetConfig
 from mt.errors import UserError
-from mt.text_io import COMPRESSED, count_lines, file_lines, opened
+from mt.text_io import COMPRESSED, file_lines
 
 _KINDS = {**TABLES, ".tmx": TmxFile}
 
@@ -74,20 +73,20 @@ class LocalFiles:
         return dict.fromkeys(path for pairs in self._splits.values() for _, path in pairs.files)
 
     def _notes(self) -> list[str]:
-        unread = [note for split in self._splits for note in self._unread(split)]
-        memories = [pairs for pairs in self._splits.values() if isinstance(pairs, TmxFile)]
-        return [*unread, *dict.fromkeys(note for memory in memories for note in memory.notes())]
-
-    def _unread(self, split: str) -> list[str]:
-        """Names the files that could be a split, too, and are not read."""
-        name = self._names[split]
-        read = [path for _, path in self._splits[split].files]
-        tables = [path for ending in _KINDS if (path := _present(self._folder / f"{name}{ending}")).is_file()]
-        beside = [path.name for path in tables if path not in read]
-        names = " and ".join(path.name for path in read)
-        return [f"{self._folder}: {names} are {split}, and {' and '.join(beside)} beside them is not read"] * bool(
-            beside
-        )
+        """Names tables that could be a split, too, and are not read; and says what memories say."""
+        notes = []
+        for split, pairs in self._splits.items():
+            read = [path for _, path in pairs.files]
+            tables = [_present(self._folder / f"{self._names[split]}{ending}") for ending in _KINDS]
+            names, beside = (
+                " and ".join(path.name for path in paths)
+                for paths in (read, [path for path in tables if path.is_file() and path not in read])
+            )
+            if beside:
+                notes.append(f"{self._folder}: {names} are {split}, and {beside} beside them is not read")
+            if isinstance(pairs, TmxFile):
+                notes += pairs.notes()
+        return [*dict.fromkeys(notes)]
 
 
 class ParallelText(TableFile):
@@ -117,20 +116,17 @@ class ParallelText(TableFile):
 
     def _emptiness(self) -> str:
         """Says which text has no lines, or which two have different numbers of them."""
-        for path in self._paths:
-            collections.deque(file_lines(path), maxlen=0)  # an encoding with other line ends is refused as such
-        counts = dict(zip(self._paths, map(_count_lines, self._paths), strict=True))
-        source_path = self._paths[0]
+        counts = {path: sum(1 for _ in file_lines(path)) for path in self._paths}
+        first = self._paths[0]
         for path, count in counts.items():
             if count == 0:
                 return f"{path} is empty: expected one sentence a line"
-        for path, count in counts.items():
-            if count != counts[source_path]:
+            if count != counts[first]:
                 return (
-                    f"{source_path} has {counts[source_path]:,} lines and {path} has {count:,}: line N of one must "
-                    "belong to line N of the other"
+                    f"{first} has {counts[first]:,} lines and {path} has {count:,}: line N of one must belong to line "
+                    "N of the other"
                 )
-        return f"{source_path} and what is beside it changed while they were read: start again once they are whole"
+        return f"{first} and what is beside it changed while they were read: start again once they are whole"
 
     def columns(self) -> set[str]:
         beside = _names(self._paths[0].parent)
@@ -160,8 +156,3 @@ def _present(path: Path) -> Path:
         raise UserError(f"{path} is a {kind}: expected a file, which can be read several times")
     named = [path, *(path.with_name(path.name + ending) for ending in COMPRESSED)]
     return next((candidate for candidate in named if candidate.is_file()), path)
-
-
-def _count_lines(path: Path) -> int:
-    with opened(path) as file:
-        return count_lines(file)

@@ -19,7 +19,7 @@ from pathlib import Path, PurePosixPath
 from data_prep.sources.base import RawSplit, Source, digest, files_below, require_some
 from data_prep.sources.tables import TABLES, TableFile
 from mt.common.terminal import say
-from mt.data.corpus import SPLITS, Example
+from mt.data.corpus import Example
 from mt.data.dataset import DatasetConfig, HubConfig
 from mt.errors import UserError, message_of, nearest
 from mt.text_io import COMPRESSED
@@ -147,9 +147,10 @@ class Repository:
                     self._hub.id, repo_type="dataset", revision=self._hub.revision, allow_patterns=patterns
                 )
             except Exception as error:  # of whichever library carries the requests, which changes with its releases
+                tables = " and ".join(self._hub.splits[split].partition("[")[0] for split in self._config.uncut)
                 raise UserError(
                     f"{self._name} could not be loaded ({message_of(error)}): where the hub cannot be reached, set "
-                    f"dataset.folder=DIR to a local copy, {self._expected()}"
+                    f"dataset.folder=DIR to a local copy, whose tables{f' in {subset}' if subset else ''} are {tables}"
                 ) from error
             if _tables(Path(snapshot, subset)):
                 return Path(snapshot)
@@ -157,18 +158,6 @@ class Repository:
         raise UserError(
             f"{self._name} has no tables{' in ' if folders else ''}{folders}: set dataset.source and dataset.target "
             "to a pair of languages that it has, or dataset.hub.config to a folder of it"
-        )
-
-    def _expected(self) -> str:
-        """Names the files of a copy."""
-        folder = "/".join(["DIR", *self._subsets()[:1]])
-        names = dict.fromkeys(self._hub.splits[split].partition("[")[0] for split in SPLITS)
-        tables = ", ".join(f"{folder}/{name}.parquet" for name in names if name)
-        sides = self._config.source, self._config.target
-        texts = [f"DIR/{name}.{side}" for split in SPLITS if (name := self._config.splits[split]) for side in sides]
-        return (
-            f"which holds {tables} (or .jsonl, .csv) with columns {' and '.join(sides)}, or the texts "
-            f"{', '.join(texts)}"
         )
 
     def _subsets(self) -> list[str]:

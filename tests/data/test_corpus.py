@@ -69,9 +69,6 @@ def test_ids_and_lengths(folder: Path, tokenizers: Tokenizers) -> None:
     assert [ids.tolist() for ids, _ in train.ids([1])] == tokenizers.source.encode(["old"])
 
 
-"""Examples of a split that is written in several chunks."""
-
-
 def test_many_examples_differ_in_number_of_references(tmp_path: Path, tokenizers: Tokenizers) -> None:
     few: list[tuple[str, ...]] = [("das Haus",), (), ("alte", "alter"), (), ("altes",)]
     more = few * 2_400  # so many that they are written in several chunks
@@ -88,14 +85,6 @@ def test_many_examples_differ_in_number_of_references(tmp_path: Path, tokenizers
 def test_what_is_unknown_is_counted_in_all_references(tmp_path: Path, tokenizers: Tokenizers) -> None:
     table = writer.text_table([Example("a house", "ein Haus", "", ("ein Ж",)), Example("Ж", "alt")])
     assert writer.write_shard(tmp_path / "shard", table, tokenizers) == {"source": (1, 2), "target": (1, 3)}
-
-
-def test_ids_are_not_read_into_memory(folder: Path) -> None:
-    train = Corpus.open(folder).split("train")
-    maps = Path("/proc/self/maps")
-    if not maps.exists():
-        pytest.skip("this system does not tell what is memory-mapped")
-    assert len(train) and str(folder / "train" / "data.arrow") in maps.read_text()
 
 
 def test_a_split_of_several_files_is_one_table(tmp_path: Path, tokenizers: Tokenizers) -> None:

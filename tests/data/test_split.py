@@ -72,8 +72,3 @@ def test_a_share_of_less_than_a_pair_comes_over_epochs(size: int, weight: float,
     counts = _counts([Portion(size, weight)], range(1, epochs + 1))
     assert counts == dict.fromkeys(range(size), round(weight * epochs))
     assert len(rows_of_epoch([Portion(size, weight)], 1, 1))  # the first epoch always has some
-
-
-def test_no_portion_is_ahead_or_behind_by_more_than_a_pair() -> None:
-    sizes = [len(rows_of_epoch([Portion(37, 0.17)], 3, epoch)) for epoch in range(1, 200)]
-    assert np.abs(np.cumsum(sizes) - 37 * 0.17 * np.arange(1, 200)).max() <= 1

@@ -1,13 +1,10 @@
 import random
-import unicodedata
 from pathlib import Path
 
 import pytest
-from hypothesis import given, strategies as st
 
-from mt.data.tokenizer import BOS, EOS, PAD, UNK, Tokenizer, TokenizerConfig, Tokenizers, normalize, train, units
+from mt.data.tokenizer import BOS, EOS, PAD, UNK, Tokenizer, TokenizerConfig, Tokenizers, train, units
 from mt.errors import UserError
-from mt.text_io import composed, is_blank
 from tests.data.conftest import Foreign
 
 ENGLISH = ["The small house is old, isn't it?", "Two T-shirts (blue) cost 12.50 euros!", "We see the old houses."]
@@ -33,16 +30,6 @@ def test_text_survives_the_round_trip(kind: str, tokenizers: dict[str, Tokenizer
         assert len(tokenizer.split(text)) == len(ids) == tokenizer.count_pieces(text) + 1
         assert tokenizer.pieces(ids) == tokenizer.split(text)
         assert "".join(tokenizer.split(text)[:-1]).replace("▁", " ").strip() == text
-
-
-def test_normalization_composes_and_joins_blanks_and_nothing_else() -> None:
-    assert normalize(" Ha\u0308user\u00a0und\n\u3000ﬁ １ … ") == "Häuser und ﬁ １ …"
-
-
-@given(st.text(st.sampled_from("aä  \u0308\t\u00a0\u3000\u200b가\u1100\u1161ﬁ") | st.characters(), max_size=8))
-def test_text_that_is_normal_already_is_recognised(text: str) -> None:
-    assert composed(text) == " ".join(unicodedata.normalize("NFC", text).split())
-    assert normalize(text) == ("" if is_blank(text) else composed(text))
 
 
 @pytest.mark.parametrize("kind", KINDS)

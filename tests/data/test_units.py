@@ -82,10 +82,6 @@ def test_accents_and_marks_count_as_they_are_composed(tokenizers: dict[str, Toke
     assert ids[-2] == 1
 
 
-def test_only_a_model_of_characters_is_one(tokenizers: dict[str, Tokenizer]) -> None:
-    assert {kind for kind, tokenizer in tokenizers.items() if tokenizer.of_characters} == {"char"}
-
-
 THEIR_RULES = ["nmt_nfkc", "nfkc", "nfkc_cf", "nmt_nfkc_cf", "identity"]
 ODD_WORDS = ["½", "ﬁn", "①②③", "İ", "Ⅷ", "ﷺ", "a\u200bb", "\u200b", "x\u200d", "㍿", "ａｂ", "ﬀ½", "가", "x̱̄", "▁a", "ẞ"]
 

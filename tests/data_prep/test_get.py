@@ -1,14 +1,12 @@
 """`mt get`: downloads, sums that hold, splits that are cut alike, and one sentence for all that fails."""
 
 import gzip
-import http.server
 import io
 import json
 import tarfile
-import threading
 import wave
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,39 +16,10 @@ import data_prep.get
 from data_prep.cuts import key_of
 from data_prep.get import PublicSets, get, known
 from mt.cli.prepare import get as get_command
-from mt.common.input_files import sha256
 from mt.errors import UserError
 
 MULTI30K = Path(__file__).parents[3] / "shared" / "data" / "multi30k"
 TEXT = "".join(f"line {number}\n" for number in range(3000)).encode()
-
-
-class Place(http.server.BaseHTTPRequestHandler):
-    """A server of one file, which breaks off where it is told to."""
-
-    ends_after: int | None = None
-
-    def do_GET(self) -> None:
-        if self.path != "/text.en":
-            return self.send_error(404)
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(TEXT)))
-        self.end_headers()
-        self.wfile.write(TEXT[: Place.ends_after])
-        return None
-
-    def log_message(self, *_: object) -> None: ...
-
-
-@pytest.fixture
-def server() -> Iterator[str]:
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Place) as place:
-        Place.ends_after = None
-        thread = threading.Thread(target=place.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        yield f"http://127.0.0.1:{place.server_port}"
-        place.shutdown()
-        thread.join()
 
 
 @pytest.fixture
@@ -65,25 +34,6 @@ def offer(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     return offered
 
 
-def sum_text(tmp_path: Path) -> str:
-    (tmp_path / "text").write_bytes(TEXT)
-    return sha256(tmp_path / "text")
-
-
-def test_a_download_that_broke_off_is_asked_for_again(server: str, offer: Callable[..., None], tmp_path: Path):
-    offer("texts", {"text.en": f"{server}/text.en"}, {"text.en": sum_text(tmp_path)})
-    Place.ends_after = 1000
-    with pytest.raises(UserError, match=r"text.en could not be downloaded \(it ended after 1,000 of [\d,]+ bytes\): "):
-        get("small", tmp_path / "new")
-    assert not (tmp_path / "new").exists()
-    Place.ends_after = None
-    get("small", tmp_path / "new")
-    assert (tmp_path / "new" / "text.en").read_bytes() == TEXT
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["new", "text"]
-    origin = json.loads((tmp_path / "new" / "origin.json").read_text())
-    assert origin["downloads"]["text.en"] == {"url": f"{server}/text.en", "sha256": sum_text(tmp_path)}
-
-
 @pytest.mark.parametrize(
     ("name", "sums", "sentence"),
     [
@@ -92,16 +42,17 @@ def test_a_download_that_broke_off_is_asked_for_again(server: str, offer: Callab
             {"text.en": "0" * 64},
             "has the SHA-256 [0-9a-f]{64} and not 0{64}: it was changed, or damaged",
         ),
-        ("other.en", {}, "other.en could not be downloaded .HTTP Error 404: Not Found.: repeat the command when"),
+        ("other.en", {}, "other.en could not be downloaded .*: repeat the command when"),
     ],
 )
 def test_nothing_is_left_where_a_download_fails(
-    name: str, sums: dict[str, str], sentence: str, server: str, offer: Callable[..., None], tmp_path: Path
+    name: str, sums: dict[str, str], sentence: str, offer: Callable[..., None], tmp_path: Path
 ):
-    offer("texts", {name: f"{server}/{name}"}, sums)
+    (tmp_path / "text.en").write_text("a\n")
+    offer("texts", {name: (tmp_path / name).as_uri()}, sums)
     with pytest.raises(UserError, match=sentence):
         get("small", tmp_path / "new")
-    assert [*tmp_path.iterdir()] == []
+    assert [path.name for path in tmp_path.iterdir()] == ["text.en"]
 
 
 def test_a_cut_with_another_sum_is_refused(offer: Callable[..., None], tmp_path: Path):

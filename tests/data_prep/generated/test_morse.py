@@ -1,59 +1,16 @@
-from itertools import chain, pairwise
-
 import numpy as np
 import pytest
 
-from data_prep.generated.morse import RATE, Example, generate, render
-from data_prep.generated.morse.sending import CODE, Sending
+from data_prep.generated.morse import RATE, render
+from data_prep.generated.morse.sending import Sending
 
-SMALL = {"train": 300, "dev": 40, "test": 40}
 PLAIN = Sending("PARIS PARIS", wpm=20.0, hertz=600, decibels=60.0, fading=0.0, seed=5)
-
-
-@pytest.fixture(scope="module")
-def splits() -> dict[str, list[Example]]:
-    return generate(3, SMALL)
 
 
 def loudness(samples: np.ndarray, rate: int, window: float = 0.01) -> np.ndarray:
     """Root mean square over a window around each sample."""
     width = round(rate * window)
     return np.sqrt(np.convolve(samples.astype(float) ** 2, np.ones(width) / width, mode="same"))
-
-
-def test_it_is_known_when_each_letter_begins_and_ends(splits: dict[str, list[Example]]):
-    for example in chain(*splits.values()):
-        keying = Sending.of(example.source).keyed()
-        times = [tuple(map(int, time.split("-"))) for time in example.links.split()]
-        assert len(times) == len(example.target.replace(" ", ""))
-        assert all(0 < begin < end for begin, end in times)
-        assert all(end < begin for (_, end), (begin, _) in pairwise(times))
-        first = keying.marks[0, 0]
-        last = keying.marks[-1, 1]
-        assert (times[0][0], times[-1][1]) == (round(1000 * first), round(1000 * last))
-        assert last < keying.duration < 20
-
-
-def test_marks_and_gaps_have_the_lengths_of_the_code():
-    """In dots; the hand is uneven by its drift and jitter."""
-    keying = PLAIN.keyed()
-    dot = 1.2 / PLAIN.wpm
-    code = [CODE[letter] for letter in "PARISPARIS"]
-    wanted = [3 if mark == "-" else 1 for mark in "".join(code)]
-    lengths = (keying.marks[:, 1] - keying.marks[:, 0]) / dot
-    assert lengths == pytest.approx(wanted, rel=0.35)
-    assert lengths.std() > 0 and not np.allclose(lengths / wanted, (lengths / wanted)[0], rtol=0.01)
-    gaps = (keying.marks[1:, 0] - keying.marks[:-1, 1]) / dot
-    last = np.cumsum([len(marks) for marks in code])[:-1] - 1
-    wanted = np.ones(len(gaps))
-    wanted[last] = 3
-    wanted[last[4]] = 7
-    assert gaps == pytest.approx(wanted, rel=0.35)
-    assert [end for _, end in keying.letters] == [keying.marks[i, 1] for i in [*last, -1]]
-    assert [begin for begin, _ in keying.letters] == [keying.marks[i, 0] for i in [0, *(last + 1)]]
-    # 5 letters and a gap are 50 dots.
-    first = (keying.marks[len("".join(code[:5])), 0] - keying.marks[0, 0]) / dot
-    assert first == pytest.approx(50, rel=0.15)
 
 
 @pytest.mark.parametrize("rate", [RATE, 8_000, 16_000])
