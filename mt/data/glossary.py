@@ -39,38 +39,27 @@ class Term(NamedTuple):
     entry: Entry
 
 
-class _Node:
-    """What sources that begin with some words have next."""
-
-    def __init__(self) -> None:
-        self.children: dict[str, _Node] = {}
-        self.entry: Entry | None = None
-
-
 class Glossary:
     """Terms, by the words of their sources."""
 
     def __init__(self, entries: Iterable[tuple[str, Sequence[str], str]] = ()) -> None:
         """entries: source, targets and name of each; of entries with one source, each target will do. Raises UserError
         where a source or a target is blank."""
-        self._root = _Node()
+        self.entries: list[Entry] = []
+        self._root: dict[str, Any] = {}
+        """What follows each word of a source, and at "" the number of the entry that ends there."""
         for source, targets, name in entries:
-            key = term_words(_cased(composed(source)))
-            if not key or not targets or any(is_blank(target) for target in targets):
+            words = term_words(_cased(composed(source)))
+            if not words or not targets or any(is_blank(target) for target in targets):
                 raise UserError(f"{name} has a blank source or target: {_FORM}, or leave the entry out")
             node = self._root
-            for word in key:
-                node = node.children.setdefault(word, _Node())
-            before = node.entry
-            joined = dict.fromkeys((*(before.targets if before else ()), *map(composed, targets)))
-            node.entry = Entry(tuple(joined), before.name if before else name, source)
-
-    @property
-    def entries(self) -> list[Entry]:
-        nodes = [self._root]
-        for node in nodes:  # which grows
-            nodes += node.children.values()
-        return [node.entry for node in nodes if node.entry is not None]
+            for word in words:
+                node = node.setdefault(word, {})
+            number = node.setdefault("", len(self.entries))
+            if number == len(self.entries):
+                self.entries.append(Entry((), name, source))
+            joined = dict.fromkeys((*self.entries[number].targets, *map(composed, targets)))
+            self.entries[number] = self.entries[number]._replace(targets=tuple(joined))
 
     def terms(self, text_words: Sequence[str], begin: int = 0, *, complete: bool = True) -> tuple[list[Term], int]:
         """Returns the terms among words from `begin` on, and up to which word they are certain.
@@ -90,17 +79,15 @@ class Glossary:
     def _longest(self, text_words: Sequence[str], begin: int) -> tuple[Term | None, bool]:
         """Returns the longest term that begins at a word, and whether it cannot be longer with more words."""
         longest = None
-        exact: _Node | None = self._root
-        lower: _Node | None = self._root
+        exact = lower = self._root
         for end in range(begin + 1, len(text_words) + 1):
             # As it is written, and in lower case; entries with a capital letter come first.
             word = text_words[end - 1]
-            exact = exact and exact.children.get(word)
-            lower = lower and lower.children.get(word.lower())
-            nodes = [node for node in (exact, lower) if node is not None]
-            entry = next((node.entry for node in nodes if node.entry), None)
-            longest = Term(begin, end, entry) if entry else longest
-            if not any(node.children for node in nodes):
+            exact = exact.get(word, {})
+            lower = lower.get(word.lower(), {})
+            number = exact.get("", lower.get(""))
+            longest = longest if number is None else Term(begin, end, self.entries[number])
+            if not (exact.keys() | lower.keys()) - {""}:
                 return longest, True
         return longest, False
 
