@@ -14,23 +14,6 @@ from mt.errors import visible
 
 # What Markdown would take for markup; an underscore only where it begins or ends a word.
 _MARKUP = re.compile(r"[\\`*\[\]~]|(?<!\w)_|_(?!\w)")
-_LATEX = {
-    **{character: f"\\{character}" for character in "&%$#_{}"},
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "\\": r"\textbackslash{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    # LaTeX would make them curly; no encoding of its fonts but T1 has a straight double one by name.
-    '"': r"{\ttfamily\char34}",
-    "'": r"\textquotesingle{}",
-    "`": r"\textasciigrave{}",
-    "[": "{[}",  # behind a row's end it would begin an option
-    "±": r"$\pm$",
-}
-# What LaTeX would join into one sign, and a star behind a row's end.
-_LATEX_LIGATURE = re.compile(r"(?<=-)(?=-)|(?<=,)(?=,)|^(?=\*)")
 
 
 class Column(NamedTuple):
@@ -43,11 +26,6 @@ class Column(NamedTuple):
     """The number of each row; empty for a column of text."""
     higher_is_better: bool | None = None
     """None where neither direction is better."""
-
-    @property
-    def lines(self) -> list[str]:
-        """Returns the heading and the cells."""
-        return [self.heading, *self.cells]
 
     def best(self) -> set[int]:
         """Returns the rows with the best value; none where neither direction is better, or all are alike."""
@@ -69,27 +47,25 @@ def as_markdown(columns: Sequence[Column]) -> list[str]:
 
 
 def _table(columns: Sequence[Column], written: Callable[[str], str]) -> list[str]:
-    head, *rows = zip(*([written(cell) for cell in column.lines] for column in columns), strict=True)
-    sides = ("left", "left", *("right" for _ in columns[2:]))
-    return tabulate(rows, head, "pipe", colalign=sides, disable_numparse=True).splitlines()
+    cells = [[written(cell) for cell in column.cells] for column in columns]
+    return _laid_out([written(column.heading) for column in columns], cells, "pipe").splitlines()
+
+
+def _laid_out(headings: Sequence[str], cells: Sequence[Sequence[str]], form: str) -> str:
+    sides = ("left", "left", *("right" for _ in headings[2:]))
+    return tabulate(zip(*cells, strict=True), headings, form, colalign=sides, disable_numparse=True)
 
 
 def as_latex(columns: Sequence[Column]) -> list[str]:
     """Returns the lines of a `tabular` for LaTeX's package booktabs, with the best value of each column in bold."""
-    cells = [[for_latex(cell) for cell in column.lines] for column in columns]
-    for column, texts in zip(columns, cells, strict=True):
-        for place in column.best():
-            texts[place + 1] = f"\\textbf{{{texts[place + 1]}}}"
-    # Rules part the lines of the table.
-    head, *lines = [f"{' & '.join(line)} \\\\" for line in zip(*cells, strict=True)]
-    begin = f"\\begin{{tabular}}{{ll{'r' * (len(columns) - 2)}}}"
-    return [begin, "\\toprule", head, "\\midrule", *lines, "\\bottomrule", "\\end{tabular}"]
-
-
-def for_latex(text: str) -> str:
-    """Returns text that LaTeX shows as it is written: nothing in it is a command, a quotation mark or a dash."""
-    parted = _LATEX_LIGATURE.sub("\0", visible(text))
-    return "".join(_LATEX.get(character, character) for character in parted).replace("\0", "{}")
+    best = [column.best() for column in columns]
+    cells = [
+        [f"\0{visible(cell)}\1" if place in rows else visible(cell) for place, cell in enumerate(column.cells)]
+        for column, rows in zip(columns, best, strict=True)
+    ]
+    table = _laid_out([visible(column.heading) for column in columns], cells, "latex_booktabs")
+    # The marks become commands at last, since tabulate writes a command as text.
+    return table.replace("\0", "\\textbf{").replace("\1", "}").splitlines()
 
 
 def as_csv(rows: Sequence[Sequence[str | float | None]]) -> str:
