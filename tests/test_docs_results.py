@@ -9,7 +9,7 @@ import pytest
 
 from mt.data.corpus import Corpus
 from mt.decoding.load import load
-from mt.evaluation.report import report
+from mt.evaluation.report import Changes, report
 from mt.metrics import METRICS, score_names
 from mt.search.config import OnlineConfig
 
@@ -48,7 +48,7 @@ def test_every_key_of_a_run_is_explained(run: str, request: pytest.FixtureReques
 
 def test_every_key_of_online_decoding_is_explained(trained_hard: Path, corpus: Corpus, tmp_path: Path) -> None:
     translator = load(trained_hard, device="cpu")
-    results = report(translator, corpus.split("dev"), "dev", tmp_path, search=OnlineConfig())
+    results = report(translator, corpus.split("dev"), "dev", tmp_path, Changes(OnlineConfig()))
     assert {"ap", "al", "dal"} < results.keys() and undocumented(iter(results)) == []
 
 

@@ -15,7 +15,7 @@ import pytest
 from mt.data.corpus import Corpus
 from mt.data.tokenizer import TokenizerConfig, Tokenizers
 from mt.decoding.load import load
-from mt.evaluation.report import report
+from mt.evaluation.report import Changes, report
 from mt.metrics.bleu import Bleu
 from mt.metrics.latency import LOG, Instance, score_latency, write_log
 from mt.search.config import OnlineConfig
@@ -170,7 +170,7 @@ HOW = {
 def test_the_evaluator_notes_the_delays_of_our_own_log(
     python: Path, how: str, trained_hard: Path, corpus: Corpus, texts: Path, tmp_path: Path
 ) -> None:
-    report(load(trained_hard, device="cpu"), corpus.split("test"), "test", tmp_path / "ours", search=OnlineConfig())
+    report(load(trained_hard, device="cpu"), corpus.split("test"), "test", tmp_path / "ours", Changes(OnlineConfig()))
     system = tmp_path / "system"
     system.mkdir()
     # Paths are taken from the folder.

@@ -235,7 +235,7 @@ def evaluate(arguments: Sequence[str] | None = None) -> None:
         if options.calibrate and not (here and options.split == "dev" and options.engine == "torch"):
             raise UserError(_ONE_RUN)
         from data_prep.prepare import corpus_of_run
-        from mt.evaluation.report import PlotOptions, RunEvaluation
+        from mt.evaluation.report import Changes, evaluate_runs, folder_name
 
         translator = load_translator(options)
         config = translator.config
@@ -245,10 +245,11 @@ def evaluate(arguments: Sequence[str] | None = None) -> None:
                 f"--latency-unit {options.latency_unit} is of searches that write while they read, and {search.name} "
                 "search does not: add --search online, wait_k or retranslate, or leave it out"
             )
-        of_run = (options.run, chosen_checkpoint(options), options.split, search, options.precision)
-        of_scores = (options.latency_unit, chosen_unknown_words(options, translator), options.calibrate)
-        evaluation = RunEvaluation(*of_run, *of_scores)
-        folder = options.out or home / "evaluations" / evaluation.name(config.search)
+        checkpoint = chosen_checkpoint(options)
+        others = (chosen_unknown_words(options, translator), options.plot_words, options.plot_format)
+        changes = Changes(search, options.precision, options.latency_unit, *others)
+        usual = folder_name(options.run, checkpoint, options.split, changes, config.search)
+        folder = options.out or home / "evaluations" / usual
         require_writable(folder)  # before the split is decoded, which takes long
         corpus = corpus_of_run(
             config.dataset,
@@ -261,7 +262,8 @@ def evaluate(arguments: Sequence[str] | None = None) -> None:
         split = corpus.split(options.split)
         if not len(split):
             raise UserError(f"{config.dataset.name} has no {options.split} split: choose --split dev")
-        evaluation.write(translator, split, folder, PlotOptions(options.plot_words, options.plot_format))
+        evaluated = (translator, split, options.split, folder, changes)
+        evaluate_runs(options.run, checkpoint, *evaluated, calibrates=options.calibrate)
 
 
 def _names(text: str) -> list[str]:

@@ -111,45 +111,32 @@ def risk_coverage(confidences: np.ndarray, right: np.ndarray, points: int = 100)
     return {count / len(right): float(wrong[count - 1] / count) for count in counts}
 
 
+def calibrate_run(translator: Translator, translations: Sequence[Translation], split: Split, run: Path) -> None:
+    """Makes the table of confidences of a run of these translations, and writes it into its folder."""
+    exact = {"wer", "cer", "accuracy"} & {*translator.config.dataset.metrics}
+    judged = "edits" if exact else "words"
+    made_of = {"sources": split.digests()["sources"], "trained": translator.trained}
+    table = calibrate(*_judged_words(translator, translations, split, judged), judged).model_copy(update=made_of)
+    if translator.network.in_torch().processes.is_first:
+        write_json(run / FILE, table.model_dump(mode="json"))
+
+
 def confidence_results(
-    translator: Translator,
-    translations: Sequence[Translation],
-    split: Split,
-    folder: Path,
-    run: Path | None = None,
-) -> dict[str, float | bool]:
+    translator: Translator, translations: Sequence[Translation], split: Split, folder: Path
+) -> dict[str, Any]:
     """Returns the area under the curve and the calibration error of the words' confidences, in percent. With them come
     the floor of the table, and whether it was made of these very words. Draws risk over coverage to `confidence.png` of
-    a folder. Nothing where the run has no calibration.
-
-    run: the run for which a calibration is made of these translations, and written.
-    """
-    table = Confidence.of(translator).table if run is None else None
-    if run is None and table is None:
+    a folder. Nothing where the run has no calibration."""
+    table = Confidence.of(translator).table
+    if table is None:
         return {}
-    is_first = translator.network.in_torch().processes.is_first
-    exact = {"wer", "cer", "accuracy"} & {*(translator.config.dataset.metrics or ())}
-    judged = table.judged if table is not None else "edits" if exact else "words"
-    # At the end of a text, words may share the piece of the word before.
-    pairs = [
-        (features := features_of(translation), right[: len(features)])
-        for translation, right in zip(
-            translations, right_words(translator, translations, split.column("references"), judged), strict=True
-        )
-    ]
-    features = np.concatenate([features[: len(right)] for features, right in pairs] or [np.zeros((0, 2))])
-    right = np.concatenate([right for _, right in pairs] or [np.zeros(0, bool)])
-    if run is not None:
-        made_of = {"sources": split.digests()["sources"], "trained": translator.trained}
-        table = calibrate(features, right, judged).model_copy(update=made_of)
-        if is_first:
-            write_json(run / FILE, table.model_dump(mode="json"))
-    if not len(right) or table is None:
+    features, right = _judged_words(translator, translations, split, table.judged)
+    if not len(right):
         return {}
     confidences = np.array(table.confidences(features))
-    if is_first:
+    if translator.network.in_torch().processes.is_first:
         _draw(folder, risk_coverage(confidences, right))
-    results: dict[str, float | bool] = {
+    results: dict[str, Any] = {
         "confidence_error": 100 * calibration_error(confidences, right),
         "confidence_floor": 100 * table.floor,
     }
@@ -158,6 +145,22 @@ def confidence_results(
     if table.sources is not None:
         results["confidence_in_sample"] = table.sources == split.digests()["sources"]
     return results
+
+
+def _judged_words(
+    translator: Translator, translations: Sequence[Translation], split: Split, judged: str
+) -> tuple[np.ndarray, np.ndarray]:
+    """Returns of all words the features [words, 2], and which of them are right: [words] bool."""
+    right = right_words(translator, translations, split.column("references"), judged)
+    features = [np.zeros((0, 2))]
+    marks = [np.zeros(0, bool)]
+    for translation, right_of_text in zip(translations, right, strict=True):
+        # At the end of a text, words may share the piece of the word before.
+        of_words = features_of(translation)
+        count = min(len(of_words), len(right_of_text))
+        features.append(of_words[:count])
+        marks.append(right_of_text[:count])
+    return np.concatenate(features), np.concatenate(marks)
 
 
 def _draw(folder: Path, curve: Mapping[float, float]) -> None:

@@ -1,11 +1,11 @@
 """Writes an evaluation for people: scores, hypotheses, alignments as pictures, numbers and word links.
 
-`report` writes a folder. What follows puts results into words. `RunEvaluation` evaluates trained runs apart from their
-training, each in a folder of its own."""
+`report` writes a folder. What follows puts results into words. `evaluate_runs` evaluates trained runs apart from their
+training, in a folder of their own."""
 
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,7 +22,7 @@ from mt.decoding.translation import Translation
 from mt.decoding.translator import Translator
 from mt.decoding.unknown_words import UnknownWords
 from mt.errors import UserError
-from mt.evaluation.confidence import confidence_results
+from mt.evaluation.confidence import calibrate_run, confidence_results
 from mt.evaluation.drawings import alignment_error, drawings, records
 from mt.evaluation.results import KEYS, OF_TRAINING, Key, Search
 from mt.evaluation.score import Evaluation, evaluate
@@ -30,6 +30,7 @@ from mt.evaluation.scoring import notes_of
 from mt.evaluation.teacher_forcing import TeacherForcedResult, teacher_forced_pass
 from mt.evaluation.timing import pointing_score, timing_scores
 from mt.explorer import as_json, page
+from mt.metrics.base import Score
 from mt.metrics.latency import LOG, LatencyUnit, write_log
 from mt.search.config import Precision, SearchConfig, wait_k_of
 from mt.search.limits import CUT_REMEDY, LengthOptions, cut_note
@@ -39,11 +40,31 @@ if TYPE_CHECKING:
     from mt.plots import Figure
 
 
-class PlotOptions(NamedTuple):
-    """How heatmaps are drawn; None: as the run was configured."""
+MEASURES: tuple[Callable[[Translator, Sequence[Translation], Split, Path], Mapping[str, Any]], ...] = (
+    timing_scores,
+    pointing_score,
+    confidence_results,
+)
+"""What is measured of translations besides the metrics. Each returns results by their keys, none where it does not
+apply, and may write to the folder of the evaluation."""
 
-    words: bool | None = None
-    format: PlotFormat | None = None
+
+class Changes(NamedTuple):
+    """How an evaluation differs from what its run was configured for; None: it does not."""
+
+    search: SearchConfig | None = None
+    precision: Precision | None = None
+    """The precision of products."""
+    unit: LatencyUnit | None = None
+    """The unit of latency."""
+    unknown_words: UnknownWords | None = None
+    """Replaces those of the hypotheses."""
+    plot_words: bool | None = None
+    """Whether heatmaps are of words, in place of pieces."""
+    plot_format: PlotFormat | None = None
+
+
+AS_CONFIGURED = Changes()
 
 
 def report(
@@ -51,11 +72,8 @@ def report(
     split: Split,
     name: str,
     folder: Path,
+    changes: Changes = AS_CONFIGURED,
     *,
-    search: SearchConfig | None = None,
-    unit: LatencyUnit | None = None,
-    plots: PlotOptions | None = None,
-    unknown_words: UnknownWords | None = None,
     calibrated: Path | None = None,
     progress: bool = False,
 ) -> dict[str, Any]:
@@ -63,10 +81,11 @@ def report(
     docs/results.md explains. Beside hypotheses lie the digests of the split, and an `instances.log` of online decoding.
     An exported model has no loss, statistics of the attention, and heatmaps.
 
-    name: that of the split. search, unit (of latency): by default as the run was configured. unknown_words: replaces
-    those of the hypotheses. calibrated: the run to calibrate; see `confidence_results`."""
-    search = translator.search_for(search)
-    evaluation = evaluate(translator, split, search, unit=unit, unknown_words=unknown_words, progress=progress)
+    name: that of the split. calibrated: the run of which a table of confidences is made."""
+    search = translator.search_for(changes.search)
+    evaluation = evaluate(
+        translator, split, search, unit=changes.unit, unknown_words=changes.unknown_words, progress=progress
+    )
     decoded = (translator, evaluation.translations, split)
     results: dict[str, Any] = {
         "split": name,
@@ -74,38 +93,35 @@ def report(
         "search": search.model_dump(),
         **{metric: asdict(score) for metric, score in evaluation.scores.items()},
     }
+    # What a model in torch says of the targets, and where it attended.
+    forced = None
     if isinstance(translator.network, OnnxNetwork):
         checkpoint = dict(translator.network.graphs.manifest.checkpoint)
         results |= {"attention": {}, **evaluation.counts(), "checkpoint": checkpoint}
-        _write_hypotheses(subfolder(folder, "hypotheses"), name, evaluation, results["scored_on"])
-        _write_gallery(folder, name, None, [*records(*decoded, search)], results)
-        return results
-    forced = _forced(translator, split, evaluation, search, results, folder, calibrated)
-    uses_source = translator.model.uses_source
+    else:
+        forced = _forced(translator, split, search, results)
+        results |= evaluation.counts()
+        if calibrated is not None:
+            calibrate_run(*decoded, calibrated)
+        results |= _measured(forced, *decoded, folder)
     # One process writes texts, alignments and heatmaps.
-    kept = [*records(*decoded, search, forced.links, forced.linkable)] if uses_source else []
-    if translator.network.in_torch().processes.is_first:
+    linked = (forced.links, forced.linkable) if forced else ()
+    kept = [*records(*decoded, search, *linked)] if forced is None or translator.model.uses_source else None
+    if forced is None or translator.network.in_torch().processes.is_first:
         _write_hypotheses(subfolder(folder, "hypotheses"), name, evaluation, results["scored_on"])
-        _discard_heatmaps(folder / "alignments")
-        if uses_source:
-            _write_gallery(folder, name, forced.links, kept, results)
-        plots = plots or PlotOptions()
-        plot_format = plots.format or translator.config.training.plot_format
-        for number, translation, figure in drawings(*decoded, words=plots.words):
-            _write_alignment(translation, figure, folder / "alignments" / f"{number:04d}", plot_format)
+        if kept is not None:
+            _write_gallery(folder, name, None if forced is None else forced.links, kept, results)
+        if forced:
+            _discard_heatmaps(folder / "alignments")
+            plot_format = changes.plot_format or translator.config.training.plot_format
+            for number, translation, figure in drawings(*decoded, words=changes.plot_words):
+                _write_alignment(translation, figure, folder / "alignments" / f"{number:04d}", plot_format)
     return results
 
 
-def _forced(
-    translator: Translator,
-    split: Split,
-    evaluation: Evaluation,
-    search: SearchConfig,
-    results: dict[str, Any],
-    folder: Path,
-    calibrated: Path | None,
-) -> TeacherForcedResult:
-    """Adds to results what a model in torch says of the targets, and where it attended; returns the former."""
+def _forced(translator: Translator, split: Split, search: SearchConfig, results: dict[str, Any]) -> TeacherForcedResult:
+    """Reads the targets of a split, adds the loss and where the attention was to the results, and returns them with
+    their links."""
     model = translator.model
     hard = reads_hard(search, model)
     results["search"] |= {"mode": "hard" if hard else "soft"}
@@ -115,14 +131,24 @@ def _forced(
         "perplexity": forced.perplexity,
         "attention": forced.stats.scores() if model.uses_source else {},
         "parameters": sum(parameter.numel() for parameter in model.parameters()),
-        **evaluation.counts(),
     }
-    decoded = (translator, evaluation.translations, split)
-    scores = timing_scores(*decoded) | pointing_score(*decoded)
-    results |= {key: asdict(value) for key, value in scores.items()} | confidence_results(*decoded, folder, calibrated)
-    if model.uses_source and any(split.links()):
-        results["aer"] = asdict(alignment_error(forced.links, split.links(), linkable=forced.linkable))
     return forced
+
+
+def _measured(
+    forced: TeacherForcedResult,
+    translator: Translator,
+    translations: Sequence[Translation],
+    split: Split,
+    folder: Path,
+) -> dict[str, Any]:
+    """Returns what the measures tell of translations, and the alignment error rate of forced alignments."""
+    measured: dict[str, Any] = {}
+    for measure in MEASURES:
+        measured |= measure(translator, translations, split, folder)
+    if translator.model.uses_source and any(split.links()):
+        measured["aer"] = alignment_error(forced.links, split.links(), linkable=forced.linkable)
+    return {key: asdict(value) if isinstance(value, Score) else value for key, value in measured.items()}
 
 
 def _write_gallery(
@@ -163,18 +189,6 @@ def origin(run: Path, name: str) -> dict[str, Any]:
     if meta.ema_decay is not None:
         return {"name": "ema", "update": meta.update, "ema_decay": meta.ema_decay}
     return {"name": name, "update": meta.update}
-
-
-def variant(split: str, checkpoint: str, search: SearchConfig, usual: SearchConfig) -> str:
-    """Returns a folder's name for an evaluation: split, checkpoint, search, and each option of it that is not as usual.
-
-    >>> variant("test", "best", BeamConfig(beam_size=10), BeamConfig())
-    'test-best-beam-beam_size=10'
-    """
-    usual_options = usual.model_dump()
-    options = search.model_dump(exclude={"name"}, exclude_none=True)
-    changed = (f"{name}={value}" for name, value in options.items() if usual_options.get(name, ...) != value)
-    return "-".join([split, checkpoint, search.name, *changed])
 
 
 def samples(split: Split, translations: Sequence[Translation]) -> str:
@@ -238,88 +252,73 @@ def _write_alignment(translation: Translation, figure: "Figure", path: Path, plo
 # Evaluations of trained runs apart from their training.
 
 
-@dataclass(frozen=True)
-class RunEvaluation:
-    """How a run, or an ensemble of several, is evaluated."""
+def evaluate_runs(
+    runs: Sequence[Path],
+    checkpoint: str,
+    translator: Translator,
+    split: Split,
+    name: str,
+    folder: Path,
+    changes: Changes,
+    *,
+    calibrates: bool = False,
+) -> None:
+    """Evaluates a run, or an ensemble of several. Writes `results.json` and what `report` writes to a folder, and
+    prints the scores.
 
-    runs: Sequence[Path]
-    checkpoint: str
-    """The name of the runs' checkpoint."""
-    split: str
-    search: SearchConfig
-    precision: Precision | None = None
-    """The precision of products; None: as the run was configured."""
-    unit: LatencyUnit | None = None
-    """The unit of latency; None: as the run was configured."""
-    unknown_words: UnknownWords | None = None
-    """Replaces those of the hypotheses."""
-    calibrate: bool = False
-    """Whether the confidences of the run are calibrated by this split."""
-
-    def write(
-        self,
-        translator: Translator,
-        split: Split,
-        folder: Path,
-        plots: PlotOptions,
-    ) -> None:
-        """Evaluates the split, writes `results.json` and what `report` writes to a folder, and prints the scores."""
-        results = self._results(translator, split, folder, plots)
-        # Written over a run's own results, what its training measured stays.
-        again = [folder.resolve()] == [run.resolve() for run in self.runs]
-        kept = _earlier_results(folder) if again else {}
-        write_json(folder / "results.json", results | {key: kept[key] for key in OF_TRAINING if key in kept})
-        # Earlier scores of the run may be of a split that has changed since.
-        digests = results["scored_on"]
-        for run in self.runs:
-            earlier = _earlier_results(run)
-            if earlier.get("split") == self.split and earlier.get("scored_on", digests) != digests:
-                say(
-                    f"note: the {self.split} split has changed since {run}/results.json was written, whose scores are "
-                    "not to be compared with these",
-                    sys.stderr,
-                )
-        dataset = translator.config.dataset
-        scored = dataset.model_copy(update={"latency_unit": self.unit}) if self.unit else dataset
-        for note in notes_of(scored, split.column("references"), online="al" in results):
-            say(f"note: {note}", sys.stderr)
-        say(f"{table(results)}\n\n{folder}")
-
-    def name(self, usual: SearchConfig) -> str:
-        """Returns a name such as `test-best-beam-beam_size=10`, of what differs from the usual search."""
-        name = variant(self.split, self.checkpoint, self.search, usual)
-        name += f"-{self.precision}" if self.precision else ""
-        name += f"-{self.unit}s" if self.unit else ""
-        name += "-replace_unknown" if self.unknown_words else ""
-        return f"ensemble-of-{len(self.runs)}-{name}" if len(self.runs) > 1 else name
-
-    def _results(self, translator: Translator, split: Split, folder: Path, plots: PlotOptions) -> dict[str, Any]:
-        """Evaluates the split, writes what `report` writes, and returns the results with whose they are."""
-        if plots != PlotOptions() and isinstance(translator.network, OnnxNetwork):
-            raise UserError(
-                "--plot-format and --plot-words are of heatmaps, and --engine onnx draws none: leave them out, or "
-                "evaluate the run itself"
-            )
-        results = report(
-            translator,
-            split,
-            self.split,
-            folder,
-            search=self.search,
-            unit=self.unit,
-            plots=plots,
-            unknown_words=self.unknown_words,
-            calibrated=self.runs[0] if self.calibrate else None,
-            progress=sys.stderr.isatty(),
+    checkpoint: the name of the runs' checkpoint. name: that of the split. calibrates: whether the table of confidences
+    of the run is made of this split."""
+    exported = isinstance(translator.network, OnnxNetwork)
+    if exported and (changes.plot_words, changes.plot_format) != (None, None):
+        raise UserError(
+            "--plot-format and --plot-words are of heatmaps, and --engine onnx draws none: leave them out, or "
+            "evaluate the run itself"
         )
-        if "checkpoint" in results:  # an exported model says of which it is
-            return results
-        origins = [origin(run, self.checkpoint) for run in self.runs]
-        if len(origins) == 1:
-            results["checkpoint"] = origins[0]
-        else:
-            results["ensemble"] = [{"run": str(run)} | weights for run, weights in zip(self.runs, origins, strict=True)]
-        return results | ({"precision": self.precision} if self.precision else {})
+    calibrated = runs[0] if calibrates else None
+    results = report(translator, split, name, folder, changes, calibrated=calibrated, progress=sys.stderr.isatty())
+    # Whose weights they are; an exported model has said so.
+    if not exported:
+        origins = [origin(run, checkpoint) for run in runs]
+        ensemble = [{"run": str(run)} | weights for run, weights in zip(runs, origins, strict=True)]
+        results |= {"ensemble": ensemble} if len(runs) > 1 else {"checkpoint": origins[0]}
+        results |= {"precision": changes.precision} if changes.precision else {}
+    # Written over a run's own results, what its training measured stays.
+    again = [folder.resolve()] == [run.resolve() for run in runs]
+    kept = _earlier_results(folder) if again else {}
+    write_json(folder / "results.json", results | {key: kept[key] for key in OF_TRAINING if key in kept})
+    # Earlier scores of the run may be of a split that has changed since.
+    digests = results["scored_on"]
+    for run in runs:
+        earlier = _earlier_results(run)
+        if earlier.get("split") == name and earlier.get("scored_on", digests) != digests:
+            say(
+                f"note: the {name} split has changed since {run}/results.json was written, whose scores are not to be "
+                "compared with these",
+                sys.stderr,
+            )
+    dataset = translator.config.dataset
+    scored = dataset.model_copy(update={"latency_unit": changes.unit}) if changes.unit else dataset
+    for note in notes_of(scored, split.column("references"), online="al" in results):
+        say(f"note: {note}", sys.stderr)
+    say(f"{table(results)}\n\n{folder}")
+
+
+def folder_name(runs: Sequence[Path], checkpoint: str, split: str, changes: Changes, usual: SearchConfig) -> str:
+    """Returns the name of an evaluation's folder: split, checkpoint, search, and what differs from the usual search.
+
+    >>> folder_name([Path("run")], "best", "test", Changes(BeamConfig(beam_size=10)), BeamConfig())
+    'test-best-beam-beam_size=10'
+    """
+    search = changes.search or usual
+    usual_options = usual.model_dump()
+    options = search.model_dump(exclude={"name"}, exclude_none=True)
+    parts = [f"ensemble-of-{len(runs)}"] if len(runs) > 1 else []
+    parts += [split, checkpoint, search.name]
+    parts += [f"{name}={value}" for name, value in options.items() if usual_options.get(name, ...) != value]
+    parts += [changes.precision] if changes.precision else []
+    parts += [f"{changes.unit}s"] if changes.unit else []
+    parts += ["replace_unknown"] if changes.unknown_words else []
+    return "-".join(parts)
 
 
 def _earlier_results(folder: Path) -> dict[str, Any]:

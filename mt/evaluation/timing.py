@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -34,7 +35,9 @@ class WrittenUnit(NamedTuple):
     """The positions of its tokens."""
 
 
-def timing_scores(translator: Translator, translations: Sequence[Translation], split: Split) -> dict[str, Score]:
+def timing_scores(
+    translator: Translator, translations: Sequence[Translation], split: Split, folder: Path | None = None
+) -> dict[str, Score]:
     """Computes the scores of `mt.metrics.wer.timing`; none where it is not known when the units of the targets were
     spoken.
 
@@ -128,7 +131,9 @@ def written_units(tokenizer: Tokenizer, ids: Sequence[int], unit: Unit) -> list[
 # truth.
 
 
-def pointing_score(translator: Translator, translations: Sequence[Translation], split: Split) -> dict[str, Score]:
+def pointing_score(
+    translator: Translator, translations: Sequence[Translation], split: Split, folder: Path | None = None
+) -> dict[str, Score]:
     """Computes `pointing`: of the words of true captions that name an object, the percentage for which attention was
     largest on the object's box, see `mt.metrics.truth.pointing`. Empty where captions are not scored by
     `truth`, the model attends to nothing, or no caption is true."""

@@ -12,7 +12,7 @@ from mt.data.corpus import Corpus
 from mt.data.split import Split
 from mt.decoding.load import load
 from mt.decoding.runs import torch_translator
-from mt.evaluation.report import report, samples, table, variant
+from mt.evaluation.report import Changes, folder_name, report, samples, table
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig, revised_search
 
@@ -81,10 +81,10 @@ def test_hard_and_soft_reports_say_so(trained_hard: Path, corpus: Corpus, tmp_pa
     translator = load(trained_hard, device="cpu")
     for mode in ("hard", "soft"):
         search = GreedyConfig(mode=mode)
-        results = report(translator, corpus.split("dev"), f"dev-{mode}", tmp_path, search=search)
+        results = report(translator, corpus.split("dev"), f"dev-{mode}", tmp_path, Changes(search))
         assert results["search"]["mode"] == mode
         assert len(lines(tmp_path / f"hypotheses/dev-{mode}.txt")) == 12
-    online = report(translator, corpus.split("dev"), "online", tmp_path, search=OnlineConfig())
+    online = report(translator, corpus.split("dev"), "online", tmp_path, Changes(OnlineConfig()))
     assert {"ap", "al", "dal"} < online.keys()
 
 
@@ -130,7 +130,7 @@ def test_a_table_has_numbers_once_and_no_signatures() -> None:
 )
 def test_a_variant_is_named_by_what_is_not_as_usual(changes: dict, expected: str) -> None:
     usual = BeamConfig()
-    assert variant("test", "best", revised_search(usual, changes), usual) == expected
+    assert folder_name([Path("run")], "best", "test", Changes(revised_search(usual, changes)), usual) == expected
 
 
 def test_pictures_of_an_earlier_evaluation_are_removed(trained: Path, corpus: Corpus, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from data_prep.prepare import prepare
 from mt.checkpoint import load_config
 from mt.cli.start import continued_config, resumed_config
 from mt.data.corpus import Corpus
-from mt.evaluation.report import report, table
+from mt.evaluation.report import Changes, report, table
 from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig, revised_search
 from mt.training.start import begin, resume
 from mt.training.train import train_and_test
@@ -104,7 +104,7 @@ def test_a_longer_limit_is_more_than_the_source_would_allow(call, expanding: Pat
 def test_evaluations_count_what_was_cut(call, trained: Path, corpus: Corpus, corpora: Path, tmp_path: Path) -> None:
     translator = mt.load(trained)
     split = corpus.split("test")
-    results = report(translator, split, "test", tmp_path, search=GreedyConfig(max_length=2))
+    results = report(translator, split, "test", tmp_path, Changes(GreedyConfig(max_length=2)))
     assert results["cut"] == len(split)
     assert table(results).endswith("unless they repeat themselves, decode with a larger --max-length or --max-ratio")
     assert report(translator, split, "test", tmp_path)["cut"] == 0

@@ -143,4 +143,5 @@ def test_evaluation_of_dev_makes_the_table_of_a_run(call, run: Path, corpora: Pa
         said = call("translate", run, "--min-confidence", share, stdin="two cats\n").err
         assert ("below that it is a guess" in said) == noted
     (run / FILE).write_text('{"judged": "words"}')
-    assert f"{run / FILE} is no table of confidences" in call("translate", run).err
+    said = call("translate", run, "--min-confidence", "0.5", stdin="two cats\n").err
+    assert f"{run / FILE} is no table of confidences" in said
