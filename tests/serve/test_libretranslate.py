@@ -1,7 +1,5 @@
 """Clients of LibreTranslate, as its documentation writes them, and as its Python package does."""
 
-from urllib.parse import urlencode
-
 import pytest
 
 from mt import Translator
@@ -15,20 +13,6 @@ def test_several_texts_of_several_lines(client: Client, translator: Translator):
     answer = client.post("/translate", {"q": texts, "source": "en", "target": "de"}).json
     lines = [translator.translate(text).text for text in ("two cats", "the dogs find streets", "three birds")]
     assert answer == {"translatedText": [f"{lines[0]}\n\n{lines[1]}", "", lines[2]]}
-
-
-def test_a_form_as_the_python_package_sends_it(client: Client, translator: Translator):
-    body = urlencode({"q": "two cats", "source": "en", "target": "de"}).encode()
-    answer = client.ask("POST", "/translate", body, FORM)
-    assert answer.json["translatedText"] == translator.translate("two cats").text
-
-
-def test_a_form_of_several_parts_as_a_browser_sends_it(client: Client, translator: Translator):
-    fields = {"q": "find 鳥", "source": "en", "target": "de", "format": "text"}
-    parts = [f'--x\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{text}\r\n' for name, text in fields.items()]
-    headers = {"content-type": "multipart/form-data; boundary=x"}
-    answer = client.ask("POST", "/translate", f"{''.join(parts)}--x--\r\n".encode(), headers)
-    assert answer.json["translatedText"] == translator.translate("find 鳥").text
 
 
 @pytest.mark.parametrize(
@@ -67,6 +51,13 @@ def part(name: str, value: bytes = b"two", more: str = "") -> bytes:
     return f'--x\r\nContent-Disposition: form-data; name="{name}"{more}\r\n\r\n'.encode() + value + b"\r\n"
 
 
+def test_a_form_of_several_parts_as_a_browser_sends_it(client: Client, translator: Translator):
+    fields = {"q": "find 鳥", "source": "en", "target": "de", "format": "text"}
+    body = b"".join(part(name, text.encode()) for name, text in fields.items()) + b"--x--\r\n"
+    answer = client.ask("POST", "/translate", body, {"content-type": "multipart/form-data; boundary=x"})
+    assert answer.json["translatedText"] == translator.translate("find 鳥").text
+
+
 @pytest.mark.parametrize(
     ("kind", "body", "reason"),
     [
@@ -74,19 +65,11 @@ def part(name: str, value: bytes = b"two", more: str = "") -> bytes:
         ("application/x-www-form-urlencoded", b"q=\xff\xfe&source=en", "'utf-8' codec can't decode byte 0xff"),
         ("multipart/form-data; boundary=x", b"".join(part(f"a{number}") for number in range(21)), "Too many fields"),
         ("multipart/form-data; boundary=x", part("q", more='; filename="f"'), "Too many files"),
-        (
-            "multipart/form-data; boundary=x",
-            b"--x\r\n\r\n\r\n" * 100_000,
-            'The Content-Disposition header field "name"',
-        ),
+        ("multipart/form-data; boundary=x", b"--x\r\n\r\n\r\n" * 100_000, "The Content-Disposition header field"),
         ("multipart/form-data; boundary=x", b"--x\r\nContent-Type: multipart/mixed; boundary=x\r\n\r\n" * 9999, "The "),
         ("multipart/form-data; boundary=x", b"--x\r\nContent-Type: message/rfc822\r\n\r\n" * 20_000, "The Content"),
         ("multipart/form-data; boundary=x", b"{}", "Invalid multipart data"),
-        (
-            "multipart/form-data; boundary=x; charset=punycode",
-            part("q", b"-" * 900_000),
-            "its characters are not in UTF-8",
-        ),
+        ("multipart/form-data; boundary=x; charset=punycode", part("q", b"-" * 900_000), "its characters are not in"),
         ("multipart/form-data", part("q"), "Missing boundary"),
     ],
 )
@@ -103,12 +86,6 @@ def test_so_many_texts_and_no_more(client: Client, format: str):
     assert (answer.status, answer.json["error"][:46]) == (422, "129 texts in a request are more than this serv")
     answer = client.post("/translate", body | {"q": ["a\n" * 200] * 2, "format": "text"})
     assert (answer.status, answer.json["error"][:46]) == (422, "400 lines in a request are more than this serv")
-
-
-def test_documents_are_translated_together(client: Client, translator: Translator):
-    documents = ["<p>two <b>cats</b></p>", "three birds", ""]
-    answer = client.post("/translate", {"q": documents, "source": "en", "target": "de", "format": "html"})
-    assert answer.json["translatedText"] == [translator.translate(one, format="html").text for one in documents]
 
 
 def test_the_public_client(client: Client, translator: Translator):
@@ -143,10 +120,7 @@ def test_languages_health_and_settings(client: Client):
     assert client.get("/health").json == {"status": "ok"}
     settings = client.get("/frontend/settings").json
     assert (settings["charLimit"], settings["keyRequired"], settings["suggestions"]) == (5000, False, False)
-    assert settings["language"] == {
-        "source": {"code": "en", "name": "English"},
-        "target": {"code": "de", "name": "German"},
-    }
+    assert settings["language"]["source"] == {"code": "en", "name": "English"}
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import base64
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,14 +17,6 @@ from mt.serve.own import TranslateBody
 from tests.serve.clients import Client
 
 LIMITS = Limits()
-
-
-def test_a_translation_is_that_of_the_translator(client: Client, translator: Translator):
-    answer = client.post("/api/translate", {"text": "two cats find birds", "n_best": 2})
-    assert answer.status == 200, answer.body
-    expected = translator.n_best("two cats find birds", 2)
-    assert answer.json["run"] == "tiny"
-    assert [one["text"] for one in answer.json["translations"]] == [one.text for one in expected]
 
 
 def test_the_runs_say_what_they_are(client: Client):
@@ -149,24 +142,28 @@ def test_a_compressed_body_is_refused(client: Client):
 def test_a_record_says_what_the_attention_did(client: Client, translator: Translator):
     answer = client.post("/api/translate", {"text": "two big cats", "top": 4, "n_best": 2}).json
     best, second = answer["translations"]
-    expected, _ = translator.n_best("two big cats", 2)
-    assert best["ids"] == list(expected.ids)
-    assert best["links"] == to_pharaoh(expected.links)
+    expected, other = translator.n_best("two big cats", 2)
+    assert (answer["run"], best["text"], second["text"]) == ("tiny", expected.text, other.text)
+    assert (best["ids"], best["links"]) == (list(expected.ids), to_pharaoh(expected.links))
     assert [len(step) for step in best["top"]] == [4] * len(expected.tokens)
     # The first of the search's own tokens are the most probable ones here, each with its number.
     assert [step[0][2] for step in best["top"]] == best["ids"]
     assert "top" not in second
 
 
-def test_what_is_asked_of_a_translation(client: Client, translator: Translator):
-    asked = {"constraints": ["Hunde", {"any_of": ["Häuser", "Brücken"]}], "avoid": ["zwei"], "prefix": "drei "}
-    answer = client.post("/api/translate", {"text": "two cats see streets", "search": {"beam_size": 8}} | asked)
+ASKED: dict[str, Any] = {
+    "constraints": ["Hunde", {"any_of": ["Häuser", "Brücken"]}],
+    "avoid": ["zwei"],
+    "prefix": "drei ",
+}
+
+
+def test_what_is_asked_of_a_translation(client: Client):
+    answer = client.post("/api/translate", {"text": "two cats see streets", "search": {"beam_size": 8}} | ASKED)
     assert answer.status == 200, answer.body
     text = answer.json["translations"][0]["text"]
-    assert text.startswith("drei ")
-    assert "Hunde" in text
+    assert text.startswith("drei ") and "Hunde" in text and "zwei" not in text
     assert "Häuser" in text or "Brücken" in text
-    assert "zwei" not in text
     impossible = client.post("/api/translate", {"text": "two cats", "constraints": ["鱼"]})
     assert (impossible.status, impossible.json["error"][:15]) == (422, "text 1 asks for")
 
@@ -232,20 +229,16 @@ def test_a_text_is_cut_into_sentences(client: Client):
 
 def test_words_are_asked_of_a_document(client: Client, translator: Translator):
     document = "<p>two <b>big</b> cats see streets</p>"
-    asked = {"constraints": ["Hunde", {"any_of": ["Häuser", "Brücken"]}], "avoid": ["zwei"], "prefix": "drei "}
     search = revised_search(translator.config.search, {"beam_size": 8})
-    given = {name: [value] for name, value in asked.items()}
+    given = {name: [value] for name, value in ASKED.items()} | {"glossary": {"cats": "Hunde"}}
     expected = translator.translate([document], search, **given, format="html")[0].text
     body = {"text": document, "format": "html", "search": {"beam_size": 8}}
-    answer = client.post("/api/translate", body | asked)
+    answer = client.post("/api/translate", body | ASKED | {"glossary": [{"source": "cats", "target": "Hunde"}]})
     assert answer.json["translations"] == [{"text": expected}], answer.body
     assert expected.startswith("<p>drei ") and "Hunde" in expected and "<b>" in expected
-    glossary = [{"source": "cats", "target": "Hunde"}]
-    assert "Hunde" in client.post("/api/translate", body | {"glossary": glossary}).json["translations"][0]["text"]
-    several = client.post(
-        "/api/translate", body | {"text": "<p>Two cats</p><p>Two birds</p>", "constraints": ["Hunde"]}
-    )
-    assert (several.status, several.json["error"][:22]) == (422, "text 1 has 2 sentences")
+    several = body | {"text": "<p>Two cats</p><p>Two birds</p>", "constraints": ["Hunde"]}
+    refused = client.post("/api/translate", several)
+    assert (refused.status, refused.json["error"][:22]) == (422, "text 1 has 2 sentences")
 
 
 def test_links_of_a_given_translation_are_scored_against_gold(client: Client, translator: Translator):
