@@ -19,8 +19,9 @@ from safetensors.torch import save_file, save_model
 from torch import Tensor
 
 from mt.common.about import VERSION
+from mt.common.earlier import LAST, as_now, gone
 from mt.common.input_files import read_json, sha256
-from mt.common.options import LAST, Count, Options, gone, parse, without_idle
+from mt.common.options import Count, Options, parse
 from mt.config import Config
 from mt.data.tokenizer import Tokenizers
 from mt.device import shapes_alone
@@ -161,7 +162,7 @@ def load_config(run: Path, name: str = "last") -> Config:
     """Reads the configuration that a checkpoint was trained with."""
     folder = locate(run, name)
     load_meta(folder)
-    return parse(without_idle(read_json(folder / CONFIG, _REMEDY)), Config, str(folder / CONFIG))
+    return parse(as_now(read_json(folder / CONFIG, _REMEDY)), Config, str(folder / CONFIG))
 
 
 def load_model(run: Path, name: str) -> tuple[Seq2Seq, Tokenizers, Config]:

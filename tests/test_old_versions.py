@@ -11,8 +11,9 @@ import torch
 
 import mt
 from mt.checkpoint import load_config, load_model
+from mt.common.earlier import as_now
 from mt.common.input_files import sha256
-from mt.common.options import parse, without_idle
+from mt.common.options import parse
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.errors import UserError
@@ -48,7 +49,7 @@ def test_a_corpus_has_its_text(old: Path) -> None:
 )
 def test_choices_that_had_two_names_are_read(part: str, old: str, new: str) -> None:
     plain = parse({part: {"name": new}}, Config).model_dump(mode="json")
-    read = parse(without_idle(plain | {part: plain[part] | {"name": old}}), Config)
+    read = parse(as_now(plain | {part: plain[part] | {"name": old}}), Config)
     assert read == parse(plain, Config)
 
 
@@ -66,20 +67,20 @@ def test_options_that_are_gone_are_left_out_where_they_changed_nothing(
         owner[group][option] = value
         return copied
 
-    assert parse(without_idle(recorded(idle)), Config) == parse(plain, Config)
-    with pytest.raises(UserError, match=rf"{group}.{option} .*is gone, and mt 0.3.0 is the last release that reads"):
-        without_idle(recorded(used))
+    assert parse(as_now(recorded(idle)), Config) == parse(plain, Config)
+    with pytest.raises(UserError, match=rf"{group}.{option}=.*is gone, and mt 0.3.0 is the last release that reads"):
+        as_now(recorded(used))
 
 
 GONE = [
     (
         {"streaming": True},
-        r"dataset\.streaming of this run is gone, and mt 0\.3\.0 is the last",
+        r"dataset\.streaming=true of this run is gone, and mt 0\.3\.0 is the last",
     ),
-    ({"digits": {"lengths": [3, 7]}}, r"dataset\.digits of this run is gone, and mt 0\.3\.0"),
+    ({"digits": {"lengths": [3, 7]}}, r"dataset\.digits=\{.* of this run is gone, and mt 0\.3\.0"),
     (
         {"field": {"name": "features", "network": "efficientnet_lite0"}},
-        r"dataset\.field\.network of this run is gone, and mt 0\.3\.0",
+        r"dataset\.field\.network=efficientnet_lite0 of this run is gone, and mt 0\.3\.0",
     ),
 ]
 
@@ -93,9 +94,9 @@ def test_what_used_an_option_that_is_gone_names_the_last_release(dataset: dict, 
         Corpus.open(corpus)
     plain = parse({}, Config).model_dump(mode="json")
     with pytest.raises(UserError, match=sentence):
-        without_idle(plain | {"dataset": plain["dataset"] | dataset})
+        as_now(plain | {"dataset": plain["dataset"] | dataset})
     idle = {"streaming": False, "shuffle_buffer": 100_000, "digits": None}
-    assert parse(without_idle(plain | {"dataset": plain["dataset"] | idle}), Config) == parse(plain, Config)
+    assert parse(as_now(plain | {"dataset": plain["dataset"] | idle}), Config) == parse(plain, Config)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +105,7 @@ def test_what_used_an_option_that_is_gone_names_the_last_release(dataset: dict, 
         ({"encoder": {"name": "lc_bilstm"}}, "encoder=lc_bilstm", "with another"),
         ({"encoder": {"name": "pyramid"}}, "encoder=pyramid", "with another"),
         ({"encoder": {"name": "conv"}}, "encoder=conv", "with another"),
-        ({"training": {"objective": "minimum_risk"}}, "training.objective=minimum_risk", "with another"),
+        ({"training": {"objective": "minimum_risk"}}, "training.objective=minimum_risk", "without it"),
     ],
 )
 def test_a_run_with_what_is_gone_names_the_release_that_reads_it(

@@ -1,7 +1,6 @@
 """Makes frozen and validated objects of plain data, and one sentence of what is wrong with it."""
 
 import ast
-import copy
 import inspect
 import itertools
 import json
@@ -60,67 +59,6 @@ def parse_json(
         return model.model_validate_json(text)
     except ValidationError as error:
         raise UserError((f"{where}: " if where else "") + _sentence(error, model, spelled)) from None
-
-
-_RENAMED = {("attention", "concat"): "bahdanau", ("encoder", "embedding"): "none"}
-"""Choices that had two names, by the one that is gone."""
-_GONE = {
-    ("dataset", "streaming"): False,
-    ("dataset", "digits"): None,
-    ("dataset", "format"): "files",
-    ("dataset", "field", "network"): None,
-    ("dataset", "tokenizer", "tags"): 0,
-    ("training", "learnt_tags"): 0.0,
-    ("training", "objective"): "cross_entropy",
-}
-"""Options that are gone, with the value that changed nothing."""
-_IDLE = {("dataset", "shuffle_buffer"), ("training", "risk")}
-"""Options that are gone, and changed nothing by themselves."""
-_GONE_CHOICES = {("encoder", "name"): ("lc_bilstm", "pyramid", "conv"), ("training", "objective"): ("minimum_risk",)}
-"""Choices that are gone, of a group or of an option."""
-LAST = "0.3.0"
-"""The last release that has them."""
-
-
-def without_gone(plain: dict[str, Any]) -> dict[str, Any]:
-    """Returns a checkpoint's `config.json` without the options that are gone. Raises UserError where one was used."""
-    plain = copy.deepcopy(plain)
-    for (group, name), values in _GONE_CHOICES.items():
-        if isinstance(part := plain.get(group), dict) and part.get(name) in values:
-            option = group if name == "name" else f"{group}.{name}"
-            raise UserError(gone(f"{option}={part[name]}", "with another"))
-    for group, name in _IDLE:
-        if isinstance(part := plain.get(group), dict):
-            part.pop(name, None)
-    for (*groups, name), idle in _GONE.items():
-        owner: Any = plain
-        for group in groups:
-            owner = owner.get(group) if isinstance(owner, dict) else None
-        value = owner.pop(name, idle) if isinstance(owner, dict) else idle
-        if value != idle:
-            raise UserError(gone(".".join((*groups, name)), "without it"))
-    return plain
-
-
-def gone(option: str, remedy: str) -> str:
-    """Returns the refusal of a run with an option that is gone. remedy: how it may be trained again."""
-    return (
-        f"{option} of this run is gone, and mt {LAST} is the last release that reads it: install that release, or "
-        f"train again {remedy}"
-    )
-
-
-def without_idle(plain: dict[str, Any]) -> dict[str, Any]:
-    """Returns a checkpoint's `config.json` as this version reads it. Options of earlier versions that changed nothing,
-    and are refused now, are left out. Choices have the names of this version."""
-    plain = without_gone(plain)
-    for (group, old), new in _RENAMED.items():
-        if isinstance(options := plain.get(group), dict) and options.get("name") == old:
-            plain = plain | {group: options | {"name": new}}
-    parts = {name: part for name in ("search", "dataset") if isinstance(part := plain.get(name), dict)}
-    idle = {"search": {"cuda_graphs"}, "dataset": set() if parts.get("dataset", {}).get("mix") else {"weight"}}
-    kept = {name: {key: value for key, value in part.items() if key not in idle[name]} for name, part in parts.items()}
-    return plain | kept
 
 
 def flat(options: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

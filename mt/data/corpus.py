@@ -14,8 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pydantic
 
+from mt.common.earlier import as_now
 from mt.common.input_files import parse_json, read_text
-from mt.common.options import Count, Digest, Options, parse, without_gone
+from mt.common.options import Count, Digest, Options, parse
 from mt.data.arrow import ALL, Share, require_contents, require_sizes
 from mt.data.checks import open_table, require_sound
 from mt.data.fields import Field, FieldConfig, TextConfig, build_field
@@ -158,7 +159,7 @@ class Corpus:
             raise UserError(f"{folder} is not a prepared corpus (meta.json is missing or broken): {_REMEDY}") from error
         if version != FORMAT:
             raise UserError(f"{folder} is a corpus of format {version}, this version reads format {FORMAT}: {_REMEDY}")
-        without_gone({"dataset": meta.get("settings")})
+        as_now({"dataset": meta.get("settings")})
         # Whether its files are those that were written.
         about = _parsed(meta, folder)
         files = about.model_dump()["files"]

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mt.common.earlier import as_now
 from mt.common.input_files import read_json
-from mt.common.options import parse, without_idle
+from mt.common.options import parse
 from mt.data.fields import Row
 from mt.data.tokenizer import Tokenizers
 from mt.decoding.network import BatchHypotheses, EncodedBatch
@@ -98,7 +99,7 @@ def load_graphs(
     (folder,) = runs
     network = OnnxNetwork(Networks(folder, step_threads()))
     path = folder / "config.json"
-    plain = without_idle(read_json(path, "copy the folder again"))
+    plain = as_now(read_json(path, "copy the folder again"))
     known = {name: plain[name] for name in ExportedConfig.model_fields if name in plain}
     known["attention"] = {"name": plain.get("attention", {}).get("name")}
     translator = Translator(network, Tokenizers.load(folder), parse(known, ExportedConfig, str(path)))
