@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from mt.common.input_files import open_regular, open_stream, require_regular
+from mt.common.input_files import open_regular, require_regular
 from mt.errors import UserError
 
 # The form in which texts are compared: one composition and one notion of a blank, for both sides of every metric.
@@ -223,7 +223,7 @@ def _decompressed(path: Path, pipes: bool) -> io.BufferedReader:
     if path.suffix == ".gz":
         require_regular(path)
         return io.BufferedReader(gzip.open(path), _BUFFER)  # type: ignore[arg-type]
-    return open_stream(path, _BUFFER) if pipes else open_regular(path, _BUFFER)
+    return io.BufferedReader(path.open("rb", 0), _BUFFER) if pipes else open_regular(path, _BUFFER)
 
 
 def read_lines(path: Path, *, pipes: bool = False) -> list[str]:

@@ -100,6 +100,12 @@ def three_threads() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
+def no_set_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands that are called in this process set nothing up in it."""
+    monkeypatch.setattr("mt.__main__.set_up", lambda: None)
+
+
+@pytest.fixture(autouse=True)
 def logging_as_before() -> Iterator[None]:
     """What Hydra sets up for a sweep writes to the standard output of that one test, which is closed after it."""
     yield

@@ -10,12 +10,10 @@ import re
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
 
 import hydra
-import yaml
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
@@ -24,7 +22,6 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from mt.common.input_files import read_bytes
 from mt.errors import UserError, first_line, message_of, reported, sentence, shown, within_memory
 from mt.storage import write_text
 
@@ -33,11 +30,6 @@ CONF = next(path for parent in Path(__file__).parents[1:3] if (path := parent / 
 """The folder of the configuration files."""
 STATUS = 1
 """The exit status of a refusal, which is Hydra's."""
-_DEEPEST = 50
-_FOLDERS = ("--config-dir", "-cd", "--config-path", "-cp")
-"""Flags of Hydra with a folder of configuration files."""
-_LARGEST = 100_000
-"""The most values of a configuration file, once its aliases stand for what they name."""
 
 Job = Callable[[dict[str, Any], list[str]], None]
 """Does a job, with its plain configuration and its overrides (`key=value`)."""
@@ -70,8 +62,6 @@ def run_composed(name: str, job: Job, arguments: Sequence[str]) -> None:
             with reported(STATUS):  # where a launcher runs the job, a queue looks at the status of its process
                 raise
 
-    _require_flat(arguments)
-    _require_bounded(arguments)
     # Hydra looks there, and reads overrides and flags where they do not alternate.
     overrides = [word for word in arguments if word[:1] == "~" or ("=" in word and word[0] != "-")]
     flags = [word for word in arguments if word not in overrides]
@@ -91,6 +81,8 @@ def _as_sentences() -> Iterator[None]:
     except (HydraException, OmegaConfBaseException) as error:
         cause = f" ({first_line(error.__cause__)})" if error.__cause__ is not None else ""
         raise UserError(f"{message_of(error)}{cause}") from None
+    except RecursionError:  # of Hydra's parser
+        raise UserError("an option has lists within lists, too deep to be read: write a flat one") from None
     except (ValueError, RuntimeError) as error:
         raised_in = Path(traceback.extract_tb(error.__traceback__)[-1].filename).parts
         if "hydra" in raised_in:  # flags that do not go together
@@ -136,38 +128,3 @@ def _with_home(argument: str) -> str:
     """Returns an argument with the user's home in the place of `~` at the beginning of its value, where a shell leaves
     it."""
     return re.sub(r"^([\w./+]+=)~(?=/|$)", lambda match: match[1] + os.path.expanduser("~"), argument)
-
-
-def _require_flat(arguments: Sequence[str]) -> None:
-    """Raises UserError for a value so deep that Hydra's parser would run out of its stack."""
-    for argument in arguments:
-        depth = 0
-        for bracket in re.findall(r"[][{}()]", argument):
-            depth += 1 if bracket in "[{(" else -1
-            if depth > _DEEPEST:
-                raise UserError(
-                    f"{shown(argument)} has lists within lists within lists, too deep to be read: write a flat one"
-                )
-
-
-def _require_bounded(arguments: Sequence[str]) -> None:
-    """Raises UserError for a file of a user's folder whose aliases of aliases unfold to more than any memory holds."""
-    words = [
-        part for argument in arguments for part in (argument.split("=", 1) if argument[:2] == "--" else [argument])
-    ]
-    for flag, folder in pairwise(words):
-        for path in sorted(Path(folder).rglob("*.yaml")) if flag in _FOLDERS else ():
-            with contextlib.suppress(OSError, ValueError, RecursionError, yaml.YAMLError):  # Hydra says what is wrong
-                if _unfolded(yaml.compose(read_bytes(path).decode(), Loader=yaml.SafeLoader), {}) > _LARGEST:
-                    raise UserError(
-                        f"{path} has aliases of aliases (*name) without end: write there what they stand for"
-                    )
-
-
-def _unfolded(node: Any, sizes: dict[int, int]) -> int:
-    """Counts the values below a node of YAML, each as often as aliases name it. sizes: of nodes that were counted."""
-    if id(node) not in sizes:
-        children = node.value if isinstance(node, yaml.CollectionNode) else []
-        below = [each for child in children for each in (child if isinstance(child, tuple) else (child,))]
-        sizes[id(node)] = 1 + sum(_unfolded(each, sizes) for each in below)
-    return sizes[id(node)]

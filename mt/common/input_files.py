@@ -16,12 +16,6 @@ from mt.errors import UserError
 
 LARGEST = 1 << 26
 """The most bytes of a file that is read at once: a configuration, results, a tokenizer."""
-_KINDS = {
-    stat.S_IFIFO: "a named pipe",
-    stat.S_IFCHR: "a device",
-    stat.S_IFBLK: "a device",
-    stat.S_IFSOCK: "a socket",
-}
 
 
 def require_regular(path: Path) -> None:
@@ -38,16 +32,6 @@ def open_regular(path: Path, buffering: int = io.DEFAULT_BUFFER_SIZE) -> io.Buff
     except BaseException:
         os.close(descriptor)
         raise
-
-
-def open_stream(path: Path, buffering: int = io.DEFAULT_BUFFER_SIZE) -> io.BufferedReader:
-    """Opens a file, a pipe or a terminal to read bytes from as they come; of other devices only /dev/null, which ends.
-    Raises OSError as `open_regular`."""
-    status = path.stat()
-    ends = status.st_rdev == os.stat(os.devnull).st_rdev or (stat.S_ISCHR(status.st_mode) and _is_terminal(path))
-    if stat.S_ISFIFO(status.st_mode) or (stat.S_ISCHR(status.st_mode) and ends):
-        return path.open("rb", buffering)  # type: ignore[return-value]
-    return open_regular(path, buffering)
 
 
 def read_bytes(path: Path) -> bytes:
@@ -106,15 +90,7 @@ def _refuse_irregular(path: Path, mode: int) -> None:
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     if not stat.S_ISREG(mode):
-        raise _refusal(path, f"is {_KINDS.get(stat.S_IFMT(mode), 'no file')}, and no regular file")
-
-
-def _is_terminal(path: Path) -> bool:
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
-    try:
-        return os.isatty(descriptor)
-    finally:
-        os.close(descriptor)
+        raise _refusal(path, "is no regular file")  # but a pipe, a device or a socket
 
 
 def _refusal(path: Path, reason: str) -> OSError:

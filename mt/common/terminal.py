@@ -2,7 +2,6 @@
 
 No text of data or files can give a terminal an order. The one door to tqdm."""
 
-import os
 import sys
 import time
 from collections.abc import Mapping
@@ -35,9 +34,6 @@ def output(text: str) -> str:
 SECONDS = 30.0
 """The seconds between lines in a log file or a pipe."""
 _MANY = 1_000_000  # units, from which on a bar counts thousands or millions
-_COLUMNS = 80
-_ROWS = 24
-"""The size of a terminal that does not tell its size."""
 
 
 class Bar:
@@ -100,10 +96,6 @@ def say_beside(text: str) -> None:
 
 
 def _bar(name: str, total: int | None, unit: str, done: int, leave: bool) -> tqdm:
-    try:
-        wide = os.get_terminal_size(sys.stderr.fileno()).columns > 0
-    except OSError:
-        wide = False
     return tqdm(
         desc=name,
         total=total,
@@ -111,7 +103,5 @@ def _bar(name: str, total: int | None, unit: str, done: int, leave: bool) -> tqd
         unit=f" {unit}",
         unit_scale=total is not None and total >= _MANY,
         leave=leave,
-        ncols=None if wide else _COLUMNS,
-        nrows=None if wide else _ROWS,
-        dynamic_ncols=wide,
+        dynamic_ncols=True,
     )

@@ -5,6 +5,7 @@ import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -63,7 +64,7 @@ original = Parser.parse_args
     "page", [page for page in PAGES if page.parent.name != "reference"], ids=lambda page: page.stem
 )
 def test_each_command_parses(page: Path, call: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mt.cli.run_folders.checkpoint.locate", lambda *_: None)  # RUN is no run
+    monkeypatch.setattr("mt.cli.run_folders.checkpoint", SimpleNamespace(locate=lambda *_: None))  # RUN is no run
     for verb, words in commands(page.read_text(encoding="utf-8")):
         if verb in ("train", "prepare"):
             if page.stem not in BEGIN:

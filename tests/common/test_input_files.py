@@ -32,11 +32,9 @@ def test_what_is_no_regular_file_is_refused_at_once(no_file: Path):
     for read in (require_regular, open_regular, read_bytes):
         with pytest.raises(OSError, match=r"(no regular file|Is a directory): '.*'$"):
             read(no_file)
-    with pytest.raises(UserError, match=r"cannot be read as JSON \((is .*, and no regular file|Is a directory)\): do"):
+    with pytest.raises(UserError, match=r"cannot be read as JSON \((is no regular file|Is a directory)\): do"):
         read_json(no_file, "do")
-    with pytest.raises(
-        UserError, match=r"cannot be read \((is .*, and no regular file|Is a directory)\): give an exist"
-    ):
+    with pytest.raises(UserError, match=r"cannot be read \((is no regular file|Is a directory)\): give an exist"):
         list(file_lines(no_file))
 
 
@@ -48,7 +46,7 @@ def test_what_is_no_regular_file_is_not_written_to(no_file: Path):
 
 @pytest.mark.parametrize("device", ENDLESS)
 def test_a_text_may_come_through_a_pipe_but_not_from_a_device_without_end(device: str, tmp_path: Path):
-    with pytest.raises(UserError, match=r"cannot be read \(is a device, and no regular file\)"):
+    with pytest.raises(UserError, match=f"{device}, line 1 (has more than 64 MiB|is not UTF-8|holds a NUL)"):
         list(file_lines(Path(device), pipes=True))
     assert list(file_lines(Path(os.devnull), pipes=True)) == []
     pipe = tmp_path / "pipe"

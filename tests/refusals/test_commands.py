@@ -42,7 +42,7 @@ TRANSLATE = [
     ("< long", "standard input, line 3 has 100000 words, and at most"),
     ("< latin", r"standard input, line 2 is not UTF-8 \(byte 3 of the line\): convert the text"),
     ("{tmp}/absent", r"absent cannot be read \(No such file or directory\)"),
-    ("--unknown-dictionary {tmp}/pipe", r"pipe cannot be read \(is a named pipe, and no regular file\)"),
+    ("--unknown-dictionary {tmp}/pipe", r"pipe cannot be read \(is no regular file\)"),
     ("{tmp}/latin", "latin, line 2 is not UTF-8"),
     ("{tmp}/long", "long, line 3 has 100000 words"),
     ("--n-best 4", r"search.n_best=4 asks for more hypotheses than the beam keeps \(3\): set search.beam_size=4"),

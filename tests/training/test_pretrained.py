@@ -165,7 +165,7 @@ def test_what_is_no_file_of_vectors_is_refused(
         loaded(pretrained=file(*lines))
 
 
-@pytest.mark.parametrize(("name", "sentence"), [("pipe", "is a named pipe"), (".", "Is a directory")])
+@pytest.mark.parametrize(("name", "sentence"), [("pipe", "is no regular file"), (".", "Is a directory")])
 def test_what_is_no_file_is_refused_at_once(
     name: str, sentence: str, loaded: Callable[..., Any], tmp_path: Path
 ) -> None:
