@@ -276,7 +276,8 @@ def _put_together(
     # A corpus without training pairs is refused; of others the user reads what cleaning dropped.
     require_pairs(train)
     if preparation.progress:
-        for line in (*preparation.source.notes(), *report(config, Summary(evaluation, train, tokenizers, unknown))):
+        summary = Summary(evaluation, train, tokenizers, unknown)
+        for line in (*preparation.source.notes(), *report(config, summary, preparation.source)):
             say(visible(line))
     # The finished corpus takes its place as a whole, and only then is the work folder removed.
     meta = _meta(preparation, train, tokenizers)

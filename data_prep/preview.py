@@ -6,8 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
+from data_prep.hints import hints
 from data_prep.parallel import Runner
 from data_prep.prepare import prepare
+from data_prep.sources import open_source
 from mt.data.corpus import Corpus
 from mt.data.dataset import DatasetConfig
 
@@ -16,7 +18,7 @@ _SHOWN = 5
 
 
 def preview(config: DatasetConfig, runner: Runner = "processes") -> Iterator[str]:
-    """Prepares a corpus that is removed again, which prints its report. Yields lines: histograms of lengths, and
+    """Prepares a corpus that is removed again, which prints its report. Yields lines: hints, histograms of lengths, and
     training pairs in pieces.
 
     Raises:
@@ -25,6 +27,8 @@ def preview(config: DatasetConfig, runner: Runner = "processes") -> Iterator[str
     with tempfile.TemporaryDirectory() as folder:
         corpus = Corpus.open(prepare(config, Path(folder), runner=runner))
         train = corpus.training
+        if train.source.written:
+            yield from hints(open_source(config), config)
         sides = ("source", "target") if train.source.written else ("target",)
         lengths = dict(zip(("source", "target"), train.lengths(), strict=True))
         yield f"length in pieces (of {len(train):,} training pairs)   {'   '.join(sides)}"

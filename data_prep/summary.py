@@ -6,15 +6,19 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Self
 
 from data_prep.encode import DroppedPair, Shard
+from data_prep.hints import place_of
+from data_prep.sources import Source
 from mt.data.corpus import Example
 from mt.data.dataset import DatasetConfig
 from mt.data.fields import build_field
 from mt.data.tokenizer import Tokenizer, TokenizerConfig, Tokenizers
 from mt.data.writer import Unknown
 from mt.errors import UserError
+from mt.text_io import comparable
 
 _MUCH = 0.05
 """The share of dropped pairs from which on a line begins with `_LOUD`."""
@@ -68,18 +72,19 @@ class Summary:
     """Texts of which the tokenizers do not know everything, by split and side."""
 
 
-def report(config: DatasetConfig, summary: Summary) -> Iterator[str]:
-    """Yields lines on sizes, cleaning and vocabularies."""
+def report(config: DatasetConfig, summary: Summary, source: Source) -> Iterator[str]:
+    """Yields lines on sizes, cleaning and vocabularies. source: the text, whose lines are named."""
     limit = f" (dataset.limit={config.limit})" if config.limit else ""
     train = summary.train
     yield f"train: {train.left:,} of {train.read:,} pairs kept{limit}; dropped: {listed(train.dropped)}"
     yield from _warning(train)
-    for reason, (number, source, target) in train.shown.items():
-        place = f"pair {number:,}: " if number else ""
-        yield f"dropped as {reason}, for example {place}{source!r} | {target!r}"
+    for reason, (number, one, other) in train.shown.items():
+        place = (place_of(source, config, one, other) or f"pair {number:,}") + ": " if number else ""
+        yield f"dropped as {reason}, for example {place}{one!r} | {other!r}"
     yield "; ".join(f"{split}: {_size(examples)}" for split, examples in summary.evaluation.items())
     yield f"vocabulary: {_vocabularies(config, summary.tokenizers)}"
     yield from _unknown(config, summary)
+    yield from _rewritten(config, summary)
 
 
 def _vocabularies(config: DatasetConfig, tokenizers: Tokenizers) -> str:
@@ -118,6 +123,29 @@ def _unknown(config: DatasetConfig, summary: Summary) -> Iterator[str]:
             "SentencePiece model with byte_fallback=true as dataset.tokenizer.model_file; a run that starts from "
             "another gets new pieces with init.vocabulary=extend"
         )
+
+
+def _rewritten(config: DatasetConfig, summary: Summary) -> Iterator[str]:
+    """Yields a line for each side of dev and test that a SentencePiece model of the user changes, as most normalize
+    text."""
+    for split, examples in summary.evaluation.items():
+        sides = zip(("source", "target"), summary.tokenizers, strict=True)
+        for side, tokenizer in sides:
+            model_file = config.tokenizer.side(side).model_file  # type: ignore[arg-type]
+            if model_file is None or (side == "source" and not build_field(config.field).written):
+                continue
+            texts = [getattr(example, side) for example in examples]
+            words = [*dict.fromkeys(word for text in texts for word in text.split())]
+            written = {word: tokenizer.decode(ids) for word, ids in zip(words, tokenizer.encode(words), strict=True)}
+            same = partial(comparable, lowercase=tokenizer.lowercases)
+            lost = [word for word in words if same(word) != same(written[word])]
+            if lost:
+                count = sum(not set(lost).isdisjoint(text.split()) for text in texts)
+                yield (
+                    f"{model_file} changes {count:,} of {len(texts):,} {side}s of {split}, for example '{lost[0]}', "
+                    f"which becomes '{written[lost[0]]}': train the model with normalization_rule_name=identity and "
+                    "byte_fallback=true, or leave out dataset.tokenizer.model_file"
+                )
 
 
 def require_pairs(train: Counts) -> None:

@@ -15,6 +15,15 @@ _PARTED = re.compile(rf"(?<={_LETTER})(?:{_APOSTROPHE} | {_APOSTROPHE})(?={_LETT
 """An escaped apostrophe between letters, with the blank that Moses' tokenizer puts behind it or, in English, before."""
 
 
+def entities(text: str) -> list[str]:
+    """Returns the entities in a text.
+
+    >>> entities("Q&amp;A of AT&T, l&apos; eau &such;")
+    ['&amp;', '&apos;']
+    """
+    return [match[0] for match in _ENTITY.finditer(text) if _character(match) != match[0]] if "&" in text else []
+
+
 def unescaped(text: str) -> str:
     """Returns a text with the characters of its entities. An escaped apostrophe joins the letters beside it.
 

@@ -1,0 +1,133 @@
+"""What a person should look at in the training text of a dry run: how many pairs look wrong, and where the first is."""
+
+import contextlib
+import itertools
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from data_prep.sources import Source
+from data_prep.sources.base import RawSplit, Records, hash_of_pair
+from data_prep.sources.entities import entities
+from mt.data.corpus import Example
+from mt.data.dataset import DatasetConfig
+
+_VARIANCE = 6.8
+"""Of the length of a translation, for each character of its source (Gale & Church 1993, section 3.1)."""
+_FAR = 5.0
+"""Standard deviations."""
+_CODES = ("cp1252", "latin-1")
+"""What UTF-8 is taken for where it becomes mojibake."""
+_LEADS = frozenset("ÃÂÄÅÎÏÐÑâ")
+"""What the first bytes of European letters and punctuation marks become then."""
+
+
+@dataclass
+class _Found:
+    """The pairs of one kind that look wrong."""
+
+    count: int = 0
+    first: str = ""
+    """The place of the first one."""
+
+
+@dataclass
+class _Looked:
+    """What was seen in the pairs."""
+
+    kinds: dict[str, _Found] = field(default_factory=dict)
+    entities: Counter[str] = field(default_factory=Counter)
+    pairs_with_entities: int = 0
+
+    def note(self, kind: str, place: str) -> None:
+        found = self.kinds.setdefault(kind, _Found(first=place))
+        found.count += 1
+
+
+def hints(source: Source, config: DatasetConfig) -> Iterator[str]:
+    """Yields a line that counts training pairs of text to look at, with the place of the first of each kind, and one
+    on HTML entities. Yields nothing where all is well. Reads the text twice, since odd lengths are judged by the ratio
+    of all lengths."""
+    ratio = _length_ratio(source, config.limit)
+    looked = _Looked()
+    seen: set[bytes] = set()
+    for place, pair in _placed(source, config.limit):
+        one = pair.source
+        other = pair.target
+        if "\t" in one or "\t" in other:
+            looked.note("with a tab", place)
+        if is_mojibake(one) or is_mojibake(other):
+            looked.note("with mojibake", place)
+        if _is_far(len(one), len(other), ratio):
+            looked.note("whose lengths do not fit", place)
+        if found := [*entities(one), *entities(other)]:
+            looked.entities.update(found)
+            looked.pairs_with_entities += 1
+        if not config.cleaning.drop_duplicates:
+            key = hash_of_pair(one, other)
+            if key in seen:
+                looked.note("repeated, which drop_duplicates leaves out", place)
+            seen.add(key)
+    if looked.kinds:
+        told = [f"{found.count:,} {kind} (the first: {found.first})" for kind, found in looked.kinds.items()]
+        yield f"hints: of the training pairs {', '.join(told)}"
+    if looked.entities and not config.unescape:
+        usual = " ".join(name for name, _ in looked.entities.most_common(3))
+        yield (
+            f"note: {looked.pairs_with_entities:,} training pairs hold HTML entities ({usual}), which metrics cut into "
+            "pieces: dataset.unescape=true reads their characters, unless the text is to be HTML"
+        )
+
+
+def place_of(source: Source, config: DatasetConfig, one: str, other: str) -> str | None:
+    """Returns where the first training pair whose texts begin so stands in its file; None where there is none."""
+    for place, pair in _placed(source, config.limit):
+        if pair.source.startswith(one) and pair.target.startswith(other):
+            return place
+    return None
+
+
+def is_mojibake(text: str) -> bool:
+    """Returns whether a word of a text is UTF-8 that was read as another encoding (`Ã¼ber` for `über`). So are texts
+    with U+FFFD, which stands for bytes that could not be read."""
+    if text.isascii():
+        return False
+    return "\ufffd" in text or any(_is_twice_encoded(word) for word in text.split() if not _LEADS.isdisjoint(word))
+
+
+def _is_twice_encoded(word: str) -> bool:
+    for code in _CODES:
+        with contextlib.suppress(UnicodeError):
+            # What is no letter then, as a control character, was none before.
+            return all(unicodedata.category(character) != "Cc" for character in word.encode(code).decode())
+    return False
+
+
+def _placed(source: Source, limit: int | None) -> Iterator[tuple[str, Example]]:
+    """Yields the training pairs with their places: lines of files, else numbers."""
+    return itertools.islice(itertools.chain.from_iterable(map(_records, source.training)), limit)
+
+
+def _records(split: RawSplit) -> Records:
+    records = split.records()
+    first = next(records, None)
+    if first is None:
+        return ((f"pair {number:,}", pair) for number, pair in enumerate(split.read(), start=1))
+    return itertools.chain([first], records)
+
+
+def _length_ratio(source: Source, limit: int | None) -> float:
+    """Returns the characters of targets for each of sources."""
+    sources = targets = 0
+    for _, pair in _placed(source, limit):
+        sources += len(pair.source)
+        targets += len(pair.target)
+    return targets / max(sources, 1)
+
+
+def _is_far(source: int, target: int, ratio: float) -> bool:
+    """Returns whether a target of so many characters is much longer or shorter than its source lets expect (Gale &
+    Church 1993)."""
+    mean = (source + target / max(ratio, 1e-9)) / 2
+    return abs(ratio * source - target) > _FAR * (_VARIANCE * max(mean, 1)) ** 0.5
