@@ -13,6 +13,7 @@ from typing import ClassVar, Literal, TypeVar
 import numpy as np
 
 from mt.errors import UserError
+from mt.metrics.advice import is_unspaced, nearly_all
 from mt.text_io import COMPOSED, are_composed, comparable, with_field
 
 # The settings of metrics. Every metric is made with all of them and uses those that concern it.
@@ -199,6 +200,8 @@ class Metric(ABC):
     higher_is_better: ClassVar[bool]
     heading: ClassVar[str]
     """Its name in a table."""
+    instead: ClassVar[str] = ""
+    """What suits text without blanks between words; empty for a metric that does not count words between blanks."""
     reads_lines: ClassVar[bool] = False
     """Whether a newline in a text is more than a blank."""
     notice: str | None = None
@@ -246,6 +249,8 @@ class Metric(ABC):
 
     def _objection(self, texts: Sequence[str]) -> str | None:
         """Computes `unsuited`, of texts in that form. texts: the first reference of each sentence."""
+        if self.instead and nearly_all(texts, is_unspaced):
+            return f"{self.heading} counts words between blanks, and most references have none: choose {self.instead}"
         return None
 
     def _comparable(self, texts: Iterable[str]) -> list[str]:

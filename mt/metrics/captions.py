@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from mt.metrics.advice import is_unspaced, nearly_all
 from mt.metrics.base import RatioMetric, References
 from mt.metrics.sentence import longest_common_subsequence, ngrams
 
@@ -42,11 +41,7 @@ class CaptionMetric(RatioMetric):
     """A score of tokenised captions, whose signature says how many references there are."""
 
     higher_is_better = True
-
-    def _objection(self, texts: Sequence[str]) -> str | None:
-        if nearly_all(texts, is_unspaced):
-            return f"{self.heading} counts words between blanks, and most references have none: choose bleu or chrf"
-        return None
+    instead = "bleu or chrf"
 
     def signature_fields(self) -> str:
         return "tok:ptb-regex|case:lower|punct:removed|version:coco"

@@ -7,16 +7,6 @@ import re
 from mt.errors import UserError, shown
 from mt.text_io import COMPRESSED
 
-# ISO 639-1.
-_TWO_LETTERS = frozenset(
-    """
-    aa ab ae af ak am an ar as av ay az ba be bg bi bm bn bo br bs ca ce ch co cr cs cu cv cy da de dv dz ee el en eo es
-    et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi ho hr ht hu hy hz ia id ie ig ii ik io is it iu ja jv ka kg ki
-    kj kk kl km kn ko kr ks ku kv kw ky la lb lg li ln lo lt lu lv mg mh mi mk ml mn mr ms mt my na nb nd ne ng nl nn no
-    nr nv ny oc oj om or os pa pi pl ps pt qu rm rn ro ru rw sa sc sd se sg si sk sl sm sn so sq sr ss st su sv sw ta te
-    tg th ti tk tl tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu
-    """.split()  # noqa: SIM905 - a table
-)
 # What else people call them: codes of ISO 639-2 and -3, of countries, and names. Kanuri is kr in ISO 639-1, and Chinook
 # Jargon chn in ISO 639-3. Of both there is hardly any text, so that they mean Korean and Chinese here.
 _NAMES = {
@@ -81,16 +71,13 @@ def english_name(code: str) -> str:
 
 
 def require_language(name: str | None, where: str) -> None:
-    """Raises UserError where a name is neither a code nor a known name of a language. All codes of three letters are
-    accepted, which are many thousands. where: the option that has it."""
-    if name is None:
-        return
-    code = re.split("[-_]", name.lower())[0]
-    if code in _TWO_LETTERS or code in _CODE_OF or re.fullmatch("[a-z]{3}", code):
-        return
-    close = difflib.get_close_matches(code[:100], sorted({*_CODE_OF, *_TWO_LETTERS}), n=1)
-    hint = f"did you mean {close[0]}? " if close else ""
-    raise UserError(
-        f"{where}={shown(name)} is no language: {hint}give a code of ISO 639, such as zh, ja, ko or de, with or "
-        "without a region"
-    )
+    """Raises UserError where a name is neither of the form of a code of ISO 639, two letters or three, nor a known name
+    of a language. where: the option that has it."""
+    code = "en" if name is None else re.split("[-_]", name.lower())[0]
+    if code not in _CODE_OF and not re.fullmatch("[a-z]{2,3}", code):
+        close = difflib.get_close_matches(code[:100], sorted(_CODE_OF), n=1)
+        hint = f"did you mean {close[0]}? " if close else ""
+        raise UserError(
+            f"{where}={shown(name or '')} is no language: {hint}give a code of ISO 639, such as zh, ja, ko or de, with "
+            "or without a region"
+        )

@@ -97,7 +97,7 @@ class Rouge(RatioMetric):
     def _objection(self, texts: Sequence[str]) -> str | None:
         name = self.settings.rouge.tokenizer
         share = share_in_tokens(texts, self.tokenize)
-        reason = unsuited_tokenizer(name, lambda text: " ".join(self.tokenize(text)), texts)
+        reason = unsuited_tokenizer(lambda text: " ".join(self.tokenize(text)), texts)
         if share < _FEW:
             reason = f"sees {share:.0%} of the letters and digits of the references"
         if reason is None:

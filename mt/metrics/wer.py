@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from mt.errors import UserError
-from mt.metrics.advice import is_unspaced, nearly_all
 from mt.metrics.base import RatioMetric, References, Score
 
 Units = Literal["words", "characters"]
@@ -70,15 +69,11 @@ class Wer(_Rate):
 
     name = "wer"
     heading = "WER"
+    instead = "cer"
     _units = "words"
 
     def signature_fields(self) -> str:
         return f"multi:best|level:word|{self._case()}|tok:blanks"
-
-    def _objection(self, texts: Sequence[str]) -> str | None:
-        if nearly_all(texts, is_unspaced):
-            return "WER counts words between blanks, and most references have none: choose cer"
-        return None
 
 
 class Cer(_Rate):

@@ -110,15 +110,7 @@ def _bundled() -> tuple[str, ...]:
 @functools.cache
 def _installed() -> tuple[str, ...]:
     """Lists the families of this system, those for running text first."""
-    known = {str(entry.fname) for entry in font_manager.fontManager.ttflist}
-    for path in font_manager.findSystemFonts():
-        # matplotlib keeps a list from when it first ran, which knows no font that was installed since.
-        if path not in known:
-            try:
-                font_manager.fontManager.addfont(path)
-            except (OSError, RuntimeError, ValueError):
-                continue
-    # Of others matplotlib would log that it has no regular weight.
+    # Of others than regular ones matplotlib would log that they have no regular weight.
     entries = (entry for entry in font_manager.fontManager.ttflist if (entry.style, entry.weight) == ("normal", 400))
     names = {entry.name for entry in entries if not entry.name.lower().startswith(_PLACEHOLDERS)} - set(_bundled())
     # The bundled Japanese font lacks the simplified Han characters first of all.

@@ -2,7 +2,7 @@ import pytest
 
 from mt.metrics import METRICS, build, notes
 from mt.metrics.base import RougeProtocol, Settings
-from mt.metrics.bleu import Bleu, unsuited_tokenizer
+from mt.metrics.bleu import Bleu
 from mt.metrics.rouge import Rouge
 
 EVERY = build([*METRICS])
@@ -80,11 +80,3 @@ def test_what_a_tokenizer_cannot_cut(tokenizer, references, reason):
     for result in (Bleu(Settings(None, tokenizer)), Rouge(Settings(rouge=RougeProtocol(tokenizer=tokenizer)))):
         objection = result.unsuited(references)
         assert (objection is None) if reason is None else reason in objection and f"tokenizer {tokenizer} " in objection
-
-
-def test_letters_of_the_tokenizers_language() -> None:
-    """The tokenizer is one that needs no package."""
-    reason = unsuited_tokenizer("ko-mecab", str, ["the cat sat on the mat .", "it rains"])
-    assert reason is not None and reason.startswith("is for Korean, and most references have no letter of it")
-    assert unsuited_tokenizer("ko-mecab", str, ["오늘은 비가 많이 온다고", "고양이 the cat"]) is None
-    assert unsuited_tokenizer("13a", str, ["the cat sat on the mat ."]) is None

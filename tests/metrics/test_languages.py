@@ -27,7 +27,7 @@ def test_what_people_call_languages(name, expected) -> None:
     [
         ("japanes", "did you mean japanese? "),
         ("chinees", "did you mean chinese? "),
-        ("xx", ""),
+        ("x", ""),
         ("", ""),
         ("zh.gz", ""),
         ("\x1b[2J", ""),
