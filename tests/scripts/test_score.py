@@ -69,26 +69,6 @@ def test_summarization(write, call, scored: Scored):
     assert scored(*task, "--lead", "3", "--rouge-tokenizer", "zh", "--metrics", "cer", *files) == {"cer": 0}
 
 
-def test_protocols_of_rouge(write, call, scored: Scored):
-    long = "a" * 74 + " b"
-    hypotheses = write("hyp", f"{long}\n<unk> 5 walked\n")
-    files = ["--task", "summarization", hypotheses, write("ref0", f"{long}\nunk # walks\n"), write("ref1", "b\nc\n")]
-    # The second: 3 words in the hypothesis, of which "5" is none of the reference's 2.
-    for options, score, signature in (
-        ([], (100 + 100 * 2 * 2 / 5) / 2, ""),
-        (["--rouge-protocol", "gigaword"], 100, ""),
-        (
-            ["--rouge-protocol", "gigaword", "--drop-unk", "--no-stem"],
-            50,
-            "|stem:no|lsum:newline|bytes:all|digits:#|unk:removed|",
-        ),
-        (["--rouge-protocol", "duc"], (50 + 100) / 2, "|bytes:75|"),
-        (["--rouge-protocol", "duc", "--multi", "mean"], (50 / 2 + 100 / 2) / 2, "|multi:mean|"),
-    ):
-        assert scored(*options, *files)["rouge1"] == pytest.approx(score)
-        assert signature in call("score", *options, *files).out
-
-
 def test_the_tokenizer_follows_the_target_language_or_the_ending_of_the_references(write, call):
     text = "今天从早上开始下雨。\n"
     other = "今天从晚上开始下雨。\n"
@@ -105,17 +85,6 @@ def test_the_tokenizer_follows_the_target_language_or_the_ending_of_the_referenc
         assert "|tok:zh|" in out and err == ""
     assert "|tok:13a|" not in call("score", *hypotheses, zstd).out
     assert "|tok:char|" in call("score", *hypotheses, ending, "--bleu-tokenizer", "char").out
-
-
-def test_a_blank_line_of_further_references_is_none(write, call, scored: Scored):
-    hypotheses = write("hyp", "the cat sat on the mat\n\nit rains today I think\n")
-    first = write("ref0", "the cat sat on a mat\nnobody wrote anything here\nit snows today I think\n")
-    more = write("ref1", "\nnobody has written this\n \u00a0\u3000\n")
-    third = write("ref2", "the cat sat on the mat\n\u200b\n\n")
-    metrics = ["--metrics", "bleu,chrf,ter,wer,accuracy,rouge", hypotheses]
-    one, two, three = (scored(*metrics, *files) for files in ([first], [first, more], [more, first, third]))
-    assert two["bleu"] == one["bleu"] < 100 and "  nrefs:var|" in call("score", *metrics, first, more).out
-    assert two["accuracy"] == 0 and three["accuracy"] == pytest.approx(100 / 3)
 
 
 def test_files_are_compared_in_one_form_and_without_case_where_that_is_asked(write, call, scored: Scored):
@@ -136,16 +105,6 @@ def test_files_are_compared_in_one_form_and_without_case_where_that_is_asked(wri
     for arguments in ([small, small], [hypotheses, hypotheses], ["--lowercase", small, hypotheses]):
         assert call("score", *arguments).err == ""
     assert call("score", "--metrics", "rouge,ter", "--rouge-tokenizer", "intl", small, hypotheses).err == ""
-
-
-def test_a_metric_that_sees_little_says_so_whatever_its_score(write, call):
-    files = [write("hyp", "他们昨天卖了3本书\n"), write("ref", "今天从早上开始下雨3度\n")]
-    out, err, _ = call("score", "--task", "summarization", *files)
-    assert out.startswith("rouge1    100.00  ") and err.startswith("note: ROUGE's tokenizer a-z0-9 sees 9% of the ")
-    out, err, _ = call("score", "--task", "summarization", *files, "--rouge-tokenizer", "zh")
-    assert "|tok:zh|" in out and not out.startswith("rouge1    100") and err == ""
-    errors = call("score", "--task", "summarization", *files, "--lead", "3").err
-    assert "note: --lead takes words between blanks, and most sources have none: " in errors
 
 
 def test_pipes_of_the_shell_and_closed_streams(write):
@@ -250,9 +209,7 @@ def test_a_log(log, call, scored: Scored):
     actual = [scores[name] for name in ("ap", "al", "laal", "dal", "yaal", "swf", "efsw")]
     expected = [(0.9375 + 1 + 2 / 3) / 3, (3 + 2.7 + 2) / 3, 8 / 3, 8 / 3, 3, 100 / 3, 40]
     assert actual == pytest.approx(expected, abs=1e-9)
-    lines = call("score", *log(*LINES), "--metrics", "chrf", "--no-use-ref-len").out.splitlines()
-    assert [line.split()[:2] for line in lines[1:3]] == [["ap", "0.92"], ["al", "2.67"]]
-    assert "  n:3|empty:1|unit:word|length:hypothesis|" in lines[2]
+    assert "|length:hypothesis|" in call("score", *log(*LINES), "--no-use-ref-len").out.splitlines()[3]
 
 
 def test_a_log_without_references_and_a_degenerate_one(log, call, scored: Scored):
