@@ -27,16 +27,16 @@ class TokenConstraints(NamedTuple):
     name: str
     """What to call the sentence, such as its line in a file."""
     spelling: Spelling
-    """What the tokens write that may be in its hypotheses."""
+    """The texts of the tokens."""
     phrases: Phrases | None = None
     avoided: Avoided | None = None
     prefix: Prefix | None = None
     terms: Terms | None = None
-    """What is written into its hypotheses afterwards, for which they leave room."""
+    """Terms that are written into its hypotheses afterwards; until then there must be room for them."""
 
     @property
     def fewest(self) -> int:
-        """A number of tokens that it needs."""
+        """A number of tokens without which it cannot be met."""
         phrases = 0 if self.phrases is None else max(self.phrases.least)
         prefix = 0 if self.prefix is None else self.prefix.fewest
         return max(phrases, prefix) + (0 if self.terms is None else self.terms.fewest)

@@ -10,7 +10,7 @@ import numpy as np
 
 
 class Spelling:
-    """What the tokens of a vocabulary write."""
+    """The texts that the tokens of a vocabulary write, and how to find tokens by their text."""
 
     def __init__(self, surfaces: Sequence[str], letters: Collection[str]) -> None:
         """
@@ -29,26 +29,27 @@ class Spelling:
         self._starts = np.cumsum([0, *(len(surface) + 1 for surface, _ in self._sorted)])
 
     def whole(self, text: str, begin: int, end: int) -> bool:
-        """Returns whether what stands at these places of a text is no part of longer words."""
+        """Returns whether the part of a text between two places is no part of a longer word."""
         return not any(
             0 < place < len(text) and text[place - 1] in self.letters and text[place] in self.letters
             for place in (begin, end)
         )
 
     def exactly(self, text: str) -> list[int]:
-        """Returns the tokens that write this."""
+        """Returns the tokens that write exactly this text."""
         first = bisect_left(self._sorted, (text, 0))
         last = bisect_left(self._sorted, (text, len(self.surfaces)))
         return [token for _, token in self._sorted[first:last]]
 
     def beginning(self, text: str) -> list[tuple[str, int]]:
-        """Returns what begins so, and the tokens that write it. text: not empty."""
+        """Returns the tokens whose text begins like this, each with its text. text: not empty."""
         first = bisect_left(self._sorted, (text, 0))
         last = bisect_right(self._sorted, text, key=lambda pair: pair[0][: len(text)])
         return self._sorted[first:last]
 
     def containing(self, text: str) -> Iterator[tuple[str, int, int]]:
-        """Yields what holds a text after its first character, the token that writes it, and where the text begins."""
+        """Yields tokens whose text holds another one, but not at its beginning: their text, the token, and where the other
+        begins."""
         place = self._text.find(text)
         while place >= 0:
             number = int(self._starts.searchsorted(place, side="right")) - 1
@@ -170,7 +171,7 @@ class Prefix:
 
     @property
     def possible(self) -> bool:
-        """Whether the vocabulary can write it."""
+        """Whether the vocabulary can write the prefix."""
         options = self.options(len(self.tokens))
         return options is None or len(options) > 0
 

@@ -20,12 +20,12 @@ class Target(NamedTuple):
     """A translation of a term."""
 
     words: tuple[str, ...]
-    """As `mt.data.words.term_words`; without a capital letter they are met whatever the case."""
+    """The words of the translation, see `mt.data.words.term_words`. Without a capital letter they are met in any case."""
     tokens: tuple[int, ...]
     capital: tuple[int, ...]
-    """Likewise with a capital letter, at the beginning of a text."""
+    """The tokens with a capital letter, for the beginning of a text."""
     bare: tuple[int, ...] | None = None
-    """Likewise without the blank before it; None where the vocabulary cannot write that."""
+    """The tokens without the blank before them; None where the vocabulary cannot write that."""
 
     def places(self, text: Sequence[str]) -> Iterator[int]:
         """Yields where it begins among the words of a text; see `form_places`."""

@@ -1,4 +1,4 @@
-"""What is asked of the translation of one text, as people write it, and as the search takes it. Needs no torch."""
+"""Requests in tokens: what is asked of the translation of a text becomes constraints of a search. Needs no torch."""
 
 import functools
 import re
@@ -34,7 +34,7 @@ _OPEN = 30
 
 
 def spelling_of(tokenizer: Tokenizer) -> Spelling:
-    """Returns what the tokens of a tokenizer write."""
+    """Returns the texts of the tokens of a tokenizer."""
     pieces = tokenizer.pieces(range(len(tokenizer)))
     surfaces = [" ⁇ " if _BYTE.fullmatch(piece) else piece.replace("▁", " ") for piece in pieces]
     surfaces[UNK] = " ⁇ "
@@ -60,7 +60,7 @@ def require_steerable(config: SearchConfig, asked: TokenConstraints) -> None:
 
 
 class ConstrainedPart(Part):
-    """What is asked of the translations of all rows, in the search and after it."""
+    """The constraints of all rows: processors of the search, and terms that are written after it."""
 
     def __init__(self, asked: Sequence[TokenConstraints | None]) -> None:
         self._asked = asked

@@ -66,16 +66,16 @@ class Network(Protocol):
 
 
 class DecodedBatch(NamedTuple):
-    """What a search has found for a batch."""
+    """The hypotheses that a search has found for a batch."""
 
     network: Network
     search: SearchConfig
     indices: np.ndarray
-    """Of the sources of the batch among all."""
+    """The numbers of the sources of the batch among all."""
     rows: Sequence[np.ndarray]
     """These sources."""
     hypotheses: Sequence[Sequence[Hypothesis]]
-    """Of each source, best first."""
+    """The hypotheses of each source, best first."""
 
 
 def refuse_long_rows(network: Network, field: Field, rows: Sequence[Row], indices: Sequence[int]) -> None:

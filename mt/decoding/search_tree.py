@@ -25,7 +25,7 @@ class Node(NamedTuple):
     """The number of the node that it continues; -1 of the first, which is empty."""
     token: int
     log_prob: float
-    """Of all its tokens."""
+    """The log-probability of all its tokens."""
     score: float
     """By which it is ranked, but for what an active one pays for its attention."""
     state: Outcome

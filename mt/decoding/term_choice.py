@@ -74,7 +74,7 @@ class _Draft:
         self.terms = terms
         self.words = words_of(hypothesis.tokens, asked.spelling)
         self.edits: dict[int, list[Edit]] = {}
-        """Of each term that is not met by itself, what it changes."""
+        """The edits of each term that the model has not written by itself."""
         self._shares = _shares(terms, hypothesis.windows.dense())
         taken = self._protected()
         own = term_words("".join(asked.spelling.surfaces[token] for token in hypothesis.tokens))
@@ -347,7 +347,7 @@ def _owners(terms: Terms, length: int) -> np.ndarray:
 def _by_sources(
     network: Network, sources: Sequence[np.ndarray], texts: Sequence[Sequence[Sequence[int]]]
 ) -> list[list[Replayed]]:
-    """Returns what the model says of texts, of each source."""
+    """Returns the probabilities that the model gives to texts of each source."""
     found: list[list[Replayed]] = []
     size = 1 if network.single else len(sources)
     for begin in range(0, len(sources), size):

@@ -113,7 +113,7 @@ class TermStream:
         self._terms = terms
         self._met: set[int] = set()
         self._text = ""
-        """What is written, without what waits."""
+        """The text so far, without the tokens that wait."""
         self._waiting: list[Entry] = []
         self._starts: list[int] = []
         """Where words begin among what waits."""
@@ -166,11 +166,12 @@ class TermStream:
         return [*written, entry]
 
     def end(self) -> list[Entry]:
-        """Returns what waits where the hypothesis ends without EOS."""
+        """Returns the tokens that still wait where the hypothesis ends without EOS."""
         return self._resolve() if self._waiting else []
 
     def _resolve(self) -> list[Entry]:
-        """Returns what waited, the term in place of its last word, unless the model has written it by itself."""
+        """Returns the tokens that waited, with the term in the place of their last word; as they are where the model has
+        written the term by itself."""
         waiting, self._waiting = self._waiting, []
         starts, self._starts = self._starts, []
         term, self._term = self._term, NO_TERM

@@ -1,4 +1,4 @@
-"""What hypotheses of a beam search pay for attending too little to some positions, or too much. Needs no torch.
+"""Coverage and summary penalties: costs of attending too little to some source positions, or too much. Needs no torch.
 
 With c_i the attention that a hypothesis Y of a source X has given to position i in all its steps,
 
@@ -19,7 +19,7 @@ from mt.search.hypothesis import on_host
 from mt.step import Attended
 
 _LEAST = float(np.finfo(np.float32).tiny)
-"""What a position without any attention counts as: its logarithm is finite."""
+"""The attention that a position without any counts as, so that its logarithm is finite."""
 
 
 class Penalties(NamedTuple):
@@ -79,14 +79,14 @@ class Coverage(NamedTuple):
         return Coverage(self.penalties, received)
 
     def costs(self) -> "Costs":
-        """Returns what each hypothesis pays."""
+        """Returns the costs of each hypothesis."""
         if_active = self.penalties.summary * np.maximum(self.received - 1, 0).sum(1)
         missing = -np.log(self.received.clip(_LEAST, 1)).sum(1)
         return Costs(if_active.tolist(), (if_active + self.penalties.coverage * missing).tolist())
 
 
 class Costs(NamedTuple):
-    """What is taken from the scores of N hypotheses, once they are divided by the length penalty."""
+    """The costs of N hypotheses: they are taken from scores that are divided by the length penalty."""
 
     if_active: list[float]
     """[N]: while a hypothesis is active; a longer one pays at least as much."""

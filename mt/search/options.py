@@ -15,7 +15,7 @@ Utility = Literal["chrf", "bleu", "rougeL"]
 
 
 class SearchOptions(LengthOptions):
-    """What beside the length is asked of hypotheses, and how many sources are decoded at once."""
+    """The options of every search: blocked repetitions, beside the length, and how many sources are decoded at once."""
 
     no_repeat_ngram_size: Annotated[int, "tokens"] = Field(0, ge=0, le=1000)
     """n: no n tokens in a row occur twice in a hypothesis (Paulus et al. 2018, section 2.5: 3); 0 blocks nothing."""

@@ -33,7 +33,8 @@ class Processor:
         """Forbids next tokens. scores: of the hypotheses that go on, those of one sentence side by side."""
 
     def propose(self, scores: Scores, candidates: Candidates) -> Candidates:
-        """Returns what competes for the slots of a beam, where that is not the most probable tokens alone."""
+        """Returns the candidates for the slots of a beam. candidates: the most probable tokens, or those of the processor
+        before."""
         return candidates
 
     def end(self, ends: Sequence[End]) -> None:
@@ -54,7 +55,7 @@ def next_tokens(scores: Scores, count: int, processors: Sequence[Processor]) -> 
 
 
 class Rules(Processor):
-    """What every hypothesis must satisfy: a least length, and no n tokens in a row that occur twice."""
+    """The rules that every search has options for: a least length, and no n tokens in a row that occur twice."""
 
     def __init__(self, sentences: int, min_length: int = 0, no_repeat_ngram_size: int = 0) -> None:
         """

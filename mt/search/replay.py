@@ -10,7 +10,7 @@ from mt.step import BOS
 
 
 class Replayed(NamedTuple):
-    """What a model says of a hypothesis that it is made to write."""
+    """The probabilities that a model gives to a hypothesis, and what it would rather have written."""
 
     log_probs: np.ndarray
     """[T] float32: of its tokens."""
@@ -19,7 +19,7 @@ class Replayed(NamedTuple):
 
 
 def replayed(stepper: Stepper, hypotheses: Sequence[Sequence[Sequence[int]]], count: int) -> list[list[Replayed]]:
-    """Returns what a model says of the hypotheses of each of its sources, of each at least one.
+    """Returns the probabilities that a model gives to hypotheses. hypotheses: of each of its sources at least one.
 
     count: how many of the most probable tokens of each step are recorded.
     """

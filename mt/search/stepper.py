@@ -10,7 +10,7 @@ class Step(NamedTuple):
     """A target step of N hypotheses."""
 
     scores: Scores
-    """Of what may follow each hypothesis, before anything is forbidden."""
+    """The scores of the tokens that may follow each hypothesis, before any is forbidden."""
     attended: Attended | None
     """On the host, but for weights, which may be a tensor on a device, from which rows are copied when hypotheses are
     collected. None where it is not recorded, as in a stream, which keeps nothing of what it has written."""
