@@ -48,8 +48,9 @@ class Spelling:
         return self._sorted[first:last]
 
     def containing(self, text: str) -> Iterator[tuple[str, int, int]]:
-        """Yields tokens whose text holds another one, but not at its beginning: their text, the token, and where the other
-        begins."""
+        """Yields tokens whose text holds another behind its beginning: their text, the token, and where the other begins.
+
+        text: the other, not empty."""
         place = self._text.find(text)
         while place >= 0:
             number = int(self._starts.searchsorted(place, side="right")) - 1

@@ -20,7 +20,7 @@ class Target(NamedTuple):
     """A translation of a term."""
 
     words: tuple[str, ...]
-    """The words of the translation, see `mt.data.words.term_words`. Without a capital letter they are met in any case."""
+    """The words of the translation, see `mt.data.words.term_words`. Those without capitals are met in any case."""
     tokens: tuple[int, ...]
     capital: tuple[int, ...]
     """The tokens with a capital letter, for the beginning of a text."""

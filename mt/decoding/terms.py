@@ -170,8 +170,8 @@ class TermStream:
         return self._resolve() if self._waiting else []
 
     def _resolve(self) -> list[Entry]:
-        """Returns the tokens that waited, with the term in the place of their last word; as they are where the model has
-        written the term by itself."""
+        """Returns the tokens that waited. The term stands in the place of their last word, unless the model has written
+        it by itself."""
         waiting, self._waiting = self._waiting, []
         starts, self._starts = self._starts, []
         term, self._term = self._term, NO_TERM

@@ -33,8 +33,8 @@ class Processor:
         """Forbids next tokens. scores: of the hypotheses that go on, those of one sentence side by side."""
 
     def propose(self, scores: Scores, candidates: Candidates) -> Candidates:
-        """Returns the candidates for the slots of a beam. candidates: the most probable tokens, or those of the processor
-        before."""
+        """Returns the candidates for the slots of a beam. candidates: the most probable tokens, or what the processor
+        before has returned."""
         return candidates
 
     def end(self, ends: Sequence[End]) -> None:
