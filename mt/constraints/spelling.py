@@ -48,7 +48,7 @@ class Spelling:
         return self._sorted[first:last]
 
     def containing(self, text: str) -> Iterator[tuple[str, int, int]]:
-        """Yields tokens whose text holds another behind its beginning: their text, the token, and where the other begins.
+        """Yields tokens whose text holds another behind its beginning: its text, the token, where the other begins.
 
         text: the other, not empty."""
         place = self._text.find(text)

@@ -52,8 +52,6 @@ class Terms:
         positions of which that is certain."""
         self.certain: list[int] = []
         """[S]: how many tokens of the source had to come until it was."""
-        self.complete = False
-        """Whether the source has come to its end."""
 
     @property
     def fewest(self) -> int:

@@ -102,7 +102,8 @@ class ConstraintEncoder:
         name, asked, glossary, tokens = request
         terms = None
         if glossary is not None and glossary.entries:
-            terms = self.source_terms(glossary).whole(composed(text))
+            terms = self.source_terms(glossary)
+            terms.read_whole(composed(text))
         if not (asked.constraints or asked.avoid or asked.prefix or tokens or (terms and terms.terms)):
             return None
         # Phrases to avoid bound all the rest, of which some form must be left.
@@ -142,7 +143,7 @@ class ConstraintEncoder:
             raise UserError("a glossary is of words, and this stream reads characters: leave it out, or stream words")
         source = self.source_terms(request.glossary)
         tokens = TokenConstraints(request.name, self.spelling) if tokens is None else tokens
-        return tokens._replace(terms=source.found), source
+        return tokens._replace(terms=source), source
 
     def source_terms(self, glossary: Glossary) -> "SourceTerms":
         """Begins to look for terms in a source. Raises UserError where there can be none, or the vocabulary cannot
@@ -251,11 +252,11 @@ def constrained(
     return found
 
 
-class SourceTerms:
+class SourceTerms(Terms):
     """Finds the terms of a glossary in a source, part by part of what stands between blanks."""
 
     def __init__(self, glossary: Glossary, source: Tokenizer, target: ConstraintEncoder) -> None:
-        self.found = Terms(target.spelling)
+        super().__init__(target.spelling)
         self._glossary = glossary
         self._source = source
         self._target = target
@@ -264,13 +265,12 @@ class SourceTerms:
         self._certain = 0
         """The first word of which it is not certain whether it is part of a term."""
 
-    def whole(self, text: str) -> Terms:
-        """Returns the terms of a whole source, which is cut into tokens only where it has some."""
+    def read_whole(self, text: str) -> None:
+        """Reads a whole source, which is cut into tokens only where it has terms."""
         if self._glossary.terms(units(text, "term"))[0]:
             for part in text.split():
                 self.read(part)
             self.end()
-        return self.found
 
     def read(self, part: str) -> None:
         """Reads what stands between two blanks."""
@@ -279,28 +279,24 @@ class SourceTerms:
         self._words_of_tokens += [count + (word or 0) for word in self._source.unit_ids(part, "term")[:-1]]
         self._find(complete=False)
 
-    def end(self) -> Terms:
-        """Ends the source, and returns its terms."""
+    def end(self) -> None:
+        """Ends the source."""
         self._words_of_tokens.append(len(self._words))
-        self.found.complete = True
         self._find(complete=True)
-        return self.found
 
     def _find(self, *, complete: bool) -> None:
         terms, self._certain = self._glossary.terms(self._words, self._certain, complete=complete)
-        first = len(self.found.certain)
+        first = len(self.certain)
         certain = [word for word in self._words_of_tokens[first:] if complete or word < self._certain]
         owners = {
             word: number
-            for number, term in enumerate(terms, start=len(self.found.terms))
+            for number, term in enumerate(terms, start=len(self.terms))
             for word in range(term.begin, term.end)
         }
-        self.found.terms += [
-            self._target.source_term(term.entry)._replace(words=term.end - term.begin) for term in terms
-        ]
+        self.terms += [self._target.source_term(term.entry)._replace(words=term.end - term.begin) for term in terms]
         numbers = np.array([owners.get(word, NO_TERM) for word in certain], np.int64)
-        self.found.owners = np.concatenate((self.found.owners, numbers))
-        self.found.certain += [len(self._words_of_tokens)] * len(certain)
+        self.owners = np.concatenate((self.owners, numbers))
+        self.certain += [len(self._words_of_tokens)] * len(certain)
 
 
 def _at_once(name: str, phrase: str) -> UserError:

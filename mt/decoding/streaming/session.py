@@ -70,7 +70,7 @@ class Session:
             self._state.processors.insert(0, ConstraintProcessor([asked], [MAX_LENGTH]))
         self._terms = terms
         if terms is not None:
-            self._state.terms = TermStream(terms.found)
+            self._state.terms = TermStream(terms)
         needed = streaming.model.frontend.needed
         source, target, *_ = streaming.tokenizers
         self._source = streaming.field.arriving(
