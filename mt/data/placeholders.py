@@ -121,9 +121,6 @@ class Placeholders:
                 end = span[1]
         return spans
 
-    def in_text(self, text: str) -> list[str]:
-        return [text[begin:end] for begin, end in self.spans(text)]
-
     def masked(self, text: str, count: int, before: list[str] | None = None) -> tuple[str, dict[str, str]]:
         """Returns a text with symbols for its placeholders, and the placeholder of each symbol. count: of the symbols.
         before: those that came before in a stream, to which these are added."""

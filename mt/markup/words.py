@@ -2,9 +2,9 @@
 
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, chain, pairwise
+from itertools import pairwise
 from typing import NamedTuple
 
 from mt.data.placeholders import SYMBOLS
@@ -47,9 +47,15 @@ class Words:
     def of(cls, source: str, linked: Linked, cuts: Sequence[int] = ()) -> "Words":
         """Returns the words of a text and of its translation. cuts: places of tags in the source, in order."""
         wholes = word_spans(source)
-        parts = [[*_parts(span, cuts)] for span in wholes]
-        first_parts = [*accumulate(map(len, parts), initial=0)]
         target_wholes = word_spans(linked.text)
+        # Each source word has one part, or several where tags stand in it.
+        parts: list[Span] = []
+        first_parts = []
+        for begin, end in wholes:
+            first_parts.append(len(parts))
+            parts += pairwise([begin, *cuts[bisect_right(cuts, begin) : bisect_left(cuts, end)], end])
+        first_parts.append(len(parts))
+        word_of = [word for word, (first, last) in enumerate(pairwise(first_parts)) for _ in range(first, last)]
         counts = _counts(linked, len(source), parts, target_wholes)
         # What is the same on both sides is linked to itself alone, be attention what it may.
         texts = [source[begin:end] for begin, end in wholes]
@@ -61,26 +67,23 @@ class Words:
         shared: dict[int, list[int]] = defaultdict(list)
         for j, span in enumerate(target_wholes):
             of_words = Counter[int]()
-            for (i, _), count in counts[j].items():
-                of_words[i] += count
+            for part, count in counts[j].items():
+                of_words[word_of[part]] += count
             i = same.get(j, next((i for i, _ in of_words.most_common(1) if i not in taken), -1))
-            begin = linked.text.find(texts[i], *span) if i >= 0 and len(parts[i]) > 1 else -1
+            own = range(first_parts[i], first_parts[i + 1]) if i >= 0 else range(0)
+            begin = linked.text.find(texts[i], *span) if len(own) > 1 else -1
             if begin >= 0:
-                inner = [first - wholes[i][0] + begin for first, _ in parts[i][1:]]
+                inner = [parts[part][0] - wholes[i][0] + begin for part in own[1:]]
                 target += pairwise([span[0], *inner, span[1]])
-                origins += range(first_parts[i], first_parts[i + 1])
+                origins += own
                 continue
-            linked_parts = [
-                first_parts[word] + part for (word, part), _ in counts[j].most_common() if word not in taken
-            ]
-            origin = next(
-                (part for part in linked_parts if first_parts[i] <= part < first_parts[i + 1]), first_parts[i]
-            )
+            linked_parts = [part for part, _ in counts[j].most_common() if word_of[part] not in taken]
+            origin = next((part for part in linked_parts if part in own), own[0] if own else -1)
             for part in {*linked_parts} - {origin} if j not in same else ():
                 shared[part].append(len(target))
             target.append(span)
-            origins.append(origin if i >= 0 else -1)
-        return cls((source, linked.text), [*chain.from_iterable(parts)], target, origins, shared)
+            origins.append(origin)
+        return cls((source, linked.text), parts, target, origins, shared)
 
     def text(self, side: int, word: int) -> str:
         """Returns a word of the source (side 0) or of the translation (1)."""
@@ -92,26 +95,14 @@ class Words:
         return not any(letter.isalnum() for letter in text) and text not in SYMBOLS
 
 
-def _parts(span: Span, cuts: Sequence[int]) -> Iterable[Span]:
-    """Returns the parts of a word between tags."""
-    begin, end = span
-    inner = cuts[bisect_right(cuts, begin) : bisect_left(cuts, end)]
-    return pairwise([begin, *inner, end])
-
-
-def _counts(
-    linked: Linked, length: int, parts: Sequence[Sequence[Span]], target: Sequence[Span]
-) -> dict[int, Counter[Span]]:
+def _counts(linked: Linked, length: int, source: Sequence[Span], target: Sequence[Span]) -> dict[int, Counter[int]]:
     """Returns for each target word how many links it has to each part of a source word. length: of the source."""
-    owners: list[Span | None] = [None] * length
-    for word, of_word in enumerate(parts):
-        for part, (begin, end) in enumerate(of_word):
-            owners[begin:end] = [(word, part)] * (end - begin)
+    source_of = _numbers(source, length)
     target_of = _numbers(target, len(linked.text))
-    counts: dict[int, Counter[Span]] = defaultdict(Counter)
+    counts: dict[int, Counter[int]] = defaultdict(Counter)
     for i, j in linked.links:
-        if 0 <= i < length and 0 <= j < len(linked.text) and target_of[j] >= 0 and (owner := owners[i]):
-            counts[target_of[j]][owner] += 1
+        if 0 <= i < length and 0 <= j < len(linked.text) and source_of[i] >= 0 and target_of[j] >= 0:
+            counts[target_of[j]][source_of[i]] += 1
     return counts
 
 

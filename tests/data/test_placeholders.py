@@ -9,12 +9,16 @@ from mt.errors import UserError
 TEXTS = ["Visit { $url } now {name} and %s", "the cat sat on the mat", "a { -brand } b"] * 20
 
 
+def found_in(text: str, names: tuple[str, ...]) -> list[str]:
+    return [text[begin:end] for begin, end in placeholders_of(names).spans(text)]
+
+
 @pytest.mark.parametrize("name", SYNTAXES)
 def test_examples_of_each_syntax_are_whole(name: str) -> None:
     for names in ((name,), (*SAFE, name)) if name != "qt" and SYNTAXES[name].is_safe else ((name,),):
         for example in SYNTAXES[name].examples.split():
             for text in (example, f"see {example} now", f"({example}).", f"x, {example}: y"):
-                assert placeholders_of(names).in_text(text) == [example], (names, text)
+                assert found_in(text, names) == [example], (names, text)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +50,7 @@ def test_examples_of_each_syntax_are_whole(name: str) -> None:
     ],
 )
 def test_what_a_placeholder_is(text: str, found: str) -> None:
-    assert "|".join(placeholders_of(SAFE).in_text(text)) == found
+    assert "|".join(found_in(text, SAFE)) == found
 
 
 def test_a_syntax_that_is_not_is_refused() -> None:
@@ -58,9 +62,7 @@ def test_a_syntax_that_is_not_is_refused() -> None:
     "text",
     [
         *["{", "%", "{a", "{n,plural,", "{{", "%a", "'{", "{n,plural,'{", "http://%20f", "$a", "&a", "${"],
-        "{a b ",
-        '{"{',
-        "% ",
+        *["{a b ", '{"{', "% "],
     ],
 )
 def test_hostile_texts_take_time_in_proportion_to_their_length(text: str) -> None:
@@ -85,9 +87,6 @@ def test_a_placeholder_is_one_symbol_and_comes_back(model_type: str) -> None:
     text = "Visit the { $url } § {name}"
     ids = tokenizer.encode([text])[0]
     assert tokenizer.encode_column([text]).to_pylist() == [ids]
-    assert [
-        piece for piece in tokenizer.split(text) if piece.strip("▁") in (*placeholders_of(SAFE).masked(text, 8)[1], "§")
-    ] != []
     assert len(tokenizer.restored(ids, text)) == 2
     assert tokenizer.decode(ids, tokenizer.restored(ids, text)) == text
     # Links join its words.
