@@ -129,10 +129,7 @@ def test_what_cannot_be_heard(stream, translator: Translator, sound, tmp_path: P
         assert (done.out, done.status, done.err.count("\n")) == ("", 2, 1)
         assert done.err.startswith(f"error: {sentence}")
     done = stream("--audio", "-", data=b"RIFF\0\0\0\0WAVEfmt ")
-    assert (
-        done.err.startswith("error: standard input has the header of a file, and is not samples alone")
-        and done.status == 2
-    )
+    assert done.err.startswith("error: standard input is a wav file, and not samples alone") and done.status == 2
     done = stream("--audio", sound[0], run=trained_hard)
     assert (done.out, done.status) == ("", 2)
     assert done.err == (

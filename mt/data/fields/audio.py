@@ -22,8 +22,20 @@ from mt.errors import UserError
 
 FRAMES = 100
 """Positions in a second."""
-_HEADERS = (b"RIFF", b"RF64", b"riff", b"fLaC", b"OggS", b"FORM", b".snd", b"caff", b"ID3")
-"""How files that are no samples alone begin: wav, flac, ogg, aiff, au, caf, mp3."""
+_HEADERS = {
+    b"RIFF": "wav",
+    b"RF64": "wav",
+    b"riff": "w64",
+    b"fLaC": "flac",
+    b"OggS": "ogg",
+    b"FORM": "aiff",
+    b".snd": "au",
+    b"caff": "caf",
+    b"ID3\2": "mp3",
+    b"ID3\3": "mp3",
+    b"ID3\4": "mp3",
+}
+
 _BANDS = 40
 """Mel bands of the spectrogram that attention is drawn on."""
 
@@ -250,10 +262,10 @@ class AudioField(ArrayField):
             # Four bytes tell a file with a header from samples alone.
             rest += chunk
             if not begun and len(rest) >= 4:
-                if rest.startswith(_HEADERS):
+                if kind := _HEADERS.get(rest[:4]):
                     raise SourceError(
-                        f"{name} has the header of a file, and is not samples alone: give the file, or convert it to "
-                        f"16-bit little-endian samples of one channel, {self._rate:,} a second"
+                        f"{name} is a {kind} file, and not samples alone: give the file, or convert it to 16-bit "
+                        f"little-endian samples of one channel, {self._rate:,} a second"
                     )
                 begun = True
             # Whole samples, 10 ms at a time; half of one waits for the next chunk.
@@ -273,8 +285,14 @@ class AudioField(ArrayField):
             name = named(source)
             with opened_recording(source) as sound:
                 rate = sound.rate
-                self._require_short(name, sound.count / rate)
-                samples = mono(sound.read(sound.count), name)
+                if sound.count is not None:
+                    self._require_short(name, sound.count / rate)
+                # One that does not say how long it is shows by a sample that it is too long.
+                samples = sound.read(int(self._longest * rate) + 1)
+            if not len(samples):
+                raise SourceError(f"{name} has no samples: expected a sound", "without sound")
+            self._require_short(name, len(samples) / rate)
+            samples = mono(samples, name)
         return framed(quantised(resampled(samples, rate, self._rate)), self._hop)
 
     def _require_short(self, name: str, seconds: float) -> None:

@@ -35,6 +35,8 @@ _BITS_PER_SAMPLE = 258  # a tag of TIFF
 _MOST_PIXELS = 36_000_000
 """The most pixels that are decoded: at most some 0.9 GiB of memory. Of a JPEG that is read at a fraction of its size
 these are the pixels of the fraction, unless it is progressive."""
+_BITS = (8, 12, 16)
+"""How many bits of grey the numbers of a file of 16 bits may fill: cameras that see 12 leave the upper ones empty."""
 _FORMATS = ("JPEG", "PNG", "GIF", "BMP", "TIFF", "WEBP", "PPM")
 
 
@@ -162,15 +164,28 @@ def _require_few_pixels(picture: Image) -> None:
 
 
 def _bytes(picture: Image) -> np.ndarray:
-    """Returns the grey of a picture of up to 16 bits as [height, width] uint8; white where it is transparent. Raises
-    SourceError where nothing says which number is white."""
+    """Returns the grey of a picture of more bits, or of floating-point numbers, as [height, width] uint8; white where
+    it is transparent. Raises SourceError where nothing says which number is white."""
+    # Which number is white: 1 of floating-point ones, else the largest that the bits have.
     levels = np.asarray(picture)
-    bits = int(getattr(picture, "tag_v2", {}).get(_BITS_PER_SAMPLE, (16,))[0])
-    if picture.mode == "F" or bits > 16 or levels.min() < 0 or levels.max() >= 1 << bits:
-        raise SourceError(
-            f"has grey of {bits} bits, from {levels.min():g} to {levels.max():g}, and nothing says which number is "
-            "white: write 8 or 16 bits without a sign"
-        )
-    grey = levels / (1 << (bits - 8))
+    if picture.mode == "F":
+        if not (levels.min() >= 0 and levels.max() <= 1):
+            raise SourceError(
+                f"has floating-point grey from {levels.min():g} to {levels.max():g}, and between 0 (black) and 1 "
+                "(white) is expected: write it as 8 or 16 bits"
+            )
+        grey = np.rint(levels * _WHITE)
+    else:
+        bits = int(getattr(picture, "tag_v2", {}).get(_BITS_PER_SAMPLE, (16,))[0])
+        lowest = levels.min()
+        highest = levels.max()
+        if bits > 16 or lowest < 0 or highest >= 1 << bits:
+            raise SourceError(
+                f"has grey of {bits} bits, from {lowest:,} to {highest:,}, and nothing says which number is "
+                "white: write 8 or 16 bits without a sign"
+            )
+        if bits == 16:
+            bits = next(filled for filled in _BITS if highest < 1 << filled)
+        grey = levels / (1 << (bits - 8))
     grey[levels == picture.info.get("transparency", -1)] = _WHITE
     return grey.astype(np.uint8)

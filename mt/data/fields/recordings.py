@@ -29,6 +29,8 @@ _PADDING = 4096
 """Bytes that may follow the last chunk of a wav file, as what a tool has put there to fill a block."""
 _UNKNOWN = 1 << 60
 """From so many samples on libsndfile means that a file does not say how many it has."""
+_BLOCK = 1 << 16
+"""Samples that are passed over at once, where nobody can seek."""
 _SLACK = 0.5
 """Seconds by which a span may end after the sound."""
 
@@ -36,14 +38,19 @@ _SLACK = 0.5
 class Recording:
     """An open sound, at the first of the samples that are to be read."""
 
-    def __init__(self, file: Any, name: str, count: int) -> None:
-        """count: see `count`."""
+    def __init__(self, file: Any, name: str, count: int | None, early: int = 0) -> None:
+        """
+        Args:
+            count: see `count`.
+            early: by how many samples the sound may be shorter.
+        """
         self._file = file
         self._name = name
+        self._early = early
         self.rate = int(file.samplerate)
         """Samples of a channel in a second."""
         self.count = count
-        """Samples to read."""
+        """Samples to read; None for all of a file that does not say how many it has."""
         self._read = 0
 
     def read(self, most: int) -> np.ndarray:
@@ -51,13 +58,13 @@ class Recording:
 
         Raises SourceError where there should be more.
         """
-        size = min(most, self.count - self._read)
+        size = most if self.count is None else min(most, self.count - self._read)
         if size <= 0:
             return np.zeros((0, self._file.channels), np.float32)
         with _silent(self._file.format == "MP3"):
             samples = self._file.read(size, dtype="float32", always_2d=True)
         self._read += len(samples)
-        if len(samples) < size:
+        if self.count is not None and len(samples) < size and self._read + self._early < self.count:
             raise SourceError(
                 f"{self._name} is cut short: it has {self._read:,} of {self.count:,} samples; copy it again"
             )
@@ -121,29 +128,52 @@ def _parted(name: str) -> tuple[str, tuple[float, float] | None]:
 def _file(kind: Any, source: io.BytesIO | str) -> Any:
     start = _start(source)
     with _silent(start.startswith(b"ID3") or start[:1] == b"\xff" or str(source).lower().endswith(".mp3")):
-        return kind(source)
+        file = kind(source)
+        if file.frames < _UNKNOWN:
+            return file
+        file.close()
+        if isinstance(source, io.BytesIO):
+            source.seek(0)
+        # It would look for its place after each read, and not find it: it is read as what cannot go back.
+        return type("Stream", (kind,), {"seekable": lambda self: False})(source)
 
 
 def _wanted(file: Any, name: str, path: str, span: tuple[float, float] | None) -> Recording:
-    """Goes to the first sample that is wanted."""
+    # Of a span, its samples, where the sound is so long, or may be; else all that the file says it has.
     rate = file.samplerate
-    whole = file.frames
-    if whole >= _UNKNOWN:
-        raise SourceError(f"{path} does not say how many samples it has: convert it, as with sox or ffmpeg")
-    begin, end = span or (0.0, whole / rate)
-    if span and not begin < end:
-        raise SourceError(f"{name} is to be read up to a second that is not after its first: exchange or correct them")
-    if end > whole / rate + _SLACK:
-        raise SourceError(
-            f"{name} is to be read from {begin:g} to {end:g} seconds, but {path} has {whole / rate:.2f} seconds"
-        )
-    start = int(begin * rate)
-    count = min(round(end * rate), whole) - start
-    if count <= 0:
+    whole = None if file.frames >= _UNKNOWN else file.frames
+    if span is not None:
+        begin, end = span
+        if not begin < end:
+            raise SourceError(
+                f"{name} is to be read up to a second that is not after its first: exchange or correct them"
+            )
+        if whole is not None and end > whole / rate + _SLACK:
+            raise SourceError(
+                f"{name} is to be read from {begin:g} to {end:g} seconds, but {path} has {whole / rate:.2f} seconds"
+            )
+        if whole is None:
+            return _later(file, name, path, round(begin * rate), round(end * rate))
+        start = int(begin * rate)
+        count = min(round(end * rate), whole) - start
+    else:
+        start = 0
+        count = whole
+    if count is not None and count <= 0:
         raise SourceError(f"{name} has no samples: expected a sound", "without sound")
     if start:
         file.seek(start)
     return Recording(file, name, count)
+
+
+def _later(file: Any, name: str, path: str, start: int, end: int) -> Recording:
+    """Returns a span of a sound in which nobody can seek: what comes before is read."""
+    while start > 0 and (passed := len(file.read(min(start, _BLOCK), dtype="float32"))):
+        start -= passed
+        end -= passed
+    if start > 0:
+        raise SourceError(f"{name} is to be read from a second that {path} does not reach: correct the span")
+    return Recording(file, name, end, early=round(_SLACK * file.samplerate))
 
 
 def _require_true_length(source: io.BytesIO | str, path: str, size: int) -> None:

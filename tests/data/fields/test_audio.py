@@ -140,8 +140,8 @@ def test_raw_samples_cut_anywhere(field: AudioField) -> None:
     with pytest.raises(SourceError) as refused:
         [*field.pcm([b"RI", b"FF\0\0\0\0WAVE"], "standard input")]
     assert str(refused.value) == (
-        "standard input has the header of a file, and is not samples alone: give the file, or convert it to 16-bit "
-        "little-endian samples of one channel, 8,000 a second"
+        "standard input is a wav file, and not samples alone: give the file, or convert it to 16-bit little-endian "
+        "samples of one channel, 8,000 a second"
     )
 
 
@@ -217,14 +217,29 @@ def test_given_samples_have_a_scale_of_their_own(field: AudioField) -> None:
     assert str(refusal(field, object())).startswith("a source given as object is neither")
 
 
-def test_a_sound_that_does_not_say_its_length_is_refused(field: AudioField, tmp_path: Path) -> None:
+@pytest.fixture
+def unsaid(tmp_path: Path) -> Path:
+    """A FLAC whose header has no count of samples."""
     soundfile.write(tmp_path / "unsaid.flac", TONE, RATE)
     content = bytearray((tmp_path / "unsaid.flac").read_bytes())
-    content[21] &= 0xF0  # the count of samples in the header
+    content[21] &= 0xF0
     content[22:26] = bytes(4)
     (tmp_path / "unsaid.flac").write_bytes(content)
-    for source in (tmp_path / "unsaid.flac", bytes(content), f"{tmp_path}/unsaid.flac#t=0.25,0.5"):
-        assert "does not say how many samples it has: convert it" in str(refusal(field, source))
+    return tmp_path / "unsaid.flac"
+
+
+def test_a_sound_that_does_not_say_its_length_is_read_to_its_end(field: AudioField, unsaid: Path) -> None:
+    soundfile.write(unsaid.with_name("said.flac"), TONE, RATE)
+    whole = encoded(field, unsaid.with_name("said.flac")).ravel()
+    assert np.array_equal(encoded(field, unsaid).ravel(), whole)
+    assert np.array_equal(encoded(field, unsaid.read_bytes()).ravel(), whole)
+    assert np.array_equal(np.concatenate([*field.pieces(str(unsaid))]), whole)
+    assert np.array_equal(encoded(field, f"{unsaid}#t=0.25,0.5").ravel(), whole[2000:4000])
+    assert np.array_equal(encoded(field, f"{unsaid}#t=0.9,1.4").ravel(), whole[7200:])
+    short = AudioField(AudioConfig(rate=RATE, max_seconds=0.5))
+    assert refusal(short, unsaid).reason == "longer than 0.5 seconds (dataset.field.max_seconds)"
+    assert "a second that" in str(refusal(field, f"{unsaid}#t=5,6"))
+    assert "is cut short" in str(refusal(field, f"{unsaid}#t=0.5,1.9"))
 
 
 @pytest.mark.parametrize("size", [0, 4000])

@@ -94,8 +94,10 @@ def test_a_large_jpeg_is_read_at_a_fraction(field: ImageField, tmp_path: Path) -
     assert close(encoded(field, tmp_path / "large.jpg"), (255, 255, 255))
 
 
-@pytest.mark.parametrize(("level", "grey"), [(65_535, 255), (32_768, 128), (0, 0)])
-def test_grey_of_16_bits_is_scaled(field: ImageField, tmp_path: Path, level: int, grey: int) -> None:
+@pytest.mark.parametrize(
+    ("level", "grey"), [(65_535, 255), (32_768, 128), (4_095, 255), (2_048, 128), (255, 255), (0, 0)]
+)
+def test_numbers_of_12_bits_are_not_near_black(field: ImageField, tmp_path: Path, level: int, grey: int) -> None:
     for name in ("deep.png", "deep.tif"):
         Image.fromarray(np.full((20, 20), level, np.uint16)).save(tmp_path / name)
         assert close(encoded(field, tmp_path / name), (grey, grey, grey))
@@ -130,7 +132,7 @@ def test_a_picture_is_turned_as_its_camera_says(field: ImageField, tmp_path: Pat
     assert close(row[:, :6], RED, 12) and close(row[:, 10:], BLUE, 12)
 
 
-@pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "PA", "RGB", "RGBA", "I;16"])
+@pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "PA", "RGB", "RGBA", "I;16", "F"])
 def test_every_mode_is_read(field: ImageField, tmp_path: Path, mode: str) -> None:
     Image.new(mode, (20, 30)).save(tmp_path / "picture.tif")
     encoded(field, tmp_path / "picture.tif")
@@ -180,13 +182,20 @@ def test_without_the_library_one_sentence_names_the_extra(field: ImageField, mon
         field.encode(["any.png"], None)
 
 
+def test_floating_point_grey_is_between_black_and_white(field: ImageField, tmp_path: Path) -> None:
+    for level, grey in ((0, 0), (0.5, 128), (1, 255)):
+        Image.fromarray(np.full((4, 4), level, np.float32)).save(tmp_path / "grey.tif")
+        assert close(encoded(field, tmp_path / "grey.tif"), (grey, grey, grey))
+
+
 @pytest.mark.parametrize(
     ("pixels", "sentence"),
     [
-        (np.array([[0, 1]], np.float32), "has grey of 32 bits, from 0 to 1, and nothing says which number is white"),
-        (np.array([[0, np.nan]], np.float32), "has grey of 32 bits, from nan to nan"),
+        (np.array([[0, 200]], np.float32), r"has floating-point grey from 0 to 200, and between 0 \(black\) and 1"),
+        (np.array([[0, np.nan]], np.float32), "has floating-point grey from nan to nan"),
+        (np.array([[0, -1]], np.float32), "has floating-point grey from -1 to 0"),
         (np.array([[0, 300]], np.int32), "has grey of 32 bits, from 0 to 300, and nothing says which number is white"),
-        (np.array([[-5, 2**30]], np.int32), r"has grey of 32 bits, from -5 to 1\.07374e\+09"),
+        (np.array([[-5, 2**30]], np.int32), "has grey of 32 bits, from -5 to 1,073,741,824"),
     ],
 )
 def test_grey_without_a_known_white_is_refused(
