@@ -19,7 +19,9 @@ from tests.ops import oracle
 
 SIZE = 6
 GLOBAL = {
-    name: kind for name, kind in ATTENTIONS.items() if issubclass(kind, Global) and kind._weights is Global._weights
+    name: kind
+    for name, kind in ATTENTIONS.items()
+    if issubclass(kind, Global) and (kind._attend, kind._weights) == (Global._attend, Global._weights)
 }
 """Those whose weights are the softmax of an energy."""
 
