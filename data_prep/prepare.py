@@ -71,8 +71,23 @@ class Preparation:
     tokenizers: Tokenizers | None
     """Those of an earlier run, in place of what the configuration says; None: they are learnt."""
 
-    def ingested(self, work: Path) -> list[RawShard]:
-        """Returns the raw shards in the folder `work`, which are made where they are missing."""
+    @property
+    def work(self) -> Path:
+        """The hidden folder in which it is made."""
+        return self.folder.with_name(f".{self.folder.name}.partial")
+
+    @property
+    def encoder(self) -> Encoder:
+        """What its shards are made with."""
+        return Encoder(
+            folder=self.work / "encoded",
+            cleaning=self.config.cleaning,
+            reader=open_reader(self.config),
+            tokenizers=self.work / "tokenizers",
+        )
+
+    def ingested(self) -> list[RawShard]:
+        """Returns the raw shards, which are made where they are missing."""
 
         def make(draft: Path) -> None:
             with patiently(f"reading train of {self.config.name}", self.progress):
@@ -82,17 +97,8 @@ class Preparation:
                     add_links(raw_shards(draft))
             self.require_unchanged()
 
-        _made_once(work / "raw", make)
-        return raw_shards(work / "raw")
-
-    def encoder(self, work: Path) -> Encoder:
-        """Returns what its shards are made with in the folder `work`."""
-        return Encoder(
-            folder=work / "encoded",
-            cleaning=self.config.cleaning,
-            reader=open_reader(self.config),
-            tokenizers=work / "tokenizers",
-        )
+        _made_once(self.work / "raw", make)
+        return raw_shards(self.work / "raw")
 
     def require_unchanged(self) -> None:
         """Raises UserError where a file has changed since the fingerprint was taken."""
@@ -210,31 +216,32 @@ def prepare(
         waiting = f"waiting for another preparation in {folder}"
         with locked(folder.with_name(f".{folder.name}.lock"), lambda: say(waiting) if progress else None):
             if not folder.is_dir():
-                _make(preparation, folder.with_name(f".{folder.name}.partial"), evaluation)
+                _make(preparation, evaluation)
     return folder
 
 
-def _make(preparation: Preparation, work: Path, evaluation: dict[str, list[Example]]) -> None:
-    """Makes the corpus in the hidden folder `work`. An interruption leaves it, to go on from; a UserError does not."""
+def _make(preparation: Preparation, evaluation: dict[str, list[Example]]) -> None:
+    """Makes the corpus. An interruption leaves the work folder, to go on from; a UserError does not."""
+    work = preparation.work
     # A preparation makes no links, so that none is followed to files elsewhere.
     if work.is_symlink() or any(path.is_symlink() for path in work.rglob("*")):
         remove(work)
     work.mkdir(exist_ok=True)
     try:
         with origin_named(preparation.config):
-            raw_shards = preparation.ingested(work)
+            raw_shards = preparation.ingested()
             if not (work / _CORPUS).is_dir():  # else all shards are done, and being put together
-                _encode(preparation, work, raw_shards)
-        _put_together(preparation, work, raw_shards, evaluation)
+                _encode(preparation, raw_shards)
+        _put_together(preparation, raw_shards, evaluation)
     except UserError:
         shutil.rmtree(work, ignore_errors=True)
         raise
 
 
-def _encode(preparation: Preparation, work: Path, raw_shards: list[RawShard]) -> None:
+def _encode(preparation: Preparation, raw_shards: list[RawShard]) -> None:
     """Makes the tokenizers and the encoded shards, as far as they are missing."""
     config = preparation.config
-    encoder = preparation.encoder(work)
+    encoder = preparation.encoder
 
     def make(draft: Path) -> None:
         tokenizers = preparation.tokenizers
@@ -250,12 +257,10 @@ def _encode(preparation: Preparation, work: Path, raw_shards: list[RawShard]) ->
     preparation.require_unchanged()  # sounds and pictures are read by those who encode
 
 
-def _put_together(
-    preparation: Preparation, work: Path, raw_shards: list[RawShard], evaluation: dict[str, list[Example]]
-) -> None:
+def _put_together(preparation: Preparation, raw_shards: list[RawShard], evaluation: dict[str, list[Example]]) -> None:
     config = preparation.config
-    encoder = preparation.encoder(work)
-    made = work / _CORPUS
+    encoder = preparation.encoder
+    made = preparation.work / _CORPUS
     tokenizers = Tokenizers.load(encoder.tokenizers)
     shards = [encoder.shard(raw.number) for raw in raw_shards]
     train = Counts.of(shards)
@@ -284,7 +289,7 @@ def _put_together(
     if config.links == EFLOMAL:  # which draws at random: a corpus that is made again is another
         meta["fingerprint"] = base.digest((preparation.fingerprint, raw.path) for raw in raw_shards)
     writer.finish(made, preparation.folder, tokenizers, meta, digests)
-    shutil.rmtree(work)
+    shutil.rmtree(preparation.work)
 
 
 def _meta(preparation: Preparation, train: Counts, tokenizers: Tokenizers) -> dict[str, Any]:

@@ -8,11 +8,11 @@ reference is a full description, by which `mt.metrics.truth` judges any caption.
 from collections.abc import Mapping
 from random import Random
 from types import MappingProxyType
-from typing import NamedTuple
 
 from data_prep.generated.scenes.captions import described, written
 from data_prep.generated.scenes.drawing import SIDE, drawn
 from data_prep.generated.scenes.scene import Scene, draw_scene
+from mt.data.corpus import Example
 
 __all__ = ["SIDE", "SIZES", "Example", "generate", "render"]
 
@@ -23,19 +23,11 @@ REFERENCES = 4
 render = drawn
 
 
-class Example(NamedTuple):
-    """A picture and its captions."""
-
-    source: str
-    """The picture, for `render`: `large red circle 20,6,46,32; small blue star 75,40,87,52`."""
-    target: str
-    links: str
-    """None: the boxes of objects stand in the source."""
-    more_references: tuple[str, ...]
-
-
 def generate(seed: int = 1, sizes: Mapping[str, int] = SIZES) -> dict[str, list[Example]]:
-    """Returns the splits named in `sizes`, each with that many examples: a pure function of its arguments."""
+    """Returns the splits named in `sizes`, each with that many examples: a pure function of its arguments.
+
+    A source is for `render`: `large red circle 20,6,46,32; small blue star 75,40,87,52`.
+    """
     rng = Random(seed)
     scenes: dict[str, Scene] = {}  # by text: none occurs twice
     while len(scenes) < sum(sizes.values()):
