@@ -2,8 +2,7 @@
 
 Cleaning comes first: which training pairs stay (`drop_reasons`, `clean`), and the checks of dev and test (`checked`).
 Then an `Encoder` holds what all shards are made with. `encode` makes one shard, and `encode_shards` the missing ones,
-in several processes. A record of the shard (`Shard`), and a hash of 8 bytes for each pair, lie beside it and are
-written before it.
+in several processes. A record of the shard (`Shard`) lies beside it, and is written before it.
 """
 
 import itertools
@@ -18,7 +17,6 @@ import pyarrow as pa
 
 from data_prep.ingest import RawShard
 from data_prep.parallel import Runner, ordered
-from data_prep.sources.base import hash_of_pair
 from mt.common.input_files import read_text
 from mt.data import writer
 from mt.data.arrow import sha256
@@ -35,7 +33,7 @@ from mt.text_io import is_blank
 _SHOWN = 100  # characters of a dropped side that are shown
 
 DroppedPair = tuple[int | None, str, str]
-"""A pair that is dropped: its number from 1 (a duplicate: None), source and target, cut."""
+"""A pair that is dropped: its number from 1 (of a duplicate None), source and target, cut."""
 
 
 def shown_pair(number: int | None, source: str, target: str) -> DroppedPair:
@@ -46,7 +44,7 @@ def shown_pair(number: int | None, source: str, target: str) -> DroppedPair:
 
 
 def drop_reason(source: str | None, target: str, config: CleaningConfig) -> str | None:
-    """Says why a training pair is dropped, with the option, or returns None. Duplicates: see `data_prep.corpus`.
+    """Says why a training pair is dropped, with the option, or returns None. Duplicates: see `data_prep.ingest`.
 
     source: None where it is no text.
     """
@@ -145,12 +143,12 @@ class Shard:
     corpus: int
     """The number of its corpus, where train is mixed of several."""
     rows: int
-    """Pairs, duplicates included."""
+    """Pairs that stay."""
     sha256: str
     read: int
     """Raw pairs."""
     dropped: dict[str, int]
-    """Raw pairs that cleaning drops, by reason; without duplicates."""
+    """Raw pairs that cleaning drops, by reason."""
     shown: dict[str, DroppedPair]
     """The first pair that each reason drops."""
     unknown: dict[str, Unknown]
@@ -192,11 +190,7 @@ def encode(raw: RawShard, encoder: Encoder) -> int:
     Raises SourceError where a source cannot be read.
     """
     pairs, dropped, shown = clean(raw.read(), raw.start + 1, encoder.cleaning, encoder.reader)
-    if encoder.cleaning.drop_duplicates:
-        texts = zip(pairs["source"].to_pylist(), pairs["target"].to_pylist(), strict=True)
-        with replaced_path(encoder.path(raw.number, "hashes")) as draft:
-            draft.write_bytes(b"".join(hash_of_pair(source, target) for source, target in texts))
-    # The file itself comes last: where it is, all that belongs to it is there.
+    # The file itself comes last: where it is, its record is there.
     with replaced_path(encoder.path(raw.number)) as draft:
         unknown = writer.write_shard(draft, pairs, Tokenizers.load(encoder.tokenizers), encoder.reader)
         digest = sha256(draft)

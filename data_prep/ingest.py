@@ -2,7 +2,8 @@
 
 `raw_tables` cuts pairs into tables. `ingest` writes all of them, and `raw_shards` lists them. Whatever follows reads
 raw shards, in any order and by any process, and knows nothing of files, tables or generators. Memory holds one table at
-a time.
+a time, and where duplicates are dropped a key of 64 bits for each pair. Of a billion different pairs, one is taken for
+another's duplicate with a chance of 3 %.
 """
 
 import collections
@@ -15,6 +16,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from data_prep.sources import Source
+from data_prep.sources.base import hash_of_pair
 from mt.common.input_files import read_text
 from mt.data import corpus
 from mt.data.corpus import Example
@@ -45,32 +47,56 @@ class RawShard(NamedTuple):
             return pa.ipc.open_stream(file).read_all()
 
 
+class Duplicates(NamedTuple):
+    """The pairs that `ingest` left out since they equal an earlier one."""
+
+    pairs: int = 0
+    shown: tuple[str, str] | None = None
+    """The first of them."""
+
+
 def ingest(source: Source, config: DatasetConfig, folder: Path) -> None:
-    """Reads the training pairs once, and writes them as raw shards into a new folder, with a list of these.
+    """Reads the training pairs once, and writes them as raw shards into a new folder, with a list of these. Of equal
+    pairs the first one stays where `cleaning.drop_duplicates` says so.
 
     Pairs beyond `dataset.limit` are read, too, so that sides of different lengths are refused.
 
     Raises UserError where the text is not fit to be read.
     """
     rows = build_field(config.field).shard_size
-    index: list[tuple[int, int]] = []
+    shards: list[tuple[int, int]] = []
+    duplicates = Duplicates()
+    seen: set[bytes] = set()
+
+    def distinct(pairs: Iterator[Example]) -> Iterator[Example]:
+        nonlocal duplicates
+        for pair in pairs:
+            key = hash_of_pair(pair.source, pair.target)
+            if key in seen:
+                duplicates = Duplicates(duplicates.pairs + 1, duplicates.shown or (pair.source, pair.target))
+            else:
+                seen.add(key)
+                yield pair
+
     for number, split in enumerate(source.training):
         pairs = split.read()
-        for table in raw_tables(itertools.islice(pairs, config.limit), rows):
-            write_text(_path(folder, len(index)), table)
-            index.append((number, len(table)))
+        some = itertools.islice(pairs, config.limit)
+        for table in raw_tables(distinct(some) if config.cleaning.drop_duplicates else some, rows):
+            write_text(_path(folder, len(shards)), table)
+            shards.append((number, len(table)))
         collections.deque(pairs, maxlen=0)
-    (folder / _INDEX).write_text(json.dumps(index), encoding="utf-8")
+    (folder / _INDEX).write_text(json.dumps({"shards": shards, "duplicates": duplicates}), encoding="utf-8")
 
 
-def raw_shards(folder: Path) -> list[RawShard]:
-    """Lists what `ingest` has written, in the order of the text."""
+def raw_shards(folder: Path) -> tuple[list[RawShard], Duplicates]:
+    """Lists what `ingest` has written, in the order of the text, and says what it left out."""
     index = json.loads(read_text(folder / _INDEX))
-    starts = itertools.accumulate((rows for _, rows in index), initial=0)
-    return [
+    starts = itertools.accumulate((rows for _, rows in index["shards"]), initial=0)
+    shards = [
         RawShard(_path(folder, number), number, part_of, start, rows)
-        for number, ((part_of, rows), start) in enumerate(zip(index, starts, strict=False))
+        for number, ((part_of, rows), start) in enumerate(zip(index["shards"], starts, strict=False))
     ]
+    return shards, Duplicates(*index["duplicates"])
 
 
 def raw_tables(examples: Iterable[Example], rows: int | None = None) -> Iterator[pa.Table]:

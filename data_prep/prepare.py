@@ -2,7 +2,7 @@
 these together.
 
     prepare -> _make: ingested -> _encode: vocabulary -> encode_shards
-                   -> _put_together: write -> meta.json
+                   -> _put_together: shards -> meta.json
 
 Each step leaves files that are whole or not there in a hidden folder beside the corpus: `raw`, `tokenizers`, `encoded`,
 `corpus`. So a preparation that is killed goes on from them.
@@ -23,11 +23,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from data_prep import vocabulary
-from data_prep.corpus import write
 from data_prep.eflomal import add_links
 from data_prep.encode import Encoder, checked, encode_shards
 from data_prep.guards import patiently, system_errors
-from data_prep.ingest import RawShard, ingest, raw_shards
+from data_prep.ingest import Duplicates, RawShard, ingest, raw_shards
 from data_prep.parallel import Runner, require
 from data_prep.sources import Source, base, open_reader, open_source, origin
 from data_prep.summary import Counts, Summary, report, require_pairs
@@ -86,15 +85,15 @@ class Preparation:
             tokenizers=self.work / "tokenizers",
         )
 
-    def ingested(self) -> list[RawShard]:
-        """Returns the raw shards, which are made where they are missing."""
+    def ingested(self) -> tuple[list[RawShard], Duplicates]:
+        """Returns the raw shards, which are made where they are missing, and what they leave out."""
 
         def make(draft: Path) -> None:
             with patiently(f"reading train of {self.config.name}", self.progress):
                 ingest(self.source, self.config, draft)
             if self.config.links == EFLOMAL:
                 with patiently(f"linking the words of {self.config.name} with {EFLOMAL}", self.progress):
-                    add_links(raw_shards(draft))
+                    add_links(raw_shards(draft)[0])
             self.require_unchanged()
 
         _made_once(self.work / "raw", make)
@@ -229,10 +228,10 @@ def _make(preparation: Preparation, evaluation: dict[str, list[Example]]) -> Non
     work.mkdir(exist_ok=True)
     try:
         with origin_named(preparation.config):
-            raw_shards = preparation.ingested()
+            raw_shards, duplicates = preparation.ingested()
             if not (work / _CORPUS).is_dir():  # else all shards are done, and being put together
                 _encode(preparation, raw_shards)
-        _put_together(preparation, raw_shards, evaluation)
+        _put_together(preparation, raw_shards, duplicates, evaluation)
     except UserError:
         shutil.rmtree(work, ignore_errors=True)
         raise
@@ -257,13 +256,18 @@ def _encode(preparation: Preparation, raw_shards: list[RawShard]) -> None:
     preparation.require_unchanged()  # sounds and pictures are read by those who encode
 
 
-def _put_together(preparation: Preparation, raw_shards: list[RawShard], evaluation: dict[str, list[Example]]) -> None:
+def _put_together(
+    preparation: Preparation,
+    raw_shards: list[RawShard],
+    duplicates: Duplicates,
+    evaluation: dict[str, list[Example]],
+) -> None:
     config = preparation.config
     encoder = preparation.encoder
     made = preparation.work / _CORPUS
     tokenizers = Tokenizers.load(encoder.tokenizers)
     shards = [encoder.shard(raw.number) for raw in raw_shards]
-    train = Counts.of(shards)
+    train = Counts.of(shards, duplicates)
     unknown = {"train": train.unknown}
     # Dev and test are small, so each is written as one shard. What guides training is of train alone.
     reader = encoder.reader._replace(link_unit=None)
@@ -272,12 +276,13 @@ def _put_together(preparation: Preparation, raw_shards: list[RawShard], evaluati
     for split, examples in evaluation.items():
         table = writer.text_table(examples)
         unknown[split] = writer.write_shard(made / split / "data-00000.arrow", table, tokenizers, reader)
-    # Training shards are moved into the corpus without duplicates, and the digests of their files are kept.
-    with Bar("write train", len(shards), "shards", shown=preparation.progress) as bar:
-        digests = {}
-        for path, digest in write(shards, encoder, made / "train", train, config.workers, preparation.runner):
-            digests[path] = digest
-            bar.update()
+    # Training shards are moved into the corpus, and the digests of their files are known.
+    digests = {}
+    for shard in shards:
+        path = made / "train" / f"data-{shard.number:05}.arrow"
+        if not path.is_file():
+            encoder.path(shard.number).replace(path)
+        digests[path] = shard.sha256
     # A corpus without training pairs is refused; of others the user reads what cleaning dropped.
     require_pairs(train)
     if preparation.progress:

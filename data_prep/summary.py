@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Self
 
-from data_prep.encode import DroppedPair, Shard
+from data_prep.encode import DroppedPair, Shard, shown_pair
 from data_prep.hints import place_of
+from data_prep.ingest import Duplicates
 from data_prep.sources import Source
 from mt.data.corpus import Example
 from mt.data.dataset import DatasetConfig
@@ -20,6 +21,7 @@ from mt.data.writer import Unknown
 from mt.errors import UserError
 from mt.text_io import comparable
 
+_DUPLICATE = "duplicate (drop_duplicates)"
 _MUCH = 0.05
 """The share of dropped pairs from which on a line begins with `_LOUD`."""
 _LOUD = "!!!"
@@ -41,8 +43,8 @@ class Counts:
     """Texts of which the tokenizers do not know everything, by side."""
 
     @classmethod
-    def of(cls, shards: Iterable[Shard]) -> Self:
-        """Adds up the shards, duplicates among them."""
+    def of(cls, shards: Iterable[Shard], duplicates: Duplicates) -> Self:
+        """Adds up the shards, and the duplicates that are in none."""
         counts = cls()
         for shard in shards:
             counts.read += shard.read
@@ -52,6 +54,10 @@ class Counts:
             for side, (some, of) in shard.unknown.items():
                 some_before, of_before = counts.unknown.get(side, (0, 0))
                 counts.unknown[side] = some_before + some, of_before + of
+        if duplicates.shown:
+            counts.read += duplicates.pairs
+            counts.dropped[_DUPLICATE] = duplicates.pairs
+            counts.shown[_DUPLICATE] = shown_pair(None, *duplicates.shown)
         return counts
 
     @property

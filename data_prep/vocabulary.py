@@ -48,7 +48,7 @@ def drawn(total: int, size: int) -> np.ndarray:
 
 
 def sample(raw_shards: Sequence[RawShard], config: DatasetConfig, reader: Reader) -> list[Example]:
-    """Returns the pairs that cleaning keeps of `drawn` rows, in order, equal ones once where duplicates are dropped.
+    """Returns the pairs that cleaning keeps of `drawn` rows, in order.
 
     Raises UserError where there are none.
     """
@@ -75,12 +75,6 @@ def sample(raw_shards: Sequence[RawShard], config: DatasetConfig, reader: Reader
             f"cleaning dropped all {len(rows):,} {kind} ({listed(dropped)}): "
             "check that the two sides are what you meant, or loosen dataset.cleaning"
         )
-    # Of equal pairs the first one stays, as in the corpus.
-    if config.cleaning.drop_duplicates:
-        distinct: dict[tuple[str, str], Example] = {}
-        for example in examples:
-            distinct.setdefault((example.source, example.target), example)
-        return [*distinct.values()]
     return examples
 
 

@@ -1,7 +1,7 @@
 """Writes the prepared corpus that `mt.data.corpus` reads.
 
-A `Reader` makes rows of sources. `write_shard` encodes a table of texts as one file of a split, and `copy_without`
-leaves out rows of one. `finish` makes three folders of such files a corpus.
+A `Reader` makes rows of sources. `write_shard` encodes a table of texts as one file of a split. `finish` makes three
+folders of such files a corpus.
 """
 
 import json
@@ -19,7 +19,6 @@ from mt.data.checks import open_table
 from mt.data.corpus import COLUMNS, FORMAT, SPLITS, Example
 from mt.data.fields import TEXT, Field, Raw, SourceError
 from mt.data.links import links_of_pieces
-from mt.data.split import source_row_of
 from mt.data.tokenizer import UNK, LinkUnit, Tokenizer, Tokenizers
 from mt.storage import replaced_path
 
@@ -88,29 +87,6 @@ def _count_unknown(ids: pa.ListArray) -> int:
     """Counts the texts with an unknown piece."""
     places = np.flatnonzero(numbers(ids.values) == UNK)
     return len(np.unique(np.searchsorted(numbers(ids.offsets), places, side="right")))
-
-
-def copy_without(path: Path, copy: Path, rows: np.ndarray) -> None:
-    """Writes a shard again without these rows. What a row that goes shares with those after it, the next one holds."""
-    with pa.memory_map(str(path)) as source:
-        table = pa.ipc.open_stream(source).read_all()
-        stays = np.delete(np.arange(len(table)), rows)
-        left = table.take(pa.array(stays))
-        # A source that several rows share stands in the first of those that stay.
-        source_rows = source_row_of(table["source_ids"])
-        if source_rows is not None:
-            held = source_rows[stays]
-            repeated = np.diff(held, prepend=-1) == 0
-            holder_rows = pa.array(held, mask=repeated)
-            number = table.schema.get_field_index("source_ids")
-            left = left.set_column(number, table.schema.field(number), table["source_ids"].take(holder_rows))
-        left = left.combine_chunks()
-    with (
-        replaced_path(copy) as draft,
-        pa.OSFile(str(draft), "wb") as file,
-        pa.ipc.new_stream(file, left.schema) as stream,
-    ):
-        stream.write_table(left, max_chunksize=_CHUNK)
 
 
 def finish(

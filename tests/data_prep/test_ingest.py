@@ -1,5 +1,6 @@
 """Raw shards: what is cut where, and what is read of a source."""
 
+from functools import partial
 from pathlib import Path
 
 from hypothesis import given, settings, strategies as st
@@ -12,7 +13,7 @@ from mt.data.dataset import DatasetConfig
 from tests.data_prep.small import small_shards
 
 
-@settings(max_examples=20)
+@settings(max_examples=20, deadline=None)
 @given(st.lists(st.text("ab", max_size=30), max_size=30), st.sampled_from([7, 1000]))
 def test_tables_hold_everything_and_end_once_they_are_large(texts: list[str], pairs: int) -> None:
     with small_shards(characters=20, pairs=pairs):
@@ -43,7 +44,7 @@ def test_a_source_is_read_once_and_its_corpora_do_not_share_shards(tmp_path: Pat
     source = Source({"train": splits[0]}, str, mixed=tuple(splits))
     with small_shards(characters=1000, pairs=4):
         ingest(source, DatasetConfig(folder="x", source="en", target="de"), tmp_path)
-    shards = raw_shards(tmp_path)
+    shards, _ = raw_shards(tmp_path)
     assert [(raw.number, raw.corpus, raw.start, raw.rows) for raw in shards] == [
         (0, 0, 0, 4),
         (1, 0, 4, 4),
@@ -64,4 +65,15 @@ def test_a_limit_is_of_what_is_written(tmp_path: Path) -> None:
     split = RawSplit(_counted([Example("a", "b")] * 30, seen), ("", ""))
     config = DatasetConfig(folder="x", source="en", target="de", limit=5)
     ingest(Source({"train": split}, str), config, tmp_path)
-    assert sum(raw.rows for raw in raw_shards(tmp_path)) == 5 and len(seen) == 30
+    assert sum(raw.rows for raw in raw_shards(tmp_path)[0]) == 5 and len(seen) == 30
+
+
+def test_of_equal_pairs_the_first_stays(tmp_path: Path) -> None:
+    pairs = [Example("a", "b", "0-0"), Example("a b", "c"), Example("a", "b c"), Example("a", "b"), Example("a b", "c")]
+    source = Source({}, str, mixed=tuple(RawSplit(partial(iter, some), ("", "")) for some in (pairs[:3], pairs[3:])))
+    plain = {"folder": "x", "source": "en", "target": "de", "cleaning": {"drop_duplicates": True}}
+    ingest(source, DatasetConfig.model_validate(plain), tmp_path)
+    shards, duplicates = raw_shards(tmp_path)
+    rows = [row for raw in shards for row in raw.read().select(["source", "target", "links"]).to_pylist()]
+    assert [tuple(row.values()) for row in rows] == [pair[:3] for pair in pairs[:3]]
+    assert duplicates == (2, ["a", "b"])

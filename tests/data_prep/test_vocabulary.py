@@ -52,7 +52,7 @@ def test_nothing_to_learn_from(config: DatasetConfig) -> None:
 def _raw(pairs: list[Example], folder: Path) -> list[RawShard]:
     folder.mkdir()
     ingest(Source({"train": RawSplit(lambda: iter(pairs), ("", ""))}, str), _config(1), folder)
-    return raw_shards(folder)
+    return raw_shards(folder)[0]
 
 
 def _config(size: int, **cleaning) -> DatasetConfig:
@@ -85,12 +85,6 @@ def test_a_sample_is_what_cleaning_keeps_of_the_rows(tmp_path: Path) -> None:
         with small_shards(characters, pairs=1_300):
             raw = _raw(pairs, tmp_path / str(characters))
         assert sample(raw, _config(1_000), TEXT_READER) == expected
-
-
-def test_equal_pairs_come_once_where_duplicates_are_dropped(tmp_path: Path) -> None:
-    pairs = [Example("b", "x"), Example("a", "x"), Example("b", "x")]
-    assert sample(_raw(pairs, tmp_path / "raw"), _config(9, drop_duplicates=True), TEXT_READER) == pairs[:2]
-    assert sample(raw_shards(tmp_path / "raw"), _config(9), TEXT_READER) == pairs
 
 
 def test_a_sample_of_which_nothing_is_left_is_refused(tmp_path: Path) -> None:
