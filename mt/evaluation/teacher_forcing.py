@@ -4,7 +4,7 @@ A statistic that shows a known failure becomes a warning, with the advice of the
 appendix G; Chiu & Raffel 2018, appendix A)."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -164,7 +164,7 @@ def teacher_forced_pass(
         processes=network.processes,
     )
     for indices, batch, loss in batches:
-        result = _BatchResult(loss.sum.item(), loss.tokens.item(), AttentionStats(), {}, {})
+        result = _BatchResult(loss.sum.item(), loss.tokens.item(), AttentionStats(), {})
         result.stats.add(loss.attention, loss.source_mask, batch.target_mask)
         share.append(result)
         if not links:
@@ -174,9 +174,18 @@ def teacher_forced_pass(
             target = translator.tokenizers.target.unit_ids(targets[i], unit)
             source = translator.field.units(length, translator.tokenizers.source, unit, sources[i])
             windows = Windows.whole(weights[: len(target), : len(source)])
-            result.links[i] = to_pharaoh(project(links_between_pieces(windows), source, target))
-            result.linkable[i] = {*source}, {*target}
-    return _merge(network.processes.merged(share))
+            joined = to_pharaoh(project(links_between_pieces(windows), source, target))
+            result.links[i] = joined, ({*source}, {*target})
+    # Sums over all batches, whose results come in their order, and the links in that of the pairs.
+    results = network.processes.merged(share)
+    stats = AttentionStats()
+    of_pairs: dict[int, tuple[str, Linkable]] = {}
+    for result in results:
+        stats.merge(result.stats)
+        of_pairs |= result.links
+    ordered = [of_pairs[i] for i in sorted(of_pairs)]
+    mean_loss = sum(result.loss for result in results) / sum(result.tokens for result in results)
+    return TeacherForcedResult(mean_loss, stats, [line for line, _ in ordered], [words for _, words in ordered])
 
 
 class _BatchResult(NamedTuple):
@@ -185,23 +194,5 @@ class _BatchResult(NamedTuple):
     loss: float
     tokens: float
     stats: AttentionStats
-    links: dict[int, str]
-    """By the index of the pair, as the words that follow."""
-    linkable: dict[int, Linkable]
-
-
-def _merge(results: Sequence[_BatchResult]) -> TeacherForcedResult:
-    """Adds up results, which are in the order of the batches."""
-    loss = 0.0
-    tokens = 0.0
-    stats = AttentionStats()
-    lines: dict[int, str] = {}
-    linkable: dict[int, Linkable] = {}
-    for result in results:
-        loss += result.loss
-        tokens += result.tokens
-        stats.merge(result.stats)
-        lines |= result.links
-        linkable |= result.linkable
-    order = sorted(lines)
-    return TeacherForcedResult(loss / tokens, stats, [lines[i] for i in order], [linkable[i] for i in order])
+    links: dict[int, tuple[str, Linkable]]
+    """Of each pair, by its index: its links in Pharaoh format, and the words that they can join."""
