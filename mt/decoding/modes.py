@@ -61,9 +61,10 @@ def require_compatible(search: SearchConfig, model: DecodableModel) -> None:
     if isinstance(search, OnlineConfig):
         single_model = online_model(model)
         if not single_model.online:
+            other = "search=wait_k" if single_model.supports_wait_k else "search=greedy or search=beam"
             raise UserError(
                 f"search=online writes while it reads: it needs {unmet(single_model, wait_k=False)}; train such a "
-                "model, or choose search=greedy or search=beam"
+                f"model, or choose {other}"
             )
     elif isinstance(search, WaitKConfig):
         require_wait_k(online_model(model), search.k, "search=wait_k")

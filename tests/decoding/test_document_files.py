@@ -38,29 +38,24 @@ DOCUMENTS = {
 }
 
 
-@pytest.mark.usefixtures("unchanging")
-@pytest.mark.parametrize("name", DOCUMENTS)
-def test_files_stay_byte_for_byte(name: str, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    file = tmp_path / "page.html"
-    file.write_bytes(DOCUMENTS[name])
-    translate_file(None, file, None, "html", lines_at_once=None)  # type: ignore[arg-type]
-    assert capfdbinary.readouterr().out == DOCUMENTS[name]
+XLIFFS = [
+    codecs.BOM_UTF8 + XLIFF.encode(),
+    codecs.BOM_UTF16_LE + XLIFF.encode("utf-16-le"),
+    ('<?xml version="1.0" encoding="UTF-16"?>' + XLIFF).encode("utf-16-le"),
+    b"<?xml version='1.0' encoding='iso-8859-1'?>" + XLIFF.replace("c<", "\u00e9<").encode("latin-1"),
+]
 
 
 @pytest.mark.usefixtures("unchanging")
 @pytest.mark.parametrize(
-    "data",
-    [
-        codecs.BOM_UTF8 + XLIFF.encode(),
-        codecs.BOM_UTF16_LE + XLIFF.encode("utf-16-le"),
-        ('<?xml version="1.0" encoding="UTF-16"?>' + XLIFF).encode("utf-16-le"),
-        b"<?xml version='1.0' encoding='iso-8859-1'?>" + XLIFF.replace("c<", "\u00e9<").encode("latin-1"),
-    ],
+    ("data", "format"), [*((data, "html") for data in DOCUMENTS.values()), *((data, "xliff") for data in XLIFFS)]
 )
-def test_xliff_stays_byte_for_byte(data: bytes, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    file = tmp_path / "messages.xlf"
+def test_files_stay_byte_for_byte(
+    data: bytes, format: str, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    file = tmp_path / "document"
     file.write_bytes(data)
-    translate_file(None, file, None, "xliff", lines_at_once=None)  # type: ignore[arg-type]
+    translate_file(None, file, None, format, lines_at_once=None)  # type: ignore[arg-type]
     assert capfdbinary.readouterr().out == data
 
 
@@ -95,13 +90,6 @@ def test_what_cannot_be_read_is_refused(
     file.write_bytes(data)
     with pytest.raises(UserError, match=sentence.replace("FILE", str(file))):
         translate_file(translator, file, translator.config.search, format, lines_at_once=None)
-
-
-def test_a_line_that_is_no_document_is_named(tmp_path: Path, translator: Any) -> None:
-    file = tmp_path / "document"
-    file.write_text("<xliff/>\n<xliff>\n")
-    with pytest.raises(UserError, match="document, line 2 is no XLIFF: line 1, column 8 is no XML"):
-        translate_file(translator, file, translator.config.search, "xliff", lines_at_once=10)
 
 
 def test_a_translation_that_the_encoding_lacks(

@@ -110,11 +110,6 @@ def test_attributes_are_translated_with_the_document(translator: Translator) -> 
     assert [one.text for one in translated.sentences] == [translator.translate("two dogs see").text, alt]
 
 
-def test_what_says_nothing_stays(translator: Translator) -> None:
-    for text in ("<ul><li>»</li><li>—</li></ul><p>%s: %d</p>", "<pre>train.leave(18:55)</pre>", "<p>€ | {x}</p>"):
-        assert translator.translate(text, format="html").text == text
-
-
 def test_words_of_a_document_that_are_probably_wrong_are_marked_and_sentences_left_out(
     trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -140,15 +135,6 @@ def test_a_model_says_once_that_it_has_no_symbols_for_placeholders(
         translate([str(trained), str(file), "--format", "html", "--each-line", "--buffer-size", "1"])
         said = capsys.readouterr().err
         assert said.count("note: this model has no symbols for placeholders, such as {n}: ") == notes
-
-
-def test_a_document_without_attributes_is_decoded_once(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
-    decoded = []
-    decode = translator.decode
-    monkeypatch.setattr(translator, "decode", lambda rows, *a, **k: decoded.append(len(rows)) or decode(rows, *a, **k))
-    translator.translate("<p>the cats</p>", format="html")
-    assert decoded == [1]
-    assert translator.translate("<br>", format="html").sentences == () and decoded == [1]
 
 
 def test_a_document_says_how_its_placeholders_are_written(

@@ -97,14 +97,10 @@ def test_results_are_equal_by_their_values(translator: Translator) -> None:
     assert one == other and hash(one) == hash(other) and one.windows == other.windows and {one} == {other}
     assert one != translator.translate("two cats") and one != one.text
     assert one != replace(one, windows=EMPTY) and one.windows != EMPTY and one.windows != 1
-    rows = translator.encoded([text])
-    made = [decode_rows(translator.network, rows, GreedyConfig())[0][0] for _ in range(2)]
-    assert made[0] == made[1] and len({*made}) == 1
-    assert made[0] != replace(made[0], score=0.0) and made[0] != replace(
-        made[0], windows=EMPTY._replace(stops=np.zeros(3))
-    )
-    read = OnlineHypothesis(**vars(made[0]), delays=np.array([1, 2]))
-    assert read == replace(read) and read != made[0] and read != replace(read, delays=np.array([1, 3]))
+    (made,) = decode_rows(translator.network, translator.encoded([text]), GreedyConfig())[0]
+    assert made == replace(made) and made != replace(made, score=0.0)
+    read = OnlineHypothesis(**vars(made), delays=np.array([1, 2]))
+    assert read == replace(read) and read != made and read != replace(read, delays=np.array([1, 3]))
 
 
 def test_decoding_leaves_a_model_in_its_mode(trained: Path) -> None:
@@ -118,15 +114,6 @@ def test_decoding_leaves_a_model_in_its_mode(trained: Path) -> None:
     assert again.translate(text) == expected
     assert again.align(text, expected.text) == again.align(text, expected.text)
     assert model.training and model.decoder.training and not model.frontend.training
-
-
-def test_one_string_is_one_text(translator: Translator) -> None:
-    text = "the big cats see houses"
-    assert same(translator.translate(text), translator.translate([text])[0])
-    assert translator.translate("").text == ""
-    assert [t.text for t in translator.n_best(text, n=3)] == [t.text for t in translator.n_best([text], n=3)[0]]
-    forced = translator.align(text, "die großen Katzen")
-    assert same(forced, translator.align([text], ["die großen Katzen"])[0])
 
 
 @pytest.mark.parametrize("hard_mode", [None, False, True])
@@ -210,9 +197,8 @@ def test_an_endless_text_is_refused(word: str, size: str, translator: Translator
         translator.align(["two", "two"], ["zwei", word * count])
 
 
-@pytest.mark.parametrize("links", [True, False])
-def test_a_run_that_moved_can_be_loaded(links: bool, trained: Path, tmp_path: Path, translator: Translator) -> None:
-    copy = Path(shutil.copytree(trained, tmp_path / "copy", symlinks=links))
+def test_a_run_that_moved_can_be_loaded(trained: Path, tmp_path: Path, translator: Translator) -> None:
+    copy = Path(shutil.copytree(trained, tmp_path / "copy", symlinks=True))
     moved = Path(shutil.move(copy, tmp_path / "elsewhere"))
     for name in ("best", "last"):
         assert mt.load(moved, checkpoint=name, device="cpu").translate(["two cats see houses"])[0].text

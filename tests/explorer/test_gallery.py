@@ -363,17 +363,13 @@ def test_an_empty_translation_and_one_without_alignment_say_so(opened) -> None:
 
 
 def test_a_damaged_record_is_told_and_the_others_are_shown(opened) -> None:
-    tab = opened([{"text": "x", "tokens": 3, "source": "x"}, HOUSE])
+    strange = [{**HOUSE, key: value} for key in HOUSE for value in (5, None, {"a": 1}, [[]])]
+    texts = [{"text": 7}, {"text": 7, "source": 8, "references": [9], "source_units": "ab"}]
+    tab = opened([{"text": "x", "tokens": 3, "source": "x"}, HOUSE, *texts, *strange])
     assert tab.locator(".detail .none").inner_text().startswith("this record cannot be drawn (")
+    assert tab.locator("tbody tr").count() >= 40 and tab.locator(".detail").count() == 1
     tab.get_by_role("button", name="next", exact=True).click()
     assert tab.locator(".target .word").count() == 4
-
-
-def test_numbers_where_texts_stand_do_not_empty_the_page(opened) -> None:
-    strange = [{**HOUSE, key: value} for key in HOUSE for value in (5, None, {"a": 1}, [[]])]
-    tab = opened([{"text": 7}, {"text": 7, "source": 8, "references": [9], "source_units": "ab"}, *strange, HOUSE])
-    assert tab.locator("tbody tr").count() >= 40
-    assert tab.locator(".detail").count() == 1
 
 
 def test_a_notebook_shows_a_translation_in_a_frame(tab, tmp_path: Path) -> None:

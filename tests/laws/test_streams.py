@@ -12,7 +12,7 @@ import torch
 
 from mt.data.tokenizer import EOS
 from mt.decoding.modes import reads_hard, require_compatible
-from mt.decoding.streaming import refuse_offline
+from mt.decoding.streaming import require_streaming
 from mt.decoding.streaming.stepper import StreamState, advance_streams
 from mt.errors import UserError
 from mt.models.attention import ATTENTIONS
@@ -149,7 +149,7 @@ def agrees(build_with: Callable[..., Seq2Seq], search: SearchConfig) -> None:
         if len(set(tokens)) > 1:
             break
     assert len(set(tokens)) > 1
-    refuse_offline(model, search)
+    require_streaming(search, model)
     assert reads_hard(search, model) == (search.name == "online")
     assert streamed(model, search, sources, seed=1) == tokens
     # What was written before a token was read is the same for every source that is the same up to it.

@@ -260,7 +260,7 @@ COMMANDS = [
     ),
     ("translate {run} --glossary {tmp}/terms.jsonl < en", "a glossary for each of 3 texts is a list with as many"),
     ("translate {run} {tmp} {tmp}/two", "is not a run folder"),
-    ("stream {run}", "cannot stream with this model, which reads the whole source first: train one with"),
+    ("stream {run}", "search=online writes while it reads: it needs"),
     *((f"evaluate {{run}} --corpora {{corpora}} {rest}", facts) for rest, facts in EVALUATE),
     *((f"align {{run}} {rest}", facts) for rest, facts in ALIGN),
     *((f"score {rest}", facts) for rest, facts in SCORE),

@@ -114,7 +114,7 @@ def test_re_translation_says_how_much_it_took_back(streaming: Client, translator
     ("hello", "message", "code", "sentence"),
     [
         ({"run": "other"}, {}, 1008, "there is no run other here: choose of hard, soft"),
-        ({"run": "soft"}, {}, 1008, "search=online cannot stream with this model"),
+        ({"run": "soft"}, {}, 1008, "search=online writes while it reads: it needs"),
         ({"rnu": "soft"}, {}, 1008, "the request: unknown option rnu: did you mean run?"),
         ({"search": {"name": "beam"}}, {}, 1008, "search=beam reads the whole source before it writes"),
         ({}, {"word": "a"}, 1008, "the request: unknown option word: did you mean words?"),

@@ -1,5 +1,5 @@
 """Translation of sources that are still arriving."""
 
-from mt.decoding.streaming.session import Session, StreamingModel, finish, open_session, read, refuse_offline
+from mt.decoding.streaming.session import Session, StreamingModel, finish, open_session, read, require_streaming
 
-__all__ = ["Session", "StreamingModel", "finish", "open_session", "read", "refuse_offline"]
+__all__ = ["Session", "StreamingModel", "finish", "open_session", "read", "require_streaming"]

@@ -17,13 +17,13 @@ from mt.data.fields import TEXT, Field, Row
 from mt.data.tokenizer import Tokenizers, Unit
 from mt.decoding.delays import TargetWords
 from mt.decoding.lexical import SourceTerms, require_steerable
-from mt.decoding.modes import DecodableModel, online_model, require_compatible, unmet
+from mt.decoding.modes import DecodableModel, online_model, require_compatible
 from mt.decoding.request import Request
 from mt.decoding.streaming.stepper import StreamState, advance_streams
 from mt.decoding.terms import TermStream
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
-from mt.search.config import SearchConfig, is_online, reports_delays, wait_k_of
+from mt.search.config import SearchConfig, is_online, reports_delays
 from mt.search.limits import MAX_LENGTH
 from mt.text_io import composed
 
@@ -189,17 +189,11 @@ class Session:
             self._first = end
 
 
-def open_session(
-    translator: "Translator",
-    search: SearchConfig,
-    unit: Unit,
-    request: Request | None = None,
-) -> Session:
+def open_session(translator: "Translator", search: SearchConfig, unit: Unit, request: Request | None = None) -> Session:
     """Begins a session. request: what is asked of its translation. Raises UserError where the search, or the model,
     needs the whole source before it writes, and where the search cannot do what is asked."""
     model = translator.model
-    refuse_offline(model, search)
-    require_compatible(search, model)  # raises where they do not go together
+    require_streaming(search, model)
     asked, terms = (None, None) if request is None else translator.constraint_encoder.streamed(request, unit)
     if asked is not None:
         require_steerable(search, asked)
@@ -207,19 +201,12 @@ def open_session(
     return Session(streaming, asked, terms)
 
 
-def refuse_offline(model: DecodableModel, search: SearchConfig) -> None:
-    """Raises UserError where a search, or a model that it would read hard, needs the whole source before it writes."""
+def require_streaming(search: SearchConfig, model: DecodableModel) -> None:
+    """Raises UserError where a search, or a model that it would read, needs the whole source before it writes."""
     if not is_online(search):
         reason = "changes what it has shown" if reports_delays(search) else "reads the whole source before it writes"
         raise UserError(f"search={search.name} {reason}: choose search=online or search=wait_k")
-    single_model = online_model(model)
-    if wait_k_of(search) is None and not single_model.online:
-        reason = "reads the whole source first"
-        remedy = f"train one with {unmet(single_model, wait_k=False)}, or translate whole sentences"
-        if single_model.supports_wait_k:
-            reason = "does not say itself when to write"
-            remedy = "choose search=wait_k"
-        raise UserError(f"search=online cannot stream with this model, which {reason}: {remedy}")
+    require_compatible(search, model)
 
 
 def read(sessions: Iterable[Session], sources: Iterable[str | Iterable[str] | np.ndarray]) -> list[list[str]]:

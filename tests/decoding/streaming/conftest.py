@@ -61,10 +61,24 @@ def characters() -> Tokenizers:
     return Tokenizers(both, both)
 
 
+def random_model(config: ModelConfig, tokenizers: Tokenizers, attention: dict[str, Any], bias: float) -> Seq2Seq:
+    """A model whose stops vary; the larger the bias of its energies, the earlier they are."""
+    model = Seq2Seq(config, *(len(side) for side in tokenizers)).eval()
+    generator = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.normal_(0, 0.6, generator=generator)
+        model.decoder.output.bias[EOS] -= 1
+        if attention["name"] in MONOTONIC:
+            # Decisions go both ways.
+            model.decoder.attention.energy.gain.fill_(1.0)
+            model.decoder.attention.energy.bias.fill_(bias)
+    return model
+
+
 @pytest.fixture(scope="session")
 def setting(tokenizers: Tokenizers) -> Callable[..., StreamingModel]:
-    """setting(attention, encoder, decoder, search=, unit=, tokenizers=, bias=, copy=): of a random model whose stops
-    vary; the larger the bias of its energies, the earlier they are."""
+    """setting(attention, encoder, decoder, search=, unit=, tokenizers=, bias=, copy=): of a random model."""
 
     def made(
         attention: dict[str, Any],
@@ -83,16 +97,7 @@ def setting(tokenizers: Tokenizers) -> Callable[..., StreamingModel]:
             decoder=DECODERS[decoder].Config(hidden_size=12, readout_size=8, init_hidden="zeros", copy=copy),
             attention=attention,
         )
-        model = Seq2Seq(config, *(len(side) for side in tokenizers)).eval()
-        generator = torch.Generator().manual_seed(0)
-        with torch.no_grad():
-            for parameter in model.parameters():
-                parameter.normal_(0, 0.6, generator=generator)
-            model.decoder.output.bias[EOS] -= 1
-            if attention["name"] in MONOTONIC:
-                # Decisions go both ways.
-                model.decoder.attention.energy.gain.fill_(1.0)
-                model.decoder.attention.energy.bias.fill_(bias)
+        model = random_model(config, tokenizers, attention, bias)
         return StreamingModel(model, tokenizers, search, unit)
 
     return made
@@ -178,17 +183,9 @@ def hearing(characters: Tokenizers) -> Callable[..., StreamingModel]:
             decoder={"name": "luong", "hidden_size": 12, "readout_size": 8, "init_hidden": "zeros"},
             attention=attention,
         )
-        model = Seq2Seq(config, *(len(side) for side in characters)).eval()
-        generator = torch.Generator().manual_seed(0)
-        with torch.no_grad():
-            for parameter in model.parameters():
-                parameter.normal_(0, 0.6, generator=generator)
-            model.frontend.mean.fill_(8.0)
-            model.frontend.std.fill_(2.0)
-            model.decoder.output.bias[EOS] -= 1
-            if policy != "wait-5":
-                model.decoder.attention.energy.gain.fill_(1.0)
-                model.decoder.attention.energy.bias.fill_(bias)
+        model = random_model(config, characters, attention, bias)
+        model.frontend.mean.fill_(8.0)
+        model.frontend.std.fill_(2.0)
         return StreamingModel(model, characters, search or usual, "char", FIELD)
 
     return made

@@ -15,7 +15,7 @@ from mt.decoding.confidence import Calibration, Confidence, word_features
 from mt.decoding.delays import timing
 from mt.decoding.lexical import ConstraintEncoder
 from mt.decoding.request import LexicalConstraints, Request
-from mt.decoding.streaming import Session, finish, read, refuse_offline
+from mt.decoding.streaming import Session, finish, read, require_streaming
 from mt.errors import UserError
 from mt.search.config import GreedyConfig, OnlineConfig, WaitKConfig
 
@@ -234,19 +234,14 @@ def test_a_session_that_is_finished_reads_nothing_more(setting) -> None:
 @pytest.mark.parametrize(
     ("attention", "search", "sentence"),
     [
-        (
-            "general",
-            ONLINE,
-            "search=online cannot stream with this model, which does not say itself when to write: "
-            "choose search=wait_k$",
-        ),
-        ("local_p", ONLINE, "search=online cannot stream with this model, .* train one with an attention that stops"),
+        ("general", ONLINE, "search=online writes while .* an attention that stops .* model, or choose search=wait_k$"),
+        ("local_p", ONLINE, "search=online writes while .* an attention that stops .* choose search=greedy or"),
         ("monotonic", GreedyConfig(), "search=greedy reads the whole source before it writes: choose search=online or"),
     ],
 )
 def test_what_must_know_the_whole_source(attention, search, sentence, setting) -> None:
     with pytest.raises(UserError, match=f"^{sentence}"):
-        refuse_offline(setting({"name": attention}).model, search)
+        require_streaming(search, setting({"name": attention}).model)
 
 
 @pytest.mark.parametrize("given", [3, None, b"two", [b"two"], [3], 3.5, np.zeros(3), ["two", None], [["two"]], True])
@@ -262,25 +257,24 @@ def test_what_is_no_source_is_refused_and_changes_nothing(given, setting) -> Non
         session.read(given)
 
 
-def test_what_is_no_list_of_sessions_is_refused(setting) -> None:
-    ours = setting({"name": "monotonic"})
-    for given, kind in ((Session(ours), "Session"), (None, "NoneType"), ([Session(ours), 3], "int"), ("ab", "str")):
-        for late in (lambda given=given: read(given, ["a", "b"]), lambda given=given: finish(given)):
-            with pytest.raises(UserError, match=rf"^sessions are a list of what translator.* type {kind}$"):
-                late()
-    for sources in ([], ["a", "b"]):
-        with pytest.raises(UserError, match=rf"^each session reads one source: 1 sessions, {len(sources)} sources"):
-            read([Session(ours)], sources)
-
-
-def test_sessions_that_have_no_batch_in_common(setting) -> None:
+def test_what_is_no_batch_of_sessions_is_refused(setting) -> None:
     one, other = Session(setting({"name": "monotonic"})), Session(setting({"name": "monotonic"}))
-    with pytest.raises(UserError, match=r"^sessions of different models or searches have no batch in common: let them"):
-        read([one, other], ["dies", "dies"])
-    with pytest.raises(
-        UserError, match=r"^a session is there twice, and reads one word at a time: give each session o"
+    no_list = "sessions are a list of what translator.* type "
+    for sessions, sources, sentence in (
+        (one, ["a"], f"{no_list}Session$"),
+        (None, ["a"], f"{no_list}NoneType$"),
+        ([one, 3], ["a", "b"], f"{no_list}int$"),
+        ("ab", ["a", "b"], f"{no_list}str$"),
+        ([one], [], "each session reads one source: 1 sessions, 0 sources"),
+        ([one], ["a", "b"], "each session reads one source: 1 sessions, 2 sources"),
+        ([one, other], ["dies", "dies"], "sessions of different models or searches have no batch in common: let them"),
+        ([one, one], ["dies", "dies"], "a session is there twice, and reads one word at a time: give each session o"),
     ):
-        finish([one, one])
+        with pytest.raises(UserError, match=f"^{sentence}"):
+            read(sessions, sources)
+        if not sentence.startswith("each"):
+            with pytest.raises(UserError, match=f"^{sentence}"):
+                finish(sessions)
     assert read([], []) == finish([]) == []
 
 

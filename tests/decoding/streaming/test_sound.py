@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from mt.decoding.delays import timing
-from mt.decoding.streaming import Session, StreamingModel, finish, read, refuse_offline
+from mt.decoding.streaming import Session, StreamingModel, finish, read, require_streaming
 from mt.errors import UserError
 from mt.evaluation.timing import written_units
 from mt.search.config import OnlineConfig
@@ -174,9 +174,6 @@ def test_what_is_no_sound(given, sentence: str, hearing: Hearing, noises: Noises
 
 
 def test_what_hears_the_whole_sound_first_is_refused(hearing: Hearing) -> None:
-    with pytest.raises(UserError) as refusal:
-        refuse_offline(hearing("mocha", causal=False).model, SEARCH)
-    assert str(refusal.value) == (
-        "search=online cannot stream with this model, which reads the whole source first: train one with "
-        "frontend.causal=true, or translate whole sentences"
-    )
+    sentence = "^search=online writes while it reads: it needs frontend.causal=true; train such a model, or choose"
+    with pytest.raises(UserError, match=sentence):
+        require_streaming(SEARCH, hearing("mocha", causal=False).model)
