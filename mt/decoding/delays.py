@@ -18,8 +18,10 @@ import torch
 
 from mt.data.fields import Raw, ReadSource, Row
 from mt.data.tokenizer import EOS, UNK, Tokenizer, Unit
+from mt.decoding.lexical import constrained
 from mt.decoding.modes import require_words
 from mt.decoding.network import refuse_long_rows
+from mt.decoding.request import Request
 from mt.decoding.translation import Timing, Translation
 from mt.metrics.latency import LatencyUnit, erased, finalised
 from mt.models.frontends.base import Frontend
@@ -185,15 +187,18 @@ def retranslated(
     rows: Sequence[Row],
     search: RetranslateConfig,
     texts: Sequence[Raw] | None,
+    requests: Sequence[Request] | None = None,
     *,
     progress: bool = False,
 ) -> list[list[Translation]]:
     """Returns the translation of each text, with what was shown before and the delays of what stayed.
 
     A delay is the number of source words with which a word, and all before it, no longer changed. rows: with EOS; as of
-    `Translator.decode`, with `texts`. Raises UserError where sources are no texts.
+    `Translator.decode`, with `texts`. Raises UserError where sources are no texts, or something is asked of one.
     """
     require_words(written=translator.field.written)
+    if requests is not None and texts is not None:
+        constrained(translator, requests, texts, search)  # raises where anything is asked
     refuse_long_rows(translator.network, translator.field, rows, range(len(rows)))
     results: list[list[Translation]] = []
     for begin in range(0, len(rows), SENTENCES):

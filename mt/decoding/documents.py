@@ -8,12 +8,13 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
+from weakref import WeakSet
 
 from mt import markup
 from mt.common.terminal import say
 from mt.data.fields import Raw, require_texts
 from mt.data.placeholders import Kept, placeholders_of
-from mt.decoding.request import LexicalConstraints, Request
+from mt.decoding.request import LexicalConstraints, Request, names_of
 from mt.decoding.translation import Translation, in_units, links_between_pieces
 from mt.decoding.unsure import Unsure
 from mt.errors import UserError, shown
@@ -25,6 +26,10 @@ from mt.search.config import SearchConfig
 
 if TYPE_CHECKING:
     from mt.decoding.translator import Translator
+
+
+_NOTED: "WeakSet[Translator]" = WeakSet()
+"""The models of which a note said that they have no symbols for placeholders."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +65,7 @@ def translate_documents(
     require_texts(documents)
     kept = kept_placeholders(translator, placeholders)
     if names is None:
-        names = [f"text {number}" for number in range(1, len(documents) + 1)]
+        names = names_of(documents)
     texts = [str(text) for text in documents]
     of_attributes: list[tuple[Translation, ...]] = [() for _ in texts]
     if format == "html":
@@ -111,13 +116,13 @@ def _translated(
 
 def _note_placeholders(translator: "Translator", read: Sequence[Sequence[str | Segment]], kept: Kept) -> None:
     """Says once for a model that it does not see the placeholders of documents, where it has no symbols for them."""
-    if kept.symbols or translator.noted_placeholders:
+    if kept.symbols or translator in _NOTED:
         return
     tags = (tag for parts in read for part in parts if isinstance(part, Segment) for tag in part.tags)
     words = (tag.opening for tag in tags if tag.kind == "word")
     example = next((raw for raw in words if kept.found.spans(raw) == [(0, len(raw))]), None)
     if example is not None:
-        translator.noted_placeholders = True
+        _NOTED.add(translator)
         say(
             f"note: this model has no symbols for placeholders, such as {shown(example)}: it does not see them, and "
             "word links say where they go (a run with dataset.tokenizer.placeholders=16 has some)",

@@ -4,6 +4,7 @@ import functools
 import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -228,12 +229,23 @@ class ConstraintEncoder:
         return prefix if prefix.possible else Prefix(self._ids(composed(text), name), "", self.spelling)
 
 
+_ENCODERS: "WeakKeyDictionary[Translator, ConstraintEncoder]" = WeakKeyDictionary()
+
+
+def encoder_of(translator: "Translator") -> ConstraintEncoder:
+    """Returns what makes tokens of what is asked of the translations of a model."""
+    if translator not in _ENCODERS:
+        source, target, *_ = translator.tokenizers
+        _ENCODERS[translator] = ConstraintEncoder(target, source if translator.field.written else None)
+    return _ENCODERS[translator]
+
+
 def constrained(
     translator: "Translator", requests: Sequence[Request], texts: Sequence[Raw], search: SearchConfig
 ) -> list[TokenConstraints | None]:
     """Returns what is asked of the translations of texts as a search takes it. Raises UserError for what is impossible,
     for what this search cannot do, and for words that are asked of a blank text."""
-    encoder = translator.constraint_encoder
+    encoder = encoder_of(translator)
     found = [encoder.encoded(request, str(text)) for request, text in zip(requests, texts, strict=True)]
     for asked, text in zip(found, texts, strict=True):
         if asked is None:

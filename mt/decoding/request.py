@@ -56,6 +56,11 @@ class Asked(TypedDict, total=False):
     """A file, or a mapping of terms to targets, or such a mapping for each text; see `mt.data.glossary`."""
 
 
+def names_of(texts: Sequence[object]) -> list[str]:
+    """Returns what to call texts, counted from 1."""
+    return [f"text {number}" for number, _ in enumerate(texts, start=1)]
+
+
 def requests_of(
     names: Sequence[str],
     *,

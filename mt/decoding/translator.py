@@ -4,23 +4,19 @@
 stand the questions that the rest of the program asks of a run: its search, tokenizers, rows and limits.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, get_args
 
 from mt.common.links import Symmetrisation
-from mt.constraints.processor import TokenConstraints
 from mt.data.fields import Raw, Row, as_list, build_field, require_texts
 from mt.data.tokenizer import LinkUnit, Tokenizers, Unit
 from mt.data.words import count_words
 from mt.decoding.network import Network, Part, decode_rows, refuse_long_rows
-from mt.decoding.request import Asked, Request, requests_of
+from mt.decoding.request import Asked, Request, names_of, requests_of
 from mt.decoding.translation import Extraction, Translation, decoded
 from mt.errors import UserError, invalid_choice
 from mt.search.config import (
-    BeamConfig,
-    SampleConfig,
     SearchConfig,
     is_online,
     n_best_search,
@@ -33,7 +29,6 @@ from mt.search.options import RetranslateConfig
 
 if TYPE_CHECKING:
     from mt.config import Config
-    from mt.decoding.lexical import ConstraintEncoder
     from mt.decoding.modes import DecodableModel
     from mt.decoding.streaming import Session
     from mt.onnx import ExportedConfig
@@ -61,8 +56,6 @@ class Translator:
         """The weights of that run, as `About.trained` has it."""
         self.link_unit: LinkUnit = self.unit
         """What the links of translations join."""
-        self.noted_placeholders = False
-        """Whether a note said that the model has no symbols for the placeholders of documents."""
 
     @property
     def model(self) -> "DecodableModel":
@@ -94,7 +87,7 @@ class Translator:
             unreadable file, and impossible constraints.
         """
         sources, alone = as_list(texts)
-        requests = self._requests(sources, alone, asked)
+        requests = requests_of(names_of(sources), alone=alone, **asked) if asked else None
         if format is not None:
             from mt.decoding.documents import translate_documents  # Not above: most texts have no tags.
 
@@ -136,22 +129,9 @@ class Translator:
             search = self.config.search if search is None else search
             require_search(search)
             search = n_best_search(search, n)
-        requests = self._requests(sources, alone, asked)
+        requests = requests_of(names_of(sources), alone=alone, **asked) if asked else None
         found = self.decode(self.encoded(sources), search, texts=sources, requests=requests, progress=progress)
         return found[0] if alone else found
-
-    def _requests(self, sources: Sequence[Raw], alone: bool, asked: Mapping[str, Any]) -> list[Request] | None:
-        """Returns what the keywords of `Asked` ask of the translations of some sources; None where nothing is asked."""
-        if not asked:
-            return None
-        return requests_of([f"text {number}" for number in range(1, len(sources) + 1)], alone=alone, **asked)
-
-    @cached_property
-    def constraint_encoder(self) -> "ConstraintEncoder":
-        """Makes tokens of what is asked of translations."""
-        from mt.decoding.lexical import ConstraintEncoder  # Not above: most texts ask for nothing.
-
-        return ConstraintEncoder(self.tokenizers.target, self.tokenizers.source if self.field.written else None)
 
     def decode(
         self,
@@ -171,26 +151,19 @@ class Translator:
         see `decode_rows`. Raises UserError where the search is not for that.
         """
         search = self.search_for(search)
-        asked: Sequence[TokenConstraints | None] | None = None
-        if requests is not None and texts is not None:
-            from mt.decoding.lexical import ConstrainedPart, constrained  # Not above: most texts ask for nothing.
-
-            asked = constrained(self, requests, texts, search)
         if isinstance(search, RetranslateConfig):
             from mt.decoding.delays import retranslated  # Not above: it needs torch.
 
-            return retranslated(self, sources, search, texts, progress=progress)
+            return retranslated(self, sources, search, texts, requests, progress=progress)
         # Blank sources have empty translations; the rest is decoded in batches.
         results = [[Translation("", 0.0, (), (), EMPTY)] for _ in sources]
         indices = [i for i, row in enumerate(sources) if not self.field.blank(row)]
         rows = [sources[i] for i in indices]
         refuse_long_rows(self.network, self.field, rows, indices)
-        if asked is not None:
-            parts = [ConstrainedPart([asked[i] for i in indices]), *parts]
-        if isinstance(search, SampleConfig | BeamConfig) and search.utility is not None:
-            from mt.decoding.minimum_bayes_risk import MinimumBayesRisk  # Not above: it needs metrics.
+        if requests is not None or getattr(search, "utility", None) is not None:
+            from mt.decoding.parts import parts_of  # Not above: it needs metrics.
 
-            parts = [*parts, MinimumBayesRisk(search, self)]
+            parts = parts_of(self, search, requests, texts, indices, parts)
         found = decode_rows(self.network, rows, search, parts, progress=progress)
         for i, row, hypotheses in zip(indices, rows, found, strict=True):
             results[i] = decoded(self, row, hypotheses, None if texts is None else texts[i])

@@ -16,7 +16,7 @@ from mt.constraints.processor import ConstraintProcessor, TokenConstraints
 from mt.data.fields import TEXT, Field, Row
 from mt.data.tokenizer import Tokenizers, Unit
 from mt.decoding.delays import TargetWords
-from mt.decoding.lexical import SourceTerms, require_steerable
+from mt.decoding.lexical import SourceTerms, encoder_of, require_steerable
 from mt.decoding.modes import DecodableModel, online_model, require_compatible
 from mt.decoding.request import Request
 from mt.decoding.streaming.stepper import StreamState, advance_streams
@@ -194,7 +194,7 @@ def open_session(translator: "Translator", search: SearchConfig, unit: Unit, req
     needs the whole source before it writes, and where the search cannot do what is asked."""
     model = translator.model
     require_streaming(search, model)
-    asked, terms = (None, None) if request is None else translator.constraint_encoder.streamed(request, unit)
+    asked, terms = (None, None) if request is None else encoder_of(translator).streamed(request, unit)
     if asked is not None:
         require_steerable(search, asked)
     streaming = StreamingModel(online_model(model), translator.tokenizers, search, unit, translator.field)
