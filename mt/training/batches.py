@@ -54,8 +54,6 @@ class PendingBatch(NamedTuple):
 
     part: Pairs
     indices: np.ndarray
-    tokens: int | None
-    """Real target tokens, EOS included; None where transforms may change them, so that reading shows them."""
     transforms: Sequence[Transform] = ()
     seed: tuple[int, ...] = ()
     """Of what the transforms draw: the seed of the run, the epoch, and 0, which keeps the draws of 0.3.0."""
@@ -88,56 +86,49 @@ class SeededBatch(NamedTuple):
     """Whether it is the last one of this process in the update."""
 
 
-class PrefetchedGroup(NamedTuple):
-    """The batches of one update, with this process's share of them, which is read ahead."""
+class Group(NamedTuple):
+    """The batches of one update: the share of this process, with counts over all processes."""
 
-    share: Sequence[tuple[int, Future[Batch]]]
+    share: Sequence[tuple[int, Batch]]
     """Each batch with its place among the batches of all processes."""
     tokens: int
-    """Real target tokens of all processes' batches, EOS included."""
+    """Real target tokens, EOS included."""
     sentences: int
-    """Pairs in all processes' batches."""
     ends_epoch: bool
 
-    def batches(self, config: Config, number: int) -> Iterator[SeededBatch]:
-        """Yields this process's share, each batch as soon as it is read. number: of the update, from 1."""
+    def passes(self, config: Config, number: int) -> Iterator[SeededBatch]:
+        """Yields the input of each pass of this process. number: of the update, from 1."""
         if not self.share:
             yield SeededBatch(None, None, is_last=True)
-        for place, pending in self.share:
+        for place, batch in self.share:
             # A batch that is an update by itself has no seed: checkpoints keep the states of the generators.
             seed = derived_seed(config.seed, number, place) if config.training.gradient_accumulation > 1 else None
-            yield SeededBatch(pending.result(), seed, is_last=place == self.share[-1][0])
+            yield SeededBatch(batch, seed, is_last=place == self.share[-1][0])
 
 
-def prefetched(groups: Iterable[Sequence[PendingBatch]], processes: ProcessGroup) -> Iterator[PrefetchedGroup]:
+def prefetched(groups: Iterable[Sequence[PendingBatch]], processes: ProcessGroup) -> Iterator[Group]:
     """Reads and collates the batches of the next group in a thread, while the present group is computed."""
     remaining = iter(groups)
     with ThreadPoolExecutor(1, "prefetch") as reader:
 
         def submit(group: Sequence[PendingBatch]) -> list[tuple[int, Future[Batch]]]:
-            return [(place, reader.submit(batch.read)) for place, batch in processes.share([*enumerate(group)])]
+            # Neighbours, which are alike, go to different processes.
+            own = [*enumerate(group)][processes.rank :: processes.size]
+            return [(place, reader.submit(batch.read)) for place, batch in own]
 
         group = next(remaining, None)
-        share = submit(group or ())
+        pending = submit(group or ())
         while group is not None:
             next_group = next(remaining, None)
-            next_share = submit(next_group or ())
-            tokens = _count_tokens(group, share, processes)
-            sentences = sum(len(batch.indices) for batch in group)
-            yield PrefetchedGroup(share, tokens, sentences, ends_epoch=next_group is None)
+            next_pending = submit(next_group or ())
+            # Reading alone shows how many tokens there are, since transforms may change them.
+            share = [(place, batch.result()) for place, batch in pending]
+            tokens = sum(int(batch.target_mask.sum()) for _, batch in share)
+            if processes.size > 1:
+                tokens = int(processes.all_reduce(torch.tensor(tokens)))
+            yield Group(share, tokens, sum(len(batch.indices) for batch in group), ends_epoch=next_group is None)
             group = next_group
-            share = next_share
-
-
-def _count_tokens(
-    group: Sequence[PendingBatch], share: Sequence[tuple[int, Future[Batch]]], processes: ProcessGroup
-) -> int:
-    """Counts the target tokens of an update. Drawn tokens are counted by each process in its share."""
-    counts = [batch.tokens for batch in group if batch.tokens is not None]
-    if len(counts) == len(group):
-        return sum(counts)
-    read = sum(int(pending.result().target_mask.sum()) for _, pending in share)
-    return int(processes.all_reduce(torch.tensor(read)))
+            pending = next_pending
 
 
 def epoch_groups(
@@ -146,22 +137,16 @@ def epoch_groups(
     """Yields the batches of an epoch, grouped by update."""
     options = config.training
     pairs = training.of_epoch(config.seed, epoch)
-    lengths = pairs.lengths()
     # Batches of pairs of like lengths, in an order that depends on nothing but the seed and the epoch.
     order = batch_order(
-        *lengths,
+        *pairs.lengths(),
         max_tokens=options.batch_tokens,
         max_sentences=options.batch_sentences,
         seed=config.seed,
         epoch=epoch,
         together=options.gradient_accumulation,
     )
-    # Of a batch that is transformed, only reading shows its number of tokens.
-    seed = (config.seed, epoch, 0)
-    batches = (
-        PendingBatch(pairs, indices, None if transforms else int(lengths[1][indices].sum()), transforms, seed)
-        for indices in order
-    )
+    batches = (PendingBatch(pairs, indices, transforms, (config.seed, epoch, 0)) for indices in order)
     # So many batches make an update, of which the last one may have fewer.
     while group := list(itertools.islice(batches, options.gradient_accumulation)):
         yield group

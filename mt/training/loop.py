@@ -28,7 +28,7 @@ from mt.metrics.base import without_mode
 from mt.models.losses import Objective
 from mt.models.seq2seq import Seq2Seq
 from mt.training.batches import SeededBatch, epoch_groups, prefetched
-from mt.training.optimizer import learning_rate, set_learning_rate, train_mode
+from mt.training.optimizer import learning_rate, train_mode
 from mt.training.recorded import RecordedPasses
 from mt.training.transforms import Transform
 
@@ -298,17 +298,19 @@ def updates(
             # Each batch adds its share to the gradient of the mean loss, which torch averages over the processes.
             unit = group.tokens if options.normalization == "token" else group.sentences
             divisor = unit / processes.size
-            sums = [backward(seeded_batch, divisor) for seeded_batch in group.batches(config, progress.update + 1)]
+            sums = [backward(seeded_batch, divisor) for seeded_batch in group.passes(config, progress.update + 1)]
             scaler.unscale_(optimizer)
             # The report of all processes; a diverged run ends here, before an update of its weights.
-            means = processes.all_reduce(torch.stack(sums).cpu().double().sum(0)) / group.tokens
+            totals = torch.stack(sums).cpu().double().sum(0)
+            means = (totals if processes.size == 1 else processes.all_reduce(totals)) / group.tokens
             norm = float(torch.nn.utils.clip_grad_norm_(model.parameters(), options.max_grad_norm or math.inf))
             lr = learning_rate(config.optimizer, progress.update + 1, progress.epoch, progress.bad_validations, total)
             update = Update(*means.tolist(), norm, lr, group.tokens, group.ends_epoch)  # type: ignore[call-arg]
             update.require_finite(progress.update + 1, scale)
             # The step; an update whose gradient is beyond float16 is left out.
             if not update.left_out:
-                set_learning_rate(optimizer, lr)
+                for parameters in optimizer.param_groups:
+                    parameters["lr"] = lr
                 scaler.step(optimizer)
                 model.after_update(update.loss)
             if scale is not None:
@@ -328,15 +330,23 @@ def backward_pass(
     device = next(batch_loss.parameters()).device
     # Random numbers that are drawn on the host, as in the augmentation of sound, would repeat in every replay.
     draws = config.training.wait_k is not None or config.frontend.name == "logmel"
-    if device.type == "cuda" and processes.size == 1 and not draws:
+    if processes.size > 1:
+        return partial(_synchronized_passes, batch_loss, scaler)
+    if device.type == "cuda" and not draws:
         return RecordedPasses(batch_loss, device, scaler)
-    return partial(_backward, batch_loss, scaler)
+    return partial(_passes, batch_loss, scaler)
 
 
-def _backward(batch_loss: nn.Module, scaler: torch.amp.GradScaler, seeded_batch: SeededBatch, divisor: float) -> Tensor:
+def _passes(batch_loss: nn.Module, scaler: torch.amp.GradScaler, seeded_batch: SeededBatch, divisor: float) -> Tensor:
     """Runs both passes of a batch. The memory of its graph is free after this call, before the next batch."""
-    batch, seed, is_last = seeded_batch
-    with synchronized(batch_loss, when=is_last):  # all-reduce of gradients, in the last backward pass
-        loss, sums = batch_loss(batch, seed)
-        scaler.scale(loss / divisor).backward()
+    loss, sums = batch_loss(seeded_batch.batch, seeded_batch.seed)
+    scaler.scale(loss / divisor).backward()
     return sums
+
+
+def _synchronized_passes(
+    batch_loss: nn.Module, scaler: torch.amp.GradScaler, seeded_batch: SeededBatch, divisor: float
+) -> Tensor:
+    """Runs both passes of a batch. In the last one of an update the gradients of all processes are averaged."""
+    with synchronized(batch_loss, when=seeded_batch.is_last):
+        return _passes(batch_loss, scaler, seeded_batch, divisor)

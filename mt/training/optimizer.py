@@ -38,7 +38,7 @@ def train_mode(model: nn.Module, names: Sequence[str]) -> None:
     """Puts the model in training mode, except for frozen modules. These compute as in decoding, without dropout or
     noise, and keep no statistics."""
     model.train()
-    for module in _named(model, names):
+    for module in _named(model, names) if names else ():
         for layer in module.modules():
             # On a GPU a recurrent layer has a gradient in training mode alone; its dropout is 0 by now.
             layer.training = isinstance(layer, nn.RNNBase)
@@ -148,12 +148,6 @@ def learning_rate(
         case CooldownConfig(share=share, factor=factor) if total is not None:
             return lr * factor ** max(0.0, 1 - (total - update) / (share * total))
     return lr
-
-
-def set_learning_rate(optimizer: torch.optim.Optimizer, lr: float) -> None:
-    """Sets the learning rate of the next update."""
-    for group in optimizer.param_groups:
-        group["lr"] = lr
 
 
 def moments(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:

@@ -70,15 +70,12 @@ class Signals:
     """
 
     def __init__(self) -> None:
+        self.received: signal.Signals | None = None
+        """The first signal that has come; None where none has."""
         self._received: list[signal.Signals] = []
         self._at_once = False
         self._second_came = False
         self._before: dict[signal.Signals, Any] = {}
-
-    @property
-    def received(self) -> signal.Signals | None:
-        """Returns the first signal that has come; None where none has."""
-        return self._received[0] if self._received else None
 
     def __enter__(self) -> Self:
         # Python delivers signals to the main thread alone. What a shell or nohup ignores stays ignored.
@@ -116,7 +113,8 @@ class Signals:
             self._at_once = outer
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        is_first = not self._received
+        is_first = self.received is None
+        self.received = self.received or signal.Signals(number)
         if number not in self._received:
             self._received.append(signal.Signals(number))
         if self._at_once:
@@ -125,7 +123,7 @@ class Signals:
         if is_first:
             # Not `print`, which the signal may have interrupted.
             again = "Ctrl-C once more" if number == signal.SIGINT else "Ctrl-C"
-            os.write(2, _NOTICE.format(self._received[0].name, again).encode())
+            os.write(2, _NOTICE.format(self.received.name, again).encode())
         elif number == signal.SIGINT and not self._second_came:
             self._second_came = True
             raise KeyboardInterrupt

@@ -128,7 +128,9 @@ def train(run: Run) -> None:
             if progress.validation_due or _is_multiple(progress.update, run.config.training.log_every):
                 log_window(run, update.lr)
             # A signal to any of the processes is obeyed between updates alone, with all that was due saved.
-            stop_signal = run.processes.maximum(run.signals.received or 0)
+            stop_signal = run.signals.received or 0
+            if run.processes.size > 1:
+                stop_signal = run.processes.maximum(stop_signal)
             save_due = _is_multiple(progress.update, run.config.training.save_every)
             if progress.validation_due or stop_signal or save_due:
                 validate_and_save(run)

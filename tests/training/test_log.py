@@ -36,6 +36,8 @@ def test_resuming_forgets_what_came_later_and_a_half_written_line(tmp_path: Path
     for update in range(1, 6):
         log.scalars("train", update, {"loss": float(update)})
     log.close()
+    for path in (tmp_path / "tensorboard").iterdir():  # TensorBoard reads files in the order of their seconds
+        path.rename(path.with_name(path.name.replace("tfevents.", "tfevents.0")))
     with (tmp_path / "metrics.jsonl").open("a") as file:
         file.write('{"kind": "train", "update": 1, "lo')
 
