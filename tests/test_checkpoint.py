@@ -105,11 +105,6 @@ def test_an_option_that_changed_nothing_and_is_refused_now_is_read(
     assert checkpoint.load_model(folder, "best")[2] == checkpoint.load_config(last)
 
 
-def test_a_reader_of_the_group_can_read_every_file(last: Path) -> None:
-    modes = {path.name: path.stat().st_mode for path in last.iterdir()}
-    assert set(modes.values()) == {modes["config.json"]}
-
-
 @pytest.mark.parametrize("kind", ["pipe", "device", "cut", "other"])
 def test_an_average_reads_whole_checkpoints_of_one_model(kind: str, last: Path, tmp_path: Path) -> None:
     other = Path(shutil.copytree(last, tmp_path / "other"))
@@ -129,14 +124,6 @@ def test_an_average_reads_whole_checkpoints_of_one_model(kind: str, last: Path, 
         sign(other)
     with pytest.raises(UserError, match=f"^{other}/{checkpoint.MODEL} (is|has) .*: (copy|restore|average)"):
         checkpoint.average([last, other])
-
-
-def test_filling_a_model_reaches_its_shared_tables(last: Path) -> None:
-    model, _, _ = checkpoint.load_model(last, "last")
-    checkpoint.fill(model, {name: tensor + 1 for name, tensor in load_file(last / checkpoint.MODEL).items()})
-    expected, _, _ = checkpoint.load_model(last, "last")
-    for name, tensor in expected.state_dict().items():
-        assert torch.equal(model.state_dict()[name], tensor + 1), name
 
 
 # Never half-written

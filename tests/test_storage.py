@@ -5,7 +5,6 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,6 @@ from mt.errors import UserError, explained
 from mt.storage import (
     locked,
     open_to_append,
-    point_link,
     remove,
     repair,
     replaced,
@@ -185,30 +183,6 @@ def test_an_error_of_the_system_names_its_own_remedy(error: OSError, sentence: s
     assert explained(error, Path("run")) == sentence
 
 
-def test_links_move_at_once(tmp_path: Path) -> None:
-    """Whoever looks at any time finds the one or the other."""
-    link = tmp_path / "last"
-    for name in ("a", "b"):
-        (tmp_path / name).mkdir()
-        point_link(link, tmp_path / name)
-        assert os.readlink(link) == name
-    ended = threading.Event()
-    seen: Counter[str] = Counter()
-
-    def look() -> None:
-        while not ended.is_set():
-            seen[os.readlink(link) if link.is_symlink() else "nothing"] += 1
-
-    watch = threading.Thread(target=look)
-    watch.start()
-    for _ in range(100):
-        for name in ("a", "b"):
-            point_link(link, tmp_path / name)
-    ended.set()
-    watch.join()
-    assert seen.keys() == {"a", "b"}
-
-
 def test_a_disk_that_refuses_is_told_with_its_place(tmp_path: Path) -> None:
     for writing in (replaced, replaced_folder):
         with pytest.raises(OSError, match=r"No space left") as refused, writing(tmp_path / "a"):
@@ -276,15 +250,6 @@ def test_the_lock_ends_with_a_killed_process(tmp_path: Path) -> None:
         process.wait()
     with locked(tmp_path / "lock"):
         pass
-
-
-def test_a_folder_that_an_interruption_left_is_made_anew(tmp_path: Path) -> None:
-    (tmp_path / "new.draft").mkdir()
-    (tmp_path / "new.draft" / "old").touch()
-    with replaced_path(tmp_path / "new") as draft:
-        draft.mkdir()
-        (draft / "file").touch()
-    assert [path.name for path in (tmp_path / "new").iterdir()] == ["file"]
 
 
 def test_a_folder_is_tried_before_long_work(tmp_path: Path) -> None:

@@ -6,12 +6,9 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 
-from mt.cli.composition import CONF
 from tests.once import once
 from tests.processes import Program
 
@@ -65,14 +62,6 @@ def test_a_job_that_is_preempted_has_the_scores_of_one_that_is_not(
     assert timeless(results[0]) == timeless(results[1])
 
 
-def test_what_a_job_refuses_is_told(train: Callable[..., Program], tmp_path: Path) -> None:
-    own = ["-m", "hydra/launcher=submitit_local", f"hydra.sweep.dir={tmp_path / 'sweep'}"]
-    job = train(*own, *OPTIONS, f"dataset.folder={tmp_path / 'nothing'}")
-    _, err = job.communicate(timeout=300)
-    assert job.returncode == 1, err
-    assert "nothing" in err.splitlines()[-1] and "Traceback" not in err
-
-
 def test_without_slurm_the_launcher_says_so(train: Callable[..., Program], tmp_path: Path) -> None:
     job = train("-m", "hydra/launcher=submitit_slurm", f"hydra.sweep.dir={tmp_path / 'sweep'}", "seed=1,2")
     _, err = job.communicate(timeout=300)
@@ -81,11 +70,3 @@ def test_without_slurm_the_launcher_says_so(train: Callable[..., Program], tmp_p
         'error: the launcher could not run all jobs (Could not detect "srun", are you indeed on a slurm'
     )
     assert err.count("\n") == 1
-
-
-def test_the_configuration_has_every_option_of_the_launcher() -> None:
-    result: dict[str, Any] = yaml.safe_load((CONF / "hydra/launcher/submitit_slurm.yaml").read_text())
-    theirs = vars(config.SlurmQueueConf())
-    assert result.keys() == theirs.keys()
-    assert result["_target_"] == theirs["_target_"]
-    assert result["max_num_timeout"] > 0 and result["signal_delay_s"] >= 60

@@ -258,17 +258,24 @@ class Log:
         """
         events = subfolder(folder, "tensorboard")
         self._path = folder / "metrics.jsonl"
+        lines = [line for line in _lines(self._path) if _stays(line, update, validated)] if self._path.exists() else []
         if self._path.exists():
-            lines = _lines(self._path)
-            write_text(self._path, [line for line in lines if _stays(line, update, validated)])
+            write_text(self._path, lines)
         self._file = open_to_append(self._path)
-        self._board = SummaryWriter(str(events), purge_step=update + 1)
+        # TensorBoard hides all points from a step on: those of the update itself are shown again.
+        self._board = SummaryWriter(str(events), purge_step=update + validated)
+        for record in map(json.loads, [] if validated else lines):
+            if record["update"] == update:
+                self._points(record.pop("kind"), record.pop("update"), record)
         self._hook = threading.excepthook
         threading.excepthook = self._failed
 
     def scalars(self, kind: str, update: int, values: Mapping[str, float]) -> None:
         """Writes one JSON object {"kind", "update", ...}, and a point for each value in TensorBoard."""
         self._file.write(json.dumps({"kind": kind, "update": update, **values}) + "\n")
+        self._points(kind, update, values)
+
+    def _points(self, kind: str, update: int, values: Mapping[str, float]) -> None:
         for name, value in values.items():
             self._board.add_scalar(f"{kind}/{name}", value, update)
 

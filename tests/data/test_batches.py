@@ -38,11 +38,6 @@ def test_fixed_order_is_sorted_and_whole(lengths: list[tuple[int, int]], max_tok
         assert all(len(batch) == 1 or len(batch) * longest[batch].max() <= max_tokens for batch in batches)
 
 
-def test_fixed_order_by_hand() -> None:
-    batches = fixed_order(np.array([3, 1, 9, 2, 3]), max_tokens=6)
-    assert [batch.tolist() for batch in batches] == [[1, 3], [0, 4], [2]]
-
-
 def test_the_order_depends_on_seed_and_epoch_alone() -> None:
     lengths = np.random.default_rng(0).integers(1, 30, size=(2, 500))
 
@@ -53,21 +48,6 @@ def test_the_order_depends_on_seed_and_epoch_alone() -> None:
     assert order(1, 0) != order(1, 1)
     assert order(1, 1) != order(2, 0)
     assert order(1, 0) != order(2, 0)
-
-
-def test_equal_examples_meet_others_in_another_epoch() -> None:
-    lengths = np.full(100, 5)
-    first, second = (
-        {frozenset(batch.tolist()) for batch in batch_order(lengths, lengths, max_tokens=20, seed=1, epoch=epoch)}
-        for epoch in (0, 1)
-    )
-    assert len(first & second) < 3
-
-
-def test_batches_do_not_come_sorted_by_length() -> None:
-    lengths = np.repeat(np.arange(1, 41), 10)
-    widths = [lengths[batch].max() for batch in batch_order(lengths, lengths, max_tokens=100, seed=1, epoch=0)]
-    assert abs(np.corrcoef(np.arange(len(widths)), widths)[0, 1]) < 0.3
 
 
 def test_lengths_of_translations_are_padded_by_less_than_five_percent() -> None:

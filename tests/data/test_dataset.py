@@ -17,12 +17,6 @@ def test_numbers_beyond_their_bounds_are_refused() -> None:
                 DatasetConfig.model_validate_json(json.dumps({"generator": "phrasebook", option: wrong}))
 
 
-def test_columns_may_be_numbers() -> None:
-    config = DatasetConfig.model_validate_json('{"folder": "texts", "source": 1, "target": 2, "references": [4, 3]}')
-    assert config.columns("train") == ("1", "2")
-    assert config.columns("dev") == config.columns("test") == ("1", "2", "4", "3")
-
-
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [

@@ -8,7 +8,7 @@ from torch import nn
 
 from mt.common.options import parse
 from mt.models.attention import ATTENTIONS
-from mt.models.attention.energy import ENERGIES, Concat, ConcatConfig, Location, LocationConfig
+from mt.models.attention.energy import ENERGIES
 from mt.models.config import ModelConfig
 from mt.models.decoders import DECODERS
 from mt.models.encoders import ENCODERS
@@ -106,15 +106,3 @@ def test_matrices_of_layers_start_uniform_and_all_else_as_constructed(parts: dic
             assert parameter.mean().abs() < 5 * spread / size**0.5, name
             assert parameter.std().item() == pytest.approx(spread, rel=5 / size**0.5), name
             assert 0.8 * RANGE < parameter.abs().max() <= RANGE, name
-
-
-def test_what_constructors_set():
-    location = Location(LocationConfig(max_source_length=50), 16, 16).positions
-    direction = Concat(ConcatConfig(attention_dim=400), 16, 16).direction
-    for parameter, size in ((location, 16), (direction, 400)):
-        bound = size**-0.5
-        assert 0.95 * bound < parameter.abs().max() <= bound
-        assert parameter.std().item() == pytest.approx(bound / 3**0.5, rel=0.1)
-    table = built().decoder.embedding.table.weight
-    assert table[1:].std().item() == pytest.approx(16**-0.5, rel=0.1)
-    assert table.any(-1).tolist() == [False] + [True] * 39

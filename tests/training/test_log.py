@@ -16,7 +16,6 @@ from pathlib import Path
 
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-from tensorboard.plugins.custom_scalar.layout_pb2 import Layout
 from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
 
 from mt.common.options import parse
@@ -107,18 +106,6 @@ def test_tensorboard_compares_runs_by_their_scores_and_by_the_options_that_diffe
 def test_the_columns_of_the_comparison_are_options(name: str) -> None:
     plains = [parse({"attention": {"name": attention}}, Config).model_dump() for attention in ATTENTIONS]
     assert any(functools.reduce(lambda part, key: (part or {}).get(key), name.split("."), plain) for plain in plains)
-
-
-def test_the_custom_charts_have_the_losses_in_one_and_the_scores(tmp_path: Path) -> None:
-    log = Log(tmp_path, update=0)
-    log.layout(["bleu", "chrf"])
-    log.close()
-    content = events(tmp_path).Tensors("custom_scalars__config__")[0].tensor_proto.string_val[0]
-    [category] = Layout.FromString(content).category
-    charts = {chart.title: list(chart.multiline.tag) for chart in category.chart}
-    assert list(charts) == ["loss", "bleu", "chrf"]
-    assert charts["loss"] == ["^train/loss$", "^dev/loss(_soft|_hard)?$"]
-    assert re.match(charts["bleu"][0], "dev/bleu_hard") and not re.match(charts["bleu"][0], "dev/gap_bleu")
 
 
 def test_a_full_disk_is_an_error_and_no_traceback_of_a_thread(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:

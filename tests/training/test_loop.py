@@ -232,4 +232,4 @@ def test_validation_decodes_as_the_run_does(configure: Callable[..., Config], co
     # Step t, from 1, has read t + 1 tokens; as the run decodes, so it aligns.
     assert all((row[t + 2 :] == 0).all() and row[: t + 2].all() for t, row in enumerate(forced.alignment))
     (decoded,) = translator.translate(source, WaitKConfig(k=1))
-    assert decoded.delays.tolist() == [min(1 + t, 6) for t in range(len(decoded.tokens))]
+    assert list(decoded.timing.delays) == [min(1 + t, 6) for t in range(len(decoded.tokens))]

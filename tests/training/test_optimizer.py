@@ -65,25 +65,6 @@ def test_rates_of_schedules(warmup: int, schedule: dict[str, Any], name: str, ex
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("lr", 0.0), ("weight_decay", -1.0), ("eps", 0.0), ("betas", (1.0, 0.9)), ("betas", (0.9, -1.0)),
-        ("warmup", -1), ("inverse_sqrt.hold", 0), ("plateau.factor", 1.0), ("plateau.patience", -1),
-        ("decay.factor", 0.0), ("decay.every", 0), ("decay.after", -1), ("decay.floor", -1.0),
-        ("cooldown.share", 0.0), ("cooldown.factor", 1.0), ("adadelta:rho", 1.0), ("adadelta:lr", 0.0),
-        ("adagrad:initial_accumulator_value", -1.0), ("adagrad:lr", 0.0), ("sgd:lr", 0.0),
-    ],
-)  # fmt: skip
-def test_a_number_that_makes_no_sense_is_refused(name: str, value: Any) -> None:
-    """tests/test_config.py has the numbers that are too large."""
-    kind, _, option = name.rpartition(":")
-    schedule, _, of_schedule = option.rpartition(".")
-    options = {"schedule": {"name": schedule, of_schedule: value}} if schedule else {option: value}
-    with pytest.raises(UserError, match=r"^optimizer\.[\w.]+=.* is not possible: "):
-        config(**{"name": kind or "adam"} | options)
-
-
-@pytest.mark.parametrize(
     ("name", "kind", "options"),
     [
         ("sgd", torch.optim.SGD, {}),

@@ -15,7 +15,6 @@ from mt.data.tokenizer import Tokenizer, TokenizerConfig, Tokenizers, train
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
 from mt.training.initialisation import load_pretrained
-from mt.training.run import Run
 
 SIZE = 32
 WORDS = ["cats", "dogs", "Hunde", "two", "elsewhere", "!"]
@@ -201,11 +200,3 @@ def test_a_source_without_words_has_no_vectors(configure: Callable[..., Config],
     del model.frontend.table
     with pytest.raises(UserError, match=r"embedding.pretrained_source=glove.txt is of words, and frontend="):
         [*load_pretrained(model, corpus.tokenizers, config)]
-
-
-def test_a_run_says_what_it_starts_from(
-    start: Callable[..., Run], corpus: Corpus, file: Callable[..., Path], capsys: pytest.CaptureFixture
-) -> None:
-    path = file(line("cats"), line("Hunde"))
-    start({"embedding": {"embedding_dim": SIZE, "pretrained": str(path)}}).close()
-    assert f"source: 2 of {len(corpus.tokenizers.source) - 4} pieces start from {path}" in capsys.readouterr().out

@@ -18,7 +18,6 @@ from mt.evaluation.report import origin
 from mt.models.seq2seq import Seq2Seq
 from mt.training.run import Run, chosen_metric, require_fit, require_measured
 from mt.training.train import train, train_and_test
-from mt.training.validation import validate
 from tests.training.runs import finished, logged
 
 
@@ -35,11 +34,6 @@ def test_a_folder_where_none_can_be(place: str, tmp_path: Path) -> None:
         new_folder(tmp_path / place)
     sentence = explained(refused.value)
     assert sentence.startswith(str(tmp_path)) and "a file is where a folder should be" in sentence
-
-
-def test_a_file_of_a_library_is_named_as_text() -> None:
-    error = FileNotFoundError(2, "No such file or directory", os.fsencode("run/tensorboard/größe"))
-    assert explained(error).startswith("run/tensorboard/größe: No such file or directory")
 
 
 def test_training_stops_after_validations_without_a_new_best(
@@ -110,29 +104,6 @@ def test_lines_of_training_are_means_since_the_line_before(
         assert line["loss"] == pytest.approx(sum(u.loss * u.tokens for u in part) / sum(u.tokens for u in part))
         assert line["tokens"] == sum(update.tokens for update in seen[:last]) and line["epoch"] == 1
         assert line["lr"] == part[-1].lr and "ends_epoch" not in line
-
-
-def test_blank_dev_sentences_are_not_drawn(start: Callable[..., Run], monkeypatch: pytest.MonkeyPatch) -> None:
-    run = start()
-    split = run.corpus.split("dev")
-    splits = {"dev": Blank(split), "train": run.corpus.split("train")}
-    run.corpus = Corpus(splits.__getitem__, run.corpus.tokenizers, run.corpus.meta)
-    assert validate(run)
-    run.close()
-
-
-class Blank:
-    """A split whose first source is blank."""
-
-    def __init__(self, split: object) -> None:
-        self.split = split
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self.split, name)
-
-    def column(self, name: str) -> list:
-        column = self.split.column(name)
-        return ["", *column[1:]] if name == "source" else column
 
 
 # What may go wrong on the way

@@ -65,11 +65,3 @@ def test_a_score_that_cannot_choose_is_said_with_those_that_can() -> None:
         "2: wait, or choose chrf (for single words accuracy or cer) by training.metric, and measure it by "
         "dataset.metrics"
     )
-
-
-@pytest.mark.parametrize(
-    ("metric", "result"),
-    [("bleu", scores(2.0)), ("loss", scores(0.0, loss=0.1)), ("cer", {"loss": 1.0, "cer": 0.0})],
-)
-def test_one_that_can_is_left_alone(metric: str, result: dict[str, float]) -> None:
-    assert advice(result, metric, EVERY, WORDS) is None
