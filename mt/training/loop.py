@@ -52,12 +52,6 @@ class LossScale:
     left_out: Annotated[int, Field(ge=0, le=MAX_COUNT)] = 0
     """Updates of the whole run that were left out, since their gradients were not finite."""
 
-    def scaler(self, device: torch.device) -> torch.amp.GradScaler:
-        """Makes a scaler of this state."""
-        scaler = torch.amp.GradScaler(device.type, growth_interval=PATIENCE)
-        scaler.load_state_dict(scaler.state_dict() | {"scale": self.factor, "_growth_tracker": self.good})
-        return scaler
-
     def follow(self, scaler: torch.amp.GradScaler, *, left_out: bool) -> None:
         """Lets a scaler choose the next factor, and takes over its state."""
         scaler.update()
@@ -72,6 +66,15 @@ class LossScale:
             f"update {update} was left out: float16 had no numbers for its gradient, and the loss is now multiplied by "
             f"{self.factor:g}; some such updates are usual, most of them at the beginning (this is said once)"
         )
+
+
+def scaler_of(scale: LossScale | None, device: torch.device) -> torch.amp.GradScaler:
+    """Makes a scaler of this state, which scales a loss in float16, and its gradient back; None: it does nothing."""
+    if scale is None:
+        return torch.amp.GradScaler(device.type, enabled=False)
+    scaler = torch.amp.GradScaler(device.type, growth_interval=PATIENCE)
+    scaler.load_state_dict(scaler.state_dict() | {"scale": scale.factor, "_growth_tracker": scale.good})
+    return scaler
 
 
 # The report of an update, and the loss of a batch.
@@ -282,10 +285,8 @@ def updates(
     An update does not depend on the number of processes: its gradient is that of the sum of all losses over all tokens
     (or sentences). total: of updates, if known. Raises UserError where loss or gradient is not finite."""
     options = config.training
-    # A loss in float16 is scaled, and its gradient scaled back; in other precisions the scaler does nothing.
-    device = next(model.parameters()).device
     scale = progress.loss_scale = progress.loss_scale or (LossScale() if config.precision == "fp16" else None)
-    scaler = torch.amp.GradScaler(device.type, enabled=False) if scale is None else scale.scaler(device)
+    scaler = scaler_of(scale, next(model.parameters()).device)
     backward = backward_pass(processes.data_parallel(BatchLoss(model, config)), config, processes, scaler)
     while progress.epoch <= options.epochs:
         groups = epoch_groups(training, config, progress.epoch, transforms)
