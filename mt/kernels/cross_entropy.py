@@ -190,6 +190,7 @@ class _TokenLosses(Function):
         each = weight.new_empty(len(readouts))
         loss = weight.new_zeros(())
         for span in _blocks(readouts):
+            # The log-probabilities of a block of tokens, [n, V].
             block = readouts[span]
             log_probs = matrix_product(block, weight_cast.T, bias.to(readouts.dtype)).to(weight.dtype).log_softmax(-1)
             of_tokens = None if weights is None else weights[span]
@@ -198,13 +199,15 @@ class _TokenLosses(Function):
             generated = divergence_grad = None
             if mixture is not None:
                 predicted, generated, grad_mixed[:, span] = mixed(predicted, mixture[:, span], smoothing, of_tokens)
+            # Their losses.
             each[span] = -predicted[:, 0]
             _add_loss(loss, each[span], log_probs, smoothing, of_tokens)
             if r_drop_weight:
                 shares = None if mixture is None else (mixture[0, span], grad_mixed[0, span])
                 divergence_grad = _add_divergences(loss, log_probs, shares, of_tokens, r_drop_weight)
             if not differentiable:
-                continue  # else the gradient takes the place of the log-probabilities
+                continue
+            # The gradient, which takes the place of the log-probabilities, and what follows from it.
             grad = _gradient(log_probs, wanted, smoothing, generated, of_tokens, divergence_grad)
             grad_bias += grad.sum(0)
             grad_cast = grad.to(readouts.dtype)

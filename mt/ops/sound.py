@@ -42,16 +42,19 @@ def log_mel(
     samples: in [-1, 1], padded on the right with anything; lengths: real samples; rate: samples per second, at least
     200. float32, whatever the samples are. What is behind a sound in the batch changes nothing in it.
     """
+    # How many frames there are.
     window, shift = frame_size(rate)
     counts = (lengths + shift // 2) // shift
     frames = int(counts.max()) if len(counts) else 0
     if frames == 0:
         return samples.new_zeros(len(samples), 0, bands, dtype=torch.float32), counts
+    # The samples that they reach, by their numbers. Reflection with the outermost sample twice has a period of two
+    # lengths.
     reached = torch.arange((frames - 1) * shift + window, device=samples.device) + shift // 2 - window // 2
-    # Reflection with the outermost sample twice has a period of two lengths.
     period = 2 * lengths.clamp(min=1)[:, None]
     index = reached % period
     sound = samples.float().gather(1, torch.minimum(index, period - 1 - index))
+    # [B, samples] -> [B, S, W] -> [B, S, D]
     features = _energies(sound.unfold(1, window, shift), rate, bands)
     real = torch.arange(frames, device=counts.device) < counts[:, None]
     return features.masked_fill(~real[..., None], 0.0), counts
@@ -75,6 +78,7 @@ def log_mel_extend(
     A frame comes as soon as the samples that it covers are there, 12.5 ms after its centre. The last ones, which
     reflect the sound's end, come with `complete`. state: as the call before returned it, None at the beginning.
     """
+    # The samples that are there, from `start` to `ending`, and how many frames they cover.
     window, shift = frame_size(rate)
     kept, frame = LogMelState(samples[:0], 0) if state is None else state
     available = torch.cat((kept, samples))
@@ -84,6 +88,7 @@ def log_mel_extend(
     frames = (ending + shift // 2) // shift if complete else max(0, (ending - window + margin) // shift + 1)
     if frames <= frame:
         return samples.new_zeros(0, bands, dtype=torch.float32), LogMelState(available, frame)
+    # The new frames, and the samples from which later ones go on.
     index = torch.arange(frame * shift - margin, (frames - 1) * shift - margin + window, device=samples.device)
     index = index % (2 * max(ending, 1))
     sound = available.float()[torch.minimum(index, 2 * ending - 1 - index) - start]
@@ -163,6 +168,7 @@ def resample_extend(
     A sample comes as soon as all samples within its filter are there; the last ones come with `complete`. state: as the
     call before returned it, None at the beginning.
     """
+    # `rate` samples become `new_rate`, each by a filter of its own.
     divisor = math.gcd(rate, new_rate)
     rate = rate // divisor
     new_rate = new_rate // divisor
@@ -174,6 +180,7 @@ def resample_extend(
     blocks = (len(available) - kernels.shape[2]) // rate + 1
     if blocks <= 0:
         return samples.new_zeros(0), ResampleState(available, read, written)
+    # [phases, blocks] -> the next samples in their order.
     phases = conv1d(available[None, None], kernels.to(available.device), stride=rate)[0]
     most = -(-read * new_rate // rate) - written
     resampled = phases.T.flatten()[: max(most, 0)]

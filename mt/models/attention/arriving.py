@@ -26,6 +26,7 @@ def extend(attention: Attention, memory: Memory | None, encoded: Encoded, comple
             columns = [pad(tensor, ((0, 0) * (tensor.dim() - 2) + (0, 1))) for tensor in positions(memory)]
             memory = with_positions(memory, columns, pad(memory.mask, (0, 1)))
         return memory._replace(complete=complete)
+    # The keys of the new positions, whose numbers go on from those of the others.
     lengths = memory.mask.sum(1)
     first_position = lengths if memory.first is None else lengths + memory.first
     added = memory_of(attention, encoded._replace(first_position=first_position))
@@ -39,6 +40,7 @@ def trim(attention: Attention, memory: Memory, state: State) -> Memory:
 
     Positions in the results of steps count from the beginning of the source, before and after.
     """
+    # How many columns of each source to drop.
     needed = attention.first_needed(state)
     if needed is None:
         return memory
@@ -46,6 +48,7 @@ def trim(attention: Attention, memory: Memory, state: State) -> Memory:
     dropped = [max(0, position - offset) for position, offset in zip(needed, offsets, strict=True)]
     if not any(dropped):
         return memory
+    # What is left, moved to the left.
     shift = torch.tensor(dropped, device=memory.mask.device)
     lengths = memory.mask.sum(1) - shift
     size = int(lengths.max())

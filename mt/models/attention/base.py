@@ -37,9 +37,10 @@ class Memory(NamedTuple):
     """[B, S] int64: the first target step, counted from 0, that may attend to each position, for the attentions that
     support wait-k; None: every step may attend to all of them."""
     tokens: Tensor | None = None
-    """[B, S] int64: the source's, where the decoder copies some; else None."""
+    """[B, S] int64: the source's, which a decoder with copying keeps beside the keys, so that they grow and are dropped
+    with them; else None."""
     final_state: Tensor | None = None
-    """[B, U]: the encoder's, of which a decoder makes its first state; None in an attention without decoder."""
+    """[B, U]: the encoder's, which the decoder keeps for its first state; None in an attention without decoder."""
 
     def visible(self, steps: Int[Tensor, "B T"]) -> Bool[Tensor, "B _ S"]:
         """Returns the real positions that each of these target steps, counted from 0, may attend to."""

@@ -138,11 +138,13 @@ class LogMel(Frontend):
         """Returns the next vectors. A frame needs the 12.5 ms after its centre: one comes with the next 10 ms."""
         if not self.incremental:
             return super().extend(source, mask, complete, state)
+        # Each sound goes on by itself, from its own state.
         states = [None] * len(source) if state is None else _unpacked(state)
         sounds = zip(source, mask, complete.tolist(), states, strict=True)
         vectors, after = zip(
             *(self._extend_one(sound[real], ends, old) for sound, real, ends, old in sounds), strict=True
         )
+        # Their new vectors as one batch, [B, P, D], with one column at least.
         counts = torch.tensor([len(each) for each in vectors], device=source.device)
         padded = pad_sequence([*vectors], batch_first=True)
         if not padded.shape[1]:
