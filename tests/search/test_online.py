@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from mt.errors import UserError
-from mt.search.config import GreedyConfig, OnlineConfig, WaitKConfig, decode, is_online, wait_k_of
+from mt.search.config import OnlineConfig, WaitKConfig, decode
 from mt.search.online import OnlineHypothesis
 from tests.search.searches import greedy, online, stepper
 
@@ -65,8 +65,3 @@ def test_refuses_an_attention_that_does_not_stop(make_toy):
     toy = make_toy(1, 7, seed=0)
     with pytest.raises(UserError, match="online decoding needs an attention that stops at a source position"):
         online(toy, toy.memory(), source_lengths=[4], limits=[4] * 5)
-
-
-def test_which_searches_write_while_they_read():
-    assert is_online(WaitKConfig()) and is_online(OnlineConfig()) and not is_online(GreedyConfig())
-    assert (wait_k_of(WaitKConfig(k=7)), wait_k_of(OnlineConfig())) == (7, None)
