@@ -49,9 +49,21 @@ class Phrases:
         """[C]: tokens of its shortest form that may stand anywhere."""
         self.start = PhraseState((), tuple(self.copies))
         self._spelling = spelling
+        self._tokens = {token for forms in counted for form in forms for token in form.tokens}
+        # What is computed of a state is kept: a beam looks at each again and again.
+        self._after: dict[tuple[PhraseState, int | tuple[bool, bool]], PhraseState] = {}
+        self._needed: dict[PhraseState, tuple[int, int]] = {}
 
     def after(self, state: PhraseState, token: int) -> PhraseState:
         """Returns the state after one more token."""
+        # Tokens of no phrase differ only by the words that they go on with.
+        kind = token if token in self._tokens else (self._spelling.continues[token], self._spelling.inside[token])
+        key = state, kind
+        if key not in self._after:
+            self._after[key] = self._next(state, token)
+        return self._after[key]
+
+    def _next(self, state: PhraseState, token: int) -> PhraseState:
         # A token that goes on with the last word of a phrase takes the phrase back.
         missing = [*state.missing]
         if state.inside and self._spelling.continues[token]:
@@ -90,6 +102,11 @@ class Phrases:
     def needed(self, state: PhraseState) -> tuple[int, int]:
         """Returns how many tokens a hypothesis needs to meet all its phrases, one after another, 0 where they are met.
         Beside it stands what the phrase needs that needs most: fewer tokens never do, since phrases may share some."""
+        if state not in self._needed:
+            self._needed[state] = self._count(state)
+        return self._needed[state]
+
+    def _count(self, state: PhraseState) -> tuple[int, int]:
         missing = [phrase for phrase, count in enumerate(state.missing) if count]
         gains = dict.fromkeys(missing, 0)
         for phrase, form, count in state.begun:

@@ -99,19 +99,15 @@ class State:
         # EOS, too: else all that go on with phrases may take back that the last one was met.
         return [*self._asked.phrases.following(self._phrases), *([] if self.lacking else [EOS])]
 
-    @cached_property
-    def _needed(self) -> tuple[int, int]:
-        return (0, 0) if self._asked.phrases is None else self._asked.phrases.needed(self._phrases)
-
     @property
     def lacking(self) -> int:
         """How many tokens it lacks of its phrases, one after another; 0 where the hypothesis may end."""
-        return self._needed[0]
+        return 0 if self._asked.phrases is None else self._asked.phrases.needed(self._phrases)[0]
 
-    @property
-    def least(self) -> int:
-        """A number of tokens without which the phrases cannot be met, even where they share tokens."""
-        return self._needed[1]
+    def needed_after(self, token: int) -> tuple[int, int]:
+        """Returns how many tokens it would lack after one more, and how many are the least; see `Phrases.needed`."""
+        phrases = self._asked.phrases
+        return (0, 0) if phrases is None else phrases.needed(phrases.after(self._phrases, token))
 
 
 class ConstraintProcessor(Processor):
@@ -149,14 +145,14 @@ class ConstraintProcessor(Processor):
             return candidates
         log_probs, tokens = self._with_wanted(scores, candidates)
         banks = np.zeros(tokens.shape, np.int64)
+        least = np.zeros(tokens.shape, np.int64)
         # Of each next token, how many its hypothesis would lack, and whether there is room for them.
-        for row, (state, room) in enumerate(zip(self._states, self._room, strict=True)):
-            for column, token in enumerate(tokens[row].tolist()):
-                if state is not None and log_probs[row, column] > -np.inf:
-                    after = state.after(token)
-                    banks[row, column] = after.lacking
-                    if after.least > (0 if token == EOS else room - 1):
-                        log_probs[row, column] = -np.inf
+        for row, state in enumerate(self._states):
+            if state is not None:
+                needed = [state.needed_after(token) for token in tokens[row].tolist()]
+                banks[row], least[row] = zip(*needed, strict=True)
+        room = np.where(tokens == EOS, 0, np.array(self._room)[:, None] - 1)
+        log_probs[least > room] = -np.inf
         return Candidates(log_probs, tokens, banks)
 
     def _with_wanted(self, scores: Scores, candidates: Candidates) -> tuple[np.ndarray, np.ndarray]:

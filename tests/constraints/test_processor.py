@@ -323,3 +323,8 @@ def test_a_prefix_needs_as_many_tokens_as_write_it():
     asked = TokenConstraints("text 1", spelling, None, None, Prefix([4], "bcdd", spelling))
     with pytest.raises(UserError, match=r"text 1 asks for 4 tokens or more, and at most 3 are written"):
         ConstraintProcessor([asked], [3])
+
+
+def test_a_token_is_avoided_where_it_holds_the_phrase_as_whole_words():
+    spelling = Spelling(["", " ⁇ ", "", "", " ab", " a", "-a b", " ba"], {"a", "b"})
+    assert Avoided(["a"], spelling).forbidden(Avoided.start).tolist() == [5, 6]
