@@ -25,10 +25,6 @@ Model = TypeVar("Model", bound=BaseModel)
 _OBJECT = TypeAdapter(dict[str, Any])
 
 
-class Foreign(BaseModel, frozen=True):
-    """A body of somebody else's protocol, in which fields that are not known here are passed over."""
-
-
 class Term(Options):
     """How a term is translated: in one of several forms."""
 

@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from fastapi import APIRouter, Request
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from mt.decoding.translation import Translation
 from mt.errors import shown
 from mt.markup.sentences import gap_between, sentences_of_lines
 from mt.metrics.languages import english_name
-from mt.serve.bodies import Foreign, Key, body_bytes, body_of, decoded, form_fields, validated
+from mt.serve.bodies import Key, body_bytes, body_of, decoded, form_fields, validated
 from mt.serve.limits import Limits, RequestError
 from mt.serve.runs import Runs, ServedRun
 
@@ -23,8 +23,8 @@ AUTO = "auto"
 _FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 
 
-class TranslateBody(Foreign):
-    """What is to be translated."""
+class TranslateBody(BaseModel, frozen=True):
+    """What is to be translated. Fields that are not known here are passed over."""
 
     q: str | list[str]
     source: str
