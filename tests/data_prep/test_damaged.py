@@ -225,7 +225,9 @@ def test_two_at_once_make_one_folder(tmp_path: Path) -> None:
         "get.known = lambda: get.PublicSets.model_validate({'sets': {'a': one}, 'elsewhere': {}})\n"
         "download = get.download\n"
         "get.download = lambda *given: (time.sleep(1), download(*given))\n"
-        "get.command(['a', str(Path(sys.argv[1]) / 'new'), '--mirror', Path(sys.argv[1]).as_uri()])\n"
+        "from mt.errors import reported\n"
+        "with reported():\n"
+        "    get.get('a', Path(sys.argv[1]) / 'new', Path(sys.argv[1]).as_uri())\n"
     )
     (tmp_path / "a.en.gz").write_bytes(GOOD["texts"][1])
     command = [sys.executable, "-c", code, str(tmp_path)]
