@@ -92,6 +92,13 @@ def test_what_cannot_be_read_is_refused(
         translate_file(translator, file, translator.config.search, format, lines_at_once=None)
 
 
+def test_a_line_that_is_no_document_is_named(tmp_path: Path, translator: Any) -> None:
+    file = tmp_path / "lines"
+    file.write_text("<xliff/>\n<xliff>\n")
+    with pytest.raises(UserError, match="lines, line 2 is no XLIFF: line 1, column 8 is no XML"):
+        translate_file(translator, file, translator.config.search, "xliff", lines_at_once=10)
+
+
 def test_a_translation_that_the_encoding_lacks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:

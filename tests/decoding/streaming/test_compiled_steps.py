@@ -42,7 +42,7 @@ def compiled(monkeypatch):
             monkeypatch.delattr(Monotonic, "_attend")
         else:
             monkeypatch.setattr(kernel, "is_compiled", lambda query, values: False)
-            monkeypatch.delattr(kernel, "_call_step")
+            monkeypatch.delattr(kernel, "hard_step")
 
     return by
 
