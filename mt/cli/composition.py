@@ -10,10 +10,12 @@ import re
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
 
 import hydra
+import yaml
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
@@ -22,6 +24,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from mt.common.input_files import read_bytes
 from mt.errors import UserError, first_line, message_of, reported, sentence, shown, within_memory
 from mt.storage import write_text
 
@@ -30,6 +33,10 @@ CONF = next(path for parent in Path(__file__).parents[1:3] if (path := parent / 
 """The folder of the configuration files."""
 STATUS = 1
 """The exit status of a refusal, which is Hydra's."""
+_FOLDER_FLAGS = ("--config-dir", "-cd", "--config-path", "-cp")
+"""Flags of Hydra with a folder of configuration files."""
+_MOST_VALUES = 100_000
+"""The most values of a configuration file, counted with each alias in full."""
 
 Job = Callable[[dict[str, Any], list[str]], None]
 """Does a job, with its plain configuration and its overrides (`key=value`)."""
@@ -62,6 +69,7 @@ def run_composed(name: str, job: Job, arguments: Sequence[str]) -> None:
             with reported(STATUS):  # where a launcher runs the job, a queue looks at the status of its process
                 raise
 
+    _require_bounded(arguments)
     # Hydra looks there, and reads overrides and flags where they do not alternate.
     overrides = [word for word in arguments if word[:1] == "~" or ("=" in word and word[0] != "-")]
     flags = [word for word in arguments if word not in overrides]
@@ -128,3 +136,24 @@ def _with_home(argument: str) -> str:
     """Returns an argument with the user's home in the place of `~` at the beginning of its value, where a shell leaves
     it."""
     return re.sub(r"^([\w./+]+=)~(?=/|$)", lambda match: match[1] + os.path.expanduser("~"), argument)
+
+
+def _require_bounded(arguments: Sequence[str]) -> None:
+    """Raises UserError for a YAML file whose aliases of aliases stand for more values than memory holds, since Hydra
+    writes each of them out."""
+    words = [part for word in arguments for part in (word.split("=", 1) if word.startswith("--") else [word])]
+    folders = [Path(folder) for flag, folder in pairwise(words) if flag in _FOLDER_FLAGS]
+    for path in (path for folder in folders for path in sorted(folder.rglob("*.yaml"))):
+        with contextlib.suppress(OSError, ValueError, RecursionError, yaml.YAMLError):  # Hydra says what is wrong
+            if _count(yaml.compose(read_bytes(path), Loader=yaml.SafeLoader), {}) > _MOST_VALUES:
+                raise UserError(f"{path} has aliases of aliases (*name) without end: write there what they stand for")
+
+
+def _count(node: yaml.Node | None, counted: dict[int, int]) -> int:
+    """Counts the values below a node of YAML, an alias like what it stands for. counted: the nodes so far, by `id`."""
+    if id(node) not in counted:
+        children = node.value if isinstance(node, yaml.CollectionNode) else []
+        # A mapping has pairs of nodes.
+        values = [each for child in children for each in (child if isinstance(child, tuple) else [child])]
+        counted[id(node)] = 1 + sum(_count(value, counted) for value in values)
+    return counted[id(node)]

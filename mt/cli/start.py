@@ -3,12 +3,14 @@ makes the model of a run that starts from another (`init_from=RUN`). That model 
 options that the command line sets."""
 
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from mt.cli.composition import parse_overrides
 from mt.common.options import as_typed, flat, parse
+from mt.common.terminal import say
 from mt.config import Config
 from mt.errors import UserError, shown
 from mt.models.config import ModelConfig
@@ -19,8 +21,19 @@ _RESUMABLE_TRAINING = (
     *("plots", "plot_words", "plot_format"),
 )
 RESUMABLE = ("device", *(f"training.{name}" for name in _RESUMABLE_TRAINING))
-"""Options that may change when a run is resumed, besides those of search. None alters what an update does, but with
-optimizer/schedule=cooldown, where the rate falls towards the end of the run, another end does."""
+"""Options that may change when a run is resumed, besides those of search. None alters what an update does, except
+for the end of a run with optimizer/schedule=cooldown: see `_note_another_end`."""
+
+
+def _note_another_end(trained: Config, config: Config) -> None:
+    """Prints a note where the learning rate falls towards the end of a run, and the run gets another end."""
+    ends = [(each.training.epochs, each.training.max_updates) for each in (trained, config)]
+    if config.optimizer.schedule.name == "cooldown" and ends[0] != ends[1]:
+        say(
+            "note: with optimizer/schedule=cooldown the rate falls towards the end of the run, which is another now: "
+            "updates that it has made at a falling rate differ from those of a run of this length from the beginning",
+            sys.stderr,
+        )
 
 
 def resumed_config(config: Config, overrides: Sequence[str]) -> Config:
@@ -40,6 +53,7 @@ def resumed_config(config: Config, overrides: Sequence[str]) -> Config:
             )
         (search if group == "search" else plain[group] if group else plain)[option] = override.value()
     revised = parse(plain, type(config))
+    _note_another_end(config, revised)
     return revised.model_copy(update={"search": revised_search(config.search, search)})
 
 
@@ -57,6 +71,7 @@ def continued_config(config: Config, trained: Config, folder: Path) -> Config:
                 f"{folder} was trained with {key}={trained_as}, and {key}={written} would be another run: leave it as "
                 "it was, or give another folder="
             )
+    _note_another_end(trained, config)
     return config.model_copy(update={"search": with_default_limits(config.search, trained.search)})
 
 

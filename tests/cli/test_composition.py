@@ -6,6 +6,7 @@ import shutil
 import signal
 import sys
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +100,20 @@ MISTAKES = [
     ("folder=..", "folder=.. names no folder to make: write the path of a new one, such as outputs/mine"),
     ("resume=auto folder=/dev/null/x", "/dev/null"),
 ]
+
+
+def test_aliases_of_aliases_without_end_are_refused_at_once(call: Call, capfd, tmp_path: Path):
+    """Seventy-odd names stand for 9 ** 8 values; an alias that stands for a few is read."""
+    file = tmp_path / "own/dataset/mine.yaml"
+    file.parent.mkdir(parents=True)
+    pairs = pairwise("abcdefghi")
+    file.write_text("a: &a x\n" + "".join(f"{b}: &{b} [{', '.join([f'*{a}'] * 9)}]\n" for a, b in pairs))
+    with pytest.raises(SystemExit):
+        call("--config-dir", str(tmp_path / "own"), "dataset=mine")
+    assert "mine.yaml has aliases of aliases (*name) without end: write there what" in capfd.readouterr().err
+    file.write_text("defaults: [phrasebook]\nlimit: &n 7\ndev_size: *n\n")
+    [(plain, _)] = call(f"--config-dir={tmp_path / 'own'}", "dataset=mine")
+    assert plain["dataset"]["dev_size"] == 7
 
 
 @pytest.mark.parametrize(("line", "sentence"), MISTAKES)

@@ -1,10 +1,11 @@
 """`init_from`: whose options a new run has."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
-from mt.cli.start import with_earlier_model
+from mt.cli.start import continued_config, resumed_config, with_earlier_model
 from mt.common.options import parse
 from mt.config import Config
 from mt.errors import UserError
@@ -66,3 +67,17 @@ def test_what_the_command_line_says_of_the_model(begun, configure: Callable[...,
 def test_what_cannot_differ(arguments: list[str], sentence: str, begun, configure: Callable[..., Config]) -> None:
     with pytest.raises(UserError, match=sentence):
         begun(configure(), *arguments)
+
+
+@pytest.mark.parametrize(
+    ("name", "option", "noted"),
+    [("cooldown", "epochs", True), ("cooldown", "patience", False), ("constant", "epochs", False)],
+)
+def test_another_end_of_a_run_whose_rate_falls_towards_it_is_noted(
+    name: str, option: str, noted: bool, configure: Callable[..., Config], capsys: pytest.CaptureFixture
+) -> None:
+    trained = configure({"optimizer": {"schedule": {"name": name}}})
+    resumed_config(trained, [f"training.{option}=40"])
+    longer = configure({"optimizer": {"schedule": {"name": name}}, "training": {option: 40}})
+    continued_config(longer, trained, Path("run"))
+    assert capsys.readouterr().err.count("updates that it has made at a falling rate differ") == 2 * noted

@@ -1,4 +1,5 @@
 import json
+import os
 import random
 from pathlib import Path
 
@@ -76,6 +77,23 @@ def test_refusals(make_run, tmp_path: Path) -> None:
         f"{run} has no results.json, so its training has not ended, or training.test=false left the test out: resume "
         f"with `mt train resume={run} training.test=true`"
     )
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("results.json", "metrics.jsonl", "hypotheses/test.txt", "evaluations/test-best-beam/results.json"),
+        *("checkpoints/best/config.json", "checkpoints/best/meta.json"),
+    ],
+)
+def test_a_pipe_or_a_device_among_the_records_is_refused_before_it_is_read(make, name: str, make_run) -> None:
+    run = make_run("a")
+    (run / name).unlink(missing_ok=True)
+    (run / name).parent.mkdir(parents=True, exist_ok=True)
+    make(run / name)
+    with pytest.raises(UserError, match=r"no regular file|has no results.json|holds no file"):
+        find([run])
 
 
 # Files of runs that were damaged, or made by somebody who wishes us ill: always one sentence, never anything else.
