@@ -5,7 +5,6 @@ import itertools
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from data_prep.sources import Source
 from data_prep.sources.base import RawSplit, Records, hash_of_pair
@@ -23,61 +22,47 @@ _LEADS = frozenset("ÃÂÄÅÎÏÐÑâ")
 """What the first bytes of European letters and punctuation marks become then."""
 
 
-@dataclass
-class _Found:
-    """The pairs of one kind that look wrong."""
-
-    count: int = 0
-    first: str = ""
-    """The place of the first one."""
-
-
-@dataclass
-class _Looked:
-    """What was seen in the pairs."""
-
-    kinds: dict[str, _Found] = field(default_factory=dict)
-    entities: Counter[str] = field(default_factory=Counter)
-    pairs_with_entities: int = 0
-
-    def note(self, kind: str, place: str) -> None:
-        found = self.kinds.setdefault(kind, _Found(first=place))
-        found.count += 1
-
-
 def hints(source: Source, config: DatasetConfig) -> Iterator[str]:
-    """Yields a line that counts training pairs of text to look at, with the place of the first of each kind, and one
+    """Yields a line that counts the training pairs that look wrong, with the place of the first of each kind, and one
     on HTML entities. Yields nothing where all is well. Reads the text twice, since odd lengths are judged by the ratio
     of all lengths."""
     ratio = _length_ratio(source, config.limit)
-    looked = _Looked()
+    counts = Counter[str]()
+    first_places: dict[str, str] = {}
+    entity_counts = Counter[str]()
+    pairs_with_entities = 0
     seen: set[bytes] = set()
     for place, pair in _placed(source, config.limit):
-        one = pair.source
-        other = pair.target
-        if "\t" in one or "\t" in other:
-            looked.note("with a tab", place)
-        if is_mojibake(one) or is_mojibake(other):
-            looked.note("with mojibake", place)
-        if _is_far(len(one), len(other), ratio):
-            looked.note("whose lengths do not fit", place)
-        if found := [*entities(one), *entities(other)]:
-            looked.entities.update(found)
-            looked.pairs_with_entities += 1
+        kinds = [*_signs(pair, ratio)]
         if not config.cleaning.drop_duplicates:
-            key = hash_of_pair(one, other)
-            if key in seen:
-                looked.note("repeated, which drop_duplicates leaves out", place)
+            key = hash_of_pair(pair.source, pair.target)
+            kinds += ["repeated, which drop_duplicates leaves out"] * (key in seen)
             seen.add(key)
-    if looked.kinds:
-        told = [f"{found.count:,} {kind} (the first: {found.first})" for kind, found in looked.kinds.items()]
-        yield f"hints: of the training pairs {', '.join(told)}"
-    if looked.entities and not config.unescape:
-        usual = " ".join(name for name, _ in looked.entities.most_common(3))
+        counts.update(kinds)
+        for kind in kinds:
+            first_places.setdefault(kind, place)
+        found = entities(pair.source) + entities(pair.target)
+        entity_counts.update(found)
+        pairs_with_entities += bool(found)
+    if counts:
+        listed = [f"{count:,} {kind} (the first: {first_places[kind]})" for kind, count in counts.items()]
+        yield f"hints: of the training pairs {', '.join(listed)}"
+    if pairs_with_entities and not config.unescape:
+        usual = " ".join(name for name, _ in entity_counts.most_common(3))
         yield (
-            f"note: {looked.pairs_with_entities:,} training pairs hold HTML entities ({usual}), which metrics cut into "
+            f"note: {pairs_with_entities:,} training pairs hold HTML entities ({usual}), which metrics cut into "
             "pieces: dataset.unescape=true reads their characters, unless the text is to be HTML"
         )
+
+
+def _signs(pair: Example, ratio: float) -> Iterator[str]:
+    """Names what looks wrong in a pair. ratio: characters of all targets for each of all sources."""
+    if "\t" in pair.source or "\t" in pair.target:
+        yield "with a tab"
+    if is_mojibake(pair.source) or is_mojibake(pair.target):
+        yield "with mojibake"
+    if _is_far(len(pair.source), len(pair.target), ratio):
+        yield "whose lengths do not fit"
 
 
 def place_of(source: Source, config: DatasetConfig, one: str, other: str) -> str | None:

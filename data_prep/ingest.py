@@ -2,8 +2,8 @@
 
 `raw_tables` cuts pairs into tables. `ingest` writes all of them, and `raw_shards` lists them. Whatever follows reads
 raw shards, in any order and by any process, and knows nothing of files, tables or generators. Memory holds one table at
-a time, and where duplicates are dropped a key of 64 bits for each pair. Of a billion different pairs, one is taken for
-another's duplicate with a chance of 3 %.
+a time. Where duplicates are dropped, it also holds a key of 64 bits for each pair, and twice that while keys are added.
+Of a billion different pairs, one is taken for another's duplicate with a chance of 3 %.
 """
 
 import collections
@@ -13,12 +13,14 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from data_prep.sources import Source
 from data_prep.sources.base import hash_of_pair
 from mt.common.input_files import read_text
 from mt.data import corpus
+from mt.data.arrow import array
 from mt.data.corpus import Example
 from mt.data.dataset import DatasetConfig
 from mt.data.fields import build_field
@@ -66,26 +68,35 @@ def ingest(source: Source, config: DatasetConfig, folder: Path) -> None:
     rows = build_field(config.field).shard_size
     shards: list[tuple[int, int]] = []
     duplicates = Duplicates()
-    seen: set[bytes] = set()
-
-    def distinct(pairs: Iterator[Example]) -> Iterator[Example]:
-        nonlocal duplicates
-        for pair in pairs:
-            key = hash_of_pair(pair.source, pair.target)
-            if key in seen:
-                duplicates = Duplicates(duplicates.pairs + 1, duplicates.shown or (pair.source, pair.target))
-            else:
-                seen.add(key)
-                yield pair
-
+    keys = np.zeros(0, np.uint64)
     for number, split in enumerate(source.training):
         pairs = split.read()
-        some = itertools.islice(pairs, config.limit)
-        for table in raw_tables(distinct(some) if config.cleaning.drop_duplicates else some, rows):
+        for table in raw_tables(itertools.islice(pairs, config.limit), rows):
+            if config.cleaning.drop_duplicates:
+                first, keys = _first_of_equals(table, keys)
+                repeated = np.setdiff1d(np.arange(len(table)), first)
+                if len(repeated):
+                    row = int(repeated[0])
+                    shown = duplicates.shown or (table["source"][row].as_py(), table["target"][row].as_py())
+                    duplicates = Duplicates(duplicates.pairs + len(repeated), shown)
+                table = table.take(array(first))
             write_text(_path(folder, len(shards)), table)
             shards.append((number, len(table)))
         collections.deque(pairs, maxlen=0)
     (folder / _INDEX).write_text(json.dumps({"shards": shards, "duplicates": duplicates}), encoding="utf-8")
+
+
+def _first_of_equals(table: pa.Table, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Finds the rows whose pair comes neither earlier in the table nor in earlier tables.
+
+    keys: sorted keys of the pairs of earlier tables, [N] uint64. Returns the rows, and the keys with the new ones.
+    """
+    hashes = map(hash_of_pair, table["source"].to_pylist(), table["target"].to_pylist())
+    # `np.unique` gives the first row of each key.
+    of_table, rows = np.unique(np.frombuffer(b"".join(hashes), np.uint64), return_index=True)
+    places = np.searchsorted(keys, of_table)
+    new = places == np.searchsorted(keys, of_table, side="right")
+    return np.sort(rows[new]), np.insert(keys, places[new], of_table[new])
 
 
 def raw_shards(folder: Path) -> tuple[list[RawShard], Duplicates]:
