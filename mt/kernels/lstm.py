@@ -63,7 +63,10 @@ def _step(
     count, size, units, vectors, hidden, cell, w_input, w_hidden, b_input, b_hidden, gates, after, first, end
 ) -> None:
     """Fills units `first` to `end` - 1 of the next hidden and cell vectors, after [2, B, H]; all are addresses.
-    gates: [2, B, 4 H] for the products."""
+    gates: [2, B, 4 H] for the products.
+
+    A unit computed within a vector of the processor and one computed by itself may differ in the last bit. So the bits
+    depend on the number of threads where a thread's units do not fill whole vectors."""
     width = 4 * units
     of_hidden = gates + FLOAT * count * width
     # The products of the vectors and of the hidden state, for these units of each gate.
