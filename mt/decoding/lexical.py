@@ -124,7 +124,10 @@ class ConstraintEncoder:
             if avoided is not None and not any(avoided.allows(target.tokens) for target in term.targets):
                 raise _at_once(name, " ".join(term.targets[0].words))
         if tokens:
-            prefix = self._prefix_of(tokens)
+            count = len(self._tokenizer)
+            if unknown := [token for token in tokens if not 0 <= token < count]:
+                raise UserError(f"the prefix has the token {unknown[0]}, and there are {count}: give numbers of tokens")
+            prefix = Prefix(tokens, "", self.spelling)
         return TokenConstraints(
             name,
             self.spelling,
@@ -201,13 +204,6 @@ class ConstraintEncoder:
                 f"{shown((unknown or [text])[0])}: write it otherwise, or leave it out"
             )
         return ids
-
-    def _prefix_of(self, tokens: tuple[int, ...]) -> Prefix:
-        """Returns how a translation begins with these tokens. Raises UserError where there is no such token."""
-        count = len(self._tokenizer)
-        if unknown := [token for token in tokens if not 0 <= token < count]:
-            raise UserError(f"the prefix has the token {unknown[0]}, and there are {count}: give numbers of tokens")
-        return Prefix(tokens, "", self.spelling)
 
     def _prefix(self, text: str, name: str) -> Prefix:
         """Returns how a translation begins: with the tokens of whole words, then with the last word in any tokens."""

@@ -3,7 +3,7 @@
 torch is imported only where a model needs it."""
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -80,7 +80,6 @@ if TYPE_CHECKING:
 
 Engine = Literal["torch", "onnx"]
 ENGINES: tuple[Engine, ...] = get_args(Engine)
-_USUAL = {"checkpoint": "best", "device": "auto", "engine": "torch"}
 Runs = str | Path | Sequence[str | Path]
 
 
@@ -101,7 +100,13 @@ def load(
     rounds the steps of search alone; by default the run's own. Raises UserError where the folder is damaged, is none,
     or is for the other engine.
     """
-    _require_names({"checkpoint": checkpoint, "device": device, "engine": engine})
+    for name, value, usual in (
+        ("checkpoint", checkpoint, "best"),
+        ("device", device, "auto"),
+        ("engine", engine, "torch"),
+    ):
+        if not isinstance(value, str):
+            raise UserError(f"{name} is of type {type(value).__name__}: give a str, as {name}={usual!r}")
     if engine not in ENGINES:
         raise UserError(invalid_choice("engine", engine, ENGINES))
     if precision is not None and precision not in PRECISIONS:
@@ -121,12 +126,6 @@ def load(
 
     keep_freed()
     return load_runs(runs, checkpoint, device, precision)
-
-
-def _require_names(options: Mapping[str, object]) -> None:
-    for name, value in options.items():
-        if not isinstance(value, str):
-            raise UserError(f"{name} is of type {type(value).__name__}: give a str, as {name}={_USUAL[name]!r}")
 
 
 def resolve_runs(run: Runs) -> list[Path]:

@@ -19,7 +19,7 @@ from mt.decoding.network import BatchHypotheses, EncodedBatch
 from mt.decoding.translator import Translator
 from mt.errors import UserError
 from mt.kernels.threads import step_threads
-from mt.onnx import ExportedConfig, Networks
+from mt.onnx import ENCODER, STEP, ExportedConfig, OnnxStepper, session, verified
 from mt.search.config import BeamConfig, GreedyConfig, Precision, SampleConfig, SearchConfig, width
 
 if TYPE_CHECKING:
@@ -30,11 +30,17 @@ class OnnxNetwork:
     """The graphs of a folder that `mt export RUN --out DIR --format onnx` made; see `Network`. Sentences are
     decoded one by one."""
 
-    def __init__(self, graphs: Networks) -> None:
-        self.graphs = graphs
-        self.max_source_length = graphs.manifest.max_source_length
-        self.chunk_size = graphs.manifest.chunk_size
+    def __init__(self, folder: Path) -> None:
+        """Raises UserError where the folder is damaged, of another format, or ONNX Runtime is not installed."""
+        self.manifest = verified(folder)
+        self.max_source_length = self.manifest.max_source_length
+        self.chunk_size = self.manifest.chunk_size
         self.single = True
+        # Threads of both would wait for work at the same time, and take the processors from each other. The encoder is
+        # a tenth of the work, most of it one step after another.
+        self._encoder = session(folder / ENCODER, 1)
+        self._encoded_names = [node.name for node in self._encoder.get_outputs()]
+        self._step = session(folder / STEP, step_threads())
 
     def require(self, search: SearchConfig) -> None:
         if not isinstance(search, GreedyConfig | SampleConfig | BeamConfig):
@@ -42,14 +48,14 @@ class OnnxNetwork:
                 f"search={search.name} writes while it reads, which engine=onnx cannot: choose search=greedy or "
                 "search=beam, or decode the run itself with engine=torch"
             )
-        mode = "hard" if self.graphs.manifest.hard else "soft"
+        mode = "hard" if self.manifest.hard else "soft"
         if search.mode not in ("auto", mode):
             raise UserError(
                 f"search.mode={search.mode} is not what was exported, an attention that reads {mode}: choose "
                 f"search.mode={mode}, or decode the run itself with engine=torch"
             )
         if isinstance(search, BeamConfig):
-            search.penalties.require_readable(hard=self.graphs.manifest.hard)
+            search.penalties.require_readable(hard=self.manifest.hard)
 
     def encoded_lengths(self, lengths: Sequence[int]) -> list[int]:
         return list(lengths)
@@ -60,7 +66,9 @@ class OnnxNetwork:
     @contextlib.contextmanager
     def encoded(self, rows: Sequence[Row], search: SearchConfig) -> Iterator[EncodedBatch]:
         (row,) = rows
-        yield EncodedBatch(self.graphs.stepper(np.asarray(row), width(search)), [len(row)])
+        source = {"source": np.asarray(row, np.int64)[None]}  # [1, S]
+        encoded = dict(zip(self._encoded_names, self._encoder.run(self._encoded_names, source), strict=True))
+        yield EncodedBatch(OnnxStepper(self._step, encoded, self.manifest.hard, width(search)), [len(row)])
 
     def merged(self, share: list[BatchHypotheses]) -> list[BatchHypotheses]:
         return share
@@ -72,7 +80,7 @@ class OnnxNetwork:
         )
 
     def __repr__(self) -> str:
-        return f"weights in {self.graphs.manifest.dtype}"
+        return f"weights in {self.manifest.dtype}"
 
 
 def load_graphs(
@@ -97,7 +105,7 @@ def load_graphs(
         )
     # The run's own configuration, of which the core that has no torch knows some parts alone.
     (folder,) = runs
-    network = OnnxNetwork(Networks(folder, step_threads()))
+    network = OnnxNetwork(folder)
     path = folder / "config.json"
     plain = as_now(read_json(path, "copy the folder again"))
     known = {name: plain[name] for name in ExportedConfig.model_fields if name in plain}

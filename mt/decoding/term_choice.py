@@ -26,31 +26,33 @@ from mt.step import EOS, UNK
 LEAST = 0.05
 LOST = 0.6
 MOST_LOST = 6.0
-"""How likely a word is the own translation of a term: log(attention on the term + LEAST) + LOST * loss. The loss
-is what its log-probability loses without the term, up to MOST_LOST. Of the phrasebook's nouns 94 % are found so, by
-gold links, and 92 % by the attention alone."""
+"""The score of a word as the model's own translation of a term is log(attention on the term + LEAST) + LOST * loss,
+where the loss is by how much its log-probability falls without the term, at most MOST_LOST. By gold links, 94 % of the
+phrasebook's nouns are found in this way, and 92 % by the attention alone."""
 SHORT = 3
 UNLIKELY = 2.0
-"""Letters of a short word, and what it is less likely."""
+"""A word of at most SHORT letters has a score that is lower by UNLIKELY: it is more often an article."""
 CLOSE = 1.0
-"""Words that are as likely, but for this, are all tried."""
+"""All words whose scores are within CLOSE of the best are tried."""
 LEFT_OUT = -1.9
-"""A word less likely than this is no translation of a term: one with a tenth of its attention, say."""
+"""A word with a lower score is no translation of the term; a tenth of the attention gives about as much."""
 UNREAD = 0.1
 BESIDE = 0.3
-"""A term of which no step has so much attention is not read. That on its neighbours counts so much then."""
+"""Where no step has UNREAD of its attention on a term, the attention on its neighbours counts instead, times BESIDE."""
 WORDS_BEFORE = 2
 ALTERNATIVES = 8
 LEAST_PROBABLE = -9.0
-"""How many words before a term may have another ending, how many endings are tried, and the least log-probability."""
+"""How many words before a term may change their endings, how many endings of each are tried, and the log-probability
+that an ending must have."""
 DEPENDS = 3.0
-"""Such a word loses less log-probability without the term."""
+"""A word that loses more log-probability without the term says more than its gender, and keeps its ending."""
 KNOWN = -6.0
-"""The model knows a target, and so what agrees with it, where no token of it but the first is less probable."""
+"""The model knows a target if each token after its first has at least this log-probability. Only then does it know
+which endings agree with it."""
 PRIOR = 0.35
-"""The weight of the log-probability of such words: they were to agree with the word that is replaced."""
+"""The weight of the log-probability of the words before: they were chosen to agree with the word that is replaced."""
 MARGIN = 0.3
-"""By so much another ending must be better."""
+"""By how much another ending must be better than the model's own."""
 AT_ONCE = 32
 """How many terms are written at once."""
 
@@ -61,8 +63,9 @@ class _Span(NamedTuple):
     begin: int
     end: int
     place: int
-    """The one that reads the term most."""
+    """The token with the most attention on the term."""
     value: float
+    """The score of the span; see `LEAST`."""
 
 
 class _Draft:
@@ -75,31 +78,33 @@ class _Draft:
         self.words = words_of(hypothesis.tokens, asked.spelling)
         self.edits: dict[int, list[Edit]] = {}
         """The edits of each term that the model has not written by itself."""
-        self._shares = _shares(terms, hypothesis.windows.dense())
-        taken = self._protected()
+        self._shares = _shares(terms, hypothesis.windows.dense())  # [T, terms]
+        protected = self._protected()
+        # Terms that the model has written by itself are met; each place in the text meets at most one term.
         own = term_words("".join(asked.spelling.surfaces[token] for token in hypothesis.tokens))
         met: set[tuple[int, int]] = set()
         self.missing: list[int] = []
-        """The terms that the model has not written by itself; one place meets one term."""
+        """The terms that the model has not written by itself."""
         for number, term in enumerate(terms.terms):
             places = ((begin, len(target.words)) for target in term.targets for begin in target.places(own))
             free = (place for place in places if not any(_overlap(place, other) for other in met))
-            # Elsewhere it translates something else.
+            # Words that do not read the term translate something else.
             place = next((place for place in free if self._reads_term(place, number)), None)
             if place is None:
                 self.missing.append(number)
             else:
                 met.add(place)
-        # Words that stand as they are: what was asked for, and what has met a term.
         self.free = [
             number
             for number, word in enumerate(self.words)
-            if not any(token in taken for token in range(word.begin, word.end))
+            if not any(token in protected for token in range(word.begin, word.end))
             and not any(_overlap((word.numbers.start, len(word.numbers)), place) for place in met)
         ]
+        """The words that may be replaced: they are not part of prefix or phrases, and meet no term."""
 
     def _reads_term(self, place: tuple[int, int], term: int) -> bool:
-        """Returns whether words of the text read a term, or nothing does."""
+        """Returns whether the words at a place of the text attend to a term, or no word does. place: the first word,
+        and how many."""
         shares = self._shares[:, term]
         most = shares.max(initial=0)
         tokens = [
@@ -111,9 +116,10 @@ class _Draft:
         return most < UNREAD or bool(shares[tokens].max(initial=0) > MOST * most)
 
     def _protected(self) -> set[int]:
-        """Returns the tokens of the prefix and of phrases, which stay."""
+        """Returns the tokens of the prefix and of phrases, which must stay."""
         tokens = self.hypothesis.tokens
         taken: set[int] = set()
+        # The prefix goes as far as its automaton says which token follows.
         prefix = self.asked.prefix
         state = 0
         for place, token in enumerate(tokens):
@@ -129,28 +135,31 @@ class _Draft:
         return taken
 
     def _spans(self, term: int, scores: Replayed) -> "list[_Span]":
-        """Returns what may be the model's own translation of a term. scores: of the hypothesis, where the source has
-        something unknown in the place of the term."""
+        """Returns the places where the model's own translation of a term may be. scores: the probabilities of the
+        hypothesis for the source with an unknown token in place of the term."""
         shares = self._shares
+        # Each word that may be it has a score of attention and loss.
         lost = np.array(self.hypothesis.log_probs) - scores.log_probs
         values: dict[int, float] = {}
         for number in self.free:
             begin, end, text, _ = self.words[number]
             share = shares[begin:end].max(0)
             others = max((share[other] for other in self.missing if other != term), default=0)
-            # A word that reads another missing term more is that one's. Where some read this one, another hardly is it.
+            # A word that attends more to another missing term translates that one. If some words attend to this term, a
+            # word that does not is hardly its translation.
             most = shares[:, term].max()
             reads = most <= MOST or share[term] > MOST * most
             if any(map(str.isalnum, text)) and (share[term] >= others or not share[term]) and reads:
                 values[number] = math.log(share[term] + LEAST) + LOST * float(lost[begin:end].sum().clip(0, MOST_LOST))
         if max(values.values(), default=-math.inf) < LEFT_OUT:
-            # The model has left it out: it comes before the mark at the end.
+            # The model has left the term out: it is inserted at the end, before a punctuation mark.
             marks = [word.begin for word in self.words[-1:] if not any(map(str.isalnum, word.text))]
             end = marks[0] if marks and len(self.words) - 1 in self.free else self._end
             return [_Span(end, end, min(end, len(self.hypothesis.tokens) - 1), 0.0)]
+        # The best word and those that come close are tried.
         likeliest = max(values.values())
         close = {number: value for number, value in values.items() if value >= likeliest - CLOSE}
-        # The word behind may be it, too. Short words are more often articles and prepositions than terms.
+        # The next word may be it, too. A short word is more often an article or a preposition before the term.
         for number in [*close]:
             behind = number + 1
             short = len(self.words[number].text) <= SHORT
@@ -164,12 +173,14 @@ class _Draft:
         return [span for number, value in close.items() for span in self._around(number, value, term)]
 
     def _reads(self, number: int, term: int) -> bool:
+        """Returns whether a word may be replaced and has about as much attention on a term as any."""
         begin, end, *_ = self.words[number]
         shares = self._shares[:, term]
         return number in self.free and bool(shares[begin:end].max() > MOST * shares.max())
 
     def _around(self, number: int, value: float, term: int) -> list[_Span]:
-        """Returns a word, and of terms of several words those before it, too. value: of the word."""
+        """Returns the span of a word, and the longer spans that begin with words before it, for terms of several words.
+        value: the score of the word."""
         begin, end, *_ = self.words[number]
         place = begin + int(self._shares[begin:end, term].argmax())
         spans = [_Span(begin, end, place, value)]
@@ -187,8 +198,8 @@ class _Draft:
         return len(self.hypothesis.tokens) - (self.hypothesis.tokens[-1] == EOS)
 
     def variants(self, term: int, scores: Replayed) -> list[tuple[list[Edit], float]]:
-        """Returns ways to write a term, with the value of each: each target in each span, with each ending of the words
-        before."""
+        """Returns the ways to write a term with their scores: each target in each span, with each choice of endings of
+        the words before."""
         return [
             (edits, value)
             for begin, end, place, value in self._spans(term, scores)
@@ -197,7 +208,8 @@ class _Draft:
         ]
 
     def _targets(self, term: int, begin: int, end: int) -> list[tuple[int, ...]]:
-        """Returns the tokens of the targets of a term in a place, but those that are avoided there."""
+        """Returns the tokens of each target of a term that may stand in a place. If all are avoided there, it is the
+        first target."""
         tokens = self.hypothesis.tokens
         surfaces = self.asked.spelling.surfaces
         before = "".join(surfaces[token] for token in tokens[:begin])
@@ -207,13 +219,16 @@ class _Draft:
         return [one for one in found if avoided is None or avoided.allows((*tokens[:begin], *one))] or found[:1]
 
     def text(self, edits: Sequence[Edit]) -> list[int]:
-        """Returns the tokens with some edits."""
+        """Returns the tokens of the hypothesis after some edits."""
         tokens = self.hypothesis.tokens
         return [entry.token for entry in edited(tokens, [0.0] * len(tokens), edits)]
 
     def _endings(self, edit: Edit, scores: Replayed) -> list[list[Edit]]:
-        """Returns an edit alone, and with other endings of the words before: the last token of several, or another word
-        with the same first letter."""
+        """Returns the edit alone, and together with edits that change the endings of the words before.
+
+        A word of several tokens may end in another token. A word of one token may become another word with the same
+        first letter.
+        """
         surfaces = self.asked.spelling.surfaces
         variants = [[edit]]
         end = edit.begin
@@ -224,9 +239,10 @@ class _Draft:
             if last != end or not text.isalpha():
                 break
             end = first
-            # What depends on more than the gender of the term is no article.
+            # A word that depends on more than the gender of the term is no article.
             if sum(self.hypothesis.log_probs[first:last]) - scores.log_probs[first:last].sum() > DEPENDS:
                 break
+            # Other last tokens are of the same kind: letters, with or without a blank before, capital or not.
             own = surfaces[self.hypothesis.tokens[last - 1]]
             stem = own.lower()[: 1 + own.startswith(" ")] if last - first == 1 else ""
             others = [
@@ -243,10 +259,12 @@ class _Draft:
         return variants
 
     def written(self, limit: int) -> Hypothesis:
-        """Returns the hypothesis with its terms. Where it becomes too long, other words at its end are left out."""
+        """Returns the hypothesis with its terms. If it becomes longer than the limit, words at its end that nobody has
+        asked for are left out."""
         hypothesis = self.hypothesis
         edits = [edit for of_term in self.edits.values() for edit in of_term]
         entries = edited(hypothesis.tokens, hypothesis.log_probs, edits)
+        # Terms stay, and words that may not be replaced.
         stays = {edit.place for edit in edits} | {
             place
             for number, word in enumerate(self.words)
@@ -260,25 +278,28 @@ class _Draft:
 
 
 def _overlap(one: tuple[int, int], other: tuple[int, int]) -> bool:
+    """Returns whether two ranges, each a begin and a length, have something in common."""
     return one[0] < other[0] + other[1] and other[0] < one[0] + one[1]
 
 
 def write_terms(batch: DecodedBatch, asked: Sequence[TokenConstraints | None]) -> list[list[Hypothesis]]:
-    """Returns the hypotheses of a batch with their terms. Those of a search that writes while it reads get them as a
-    stream does."""
+    """Returns the hypotheses of a batch with their terms. After a search that writes while it reads, they are written
+    as a stream writes them."""
     network, search, _, rows, found = batch
     if is_online(search):
         return [
             [
                 streamed(hypothesis, one.terms, wait_k_of(search)) if one and one.terms else hypothesis
-                for hypothesis in own
+                for hypothesis in of_source
             ]
-            for own, one in zip(found, asked, strict=True)
+            for of_source, one in zip(found, asked, strict=True)
         ]
+    # Each hypothesis with terms becomes a draft.
     drafts = [
         [None if one is None or one.terms is None else _Draft(hypothesis, one, one.terms) for hypothesis in of_source]
         for of_source, one in zip(found, asked, strict=True)
     ]
+    # The terms that are missing in drafts are chosen, some at a time, and then all are written.
     choices = [
         (row, draft, term)
         for row, of_source in zip(rows, drafts, strict=True)
@@ -298,16 +319,18 @@ def write_terms(batch: DecodedBatch, asked: Sequence[TokenConstraints | None]) -
 
 
 def _choose(network: Network, choices: Sequence[tuple[np.ndarray, _Draft, int]]) -> None:
-    """Gives drafts the edits of their terms."""
+    """Chooses the edits of some missing terms, and notes them in the drafts. choices: source, draft and term each."""
+    # What the model says of each hypothesis without the term shows which words translate it.
     masked = [np.where(_owners(draft.terms, len(row)) == term, UNK, row) for row, draft, term in choices]
     own = _by_sources(network, masked, [[draft.hypothesis.tokens] for _, draft, _ in choices])
+    # All ways to write the terms, and their probabilities.
     variants = [draft.variants(term, scores) for (_, draft, term), (scores,) in zip(choices, own, strict=True)]
     texts = [[draft.text(edits) for edits, _ in each] for each, (_, draft, _) in zip(variants, choices, strict=True)]
     scores = _by_sources(network, masked, texts)
     for (_, draft, term), each, of_source in zip(choices, variants, scores, strict=True):
         best: dict[Edit, tuple[float, float, list[Edit]]] = {}
         for (edits, value), one in zip(each, of_source, strict=True):
-            # The best ending for each span and target, and of these the best with the token behind it.
+            # For each span and target the best endings, and of these the best with the token that follows.
             agreement, behind = _agreement(edits, one)
             if agreement > best.get(edits[0], (-math.inf,))[0]:
                 best[edits[0]] = agreement, value + agreement + behind, edits
@@ -315,8 +338,8 @@ def _choose(network: Network, choices: Sequence[tuple[np.ndarray, _Draft, int]])
 
 
 def _agreement(edits: Sequence[Edit], scores: Replayed) -> tuple[float, float]:
-    """Returns how well a term goes with the words before it: its log-probability, with a part of theirs. Beside it
-    stands the log-probability of the token behind."""
+    """Returns how well a term goes with the words before it, and the log-probability of the token that follows it. The
+    former is the log-probability of the term with a part of that of the words before."""
     term, *endings = edits
     end = term.begin + len(term.tokens)
     behind = float(scores.log_probs[end : end + 1].sum())
@@ -327,8 +350,11 @@ def _agreement(edits: Sequence[Edit], scores: Replayed) -> tuple[float, float]:
 
 
 def _shares(terms: Terms, weights: np.ndarray) -> np.ndarray:
-    """Returns how much of each step's attention is on each term, [T, terms]. Of a term that no step reads it is what is
-    on the positions beside it: states of an encoder know their neighbours. weights: [T, S]."""
+    """Returns how much of each step's attention is on each term, [T, terms]. weights: [T, S].
+
+    For a term that no step attends to it is a part of the attention on the positions beside it, since the states of an
+    encoder know their neighbours.
+    """
     owners = _owners(terms, weights.shape[1])
     beside = np.stack((np.append(owners[1:], NO_TERM), np.insert(owners[:-1], 0, NO_TERM)))
     columns = []
@@ -341,13 +367,15 @@ def _shares(terms: Terms, weights: np.ndarray) -> np.ndarray:
 
 
 def _owners(terms: Terms, length: int) -> np.ndarray:
+    """Returns [length] int64: the number of the term that each position of a source belongs to, else NO_TERM."""
     return np.concatenate((terms.owners[:length], np.full(max(0, length - len(terms.owners)), NO_TERM)))
 
 
 def _by_sources(
     network: Network, sources: Sequence[np.ndarray], texts: Sequence[Sequence[Sequence[int]]]
 ) -> list[list[Replayed]]:
-    """Returns the probabilities that the model gives to texts of each source."""
+    """Returns the probabilities that the model gives to the texts of each source: of all sources at once where the
+    network takes batches."""
     found: list[list[Replayed]] = []
     size = 1 if network.single else len(sources)
     for begin in range(0, len(sources), size):

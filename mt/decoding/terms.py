@@ -22,9 +22,9 @@ from mt.search.online import OnlineHypothesis
 from mt.step import EOS
 
 MOST = 0.5
-"""A token reads a term with more than this share of its attention."""
+"""A token reads a term if it has more than this share of its attention on it."""
 _CONTEXT = 200
-"""Characters of what is written that are looked at."""
+"""How many of the last characters of a text are kept, to see where words begin."""
 
 
 class Entry(NamedTuple):
@@ -37,21 +37,24 @@ class Entry(NamedTuple):
 
 
 class Edit(NamedTuple):
-    """Tokens in the place of some of a hypothesis."""
+    """A change of a hypothesis: some of its tokens are replaced by others."""
 
     begin: int
     end: int
     tokens: tuple[int, ...]
     place: int
+    """The token of the hypothesis whose attention the new tokens have."""
 
     def entries(self, log_probs: Sequence[float]) -> list[Entry]:
-        """log_probs: of the tokens of the hypothesis; the first one here has what all that it replaces had."""
+        """Returns the new tokens. The first one has the log-probability of all tokens that are replaced, the others 0.
+
+        log_probs: of the tokens of the hypothesis."""
         own = sum(log_probs[self.begin : self.end])
         return [Entry(token, self.place, 0.0 if number else own) for number, token in enumerate(self.tokens)]
 
 
 def edited(tokens: Sequence[int], log_probs: Sequence[float], edits: Sequence[Edit]) -> list[Entry]:
-    """Returns the tokens of a hypothesis with some replaced. edits: those of one place in the order of their terms."""
+    """Returns the tokens of a hypothesis after some edits. Where edits overlap, the later one inserts its tokens."""
     entries: list[Entry] = []
     end = 0
     for edit in sorted(edits, key=lambda edit: (edit.begin, edit.end)):
@@ -62,7 +65,7 @@ def edited(tokens: Sequence[int], log_probs: Sequence[float], edits: Sequence[Ed
 
 
 def rewritten(hypothesis: Hypothesis, entries: Sequence[Entry]) -> Hypothesis:
-    """Returns a hypothesis with these tokens; its score and log-probability are those of what the model chose."""
+    """Returns a hypothesis with other tokens. It keeps its score and log-probability, those of what the model chose."""
     places = [entry.place for entry in entries]
     changes: dict[str, Any] = {"delays": hypothesis.delays[places]} if isinstance(hypothesis, OnlineHypothesis) else {}
     return replace(
@@ -79,18 +82,20 @@ class OwnWord(NamedTuple):
 
     begin: int
     end: int
-    """Its tokens."""
+    """Its tokens are from `begin` up to `end`."""
     text: str
     numbers: range
-    """Among the words of the text (`term_words`)."""
+    """Which words of the text it is (`term_words`)."""
 
 
 def words_of(tokens: Sequence[int], spelling: Spelling) -> list[OwnWord]:
-    """Returns the words of a hypothesis. A token that writes nothing but blanks, or nothing, is in none."""
+    """Returns the words of a hypothesis. A token of blanks alone, or without a text, belongs to no word."""
+    # The word that each character of the text belongs to.
     surfaces = [spelling.surfaces[token] for token in tokens]
     ends = np.cumsum([0, *map(len, surfaces)]).tolist()
     spans = term_spans("".join(surfaces))
     owner = {character: number for number, span in enumerate(spans) for character in range(*span)}
+    # Tokens that share a word are joined.
     found: list[OwnWord] = []
     for number, surface in enumerate(surfaces):
         own = [owner[character] for character in range(ends[number], ends[number + 1]) if character in owner]
@@ -112,29 +117,36 @@ class TermStream:
     def __init__(self, terms: Terms) -> None:
         self._terms = terms
         self._met: set[int] = set()
+        """The terms that are written."""
         self._text = ""
-        """The text so far, without the tokens that wait."""
+        """The end of the text so far, without the tokens that wait."""
         self._waiting: list[Entry] = []
+        """Tokens of words in a row that read one term."""
         self._starts: list[int] = []
-        """Where words begin among what waits."""
+        """Where words begin among the waiting tokens."""
         self._term = NO_TERM
-        """The term that these read."""
+        """The term that the waiting tokens read."""
         self._count = 0
+        """How many tokens of the hypothesis have come."""
 
     @property
     def known(self) -> int:
-        """The positions of the source of which it is certain to what terms they belong."""
+        """How many positions of the source are known to belong to some term or to none."""
         return len(self._terms.certain)
 
     def reads(self, weights: np.ndarray, stop: int | None, read: int | None) -> list[int]:
-        """Returns the terms that a step reads, or a hard attention has passed, in order; the last is the one that it
-        reads. stop: where a hard attention stopped, -1 for nowhere, of which the weights do not count; None of a soft
-        one. read: how many tokens of the source are known; None: all that have come."""
+        """Returns the terms that a hard attention has passed, in order, and at last the term that the step reads, or
+        NO_TERM.
+
+        weights: the attention, which counts where it is soft. stop: where a hard attention stopped, -1 for nowhere;
+        None where it is soft. read: how many tokens of the source are known; None: all that have come."""
         owners = self._terms.owners
+        # A hard attention reads the term where it stops, and passes the terms before.
         if stop is not None:
             own = owners[stop] if 0 <= stop < len(owners) else NO_TERM
             passed = {*owners[: max(stop, 0)].tolist()} - {NO_TERM, own}
             return [*sorted(passed - self._met), int(own) if own not in self._met else NO_TERM]
+        # A soft one reads the term that has most of its weight, among the terms that are known.
         owners = owners[: len(weights)]
         if read is not None:
             owners = np.where(np.array(self._terms.certain[: len(owners)]) <= read, owners, NO_TERM)
@@ -142,20 +154,22 @@ class TermStream:
         return [next((i for i in range(len(shares)) if shares[i] > MOST and i not in self._met), NO_TERM)]
 
     def add(self, token: int, log_prob: float, reads: Sequence[int]) -> list[Entry]:
-        """Returns the tokens that are certain with one more of the hypothesis. reads: see `reads`."""
+        """Returns the tokens that become certain with the next token of a hypothesis. reads: the result of `reads`."""
         entry = Entry(token, self._count, log_prob)
         self._count += 1
         surface = self._surface(token)
         before = "".join(self._surface(waiting.token) for waiting in self._waiting) or self._text
         begins = token == EOS or len(term_spans(before + surface)) > len(term_spans(before))
+        # A word that reads something else ends the words that wait.
         *passed, term = reads
         written: list[Entry] = []
         if self._waiting and begins and (term != self._term or token == EOS):
             written += self._resolve()
-        # A hard attention has passed these for good.
+        # A hard attention never comes back to the terms that it has passed, so these are written now.
         for other in passed:
             if begins and other not in self._met and other != self._term:
                 written += self._written(other, entry.place, 0.0)
+        # A token that reads a term waits, and so do all after it until the words that read the term have ended.
         if self._waiting or (term != NO_TERM and term not in self._met and token != EOS):
             if begins or not self._waiting:
                 self._starts.append(len(self._waiting))
@@ -170,11 +184,11 @@ class TermStream:
         return self._resolve() if self._waiting else []
 
     def _resolve(self) -> list[Entry]:
-        """Returns the tokens that waited. The term stands in the place of their last word, unless the model has written
-        it by itself."""
+        """Returns the tokens that waited. The term replaces their last word, unless the model has written it itself."""
         waiting, self._waiting = self._waiting, []
         starts, self._starts = self._starts, []
         term, self._term = self._term, NO_TERM
+        # Whether one of its targets stands in the text, and ends among these tokens.
         text = self._text + "".join(self._surface(entry.token) for entry in waiting)
         words = term_words(text)
         first = len(term_words(self._text))
@@ -193,7 +207,7 @@ class TermStream:
         return [*kept, *self._written(term, last[0].place, sum(entry.log_prob for entry in last), last[0].token)]
 
     def _written(self, term: int, place: int, log_prob: float, instead: int | None = None) -> list[Entry]:
-        """Returns the tokens of a term, and notes that it is met. instead: the first token that it replaces."""
+        """Returns the tokens of a term, and notes that it is written. instead: the first token that it replaces."""
         self._met.add(term)
         blank = " " if instead is None or self._surface(instead).startswith(" ") else ""
         tokens = self._terms.written(self._terms.terms[term].targets[0], self._text and self._text + blank)
@@ -206,8 +220,11 @@ class TermStream:
 
 
 def streamed(hypothesis: Hypothesis, terms: Terms, wait_k: int | None) -> Hypothesis:
-    """Returns a hypothesis with its terms as a stream writes it. wait_k: as many tokens of the source are known to its
-    first step, and with each step one more; None: the attention is hard."""
+    """Returns a hypothesis with its terms as a stream writes it.
+
+    wait_k: how many tokens of the source the first step knows; each step knows one more. None: the attention is hard.
+    """
+    # The tokens, and with which token of the hypothesis each was certain.
     stream = TermStream(terms)
     windows = hypothesis.windows
     weights = windows.dense()
@@ -220,6 +237,7 @@ def streamed(hypothesis: Hypothesis, terms: Terms, wait_k: int | None) -> Hypoth
         resolved += [place] * len(new)
     entries += (new := stream.end())
     resolved += [len(hypothesis.tokens) - 1] * len(new)
+    # Terms change the delays of an online search.
     result = rewritten(hypothesis, entries)
     if isinstance(result, OnlineHypothesis) and isinstance(hypothesis, OnlineHypothesis):
         delays = hypothesis.delays
@@ -228,7 +246,7 @@ def streamed(hypothesis: Hypothesis, terms: Terms, wait_k: int | None) -> Hypoth
             certain = np.array([0, *terms.certain])
             known = (windows.stops >= 0) & (windows.stops < len(terms.certain))
             delays = np.maximum.accumulate(np.maximum(delays, certain[np.where(known, windows.stops + 1, 0)]))
-        # What has waited comes with the token that ended that.
+        # A token that has waited comes with the token that ended the waiting.
         delays = np.maximum(delays[[entry.place for entry in entries]], delays[resolved])
         result = replace(result, delays=np.maximum.accumulate(delays))
     return result

@@ -81,10 +81,10 @@ class TorchNetwork:
         most = max(1, MAX_LOGITS // (width(search) * self._vocab_size))
         whole = fixed_order(lengths, max_tokens=search.batch_tokens)
         smaller = [part for batch in whole for part in np.array_split(batch, -(-len(batch) // most))]
-        return smaller if self.processes.size == 1 else list(self.processes.share(smaller))
+        return list(self.processes.share(smaller))
 
     def merged(self, share: list[BatchHypotheses]) -> list[BatchHypotheses]:
-        return share if self.processes.size == 1 else self.processes.merged(share)
+        return self.processes.merged(share)
 
     def in_torch(self) -> "TorchNetwork":
         return self

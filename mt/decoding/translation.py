@@ -37,12 +37,13 @@ if TYPE_CHECKING:
 Extraction = Literal["argmax", "stops"] | float
 """How links are made of weights.
 
-argmax: of a target token, to the source token with the largest weight. stops: to where a hard attention stopped.
-A number: of a target word, to each source word with at least this share of its weight."""
+argmax: each target token is linked to the source token with the largest weight. stops: it is linked to the position
+where a hard attention stopped. A number: a target word is linked to each source word with at least this share of its
+weight."""
 
 
 def links_between_pieces(windows: Windows, *, stops: bool = False, shift: int = 0) -> set[Link]:
-    """Returns the links (source position, target position) that weights stand for, at most one for each target token.
+    """Returns links (source position, target position) by attention weights, at most one for each target token.
 
     stops: links are to where a hard attention stopped, not to the largest weight (`Windows.peaks`).
     shift: how many steps later than it is written a token's weights are taken; at the end, those of the last step.
@@ -61,14 +62,14 @@ def links_between_pieces(windows: Windows, *, stops: bool = False, shift: int = 
 
 
 class Units(NamedTuple):
-    """The words, or other units, that the tokens of both sides belong to; see `Tokenizer.unit_ids`."""
+    """The words, or characters, that the tokens of both sides belong to; see `Tokenizer.unit_ids`."""
 
     source: tuple[int | None, ...] = ()
     """[S]: the unit of each source token, None for EOS."""
     target: tuple[int | None, ...] = ()
-    """[T]: likewise of the target."""
+    """[T]: the unit of each target token."""
     further: Mapping[int, tuple[int, ...]] = {}
-    """For some target tokens further words that stand in their place: of an entry with several words."""
+    """For target tokens that were replaced by several words, the words after the first."""
 
 
 class Linking(NamedTuple):
@@ -78,7 +79,7 @@ class Linking(NamedTuple):
     shift: int = 0
     """How many steps later than a token is written its weights are taken."""
     agreed: frozenset[Link] | None = None
-    """The links themselves, where they were made of this model's and those of one of the other direction."""
+    """The links themselves, where two models of opposite directions have agreed on them."""
 
 
 class Timing(NamedTuple):
@@ -89,12 +90,12 @@ class Timing(NamedTuple):
     words_read: tuple[int, ...]
     """[T]: the same in source words, of which a whole one is read at a time, or in milliseconds of sound."""
     word_delays: tuple[int, ...]
-    """For each word of the text the source words, or milliseconds, read when it was written, or of a re-translation
-    when it was final."""
+    """For each word of the text the source words, or milliseconds, read when it was written. By re-translation: when
+    it was final."""
     source_words: int
-    """How many of them the source has."""
+    """The length of the source in words, or milliseconds."""
     updates: tuple[str, ...] | None = None
-    """What was shown with each word of the source, the text itself last; None unless decoded by re-translation."""
+    """The text that was shown after each word of the source; None unless decoded by re-translation."""
 
 
 class Drawing(NamedTuple):
@@ -103,7 +104,7 @@ class Drawing(NamedTuple):
     chunk_size: int | None = None
     """How many positions, up to where it stopped, a hard attention attended to; None for one, or no fixed number."""
     backdrop: Callable[[], Backdrop | None] | None = None
-    """Makes what the weights are drawn on where the source is no text."""
+    """Makes the picture or the sound that the weights are drawn on; None for a text."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -112,30 +113,28 @@ class Translation:
 
     text: str
     score: float
-    """What the search ranks by: log-probability over length penalty."""
+    """The number by which the search ranks: the log-probability over the length penalty."""
     tokens: tuple[str, ...]
     source_tokens: tuple[str, ...]
     windows: Windows
-    """Where each target token of the hypothesis that won attended."""
+    """The attention of each target token."""
     ids: tuple[int, ...] = ()
-    """[T]: of the target tokens."""
+    """[T]: the numbers of the target tokens."""
     log_probs: tuple[float, ...] = ()
-    """[T]: of the target tokens."""
+    """[T]: the log-probabilities of the target tokens."""
     cut: bool = False
-    """Whether it reached the limit of its length (`search.max_ratio`, `search.max_length`) and was ended there, so that
-    it may lack a part."""
+    """Whether the limit of length (`search.max_ratio`, `search.max_length`) ended it, so that it may lack a part."""
     find_units: Callable[[], Units] = Units
-    """Finds `units`, which nobody needs who wants the text alone."""
+    """Finds `units` when they are asked for: many callers want the text alone."""
     linking: Linking = field(default_factory=Linking)
     timing: Timing | None = None
     """None unless the search wrote while it read."""
     replacements: Mapping[int, str] = field(default_factory=dict)
-    """For some target tokens, unknown words and placeholders, what was written in their place, with the blanks around
-    it."""
+    """The texts that replace some target tokens, unknown words and placeholders, with the blanks around them."""
     drawing: Drawing = field(default_factory=Drawing)
 
     def __eq__(self, other: object) -> bool:
-        """Compares what was decoded. What alignments are drawn on is left out."""
+        """Compares what was decoded, not what alignments are drawn on."""
         if not isinstance(other, Translation):
             return NotImplemented
         names = [described.name for described in fields(self) if described.name not in ("find_units", "drawing")]
@@ -164,6 +163,7 @@ class Translation:
     def links(self) -> set[Link]:
         """The (source word, target word) pairs, counted from 0, as `linking` says.
         `mt.common.links.to_pharaoh` writes them as text."""
+        # Links between tokens, unless two models have agreed on links of words.
         extract, shift, agreed = self.linking
         if agreed is not None:
             return {*agreed}
@@ -171,6 +171,7 @@ class Translation:
             links = self._links_above(extract, shift)
         else:
             links = links_between_pieces(self.windows, stops=extract == "stops", shift=shift)
+        # Words that stand together in the place of one token share its links.
         further = {
             (source, unit)
             for position, step in links
@@ -185,7 +186,8 @@ class Translation:
         return sum(self.ids[place] == UNK for place in self.replacements)
 
     def _links_above(self, share: float, shift: int) -> set[Link]:
-        """Returns the links between the tokens of words that have at least this share of a target word's weight."""
+        """Returns links between tokens: of each target word with all source words that have at least this share of its
+        weight."""
         steps = np.minimum(np.arange(len(self.tokens)) + shift, len(self.tokens) - 1)
         weights = weights_between_words(self.alignment[steps], self.units.source, self.units.target)
         sources = positions_of_words(self.units.source)
@@ -202,13 +204,13 @@ class Translation:
         gold: Collection[Link] | None = None,
         known: Collection[int] | None = None,
     ) -> Figure:
-        """Draws the alignment, of at least one token a side. Over a picture it has a panel for each token, else it is a
-        heatmap. The path of reads and writes is drawn where it was decoded online, and a sound below.
+        """Draws the alignment as a heatmap, or over a picture as a panel for each token. After online decoding it shows
+        the path of reads and writes, and under a sound the spectrogram. Both sides need at least one token.
 
-        title: by default the text. boundaries: seconds to mark in a sound, as where words are known to end. words: a
-        row or panel for each word in place of each token, see `weights_between_words`, without stops, reads and writes,
-        which are those of tokens. gold: (source word, target word) links that are known to be right, with which `links`
-        are compared. known: the target words whose gold links are known; None: all.
+        title: by default the text. boundaries: seconds to mark in a sound, where words are known to end. words: a row
+        or panel for each word in place of each token, see `weights_between_words`, without stops, reads and writes,
+        which belong to tokens. gold: (source word, target word) links that are known to be right, to compare `links`
+        with. known: the target words whose gold links are known; None: all.
         """
         from mt.plots import heatmap  # Not above: most who translate draw nothing, and matplotlib takes a second.
 
@@ -235,7 +237,7 @@ class Translation:
     def _cells(
         self, gold: Collection[Link], columns: Sequence[Sequence[int]], rows: Sequence[Sequence[int]]
     ) -> list[tuple[int, int]]:
-        """Returns the cells of a heatmap that links between words join. columns, rows: the indices of their tokens."""
+        """Returns the cells of a heatmap whose words are linked. columns, rows: the indices of the tokens of each."""
         return [
             (i, j)
             for i, source in enumerate(columns)
@@ -245,7 +247,7 @@ class Translation:
 
     def plot(self, path: str | Path, *, words: bool = False, gold: Collection[Link] | None = None) -> None:
         """Writes `figure` to a file whose name ends in .png, .pdf or .svg. Raises UserError where there is nothing to
-        draw, or no file can be."""
+        draw, or the file cannot be written."""
         from mt.plots import save
 
         if not self.alignment.any():
@@ -262,13 +264,13 @@ class Translation:
             raise UserError(unwritten(path, error, "give a file in an existing folder")) from None
 
     def _repr_html_(self) -> str:
-        """Returns the page of this translation in a frame, which notebooks show: what of it is pointed at shows its
-        links. Its scripts and styles stay within the frame."""
+        """Returns the page of this translation in a frame for notebooks: a word that is pointed at shows its links. The
+        scripts and styles of the page stay within the frame."""
         from mt.decoding.record import plain_record  # Not above: it knows this class.
         from mt.explorer import page
 
         text = page("Alignment", [{"name": "", "records": [plain_record(self)]}])
-        height = 530 + 30 * len(self.tokens)  # pixels: what stands around the drawing, and its rows
+        height = 530 + 30 * len(self.tokens)  # pixels: the surroundings of the drawing, and its rows
         return (
             f'<iframe title="alignment" sandbox="allow-scripts allow-downloads" srcdoc="{escape(text)}" '
             f'width="100%" height="{height}" frameborder="0"></iframe>'
@@ -282,7 +284,7 @@ class Translation:
 
 
 def _joined(tokens: Sequence[str], indices: Sequence[int]) -> str:
-    """Returns a word out of its pieces, without the marks of where words begin."""
+    """Returns a word out of its pieces, without the marks where words begin."""
     pieces = "".join(tokens[index] for index in indices)
     return pieces.replace("▁", "") or pieces
 
@@ -291,7 +293,7 @@ def _joined(tokens: Sequence[str], indices: Sequence[int]) -> str:
 
 
 def in_units(translator: Translator, translation: Translation, source: Raw, unit: LinkUnit) -> Translation:
-    """Returns a translation of a source with links between units of this kind, whatever those of the model are."""
+    """Returns a translation with links between words or characters, whichever the links of the model join."""
     if translator.link_unit == unit or not translation.tokens:
         return translation
     target = translator.tokenizers.target
@@ -308,21 +310,21 @@ def in_units(translator: Translator, translation: Translation, source: Raw, unit
 def decoded(
     translator: Translator, row: Row, hypotheses: Iterable[Hypothesis], source: Raw | None, text: str | None = None
 ) -> list[Translation]:
-    """Returns the hypotheses of one source with their texts, in which symbols are the placeholders of the source.
+    """Returns the translations that hypotheses of one source stand for, with placeholders in place of symbols.
 
     row: the encoded source. source: what the row was made of, where that is known. text: the text of the hypotheses,
-    where it is given.
+    where it is given, as in forced alignment.
     """
     tokenizers = translator.tokenizers
     target = tokenizers.target
     unit = translator.link_unit
-    # What a translation says of its source.
+    # The labels and units of the source.
     (encoded_length,) = translator.network.encoded_lengths([translator.field.length(row)])
     read = translator.field.describe(row, encoded_length, tokenizers.source, unit, source)
     translations = []
     for hypothesis in hypotheses:
         tokens = hypothesis.tokens
-        # The text and its units: those that are given, or those that the tokens decode to.
+        # The text and its units: the text that is given, or the one that the tokens decode to.
         if text is None:
             placeholders = target.restored(tokens, str(source)) if target.placeholders and source is not None else {}
             written = written_fields(target, tokens, unit, placeholders, read.units)
@@ -355,8 +357,10 @@ def written_fields(
     replacements: Mapping[int, str],
     of_source: Callable[[], Sequence[int | None]],
 ) -> dict[str, Any]:
-    """Returns the fields of a translation about its text, with other texts in place of the tokens at some positions.
-    of_source: finds the units of the source."""
+    """Returns the fields of a translation that are about its text.
+
+    replacements: texts in place of the tokens at some positions. of_source: finds the units of the source.
+    """
 
     def find_units() -> Units:
         of_target = target.decoded_unit_ids(ids, unit, replacements)

@@ -43,8 +43,10 @@ class UnknownWords:
         """Returns a translation of a source with its unknown words replaced, where it attended to a word at all when it
         wrote them."""
         unknown = [position for position, token in enumerate(translation.ids) if token == UNK]
-        words = source_words(self._translator.tokenizers.source, str(source)) if unknown else []
-        written = self._written(str(source), words) if unknown else []
+        if not unknown:
+            return translation
+        words = source_words(self._translator.tokenizers.source, str(source))
+        written = self._written(str(source), words)
         entries = {}
         for position in unknown:
             pairs = zip(words, translation.alignment[position], strict=True)

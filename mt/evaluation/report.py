@@ -96,7 +96,7 @@ def report(
     # What a model in torch says of the targets, and where it attended.
     forced = None
     if isinstance(translator.network, OnnxNetwork):
-        checkpoint = dict(translator.network.graphs.manifest.checkpoint)
+        checkpoint = dict(translator.network.manifest.checkpoint)
         results |= {"attention": {}, **evaluation.counts(), "checkpoint": checkpoint}
     else:
         forced = _forced(translator, split, search, results)

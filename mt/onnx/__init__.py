@@ -1,7 +1,7 @@
 """The graphs of an exported folder: their description, and the one door to ONNX Runtime. Needs no torch.
 
-`Manifest` and `ExportedConfig` describe the folder. `Networks` verifies it, and its `OnnxStepper` takes the steps of a
-search.
+`Manifest` and `ExportedConfig` describe the folder, `verified` checks it, `session` loads a graph, and `OnnxStepper`
+takes the steps of a search.
 """
 
 from pathlib import Path
@@ -70,26 +70,6 @@ class ExportedConfig(Options):
 _REMEDY = "copy the folder again"
 
 
-class Networks:
-    """The encoder and the step of one model, on the CPU."""
-
-    def __init__(self, folder: Path, step_threads: int) -> None:
-        """step_threads: threads that share the products of a step. Raises UserError where the folder is damaged, of
-        another format, or ONNX Runtime is not installed."""
-        self.manifest = _verified(folder)
-        # Threads of both would wait for work at the same time, and take the processors from each other. The encoder is
-        # a tenth of the work, most of it one step after another.
-        self._encoder = _session(folder / ENCODER, 1)
-        self._encoded_names = [node.name for node in self._encoder.get_outputs()]
-        self._step = _session(folder / STEP, step_threads)
-
-    def stepper(self, ids: np.ndarray, beam_size: int) -> "OnnxStepper":
-        """Encodes a source; returns the stepper of up to `beam_size` hypotheses. ids: [S], EOS last."""
-        source = {"source": ids[None].astype(np.int64)}
-        encoded = dict(zip(self._encoded_names, self._encoder.run(self._encoded_names, source), strict=True))
-        return OnnxStepper(self._step, encoded, self.manifest.hard, beam_size)
-
-
 class OnnxStepper:
     """Takes the steps of the hypotheses of one source; see `mt.search.stepper.Stepper`."""
 
@@ -118,7 +98,7 @@ class OnnxStepper:
         return Step(Scores(log_probs), Attended(weights, stops, first_positions))
 
 
-def _verified(folder: Path) -> Manifest:
+def verified(folder: Path) -> Manifest:
     """Reads the manifest of a folder. Raises UserError where a file is not the one that was exported."""
     path = folder / MANIFEST
     if not path.is_file():
@@ -144,7 +124,8 @@ def _verified(folder: Path) -> Manifest:
     return manifest
 
 
-def _session(path: Path, threads: int) -> Any:
+def session(path: Path, threads: int) -> Any:
+    """Returns a graph that ONNX Runtime computes on the CPU. Raises UserError where it cannot be loaded."""
     try:
         import onnxruntime  # Not above: who decodes with torch needs none.
     except ImportError as error:

@@ -97,8 +97,8 @@ def test_threads(exported: Path, monkeypatch: pytest.MonkeyPatch, value: str | N
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     if value:
         monkeypatch.setenv("OMP_NUM_THREADS", value)
-    networks = mt.load(exported, engine="onnx").network.graphs
-    sessions = (networks._encoder, networks._step)
+    network = mt.load(exported, engine="onnx").network
+    sessions = (network._encoder, network._step)
     assert [session.get_session_options().intra_op_num_threads for session in sessions] == [1, threads]
 
 

@@ -146,29 +146,26 @@ def advance_streams(read_rows: Sequence[tuple[StreamState, Row]]) -> list[list[i
 
     All are of one model, one search and one field.
     """
+    written: dict[StreamState, list[int]] = {stream: [] for stream, _ in read_rows}
     if not read_rows:
         return []
     with evaluation_mode(read_rows[0][0].model), torch.no_grad():
-        return _advance(read_rows)
-
-
-def _advance(read_rows: Sequence[tuple[StreamState, Row]]) -> list[list[int]]:
-    new = [(stream, row) for stream, row in read_rows if stream.source is None]
-    begun = [(stream, row) for stream, row in read_rows if stream.source is not None]
-    for grown in filter(None, (new, begun)):
-        _grow(grown)
-    active = [stream for stream, _ in read_rows if stream.may_go_on()]
-    written: dict[StreamState, list[int]] = {stream: [] for stream, _ in read_rows}
-    if active:
-        # The limits of length are the stepper's: they rise with the source.
-        processors = [StreamProcessor(active)]
-        hypotheses = search(StreamStepper(active), [MAX_LENGTH] * len(active), processors=processors)
-        for stream, (hypothesis,) in zip(active, hypotheses, strict=True):
-            tokens = [token for token in hypothesis.tokens if token != READ]
-            if len(tokens) == len(hypothesis.tokens):  # EOS is the last one, which no step was given
-                stream.add_token(tokens[-1], hypothesis.log_probs[-1])
-            written[stream] = tokens
-    return [written[stream] for stream, _ in read_rows]
+        # Sources that begin are encoded in one batch, and sources that go on in another.
+        new = [(stream, row) for stream, row in read_rows if stream.source is None]
+        begun = [(stream, row) for stream, row in read_rows if stream.source is not None]
+        for grown in filter(None, (new, begun)):
+            _grow(grown)
+        # Then the hypotheses go on. The stepper ends them, since their limits of length rise with the source.
+        active = [stream for stream in written if stream.may_go_on()]
+        if not active:
+            return [*written.values()]
+        limits = [MAX_LENGTH] * len(active)
+        hypotheses = search(StreamStepper(active), limits, processors=[StreamProcessor(active)])
+    for stream, (hypothesis,) in zip(active, hypotheses, strict=True):
+        written[stream] = [token for token in hypothesis.tokens if token != READ]
+        if READ not in hypothesis.tokens:  # it ended with EOS, which the stepper has not seen
+            stream.add_token(hypothesis.tokens[-1], hypothesis.log_probs[-1])
+    return [*written.values()]
 
 
 def _grow(grown: Sequence[tuple[StreamState, Row]]) -> None:
