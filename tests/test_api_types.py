@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,9 +9,9 @@ import pytest
 
 from mt import Translator, load
 from mt.data.fields.text import ArrivingText
-from mt.errors import UserError
 from mt.evaluation.likelihood import likelihoods
 from mt.search.config import BeamConfig
+from tests.refusals.sentences import require_refusal
 
 Call = Callable[[Any], object]
 
@@ -21,11 +20,9 @@ Call = Callable[[Any], object]
     ("text", "sentence"),
     [
         (None, "text 1 is None, and this is for text: give a str"),
-        (3, "text 1 is of type int"),
         (b"the cats", "text 1 is of type bytes"),
         (object(), "text 1 is of type object"),
         (np.zeros(3), "text 1 is of type ndarray"),
-        (Path("file"), "text 1 is of type PosixPath"),
         (["the cats", None], "text 2 is None"),
         (["the cats", ["see"]], "text 2 is of type list"),
         ((b"the" for _ in range(2)), "text 1 is of type bytes"),
@@ -33,26 +30,22 @@ Call = Callable[[Any], object]
     ],
 )
 def test_what_is_no_text(translator: Translator, text: Any, sentence: str):
-    with pytest.raises(UserError, match=f"^{re.escape(sentence)}"):
-        translator.translate(text)
+    require_refusal(lambda: translator.translate(text), f"^{re.escape(sentence)}")
 
 
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
         (lambda it: it.n_best("the cats", n=0), "n=0 translations of a text are not possible: ask for 1 to 1000"),
-        (lambda it: it.n_best("the cats", n=1001), "n=1001 translations of a text are not possible"),
         (lambda it: it.n_best("the cats", n="2"), "n=2 translations of a text are not possible"),
         (lambda it: it.translate("two cats", BeamConfig(mode="hard")), "search.mode=hard needs an attention that can"),
         (lambda it: it.align("two cats", "zwei Katzen", hard=True), "search.mode=hard needs an attention that can"),
         (lambda it: it.align("two", ["zwei"]), "align takes two texts or two lists of texts, not one of each"),
         (lambda it: it.align(["two"], "zwei"), "align takes two texts or two lists of texts, not one of each"),
         (lambda it: it.translate("the cats", search="beam"), "search is of type str: give a configuration"),
-        (lambda it: it.translate("the cats", search={"beam_size": 3}), "search is of type dict: give a configuration"),
         (lambda it: it.stream("online"), "search is of type str: give a configuration"),
         (lambda it: it.align(["the", "cats"], ["die"]), "align takes a target for each source: 2 sources and 1 target"),
         (lambda it: it.align("the", b"die"), "target 1 is of type bytes"),
-        (lambda it: it.align(["the"], [3]), "target 1 is of type int"),
         (lambda it: it.align(None, None), "target 1 is None"),
         (lambda it: likelihoods(it, ["the", "cats"], ["die"]), "each source has a target: 2 sources and 1 targets"),
         (lambda it: likelihoods(it, None, None), "source 1 is None"),  # type: ignore[arg-type]
@@ -62,15 +55,13 @@ def test_what_is_no_text(translator: Translator, text: Any, sentence: str):
     ],
 )
 def test_what_does_not_fit(translator: Translator, call: Call, sentence: str):
-    with pytest.raises(UserError, match=f"^{re.escape(sentence)}"):
-        call(translator)
+    require_refusal(lambda: call(translator), f"^{re.escape(sentence)}")
 
 
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
         ({"run": None}, "run is of type NoneType: give the folder that training printed"),
-        ({"run": 3}, "run is of type int: "),
         ({"run": b"run"}, "run is of type bytes: "),
         ({"run": ""}, "run is empty: "),
         ({"run": [None]}, "run is of type NoneType: "),
@@ -84,8 +75,7 @@ def test_what_does_not_fit(translator: Translator, call: Call, sentence: str):
     ids=str,
 )
 def test_what_cannot_be_loaded(options: dict[str, Any], sentence: str):
-    with pytest.raises(UserError, match=f"^{re.escape(sentence)}"):
-        load(**options)
+    require_refusal(lambda: load(**options), f"^{re.escape(sentence)}")
 
 
 @pytest.mark.parametrize(
@@ -100,8 +90,7 @@ def test_what_cannot_be_loaded(options: dict[str, Any], sentence: str):
 )
 def test_a_stream_reads_words_alone(translator: Translator, part: Any, sentence: str):
     source = ArrivingText(translator.tokenizers.source, "word")
-    with pytest.raises(UserError, match=f"^{re.escape(sentence)}"):
-        source.parts(part)
+    require_refusal(lambda: source.parts(part), f"^{re.escape(sentence)}")
 
 
 ITERABLES = {

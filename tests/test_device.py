@@ -63,9 +63,7 @@ def test_precision_of_products() -> None:
 
 
 @pytest.mark.parametrize("supported", [False, True])
-def test_without_instructions_for_bfloat16_it_is_computed_in_float32(
-    monkeypatch: pytest.MonkeyPatch, supported: bool
-) -> None:
+def test_without_instructions_for_bfloat16_it_is_computed_in_float32(monkeypatch: pytest.MonkeyPatch, supported: bool):
     monkeypatch.setattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: supported)
     used = supported and not processor().bfloat16_is_slow
     matrix = torch.ones(2, 2)

@@ -49,9 +49,7 @@ def records(folder: Path) -> list[dict[str, Any]]:
     return [timeless(json.loads(line)) for line in lines if line.endswith("\n")]
 
 
-def test_killed_at_a_random_moment_and_resumed_it_ends_as_if_nothing_had_been(
-    train: Callable[..., Program], texts: Path, tmp_path: Path
-) -> None:
+def test_killed_at_a_random_moment_and_resumed_it_ends_as_if_nothing_had_been(train, texts, tmp_path):
     options = [*OPTIONS, f"dataset.folder={texts}"]
     straight = tmp_path / "straight"
     killed = tmp_path / "killed"
@@ -92,13 +90,8 @@ ENDING = {
 }
 
 
-@pytest.mark.parametrize(
-    "number",
-    [signal.SIGINT, signal.SIGTERM, *exhaustive(signal.SIGUSR1, signal.SIGHUP)],
-)
-def test_a_signal_before_the_first_checkpoint(
-    number: int, train: Callable[..., Program], texts: Path, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, *exhaustive(signal.SIGUSR1, signal.SIGHUP)])
+def test_a_signal_before_the_first_checkpoint(number: int, train: Callable[..., Program], texts: Path, tmp_path: Path):
     run = tmp_path / "run"
     options = ("training.epochs=1000", "training.save_every=null", "training.validate_every=100000")
     process = train(*OPTIONS, f"dataset.folder={texts}", f"folder={run}", *options)
@@ -116,9 +109,7 @@ def test_a_signal_before_the_first_checkpoint(
     )
 
 
-def test_interrupts_one_after_another_leave_no_trace(
-    train: Callable[..., Program], texts: Path, tmp_path: Path
-) -> None:
+def test_interrupts_one_after_another_leave_no_trace(train: Callable[..., Program], texts: Path, tmp_path: Path):
     run = tmp_path / "run"
     process = train(*OPTIONS, f"dataset.folder={texts}", f"folder={run}", "training.epochs=1000")
     while process.poll() is None and not (run / "checkpoints/last").exists():
@@ -193,19 +184,6 @@ def resumed(run: Path, *overrides: str) -> str:
 def test_what_is_no_run(trained: Path, tmp_path: Path) -> None:
     for path in (trained / "results.json", tmp_path):
         assert f"{path.name} is not a run folder: it holds no checkpoints/last" in resumed(path)
-
-
-def test_a_checkpoint_is_taken_for_its_run(
-    trained: Path, corpora: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = Path(shutil.copytree(trained, tmp_path / "run", symlinks=True))
-    (tmp_path / "outputs").mkdir()
-    (tmp_path / "outputs" / "corpora").symlink_to(corpora)
-    monkeypatch.chdir(tmp_path)
-    before = sorted(path.relative_to(run) for path in (run / "checkpoints").rglob("*"))
-    for name in ("last", "best", next(run.glob("checkpoints/update-*")).name):
-        train_composed({"resume": str(run / "checkpoints" / name), "corpora": "outputs/corpora"}, [], run)
-        assert sorted(path.relative_to(run) for path in (run / "checkpoints").rglob("*")) == before
 
 
 def test_text_that_is_gone(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

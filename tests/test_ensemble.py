@@ -11,7 +11,7 @@ from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.errors import UserError
 from mt.evaluation.likelihood import likelihoods
-from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig
+from mt.search.config import BeamConfig, GreedyConfig
 from mt.training.start import begin
 from mt.training.train import train
 
@@ -44,10 +44,6 @@ def test_a_run_twice_is_the_run(trained: Path, trained_hard: Path) -> None:
                 np.testing.assert_allclose(before.alignment, after.alignment, atol=1e-6)
 
 
-def test_one_in_a_list_is_the_run_itself(trained: Path) -> None:
-    assert type(mt.load([trained], device="cpu").model) is type(mt.load(trained, device="cpu").model)
-
-
 def test_probabilities_are_averaged(trained: Path, other: Path, trained_hard: Path) -> None:
     """Each token's, given those before: of models of any kind, and whichever comes first."""
     for folders in ([trained, other], [other, trained_hard, trained]):
@@ -60,9 +56,7 @@ def test_probabilities_are_averaged(trained: Path, other: Path, trained_hard: Pa
         assert result.score == pytest.approx(forced.score, abs=1e-5)
 
 
-def test_soft_alignments_are_averaged_and_hard_ones_are_those_of_the_first(
-    trained: Path, other: Path, trained_hard: Path
-) -> None:
+def test_soft_alignments_are_averaged_and_hard_ones_are_those_of_the_first(trained, other, trained_hard):
     target = ["zwei Hunde finden Brücken"]
     one, two, hard = (
         mt.load(folder, device="cpu").align(SOURCES[2:], target)[0] for folder in (trained, other, trained_hard)
@@ -77,20 +71,7 @@ def test_soft_alignments_are_averaged_and_hard_ones_are_those_of_the_first(
     assert first.translate(SOURCES[2:])[0].stops is None and first.translate(SOURCES[1]).text == ""
 
 
-def test_what_an_ensemble_cannot_do(trained: Path, trained_hard: Path) -> None:
-    together = mt.load([trained_hard, trained], device="cpu")
-    sentence = "an ensemble reads the whole source before it writes"
-    with pytest.raises(UserError, match=sentence):
-        together.translate(SOURCES, OnlineConfig())
-    with pytest.raises(UserError, match=sentence):
-        together.stream()
-    with pytest.raises(UserError, match="there is no run to load"):
-        mt.load([])
-
-
-def test_runs_that_do_not_go_together(
-    trained: Path, run: Path, configure: Callable[..., Config], tmp_path: Path
-) -> None:
+def test_runs_that_do_not_go_together(trained: Path, run: Path, configure: Callable[..., Config], tmp_path: Path):
     from mt import checkpoint
     from mt.data.tokenizer import TokenizerConfig, Tokenizers
     from mt.models.seq2seq import Seq2Seq

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mt.errors import READER_GONE, UserError, invalid_choice, nearest, output_fault, reported, shown
+from mt.errors import READER_GONE, UserError, nearest, output_fault, reported, shown
 
 ROOT = Path(__file__).parents[1]
 PROGRAM = "from mt.errors import UserError, reported\nwith reported():\n    {}"
@@ -23,11 +23,6 @@ def shell(line: str, body: str) -> subprocess.CompletedProcess[str]:
 def test_nearest():
     assert nearest("mocah", ["dot", "mocha"]) == "did you mean mocha? choices: dot, mocha"
     assert nearest("xyz", ["mocha", "dot"]) == "choices: dot, mocha"
-
-
-def test_an_invalid_choice_is_named_with_the_others():
-    sentence = "attention=mocah is an invalid choice: did you mean mocha? choices: dot, mocha"
-    assert invalid_choice("attention", "mocah", ["mocha", "dot"]) == sentence
 
 
 @pytest.mark.parametrize(
@@ -58,11 +53,6 @@ def test_what_the_system_refuses_becomes_a_sentence_too(capsys: pytest.CaptureFi
     assert capsys.readouterr().err == "error: outputs: Permission denied: give yourself permission to write there\n"
 
 
-def test_a_fault_of_the_program_keeps_its_trace():
-    with pytest.raises(ZeroDivisionError), reported():
-        1 / 0  # noqa: B018 - what raises
-
-
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("count", [1, 100_000])
 def test_a_reader_that_leaves_ends_it_quietly(unbuffered: str, count: int):
@@ -72,28 +62,27 @@ def test_a_reader_that_leaves_ends_it_quietly(unbuffered: str, count: int):
     assert (done.returncode, done.stdout, done.stderr) == (141, "", "")
 
 
-def test_a_pipe_that_breaks_elsewhere_is_reported():
-    done = shell("PROGRAM | cat", "raise BrokenPipeError(32, 'Broken pipe')")
-    assert (done.returncode, done.stderr) == (2, "error: Broken pipe\n")
+FULL = "error: standard output cannot be written (No space left on device): send it elsewhere\n"
+CLOSED = "error: standard output is closed: leave it open, or send it to a file with > FILE\n"
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")
-@pytest.mark.parametrize("body", ["print('text')", "print('text' * 100_000)", "print('text'); raise UserError('x')"])
-def test_output_that_cannot_be_written_is_named(body: str):
-    done = shell("PROGRAM > /dev/full", body)
-    sentence = "error: standard output cannot be written (No space left on device): send it elsewhere\n"
-    assert (done.returncode, done.stderr) == (2, sentence)
-
-
-def test_closed_output_is_refused_before_a_file_takes_its_place():
-    done = shell("PROGRAM >&-", "open('/dev/null'); print('text')")
-    sentence = "error: standard output is closed: leave it open, or send it to a file with > FILE\n"
-    assert (done.returncode, done.stderr) == (2, sentence)
-
-
-def test_without_standard_error_a_mistake_still_has_its_status():
-    done = shell("PROGRAM 2>&-", "print('text'); raise UserError('x')")
-    assert (done.returncode, done.stdout, done.stderr) == (2, "text\n", "")
+@pytest.mark.parametrize(
+    ("line", "body", "out", "err"),
+    [
+        ("PROGRAM | cat", "raise BrokenPipeError(32, 'Broken pipe')", "", "error: Broken pipe\n"),
+        ("PROGRAM > /dev/full", "print('text')", "", FULL),
+        ("PROGRAM > /dev/full", "print('text' * 100_000)", "", FULL),
+        ("PROGRAM > /dev/full", "print('text'); raise UserError('x')", "", FULL),
+        # Before a file takes its place.
+        ("PROGRAM >&-", "open('/dev/null'); print('text')", "", CLOSED),
+        ("PROGRAM 2>&-", "print('text'); raise UserError('x')", "text\n", ""),
+    ],
+)
+def test_a_stream_that_cannot_be_written_is_named(line: str, body: str, out: str, err: str):
+    if "/dev/full" in line and not os.path.exists("/dev/full"):
+        pytest.skip("this system has no /dev/full")
+    done = shell(line, body)
+    assert (done.returncode, done.stdout, done.stderr) == (2, out, err)
 
 
 def test_output_that_can_be_written_has_no_fault():
@@ -119,6 +108,7 @@ def test_memory_that_there_is_not(error: Exception, capfd: pytest.CaptureFixture
     assert printed.startswith("error: there is not enough memory")
 
 
-def test_a_fault_is_no_lack_of_memory():
-    with pytest.raises(RuntimeError, match="shape"), reported():
-        raise RuntimeError("shape mismatch")
+@pytest.mark.parametrize("fault", [ZeroDivisionError("division by zero"), RuntimeError("shape mismatch")])
+def test_a_fault_of_the_program_keeps_its_trace(fault: Exception):
+    with pytest.raises(type(fault), match=str(fault)), reported():
+        raise fault

@@ -210,16 +210,7 @@ def no_machine(module: str, tree: ast.Module, text: str) -> Iterator[tuple[int, 
             yield line, f"{name} is imported in {module}"
 
 
-RULES: tuple[Rule, ...] = (
-    layers,
-    doors,
-    no_state,
-    no_kwargs,
-    no_type_tests,
-    sizes,
-    no_packing,
-    no_machine,
-)
+RULES: tuple[Rule, ...] = (layers, doors, no_state, no_kwargs, no_type_tests, sizes, no_packing, no_machine)
 
 
 def functions(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:

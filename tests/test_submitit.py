@@ -34,9 +34,7 @@ def processes(folder: Path) -> Iterator[int]:
 @pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="processes are found in /proc")
 @pytest.mark.slow
 @pytest.mark.parametrize("times", [1, 2])
-def test_a_job_that_is_preempted_has_the_scores_of_one_that_is_not(
-    times: int, train: Callable[..., Program], texts: Path, tmp_path: Path
-) -> None:
+def test_a_job_that_is_preempted_has_the_scores_of_one_that_is_not(times, train, texts, tmp_path):
     options = [*OPTIONS, f"dataset.folder={texts}", "training.epochs=4", "training.save_every=null"]
     options = once(*options, "training.validate_every=1000", "training.plots=0")
     train(*options, f"folder={tmp_path / 'straight'}").finish()

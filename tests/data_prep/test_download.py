@@ -92,10 +92,7 @@ PAGE = b"\n<!DOCTYPE html><html><body>Please log in</body></html>"
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        (
-            answer(PAGE, Content_Type="text/html; charset=utf-8"),
-            "answers with a web page and not with the file: ",
-        ),
+        (answer(PAGE, Content_Type="text/html; charset=utf-8"), "answers with a web page and not with the file: "),
         (answer(PAGE, Content_Type="application/zip"), "answers with a web page"),
         (answer(OLD, Content_Encoding="br"), r"comes encoded \(br\), which nobody asked for"),
         (answer(OLD * 100, Content_Length=""), r"is larger than any file of a public set \(1 MiB\)"),
@@ -116,9 +113,7 @@ PAGE = b"\n<!DOCTYPE html><html><body>Please log in</body></html>"
         (raw(b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 200 + b"\r\n"), "could not be downloaded"),
     ],
 )
-def test_what_is_not_the_file_leaves_nothing(
-    given: Answer, sentence: str, server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_not_the_file_leaves_nothing(given, sentence, server, tmp_path, monkeypatch):
     monkeypatch.setattr(data_prep.download, "LARGEST", 1 << 20)
     Place.answers = [given]
     with pytest.raises(UserError, match=sentence) as refusal:

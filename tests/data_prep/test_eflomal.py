@@ -86,9 +86,7 @@ def test_a_corpus_with_other_links_is_another(program: Path, tmp_path: Path) -> 
     assert fingerprints[0] != fingerprints[1] and {len(each) for each in fingerprints} == {64}
 
 
-def test_a_program_that_fails_or_is_not_there_is_told(
-    program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_program_that_fails_or_is_not_there_is_told(program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     program.write_text(f"#!{sys.executable}\nprint('first')\nraise SystemExit('no memory')\n")
     with pytest.raises(UserError, match=r"^eflomal-align failed \(no memory\): mend that, or give a FILE"):
         prepare(config(tmp_path), tmp_path / "corpora", progress=False)

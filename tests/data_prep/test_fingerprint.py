@@ -2,7 +2,6 @@
 
 import io
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -59,9 +58,7 @@ def texts(folder: Path) -> None:
         (texts, "dev.de2", {**TEXT, "references": ["de2"]}),
     ],
 )
-def test_every_file_that_is_read_counts(
-    make: Callable[[Path], None], changed: str, options: dict[str, Any], tmp_path: Path
-) -> None:
+def test_every_file_that_is_read_counts(make, changed, options, tmp_path):
     make(tmp_path)
     before = mark(tmp_path, **options)
     assert mark(tmp_path, **options) == before

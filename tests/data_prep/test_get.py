@@ -37,17 +37,11 @@ def offer(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 @pytest.mark.parametrize(
     ("name", "sums", "sentence"),
     [
-        (
-            "text.en",
-            {"text.en": "0" * 64},
-            "has the SHA-256 [0-9a-f]{64} and not 0{64}: it was changed, or damaged",
-        ),
+        ("text.en", {"text.en": "0" * 64}, "has the SHA-256 [0-9a-f]{64} and not 0{64}: it was changed, or damaged"),
         ("other.en", {}, "other.en could not be downloaded .*: repeat the command when"),
     ],
 )
-def test_nothing_is_left_where_a_download_fails(
-    name: str, sums: dict[str, str], sentence: str, offer: Callable[..., None], tmp_path: Path
-):
+def test_nothing_is_left_where_a_download_fails(name, sums, sentence, offer, tmp_path):
     (tmp_path / "text.en").write_text("a\n")
     offer("texts", {name: (tmp_path / name).as_uri()}, sums)
     with pytest.raises(UserError, match=sentence):

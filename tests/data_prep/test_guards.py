@@ -21,9 +21,7 @@ def test_want_of_memory_is_one_sentence(error: Exception) -> None:
         raise RuntimeError("other")
 
 
-def test_a_line_is_told_where_something_takes_long(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_line_is_told_where_something_takes_long(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(guards, "_PATIENCE", 0.05)
     with patiently("reading DIR"):
         pass

@@ -47,9 +47,7 @@ def told(capsys: pytest.CaptureFixture, *given: Any, **options: Any) -> list[str
 @pytest.mark.parametrize(
     ("ending", "file", "lines"), [("txt", "train.en", 1), ("csv", "train.csv", 3), ("jsonl", "train.jsonl", 1)]
 )
-def test_lines_are_those_of_the_file(
-    ending: str, file: str, lines: int, tmp_path: Path, capsys: pytest.CaptureFixture
-) -> None:
+def test_lines_are_those_of_the_file(ending: str, file: str, lines: int, tmp_path: Path, capsys: pytest.CaptureFixture):
     step = 2 if ending == "jsonl" else 1  # there a blank line follows each
     places = [lines + step * (len(PAIRS) + number) for number in range(len(ODD))]
     dropped, hints = told(capsys, tmp_path, PAIRS + ODD, ending)

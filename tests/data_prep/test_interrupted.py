@@ -58,9 +58,7 @@ def uninterrupted(folder: Path, tmp_path: Path) -> Iterator[Path]:
 # A preparation renames raw shards, tokenizers, three times each of fifteen shards (within, what is
 # known of it, at its end), dev, test, and each shard to its place.
 @pytest.mark.parametrize("renames", [1, 12, 52, *exhaustive(2, 3, 27, 60)])
-def test_a_killed_preparation_leaves_no_corpus_and_is_gone_on_from(
-    folder: Path, tmp_path: Path, uninterrupted: Path, renames: int
-) -> None:
+def test_a_killed_preparation_leaves_no_corpus_and_is_gone_on_from(folder, tmp_path, uninterrupted, renames):
     root = tmp_path / "killed"
     with _start(folder, root, killed_at(renames)) as process:
         assert process.wait() == -signal.SIGKILL
@@ -87,9 +85,7 @@ def test_two_preparations_of_one_corpus_do_not_meet(folder: Path, tmp_path: Path
     assert [path.name for path in root.iterdir()] == [uninterrupted.name]
 
 
-def test_a_disk_that_takes_no_more_is_told_in_one_sentence(
-    folder: Path, tmp_path: Path, uninterrupted: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_disk_that_takes_no_more_is_told_in_one_sentence(folder, tmp_path, uninterrupted, monkeypatch):
     root = tmp_path / "full"
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     # No room for a shard of ids: a file beyond this limit fails as one on a full disk does, with an OSError.
@@ -116,9 +112,7 @@ def test_a_refused_set_leaves_nothing_half_made(folder: Path, tmp_path: Path) ->
     assert list(root.iterdir()) == []
 
 
-def test_a_process_that_dies_is_told_in_one_sentence(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_process_that_dies_is_told_in_one_sentence(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     def die(*_) -> None:
         raise BrokenProcessPool
 

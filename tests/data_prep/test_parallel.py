@@ -12,8 +12,8 @@ from data_prep.parallel import ordered
 from data_prep.prepare import prepare
 from mt.common.about import install
 from mt.data.dataset import PHRASEBOOK
-from mt.errors import UserError
 from tests.data_prep.small import files
+from tests.refusals.sentences import require_refusal
 
 _ROOT = Path(__file__).parents[2]
 _needs_ray = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason=f"needs Ray ({install('ray')})")
@@ -65,10 +65,8 @@ def test_a_refusal_comes_through_ray() -> None:
 def test_without_ray_what_to_install_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     sentence = r"^runner=ray needs Ray, which is not installed: pip install 'attentive-mt\[ray\]'$"
-    with pytest.raises(UserError, match=sentence):
-        list(ordered(abs, [(1,)], 1, "ray"))
-    with pytest.raises(UserError, match=sentence):
-        prepare(PHRASEBOOK, tmp_path, progress=False, runner="ray")
+    require_refusal(lambda: list(ordered(abs, [(1,)], 1, "ray")), sentence)
+    require_refusal(lambda: prepare(PHRASEBOOK, tmp_path, progress=False, runner="ray"), sentence)
 
 
 # Processes.

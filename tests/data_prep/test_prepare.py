@@ -1,18 +1,14 @@
 import json
-import os
 import random
 import re
-import time
 from pathlib import Path
 
 import pytest
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
-from data_prep.generated import phrasebook
 from data_prep.prepare import prepare
 from data_prep.preview import preview
-from data_prep.sources import open_source
 from mt.cli.composition import CONF
 from mt.common.options import parse
 from mt.data.corpus import SPLITS, Corpus
@@ -23,7 +19,6 @@ from mt.evaluation.scoring import metrics_of
 from tests.processes import Program
 
 _ROOT = Path(__file__).parents[2]
-_MULTI30K = _ROOT / ".." / "shared" / "data" / "multi30k"
 _WORDS = {"a": "ein", "cat": "Kater", "dog": "Hund", "sees": "sieht", "big": "großer", "one": "jemand", "hears": "hört"}
 
 
@@ -134,23 +129,6 @@ def test_a_dry_run_writes_nothing(folder: Path, capsys: pytest.CaptureFixture[st
     assert [sum(float(row[side].strip("%")) for row in shares) for side in (0, 1)] == pytest.approx([100, 100], abs=0.3)
 
 
-@pytest.mark.exhaustive
-@pytest.mark.skipif(not _MULTI30K.is_dir(), reason="needs ../shared/data/multi30k")
-def test_multi30k_is_prepared_quickly(tmp_path: Path) -> None:
-    plain = {
-        "name": "multi30k",
-        "folder": os.fspath(_MULTI30K),
-        "source": "en",
-        "target": "de",
-        "splits": {"train": "train", "dev": "val", "test": "test_2016_flickr"},
-    }
-    began = time.process_time()
-    made = Corpus.open(prepare(DatasetConfig.model_validate_json(json.dumps(plain)), tmp_path, progress=False))
-    assert time.process_time() - began < 30
-    assert made.meta["counts"] == {"train": 29_000, "dev": 1_014, "test": 1_000}
-    assert made.split("test").column("target")[0] == "Ein Mann mit einem orangefarbenen Hut, der etwas anstarrt."
-
-
 def test_texts_with_something_unknown_are_counted(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for side in ("en", "de"):
         (folder / f"dev.{side}").write_text("鳥\n", encoding="utf-8")
@@ -178,17 +156,6 @@ def test_a_small_text_has_the_vocabulary_that_it_gives(folder: Path, capsys: pyt
         one, other = sizes["source"], sizes["target"]
         sides = f"{one} of at most 8,000 (source) and {other} of at most 8,000 (target)"
         assert line == (f"vocabulary: bpe, {one} of at most 8,000, joint" if joint else f"vocabulary: bpe, {sides}")
-
-
-def test_the_phrasebook_keeps_its_links(monkeypatch: pytest.MonkeyPatch) -> None:
-    generated = phrasebook.generate(sizes={"train": 30, "dev": 10, "test": 10})
-    monkeypatch.setattr(phrasebook, "generate", lambda: generated)
-    source = open_source(DatasetConfig(name="phrasebook", generator="phrasebook"))
-    assert [len(list(source.splits[split].read())) for split in SPLITS] == [30, 10, 10]
-    assert list(source.splits["dev"].read()) == generated["dev"]
-    assert all(example.links for example in source.splits["train"].read())
-    assert source.splits["dev"].sides == ("phrasebook, dev, source", "phrasebook, dev, target")
-    assert source.notes() == []
 
 
 WORDS = {"bragging": "B R AE1 G IH0 NG", "inlow": "IH2 N L OW1", "o'brien": "OW0 B R AY1 AH0 N"}

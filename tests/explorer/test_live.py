@@ -10,18 +10,6 @@ from tests.explorer.server import OFFLINE, PICTURE, SOUND, TEXT, shown
 pytestmark = pytest.mark.slow
 
 
-def test_a_translation_follows_each_key(serve, tab) -> None:
-    server = serve(OFFLINE)
-    tab.get_by_role("textbox", name="source").press_sequentially("the old house", delay=60)
-    shown(tab)
-    tab.wait_for_timeout(150)
-    texts = [asked["text"] for asked in server.asked]
-    assert texts[-1] == "the old house" and len(texts) >= 8
-    assert all("the old house".startswith(text) for text in texts)
-    assert tab.locator(".target .word").all_inner_texts() == ["das", "alte", "Haus", "⏎"]
-    assert tab.locator(".said-of").inner_text().endswith(" ms")
-
-
 def test_one_question_is_under_way_and_the_latest_comes_next(serve, tab) -> None:
     server = serve(OFFLINE)
     tab.evaluate("""() => {

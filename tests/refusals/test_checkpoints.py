@@ -120,9 +120,7 @@ def damage(folder: Path, file: str, change: Any, signed: bool) -> None:
 
 
 @pytest.mark.parametrize(("file", "change", "signed", "facts"), LOADED)
-def test_a_checkpoint(
-    file: str, change: Any, signed: bool, facts: str, last: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_checkpoint(file, change, signed, facts, last, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     damage(last, file, change, signed)
     before = content(tmp_path)
@@ -281,18 +279,14 @@ def require_resume_refused(
 
 
 @pytest.mark.parametrize(("file", "change", "facts"), RESUMED)
-def test_a_run_to_go_on_with(
-    file: str, change: Any, facts: str, last: Path, require_resume_refused: Callable[..., None]
-) -> None:
+def test_a_run_to_go_on_with(file, change, facts, last, require_resume_refused):
     damage(last, file, change, signed=change is not None and "run.json" not in file)
     named = facts.startswith(("run.json", "is a run"))
     require_resume_refused("" if named else re.escape(file), facts)
 
 
 @pytest.mark.parametrize(("change", "facts"), MOMENTS, ids=[facts for _, facts in MOMENTS])
-def test_moments_of_an_optimizer(
-    change: Callable[..., dict[str, Tensor]], facts: str, last: Path, require_resume_refused: Callable[..., None]
-) -> None:
+def test_moments_of_an_optimizer(change, facts, last, require_resume_refused):
     tensors = load_file(last / "training.safetensors")
     names = (name for name, tensor in tensors.items() if name.endswith(".exp_avg") and tensor.dim() == 2)
     name = next(name for name in names if len(set(tensors[name].shape)) == 2)

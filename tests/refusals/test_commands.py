@@ -2,7 +2,6 @@
 
 import os
 import shlex
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -190,10 +189,7 @@ SCORE = [
         )
     ),
 ]
-COMPARE = [
-    ("{tmp}", "holds no finished run"),
-    ("{run} --baseline mocah", "no run is mocah, to be the baseline"),
-]
+COMPARE = [("{tmp}", "holds no finished run"), ("{run} --baseline mocah", "no run is mocah, to be the baseline")]
 EXPORT = [
     ("--precision int4", r"--precision int4 is an invalid choice: did you mean int8\? "),
     ("--push A/B", "--push is gone: write hf upload OWNER/NAME DIR"),
@@ -207,19 +203,13 @@ COMMANDS = [
     ("translate one {tmp}/two", "one is not a run folder: it holds no checkpoints/best"),
     ("translate {hard} --search online --precision int8", "precision=int8 is not for search=online, which computes"),
     *(
-        (
-            f"{script} {{run}}/checkpoints/best --checkpoint last",
-            "--checkpoint last chooses among the checkpoints of",
-        )
+        (f"{script} {{run}}/checkpoints/best --checkpoint last", "--checkpoint last chooses among the checkpoints of")
         for script in ("translate", "evaluate", "stream")
     ),
     *((f"stream {{hard}} {rest}", facts) for rest, facts in STREAM),
     ("stream {run} --dtype bf16", "unknown option --dtype: "),
     ("stream {run} --show", "--show is gone: write mt serve RUN, whose page shows when each word is read and"),
-    (
-        "translate {hard} {hard} --search online",
-        "an ensemble reads the whole source before it writes.* search=greedy",
-    ),
+    ("translate {hard} {hard} --search online", "an ensemble reads the whole source before it writes.* search=greedy"),
     *((f"{name} --glossary {{tmp}}/terms", "terms, line 1 has 0 TAB") for name in ("translate {run}", "stream {hard}")),
     *(
         (f"{name} --glossary {{tmp}}/snowman", 'snowman, line 2 asks for "☃"')
@@ -250,15 +240,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(("command", "facts"), COMMANDS, ids=[f"{command:.90}" for command, _ in COMMANDS])
-def test_a_command(
-    command: str,
-    facts: str,
-    call: Callable,
-    folder: Path,
-    trained: Path,
-    trained_hard: Path,
-    corpora: Path,
-) -> None:
+def test_a_command(command, facts, call, folder, trained, trained_hard, corpora):
     line, _, given = command.partition(" < ")
     stdin = FILES[given] if given else "two\n"
     places = {"run": trained, "hard": trained_hard, "tmp": folder, "corpora": corpora}

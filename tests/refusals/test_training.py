@@ -27,10 +27,7 @@ CONFIGURATIONS: list[tuple[dict[str, Any], str]] = [
         for k in ([], [0], [3, -1], 3, [2.5], ["3"])
     ),
     ({"training": {"wait_k": [1 << 40]}}, r"training\.wait_k.* is not possible"),
-    (
-        {"init": {"vocabulary": "extend"}},
-        "init.vocabulary and init.new_pieces are of a run .* add init_from=",
-    ),
+    ({"init": {"vocabulary": "extend"}}, "init.vocabulary and init.new_pieces are of a run .* add init_from="),
     (
         {"embedding": {"share": True, "pretrained_source": "x"}},
         "share=true makes one table of two.*embedding.pretrained",
@@ -58,10 +55,7 @@ STARTS: list[tuple[dict[str, Any], str]] = [
         {"optimizer": {"lr": 0.01, "schedule": {"name": "decay", "floor": 0.02}}},
         "optimizer.schedule.floor=0.02 is above optimizer.lr=0.01, so that the rate",
     ),
-    (
-        {"embedding": {"pretrained": "none.txt"}},
-        r"none.txt cannot be read \(No such file.*\): give an existing text",
-    ),
+    ({"embedding": {"pretrained": "none.txt"}}, r"none.txt cannot be read \(No such file.*\): give an existing text"),
     ({"init_from": "."}, r"init_from=\.: .* is not a run folder: it holds no checkpoints/best"),
     ({"training": {"unigram_alpha": 0.1}}, "unigram vocabulary.* cut by word: prepare with .*model_type=unigram"),
 ]
@@ -95,15 +89,7 @@ def test_a_configuration(changes: dict[str, Any], facts: str, configure: Callabl
 @pytest.mark.parametrize(
     ("changes", "facts"), [*STARTS, *((row[0] | {"init_from": "RUN"}, row[1]) for row in FROM_A_RUN)]
 )
-def test_a_start(
-    changes: dict[str, Any],
-    facts: str,
-    configure: Callable[..., Config],
-    corpus: Corpus,
-    trained: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_start(changes, facts, configure, corpus, trained, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     changes = {key: str(trained) if value == "RUN" else value for key, value in changes.items()}
     require_refusal(lambda: begin(configure(changes), corpus, tmp_path / "run"), facts)
@@ -111,14 +97,7 @@ def test_a_start(
 
 
 @pytest.mark.parametrize(("kind", "options", "facts"), VOCABULARIES)
-def test_a_vocabulary_without_pieces_to_sample(
-    kind: str,
-    options: dict[str, float],
-    facts: str,
-    configure: Callable[..., Config],
-    corpora: Path,
-    tmp_path: Path,
-) -> None:
+def test_a_vocabulary_without_pieces_to_sample(kind, options, facts, configure, corpora, tmp_path):
     tokenizer = {"model_type": kind, "vocab_size": 70}
     config = configure({"dataset": {"tokenizer": tokenizer}, "training": options, "search": {"name": "greedy"}})
     corpus = Corpus.open(prepare(config.dataset, corpora, progress=False))

@@ -3,11 +3,9 @@
 import re
 from base64 import b64decode
 from io import BytesIO
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-import numpy as np
 import pytest
 
 from mt import Translator
@@ -55,43 +53,6 @@ def test_the_beam_terms_and_two_runs(tab, address: str) -> None:
     assert "Brücken" in translation(tab)
     opened(tab, address, text=TEXT, glossary="houses = Brücken")
     assert "Brücken" in translation(tab)
-
-
-def test_captions_change_nothing_beside_re_translation(tab, address: str, hard: Translator) -> None:
-    opened(tab, address, tab="captions")
-    tab.get_by_label("words", exact=True).press_sequentially(f"{TEXT} ", delay=10)
-    tab.get_by_label("words", exact=True).press("Enter")
-    session = hard.stream()
-    session.read(TEXT)
-    session.finish()
-    stream, again = tab.locator(".caption").all()
-    stream.get_by_text(session.text, exact=True).wait_for()
-    assert "words ever changed\n0" in stream.inner_text()
-    assert "normalised erasure" in again.inner_text() and len(again.locator(".log").inner_text()) > 0
-
-
-def test_a_streamed_run_grows_word_by_word(tab, address: str, hard: Translator) -> None:
-    opened(tab, address, run="hard")
-    tab.get_by_role("textbox", name="source").press_sequentially(f"{TEXT} ", delay=20)
-    session = hard.stream()
-    session.read(TEXT)
-    if session.text:
-        tab.locator(".growing").get_by_text(session.text, exact=True).wait_for()
-    translation(tab)
-    assert tab.locator(".drawing .stop").count() > 0
-
-
-def test_a_sound_is_drawn_with_what_was_heard(tab, address: str, sounds: Translator, tmp_path: Path) -> None:
-    soundfile = pytest.importorskip("soundfile", reason="needs the extra `speech`")
-    path = tmp_path / "sound.wav"
-    soundfile.write(path, np.sin(np.arange(8000) / 5), 8000)
-    opened(tab, address, run="sounds")
-    tab.get_by_label("sound file").set_input_files(path)
-    expected = sounds.translate(str(path))
-    tab.locator(".detail .target .word").first.wait_for()
-    assert tab.locator(".detail").inner_text().find(expected.text) >= 0
-    assert tab.locator(".detail image").count() == 1  # the spectrogram
-    assert tab.locator(".drawing .stop").count() == len(expected.tokens)
 
 
 def test_a_microphone_is_recorded_as_a_wav_file(tab, address: str, microphone) -> None:

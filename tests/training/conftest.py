@@ -33,10 +33,7 @@ def scored(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Replaces what validations measure by a list of scores, in turn, of statistics of the attention, and of losses."""
 
     def replace(
-        values: list[float],
-        name: str = "bleu",
-        stats: Mapping[str, float] = {},
-        others: Mapping[str, list[float]] = {},
+        values: list[float], name: str = "bleu", stats: Mapping[str, float] = {}, others: Mapping[str, list[float]] = {}
     ) -> None:
         columns = {"loss": [9.0] * len(values), **others, name: values}
         turn = iter([dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)])

@@ -50,9 +50,7 @@ def test_an_epoch_has_pieces_of_its_own_and_the_same_texts(kind: str, of_kind: C
     assert texts[0] == texts[3] and texts[1] != texts[0] != texts[2]
 
 
-def test_pieces_that_spell_another_text_are_refused(
-    of_kind: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pieces_that_spell_another_text_are_refused(of_kind: Callable[..., Any], monkeypatch: pytest.MonkeyPatch):
     config, corpus = of_kind("unigram")
     require_same_texts(config.training, corpus)
     monkeypatch.setattr(UnigramSampling, "sample", lambda self, rows, random: [row[1:] for row in rows])
@@ -78,9 +76,7 @@ def test_a_model_for_short_sources_is_refused(of_kind: Callable[..., Any]) -> No
 
 @pytest.mark.parametrize("portions", [[(200, 0.01), (40, 1.0)], [(100, 0.37), (140, 0.4)], [(240, 1.0)]])
 @pytest.mark.parametrize("max_updates", [None, 50])
-def test_the_updates_of_a_run_are_those_of_all_its_epochs(
-    portions: list[tuple[int, float]], max_updates: int | None, configure: Callable[..., Config], corpus: Corpus
-) -> None:
+def test_the_updates_of_a_run_are_those_of_all_its_epochs(portions, max_updates, configure, corpus):
     """Those of the first epoch, which rounds shares up, are more."""
     split = corpus.split("train")
     mixed = Split(split._table, portions=[Portion(*portion) for portion in portions])

@@ -1,7 +1,5 @@
 """Which checkpoint is the best, what is kept beside it, and which weights are tested."""
 
-from collections.abc import Callable
-
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -22,9 +20,7 @@ def folders(*updates: int) -> list[str]:
 
 
 @pytest.mark.parametrize("average", [1, 2])
-def test_best_last_and_the_last_validations_are_kept(
-    average: int, start: Callable[..., Run], scored: Callable[..., None]
-) -> None:
+def test_best_last_and_the_last_validations_are_kept(average, start, scored):
     scored([10, 30, 20, 25, 15])
     run = finished(
         start({"training": {"validate_every": 4, "save_every": 1, "max_updates": 18, "average_checkpoints": average}})
@@ -39,9 +35,7 @@ def test_best_last_and_the_last_validations_are_kept(
 
 
 @pytest.mark.parametrize("averaged", [40.0, 20.0])
-def test_the_average_is_taken_where_it_is_better(
-    averaged: float, start: Callable[..., Run], scored: Callable[..., None], capsys: pytest.CaptureFixture
-) -> None:
+def test_the_average_is_taken_where_it_is_better(averaged, start, scored, capsys):
     scored([10, 30, 20, averaged, averaged])
     run = start({"training": {"validate_every": 2, "max_updates": 6, "average_checkpoints": 2}})
     train(run)
@@ -67,18 +61,14 @@ def test_the_average_is_taken_where_it_is_better(
     assert origin(run.folder, "best") == expected_origin
 
 
-def test_a_score_of_0_throughout_leaves_the_choice_to_chrf(
-    start: Callable[..., Run], scored: Callable[..., None], capsys: pytest.CaptureFixture
-) -> None:
+def test_a_score_of_0_throughout_leaves_the_choice_to_chrf(start, scored, capsys):
     scored([0.0, 0.0, 0.0, 0.0], others={"chrf": [27.8, 46.9, 40.0, 41.0]})
     run = finished(start({"training": {"validate_every": 1, "max_updates": 4}}))
     assert (run.checkpoints / "best").resolve().name == "update-0000002"
     assert capsys.readouterr().out.count("warning: bleu is 0.00 in the best validation, too low to tell") == 1
 
 
-def test_it_is_said_at_the_end_of_a_short_run_and_again_in_none(
-    start: Callable[..., Run], scored: Callable[..., None], capsys: pytest.CaptureFixture
-) -> None:
+def test_it_is_said_at_the_end_of_a_short_run_and_again_in_none(start, scored, capsys):
     scored([0.0])
     run = start({"training": {"validate_every": 1, "max_updates": 1}})
     train(run)

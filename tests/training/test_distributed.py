@@ -25,11 +25,7 @@ NOISY: dict[str, Any] = {
     "training": {"epochs": 9, "batch_tokens": 60, "gradient_accumulation": 4, "max_grad_norm": 0.2},
 }
 CASES: dict[str, dict[str, Any]] = {
-    "general": {
-        "coverage_weight": 0.3,
-        "encoder": {"recurrent_dropout": 0.3},
-        "decoder": {"recurrent_dropout": 0.2},
-    },
+    "general": {"coverage_weight": 0.3, "encoder": {"recurrent_dropout": 0.3}, "decoder": {"recurrent_dropout": 0.2}},
     "monotonic": {
         "attention": {"name": "mocha", "chunk_size": 2, "noise_std": 1.0},
         "training": {"normalization": "sentence"},

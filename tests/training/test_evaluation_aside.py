@@ -5,7 +5,6 @@ import os
 import random
 import signal
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,6 @@ import torch
 
 from mt import checkpoint
 from mt.config import Config
-from mt.data.corpus import Corpus
 from mt.errors import Interrupted
 from mt.evaluation.report import report
 from mt.evaluation.score import Validation, dev_scores
@@ -51,9 +49,7 @@ def learnt(run: Run) -> tuple[dict[str, Any], str]:
 
 
 @pytest.mark.parametrize("attention", chosen(ATTENTIONS, "mocha", "stochastic"))
-def test_validations_leave_training_as_it_is(
-    attention: str, config: Callable[..., Config], corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_validations_leave_training_as_it_is(attention, config, corpus, tmp_path, monkeypatch):
     """Whether a run is validated, on how many sentences, and whether a signal cuts a validation short."""
 
     def begun(name: str, every: int, limit: int | None) -> Run:
@@ -82,9 +78,7 @@ def draw() -> list:
     return [torch.rand(3).tolist(), np.random.rand(3).tolist(), random.random()]
 
 
-def test_what_an_evaluation_draws_is_its_own(
-    config: Callable[..., Config], corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_an_evaluation_draws_is_its_own(config, corpus, tmp_path, monkeypatch):
     """Also where a part of it draws that does not at present: a metric, a picture, the final test."""
     drawn: list = []
 

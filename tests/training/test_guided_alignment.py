@@ -24,14 +24,11 @@ from mt.training.batches import epoch_groups
 from mt.training.start import begin
 from mt.training.transforms import transforms
 from tests.marks import chosen
+from tests.refusals.sentences import require_refusal
 from tests.training.runs import finished, logged
 
 Guided = Callable[..., tuple[Config, Corpus]]
-KINDS: dict[str, dict[str, Any]] = {
-    "word": {},
-    "bpe": {"bpe_dropout": 0.4},
-    "unigram": {"unigram_alpha": 0.02},
-}
+KINDS: dict[str, dict[str, Any]] = {"word": {}, "bpe": {"bpe_dropout": 0.4}, "unigram": {"unigram_alpha": 0.02}}
 
 
 @pytest.fixture(scope="module")
@@ -110,9 +107,7 @@ def test_cleaning_drops_links_with_their_pairs(paired: Callable[..., Corpus]) ->
 
 @pytest.mark.parametrize("kind", ["word", "bpe", "char"])
 @pytest.mark.parametrize("words", [*LINK_UNITS])
-def test_words_that_show_nothing_or_share_a_piece_take_no_place_of_another(
-    kind: str, words: str, paired: Callable[..., Corpus]
-) -> None:
+def test_words_that_show_nothing_or_share_a_piece_take_no_place_of_another(kind, words, paired):
     """A soft hyphen alone is a word between blanks that shows nothing; marks in a word may share a piece."""
     texts = [
         ("sink \u00ad cats", "die \u00ad Katzen"),
@@ -142,9 +137,7 @@ def test_words_that_show_nothing_or_share_a_piece_take_no_place_of_another(
         ("white_space", "0-0 1-1 2-2 3-3", [("10", "zehn"), ("000", "tausend")]),
     ],
 )
-def test_words_are_parted_as_the_aligner_parted_them(
-    words: str, line: str, linked: list[tuple[str, str]], kind: str, paired: Callable[..., Corpus]
-) -> None:
+def test_words_are_parted_as_the_aligner_parted_them(words, line, linked, kind, paired):
     """FastAlign and GIZA++ read a no-break space as a character of a word, and one alone as a word."""
     pair = "10\u00a0000 \u00a0 cats\tsit", "zehn\u202ftausend Katzen sitzen"
     corpus = paired([(*pair, line)] * 20, kind, link_words=words)
@@ -222,15 +215,12 @@ def test_pairs_without_links_cost_nothing(guided: Guided) -> None:
         (lambda lines: None, r"\.pharaoh is no file: give one in Pharaoh format"),
     ],
 )
-def test_links_of_another_text_are_refused(
-    lines: Callable[[list[str]], list[str] | None], sentence: str, guided: Guided, links: Path, tmp_path: Path
-) -> None:
+def test_links_of_another_text_are_refused(lines, sentence, guided, links, tmp_path):
     path = tmp_path / "wrong.pharaoh"
     changed = lines(links.read_text().splitlines())
     if changed is not None:
         path.write_text("".join(f"{line}\n" for line in changed))
-    with pytest.raises(UserError, match=sentence):
-        guided(training={"guided_alignment": str(path)})
+    require_refusal(lambda: guided(training={"guided_alignment": str(path)}), sentence)
 
 
 def test_a_link_beyond_the_words_names_the_words_that_it_fits(paired: Callable[..., Corpus]) -> None:
@@ -257,17 +247,12 @@ AUDIO = {"dataset": {"field": {"name": "audio"}, "links": "a"}, "frontend": {"na
         ({"dataset": {"link_words": "marks"}}, r"dataset\.link_words=marks is of links, and there are none"),
     ],
 )
-def test_what_cannot_be_guided_is_refused(
-    changes: dict[str, Any], sentence: str, configure: Callable[..., Config], plain: dict[str, Any]
-) -> None:
+def test_what_cannot_be_guided_is_refused(changes, sentence, configure, plain):
     dataset = plain["dataset"] | changes.get("dataset", {})
-    with pytest.raises(UserError, match=sentence):
-        configure(changes | {"dataset": dataset})
+    require_refusal(lambda: configure(changes | {"dataset": dataset}), sentence)
 
 
-def test_the_corpus_is_another_with_other_links(
-    guided: Guided, links: Path, corpora: Path, tmp_path: Path, configure: Callable[..., Config]
-) -> None:
+def test_the_corpus_is_another_with_other_links(guided, links, corpora, tmp_path, configure):
     config, _ = guided()
     folder = prepare(config.dataset, corpora, progress=False)
     moved = shutil.copy(links, tmp_path / "elsewhere")
@@ -282,9 +267,7 @@ FROZEN = ["frontend", "encoder", "decoder"]
 BEAM = {"search": {"name": "beam", "beam_size": 3}}
 
 
-def test_an_aligner_learns_the_links_and_leaves_every_translation_as_it_was(
-    guided: Guided, trained: Path, texts: Path, tmp_path: Path
-) -> None:
+def test_an_aligner_learns_the_links_and_leaves_every_translation_as_it_was(guided, trained, texts, tmp_path):
     # Links that no attention would have: of each word to the last but one.
     counts = [len(line.split()) for line in (texts / "train.en").read_text().splitlines()]
     path = tmp_path / "odd.pharaoh"

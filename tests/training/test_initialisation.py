@@ -13,7 +13,6 @@ import torch
 import mt
 from mt.cli import train
 from mt.cli.composition import STATUS
-from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.data.tokenizer import UNK, TokenizerConfig, Tokenizers
 from mt.errors import UserError
@@ -58,9 +57,7 @@ def test_parts_of_another_kind_start_anew(trained: Path, start: Callable[..., Ru
     )
 
 
-def test_a_corpus_cut_by_others_is_refused(
-    trained: Path, configure: Callable[..., Config], corpus: Corpus, tmp_path: Path
-) -> None:
+def test_a_corpus_cut_by_others_is_refused(trained, configure, corpus, tmp_path):
     others = Tokenizers.train(TokenizerConfig(model_type="char", vocab_size=100), [("ab", "cd")] * 3)
     other = Corpus(corpus.split, others, corpus.meta)
     with pytest.raises(UserError, match="the corpus was cut by other tokenizers than those of init_from="):
@@ -129,9 +126,7 @@ def test_other_data_with_new_pieces(run_train: Callable[..., Path], trained: Pat
         (["dataset=morse"], "init_from was trained with dataset.field.name=text, and this run would have .*=audio"),
     ],
 )
-def test_a_command_that_cannot_work(
-    arguments: list[str], sentence: str, run_train: Callable[..., Path], trained: Path, tmp_path: Path, capsys
-) -> None:
+def test_a_command_that_cannot_work(arguments, sentence, run_train, trained, tmp_path, capsys):
     shutil.copytree(trained, tmp_path / "run", symlinks=True)
     before = sorted((tmp_path / "run").rglob("*"))
     with pytest.raises(SystemExit) as ended:

@@ -6,7 +6,7 @@ import os
 import resource
 import shutil
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -73,9 +73,7 @@ def finish(run: Run) -> None:
         *exhaustive((0, 6, 1, 4), (0, 4, 2, 0)),  # new runs, without an average and with one
     ],
 )
-def test_a_death_at_any_moment_of_saving_changes_nothing(
-    before: int, end: int, averaged: int, best: int, configure: Callable[..., Config], corpus: Corpus, tmp_path: Path
-) -> None:
+def test_a_death_at_any_moment_of_saving_changes_nothing(before, end, averaged, best, configure, corpus, tmp_path):
     """before: the updates of an earlier process that ended well, with an average as the best; best: of the updates, 0
     where it is an average."""
 
@@ -162,14 +160,7 @@ CHECKPOINT = "a checkpoint that is still to be validated"
         *exhaustive((CHECKPOINT, range(1, 99, 22)), (NOTHING, range(7)), (CHECKPOINT, range(99))),
     ],
 )
-def test_a_death_between_the_log_and_the_checkpoint(
-    start: str,
-    numbers: range,
-    configure: Callable[..., Config],
-    corpus: Corpus,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_death_between_the_log_and_the_checkpoint(start, numbers, configure, corpus, tmp_path, monkeypatch):
     """numbers: before which call of `WRITERS` the process dies, one after another, until it does not any more."""
     # TensorBoard reads the files of a second by their names, which end in a counter: number 10 before number 9.
     monkeypatch.setattr(event_file_writer, "_global_uid", event_file_writer.AtomicCounter(10**6))
@@ -240,9 +231,7 @@ def files_of_at_most(size: int) -> Iterator[None]:
         *exhaustive((300, "run"), (0, "run")),
     ],
 )
-def test_a_full_disk_is_one_sentence(
-    limit: int, named: str, configure: Callable[..., Config], corpus: Corpus, tmp_path: Path
-) -> None:
+def test_a_full_disk_is_one_sentence(limit, named, configure, corpus, tmp_path):
     options = {"max_updates": 400, "validate_every": 200, "save_every": 2, "log_every": 1, "plots": 0}
     run = begin(configure({"training": options, "search": {"name": "greedy"}}), corpus, tmp_path / "run")
     with files_of_at_most(limit), pytest.raises(UserError) as refusal:

@@ -193,9 +193,7 @@ FAST = (20, 0.1)
         ([(5, 0.001), (5, 0.01)] * 400, None),
     ],
 )
-def test_updates_that_become_several_times_slower_are_told_once(
-    updates: list[tuple[int, float]], told: int | None
-) -> None:
+def test_updates_that_become_several_times_slower_are_told_once(updates: list[tuple[int, float]], told: int | None):
     pace = Pace()
     seconds = [each for count, each in updates for _ in range(count)]
     times = {number: pace.slower(100, each) for number, each in enumerate(seconds, 1)}

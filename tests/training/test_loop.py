@@ -29,9 +29,7 @@ def take(trainer: Trainer, count: int) -> list[Update]:
 
 
 @pytest.mark.parametrize("accumulate", [1, 3])
-def test_of_a_batch_nothing_is_held_while_the_next_one_is_computed(
-    trainer: Callable[..., Trainer], accumulate: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_a_batch_nothing_is_held_while_the_next_one_is_computed(trainer, accumulate, monkeypatch):
     """Also no tensor that a function keeps by itself, which autograd would not drop after the backward pass."""
     losses: list[weakref.ref[torch.Tensor]] = []
 
@@ -49,9 +47,7 @@ def test_of_a_batch_nothing_is_held_while_the_next_one_is_computed(
     assert len([*itertools.islice(made, 3)]) == 3 and len(losses) == 3 * accumulate
 
 
-def test_each_batch_of_an_update_has_a_seed_of_its_own(
-    trainer: Callable[..., Trainer], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_batch_of_an_update_has_a_seed_of_its_own(trainer, monkeypatch):
     """It follows from the run's seed, the number of the update from 1 on, and the batch's place in it alone. So it is
     the same in a run that goes on from a checkpoint, of an earlier release too."""
     seeds: list[int | None] = []

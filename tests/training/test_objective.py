@@ -70,9 +70,7 @@ EVERY = [*(("luong", name) for name in ATTENTIONS), *((name, "general") for name
 
 
 @pytest.mark.parametrize(("decoder", "attention"), chosen(EVERY, ("luong", "mocha"), ("gnmt", "general")))
-def test_without_dropout_it_is_the_usual_loss(
-    decoder: str, attention: str, configure: Callable[..., Config], corpus: Corpus
-) -> None:
+def test_without_dropout_it_is_the_usual_loss(decoder, attention, configure, corpus):
     """Of every decoder and attention, with its gradient."""
     still = {"dropout": 0.0}
     quiet = {"noise_std": 0.0} if "noise_std" in ATTENTIONS[attention].Config.model_fields else {}
@@ -96,9 +94,7 @@ def test_without_dropout_it_is_the_usual_loss(
 
 
 @pytest.mark.parametrize("attention", ["general", "mocha"])
-def test_of_copies_what_differs_is_where_a_token_is_from(
-    attention: str, configure: Callable[..., Config], corpus: Corpus
-) -> None:
+def test_of_copies_what_differs_is_where_a_token_is_from(attention, configure, corpus):
     """In float64, of each step: the tokens that are generated, and the positions that are copied."""
     config = configure({**COPYING, "attention": {"name": attention}})
     one = module(config, corpus).double()

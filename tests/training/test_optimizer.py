@@ -14,12 +14,7 @@ from mt.config import Config
 from mt.config.optimizer import OptimizerConfig
 from mt.errors import UserError
 from mt.evaluation.report import origin
-from mt.training.optimizer import (
-    MovingAverage,
-    build_optimizer,
-    learning_rate,
-    train_mode,
-)
+from mt.training.optimizer import MovingAverage, build_optimizer, learning_rate, train_mode
 from mt.training.run import Run
 from mt.training.start import resume
 from mt.training.train import choose_best, train
@@ -95,9 +90,7 @@ def options(max_updates: int, *frozen: str) -> dict:
     return {"training": training, "search": {"name": "greedy"}, "embedding": embedding}
 
 
-def test_what_is_frozen_does_not_move_and_the_rest_does(
-    start: Callable[..., Run], capsys: pytest.CaptureFixture
-) -> None:
+def test_what_is_frozen_does_not_move_and_the_rest_does(start: Callable[..., Run], capsys: pytest.CaptureFixture):
     """Also what is shared with the frozen."""
     frozen = ("encoder", "decoder.attention", "decoder.embedding")
     run = start(options(3, *frozen) | DEEP)
@@ -150,9 +143,7 @@ def test_weights_of_n_updates_ago_weigh_the_decay_to_the_power_of_n():
 
 
 @pytest.mark.parametrize("score", [40.0, 20.0])
-def test_it_is_a_checkpoint_at_the_end_and_the_best_one_where_dev_says_so(
-    score: float, start: Callable[..., Run], scored: Callable[..., None], capsys: pytest.CaptureFixture
-) -> None:
+def test_it_is_a_checkpoint_at_the_end_and_the_best_one_where_dev_says_so(score, start, scored, capsys):
     scored([10, 30, score, 29])
     run = start({"training": {"validate_every": 2, "max_updates": 4, "ema_decay": DECAY, "average_checkpoints": 2}})
     train(run)

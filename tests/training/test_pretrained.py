@@ -15,6 +15,7 @@ from mt.data.tokenizer import Tokenizer, TokenizerConfig, Tokenizers, train
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
 from mt.training.initialisation import load_pretrained
+from tests.refusals.sentences import require_refusal
 
 SIZE = 32
 WORDS = ["cats", "dogs", "Hunde", "two", "elsewhere", "!"]
@@ -68,9 +69,7 @@ def index(tokenizer: Tokenizer, piece: str) -> int:
 
 
 @pytest.mark.parametrize("header", [[], [f"5 {SIZE}"]], ids=["GloVe", "word2vec"])
-def test_words_start_from_their_vectors_in_both_tables_and_others_at_random(
-    header: list[str], loaded: Callable[..., Any], corpus: Corpus, file: Callable[..., Path]
-) -> None:
+def test_words_start_from_their_vectors_in_both_tables_and_others_at_random(header, loaded, corpus, file):
     again = line("cats").replace("1.5", "9")
     path = file(*header, line("cats"), line("Hunde"), line("elsewhere"), line("dogs"), again)
     before, after, notes = loaded(pretrained=path)
@@ -89,9 +88,7 @@ def test_words_start_from_their_vectors_in_both_tables_and_others_at_random(
     ]
 
 
-def test_each_side_may_have_a_file_of_its_own(
-    loaded: Callable[..., Any], corpus: Corpus, file: Callable[..., Path]
-) -> None:
+def test_each_side_may_have_a_file_of_its_own(loaded: Callable[..., Any], corpus: Corpus, file: Callable[..., Path]):
     english = file(line("cats"), name="en.txt")
     german = file(line("Hunde"), name="de.txt")
     before, after, notes = loaded(pretrained_source=english, pretrained=german)
@@ -101,9 +98,7 @@ def test_each_side_may_have_a_file_of_its_own(
     assert str(english) in notes[0] and str(german) in notes[1]
 
 
-def test_a_table_that_both_sides_share_is_loaded_once(
-    configure: Callable[..., Config], corpus: Corpus, file: Callable[..., Path]
-) -> None:
+def test_a_table_that_both_sides_share_is_loaded_once(configure, corpus, file):
     config = configure({"embedding": {"embedding_dim": SIZE, "share": True, "pretrained": str(file(line("cats")))}})
     model = Seq2Seq(config, *corpus.tokenizers.sizes)
     [note] = load_pretrained(model, corpus.tokenizers, config)
@@ -119,9 +114,7 @@ def test_a_table_that_both_sides_share_is_loaded_once(
         pytest.param(["The", "the"], {"▁the", "▁The"}, id="capitals"),
     ],
 )
-def test_pieces_of_bpe(
-    words: list[str], pieces: set[str], loaded: Callable[..., Any], file: Callable[..., Path]
-) -> None:
+def test_pieces_of_bpe(words: list[str], pieces: set[str], loaded: Callable[..., Any], file: Callable[..., Path]):
     tokenizer = train(TokenizerConfig(model_type="bpe", vocab_size=15), ["the the The The Thee he"] * 9)
     assert {*pieces, "e"} <= {*tokenizer.pieces(range(len(tokenizer)))}
     path = file(*map(line, words))
@@ -157,25 +150,17 @@ def test_pieces_of_bpe(
         ),
     ],
 )
-def test_what_is_no_file_of_vectors_is_refused(
-    lines: list[str], sentence: str, loaded: Callable[..., Any], file: Callable[..., Path]
-) -> None:
-    with pytest.raises(UserError, match=sentence):
-        loaded(pretrained=file(*lines))
+def test_what_is_no_file_of_vectors_is_refused(lines, sentence, loaded, file):
+    require_refusal(lambda: loaded(pretrained=file(*lines)), sentence)
 
 
 @pytest.mark.parametrize(("name", "sentence"), [("pipe", "is no regular file"), (".", "Is a directory")])
-def test_what_is_no_file_is_refused_at_once(
-    name: str, sentence: str, loaded: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_what_is_no_file_is_refused_at_once(name: str, sentence: str, loaded: Callable[..., Any], tmp_path: Path):
     os.mkfifo(tmp_path / "pipe")  # which nobody writes to
-    with pytest.raises(UserError, match=rf"cannot be read \({sentence}"):
-        loaded(pretrained=tmp_path / name)
+    require_refusal(lambda: loaded(pretrained=tmp_path / name), rf"cannot be read \({sentence}")
 
 
-def test_a_compressed_file_and_the_largest_numbers_of_float32(
-    loaded: Callable[..., Any], corpus: Corpus, tmp_path: Path
-) -> None:
+def test_a_compressed_file_and_the_largest_numbers_of_float32(loaded, corpus, tmp_path):
     path = tmp_path / "vectors.vec.gz"
     path.write_bytes(gzip.compress(f"cats{' 3e38' * SIZE}\ndogs{' -3e38' * SIZE}\n".encode()))
     _, after, notes = loaded(pretrained=path)
@@ -184,9 +169,7 @@ def test_a_compressed_file_and_the_largest_numbers_of_float32(
     torch.testing.assert_close(row, torch.full_like(row, SIZE**-0.5))
 
 
-def test_lines_in_another_encoding_and_words_with_blanks_are_passed_over(
-    loaded: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_lines_in_another_encoding_and_words_with_blanks_are_passed_over(loaded: Callable[..., Any], tmp_path: Path):
     path = tmp_path / "latin1.txt"
     words = ("cats", "Tür", "Öl", ". . .", "at name@domain x")
     path.write_bytes("\n".join(map(line, words)).encode("latin-1"))

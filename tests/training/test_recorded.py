@@ -45,9 +45,7 @@ def weights_after(
 @pytest.mark.parametrize(
     ("name", "records"), [*((name, True) for name in ("soft", "accumulated", "r_drop", "stochastic")), ("soft", False)]
 )
-def test_weights(
-    name: str, records: bool, configure: Callable[..., Config], corpus: Corpus, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_weights(name, records, configure, corpus, monkeypatch):
     """records: whether a pass can be recorded. One that cannot be is computed."""
     made: list[RecordedPasses] = []
 
@@ -70,9 +68,7 @@ def test_weights(
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU is here")
 @pytest.mark.parametrize("precision", ["fp32", "bf16", "fp16"])
 @pytest.mark.parametrize("name", sorted(SETTINGS))
-def test_weights_on_a_gpu(
-    name: str, precision: str, configure: Callable[..., Config], corpus: Corpus, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_weights_on_a_gpu(name, precision, configure, corpus, monkeypatch):
     changes = SETTINGS[name] | {"precision": precision}
     found = weights_after(configure, corpus, changes, "cuda")
     # Passes of the same operations, none of them recorded.

@@ -8,20 +8,18 @@ from pathlib import Path
 import pytest
 
 from mt.config import Config
-from mt.data.corpus import Corpus
 from mt.errors import UserError
 from mt.training.loop import updates
 from mt.training.run import Run
 from mt.training.saving import save_unsaved
 from mt.training.start import resume, run_of
 from mt.training.train import choose_best, train, train_and_test
+from tests.refusals.sentences import require_refusal
 from tests.training.runs import finished, left
 
 
 @pytest.mark.parametrize("linked", [True, False])
-def test_a_finished_run_can_be_resumed(
-    linked: bool, trained: Path, configure: Callable[..., Config], corpus: Corpus, tmp_path: Path
-) -> None:
+def test_a_finished_run_can_be_resumed(linked, trained, configure, corpus, tmp_path):
     """Also a copy of it without links."""
     folder = Path(shutil.copytree(trained, tmp_path / "again", symlinks=linked))
     train_and_test(resume(configure(), corpus, folder))
@@ -55,9 +53,7 @@ def retrained(run: Run, **training: int) -> Config:
 
 
 @pytest.mark.parametrize(("later", "best"), [([35, 20], "average"), ([45, 20], "update-0000004")])
-def test_a_later_validation_has_to_beat_an_average_that_won(
-    later: list[float], best: str, start: Callable[..., Run], scored: Callable[..., None]
-) -> None:
+def test_a_later_validation_has_to_beat_an_average_that_won(later, best, start, scored):
     run = finished_with([10, 30, 20, 40], start, scored, max_updates=3)
     assert os.readlink(run.checkpoints / "best") == "average" and run.progress.best["bleu"] == 40
     scored(later)
@@ -73,9 +69,7 @@ def test_a_later_validation_has_to_beat_an_average_that_won(
     assert os.readlink(run.checkpoints / "best") == best
 
 
-def test_a_run_that_is_to_end_before_its_first_validation_is_validated(
-    start: Callable[..., Run], scored: Callable[..., None]
-) -> None:
+def test_a_run_that_is_to_end_before_its_first_validation_is_validated(start, scored):
     scored([10])
     run = start({"training": {"validate_every": 100, "max_updates": 50}})
     endless = updates(run.model, run.optimizer, run.corpus.training, run.config, run.progress)
@@ -87,9 +81,7 @@ def test_a_run_that_is_to_end_before_its_first_validation_is_validated(
     assert again.progress.best and (run.folder / "checkpoints/best").resolve().name == "update-0000003"
 
 
-def test_nothing_is_left_to_train(
-    run: Path, configure: Callable[..., Config], corpus: Corpus, capsys: pytest.CaptureFixture
-) -> None:
+def test_nothing_is_left_to_train(run, configure, corpus, capsys):
     for options, more in (
         ({}, "training.epochs"),
         ({"training": {**configure().training.model_dump(), "max_updates": 3}}, "training.max_updates or"),
@@ -99,18 +91,10 @@ def test_nothing_is_left_to_train(
         assert f"\nnothing is left to train after update {update}: raise {more}" in capsys.readouterr().out
 
 
-def test_two_processes_cannot_have_one_run(start: Callable[..., Run], scored: Callable[..., None]) -> None:
-    scored([10, 20])
-    run = start({"training": {"validate_every": 1, "max_updates": 2}})
-    train(run)
-    lines = (run.folder / "metrics.jsonl").read_bytes()
-    with pytest.raises(UserError) as caught:
-        resume(run.config, run.corpus, run.folder)
-    assert str(caught.value) == f"another process trains in {run.folder}: wait for its end, or start a new run"
-    assert (run.folder / "metrics.jsonl").read_bytes() == lines
-    run.close()
-    assert not (run.folder / ".lock").exists()
-    resume(run.config, run.corpus, run.folder).close()
+def test_two_processes_cannot_have_one_run(run, configure, corpus):
+    first = resume(configure(), corpus, run)
+    require_refusal(lambda: resume(configure(), corpus, run), "another process trains in .*run: wait for its end, or")
+    first.close()
 
 
 @pytest.mark.parametrize("name", ["last", "best", "update-*"])

@@ -36,9 +36,7 @@ def test_a_folder_where_none_can_be(place: str, tmp_path: Path) -> None:
     assert sentence.startswith(str(tmp_path)) and "a file is where a folder should be" in sentence
 
 
-def test_training_stops_after_validations_without_a_new_best(
-    start: Callable[..., Run], scored: Callable[..., None], capsys: pytest.CaptureFixture
-) -> None:
+def test_training_stops_after_validations_without_a_new_best(start, scored, capsys):
     scored([1, 5, 5, 4, 9, 9])
     run = start({"training": {"validate_every": 2, "patience": 2}})
     train(run)
@@ -49,9 +47,7 @@ def test_training_stops_after_validations_without_a_new_best(
     assert run.progress.update == 8
 
 
-def test_failures_of_the_attention_are_told_after_a_while(
-    start: Callable[..., Run], scored: Callable[..., None], capsys: pytest.CaptureFixture
-) -> None:
+def test_failures_of_the_attention_are_told_after_a_while(start, scored, capsys):
     scored([1, 2, 3], stats={"normalized_entropy": 0.97})
     run = finished(start({"training": {"validate_every": 50, "max_updates": 101}}))
     early, _, late = capsys.readouterr().out.partition("update 100: ")
@@ -80,9 +76,7 @@ def test_a_run_says_what_begins(start: Callable[..., Run], scored: Callable[...,
     }
 
 
-def test_lines_of_training_are_means_since_the_line_before(
-    start: Callable[..., Run], scored: Callable[..., None]
-) -> None:
+def test_lines_of_training_are_means_since_the_line_before(start: Callable[..., Run], scored: Callable[..., None]):
     scored([10, 20])
     run = start({"training": {"log_every": 4, "save_every": 6, "validate_every": 9, "max_updates": 10}})
     seen = []
@@ -117,9 +111,7 @@ def test_lines_of_training_are_means_since_the_line_before(
         (errno.EIO, "x: Input/output error; the checkpoint of update 2 is complete; resume with `mt train resu"),
     ],
 )
-def test_what_the_system_refuses_is_one_sentence(
-    code: int, sentence: str, start: Callable[..., Run], scored: Callable[..., None], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_the_system_refuses_is_one_sentence(code, sentence, start, scored, monkeypatch):
     scored([10, 20])
     run = start({"training": {"validate_every": 2, "max_updates": 4}})
     real = checkpoint.save_model
@@ -183,9 +175,7 @@ def test_tensorboard_has_the_whole_story(trained: Path) -> None:
         (["bleu"], "loss", "loss"),
     ],
 )
-def test_what_chooses_the_best(
-    metrics: list[str], metric: str | None, expected: str, configure: Callable[..., Config], texts: Path
-) -> None:
+def test_what_chooses_the_best(metrics, metric, expected, configure, texts):
     dataset = {"source": "en", "target": "de", "folder": str(texts), "metrics": metrics}
     config = configure({"dataset": dataset, "training": {"metric": metric}})
     assert chosen_metric(config) == expected

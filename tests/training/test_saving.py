@@ -11,8 +11,6 @@ from safetensors.torch import load_file
 
 import mt
 from mt import checkpoint
-from mt.config import Config
-from mt.data.corpus import Corpus
 from mt.errors import UserError
 from mt.evaluation.report import origin
 from mt.training import saving
@@ -24,9 +22,7 @@ from tests.refusals.sentences import sign
 from tests.training.runs import finished
 
 
-def test_a_run_of_gpus_goes_on_without_any(
-    run: Path, last: Path, configure: Callable[..., Config], corpus: Corpus, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_of_gpus_goes_on_without_any(run, last, configure, corpus, monkeypatch):
     """What a run on two GPUs leaves: their random states. Tensors on disk do not know where they were."""
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     states = [torch.full((16,), i, dtype=torch.uint8) for i in (1, 2)]
@@ -68,9 +64,7 @@ def test_it_is_the_mean_and_loads(kept: Run, tmp_path: Path) -> None:
     assert json.loads((tmp_path / "mean/meta.json").read_text())["corpus"] == kept.corpus.meta["fingerprint"]
 
 
-def test_runs_of_other_initial_weights_are_not_averaged(
-    kept: Run, configure: Callable[..., Config], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_runs_of_other_initial_weights_are_not_averaged(kept, configure, tmp_path, capsys):
     options = {"max_updates": 1, "plots": 0, "average_checkpoints": 1}
 
     def trained(name: str, changes: dict[str, Any]) -> Path:

@@ -62,15 +62,7 @@ MOMENTS = ["update 1", "update 3", "update 4", "validation 1", "validation 2", "
     ("moment", "number"),
     [*((moment, signal.SIGTERM) for moment in MOMENTS), *(("update 4", number) for number in OTHERS)],
 )
-def test_a_signal_at_any_moment_loses_nothing(
-    moment: str,
-    number: int,
-    straight: dict[str, Any],
-    config: Config,
-    corpus: Corpus,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_signal_at_any_moment_loses_nothing(moment, number, straight, config, corpus, tmp_path, monkeypatch):
     where, _, at = moment.partition(" ")
     with monkeypatch.context() as patch:
         replace(patch, where, int(at or 1), lambda: os.kill(os.getpid(), number))
@@ -135,9 +127,7 @@ def test_a_second_ctrl_c_ends_at_once_and_another_signal_does_not(
     assert capfd.readouterr().err == notice
 
 
-def test_a_second_ctrl_c_while_saving(
-    config: Config, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_second_ctrl_c_while_saving(config: Config, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     replace(monkeypatch, "update", 4, lambda: os.kill(os.getpid(), signal.SIGINT))
     write = checkpoint.save_file
 
@@ -182,14 +172,7 @@ def test_a_run_in_a_thread_leaves_signals_alone() -> None:
 
 
 @pytest.mark.parametrize("moment", ["update 4", "validation 2", "test"])
-def test_a_handler_that_was_there_is_called_when_all_is_saved(
-    moment: str,
-    straight: dict[str, Any],
-    config: Config,
-    corpus: Corpus,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_handler_that_was_there_is_called_when_all_is_saved(moment, straight, config, corpus, tmp_path, monkeypatch):
     """As submitit's, which puts the job into the queue again, and ends the process."""
 
     def requeue(number: int, frame: object) -> None:
@@ -216,9 +199,7 @@ def test_a_handler_that_was_there_is_called_when_all_is_saved(
     assert left(run.folder) == straight
 
 
-def test_a_signal_within_a_callback_ends_the_test_at_its_next_batch(
-    config: Config, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, straight: dict[str, Any]
-) -> None:
+def test_a_signal_within_a_callback_ends_the_test_at_its_next_batch(config, corpus, tmp_path, monkeypatch, straight):
     """Python ignores what is raised there, and says so."""
     ignored = []
     monkeypatch.setattr(sys, "unraisablehook", ignored.append)
@@ -242,9 +223,7 @@ def test_a_signal_within_a_callback_ends_the_test_at_its_next_batch(
     assert left(run.folder) == straight
 
 
-def test_a_signal_at_the_very_end_is_not_lost(
-    config: Config, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_signal_at_the_very_end_is_not_lost(config, corpus, tmp_path, monkeypatch):
     run = begin(config, corpus, tmp_path / "run")
     close = run.log.close
     monkeypatch.setattr(run.log, "close", lambda: [os.kill(os.getpid(), signal.SIGTERM), close()])

@@ -14,7 +14,6 @@ import torch
 from mt import checkpoint
 from mt.cli.training import train
 from mt.config import Config
-from mt.data.corpus import Corpus
 from mt.errors import Preempted, UserError
 from mt.training.start import begin
 from mt.training.train import train_and_test
@@ -54,9 +53,7 @@ def test_one_command_begins_goes_on_and_ends(command: Callable[..., Path], monke
     assert before == left(straight)
 
 
-def test_a_start_that_saved_nothing_is_begun_again_in_its_folder(
-    command: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_start_that_saved_nothing_is_begun_again_in_its_folder(command, monkeypatch, tmp_path):
     def die(*arguments: object, **named: object) -> None:
         raise KeyboardInterrupt
 
@@ -77,9 +74,7 @@ def test_another_configuration_is_refused(command: Callable[..., Path]) -> None:
         command({"seed": 2})
 
 
-def test_a_second_process_is_refused_and_the_first_goes_on(
-    configure: Callable[..., Config], corpus: Corpus, tmp_path: Path
-) -> None:
+def test_a_second_process_is_refused_and_the_first_goes_on(configure, corpus, tmp_path):
     config = configure({"training": {"max_updates": 2, "plots": 0}})
     first = begin(config, corpus, tmp_path / "run")
     with pytest.raises(UserError, match=r"^another process trains in .*run: wait for its end, or start a new run$"):

@@ -120,9 +120,7 @@ def straight(start: Callable[..., Started], place: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_an_elastic_restart_goes_on_from_the_last_checkpoint(
-    start: Callable[..., Started], straight: Path, place: Path
-) -> None:
+def test_an_elastic_restart_goes_on_from_the_last_checkpoint(start, straight, place):
     run = place / "elastic"
     succeed(start(2, f"folder={run}", "training.max_updates=4"))
     torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "--max-restarts=1"]
@@ -161,9 +159,7 @@ def test_where_one_is_killed_the_others_end(victim: int, start: Callable[..., St
 
 @pytest.mark.slow
 @pytest.mark.parametrize("asked", [0, 1])
-def test_a_signal_to_one_ends_all_after_the_same_update(
-    asked: int, start: Callable[..., Started], straight: Path, place: Path
-) -> None:
+def test_a_signal_to_one_ends_all_after_the_same_update(asked, start, straight, place):
     run = place / f"asked-{asked}"
     started = start(2, f"folder={run}", "training.max_updates=40")
     wait_for(lambda: updates(run) > 6)
@@ -181,9 +177,7 @@ def test_a_signal_to_one_ends_all_after_the_same_update(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("before", "after"), [(2, 1), (3, 2)])
-def test_a_run_goes_on_with_another_number_of_processes(
-    before: int, after: int, start: Callable[..., Started], place: Path
-) -> None:
+def test_a_run_goes_on_with_another_number_of_processes(before, after, start, place):
     run = place / f"changing-{before}"
     alone = place / f"alone-{before}"
     options = ("training.gradient_accumulation=3", "training.max_updates=24")
@@ -216,9 +210,7 @@ def test_a_run_goes_on_with_another_number_of_processes(
         ),
     ],
 )  # fmt: skip
-def test_what_cannot_be_is_told_once(
-    arguments: list[str], also: list[str], sentence: str, start: Callable[..., Started], place: Path
-) -> None:
+def test_what_cannot_be_is_told_once(arguments, also, sentence, start, place):
     result = finish(start(2, "folder=refused", *arguments, also=also))
     assert [status for status, *_ in result] == [1, 1], result
     assert printed_errors(result).startswith(f"error: {sentence.replace('HOST', socket.gethostname())}")

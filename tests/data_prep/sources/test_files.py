@@ -93,8 +93,7 @@ def test_bad_files_are_refused(folder: Path, name: str, content: bytes, sentence
 def test_missing_files_are_named(folder: Path) -> None:
     (folder / "dev.de").unlink()
     with pytest.raises(
-        UserError,
-        match=r"lacks dev\.de \(it holds: dev\.en, test\.de, .*train\.en\): set .*dataset\.dev_size=1000",
+        UserError, match=r"lacks dev\.de \(it holds: dev\.en, test\.de, .*train\.en\): set .*dataset\.dev_size=1000"
     ):
         open_source(_config(folder))
     with pytest.raises(UserError, match=r"nowhere lacks train\.en, .* \(no such folder\): set dataset\.folder"):
@@ -119,9 +118,7 @@ def test_the_same_bytes_in_another_role_make_another_corpus(folder: Path, one: s
     ],
 )
 @pytest.mark.parametrize("name", ["train.de", "dev.en"])
-def test_what_is_no_file_is_called_by_its_name(
-    folder: Path, name: str, make: Callable[[Path], object], kind: str
-) -> None:
+def test_what_is_no_file_is_called_by_its_name(folder: Path, name: str, make: Callable[[Path], object], kind: str):
     (folder / name).unlink()
     make(folder / name)
     with pytest.raises(UserError, match=rf"/{name} is a {kind}: expected a file, which can be read several times$"):

@@ -12,8 +12,8 @@ from data_prep.sources.links import link
 from mt.data.batches import batch_order
 from mt.data.corpus import Corpus, Example
 from mt.data.dataset import DatasetConfig
-from mt.errors import UserError
 from tests.data_prep.small import small_shards, text_config
+from tests.refusals.sentences import require_refusal
 
 
 @pytest.fixture
@@ -30,10 +30,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def _config(root: Path, **settings) -> DatasetConfig:
-    mix = [
-        {"folder": str(root / "web"), "weight": 0.5},
-        {"folder": str(root / "news"), "train": "all", "weight": 2},
-    ]
+    mix = [{"folder": str(root / "web"), "weight": 0.5}, {"folder": str(root / "news"), "train": "all", "weight": 2}]
     return text_config(root / "own", **{"mix": mix} | settings)
 
 
@@ -100,8 +97,7 @@ def test_weights_that_would_leave_epochs_empty_are_refused(folder: Path) -> None
     assert open_corpus(_config(folder, mix=tiny, weight=0.01), folder / "corpora")
     tiny[1]["weight"] = 0.04
     facts = "30 pairs with a weight of 0.01, 50 pairs with a weight of 0.01, 20 pairs .* of 0.04.*raise dataset.weight"
-    with pytest.raises(UserError, match=facts):
-        open_corpus(_config(folder, mix=tiny, weight=0.01), folder / "corpora")
+    require_refusal(lambda: open_corpus(_config(folder, mix=tiny, weight=0.01), folder / "corpora"), facts)
 
 
 @pytest.mark.parametrize(
@@ -113,8 +109,7 @@ def test_weights_that_would_leave_epochs_empty_are_refused(folder: Path) -> None
     ],
 )
 def test_what_cannot_be_mixed_is_refused(folder: Path, settings: dict, sentence: str) -> None:
-    with pytest.raises(UserError, match=sentence):
-        _config(folder, **settings)
+    require_refusal(lambda: _config(folder, **settings), sentence)
 
 
 def test_the_links_of_several_corpora_stand_in_one_file(folder: Path, tmp_path: Path) -> None:

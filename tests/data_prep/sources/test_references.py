@@ -74,8 +74,7 @@ def test_the_corpus_holds_them(texts: Path, tmp_path: Path, capsys: pytest.Captu
 
 def test_references_that_are_nowhere_are_named(texts: Path, tmp_path: Path) -> None:
     with pytest.raises(
-        UserError,
-        match=r"^neither dev nor test has references ref3: .*de, de2, de3, en; set dataset\.references$",
+        UserError, match=r"^neither dev nor test has references ref3: .*de, de2, de3, en; set dataset\.references$"
     ):
         prepare(_config(texts, "de2", "ref3"), tmp_path / "corpora", progress=False)
     assert not (tmp_path / "corpora").exists()
@@ -111,8 +110,7 @@ def test_columns(tmp_path: Path, layout: str) -> None:
     assert dev[:2] == ("a bird", "ein Vogel") and not any(dev.more_references)
     assert [example.more_references for example in source.splits["test"].read()] == [("b", "c"), ("d", "")]
     with pytest.raises(
-        UserError,
-        match=r"has references ref3: did you mean ref2\? .*de, en, ref1, ref2; set dataset\.references",
+        UserError, match=r"has references ref3: did you mean ref2\? .*de, en, ref1, ref2; set dataset\.references"
     ):
         prepare(_config(tmp_path, "ref1", "ref3"), tmp_path / "corpora", progress=False)
 
@@ -147,20 +145,3 @@ def test_bad_lists_are_refused(tmp_path: Path, target: Any, sentence: str) -> No
         len(list(open_source(_config(tmp_path)).splits["train"].read()))
     with pytest.raises(UserError, match=r"train\.jsonl, line 1, column de holds list, not text: set dataset\.source"):
         len(list(open_source(_config(tmp_path, source="de", target="en")).splits["train"].read()))
-
-
-def test_tables_of_the_hub(tmp_path: Path) -> None:
-    copy = tmp_path / "copy"
-    copy.mkdir()
-    for split in ("train", "validation", "test"):
-        write(copy / f"{split}.jsonl", [{"en": "a", "de": ["b", "c"], "r": "d"}, {"en": "e", "de": ["f"], "r": ""}])
-    config = _config(copy, "r", hub={"id": "somebody/captions"})
-    made = Corpus.open(prepare(config, tmp_path / "corpora", progress=False))
-    assert made.split("train").column("references") == [["b"], ["f"]]
-    assert made.split("test").column("references") == [["b", "c", "d"], ["f"]]
-    with pytest.raises(UserError, match=r"has references ref: .*de, en, r; set dataset\.references$"):
-        prepare(
-            _config(copy, "ref", hub={"id": "somebody/captions"}),
-            tmp_path / "corpora",
-            progress=False,
-        )

@@ -92,10 +92,7 @@ def test_tsv_has_no_quotes_and_marks_are_left_out(tmp_path: Path) -> None:
 BLANKS = {
     "tsv": ("train.tsv", "{}en\tde\n{}a\tb\n{}\t\n{}c\td\n{}"),
     "csv": ("train.csv", '{}en,de\n{}"a",b\n{},\n{}c,d\n{}'),
-    "jsonl": (
-        "train.jsonl",
-        '{}{{"en": "a", "de": "b"}}\n{}{{"en": "", "de": ""}}\n{}{{"en": "c", "de": "d"}}\n{}',
-    ),
+    "jsonl": ("train.jsonl", '{}{{"en": "a", "de": "b"}}\n{}{{"en": "", "de": ""}}\n{}{{"en": "c", "de": "d"}}\n{}'),
 }
 
 
