@@ -67,6 +67,7 @@ def divergences(
     log_probs: rows 2 n and 2 n + 1 are of token n, both over the whole vocabulary. share: the probability of
     generating in each row; None: 1.
     """
+    # P and Q, [N / 2, V]: the probabilities of generating each token, from alternate rows.
     joint = log_probs
     if share is None:
         share = log_probs.new_ones(len(log_probs), 1)
@@ -77,6 +78,7 @@ def divergences(
     log_p, log_q = joint.unflatten(0, (-1, 2)).unbind(1)
     p = log_p.exp()
     q = log_q.exp()
+    # The two directions of the divergence, [N / 2, 1], and their gradient in the shares.
     log_ratio = log_p - log_q
     from_p = (p * log_ratio).sum(-1, keepdim=True)
     from_q = -(q * log_ratio).sum(-1, keepdim=True)
@@ -120,7 +122,7 @@ def token_losses(
     r_drop_weight: float = 0.0,
 ) -> tuple[Float[Tensor, ""], Float[Tensor, "B T"]]:
     """Returns the sum over real tokens of the cross entropy, in nats, float32. The second result, [B, T], is the loss
-    of each token, 0 on padding, not smoothed and without a gradient.
+    of each token: 0 on padding, not smoothed, without a gradient.
 
     weight, bias: of the output layer; mask: true on real tokens. mixture: the targets' probabilities beside
     the softmax, as of copying.
@@ -131,6 +133,7 @@ def token_losses(
 
     Differentiable once. Products are computed in the type of autocast, or of `readouts`; softmax and sums in float32.
     """
+    # R-Drop compares neighbouring rows, so that a block of tokens has both predictions of each.
     if r_drop_weight:
         divergence = 0.0 if mixture is None else r_drop_weight * distance(mixture.parts, mask)
         readouts, targets, mask = map(interleave_halves, (readouts, targets, mask))

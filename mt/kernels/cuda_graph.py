@@ -18,10 +18,11 @@ def recorded(body: Callable[[], Result], device: torch.device) -> Callable[[], R
     """Returns a function that repeats `body` on the GPU, from the same tensors into the same tensors, with their values
     at that time. Nothing is computed yet.
 
-    body: has run before, so that nothing is loaded or compiled any more. A body cannot be recorded that copies from or
-    to the host, or waits for the GPU. It is returned as it is, with a warning.
+    body: must have run before, so that everything is loaded and compiled. A body that copies from or to the host, or
+    waits for the GPU, cannot be recorded, and is returned unchanged with a warning.
     """
     with torch.cuda.device(device):
+        # The stream for recording first waits for what the caller has started.
         stream, pool, _ = _recorder(device)
         graph = torch.cuda.CUDAGraph()
         stream.wait_stream(torch.cuda.current_stream())

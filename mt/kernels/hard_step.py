@@ -84,6 +84,7 @@ def hard_step(
     not fit.
     """
     loop, _ = cast(tuple[Loop, ...], hard_loops())
+    # The room for the results, and the addresses that the loop takes.
     last_stops, positions = (part.contiguous() for part in state)
     values = source[0]
     rows, _, size = values.shape
@@ -91,7 +92,7 @@ def hard_step(
     numbers = last_stops.new_empty(5, rows)
     state_terms = (*last_stops.shape, *positions.shape, last_stops.data_ptr(), positions.data_ptr())
     terms = *_terms(energies, source, rule), state_terms
-    # The loop says how wide the weights would have to be; it is called again until they are.
+    # The loop returns the width that the weights need, and is called again where they had less room.
     widest = min(WINDOW, rule[0] + 1)
     room = 0
     while room < widest:
@@ -243,6 +244,7 @@ def _look_right(row, query, last_stop, begin, source, rule, energy):
     lookback, since_last_stop, mass_preservation = rule
     _, columns, mask, complete, _ = source
     bias = energy[8]
+    # The pointer moves until an energy is not negative, or the real positions end.
     real = uint8_at(mask + row * columns)
     scale = scale_of(energy)
     # An energy, rounded, is negative where its exact sum is: so nothing is added, and nothing rounded twice.
@@ -252,6 +254,7 @@ def _look_right(row, query, last_stop, begin, source, rule, energy):
         position += 1
     stop = position if position < columns and real[position] else SELECTED_NONE
     looked_at = position - begin + (stop >= 0)
+    # A row without a stop waits for more of its source, stops at the last position, or selects nothing.
     if stop < 0 and complete and not uint8_at(complete)[row]:
         return NEEDS_MORE_SOURCE, last_stop, position, 0, looked_at
     if stop < 0 and mass_preservation:

@@ -86,17 +86,20 @@ class _InputFeeding(Function):
         run: _Run = ctx.run
         with torch.autocast(run.gain.device.type, enabled=False):
             run.backward(*(None if grad is None else grad.transpose(0, 1) for grad in grads))
+            # The LSTM's matrices, from the gates of all steps: [4 H, T * B] @ [T * B, inputs].
             gates = run.grad_gates.flatten(0, 1).T
             by_vectors = gates @ run.vectors.flatten(0, 1)
             by_joined = gates @ run.joined[:-1].flatten(0, 1)
             w_input = torch.cat((by_vectors, by_joined[:, : run.fed]), 1)
             w_hidden = by_joined[:, run.fed :]
             bias = run.grad_gates.sum((0, 1), dtype=run.work)
+            # Keys, gain and values of the attention: [B, S, T] @ [B, T, H or V].
             queries = run.read[:, :, run.context :].transpose(0, 1)
             by_energies = run.grad_energies.permute(1, 2, 0).to(run.keys.dtype)
             keys = torch.bmm(by_energies, queries).to(run.work)
             values = torch.bmm(run.weights.permute(1, 2, 0).to(run.keys.dtype), run.grad_read.transpose(0, 1))
             attention = run.gain * keys, (keys * run.keys).sum(), values
+            # The word vectors, [B, T, E], and the matrix of the readouts, [F, V + H].
             vectors = (run.grad_gates @ run.w_vectors).transpose(0, 1)
             combine = run.grad_tops.flatten(0, 1).T @ run.read.flatten(0, 1)
         by_state = run.grad_hidden, run.grad_cell

@@ -1,6 +1,7 @@
 """The linear layer, which chooses how it computes by device, precision and number of rows: see `strategy`.
 
-Compiled products of a few rows come first, then the layer with its strategies, then products in blocks."""
+Compiled products of a few rows come first, then the layer with its strategies, then a product without gradient for
+functions that have a backward pass of their own."""
 
 from collections.abc import Callable
 from functools import cache, partial
@@ -104,6 +105,7 @@ def product(count, size, outputs, rows, weight, bias, products, first, end) -> N
         z = float32_at(weight + FLOAT * size * columns[3])
         for row in range(0, count, 2):
             next_row = min(row + 1, count - 1)
+            # Eight sums at once, of two rows and four columns, each in a register of the processor.
             a = float32_at(rows + FLOAT * size * row)
             b = float32_at(rows + FLOAT * size * next_row)
             a_w = ZERO
@@ -163,12 +165,12 @@ class Linear(Int8Layer, nn.Linear):
     def forward(self, input: Float[Tensor, "*N I"]) -> Float[Tensor, "*N O"]:
         if self.rounded is not None:
             return self.rounded(input, self.bias)
-        if self.exact and input.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
+        if not self.exact:
+            return strategy(input, self.weight, self.bias)(input, self.weight, self.bias)
+        if input.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
             with torch.autocast("cpu", enabled=False):
                 return plain(input.float(), self.weight, self.bias).type_as(input)
-        if self.exact:
-            return plain(input, self.weight, self.bias)
-        return strategy(input, self.weight, self.bias)(input, self.weight, self.bias)
+        return plain(input, self.weight, self.bias)
 
 
 def strategy(rows: Float[Tensor, "*N I"], weight: Float[Tensor, "O I"], bias: Float[Tensor, " O"] | None) -> Strategy:

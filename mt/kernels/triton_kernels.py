@@ -74,6 +74,7 @@ def _alignment_forward(p, start, q, alpha, entering, leaving, first, steps, posi
 
     entering and leaving [B, T]: (1 - p) q of the column before the block, and of its last.
     """
+    # One lane for each column j of the block. Cells and edges count from the first step of the row.
     row = tl.program_id(0).to(tl.int64)
     k = tl.arange(0, BLOCK)
     j = first + k
@@ -104,6 +105,7 @@ def _alignment_backward(
 
     entering and leaving [B, T]: grad_q of the column after the block, and of its first.
     """
+    # One lane for each column, the last column first, from the last step on.
     row = tl.program_id(0).to(tl.int64)
     k = tl.arange(0, BLOCK)
     j = first + BLOCK - 1 - k
@@ -119,6 +121,7 @@ def _alignment_backward(
         g_after = tl.load(grad_alpha + cell + 1, mask=follows, other=0.0).to(tl.float64)
         stopped_after = p_after * (g_after + grad_after) + tl.load(entering + edge, mask=k == 0, other=0.0)
         _decay, grad_after = tl.associative_scan((1.0 - p_after, stopped_after), 0, _then)
+        # The gradient of p from both columns, then the value for the step before and the next block.
         p_j = tl.load(p + cell, mask=inside, other=0.0).to(tl.float64)
         stopped = tl.load(grad_alpha + cell, mask=inside, other=0.0).to(tl.float64) + grad_j
         q_j = tl.load(q + cell, mask=inside, other=0.0).to(tl.float64)

@@ -81,12 +81,12 @@ class Loss(NamedTuple):
 
 
 def cross_entropy(decoder: Decoder, passed: Pass, objective: Objective) -> tuple[Tensor, Tensor]:
-    """Returns the cross entropy of the targets, with or without copying, summed and of each token. It has the
-    divergence of R-Drop where that is asked for; see `token_losses`."""
-    copying = decoder.copying
+    """Returns the cross entropy of the targets, summed, and of each token; see `token_losses`. With `r_drop` the sum
+    includes the divergence of the two predictions."""
     target = passed.batch.target_out
-    own = passed.readouts, passed.attended, passed.memory
-    mixture = None if copying is None else copying.mixture(*own, target)
+    mixture = None
+    if decoder.copying is not None:
+        mixture = decoder.copying.mixture(passed.readouts, passed.attended, passed.memory, target)
     return token_losses(
         passed.readouts,
         decoder.output.weight,
@@ -99,7 +99,7 @@ def cross_entropy(decoder: Decoder, passed: Pass, objective: Objective) -> tuple
     )
 
 
-# The losses beside it, in nats, summed over the batch. token_losses: see `Loss`.
+# The other losses, in nats, summed over the batch. token_losses: see `Loss`.
 
 
 def latency(model: "Seq2Seq", passed: Pass, token_losses: Tensor) -> Float[Tensor, ""]:
@@ -159,9 +159,10 @@ class CTC(nn.Linear):
         self._transcribes = transcript_vocab_size is not None
 
     def loss(self, encoded: Encoded, batch: Batch) -> Float[Tensor, ""]:
-        """Returns the loss of a batch in nats, summed (equation 8); EOS, which has no sound of its own, is left out. It
-        is 0, without a gradient, for examples without the transcript that is learnt. So it is for those with fewer
-        positions than labels and blanks between equal neighbours."""
+        """Returns the loss of a batch in nats, summed (equation 8), without EOS, which has no sound of its own.
+
+        An example without the transcript that is learnt counts 0, without a gradient. So does one that has fewer
+        positions than labels, with a blank between equal neighbours."""
         labels = batch.target_out
         mask = batch.target_mask
         if self._transcribes:
@@ -169,7 +170,7 @@ class CTC(nn.Linear):
                 return encoded.values.new_zeros((), dtype=torch.float32)
             labels = batch.transcript
             mask = batch.transcript_mask
-        lengths = (encoded.mask.sum(1), mask[:, 1:].sum(1))
+        lengths = (encoded.mask.sum(1), mask[:, 1:].sum(1))  # of inputs and of labels without EOS
         log_probs = self(encoded.values.to(self.weight.dtype)).log_softmax(-1).transpose(0, 1)  # [S, B, V]
         blank = log_probs.shape[2] - 1
         losses = ctc_loss(log_probs, labels[:, :-1], *lengths, blank=blank, reduction="none", zero_infinity=True)
@@ -211,6 +212,7 @@ def loss_of(model: "Seq2Seq", passed: Pass, objective: Objective) -> Loss:
     """Returns the loss of a pass: the cross entropy, and all that the options add to it."""
     batch = passed.batch
     total, each = cross_entropy(model.decoder, passed, objective)
+    # The auxiliary losses are sums over many positions: in float32, whatever the precision of the rest.
     with autocast(total.device, "fp32"):
         auxiliary = total.new_zeros(())
         for term, weight in model.losses.items():

@@ -85,13 +85,13 @@ class Seq2Seq(nn.Module):
         self.supports_wait_k = incremental and attention.supports_wait_k
         """Whether `wait` is defined: a step depends on visible positions alone."""
         self.max_source_length = attention.max_source_length
-        """The most `encoded_lengths` that it is defined for; None for any number."""
-        # At last, since it is of the matrices of all modules.
+        """The longest source, in encoded positions, that the attention is defined for; None for any length."""
+        # Last, because it draws the matrices of all modules.
         init_matrices(self, config.init_range)
 
     @property
     def as_online_model(self) -> "Seq2Seq":
-        """Itself: it is one model, and no ensemble (see `DecodableModel`)."""
+        """The model itself, which can decode online; an ensemble has None here (see `DecodableModel`)."""
         return self
 
     def encode(self, source: Tensor, mask: Bool[Tensor, "B S"]) -> Memory:
@@ -105,6 +105,7 @@ class Seq2Seq(nn.Module):
         return self._with_tokens(self.encoder(*self.frontend(source, mask)), source)
 
     def _with_tokens(self, encoded: Encoded, source: Tensor) -> Encoded:
+        """Adds the tokens of the source, which a decoder with copying needs beside the values."""
         return encoded if self.decoder.copying is None else encoded._replace(tokens=source)
 
     def encoded_lengths(self, lengths: Int[Tensor, " N"]) -> Int[Tensor, " N"]:
@@ -128,10 +129,8 @@ class Seq2Seq(nn.Module):
         frontend_state, encoder_state, count = (None, None, 0) if state is None else state
         vectors, vector_mask, frontend_state = self.frontend.extend(source, mask, complete, frontend_state)
         encoded, encoder_state = self.encoder.extend(vectors, vector_mask, encoder_state, complete)
-        if self.decoder.copying is not None:
-            encoded = encoded._replace(tokens=source)
         after = SourceState(frontend_state, encoder_state, vector_mask.sum(1) + count)
-        return self.decoder.extend(memory, encoded, complete), after
+        return self.decoder.extend(memory, self._with_tokens(encoded, source), complete), after
 
     def wait(self, memory: Memory, k: int) -> Memory:
         """Returns the memory with a prefix mask (Ma et al. 2019, section 3.1), where `supports_wait_k`. Step t, counted
@@ -149,6 +148,7 @@ class Seq2Seq(nn.Module):
         self, batch: Batch, *, hard: bool = False, wait_k: int | None = None, objective: Objective = NOTHING_ADDED
     ) -> Loss:
         """Returns the loss under teacher forcing. wait_k: see `wait`; objective: what training adds to it."""
+        # The source, once per batch: [B, S, D] of the front-end, then keys and values.
         vectors, mask = self.frontend(batch.source, batch.source_mask)
         encoded = self._with_tokens(self.encoder(vectors, mask), batch.source)
         memory = self.decoder.init_memory(encoded)

@@ -30,7 +30,7 @@ class Tokenizers:
     source: Tokenizer
     target: Tokenizer
     transcript: Tokenizer | None = None
-    """That of the words of a sound, where a corpus has these beside its target."""
+    """For the words of a sound, where a corpus has transcripts beside its targets."""
 
     @classmethod
     def train(
@@ -135,14 +135,16 @@ def extend_sides(old: Tokenizers, pairs: Iterable[tuple[str | None, str]], most:
 
 
 def extend(tokenizer: Tokenizer, texts: Iterable[str], most: int) -> Tokenizer:
-    """Returns the tokenizer with pieces for what it does not know of the texts; itself where it knows everything.
+    """Returns the tokenizer with more pieces, for the unknown words or characters of the texts; the tokenizer itself
+    where nothing is unknown.
 
-    A new piece is a word that a vocabulary of words lacks, or has a character that occurs in no old piece. So a text
-    without unknown tokens has the same ids as before. They are learnt as the old ones were, from the words that have
-    something unknown in them, and get the ids after the old ones.
+    In a vocabulary of words, the new pieces are words; in any other, each new piece has a character that occurs in no
+    old one. So a text without unknown tokens has the same ids as before. New pieces are learnt in the way of the old
+    ones, from the words with unknown parts, and get the ids after the old ones.
 
     most: new pieces of several characters, or new words; each new character has a piece in any case.
     """
+    # The new pieces: whole words, or learnt from the words with unknown characters.
     proto = ModelProto.FromString(tokenizer.model)
     kind = TYPES[proto.trainer_spec.model_type]
     old = [piece.piece for piece in proto.pieces if piece.type in (NORMAL, USER_DEFINED)]
@@ -153,7 +155,7 @@ def extend(tokenizer: Tokenizer, texts: Iterable[str], most: int) -> Tokenizer:
         new = _learnt(kind, unknown, set("".join(old)), most)
     if not new:
         return tokenizer
-    # Below all old pieces: they are merged after those of bpe, and none is likelier than those of unigram.
+    # Their scores are below all old ones: bpe merges them last, and for unigram none is likelier than an old piece.
     lowest = min(piece.score for piece in proto.pieces)
     for rank, piece in enumerate(new, start=1):
         proto.pieces.add(piece=piece, score=lowest - (rank if kind == "bpe" else 0), type=NORMAL)
