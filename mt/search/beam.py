@@ -136,8 +136,7 @@ def _extended(
 
     length: tokens of a hypothesis with the new one. costs: what hypotheses pay for their attention, this step's too.
     """
-    offsets = penalty(length, ranking.length_penalty) * np.array(costs.if_active)
-    log_probs_of_sentences, orders = _ranked(active, candidates, offsets)
+    log_probs_of_sentences, orders = _ranked(active, candidates, costs, penalty(length, ranking.length_penalty))
     tokens = candidates.tokens.tolist()
     width = candidates.tokens.shape[1]
     going: list[_Sentence] = []
@@ -176,19 +175,24 @@ def _extended(
     return going, after, ends
 
 
-def _ranked(active: _Active, candidates: Candidates, offsets: np.ndarray) -> tuple[list[list[float]], list[list[int]]]:
+def _ranked(
+    active: _Active, candidates: Candidates, costs: Costs, divisor: float
+) -> tuple[list[list[float]], list[list[int]]]:
     """Returns of each sentence the log-probabilities of its extensions, at index hypothesis * width + rank. With them
     come these indices in the order in which they get slots: the best first, or by banks. The best of a sentence are
     among the best of each hypothesis.
 
-    offsets: [N], taken from the log-probabilities of a hypothesis' extensions before they are compared.
+    divisor: the length penalty of the extensions, by which their log-probabilities will be divided to be scores.
     """
     # In float64: the sum over a long hypothesis would lose in float32 what its last tokens differ by.
     values = np.array(active.log_probs)[:, None] + candidates.log_probs
     log_probs = _by_sentence(values, active.counts)
     if log_probs.shape[1] == 1:
         return log_probs.tolist(), [[0]] * len(log_probs)
-    compared = _by_sentence(values - offsets[:, None], active.counts) if offsets.any() else log_probs
+    compared = log_probs
+    if any(costs.if_active):
+        # A cost is taken from a score, so from a log-probability it is taken times the divisor.
+        compared = _by_sentence(values - divisor * np.array(costs.if_active)[:, None], active.counts)
     orders = (-compared).argsort(1, kind="stable").tolist()
     if candidates.banks is not None:
         columns = (compared.tolist(), _by_sentence(candidates.banks, active.counts).tolist(), orders)

@@ -71,8 +71,8 @@ class Scores:
         """Returns the log-probabilities of the `count` most probable next tokens, [N, count] float32, largest first,
         and these tokens, [N, count] int64. There are fewer where the vocabulary has fewer, and -inf stands where fewer
         are allowed. Raises UserError where the model's scores are not finite."""
-        waiting = self.rows == READ
-        if waiting.all():
+        waiting = (self.rows == READ).nonzero()[0]
+        if len(waiting) == len(self.rows):
             return np.zeros((len(waiting), 1), np.float32), np.full((len(waiting), 1), READ)
         if self._best is None or self.masked:
             self._mask_never_chosen()
@@ -80,7 +80,7 @@ class Scores:
         else:
             best, tokens = (part[:, :count] for part in self._best)
         # A hypothesis that waits has no scores. Of the others the first column shows whatever is wrong with a row.
-        if waiting.any():
+        if len(waiting):
             best[waiting] = -np.inf
             best[waiting, 0] = 0.0
             tokens[waiting, 0] = READ
@@ -117,17 +117,21 @@ def largest(values: Any, count: int) -> tuple[np.ndarray, np.ndarray]:
     count = min(count, values.shape[1])
     if not isinstance(values, np.ndarray):
         return tuple(part.cpu().numpy() for part in values.topk(count))  # type: ignore[return-value]
-    rows = np.arange(len(values))[:, None]
+    rows = np.arange(len(values))
+    if count == 1:
+        columns = values.argmax(1)
+        return values[rows, columns][:, None], columns[:, None]
     if count > FEW:
         columns = np.argpartition(values, -count)[:, -count:]
-        columns = columns[rows, np.argsort(values[rows, columns])[:, ::-1]]
-        return values[rows, columns], columns
-    # One after another, each taken out for the search of the next one, and put back at the end.
+        columns = np.take_along_axis(columns, np.argsort(np.take_along_axis(values, columns, 1))[:, ::-1], 1)
+        return np.take_along_axis(values, columns, 1), columns
+    # One after another: each is taken out of its row for the search of the next one, and put back at the end.
     best = np.empty((len(values), count), np.float32)
     columns = np.empty((len(values), count), np.int64)
     for place in range(count):
-        columns[:, place] = values.argmax(1)
-        best[:, place] = values[rows[:, 0], columns[:, place]]
-        values[rows[:, 0], columns[:, place]] = -np.inf
-    values[rows, columns] = best
+        found = values.argmax(1)
+        columns[:, place] = found
+        best[:, place] = values[rows, found]
+        values[rows, found] = -np.inf
+    values[rows[:, None], columns] = best
     return best, columns
