@@ -1,4 +1,4 @@
-"""Lays columns out as a table: for a terminal and for Markdown, for LaTeX, then for spreadsheets."""
+"""Formats columns as a table: for a terminal, in Markdown, for LaTeX, and as CSV."""
 
 import csv
 import io
@@ -12,7 +12,7 @@ from tabulate import tabulate
 
 from mt.errors import visible
 
-# What Markdown would take for markup; an underscore only where it begins or ends a word.
+# Characters that Markdown reads as markup; underscores only at the beginning or end of a word.
 _MARKUP = re.compile(r"[\\`*\[\]~]|(?<!\w)_|_(?!\w)")
 
 
@@ -21,14 +21,14 @@ class Column(NamedTuple):
 
     heading: str
     cells: Sequence[str]
-    """The text of each row; `-` where the run's files do not hold the value."""
+    """The text of each row; `-` if the run's files do not hold the value."""
     values: Sequence[float | None] = ()
     """The number of each row; empty for a column of text."""
     higher_is_better: bool | None = None
-    """None where neither direction is better."""
+    """None if neither direction is better."""
 
     def best(self) -> set[int]:
-        """Returns the rows with the best value; none where neither direction is better, or all are alike."""
+        """Returns the rows with the best value; no row if neither direction is better, or if all values are equal."""
         known = {i: value for i, value in enumerate(self.values) if value is not None and math.isfinite(value)}
         if self.higher_is_better is None or len(set(known.values())) < 2:
             return set()
@@ -42,7 +42,7 @@ def as_text(columns: Sequence[Column]) -> list[str]:
 
 
 def as_markdown(columns: Sequence[Column]) -> list[str]:
-    """Returns the lines of `as_text`, in which nothing is taken for Markdown or HTML but the table itself."""
+    """Returns the same lines for Markdown: everything but the table itself is escaped."""
     return _table(columns, lambda cell: escaped(cell).replace("|", "\\|"))
 
 
@@ -64,13 +64,13 @@ def as_latex(columns: Sequence[Column]) -> list[str]:
         for column, rows in zip(columns, best, strict=True)
     ]
     table = _laid_out([visible(column.heading) for column in columns], cells, "latex_booktabs")
-    # The marks become commands at last, since tabulate writes a command as text.
+    # tabulate would escape a command, so that commands replace the marks after it.
     return table.replace("\0", "\\textbf{").replace("\1", "}").splitlines()
 
 
 def as_csv(rows: Sequence[Sequence[str | float | None]]) -> str:
-    """Returns rows for a spreadsheet, as in RFC 4180 but for the ends of lines; None is an empty cell. A text that
-    would be taken for a formula begins with an apostrophe."""
+    """Returns rows for a spreadsheet, as in RFC 4180 except for the ends of lines; None is an empty cell. A text that
+    a spreadsheet would run as a formula gets an apostrophe in front."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     for row in rows:
@@ -80,5 +80,5 @@ def as_csv(rows: Sequence[Sequence[str | float | None]]) -> str:
 
 
 def escaped(text: str) -> str:
-    """Returns text in which nothing is taken for Markdown or HTML."""
+    """Escapes text for Markdown and HTML."""
     return _MARKUP.sub(r"\\\g<0>", escape(visible(text), quote=False))

@@ -22,7 +22,7 @@ from mt.metrics import METRICS
 from mt.storage import write_json, write_text
 from mt.text_io import byte_lines
 
-# Nothing in a text is taken for HTML, and no character of it is a control.
+# All texts are escaped, and control characters are made visible.
 _ENVIRONMENT = Environment(
     autoescape=True,
     trim_blocks=True,
@@ -43,9 +43,9 @@ def write(
     plot_format: str | None = None,
 ) -> None:
     """Writes `index.html`, which needs no other file, `comparison.json`, and the table as `table.md`, `table.tex` and
-    `table.csv`. Where latency is known of any run, there is `tradeoff.png`, too, and the same in another format.
-    sources, references: of the test split. sentences: how many of its first ones are shown."""
-    # Files of their own, then the page, which holds the picture.
+    `table.csv`. If the latency of any run is known, also `tradeoff.png`, and the same in another format if chosen.
+    sources, references: of the test split. sentences: how many of its first ones the page shows."""
+    # First the separate files, since the page embeds the picture.
     rows = comparison.rows
     write_text(folder / "table.md", [comparison.markdown()])
     write_text(folder / "table.tex", [comparison.latex()])
@@ -55,7 +55,7 @@ def write(
         (folder / f"tradeoff.{ending}").unlink(missing_ok=True)
     if comparison.tradeoff:
         comparison.tradeoff.write(folder / "tradeoff", plot_format or "png")
-    # The page: tables and pictures of all runs, and behind them the first sentences.
+    # The page: tables and pictures of all runs, and below them the first sentences.
     above = _TEMPLATE.render(
         baseline=comparison.baseline,
         rows=rows,
@@ -77,8 +77,8 @@ def write(
 
 
 def _curves(rows: Sequence[Row]) -> dict[str, str]:
-    """Returns a picture of each score on dev that any run logged, over updates, by its title."""
-    # Not above: a comparison without logs needs no picture, and matplotlib takes a second.
+    """Draws each score on dev that any run logged over updates; returns the pictures by their titles."""
+    # Imported late: a comparison without logs needs no picture, and matplotlib takes a second to load.
     from mt.plots import png
     from mt.plots.curves import learning_curves
 
@@ -95,15 +95,18 @@ def _embedded(picture: bytes) -> str:
 
 
 def _records(row: Row, sources: Sequence[str], references: Sequence[Sequence[str]]) -> list[dict[str, Any]]:
-    """Returns the records of a run's first sentences as its evaluation kept them, else the texts alone."""
+    """Returns the records of a run's first sentences from its evaluation, or only the texts of sentences without."""
     kept: list[Any] = []
     path = row.run.folder / "alignments" / f"{row.run.results.split}.jsonl"
-    # Of an older version there is none, and a damaged one is no reason to show no page.
+    # Runs of older versions have no such file, and a damaged one must not prevent the page.
     with contextlib.suppress(OSError, ValueError, UserError), open_regular(path) as file:
         kept = [parse_json(line) for line in islice(byte_lines(file, str(path)), len(sources))]
     texts = [
         {"text": text, "source": source, "references": list(group)}
         for text, source, group in zip(row.run.hypotheses, sources, references, strict=False)
     ]
-    own = zip_longest(texts, kept)
-    return [record if isinstance(record, dict) and record.get("text") == text["text"] else text for text, record in own]
+    # A record of another text is left from an earlier evaluation.
+    return [
+        record if isinstance(record, dict) and record.get("text") == text["text"] else text
+        for text, record in zip_longest(texts, kept)
+    ]

@@ -1,8 +1,8 @@
-"""Finds finished runs on disk and reads their results, without their models. Learning curves come first, then runs, and
-last their names. A damaged file is refused."""
+"""Finds finished runs on disk and reads their results, without loading models. Learning curves come first, then runs,
+then their names. Damaged files raise a UserError."""
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,11 +31,18 @@ class LoggedScores(BaseModel, frozen=True, strict=True):
 
 
 def read_curves(path: Path, names: Collection[str]) -> dict[str, Curve]:
-    """Reads the curves of these scores from a `metrics.jsonl`, of those that were logged; without the file, none.
-    Raises UserError where a line is no record of a run."""
+    """Reads the curves of these scores from `metrics.jsonl`. Scores that were not logged have no curve, and a missing
+    file gives none. Raises UserError where a line is not a record of a run."""
+    try:
+        with open_regular(path) as file:
+            lines = [*byte_lines(file, str(path))]
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise UserError(f"{path} cannot be read ({error.strerror}): copy the run again") from None
+    # Only validations are plotted, but every line is checked: the file may come from a stranger.
     curves: dict[str, Curve] = {}
-    # Validations alone are on the curves; each line is checked, as the file may be of anybody.
-    for number, line in enumerate(_lines(path), start=1):
+    for number, line in enumerate(lines, start=1):
         try:
             record = _RECORD.validate_json(line)
             if record.get("kind") != "dev":
@@ -52,17 +59,7 @@ def read_curves(path: Path, names: Collection[str]) -> dict[str, Curve]:
     return curves
 
 
-def _lines(path: Path) -> Iterator[bytes]:
-    try:
-        with open_regular(path) as file:
-            yield from byte_lines(file, str(path))
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise UserError(f"{path} cannot be read ({error.strerror}): copy the run again") from None
-
-
-# Finds finished runs on disk, reads them without their models, and names them by what tells them apart.
+# Finished runs.
 
 
 @dataclass(frozen=True)
@@ -73,7 +70,7 @@ class FinishedRun:
     config: Config
     results: Results
     hypotheses: Sequence[str]
-    """Its translations of the split that it was scored on, in the order of the data."""
+    """The translations of the split that the run was scored on, in the order of the data."""
     curves: Mapping[str, Curve]
     """The loss and the main score of each metric on dev, over updates."""
     evaluations: Mapping[Path, Results]
@@ -85,24 +82,25 @@ class FinishedRun:
 
 
 def find(paths: Sequence[Path]) -> list[FinishedRun]:
-    """Finds the runs at these folders, or anywhere below them, each once. Raises UserError where there is none, or one
-    that has not ended or is damaged."""
+    """Finds the runs at these folders, or anywhere below them, each once. Raises UserError if there is no run, or if a
+    run has not ended or is damaged."""
     folders = {folder.resolve(): folder for path in paths for folder in _below(path)}
     return [_read(folder) for folder in folders.values()]
 
 
 def left_out(paths: Sequence[Path]) -> list[Path]:
-    """Returns the folders below these that hold checkpoints and no results: of runs that were not tested."""
+    """Returns the folders below these that hold checkpoints but no results: runs that were not tested."""
     below = {file.parent.parent.resolve(): file.parent.parent for path in paths for file in path.rglob("checkpoints/*")}
     return sorted(folder for folder in below.values() if not (folder / "results.json").is_file())
 
 
 def require_scored_on(run: FinishedRun, digests: Mapping[str, Any]) -> bool:
-    """Raises UserError where a run, or an evaluation of it that is compared, was scored on other text than these
-    digests'. Returns whether all say on which: results of earlier versions do not."""
+    """Raises UserError if a run, or an evaluation of it that is compared, was scored on a text with other digests.
+    Returns whether all results hold digests; results of earlier versions have none."""
     split = run.results.split
-    own = f"by `mt evaluate {run.folder} --split {split} --out {run.folder}`"
-    compared = [(run.folder, run.results, own)]
+    remedy = f"by `mt evaluate {run.folder} --split {split} --out {run.folder}`"
+    compared = [(run.folder, run.results, remedy)]
+    # Evaluations without latency are not in the comparison.
     compared += [(folder, each, "with its options") for folder, each in run.evaluations.items() if each.latency]
     for folder, results, how in compared:
         if results.scored_on not in (None, digests):
@@ -114,20 +112,23 @@ def require_scored_on(run: FinishedRun, digests: Mapping[str, Any]) -> bool:
 
 
 def names(runs: Sequence[FinishedRun]) -> list[str]:
-    """Returns for each run its attention, with encoder, decoder and dataset where they are not those of most runs. Two
-    that are still the same get each option in which they differ, and the folder's name as a last resort."""
+    """Names each run by its attention. Encoder, decoder and dataset are added where they differ from those of most
+    runs. Runs whose names are still equal get the options in which they differ, and as a last resort their folders."""
     folders = [str(run.folder) for run in runs]
     return distinct_names([run.attention for run in runs], [options_of(run) for run in runs], folders)
 
 
 def distinct_names(bases: Sequence[str], options: Sequence[Mapping[str, Any]], folders: Sequence[str]) -> list[str]:
-    """Returns distinct names that begin as `bases`; see `names`. options: of each, by dotted names."""
+    """Makes names distinct by adding options to `bases`, as `names` explains. options: those of each run, by dotted
+    names."""
     extended = list(bases)
+    # Parts that are unusual among these runs.
     for key in ("encoder.name", "decoder.name", "dataset.name"):
         [(usual, _)] = Counter(settings[key] for settings in options).most_common(1)
         for i, settings in enumerate(options):
             if settings[key] not in (usual, settings["attention.name"]):
                 extended[i] = _extended(extended[i], settings, [key])
+    # Options that tell equal names apart, then folders.
     for name, group in _repeated(extended):
         differing = _differing([options[i] for i in group])
         for i in group:
@@ -135,12 +136,12 @@ def distinct_names(bases: Sequence[str], options: Sequence[Mapping[str, Any]], f
     for name, group in _repeated(extended):
         for i in group:
             extended[i] = f"{name} {folders[i]}"
-    # Settings are free text in part: nothing in them may move a terminal's cursor, or end a line of a table.
+    # Some settings are free text, which must not move a terminal's cursor or break a line of a table.
     return ["".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in name) for name in extended]
 
 
 def differences(runs: Sequence[FinishedRun]) -> dict[str, list[str]]:
-    """Returns the options in which any of the runs differ, with the value in each: "-" where it has no such option."""
+    """Returns the options in which any of the runs differ, with the value of each run: "-" if it has no such option."""
     options = [options_of(run) for run in runs]
     return {
         key: [as_typed(settings[key]) if key in settings else "-" for settings in options]
@@ -149,10 +150,11 @@ def differences(runs: Sequence[FinishedRun]) -> dict[str, list[str]]:
 
 
 def choose(runs: Sequence[FinishedRun], run_names: Sequence[str], wanted: str) -> int:
-    """Returns the index of the run that is meant by a folder, by its name among `run_names` or by its attention.
-    Raises UserError where none or several are."""
+    """Returns the index of the run that a user names by its folder, its name among `run_names` or its attention.
+    Raises UserError if no run or several runs match."""
     folder = Path(wanted).resolve()
     fits = [i for i, run in enumerate(runs) if run.folder.resolve() == folder or wanted == run_names[i]]
+    # An attention is enough where only one run has it.
     fits = fits or [i for i, run in enumerate(runs) if run.attention == wanted]
     if not fits:
         attentions = {run.attention for run in runs}
@@ -171,7 +173,7 @@ def _below(path: Path) -> list[Path]:
                 f"resume with `mt train resume={path} training.test=true`"
             )
         return [path]
-    # What mt evaluate writes has results too, but no checkpoints.
+    # Folders written by mt evaluate have results too, but no checkpoints.
     folders = sorted(file.parent for file in path.rglob("results.json") if (file.parent / "checkpoints").is_dir())
     if not folders:
         raise UserError(
@@ -192,7 +194,7 @@ def _read(folder: Path) -> FinishedRun:
 
 
 def options_of(run: FinishedRun) -> dict[str, Any]:
-    """Returns the whole configuration of a run but for its device, by dotted names."""
+    """Returns the configuration of a run by dotted names, without its device."""
     return dict(flat(run.config.model_dump(mode="json", exclude={"device"})))
 
 
@@ -202,13 +204,14 @@ def _differing(options: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _extended(name: str, options: Mapping[str, Any], keys: Sequence[str]) -> str:
-    """Returns a name with options behind it as the command line has them: `encoder=lstm`, `attention.chunk_size=4`."""
-    return " ".join(
-        [name, *(f"{key.removesuffix('.name')}={as_typed(options[key])}" for key in keys if key in options)]
-    )
+    """Adds options to a name as the command line has them: `encoder=lstm`, `attention.chunk_size=4`."""
+    added = [f"{key.removesuffix('.name')}={as_typed(options[key])}" for key in keys if key in options]
+    return " ".join([name, *added])
 
 
 def _repeated(names: Sequence[str]) -> list[tuple[str, list[int]]]:
-    """Returns each name that several have, with the indices of those."""
-    groups = [(name, [i for i, other in enumerate(names) if other == name]) for name in dict.fromkeys(names)]
-    return [(name, group) for name, group in groups if len(group) > 1]
+    """Returns each name that occurs several times, with its indices."""
+    groups: dict[str, list[int]] = {}
+    for i, name in enumerate(names):
+        groups.setdefault(name, []).append(i)
+    return [(name, group) for name, group in groups.items() if len(group) > 1]

@@ -1,5 +1,5 @@
-"""Compares runs in one table: scores with their intervals and significance, and what the runs cost. `Comparison` has
-its forms, and `compare` makes it."""
+"""Compares runs in one table: scores with their confidence intervals and significance, and what the runs cost.
+`compare` makes a `Comparison`, which writes itself in several formats."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -27,7 +27,7 @@ class Row:
     name: str
     run: FinishedRun
     scores: Mapping[str, Paired]
-    """Its scores, each compared with that of the baseline, by their headings."""
+    """The scores by their headings, each compared with the baseline's."""
 
 
 @dataclass(frozen=True)
@@ -43,13 +43,15 @@ class Comparison:
     """None where no run was decoded online."""
 
     def columns(self) -> list[Column]:
-        """Returns the columns of the table: name, search, scores, and the facts that any run states."""
+        """Returns the columns of the table: name, search, scores, and the numbers that at least one run has."""
         rows = self.rows
         named = [f"{row.name} (baseline)" if row.name == self.baseline else row.name for row in rows]
         columns = [Column("run", named), Column("decoding", [str(row.run.results.search) for row in rows])]
         for heading, higher in self.directions.items():
             scores = [row.scores[heading] for row in rows]
-            columns.append(Column(heading, [_score(s) for s in scores], [s.score for s in scores], higher))
+            cells = [f"{s.score:.1f} ± {s.ci:.1f}{' *' if s.significant else ''}" for s in scores]
+            columns.append(Column(heading, cells, [s.score for s in scores], higher))
+        # Results of earlier versions lack some numbers.
         for key, shown in COLUMNS.items():
             values = [_scaled(row, key) for row in rows]
             if any(value is not None for value in values):
@@ -58,8 +60,9 @@ class Comparison:
         return columns
 
     def notes(self) -> list[str]:
-        """Returns what the marks mean, and the signature of each score."""
+        """Explains the marks, and lists the signature of each score."""
         run = self.rows[0].run
+        # Scores of one signature share a line.
         headings: dict[str, list[str]] = {}
         for heading, score in self.rows[0].scores.items():
             headings.setdefault(score.signature, []).append(heading)
@@ -74,7 +77,7 @@ class Comparison:
         return self._lines(as_text, self.notes())
 
     def markdown(self) -> str:
-        """Returns the tables and their notes, in which no text of a run is taken for Markdown or HTML."""
+        """Returns the tables and their notes in Markdown; texts of runs are escaped."""
         return self._lines(as_markdown, [f"{escaped(note)}  " for note in self.notes()])
 
     def _lines(self, layout: Callable[[Sequence[Column]], list[str]], notes: Sequence[str]) -> str:
@@ -87,8 +90,9 @@ class Comparison:
         return "\n".join([*as_latex(self.columns()), *notes])
 
     def csv(self) -> str:
-        """Returns a row for each run, with numbers in full. A score has three: itself, half the width of its interval,
-        and whether it differs from the baseline's (1, or 0)."""
+        """Returns a row for each run, with unrounded numbers. A score has three columns: its value, half the width of
+        its interval, and whether it differs significantly from the baseline's (1 or 0)."""
+        # The headings, then the same columns of each run.
         headings = ["run", "folder", "decoding"]
         for heading in self.directions:
             headings += [heading, f"{heading} ±", f"{heading} differs"]
@@ -119,11 +123,11 @@ class Comparison:
 
 
 def compare(runs: Sequence[FinishedRun], references: References, baseline: str | None = None) -> Comparison:
-    """Scores runs over the same test split by the metrics of the first one's dataset. Where the tokenizer of one of
-    them lower-cases, which else would lose by that alone, case counts for none.
+    """Scores runs over the same test split by the metrics of the first run's dataset. If the tokenizer of any run
+    lower-cases, all are compared in lower case, since that run would lose by its case alone.
 
     references: all references of each test sentence. baseline: a run's folder, name or attention; by default the first
-    run. Raises UserError where a run lacks hypotheses, or runs count latency in different units."""
+    run. Raises UserError if a run lacks hypotheses, or if runs count latency in different units."""
     for run in runs:
         if len(run.hypotheses) != len(references):
             split = run.results.split
@@ -131,7 +135,7 @@ def compare(runs: Sequence[FinishedRun], references: References, baseline: str |
                 f"{run.folder}/hypotheses/{split}.txt has {len(run.hypotheses)} lines but the {split} split has "
                 f"{len(references)}: one of them has changed since, so restore it"
             )
-    # The baseline comes first: significance is against the first system.
+    # The baseline comes first, since metrics test for significance against the first system.
     run_names = names(runs)
     chosen = choose(runs, run_names, baseline) if baseline else 0
     systems = {run_names[i]: runs[i].hypotheses for i in sorted(range(len(runs)), key=lambda i: i != chosen)}
@@ -156,10 +160,6 @@ def shared_metrics(runs: Sequence[FinishedRun]) -> list[Metric]:
 
 
 def _scaled(row: Row, key: str) -> float | None:
-    """Returns a number of a run's results in the unit of its column; None where the results do not hold it."""
+    """Returns a number of a run's results in the unit of its column; None if the results do not hold it."""
     value = row.run.results.number(key)
     return None if value is None else value * KEYS[key].scale
-
-
-def _score(score: Paired) -> str:
-    return f"{score.score:.1f} ± {score.ci:.1f}{' *' if score.significant else ''}"

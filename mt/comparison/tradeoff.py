@@ -1,8 +1,8 @@
-"""Measures quality against latency of runs that are decoded online, beside those that read the whole source first.
+"""Compares the quality and latency of runs that are decoded online, beside runs that read the whole source first.
 
-Each online result of a run is a point: its own, and each evaluation of its best checkpoint on the test split. Points
-that differ only in `KNOBS` are one policy, which a figure draws as a line (figures 3 and 4 of Arivazhagan et al. 2019).
-Runs that differ only in their seed are one point, their mean.
+Each online result of a run is a point: that of its training, and each evaluation of its best checkpoint on the test
+split. Points that differ only in `KNOBS` form one policy, which a figure draws as a line (figures 3 and 4 of
+Arivazhagan et al. 2019). Runs that differ only in their seed are one point, their mean.
 """
 
 import json
@@ -21,10 +21,10 @@ from mt.evaluation.results import LATENCIES
 from mt.evaluation.scoring import metrics_of
 
 KNOBS = ("attention.latency_weight", "search.k", "search.mask_k")
-"""The options by which a policy waits longer or shorter."""
+"""The options that make a policy wait longer or shorter."""
 DRAWN = ("al", "dal")
-"""The measures of latency that a figure has an axis for."""
-# These change how a search is run, and not its results.
+"""The measures of latency that the figure shows, a panel each."""
+# Options that do not separate policies: they change chance, speed, or how the same attention is read.
 _WITHOUT_EFFECT = ("seed", "search.batch_tokens", "search.mode")
 
 
@@ -34,9 +34,9 @@ class Measurement(NamedTuple):
     folder: str
     quality: float
     latency: Mapping[str, float]
-    """By the keys of `LATENCIES`; empty where the whole source was read first."""
+    """By the keys of `LATENCIES`; empty if the whole source was read first."""
     unit: str | None
-    """The unit of the latency; None where there is none."""
+    """The unit of the latency; None without latency."""
     signature: str = ""
     """The settings of the metric of quality."""
     length_ratio: float | None = None
@@ -48,7 +48,7 @@ class Point:
     """Measurements of runs of one setting, which differ at most in their seed."""
 
     setting: str
-    """The values of the knobs, such as `latency_weight=0.1`; empty where the policy has none."""
+    """The values of the knobs, such as `latency_weight=0.1`; empty if the policy has no knobs."""
     measurements: Sequence[Measurement]
 
     @property
@@ -57,10 +57,9 @@ class Point:
 
     @property
     def length_ratio(self) -> float | None:
-        """Returns the mean; None where any run does not say."""
-        ratios = [measurement.length_ratio for measurement in self.measurements]
-        known = [ratio for ratio in ratios if ratio is not None]
-        return fmean(known) if len(known) == len(ratios) else None
+        """Returns the mean; None if it is missing from any run."""
+        ratios = [each.length_ratio for each in self.measurements if each.length_ratio is not None]
+        return fmean(ratios) if len(ratios) == len(self.measurements) else None
 
     @property
     def latency(self) -> dict[str, float]:
@@ -71,7 +70,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Policy:
-    """Points that differ in their setting alone, or one without latency where the whole source is read first."""
+    """Points that differ only in their setting, or a single point without latency, of a run that is decoded offline."""
 
     name: str
     points: Sequence[Point]
@@ -84,10 +83,10 @@ class Policy:
 
 @dataclass(frozen=True)
 class Tradeoff:
-    """Policies over the same test split, those first that write while they read."""
+    """Policies over the same test split, online ones first."""
 
     quality: str
-    """The heading of the score, which is that of the dataset's first metric."""
+    """The heading of the score: the main one of the dataset's first metric."""
     unit: str
     """The unit of the source in which delays are counted: words or tokens."""
     policies: Sequence[Policy]
@@ -96,9 +95,12 @@ class Tradeoff:
         """Returns the columns of a table with a row for each point."""
         rows = [(policy, point) for policy in self.policies for point in policy.points]
         measured = [key for key in LATENCIES if any(key in point.latency for _, point in rows)]
-        texts = [("policy", [policy.name for policy, _ in rows]), ("setting", [point.setting for _, point in rows])]
-        columns = [Column(heading, [text or "-" for text in cells]) for heading, cells in texts]
-        columns.append(Column(self.quality, [f"{point.quality:.1f}" for _, point in rows]))
+        columns = [
+            Column("policy", [policy.name for policy, _ in rows]),
+            Column("setting", [point.setting or "-" for _, point in rows]),
+            Column(self.quality, [f"{point.quality:.1f}" for _, point in rows]),
+        ]
+        # Numbers that at least one point has.
         ratios = [point.length_ratio for _, point in rows]
         numbers = {"length ratio": ratios} if any(ratio is not None for ratio in ratios) else {}
         numbers |= {LATENCIES[key]: [point.latency.get(key) for _, point in rows] for key in measured}
@@ -107,7 +109,7 @@ class Tradeoff:
         return [*columns, Column("runs", [str(len(point.measurements)) for _, point in rows])]
 
     def note(self) -> str:
-        """Returns what the numbers of the table mean."""
+        """Explains the numbers of the table."""
         points = [point for policy in self.policies for point in policy.points]
         alike = len({each.signature for point in points for each in point.measurements}) < 2
         return (
@@ -118,8 +120,8 @@ class Tradeoff:
         )
 
     def write(self, path: Path, plot_format: str) -> None:
-        """Draws quality over AL and over DAL to <path>.png, and where another format is chosen beside it in that."""
-        # Not above: most comparisons need no picture, and matplotlib takes a second.
+        """Draws quality over AL and over DAL to <path>.png, and beside it in another format if chosen."""
+        # Imported late: most comparisons need no picture, and matplotlib takes a second to load.
         from mt.plots import save_with_png
         from mt.plots.curves import Line, tradeoff
 
@@ -151,14 +153,15 @@ class Tradeoff:
 
 
 def measure(runs: Sequence[FinishedRun]) -> Tradeoff | None:
-    """Returns the trade-off of runs over the same test split; None where none was decoded online. Raises UserError
-    where latency was counted in different units."""
+    """Returns the trade-off of runs over the same test split; None if no run was decoded online. Raises UserError if
+    latency was counted in different units."""
     metric = metrics_of(runs[0].config.dataset)[0]
+    # Measurements are grouped by all options but the knobs, then by the values of the knobs.
     options: dict[str, dict[str, Any]] = {}
     measured: dict[str, dict[str, list[Measurement]]] = {}  # by policy and setting
     for run in runs:
         for settings, measurement in _measurements(run, metric.main()):
-            # Offline, no knob trades anything: each value is a line of its own.
+            # Offline, knobs change no latency: each value is a policy.
             knobs = [key for key in KNOBS if key in settings and measurement.latency]
             shared = {key: value for key, value in settings.items() if key not in (*knobs, *_WITHOUT_EFFECT)}
             setting = " ".join(f"{key.rpartition('.')[2]}={as_typed(settings[key])}" for key in knobs)
@@ -168,6 +171,7 @@ def measure(runs: Sequence[FinishedRun]) -> Tradeoff | None:
     unit = _unit(each for group in measured.values() for measurements in group.values() for each in measurements)
     if unit is None:
         return None
+    # Policies get distinct names, and their points stand in the order of latency.
     groups = [[Point(setting, measurements) for setting, measurements in group.items()] for group in measured.values()]
     bases = [_base(settings, group[0]) for settings, group in zip(options.values(), groups, strict=True)]
     names = distinct_names(bases, list(options.values()), [group[0].measurements[0].folder for group in groups])
@@ -176,16 +180,16 @@ def measure(runs: Sequence[FinishedRun]) -> Tradeoff | None:
         for name, group in zip(names, groups, strict=True)
     ]
     heading = metric.headings()[metric.main()]
-    # What is not counted in tokens of both sides is counted in words of the source, whatever the unit of the target.
+    # Unless tokens are counted on both sides, the source is counted in words, whatever the unit of the target.
     counted = "tokens" if unit == "token" else "words"
     return Tradeoff(heading, counted, sorted(policies, key=lambda policy: not policy.online))
 
 
 def _measurements(run: FinishedRun, quality: str) -> Iterator[tuple[dict[str, Any], Measurement]]:
-    """Yields each online result of a run with the options behind it, and its own where that is offline. A hard
-    attention that was also decoded online stops as early offline, so that only online its result says something."""
+    """Yields each online result of a run with the options behind it, and the run's own result if that is offline. A
+    hard attention that was also decoded online stops as early offline, so its offline result is left out."""
     results = [each for each in (run.results, *run.evaluations.values()) if quality in each.scores]
-    # An evaluation repeats the run's own result where it has the same search.
+    # An evaluation with the run's own search replaces the run's own result.
     online = {json.dumps(each.search.model_dump()): each for each in results if each.latency}
     offline = [each for each in results[:1] if not each.latency and not (online and each.search.mode == "hard")]
     for each in (*online.values(), *offline):
@@ -193,15 +197,13 @@ def _measurements(run: FinishedRun, quality: str) -> Iterator[tuple[dict[str, An
         settings = trained | dict(flat(each.search.model_dump(exclude_none=True), "search."))
         unit = each.latency_unit if each.latency else None
         score = each.scores[quality]
-        yield (
-            settings,
-            Measurement(str(run.folder), score.score, each.latency, unit, score.signature, each.length_ratio),
-        )
+        point = Measurement(str(run.folder), score.score, each.latency, unit, score.signature, each.length_ratio)
+        yield settings, point
 
 
 def _unit(measurements: Iterable[Measurement]) -> str | None:
-    """Returns the unit in which all measurements count latency; None where none has any. Raises UserError where they
-    differ."""
+    """Returns the unit in which all measurements count latency; None if no measurement has latency. Raises UserError
+    if units differ."""
     units = {measurement.unit: measurement.folder for measurement in measurements if measurement.unit}
     if len(units) > 1:
         (unit, folder), (other_unit, other_folder), *_ = units.items()
@@ -213,7 +215,7 @@ def _unit(measurements: Iterable[Measurement]) -> str | None:
 
 
 def _base(options: Mapping[str, Any], point: Point) -> str:
-    """Returns the name of a policy, without what tells it from others that begin alike."""
+    """Returns the first part of a policy's name, which several policies may share."""
     attention = options["attention.name"]
     search = options["search.name"]
     if not point.latency:

@@ -1,7 +1,7 @@
 """Writes an evaluation for people: scores, hypotheses, alignments as pictures, numbers and word links.
 
-`report` writes a folder. What follows puts results into words. `evaluate_runs` evaluates trained runs apart from their
-training, in a folder of their own."""
+`report` writes a folder. The functions after it print results. `evaluate_runs` evaluates runs after their training, in
+a separate folder."""
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -45,22 +45,22 @@ MEASURES: tuple[Callable[[Translator, Sequence[Translation], Split, Path], Mappi
     pointing_score,
     confidence_results,
 )
-"""What is measured of translations besides the metrics. Each returns results by their keys, none where it does not
-apply, and may write to the folder of the evaluation."""
+"""Measures of translations besides the metrics. Each returns results by their keys, or nothing if it does not apply,
+and may write to the folder of the evaluation."""
 
 
 class Changes(NamedTuple):
-    """How an evaluation differs from what its run was configured for; None: it does not."""
+    """Settings of an evaluation in place of those of its run; None keeps the run's."""
 
     search: SearchConfig | None = None
     precision: Precision | None = None
-    """The precision of products."""
+    """The precision of matrix products."""
     unit: LatencyUnit | None = None
     """The unit of latency."""
     unknown_words: UnknownWords | None = None
-    """Replaces those of the hypotheses."""
+    """Replaces the unknown words of the hypotheses."""
     plot_words: bool | None = None
-    """Whether heatmaps are of words, in place of pieces."""
+    """Whether heatmaps show words instead of pieces."""
     plot_format: PlotFormat | None = None
 
 
@@ -78,10 +78,10 @@ def report(
     progress: bool = False,
 ) -> dict[str, Any]:
     """Decodes and scores a split, and writes `hypotheses/<name>.txt` and `alignments/`; returns the scores, which
-    docs/results.md explains. Beside hypotheses lie the digests of the split, and an `instances.log` of online decoding.
-    An exported model has no loss, statistics of the attention, and heatmaps.
+    docs/results.md explains. The digests of the split are written beside the hypotheses, and for online decoding
+    `instances.log`. Exported models have no loss, no statistics of the attention and no heatmaps.
 
-    name: that of the split. calibrated: the run of which a table of confidences is made."""
+    name: the split's name. calibrated: the run that gets a table of confidences from this split."""
     search = translator.search_for(changes.search)
     evaluation = evaluate(
         translator, split, search, unit=changes.unit, unknown_words=changes.unknown_words, progress=progress
@@ -93,7 +93,7 @@ def report(
         "search": search.model_dump(),
         **{metric: asdict(score) for metric, score in evaluation.scores.items()},
     }
-    # What a model in torch says of the targets, and where it attended.
+    # A model in torch also reads the references, for its loss and its alignments.
     forced = None
     if isinstance(translator.network, OnnxNetwork):
         checkpoint = dict(translator.network.manifest.checkpoint)
@@ -104,7 +104,7 @@ def report(
         if calibrated is not None:
             calibrate_run(*decoded, calibrated)
         results |= _measured(forced, *decoded, folder)
-    # One process writes texts, alignments and heatmaps.
+    # All processes make the records together; the first one writes texts, alignments and heatmaps.
     linked = (forced.links, forced.linkable) if forced else ()
     kept = [*records(*decoded, search, *linked)] if forced is None or translator.model.uses_source else None
     if forced is None or translator.network.in_torch().processes.is_first:
@@ -112,7 +112,10 @@ def report(
         if kept is not None:
             _write_gallery(folder, name, None if forced is None else forced.links, kept, results)
         if forced:
-            _discard_heatmaps(folder / "alignments")
+            # Heatmaps of an earlier evaluation would be of other hypotheses.
+            refuse_link(folder / "alignments")
+            for path in (folder / "alignments").glob("[0-9][0-9][0-9][0-9].*"):
+                path.unlink()
             plot_format = changes.plot_format or translator.config.training.plot_format
             for number, translation, figure in drawings(*decoded, words=changes.plot_words):
                 _write_alignment(translation, figure, folder / "alignments" / f"{number:04d}", plot_format)
@@ -120,8 +123,7 @@ def report(
 
 
 def _forced(translator: Translator, split: Split, search: SearchConfig, results: dict[str, Any]) -> TeacherForcedResult:
-    """Reads the targets of a split, adds the loss and where the attention was to the results, and returns them with
-    their links."""
+    """Runs a teacher-forced pass over a split, and adds the loss and the statistics of the attention to the results."""
     model = translator.model
     hard = reads_hard(search, model)
     results["search"] |= {"mode": "hard" if hard else "soft"}
@@ -142,7 +144,7 @@ def _measured(
     split: Split,
     folder: Path,
 ) -> dict[str, Any]:
-    """Returns what the measures tell of translations, and the alignment error rate of forced alignments."""
+    """Returns the results of `MEASURES`, and the alignment error rate of the forced alignments."""
     measured: dict[str, Any] = {}
     for measure in MEASURES:
         measured |= measure(translator, translations, split, folder)
@@ -154,8 +156,8 @@ def _measured(
 def _write_gallery(
     folder: Path, name: str, links: Sequence[str] | None, kept: Sequence[Mapping[str, Any]], results: Mapping[str, Any]
 ) -> None:
-    """Writes the links of forced alignments, if any, and the records of all translations, a line each. The page that
-    shows them needs no other file."""
+    """Writes the links of the forced alignments, if any, the records of all translations, one a line, and the page that
+    shows them, which needs no other file."""
     alignments = subfolder(folder, "alignments")
     if links is not None:
         write_text(alignments / f"{name}.pharaoh", links)
@@ -164,25 +166,18 @@ def _write_gallery(
     write_text(alignments / "index.html", [page(f"Alignments of {run['name']}, {name}", [run])])
 
 
-def _discard_heatmaps(alignments: Path) -> None:
-    """Deletes the heatmaps of an earlier evaluation."""
-    refuse_link(alignments)
-    for path in alignments.glob("[0-9][0-9][0-9][0-9].*"):
-        path.unlink()
-
-
 def _write_hypotheses(folder: Path, name: str, evaluation: Evaluation, digests: Mapping[str, Any]) -> None:
     write_text(folder / f"{name}.txt", [translation.text for translation in evaluation.translations])
     write_json(folder / f"{name}.json", digests)
     if evaluation.instances:
         write_log(folder, evaluation.instances)
-    else:  # one of an earlier search would be of other hypotheses
+    else:  # the log of an earlier search would be of other hypotheses
         (folder / LOG).unlink(missing_ok=True)
 
 
 def origin(run: Path, name: str) -> dict[str, Any]:
-    """Returns which weights a checkpoint's name stands for: `name` (average or ema where they are one) and the last
-    `update` that is in them. An average also has the updates `averaged`, and a moving average its `ema_decay`."""
+    """Says which weights a checkpoint holds: `name` (`average` or `ema` for averages of weights), the last `update` in
+    them, of an average the updates `averaged`, and of a moving average its `ema_decay`."""
     meta = load_meta(locate(run, name))
     if meta.averaged:
         return {"name": "average", "update": meta.update, "averaged": meta.averaged}
@@ -200,13 +195,14 @@ def samples(split: Split, translations: Sequence[Translation]) -> str:
 
 
 def table(results: Mapping[str, Any]) -> str:
-    """Returns what was evaluated, and its numbers, one a line; their signatures are in results.json."""
+    """Returns a heading and the numbers of results, one a line; the signatures of scores are in results.json."""
     lines = [_heading(results)]
     for name, value in results.items():
         number = value["score"] if isinstance(value, Mapping) and "score" in value else value
         if isinstance(number, int | float) and not isinstance(number, bool):
             shown = f"{number:,}" if isinstance(number, int) else f"{number:,.{4 if name == 'loss' else 2}f}"
             lines.append(f"  {name:<28} {shown:>12}  {KEYS.get(name, Key()).unit}".rstrip())
+    # Notes on numbers that mislead.
     if results.get("confidence_in_sample"):
         lines.append("note: confidences are in-sample: their table was made of these very words")
     if count := results.get("cut"):
@@ -216,7 +212,7 @@ def table(results: Mapping[str, Any]) -> str:
 
 
 def _heading(results: Mapping[str, Any]) -> str:
-    """Returns such as `test: beam search, beam_size 5, hard attention, best checkpoint (update 120)`."""
+    """Describes an evaluation: `test: beam search, beam_size 5, hard attention, best checkpoint (update 120)`."""
     search = results["search"]
     parts = [f"{results['split']}: {search['name']} search"]
     parts += [
@@ -231,7 +227,7 @@ def _heading(results: Mapping[str, Any]) -> str:
 
 
 def weights_name(checkpoint: Mapping[str, Any]) -> str:
-    """Puts what `origin` returns into words."""
+    """Describes the weights of a checkpoint. checkpoint: as `origin` returns it."""
     if averaged := checkpoint.get("averaged"):
         return f"average of updates {', '.join(map(str, averaged))}"
     if decay := checkpoint.get("ema_decay"):
@@ -240,8 +236,8 @@ def weights_name(checkpoint: Mapping[str, Any]) -> str:
 
 
 def _write_alignment(translation: Translation, figure: "Figure", path: Path, plot_format: str) -> None:
-    """Writes <path>.png, which a comparison shows, and the heatmap in another format beside it; and <path>.npz."""
-    from mt.plots import save_with_png  # Not above: a training draws late, and matplotlib takes long to load.
+    """Writes the heatmap to <path>.png, and beside it in another format if chosen, and its numbers to <path>.npz."""
+    from mt.plots import save_with_png  # imported late: training draws at its end, and matplotlib takes long to load
 
     save_with_png(figure, path, plot_format)
     source, target = (np.array(tokens) for tokens in (translation.source_tokens, translation.tokens))
@@ -249,7 +245,7 @@ def _write_alignment(translation: Translation, figure: "Figure", path: Path, plo
         np.savez_compressed(file, weights=translation.alignment, source=source, target=target)
 
 
-# Evaluations of trained runs apart from their training.
+# Evaluations of runs after their training.
 
 
 def evaluate_runs(
@@ -263,11 +259,11 @@ def evaluate_runs(
     *,
     calibrates: bool = False,
 ) -> None:
-    """Evaluates a run, or an ensemble of several. Writes `results.json` and what `report` writes to a folder, and
+    """Evaluates a run, or an ensemble of several runs. Writes `results.json` and the files of `report` to a folder, and
     prints the scores.
 
-    checkpoint: the name of the runs' checkpoint. name: that of the split. calibrates: whether the table of confidences
-    of the run is made of this split."""
+    checkpoint: the name of the runs' checkpoint. name: the split's name. calibrates: whether to make the run's table of
+    confidences from this split."""
     exported = isinstance(translator.network, OnnxNetwork)
     if exported and (changes.plot_words, changes.plot_format) != (None, None):
         raise UserError(
@@ -276,17 +272,17 @@ def evaluate_runs(
         )
     calibrated = runs[0] if calibrates else None
     results = report(translator, split, name, folder, changes, calibrated=calibrated, progress=sys.stderr.isatty())
-    # Whose weights they are; an exported model has said so.
+    # The weights that were used; `report` has noted those of an exported model.
     if not exported:
         origins = [origin(run, checkpoint) for run in runs]
         ensemble = [{"run": str(run)} | weights for run, weights in zip(runs, origins, strict=True)]
         results |= {"ensemble": ensemble} if len(runs) > 1 else {"checkpoint": origins[0]}
         results |= {"precision": changes.precision} if changes.precision else {}
-    # Written over a run's own results, what its training measured stays.
+    # Where a run's own results are overwritten, the measurements of its training stay.
     again = [folder.resolve()] == [run.resolve() for run in runs]
     kept = _earlier_results(folder) if again else {}
     write_json(folder / "results.json", results | {key: kept[key] for key in OF_TRAINING if key in kept})
-    # Earlier scores of the run may be of a split that has changed since.
+    # Scores of the run's training may be of a split that has changed since.
     digests = results["scored_on"]
     for run in runs:
         earlier = _earlier_results(run)
@@ -304,7 +300,7 @@ def evaluate_runs(
 
 
 def folder_name(runs: Sequence[Path], checkpoint: str, split: str, changes: Changes, usual: SearchConfig) -> str:
-    """Returns the name of an evaluation's folder: split, checkpoint, search, and what differs from the usual search.
+    """Names an evaluation's folder by split, checkpoint, search, and the options that differ from the usual search.
 
     >>> folder_name([Path("run")], "best", "test", Changes(BeamConfig(beam_size=10)), BeamConfig())
     'test-best-beam-beam_size=10'
@@ -322,7 +318,7 @@ def folder_name(runs: Sequence[Path], checkpoint: str, split: str, changes: Chan
 
 
 def _earlier_results(folder: Path) -> dict[str, Any]:
-    """Returns what a folder's `results.json` holds; nothing where there is none that can be read."""
+    """Returns the content of a folder's `results.json`; nothing if it is missing or damaged."""
     try:
         return read_json(folder / "results.json", "evaluate again")
     except UserError:

@@ -1,5 +1,5 @@
-"""The content of `results.json`: what each key means, in which unit, whether more of it is better, and how a comparison
-shows it. Evaluations are printed, runs are compared and docs/results.md is written by this one list."""
+"""The content of `results.json`: the meaning and unit of each key, whether higher is better, and how a comparison shows
+it. Printed evaluations, comparisons and docs/results.md all come from this list."""
 
 import re
 from pathlib import Path
@@ -17,22 +17,22 @@ _UNIT = re.compile(r"\bunit:(\w+)")
 
 
 class Key(NamedTuple):
-    """How a number of `results.json` is shown. `KEYS` has those of all numbers."""
+    """How a number of `results.json` is shown. `KEYS` has one for each number."""
 
     unit: str = ""
     better: Literal["↑", "↓", "–"] = "–"
     """Whether a higher or a lower value is better; – for neither."""
     heading: str = ""
-    """The heading of its column in a comparison; empty where a comparison does not show it."""
+    """The heading of the column in a comparison; empty if a comparison does not show the number."""
     form: str = ".1f"
-    """The format of its cells."""
+    """The format of the column's cells."""
     scale: float = 1.0
-    """The factor from its unit to that of the column."""
+    """The factor from the unit of the number to the unit of the column."""
     group: Literal["evaluation", "latency", "training"] = "evaluation"
 
     @property
     def higher_is_better(self) -> bool | None:
-        """Returns None where neither direction is better."""
+        """Returns None if neither direction is better."""
         return None if self.better == "–" else self.better == "↑"
 
 
@@ -46,11 +46,11 @@ class Search(BaseModel, frozen=True, strict=True, extra="allow"):
     samples: int | None = None
     """The number of hypotheses that are drawn."""
     utility: str | None = None
-    """The score by which one of several hypotheses is chosen; None where it is the most probable one."""
+    """The score that chooses among several hypotheses; None if the most probable one is chosen."""
     k: int | None = None
     """The number of source tokens that a wait-k search reads first."""
     mask_k: int | None = None
-    """The number of last words that re-translation does not show."""
+    """The number of last words that re-translation holds back."""
 
     def __str__(self) -> str:
         """Returns such as `soft, beam 5`, `soft, sample 64, chrf` or `soft, wait_k 3`."""
@@ -197,7 +197,7 @@ class Results(BaseModel, frozen=True, strict=True, use_attribute_docstrings=True
     @model_validator(mode="before")
     @classmethod
     def _with_scores(cls, plain: Any) -> Any:
-        """Collects the scores, and leaves out those that are no number, as of a run that diverged."""
+        """Collects the scores; those that are no number, as of a run that diverged, are dropped."""
         if not isinstance(plain, dict):
             return plain
         scores = {key: value for key, value in plain.items() if isinstance(value, dict) and "score" in value}
@@ -205,18 +205,18 @@ class Results(BaseModel, frozen=True, strict=True, use_attribute_docstrings=True
         return {key: value for key, value in plain.items() if key not in scores} | known | {"scores": known}
 
     def number(self, key: str) -> float | None:
-        """Returns the number of a key; of a score its value. None where the results do not hold it."""
+        """Returns the number of a key; of a score its value. None if the results do not hold it."""
         value = getattr(self, key)
         return value.score if isinstance(value, Score) else value
 
     @property
     def latency(self) -> dict[str, float]:
-        """Returns the measures of latency, by their keys; none where the split was not decoded online."""
+        """Returns the measures of latency by their keys; empty if the split was not decoded online."""
         return {key: self.scores[key].score for key in LATENCIES if key in self.scores}
 
     @property
     def latency_unit(self) -> str:
-        """Returns the unit of the target in which latency was counted, as the signatures say; by default `token`."""
+        """Returns the unit of the target in which latency was counted, from the signatures; by default `token`."""
         matches = (_UNIT.search(self.scores[key].signature) for key in self.latency)
         return next((match[1] for match in matches if match), "token")
 
@@ -226,11 +226,11 @@ KEYS = {name: key for name, field in Results.model_fields.items() for key in fie
 LATENCIES = {name: key.heading for name, key in KEYS.items() if key.group == "latency"}
 """The headings of the measures of latency, and of normalised erasure."""
 OF_TRAINING = tuple(name for name, key in KEYS.items() if key.group == "training")
-"""What `results.json` says of the training of a run, which stays where the run itself is evaluated again."""
+"""The numbers about a run's training, which stay when the run is evaluated again."""
 
 
 def read_results(path: Path) -> Results:
-    """Reads `results.json`. Raises UserError where the file holds anything else than results."""
+    """Reads `results.json`. Raises UserError if the file holds anything but results."""
     try:
         return Results.model_validate_json(read_bytes(path))
     except OSError as error:

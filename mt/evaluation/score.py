@@ -1,5 +1,5 @@
 """Scores of a model on a split. First comes the log of delays, then `evaluate`, which compares decoded text with raw
-references, and last what a validation measures."""
+references, and last the scores of a validation."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ from mt.search.config import SearchConfig, is_online, revised_search, wait_k_of
 from mt.search.options import RetranslateConfig
 from mt.text_io import comparable
 
-# Makes the log of online decoding that the field's tools read: sentences with delays.
+# The log of online decoding that SimulEval and OmniSTEval read: sentences with delays.
 
 _EOS = "</s>"  # among the tokens of a translation
 
@@ -39,18 +39,18 @@ def simultaneous(
     speech: bool = False,
     subwords: Callable[[str], Sequence[str]] = str.split,
 ) -> list[Instance]:
-    """Returns the sentences of a split; none where the search reports no delays.
+    """Returns a split's sentences with their delays; nothing if the search reports no delays.
 
-    Of several references the first is taken, since these tools know one. It has the form in which it is compared, as
-    the length that they count depends on its blanks. speech: whether delays are milliseconds. subwords: cuts a text.
+    Of several references the first is taken, since these tools know only one. Its white space is normalised, because
+    the length that they count depends on it. speech: whether delays are in milliseconds. subwords: cuts a text.
     """
     if all(translation.timing is None for translation in translations):
         return []
     cuts: dict[LatencyUnit, Callable[[str], Sequence[str]]]
     cuts = {"word": str.split, "char": _characters, "subword": subwords}
-    # A source that was not decoded is blank: it has no sound, or as many words as it shows.
+    # Only blank sources are not decoded, and have no timing.
     lengths = [0 if speech else len(source.split()) for source in sources]
-    # A newline is what SimulEval has there, but would count as a subword.
+    # SimulEval keeps the newline of a reference; as a subword it would be counted.
     end = "" if unit == "subword" else "\n"
     return [
         Instance(
@@ -62,7 +62,11 @@ def simultaneous(
             source_length=translation.timing.source_words if translation.timing else lengths[index],
             prediction_spm=_subwords(translation) if unit == "subword" else None,
             speech=speech,
-            erased=sum(erased(*pair) for pair in pairwise(map(cuts[unit], _updates(translation)))),
+            # Only re-translation takes words back.
+            erased=sum(
+                erased(*pair)
+                for pair in pairwise(map(cuts[unit], (translation.timing and translation.timing.updates) or ()))
+            ),
         )
         for index, (translation, source, group) in enumerate(zip(translations, sources, references, strict=True))
     ]
@@ -82,11 +86,6 @@ def _delays(translation: Translation, unit: LatencyUnit) -> tuple[int, ...]:
     return tuple(delay for delay, word in words for _ in word)
 
 
-def _updates(translation: Translation) -> tuple[str, ...]:
-    """Returns what a re-translation has shown."""
-    return (translation.timing and translation.timing.updates) or ()
-
-
 def _characters(text: str) -> str:
     """Returns a text without blanks."""
     return "".join(text.split())
@@ -97,7 +96,7 @@ def _subwords(translation: Translation) -> tuple[str, ...]:
     return translation.tokens[:-1] if translation.tokens[-1:] == (_EOS,) else translation.tokens
 
 
-# Scores a model on a split: decoded text against raw references; and measures what a validation reports.
+# Scores of a model on a split.
 
 MODES = ("soft", "hard")
 
@@ -109,9 +108,9 @@ class Evaluation:
     translations: list[Translation]
     scores: dict[str, Score]
     seconds: float
-    """The time that decoding took."""
+    """The time of decoding."""
     instances: list[Instance]
-    """The sentences with their delays, where they were decoded online."""
+    """The sentences with their delays, if they were decoded online."""
     replaces_unknown: bool
     """Whether unknown words were replaced."""
     statistics: dict[str, float]
@@ -119,16 +118,15 @@ class Evaluation:
 
     @property
     def tokens_per_second(self) -> float:
-        """Returns how many target tokens were written in a second, EOS included."""
+        """Returns the speed in target tokens, EOS included."""
         return sum(len(translation.tokens) for translation in self.translations) / self.seconds
 
     def counts(self) -> dict[str, float]:
-        """Returns what `results.json` says of decoding itself."""
-        replaced = sum(translation.replaced_unknown for translation in self.translations)
-        counts = {"cut": count_cut(self.translations)} | (
-            {"replaced_unknown": replaced} if self.replaces_unknown else {}
-        )
-        return {**self.statistics, **counts, "seconds": self.seconds, "tokens_per_second": self.tokens_per_second}
+        """Returns the numbers of `results.json` about decoding itself."""
+        counts = self.statistics | {"cut": count_cut(self.translations)}
+        if self.replaces_unknown:
+            counts["replaced_unknown"] = sum(translation.replaced_unknown for translation in self.translations)
+        return counts | {"seconds": self.seconds, "tokens_per_second": self.tokens_per_second}
 
     def values(self) -> dict[str, float]:
         """Returns the scores as numbers."""
@@ -145,11 +143,11 @@ def evaluate(
     unknown_words: UnknownWords | None = None,
     progress: bool = False,
 ) -> Evaluation:
-    """Decodes a split (its first `limit` sentences) and scores it by the metrics of its dataset. Where the search
-    reports delays, latency is scored, too.
+    """Decodes a split (its first `limit` sentences) and scores it by the metrics of its dataset. If the search reports
+    delays, latency is scored, too.
 
-    unit: that of latency; by default as the dataset says. unknown_words: replaces those of the hypotheses. Raises
-    UserError where they are to be replaced in a re-translation.
+    unit: the unit of latency; by default the dataset's. unknown_words: replaces the unknown words of the hypotheses.
+    Raises UserError if the search is re-translation, whose earlier outputs would keep theirs.
     """
     if unknown_words is not None and isinstance(search, RetranslateConfig):
         raise UserError(
@@ -158,7 +156,7 @@ def evaluate(
         )
     sources = split.column("source")[:limit]
     references = split.column("references")[:limit]
-    # Rows as the corpus has them are what the model was trained on; texts name the words of links.
+    # The model decodes the encoded rows of the corpus, as in training; texts are for the words of links.
     encoded = split.read(np.arange(len(sources))).sources
     began = time.perf_counter()
     texts = [translator.config.dataset.located(source) for source in sources]
@@ -166,7 +164,7 @@ def evaluate(
     if unknown_words is not None:
         translations = [unknown_words.replaced(*pair) for pair in zip(translations, sources, strict=True)]
     seconds = time.perf_counter() - began
-    # Scores of texts, then what else is told of them, then latency where there are delays.
+    # Metrics of texts, then statistics that are no metrics, then latency if there are delays.
     scores: dict[str, Score] = {}
     hypotheses = [translation.text for translation in translations]
     for metric in metrics_of(translator.config.dataset, lowercase=translator.tokenizers.target.lowercases):
@@ -184,7 +182,7 @@ def evaluate(
 
 
 def count_cut(translations: Sequence[Translation]) -> int:
-    """Returns how many translations the limit of their length ended."""
+    """Counts the translations that ended at their limit of length."""
     return sum(translation.cut for translation in translations)
 
 
@@ -194,7 +192,7 @@ class Validation(NamedTuple):
     scores: dict[str, float]
     translations: list[Translation]
     attention_stats: dict[str, float]
-    """Empty for an attention that uses no source."""
+    """Empty for an attention that does not use the source."""
 
     @property
     def cut(self) -> int:
@@ -202,17 +200,17 @@ class Validation(NamedTuple):
         return count_cut(self.translations)
 
     def counts(self) -> dict[str, float]:
-        """Returns what the log says of the hypotheses beside their scores."""
+        """Returns the numbers that are logged beside the scores."""
         texts = [translation.text for translation in self.translations]
         return {"repeated_trigrams": repeated_trigrams(texts), "cut": self.cut}
 
 
 def dev_scores(translator: Translator, split: Split, limit: int | None, *, progress: bool = False) -> Validation:
-    """Returns what a validation measures, decoding greedily or by a beam of `validate_beam`; online where the run does.
+    """Scores a validation. Decoding is greedy, or by a beam of `validate_beam`; runs with an online search use that.
 
-    Where the attention can be hard, losses and scores are also given as `<name>_soft` and `<name>_hard`. `gap_<name>`
-    is their difference, hard - soft, and the plain `<name>` is that of the run's own search. `loss` and `perplexity`
-    are those of training's attention, which is soft.
+    If the attention can be hard, losses and scores are also reported as `<name>_soft` and `<name>_hard`. `gap_<name>`
+    is the difference hard - soft, and the plain `<name>` has the mode of the run's search. `loss` and `perplexity` are
+    always of soft attention, as in training.
     """
     model = translator.model
     wait_k = wait_k_of(translator.config.search)
@@ -220,18 +218,20 @@ def dev_scores(translator: Translator, split: Split, limit: int | None, *, progr
     scores = {"loss": forced.loss, "perplexity": forced.perplexity}
     stats = forced.stats.scores() if model.uses_source else {}
     usual = _search_of_validations(translator.config) if wait_k is None else translator.config.search
+    # A soft attention is decoded once.
     if not model.supports_hard:
         decoded = evaluate(translator, split, usual, limit=limit, progress=progress)
         return Validation(scores | decoded.values(), decoded.translations, stats)
+    # Others are decoded in both modes.
     forced_hard = teacher_forced_pass(translator, split, hard=True)
     losses = {"soft": forced.loss, "hard": forced_hard.loss}
     searches = {mode: revised_search(usual, {"mode": mode}) for mode in MODES}
     if is_online(translator.config.search):
-        # As greedy search in hard mode, with delays.
-        searches["hard"] = translator.config.search
+        searches["hard"] = translator.config.search  # finds what greedy search finds, with delays
     by_mode = {
         mode: evaluate(translator, split, search, limit=limit, progress=progress) for mode, search in searches.items()
     }
+    # Scores of each mode, of the run's own mode, and their differences.
     used = by_mode["hard" if reads_hard(usual, model) else "soft"]
     for mode, decoded in by_mode.items():
         named = {"loss": losses[mode]} | decoded.values()
@@ -243,7 +243,7 @@ def dev_scores(translator: Translator, split: Split, limit: int | None, *, progr
 
 
 def _search_of_validations(config: Config) -> SearchConfig:
-    """Returns greedy search, or a beam whose hypotheses are ranked by what every mode of an attention has."""
+    """Returns greedy search, or a beam without the options that only one mode of an attention supports."""
     beam_size = config.training.validate_beam
     if beam_size == 1:
         return revised_search(config.search, {"name": "greedy"})

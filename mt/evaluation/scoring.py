@@ -8,18 +8,17 @@ from mt.metrics.latency import unsuited
 
 
 def metrics_of(dataset: DatasetConfig, *, lowercase: bool = False) -> list[Metric]:
-    """Builds the metrics of a dataset, for its target language.
+    """Builds the metrics of a dataset for its target language.
 
-    lowercase: whether capitals are compared as small letters, since the tokenizer of the target writes no others.
-
-    Raises UserError where one cannot be used here: its tokenizer is not installed.
+    lowercase: whether case is ignored, since the target's tokenizer lower-cases. Raises UserError if the tokenizer of a
+    metric is not installed.
     """
     return build(dataset.metrics, metric_settings(dataset, lowercase=lowercase))
 
 
 def notes_of(dataset: DatasetConfig, references: References, *, online: bool) -> list[str]:
-    """Returns what a user should know of the scores, whatever they are: which metrics cannot judge texts like these,
-    and why. online: whether latency is scored, too.
+    """Returns notes for the user: which metrics cannot judge texts like these, and why. online: whether latency is
+    scored, too.
     """
     sentences = notes(metrics_of(dataset), references)
     latency = unsuited(dataset.latency_unit, [group[0] for group in references]) if online else None
