@@ -1,7 +1,7 @@
-"""Confidences of words against the truth. First come the words that are right, then a calibration made of them, then
-measures of how good it is."""
+"""Calibrates the confidences of words. First come the words that are right, then the calibration, then measures of its
+quality."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from mt.metrics.wer import equal_units
 from mt.storage import write_json
 
 BINS = 20
-"""Most bins of a calibration."""
+"""The most bins of a calibration."""
 _EQUAL_BINS = 10
 
 
@@ -26,14 +26,15 @@ def right_words(
 ) -> list[np.ndarray]:
     """Returns for each translation which of its words are right: [words] bool.
 
-    judged: edits: the words that the fewest edits to the nearest reference keep; words: those that some reference has.
+    judged: with `edits` a word is right if the fewest edits to the nearest reference keep it; with `words` if any
+        reference contains it.
     """
     unit = translator.link_unit
     written = [units(translation.text, unit) for translation in translations]
     if judged == "words":
         known = [{word for reference in group for word in units(reference, unit)} for group in references]
         return [np.array([word in of for word in text], bool) for text, of in zip(written, known, strict=True)]
-    # All pairs at once; of a group the reference that keeps most words counts.
+    # All pairs are aligned at once; among several references the one that keeps most words counts.
     owners = [i for i, group in enumerate(references) for _ in group]
     flat = [units(reference, unit) for group in references for reference in group]
     right = [np.zeros(len(text), bool) for text in written]
@@ -45,17 +46,18 @@ def right_words(
 
 
 def calibrate(features: np.ndarray, right: np.ndarray, judged: Any) -> Calibration:
-    """Returns the calibration of words with features [words, 2], of which some are right: [words] bool.
+    """Fits a calibration to the features [N, 2] of N words, and to whether each is right, [N] bool.
 
-    A logistic regression weighs the features. Bins of as many words each say how many are right. Neighbours that fall
-    get their mean (pool adjacent violators). Raises UserError where all words are right, or none.
+    A logistic regression combines the features. The words are put into bins of equal size by the result, and the share
+    of right words in each bin is made monotonic (pool adjacent violators). Raises UserError if all words are right, or
+    none is.
     """
     if right.all() or not right.any():
         raise UserError(
             f"confidences are calibrated by right and wrong words, and of these {len(right)} words "
             f"{'none is wrong' if len(right) and right.all() else 'none is right'}: calibrate on more sentences"
         )
-    # Newton's method, on features of like size; a small penalty keeps weights finite where words can be told apart.
+    # Newton's method on standardised features. A small penalty keeps the weights finite if the classes are separable.
     centre = features.mean(0)
     spread = features.std(0) + 1e-9
     inputs = np.concatenate(((features - centre) / spread, np.ones((len(right), 1))), 1)
@@ -64,10 +66,11 @@ def calibrate(features: np.ndarray, right: np.ndarray, judged: Any) -> Calibrati
         chances = 1 / (1 + np.exp(-inputs @ weights))
         slopes = (inputs * (chances * (1 - chances))[:, None]).T @ inputs + 0.01 * np.eye(3)
         weights -= np.linalg.solve(slopes, inputs.T @ (chances - right) + 0.01 * weights)
+    # The weights and the bias of features as they are.
     scaled = weights[:2] / spread
     added = float(weights[2] - scaled @ centre)
-    # Bins, and the mean of neighbours whose shares fall.
-    sums = features @ scaled + added
+    # Bins (mean sum, share of right words, number of words); neighbours that are out of order are merged.
+    sums = features @ scaled + added  # [N]
     order = sums.argsort(kind="stable")
     table: list[tuple[float, float, int]] = []
     for of_bin in np.array_split(order, min(BINS, len(order))):
@@ -87,8 +90,9 @@ def calibrate(features: np.ndarray, right: np.ndarray, judged: Any) -> Calibrati
 
 
 def area_under_curve(confidences: np.ndarray, right: np.ndarray) -> float:
-    """Returns the probability that a right word has a higher confidence than a wrong one, ties counting one half. There
-    is at least one of each."""
+    """Returns the probability that a right word has a higher confidence than a wrong one, where ties count one half.
+    There must be at least one word of each kind."""
+    # The Mann-Whitney U statistic, with mean ranks for ties.
     _, places, counts = np.unique(confidences, return_inverse=True, return_counts=True)
     ranks = (counts.cumsum() - (counts - 1) / 2)[places]
     good = int(right.sum())
@@ -97,22 +101,23 @@ def area_under_curve(confidences: np.ndarray, right: np.ndarray) -> float:
 
 
 def calibration_error(confidences: np.ndarray, right: np.ndarray) -> float:
-    """Returns the expected calibration error (Guo et al. 2017, equation 3). It is the mean over words of a distance in
-    their bin, of ten equal ones. The distance is between the mean confidence and the share of right words."""
+    """Returns the expected calibration error (Guo et al. 2017, equation 3): the distance between mean confidence and
+    share of right words in each of ten bins, averaged over the words."""
     bins = np.minimum((confidences * _EQUAL_BINS).astype(int), _EQUAL_BINS - 1)
     gaps = [abs(confidences[bins == b].sum() - right[bins == b].sum()) for b in range(_EQUAL_BINS)]
     return float(sum(gaps) / len(right))
 
 
 def risk_coverage(confidences: np.ndarray, right: np.ndarray, points: int = 100) -> dict[float, float]:
-    """Returns the share of wrong words among those of the highest confidence, by what share of all these are."""
+    """Returns the share of wrong words among the words of highest confidence, by the share of all words that they
+    are."""
     wrong = (~right[(-confidences).argsort(kind="stable")]).cumsum()
     counts = sorted({max(1, round(len(right) * k / points)) for k in range(1, points + 1)})
     return {count / len(right): float(wrong[count - 1] / count) for count in counts}
 
 
 def calibrate_run(translator: Translator, translations: Sequence[Translation], split: Split, run: Path) -> None:
-    """Makes the table of confidences of a run of these translations, and writes it into its folder."""
+    """Calibrates the confidences of a run by these translations, and writes the table into the run's folder."""
     exact = {"wer", "cer", "accuracy"} & {*translator.config.dataset.metrics}
     judged = "edits" if exact else "words"
     made_of = {"sources": split.digests()["sources"], "trained": translator.trained}
@@ -124,9 +129,9 @@ def calibrate_run(translator: Translator, translations: Sequence[Translation], s
 def confidence_results(
     translator: Translator, translations: Sequence[Translation], split: Split, folder: Path
 ) -> dict[str, Any]:
-    """Returns the area under the curve and the calibration error of the words' confidences, in percent. With them come
-    the floor of the table, and whether it was made of these very words. Draws risk over coverage to `confidence.png` of
-    a folder. Nothing where the run has no calibration."""
+    """Measures the words' confidences, and draws risk over coverage to `confidence.png` in a folder. Returns the area
+    under the ROC curve, the calibration error and the floor of the table in percent, and whether the table was made
+    from these very words; nothing for a run without calibration."""
     table = Confidence.of(translator).table
     if table is None:
         return {}
@@ -135,7 +140,12 @@ def confidence_results(
         return {}
     confidences = np.array(table.confidences(features))
     if translator.network.in_torch().processes.is_first:
-        _draw(folder, risk_coverage(confidences, right))
+        from mt.plots import save  # imported late: matplotlib takes long to load
+        from mt.plots.curves import risk
+
+        folder.mkdir(parents=True, exist_ok=True)
+        save(risk(risk_coverage(confidences, right)), folder / "confidence.png")
+    # The area is defined only if there are right and wrong words.
     results: dict[str, Any] = {
         "confidence_error": 100 * calibration_error(confidences, right),
         "confidence_floor": 100 * table.floor,
@@ -150,22 +160,14 @@ def confidence_results(
 def _judged_words(
     translator: Translator, translations: Sequence[Translation], split: Split, judged: str
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Returns of all words the features [words, 2], and which of them are right: [words] bool."""
+    """Returns the features [N, 2] of all N words of the translations, and which words are right, [N] bool."""
     right = right_words(translator, translations, split.column("references"), judged)
     features = [np.zeros((0, 2))]
     marks = [np.zeros(0, bool)]
     for translation, right_of_text in zip(translations, right, strict=True):
-        # At the end of a text, words may share the piece of the word before.
+        # The last words of a text may share a piece with the word before them.
         of_words = features_of(translation)
         count = min(len(of_words), len(right_of_text))
         features.append(of_words[:count])
         marks.append(right_of_text[:count])
     return np.concatenate(features), np.concatenate(marks)
-
-
-def _draw(folder: Path, curve: Mapping[float, float]) -> None:
-    from mt.plots import save  # Not above: matplotlib takes long to load.
-    from mt.plots.curves import risk
-
-    folder.mkdir(parents=True, exist_ok=True)
-    save(risk(curve), folder / "confidence.png")

@@ -1,5 +1,5 @@
-"""Word links, drawings and records of a split. Gold links and their error come first, then the heatmaps of the first
-translations, and last the records of all of them."""
+"""Word links, drawings and records of a split. First come gold links and the alignment error rate, then the heatmaps of
+the first translations, and last the records of all translations."""
 
 import sys
 from collections.abc import Collection, Iterator, Sequence
@@ -22,7 +22,7 @@ from mt.metrics.alignment import AlignmentScore, Linkable, alignment_error_rate
 from mt.metrics.sentence import SentenceChrf
 from mt.search.config import SearchConfig
 
-# Word alignments out of attention weights, gold ones of pairs of texts, and the error between both.
+# Gold links of pairs of texts, and the alignment error rate against them.
 
 
 def alignment_error(
@@ -31,9 +31,9 @@ def alignment_error(
     name: str = "the gold alignments",
     linkable: Sequence[Linkable] | None = None,
 ) -> AlignmentScore:
-    """Computes the AER of Pharaoh lines against gold ones, in percent, of the pairs whose gold links are known.
+    """Computes the AER of Pharaoh lines against gold lines, in percent, over the pairs that have gold links.
 
-    name: what to call the gold lines in an error. linkable: as of `alignment_error_rate`.
+    name: the name of the gold lines in error messages. linkable: see `alignment_error_rate`.
     """
     known = [i for i, line in enumerate(gold) if line]
     hypotheses = [links.possible for links in parse_pharaoh(lines, "the alignments")]
@@ -54,11 +54,11 @@ def read_gold(
     name: str,
     one_based: bool,
 ) -> list[Links]:
-    """Returns the gold links of pairs of texts, and prints a note where it matters what words are and nobody says it.
+    """Returns the gold links of pairs of texts. Prints a note if the kind of words is not given but matters.
 
     lines: in Pharaoh format, a line for each pair, or in the NAACL format. words: a key of LINK_UNITS; None: marks.
-    name: what to call the lines. one_based: whether words are counted from 1, as in the NAACL format anyway.
-    Raises UserError where a line is wrong, or links words that the pair does not have.
+    name: the name of the lines in messages. one_based: whether words are counted from 1, as the NAACL format always
+    does. Raises UserError if a line is wrong, or links words that the pair does not have.
     """
     unit = LINK_UNITS[words or "marks"]
     naacl = is_naacl(lines)
@@ -66,13 +66,13 @@ def read_gold(
     gold = parse_naacl(lines, name, len(sources)) if naacl else parse_pharaoh(lines, name, first=first_number)
     advice = "" if first_number else ", give --one-based if they count from 1"
     advice += "" if words == "blanks" else ", and --words blanks if their words are what stands between blanks"
-    # A link to a word that is not there shows that words or counting differ.
+    # A link to a missing word shows that these links count other words, or count them from another number.
     pairs = list(zip(sources, targets, strict=True))
     lengths = [(len(units(source, unit)), len(units(target, unit))) for source, target in pairs]
     place = "sentence" if naacl else "line"
     for number, (links, counts) in enumerate(zip(gold, lengths, strict=True), start=1):
         require_inside(links, counts, f"{name}, {place} {number}", first=first_number, advice=lambda: advice)
-    # Where blanks part other words, and nobody says which are meant, a note asks.
+    # If words between blanks are different ones, and the user has not chosen, a note asks.
     between_blanks = [(len(units(source, "spaced")), len(units(target, "spaced"))) for source, target in pairs]
     different = sum(length != blanks for length, blanks in zip(lengths, between_blanks, strict=True))
     if different and words is None:
@@ -84,7 +84,7 @@ def read_gold(
     return gold
 
 
-# Heatmaps of the first translations of a split, with gold links and the times of words where they are known.
+# Heatmaps of the first translations of a split, with gold links and the times of words if they are known.
 
 if TYPE_CHECKING:  # matplotlib takes long to load, and a training draws late
     from mt.plots import Figure
@@ -93,10 +93,10 @@ if TYPE_CHECKING:  # matplotlib takes long to load, and a training draws late
 def drawings(
     translator: Translator, translations: Sequence[Translation], split: Split, *, words: bool | None = None
 ) -> Iterator[tuple[int, Translation, "Figure"]]:
-    """Yields the first `training.plots` translations of a split with their numbers and heatmaps. An empty translation,
-    and a model that attends to nothing, have none.
+    """Yields the first `training.plots` translations of a split with their numbers and heatmaps. Empty translations are
+    skipped, and models without attention have no heatmaps.
 
-    words: whether heatmaps are of words, in place of pieces; by default as `training.plot_words` says.
+    words: whether heatmaps show words instead of pieces; by default as `training.plot_words` says.
     """
     options = translator.config.training
     if not translator.model.uses_source or not options.plots:
@@ -117,9 +117,11 @@ def drawings(
 
 
 def gold_links(split: Split, hypotheses: Sequence[str]) -> list[tuple[Links, Collection[int]] | None]:
-    """Returns for each of the first examples the gold links that hold for its hypothesis, too, and the words of the
-    hypothesis that they know. These are the words that hypothesis and target have in common, in the same order. Links
-    join words of the source and of the hypothesis. None for an example without links."""
+    """Carries the gold links of the first examples over to their hypotheses. Links are known only for the words that a
+    hypothesis shares with its target, in the same order.
+
+    Returns for each example the links between words of the source and of the hypothesis, and the positions of the words
+    that they are known for; None for an example without gold links."""
     lines = split.links()[: len(hypotheses)]
     golds = parse_pharaoh(lines, "the gold alignments")
     targets = split.column("target")[: len(hypotheses)]
@@ -133,17 +135,18 @@ def gold_links(split: Split, hypotheses: Sequence[str]) -> list[tuple[Links, Col
 
 
 def _shared_words(target: str, hypothesis: str) -> dict[int, int]:
-    """Returns the positions in a hypothesis of the words that it shares with a target, by their positions there."""
+    """Returns the words that a hypothesis shares with a target: their positions in the hypothesis, by those in the
+    target."""
     blocks = SequenceMatcher(None, units(target, "word"), units(hypothesis, "word"), autojunk=False)
     return {
         block.a + offset: block.b + offset for block in blocks.get_matching_blocks() for offset in range(block.size)
     }
 
 
-# The records of all translations of a split, for the page that shows them.
+# The records of all translations of a split, for the page of its alignments.
 
 IMAGES = 32 << 20
-"""Most bytes of pictures and spectrograms in the records of a split: the page of a run is opened whole."""
+"""The most bytes of pictures and spectrograms in the records of a split, since a browser loads the whole page."""
 
 
 def records(
@@ -154,16 +157,16 @@ def records(
     links: Sequence[str] = (),
     linkable: Sequence[Linkable] = (),
 ) -> Iterator[dict[str, Any]]:
-    """Yields the record of each translation of a split (see `mt.decoding.record`). It has chrF of the sentence, and its
-    gold links and AER where there are any.
+    """Yields the record of each translation of a split (see `mt.decoding.record`), with the chrF of the sentence, and
+    with gold links and AER if there are any.
 
-    links, linkable: of the forced alignments, for AER. All processes of an evaluation call it, and exhaust it.
+    links, linkable: of the forced alignments, for AER. All processes of an evaluation must exhaust this iterator.
     """
     # The runners-up of all translations are decoded together, in batches.
     numbers = range(len(translations))
     encoded = split.read(np.array(numbers)).sources
     replays = runners_up(translator, encoded, [translation.ids for translation in translations], search)
-    # What the split knows of each pair.
+    # Columns of the split, a value for each pair.
     sources = split.column("source")
     references = split.column("references")
     golds = gold_links(split, [translation.text for translation in translations])
@@ -182,7 +185,7 @@ def records(
             backdrop=images < IMAGES,
             boundaries=ends[number] if ends else (),
         )
-        # Scores of the sentence; pictures only until they are too many for a page.
+        # Later sentences have no pictures once a page has enough.
         images += len(plain.get("backdrop", {}).get("image", ""))
         plain["scores"] = {"chrf": round(float(chrf.matrix([translation.text], references[number]).max()), 2)}
         if gold := golds[number]:
@@ -194,7 +197,7 @@ def records(
 
 
 def _sentence_aer(split: Split, number: int, links: Sequence[str], linkable: Sequence[Linkable]) -> dict[str, float]:
-    """Returns the AER of the forced alignment of one pair; nothing where its gold links have no sure one."""
+    """Returns the AER of the forced alignment of one pair; nothing if no gold link is sure."""
     if not links:
         return {}
     try:

@@ -1,5 +1,5 @@
-"""The log-probability of pairs of source and target under a model or an ensemble. Pairs of texts come first, then lines
-of two files, and how they are printed."""
+"""The log-probability of pairs of source and target under a model or an ensemble: of pairs of texts, then of the lines
+of two files, and how it is printed."""
 
 import json
 import math
@@ -26,9 +26,9 @@ class Likelihood:
 
     tokens: tuple[str, ...]
     token_log_probs: tuple[float, ...]
-    """The log-probability of each token given those before, natural logarithms."""
+    """The natural logarithm of the probability of each token, given those before it."""
     score: float
-    """`log_prob` over the length penalty: what a beam ranks by."""
+    """`log_prob` divided by the length penalty, by which a beam ranks hypotheses."""
 
     @property
     def log_prob(self) -> float:
@@ -43,20 +43,20 @@ def likelihoods(
     *,
     length_penalty: float | None = None,
 ) -> list[Likelihood]:
-    """Returns the likelihood of each pair, in order. The attention reads as the run decodes, softly or hard, and as far
-    as wait-k lets it.
+    """Returns the likelihood of each pair, in order. The attention is soft or hard as in the run's search, and a wait-k
+    model sees as much of the source as in its search.
 
-    targets: texts, cut as the tokenizer cuts them, EOS added; or ids as they are, such as `Translation.ids`. A search
-        may find other pieces of the same text.
+    targets: texts, which are tokenized and get EOS; or ids, such as `Translation.ids`, which are taken as they are,
+        since a search may find other pieces of the same text.
     length_penalty: exponent a of the score, log P(Y) / ((5 + |Y|) / 6)^a (Wu et al. 2016, equation 14), |Y| tokens, EOS
-        included. The default is that of the run's search, 0 where it has none.
+        included. By default that of the run's search, or 0 if the search has none.
 
     Raises UserError for a text that is too long.
     """
     search = translator.config.search
     exponent = getattr(search, "length_penalty", 0.0) if length_penalty is None else length_penalty
     sources, targets = as_list(sources)[0], list[Any](as_list(cast(Iterable[Any], targets))[0])
-    # All is refused that can be before anything is computed; ids given as they are have no text to measure.
+    # Mistakes are found before anything is computed. Ids have no text whose length could be checked.
     if len(sources) != len(targets):
         raise UserError(f"each source has a target: {len(sources)} sources and {len(targets)} targets were given")
     if translator.field.written:
@@ -67,7 +67,7 @@ def likelihoods(
     encoded = translator.encoded(sources)
     target = translator.tokenizers.target
     ids = [target.encode([text])[0] if isinstance(text, str) else list(text) for text in targets]
-    # Batches come sorted by length, and their rows are padded: each result is put where its pair was.
+    # Batches are sorted by length and padded, so that results are put back into the order of the pairs.
     likelihood_of: dict[int, Likelihood] = {}
     for indices, loss in forced_rows(translator.network.in_torch(), encoded, ids, search):
         for i, of_tokens in zip(indices, (-loss.token_losses).cpu().double().tolist(), strict=True):
@@ -80,9 +80,9 @@ def likelihoods(
 def likelihoods_of_lines(
     translator: Translator, paths: Sequence[Path], texts: Sequence[Sequence[str]], *, length_penalty: float | None
 ) -> list[Likelihood]:
-    """Returns the likelihoods of pairs of lines of two files.
+    """Returns the likelihoods of the lines of two files.
 
-    paths, texts: of sources and of targets. Raises UserError, which names the line, for one that is blank or too long.
+    paths, texts: of sources and of targets. Raises UserError for a line that is blank or too long, with its number.
     """
     sources, targets = texts
     for path, lines in zip(paths, texts, strict=True):
@@ -97,7 +97,7 @@ def likelihoods_of_lines(
 
 
 def print_likelihoods(likelihoods: Sequence[Likelihood], *, as_json: bool) -> None:
-    """Prints a line for each, and to standard error the mean over all pieces and the perplexity."""
+    """Prints a line for each pair, and to standard error the mean over all pieces and the perplexity."""
     for pair in likelihoods:
         if as_json:
             print(output(json.dumps(asdict(pair) | {"log_prob": pair.log_prob}, ensure_ascii=False)))
@@ -105,8 +105,7 @@ def print_likelihoods(likelihoods: Sequence[Likelihood], *, as_json: bool) -> No
             each = " ".join(f"{log_prob:.6f}" for log_prob in pair.token_log_probs)
             print(output(f"{pair.score:.6f} ||| {pair.log_prob:.6f} ||| {' '.join(pair.tokens)} ||| {each}"))
     sys.stdout.flush()
-    total = sum(pair.log_prob for pair in likelihoods)
     count = sum(len(pair.tokens) for pair in likelihoods)
-    mean = total / count
+    mean = sum(pair.log_prob for pair in likelihoods) / count
     perplexity = math.exp(min(-mean, 700.0))
     say(f"{len(likelihoods):,} pairs, {count:,} pieces: {mean:.4f} a piece, perplexity {perplexity:.4f}", sys.stderr)

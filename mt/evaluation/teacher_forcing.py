@@ -1,7 +1,4 @@
-"""A pass over a split under teacher forcing: loss, word links, and statistics of the attention.
-
-A statistic that shows a known failure becomes a warning, with the advice of the papers' guides (Raffel et al. 2017,
-appendix G; Chiu & Raffel 2018, appendix A)."""
+"""A pass over a split under teacher forcing: loss, word links, and statistics of the attention."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -20,13 +17,13 @@ from mt.metrics.alignment import Linkable
 from mt.models.attention.base import AttentionOutput
 from mt.search.hypothesis import Windows
 
-# Statistics of attention, and a warning in words where they show a failure that is known.
+# Statistics of attention, and warnings if they show a known failure.
 #
-# The advice is that of the papers' practitioner's guides (Raffel et al. 2017, appendix G; Chiu & Raffel 2018, appendix
-# A; Arivazhagan et al. 2019, section 5.4).
+# The advice is from the practitioner's guides of the papers (Raffel et al. 2017, appendix G; Chiu & Raffel 2018,
+# appendix A; Arivazhagan et al. 2019, section 5.4).
 
 DECIDED = 0.05
-"""A probability of stopping is saturated where it is within this of 0 or 1."""
+"""A probability of stopping counts as saturated within this distance of 0 or 1."""
 
 
 class AttentionStats:
@@ -39,30 +36,30 @@ class AttentionStats:
 
     def add(self, output: AttentionOutput, source_mask: Tensor, target_mask: Tensor) -> None:
         """Adds a batch. source_mask: [B, S]; target_mask: [B, T], bool."""
-        # How even attention is: its entropy, and the share of the largest that there could be.
-        lengths = source_mask.sum(1)
-        weights = output.weights
-        entropy = -torch.special.xlogy(weights, weights).sum(-1)
+        # How even the attention is: its entropy, also as a share of the largest entropy possible.
+        lengths = source_mask.sum(1)  # [B]
+        weights = output.weights  # [B, T, S]
+        entropy = -torch.special.xlogy(weights, weights).sum(-1)  # [B, T]
         longer = target_mask & (lengths > 1)[:, None]
         self._mean("entropy", entropy[target_mask])
         self._mean("normalized_entropy", (entropy / lengths[:, None].log())[longer])
-        # Where it is: at an end of the source, and how far it jumps.
+        # Where the attention is: at an end of the source, and how far it jumps between steps.
         chosen = weights if output.alpha is None else output.alpha
-        positions = torch.where(chosen.any(-1), chosen.argmax(-1), -1)
+        positions = torch.where(chosen.any(-1), chosen.argmax(-1), -1)  # [B, T]
         self._positions.append(positions[target_mask].cpu())
         self._mean("at_first", (positions == 0)[longer])
         self._mean("at_last", (positions == lengths[:, None] - 1)[longer])
         selected = positions >= 0
         moves = target_mask[:, 1:] & selected[:, 1:] & selected[:, :-1]
         self._mean("jump", positions.diff(dim=1).abs()[moves])
-        # Of a monotonic attention: what left the sentence, and how decided it is.
+        # Of monotonic attention: how much has left the sentence, and how saturated the probabilities of stopping are.
         if output.p_choose is not None and output.alpha is not None:
             self._mean("lost_mass", (1 - output.alpha.sum(-1))[target_mask])
             p_choose = output.p_choose[target_mask[..., None] & source_mask[:, None]]
             self._mean("saturation", (p_choose - 0.5).abs() > 0.5 - DECIDED)
 
     def merge(self, other: "AttentionStats") -> None:
-        """Adds the batches of another one."""
+        """Adds the batches of another instance."""
         for name, total in other._sums.items():
             self._sums[name] = self._sums.get(name, 0.0) + total
             self._counts[name] = self._counts.get(name, 0) + other._counts[name]
@@ -77,10 +74,9 @@ class AttentionStats:
         return {name: total / max(self._counts[name], 1) for name, total in self._sums.items()}
 
     def disagreement(self, other: "AttentionStats") -> float:
-        """Returns the share of steps in which the most probable positions differ from those of `other`, of the same
+        """Returns the share of steps whose most probable position differs from that in `other`, which has the same
         batches."""
-        positions = torch.cat(self._positions)
-        return (positions != torch.cat(other._positions)).float().mean().item()
+        return (torch.cat(self._positions) != torch.cat(other._positions)).float().mean().item()
 
     def _mean(self, name: str, values: Tensor) -> None:
         self._sums[name] = self._sums.get(name, 0.0) + values.float().sum().item()
@@ -88,8 +84,8 @@ class AttentionStats:
 
 
 def warnings(stats: Mapping[str, float]) -> Iterator[str]:
-    """Yields a sentence for each known failure that the scores show."""
-    # A soft attention fails by not aligning at all.
+    """Yields a warning for each known failure that the scores show."""
+    # Soft attention fails if it does not align at all.
     if "saturation" not in stats:
         if stats.get("normalized_entropy", 0.0) > 0.9:
             yield (
@@ -97,7 +93,8 @@ def warnings(stats: Mapping[str, float]) -> Iterator[str]:
                 "it has not begun to align; train on, or raise optimizer.lr or its warm-up"
             )
         return
-    # A monotonic one by where its pointer is, and by what training expects of it.
+    # Monotonic attention fails if its pointer stays at an end, or if training expects another attention than hard
+    # decoding has.
     if stats["lost_mass"] > 0.5:
         yield (
             f"{stats['lost_mass']:.0%} of the attention has left the sentence: raise attention.energy_bias towards 0, "
@@ -131,9 +128,9 @@ class TeacherForcedResult:
     """Nats per target token, EOS included, without label smoothing."""
     stats: AttentionStats
     links: list[str]
-    """The word alignment of each pair in Pharaoh format; empty where none were made."""
+    """The word alignment of each pair in Pharaoh format; empty if links were not asked for."""
     linkable: list[Linkable]
-    """The words of each that links can join."""
+    """The words of each pair that links can join."""
 
     @property
     def perplexity(self) -> float:
@@ -146,13 +143,13 @@ def teacher_forced_pass(
 ) -> TeacherForcedResult:
     """Passes over a split once under teacher forcing; processes share the batches.
 
-    hard: whether the attention decides, where it can. wait_k: see `Seq2Seq.wait`. links: whether to make word
-    alignments, too.
+    hard: whether attention is hard, if it can be. wait_k: see `Seq2Seq.wait`. links: whether to make word alignments,
+    too.
     """
     network = translator.network.in_torch()
     share: list[_BatchResult] = []
     sources, targets = (split.column(name) if links else [] for name in ("source", "target"))
-    # Gold links join words, and these links are compared with them.
+    # Links join words if there are gold links to compare them with, since those join words.
     unit = "word" if links and any(split.links()) else translator.unit
     batches = forced_batches(
         network,
@@ -169,6 +166,7 @@ def teacher_forced_pass(
         share.append(result)
         if not links:
             continue
+        # Attention between pieces becomes links between words.
         lengths = loss.source_mask.sum(1).tolist()
         for i, weights, length in zip(indices, link_weights(loss).float().cpu().numpy(), lengths, strict=True):
             target = translator.tokenizers.target.unit_ids(targets[i], unit)
@@ -176,7 +174,7 @@ def teacher_forced_pass(
             windows = Windows.whole(weights[: len(target), : len(source)])
             joined = to_pharaoh(project(links_between_pieces(windows), source, target))
             result.links[i] = joined, ({*source}, {*target})
-    # Sums over all batches, whose results come in their order, and the links in that of the pairs.
+    # The sums over all batches, and the links in the order of the pairs.
     results = network.processes.merged(share)
     stats = AttentionStats()
     of_pairs: dict[int, tuple[str, Linkable]] = {}
@@ -195,4 +193,4 @@ class _BatchResult(NamedTuple):
     tokens: float
     stats: AttentionStats
     links: dict[int, tuple[str, Linkable]]
-    """Of each pair, by its index: its links in Pharaoh format, and the words that they can join."""
+    """By the index of a pair: its links in Pharaoh format, and the words that links can join."""

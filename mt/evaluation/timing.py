@@ -1,4 +1,4 @@
-"""Where and when a model attended: first at the times of spoken words, then at the places of named objects."""
+"""When and where a model attends: first at the times of spoken words, then at the places of named objects."""
 
 import math
 from collections.abc import Sequence
@@ -19,18 +19,18 @@ from mt.metrics.truth import Truth, pointing
 from mt.metrics.wer import Span, Timed, parse_spans, timing
 from mt.text_io import comparable
 
-# Scores when hypotheses were written against the times at which their targets were spoken.
+# The times at which words were written, against the times at which the words of the target were spoken.
 
 _LONG = 1 << 16
-"""The length of a source from which the input positions for each encoded position are computed."""
+"""A long source, from which the number of input positions for each encoded position is computed."""
 
 
 class WrittenUnit(NamedTuple):
-    """A unit of a hypothesis."""
+    """A unit of a hypothesis: a word or a character."""
 
     text: str
     last: int | None
-    """The position of the token with which the unit was certain; None: it was certain at the end of the source."""
+    """The position of the token that completed the unit; None if the end of the source completed it."""
     tokens: list[int]
     """The positions of its tokens."""
 
@@ -38,11 +38,11 @@ class WrittenUnit(NamedTuple):
 def timing_scores(
     translator: Translator, translations: Sequence[Translation], split: Split, folder: Path | None = None
 ) -> dict[str, Score]:
-    """Computes the scores of `mt.metrics.wer.timing`; none where it is not known when the units of the targets were
+    """Computes the scores of `mt.metrics.wer.timing`; nothing if it is not known when the units of the targets were
     spoken.
 
-    The units of a split are words between blanks where there are as many of them as there are times, or else
-    characters. Raises UserError where they are neither.
+    Units are words between blanks if each target has as many words as times, else characters. Raises UserError if the
+    numbers fit neither.
     """
     lines = split.times()
     numbers = [number for number, line in enumerate(lines) if line]
@@ -51,7 +51,7 @@ def timing_scores(
     targets = split.column("target")
     spans = [parse_spans(lines[i], f"times of example {i + 1}") for i in numbers]
     unit = _unit([targets[i] for i in numbers], [len(each) for each in spans])
-    # Attention is at positions, which last so many milliseconds.
+    # How many milliseconds of sound an encoded position stands for.
     positions = _LONG / int(translator.model.encoded_lengths(torch.tensor([_LONG])))
     duration = positions * (translator.field.milliseconds or 1)
     target = translator.tokenizers.target
@@ -63,7 +63,7 @@ def timing_scores(
 
 
 def boundaries(split: Split, count: int) -> list[list[float]]:
-    """Returns for each of the first examples the seconds at which the units of its target end; none where that is not
+    """Returns for each of the first examples the seconds at which the units of its target end; empty if they are not
     known."""
     lines = enumerate(split.times()[:count], start=1)
     return [[end / 1000 for _, end in parse_spans(line, f"times of example {number}")] for number, line in lines]
@@ -75,7 +75,7 @@ def units(text: str, unit: Unit) -> list[str]:
 
 
 def _unit(targets: Sequence[str], counts: Sequence[int]) -> Unit:
-    """Chooses the unit of which each target has as many as `counts` says. Raises UserError where there is none."""
+    """Returns the unit of which each target has as many as `counts` says. Raises UserError if neither unit fits."""
     choices: tuple[Unit, Unit] = ("word", "char")
     for unit in choices:
         if all(len(units(text, unit)) == count for text, count in zip(targets, counts, strict=True)):
@@ -94,9 +94,9 @@ def _timed(
     reference: Sequence[str] = (),
     spans: Sequence[Span] = (),
 ) -> Timed:
-    """Returns a hypothesis with its times, beside its reference. duration: milliseconds of a position of attention."""
+    """Returns a hypothesis with its times, and its reference. duration: of an encoded position, in milliseconds."""
     hypothesis = written_units(tokenizer, translation.ids, unit)
-    # When its units were written, and where a hard attention stopped for them.
+    # The times at which units were written (online), and at which a hard attention stopped for them.
     written = stops = None
     if (timing := translation.timing) is not None:
         end = float(timing.source_words)
@@ -104,7 +104,7 @@ def _timed(
     if translation.stops is not None:
         middles = [math.nan if stop < 0 else duration * (stop + 0.5) for stop in translation.stops.tolist()]
         stops = [[middles[i] for i in each.tokens] for each in hypothesis]
-    # A tokenizer without capitals is compared without them.
+    # If the tokenizer lower-cases, case is ignored.
     texts, reference = (
         [comparable(text, lowercase=True) for text in side] if tokenizer.lowercases else side
         for side in ([each.text for each in hypothesis], reference)
@@ -113,7 +113,7 @@ def _timed(
 
 
 def written_units(tokenizer: Tokenizer, ids: Sequence[int], unit: Unit) -> list[WrittenUnit]:
-    """Returns the units of a hypothesis, as a stream writes them. ids: those of its tokens."""
+    """Returns the units of a hypothesis, as a stream would write them. ids: of its tokens."""
     target = TargetWords(tokenizer, unit)
     complete_units: list[WrittenUnit] = []
     begun: list[int] = []
@@ -127,16 +127,15 @@ def written_units(tokenizer: Tokenizer, ids: Sequence[int], unit: Unit) -> list[
     return [*complete_units, *(WrittenUnit(word, None, begun) for word in target.end())]
 
 
-# Compares where attention is while an object is named with where the object is, for captions that are scored by
-# truth.
+# Where the attention is while an object is named, against where the object is; for captions that are scored by truth.
 
 
 def pointing_score(
     translator: Translator, translations: Sequence[Translation], split: Split, folder: Path | None = None
 ) -> dict[str, Score]:
-    """Computes `pointing`: of the words of true captions that name an object, the percentage for which attention was
-    largest on the object's box, see `mt.metrics.truth.pointing`. Empty where captions are not scored by
-    `truth`, the model attends to nothing, or no caption is true."""
+    """Computes `pointing`: the percentage of object names in true captions for which attention was largest on the
+    object's box, see `mt.metrics.truth.pointing`. Nothing if captions are not scored by `truth`, if the model has no
+    attention, or if no caption is true."""
     if Truth.name not in translator.config.dataset.metrics or not translator.model.uses_source:
         return {}
     tokenizer = translator.tokenizers.target
@@ -145,7 +144,7 @@ def pointing_score(
     for translation, picture, references in zip(
         translations, split.column("source"), split.column("references"), strict=True
     ):
-        # A word is written with its last token.
+        # The attention of a word is that of its last token.
         steps = [word.tokens[-1] for word in written_units(tokenizer, translation.ids, "word")]
         side = math.isqrt(translation.alignment.shape[1])
         hits += pointing(translation.text, translation.alignment[steps], picture, references, (side, side))
