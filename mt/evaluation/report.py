@@ -112,10 +112,7 @@ def report(
         if kept is not None:
             _write_gallery(folder, name, None if forced is None else forced.links, kept, results)
         if forced:
-            # Heatmaps of an earlier evaluation would be of other hypotheses.
-            refuse_link(folder / "alignments")
-            for path in (folder / "alignments").glob("[0-9][0-9][0-9][0-9].*"):
-                path.unlink()
+            _discard_heatmaps(folder / "alignments")
             plot_format = changes.plot_format or translator.config.training.plot_format
             for number, translation, figure in drawings(*decoded, words=changes.plot_words):
                 _write_alignment(translation, figure, folder / "alignments" / f"{number:04d}", plot_format)
@@ -164,6 +161,13 @@ def _write_gallery(
     write_text(alignments / f"{name}.jsonl", [as_json(record) for record in kept])
     run = {"name": folder.resolve().name, "records": kept, "notes": table(results).splitlines()}
     write_text(alignments / "index.html", [page(f"Alignments of {run['name']}, {name}", [run])])
+
+
+def _discard_heatmaps(alignments: Path) -> None:
+    """Deletes the heatmaps of an earlier evaluation, which would be of other hypotheses."""
+    refuse_link(alignments)
+    for path in alignments.glob("[0-9][0-9][0-9][0-9].*"):
+        path.unlink()
 
 
 def _write_hypotheses(folder: Path, name: str, evaluation: Evaluation, digests: Mapping[str, Any]) -> None:

@@ -14,11 +14,11 @@ METRICS: dict[str, type[Metric]] = {
     metric.name: metric for metric in (Bleu, Chrf, Ter, Rouge, Wer, Cer, Accuracy, CocoBleu, CocoRouge, Cider, Truth)
 }
 DEFAULTS = {"translation": ("bleu", "chrf"), "summarization": ("rouge",), "simultaneous": ("bleu", "chrf")}
-"""The metrics that a task is scored by where none are named."""
+"""The metrics of a task, if the user names none."""
 
 
 def require_known(names: Sequence[str], where: str) -> None:
-    """Raises UserError where one of the names is that of no metric, or there is none. where: the option, as written."""
+    """Raises UserError for names of unknown metrics, or if there are no names. where: the option, as written."""
     if not names:
         raise UserError(f"{where} is empty: name at least one of {', '.join(METRICS)}")
     for name in names:
@@ -27,21 +27,22 @@ def require_known(names: Sequence[str], where: str) -> None:
 
 
 def build(names: Sequence[str], settings: Settings = DEFAULT) -> list[Metric]:
-    """Makes the metrics of these names, each once. Raises UserError where one cannot be used here: no tokenizer."""
+    """Makes the metrics of these names, each once. Raises UserError if the tokenizer of one is missing."""
     return [METRICS[name](settings) for name in dict.fromkeys(names)]
 
 
 def notes(metrics: Sequence[Metric], references: References) -> list[str]:
-    """Returns what a user should know of any scores: how metrics were set up, and which cannot judge such texts."""
+    """Returns notes for the user: how metrics were set up, and which do not suit such texts."""
     sentences = [note for metric in metrics for note in (metric.notice, metric.unsuited(references)) if note]
     return [*dict.fromkeys(sentences)]
 
 
 def score_names(names: Sequence[str]) -> list[str]:
-    """Names the scores that these metrics compute: those of rouge are rouge1, rouge2, rougeL and rougeLsum."""
+    """Returns the names of the scores of these metrics; rouge has rouge1, rouge2, rougeL and rougeLsum."""
     return [score for name in names for score in METRICS[name].headings()]
 
 
 def higher_is_better(score: str) -> bool:
-    """Returns whether a larger value of a score is better, also of one mode (`bleu_hard`). False for a loss."""
+    """Returns whether a higher value of a score is better, also for the score of a mode (`bleu_hard`). False for
+    losses."""
     return any(metric.higher_is_better for metric in METRICS.values() if without_mode(score) in metric.headings())

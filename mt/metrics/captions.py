@@ -13,7 +13,7 @@ from mt.metrics.sentence import longest_common_subsequence, ngrams
 ORDER = 4
 """The longest n-grams that are counted, in BLEU and CIDEr."""
 BETA = 1.2
-"""How much more recall weighs than precision in ROUGE-L."""
+"""The weight of recall relative to precision in ROUGE-L."""
 SIGMA = 6.0
 """The standard deviation of the Gaussian over differences of length in CIDEr-D."""
 
@@ -30,15 +30,14 @@ _BRACKETS = {"(": "-lrb-", ")": "-rrb-", "{": "-lcb-", "}": "-rcb-"}
 
 
 def tokenize(caption: str) -> list[str]:
-    """Returns the words of a caption in lower case, without punctuation. For plain captions they are those of
-    Stanford's tokenizer of the Penn Treebank, which the evaluation of COCO runs in Java. What is tokenised already
-    stays as it is."""
+    """Returns the words of a caption in lower case, without punctuation. For plain captions the result is that of
+    Stanford's Penn Treebank tokenizer, which the evaluation of COCO runs in Java. Tokenised captions do not change."""
     tokens = _TOKEN.findall(_CONTRACTED.sub(" ", caption.lower()))
     return [_BRACKETS.get(token, token) for token in tokens if token not in _PUNCTUATION]
 
 
 class CaptionMetric(RatioMetric):
-    """A score of tokenised captions, whose signature says how many references there are."""
+    """A score of tokenised captions, with the number of references in the signature."""
 
     higher_is_better = True
     instead = "bleu or chrf"
@@ -47,14 +46,15 @@ class CaptionMetric(RatioMetric):
         return "tok:ptb-regex|case:lower|punct:removed|version:coco"
 
     def _signature(self, references: References, resampling: str = "") -> str:
-        """Adds the number of references, and of those that repeat another one of their example: copies raise scores."""
+        """Adds the number of references, and how many repeat another one of their example, since copies raise
+        scores."""
         total = sum(len(group) for group in references)
         different = sum(len({tuple(tokenize(text)) for text in group}) for group in references)
         return super()._signature(references, f"{resampling}refs:{total}|repeats:{total - different}|")
 
 
 class CocoBleu(CaptionMetric):
-    """BLEU-1 to -4 over a corpus, without smoothing; the brevity penalty is that of the closest reference's length."""
+    """BLEU-1 to -4 over a corpus, without smoothing; the brevity penalty takes the closest length of a reference."""
 
     name = "coco_bleu"
     heading = "BLEU (COCO)"
@@ -68,8 +68,8 @@ class CocoBleu(CaptionMetric):
         return f"bleu{ORDER}"
 
     def counts(self, hypotheses: Sequence[str], references: References) -> dict[str, np.ndarray]:
-        """Returns the counts of BLEU-n, [N, 2 n + 2]: n-grams of each order that a reference has, all n-grams, words of
-        both sides."""
+        """Returns the counts of BLEU-n, [N, 2 n + 2]: matching n-grams of each order, all n-grams of each order, and
+        the lengths of hypothesis and reference."""
         counted = []
         for hypothesis, group in zip(hypotheses, references, strict=True):
             words = tokenize(hypothesis)
@@ -77,6 +77,7 @@ class CocoBleu(CaptionMetric):
             most: Counter[tuple[str, ...]] = Counter()
             for reference in tokenized:
                 most |= count_ngrams(reference)
+            # An n-gram matches as often as it occurs in any one reference.
             hits = Counter(len(ngram) for ngram in (count_ngrams(words) & most).elements())
             length = min((abs(len(text) - len(words)), len(text)) for text in tokenized)[1]
             guesses = [max(0, len(words) - n) for n in range(ORDER)]
@@ -96,7 +97,7 @@ class CocoBleu(CaptionMetric):
 
 
 class CocoRouge(CaptionMetric):
-    """ROUGE-L with beta 1.2, of the best precision and the best recall over the references; the mean over examples."""
+    """The mean over examples of ROUGE-L with beta 1.2, from the best precision and the best recall over references."""
 
     name = "rougeL_coco"
     heading = "ROUGE-L (COCO)"
@@ -115,15 +116,15 @@ class CocoRouge(CaptionMetric):
 
 
 class Cider(CaptionMetric):
-    """CIDEr-D (Vedantam et al. 2015), 0 to 1000: cosines of n-gram counts, weighted by how few examples' references
-    have them. Samples of a bootstrap keep the weights."""
+    """CIDEr-D (Vedantam et al. 2015), from 0 to 1000: cosines of TF-IDF vectors of n-grams. Bootstrap samples keep the
+    IDF of the whole corpus."""
 
     name = "cider"
     heading = "CIDEr-D"
 
     def counts(self, hypotheses: Sequence[str], references: References) -> dict[str, np.ndarray]:
         groups = [[count_ngrams(tokenize(text)) for text in group] for group in references]
-        # In how many examples each n-gram occurs.
+        # The IDF of each n-gram, by the number of examples that have it in a reference.
         frequencies = Counter(ngram for group in groups for ngram in set().union(*group))
         rarity: dict[tuple[str, ...], float] = defaultdict(lambda: float(np.log(len(references))))
         rarity.update({ngram: float(np.log(len(references) / count)) for ngram, count in frequencies.items()})
@@ -144,8 +145,9 @@ def _cosines(
     reference: Mapping[tuple[str, ...], int],
     rarity: Mapping[tuple[str, ...], float],
 ) -> float:
-    """Computes the mean over the orders of the cosine between two captions (Vedantam et al. 2015, equations 2 to 4). No
-    n-gram counts more often than in the reference, and a difference in length lowers the result."""
+    """Returns the cosine between two captions, averaged over the orders (Vedantam et al. 2015, equations 2 to 4).
+    Counts are clipped to those of the reference, and a Gaussian penalises differences of length."""
+    # Dot products and squared norms, an entry for each order.
     products = np.zeros(ORDER)
     squares = np.zeros(ORDER)
     reference_squares = np.zeros(ORDER)

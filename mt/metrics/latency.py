@@ -1,5 +1,5 @@
-"""Latency of simultaneous translation (AP, AL, LAAL, DAL, YAAL), erasure, and the log of SimulEval that the field
-exchanges. Measures of one sentence come first, then the log, and last the scores of its sentences."""
+"""Latency of simultaneous translation (AP, AL, LAAL, DAL, YAAL), erasure, and SimulEval's log, in which results are
+exchanged. Measures of one sentence come first, then the log, and last the scores of a log."""
 
 import json
 from collections.abc import Callable, Iterable, Sequence
@@ -17,9 +17,9 @@ from mt.metrics.base import Score
 from mt.storage import write_text
 from mt.text_io import file_lines
 
-# Definitions and lengths are of the scorers that the field uses: SimulEval 1.1.4 (latency_scorer.py) and OmniSTEval
-# 0.1.10 (scoring.py). `delays[i]`, g(i+1) in the papers, is how much of the source had been read when target word i was
-# written: words, or milliseconds of speech. No end of sentence is counted on either side.
+# Definitions and lengths follow the scorers in general use: SimulEval 1.1.4 (latency_scorer.py) and OmniSTEval 0.1.10
+# (scoring.py). `delays[i]`, g(i+1) in the papers, is how much of the source had been read when target word i was
+# written: words, or milliseconds of speech. The end of a sentence is counted on neither side.
 
 LatencyUnit = Literal["word", "char", "subword"]
 """The unit in which a target is counted. A source of text is counted in words between blanks, whatever the unit."""
@@ -34,18 +34,18 @@ _OMNISTEVAL = "OmniSTEval.0.1.10"
 
 
 def erased(before: Sequence[str], after: Sequence[str]) -> int:
-    """Returns how many words of what was shown an update takes back: all from the first one on that differs. The source
-    is Arivazhagan et al. 2020, "Re-translation versus streaming for simultaneous translation", section 3."""
+    """Returns how many words an update of a re-translation takes back: all from the first difference on (Arivazhagan et
+    al. 2020, "Re-translation versus streaming for simultaneous translation", section 3)."""
     return len(before) - _common(before, after)
 
 
 def finalised(updates: Sequence[Sequence[str]]) -> list[int]:
-    """Returns for each word of the last update the update, counted from 1, after which no word up to it changes (the
-    same section). Such a number is the word's delay, where each source word brings an update."""
+    """Returns for each word of the last update the number of the update, from 1, after which no word up to it changes
+    (the same section). If each source word brings an update, these numbers are delays."""
     *earlier, last = updates
     stable = len(last)
     delays = [len(updates)] * stable
-    # From the end on: what all later updates agree on with the last one can only become less.
+    # From the last update backwards, the common beginning can only become shorter.
     for number in range(len(earlier), 0, -1):
         stable = min(stable, _common(earlier[number - 1], last))
         delays[:stable] = [number] * stable
@@ -53,24 +53,25 @@ def finalised(updates: Sequence[Sequence[str]]) -> list[int]:
 
 
 def _common(one: Sequence[str], other: Sequence[str]) -> int:
-    """Returns how many words two updates begin with alike."""
+    """Returns the length of the common beginning of two updates."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
 def average_proportion(delays: Sequence[float], source_length: float, target_length: float | None = None) -> float:
     """Computes AP, the mean share of the source that was read before a word: sum_i g(i) / (|x| |y|) (Cho & Esipova
-    2016, section 3.2). target_length: |y|; SimulEval's is that of the reference, so that AP may exceed 1. None: of the
-    hypothesis."""
+    2016, section 3.2). target_length: |y|; SimulEval takes the reference's, so that AP may exceed 1; None takes the
+    hypothesis's."""
     return sum(delays) / (source_length * (target_length or len(delays)))
 
 
 def average_lagging(delays: Sequence[float], source_length: float, target_length: float | None = None) -> float:
     """Computes AL, how far a policy is behind an ideal one: 1/tau sum_{i <= tau} g(i) - (i-1) |x|/|y| (Ma et al. 2019,
-    equation 8). Word tau is the first that was written with the whole source read, or the last. Where even the first
-    delay is beyond the source (speech), it is the result. target_length: as of `average_proportion`."""
+    equation 8). Word tau is the first that was written after the whole source was read, or the last. If the first delay
+    is beyond the source, as may be in speech, that delay is the result. target_length: see `average_proportion`."""
     if delays[0] > source_length:
         return delays[0]
     rate = (target_length or len(delays)) / source_length
+    # Words before tau, then the mean over all words up to tau.
     early = sum(1 for _ in takewhile(lambda delay: delay < source_length, delays))
     return fmean(delay - i / rate for i, delay in enumerate(delays[: early + 1]))
 
@@ -78,14 +79,14 @@ def average_lagging(delays: Sequence[float], source_length: float, target_length
 def length_adaptive_average_lagging(
     delays: Sequence[float], source_length: float, target_length: float | None = None
 ) -> float:
-    """Computes LAAL: AL in which |y| is the length of the longer of hypothesis and reference (Papi et al. 2022; Polák
-    et al. 2022)."""
+    """Computes LAAL: AL where |y| is the greater length of hypothesis and reference (Papi et al. 2022; Polák et al.
+    2022)."""
     return average_lagging(delays, source_length, max(len(delays), target_length or 0))
 
 
 def differentiable_average_lagging(delays: Sequence[float], source_length: float) -> float:
     """Computes DAL: AL over all words with g'(i) = max(g(i), g'(i-1) + |x|/|y|) (Cherry & Foster 2019, section 3.1).
-    |y| is the length of the hypothesis, always."""
+    |y| is always the length of the hypothesis."""
     rate = len(delays) / source_length
     lags = []
     adjusted = -float("inf")
@@ -98,15 +99,15 @@ def differentiable_average_lagging(delays: Sequence[float], source_length: float
 def yet_another_average_lagging(
     delays: Sequence[float], source_length: float, target_length: float | None = None
 ) -> float | None:
-    """Computes YAAL: LAAL over the words alone that were written before the source ended (Polák et al. 2025, arXiv
-    2509.17349); None where there is no such word."""
+    """Computes YAAL: LAAL over only the words that were written before the source ended (Polák et al. 2025, arXiv
+    2509.17349); None without such words."""
     rate = max(len(delays), target_length or 0) / source_length
     lags = [delay - i / rate for i, delay in enumerate(delays) if delay < source_length]
     return fmean(lags) if lags else None
 
 
-# The log is `instances.log` of SimulEval 1.1.4, a JSON object for each sentence, with `config.yaml` beside it.
-# `simuleval --score-only` and OmniSTEval read what is written here.
+# The log is SimulEval 1.1.4's `instances.log`, a JSON object for each sentence, with `config.yaml` beside it.
+# `simuleval --score-only` and OmniSTEval read these files.
 
 LOG = "instances.log"
 
@@ -122,26 +123,26 @@ class Instance(BaseModel, frozen=True, strict=True):
     delays: tuple[int | float, ...]
     """How much of the source had been read before each target word, character or subword."""
     reference: str | None
-    """The raw line, with its newline, as SimulEval has it."""
+    """The raw line, with its newline, as in SimulEval."""
     source: str | list[str] = ""
     source_length: int | float = Field(ge=0, allow_inf_nan=False)
     """The length of the source in the unit of the delays: words between blanks, or ms."""
     prediction_spm: tuple[str, ...] | None = None
-    """The subwords of the prediction, where they are counted."""
+    """The subwords of the prediction, if subwords are counted."""
     speech: bool = False
     """Whether the source is known to be speech."""
     erased: int = Field(0, ge=0)
-    """How many words, characters or subwords were taken back; SimulEval's log has no such key, and its streams none."""
+    """How many words, characters or subwords were taken back. Logs of SimulEval lack the key: it takes back nothing."""
 
     def units(self, unit: LatencyUnit) -> int:
-        """Returns the length of the prediction; -1 where it is not known."""
+        """Returns the length of the prediction; -1 if it is not known."""
         if unit == "subword":
             return -1 if self.prediction_spm is None else len(self.prediction_spm)
         return len(self.prediction.split()) if unit == "word" else len("".join(self.prediction.split()))
 
     def line(self) -> str:
-        """Writes the line as SimulEval does, as if computing took no time: `elapsed` is 0 for text, and the delays for
-        speech."""
+        """Returns the line as SimulEval writes it if computing takes no time: `elapsed` is 0 for text, and the delays
+        for speech."""
         plain = {
             "index": self.index,
             "prediction": self.prediction,
@@ -164,8 +165,8 @@ def write_log(folder: Path, instances: Sequence[Instance]) -> None:
 
 
 def read_log(path: Path, unit: LatencyUnit = "word") -> list[Instance]:
-    """Reads the sentences of a log, of ours or of SimulEval's, in the order of their lines. Raises UserError where a
-    line is none of such a log, with its number."""
+    """Reads the sentences of a log, one of ours or of SimulEval's, in the order of the lines. Raises UserError with the
+    number of a line that is not valid."""
     instances: dict[int, Instance] = {}
     for number, line in enumerate(file_lines(path, pipes=True), start=1):
         try:
@@ -184,7 +185,7 @@ def read_log(path: Path, unit: LatencyUnit = "word") -> list[Instance]:
 
 
 def _fault(instance: Instance, unit: LatencyUnit) -> str | None:
-    """Returns what is wrong with a line whose values are of the right types; None where nothing is."""
+    """Describes what is wrong with a line whose types are right; None if nothing is."""
     delays = instance.delays
     units = instance.units(unit)
     if units < 0:
@@ -198,8 +199,8 @@ def _fault(instance: Instance, unit: LatencyUnit) -> str | None:
 
 
 def _length_of_references(unit: LatencyUnit, subwords: Measure) -> Measure:
-    """Returns what counts a reference as SimulEval and OmniSTEval do. Every further blank in a row is a word more, and
-    an empty line has one. Blanks are characters."""
+    """Returns the function by which SimulEval and OmniSTEval count a reference. They split words at single blanks, so
+    that a second blank in a row is another word, and an empty line one word. Blanks count as characters."""
     measures: dict[LatencyUnit, Measure] = {
         "word": lambda text: len(text.split(" ")),
         "char": lambda text: len(text.strip()),
@@ -212,12 +213,12 @@ def score_latency(
     instances: Sequence[Instance], unit: LatencyUnit = "word", *, subwords: Measure = len, reference_length: bool = True
 ) -> dict[str, Score]:
     """Computes the measures of a corpus: means over its sentences of "ap" (a share), "al", "laal", "dal", "yaal"
-    (words, or ms); "erasure" (target words taken back, for each that stays); "swf" and "efsw" (percent, of the test for
-    degenerate policies). Empty hypotheses have no latency; YAAL and EFSW also need a word that was written before its
-    source ended.
+    (words, or ms); "erasure" (target words taken back, for each that stays); "swf" and "efsw" (percent, for the test of
+    degenerate policies). Sentences with empty hypotheses are left out; YAAL and EFSW also need a word that was written
+    before its source ended.
 
-    subwords: counts those of a reference. reference_length: false takes the length of the hypothesis everywhere but in
-    YAAL (SimulEval's --no-use-ref-len), as does a sentence without a reference."""
+    subwords: counts the subwords of a reference. reference_length: false takes the length of the hypothesis except in
+    YAAL (SimulEval's --no-use-ref-len); so it is for sentences without references."""
     written = [instance for instance in instances if instance.delays]
     if not written:
         return {}
@@ -228,7 +229,7 @@ def score_latency(
     def mean(length: str, values: Iterable[float], version: str = _SIMULEVAL) -> Score:
         return Score(fmean(values), f"{count}|length:{length}|average:sentence|version:{version}")
 
-    # Of SimulEval: [sentences] delays, the length of the source, and of the reference with its newline.
+    # SimulEval's measures, from delays, length of the source, and length of the reference with its newline.
     timings = [
         (i.delays, i.source_length, length(i.reference) if reference_length and i.reference is not None else None)
         for i in written
@@ -240,7 +241,7 @@ def score_latency(
         "laal": mean(longer, starmap(length_adaptive_average_lagging, timings)),
         "dal": mean("hypothesis", (differentiable_average_lagging(*timing[:2]) for timing in timings)),
     }
-    # Of OmniSTEval, which counts a reference without white space at its ends.
+    # OmniSTEval's measures. It strips white space from references before it counts them.
     stripped = [None if i.reference is None else length(i.reference.strip()) for i in written]
     lags = [yet_another_average_lagging(*timing[:2], size) for timing, size in zip(timings, stripped, strict=True)]
     early = [(lag, i.source_length) for lag, i in zip(lags, written, strict=True) if lag is not None]
@@ -252,18 +253,18 @@ def score_latency(
     corpus = f"{count}|average:corpus|version:{_OMNISTEVAL}"
     scores["swf"] = Score(100 * fmean(words), corpus)
     if early:
-        # The share of the source after the mean delay, in which words can be written before it ends.
+        # The share of the source after the mean delay, during which words can be written before the source ends.
         left = sum(max(0.0, source_length - lag) for lag, source_length in early)
         scores["efsw"] = Score(100 * left / sum(source_length for _, source_length in early), corpus)
     return scores
 
 
 def unsuited(unit: LatencyUnit, references: Sequence[str]) -> str | None:
-    """Returns why latency in this unit says little of such text, and what to choose instead; None where it suits."""
+    """Explains why this unit of latency does not suit such text, and what to choose instead; None if it does."""
     return BETWEEN_BLANKS if unit == "word" and nearly_all(references, is_unspaced) else None
 
 
 def degenerate(scores: dict[str, Score]) -> bool:
-    """Returns whether a policy writes much more, or less, before its sources end than its mean delay would let it, by
-    OmniSTEval's test: |EFSW - SWF| > 20."""
+    """Returns whether a policy is degenerate by OmniSTEval's test, |EFSW - SWF| > 20: before its sources end it writes
+    far more or less than its mean delay lets one expect."""
     return "efsw" in scores and abs(scores["efsw"].score - scores["swf"].score) > DEGENERATE

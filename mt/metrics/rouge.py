@@ -23,12 +23,12 @@ _UNK = re.compile(r"(?<!\S)(<unk>|unk|UNK)(?!\S)")
 
 
 class Rouge(RatioMetric):
-    """ROUGE-1, -2, -L and -Lsum in percent, averaged over the examples. ROUGE-Lsum takes a summary for a list of
-    sentences, separated by newlines and by nothing else.
+    """ROUGE-1, -2, -L and -Lsum in percent, averaged over the examples. For ROUGE-Lsum a summary is a list of sentences
+    that are separated by newlines.
 
-    rouge-score's tokenizer and its stemmer are for English: every character but a-z and 0-9 separates words. Other
-    languages have the tokenizers of BLEU: the tokens in lower case with a letter or a digit are words, without stems.
-    Raises UserError where the tokenizer that the settings name is unknown, or cannot be used here."""
+    rouge-score's tokenizer and its stemmer are for English: every character but a-z and 0-9 separates words. For other
+    languages BLEU's tokenizers are used: words are the tokens, in lower case, that have a letter or digit; they are not
+    stemmed. Raises UserError if the settings name an unknown tokenizer, or one that cannot be used here."""
 
     name = "rouge"
     higher_is_better = True
@@ -50,25 +50,26 @@ class Rouge(RatioMetric):
         return "rougeL"
 
     def tokenize(self, text: str) -> list[str]:
-        """Returns the words of a text that are compared, also for rouge-score."""
+        """Returns the words of a text; rouge-score calls this, too."""
         if self._tokenize is None:
             return self._default.tokenize(text)
         return [token for token in self._tokenize(text.lower()).split() if count_letters(token)]
 
     @cached_property
     def _default(self) -> Any:
-        """Makes rouge-score's tokenizer. One that rouge-score makes itself says so in the log of absl."""
-        from rouge_score.tokenizers import DefaultTokenizer  # here, since it takes half a second to import
+        """Makes rouge-score's tokenizer here, since rouge-score writes a line to absl's log where it makes one."""
+        from rouge_score.tokenizers import DefaultTokenizer  # imported late: it takes half a second
 
         return DefaultTokenizer(self.settings.rouge.stem)
 
     def counts(self, hypotheses: Sequence[str], references: References) -> dict[str, np.ndarray]:
-        from rouge_score.rouge_scorer import RougeScorer  # here, since it takes half a second to import
+        from rouge_score.rouge_scorer import RougeScorer  # imported late: it takes half a second
 
         protocol = self.settings.rouge
         scorer = RougeScorer(list(self.headings()), tokenizer=self)
         choose = max if protocol.multi == "max" else fmean
         measure = "fmeasure" if protocol.measure == "f1" else "recall"
+        # For each example and score, the best or mean value over the references.
         values: dict[str, list[float]] = {name: [] for name in self.headings()}
         for hypothesis, group in zip(hypotheses, references, strict=True):
             cut = hypothesis.encode()[: protocol.limit_bytes].decode(errors="ignore")
@@ -91,7 +92,7 @@ class Rouge(RatioMetric):
     def _comparison(self, systems: Systems, references: References) -> dict[str, dict[str, Paired]]:
         comparison = super()._comparison(systems, references)
         if not any("\n" in text for texts in (*systems.values(), *references) for text in texts):
-            del comparison["rougeLsum"]  # which is rougeL
+            del comparison["rougeLsum"]  # it equals rougeL
         return comparison
 
     def _objection(self, texts: Sequence[str]) -> str | None:
@@ -109,13 +110,13 @@ class Rouge(RatioMetric):
 
 
 def require_rouge_tokenizer(name: str, where: str) -> None:
-    """Raises UserError where no tokenizer has this name. where: the option that names it."""
+    """Raises UserError if there is no such tokenizer. where: the option that names it."""
     if name not in ROUGE_TOKENIZERS:
         raise UserError(invalid_choice(where, name, ROUGE_TOKENIZERS))
 
 
 class Lead:
-    """The baseline that reads only the beginning: the first words of a source, between blanks or by a tokenizer."""
+    """The lead baseline of summarization: the first words of a source, between blanks or by a tokenizer."""
 
     def __init__(self, words: int, tokenizer: str = PLAIN.tokenizer) -> None:
         self._words = words
@@ -128,7 +129,7 @@ class Lead:
         words = 0
         for token in self._tokenize(text).split():
             start = text.find(token, end)
-            if start < 0:  # the tokenizer wrote it in another way
+            if start < 0:  # the tokenizer changed the token's spelling
                 continue
             end = start + len(token)
             words += count_letters(token) > 0

@@ -1,6 +1,5 @@
-"""Scores of single sentences, every hypothesis against every reference alone, and the n-grams they count.
-
-They are the utilities of minimum Bayes risk decoding."""
+"""Scores of single sentences, of every hypothesis against every reference. They are the utilities of minimum Bayes risk
+decoding. N-grams and longest common subsequences come first."""
 
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -27,8 +26,8 @@ def ngrams(units: Units, order: int) -> list[Units]:
 
 
 def longest_common_subsequence(one: Sequence[str], other: Sequence[str]) -> int:
-    """Returns the length of the longest common subsequence (Hyyrö 2004): one sum of whole numbers for each word of
-    `other`, whose bits are the positions of `one`."""
+    """Returns the length of the longest common subsequence (Hyyrö 2004). The bits of a whole number stand for the
+    positions of `one`, and each word of `other` takes one addition."""
     positions: dict[str, int] = {}
     for position, word in enumerate(one):
         positions[word] = positions.get(word, 0) | 1 << position
@@ -40,19 +39,19 @@ def longest_common_subsequence(one: Sequence[str], other: Sequence[str]) -> int:
     return len(one) - unmatched.bit_count()
 
 
-# The scores are those of sacreBLEU and rouge-score for a sentence, of a thousand pairs in a few milliseconds. N-grams
-# are counted once for each text, and the matches of all pairs are products of matrices.
+# The scores equal those of sacreBLEU and rouge-score for a sentence, but a thousand pairs take a few milliseconds:
+# n-grams are counted once for each text, and the matches of all pairs are products of matrices.
 
 CHRF_ORDER = 6
-"""Most characters of an n-gram of chrF."""
+"""The longest n-grams of chrF, in characters."""
 CHRF_BETA = 2
-"""How many times recall counts as much as precision in chrF."""
+"""The weight of recall relative to precision in chrF."""
 BLEU_ORDER = 4
-"""Most tokens of an n-gram of BLEU."""
+"""The longest n-grams of BLEU, in tokens."""
 
 
 class SentenceScore(ABC):
-    """A score of a hypothesis against one reference, from 0 to 100, higher is better. `SENTENCE_SCORES` lists all."""
+    """A score of a hypothesis against one reference, from 0 to 100; higher is better. `SENTENCE_SCORES` lists all."""
 
     def __init__(self, settings: Settings = DEFAULT) -> None:
         self._lowercase = settings.lowercase
@@ -64,14 +63,15 @@ class SentenceScore(ABC):
 
     @abstractmethod
     def _matrix(self, hypotheses: Sequence[str], references: Sequence[str]) -> np.ndarray:
-        """Computes `matrix`, of texts in the form in which they are compared."""
+        """Computes `matrix` of normalised texts."""
 
 
 class SentenceChrf(SentenceScore):
-    """chrF2 (Popović 2015): F-scores of the means of precision and recall over the orders that both texts have."""
+    """chrF2 (Popović 2015): the F-score of precision and recall, averaged over the orders that both texts have."""
 
     def _matrix(self, hypotheses: Sequence[str], references: Sequence[str]) -> np.ndarray:
         units = [["".join(text.split()) for text in side] for side in (hypotheses, references)]
+        # Sums over the orders, each [H, R].
         precision = np.zeros((len(hypotheses), len(references)))
         recall = np.zeros_like(precision)
         orders = np.zeros_like(precision)
@@ -80,18 +80,19 @@ class SentenceChrf(SentenceScore):
             hypothesis_sizes = _sizes(of_hypotheses)[:, None]
             reference_sizes = _sizes(of_references)[None]
             matches = _matches(of_hypotheses, of_references)
-            # Where one has none there are no matches, and neither precision nor recall grows.
+            # A text without n-grams of this order has no matches, and adds nothing.
             precision += matches / np.maximum(hypothesis_sizes, 1)
             recall += matches / np.maximum(reference_sizes, 1)
             orders += np.minimum(hypothesis_sizes, reference_sizes) > 0
-        # Divided by the number of orders at the end, which precision and recall have in common.
+        # Precision and recall are means over the same orders, so that one division at the end is enough.
         denominator = (CHRF_BETA**2 * precision + recall) * orders
         product = (1 + CHRF_BETA**2) * precision * recall
         return 100 * np.divide(product, denominator, where=denominator > 0, out=np.zeros_like(product))
 
 
 class SentenceBleu(SentenceScore):
-    """BLEU (Papineni et al. 2002): exponential smoothing, and no orders of which the hypothesis has no n-grams."""
+    """BLEU (Papineni et al. 2002) with exponential smoothing. Orders of which the hypothesis has no n-grams are left
+    out."""
 
     def __init__(self, settings: Settings = DEFAULT) -> None:
         super().__init__(settings)
@@ -100,7 +101,7 @@ class SentenceBleu(SentenceScore):
     def _matrix(self, hypotheses: Sequence[str], references: Sequence[str]) -> np.ndarray:
         tokens = [[tuple(self._tokenize(text).split()) for text in side] for side in (hypotheses, references)]
         shape = len(hypotheses), len(references)
-        # Of each pair, [H, R]: the sum of the logarithms of the precisions so far, and of how many orders.
+        # The sums of the logarithms of the precisions, and the number of orders, each [H, R].
         logarithms = np.zeros(shape)
         orders = np.zeros(shape)
         smoothing = np.ones(shape)
@@ -110,12 +111,13 @@ class SentenceBleu(SentenceScore):
             totals = np.broadcast_to(_sizes(of_hypotheses)[:, None], shape)
             matches = _matches(of_hypotheses, of_references)
             any_match |= matches > 0
+            # An order without matches counts as half a match, the next one as a quarter, and so on.
             smoothing[matches == 0] *= 2
             counted = totals > 0
             precisions = np.where(matches > 0, matches, 1 / smoothing)[counted] / totals[counted]
             logarithms[counted] += np.log(precisions)
             orders += counted
-        # Hypotheses that are shorter than the reference pay for it.
+        # The brevity penalty.
         lengths = [np.array([len(text) for text in side], float) for side in tokens]
         ratio = lengths[1][None] / np.maximum(lengths[0], 1)[:, None]
         brevity = np.minimum(0.0, 1 - ratio)
@@ -150,14 +152,15 @@ def _sizes(counts: Sequence[Counter]) -> np.ndarray:
 
 
 def _matches(hypotheses: Sequence[Counter], references: Sequence[Counter]) -> np.ndarray:
-    """Returns [H, R] float64, how many n-grams each pair has in common, each as often as both have it. All pairs are
-    one product of matrices for each k, as min(a, b) is the sum over k of `[a >= k] [b >= k]`."""
+    """Returns how many n-grams each pair has in common, [H, R] float64; repeated ones count as often as both texts have
+    them. As min(a, b) is the sum over k of `[a >= k] [b >= k]`, all pairs take one product of matrices for each k."""
     columns = {ngram: column for column, ngram in enumerate(dict.fromkeys(n for count in references for n in count))}
     sides = [np.zeros((len(side), len(columns)), np.int32) for side in (hypotheses, references)]
     for matrix, side in zip(sides, (hypotheses, references), strict=True):
         for number, count in enumerate(side):
             shared = [ngram for ngram in count if ngram in columns]
             matrix[number, [columns[ngram] for ngram in shared]] = [count[ngram] for ngram in shared]
+    # Few n-grams occur more than once, so that later products are small.
     matches = np.zeros((len(hypotheses), len(references)))
     most = min(int(side.max(initial=0)) for side in sides)
     for times in range(1, most + 1):

@@ -1,5 +1,5 @@
-"""Accuracy, word and character error rate as jiwer counts them, then the timing of recognised units. The one door to
-jiwer."""
+"""Accuracy, word and character error rate, then the timing of recognised units. jiwer, which counts errors, is used
+only here."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -16,8 +16,8 @@ Units = Literal["words", "characters"]
 
 
 class Accuracy(RatioMetric):
-    """Percentage of hypotheses that equal one of their references; for single words and other short outputs. Case and
-    punctuation count."""
+    """The percentage of hypotheses that equal one of their references; for single words and other short outputs. Case
+    and punctuation matter."""
 
     name = "accuracy"
     higher_is_better = True
@@ -33,25 +33,25 @@ class Accuracy(RatioMetric):
 
 @dataclass(frozen=True)
 class ErrorRate(Score):
-    """A rate with the kinds of its errors, in units: words or characters."""
+    """An error rate, and the numbers of its errors by kind. Units are words or characters."""
 
     substitutions: int
     deletions: int
     """Units of the references that hypotheses lack."""
     insertions: int
-    """Units that the references lack."""
+    """Units of the hypotheses that references lack."""
     units: int
-    """Units of the references that the hypotheses are compared with."""
+    """All units of the references that hypotheses are compared with."""
 
 
 class _Rate(RatioMetric):
-    """Errors per unit of the reference, in percent, which may be above 100. Each sentence is compared with the one of
-    its references that gives the lowest rate."""
+    """Errors per unit of the reference, in percent, which may exceed 100. Each sentence is compared with the reference
+    that gives the lowest rate."""
 
     higher_is_better = False
     library = "jiwer"
     _units: ClassVar[Units]
-    """What an error is of."""
+    """The unit in which errors are counted."""
 
     def counts(self, hypotheses: Sequence[str], references: References) -> dict[str, np.ndarray]:
         return {self.name: _errors(self._units, hypotheses, references)[:, :2]}
@@ -64,8 +64,8 @@ class _Rate(RatioMetric):
 
 
 class Wer(_Rate):
-    """Word error rate: substitutions, insertions and deletions per word of the reference, between blanks. Case and
-    punctuation count."""
+    """Word error rate: substitutions, insertions and deletions per word of the reference. Words stand between blanks;
+    case and punctuation matter."""
 
     name = "wer"
     heading = "WER"
@@ -77,7 +77,7 @@ class Wer(_Rate):
 
 
 class Cer(_Rate):
-    """Character error rate: as `Wer`, over characters (Unicode code points), a blank between words included."""
+    """Character error rate: as `Wer`, but over characters (Unicode code points), blanks between words included."""
 
     name = "cer"
     heading = "CER"
@@ -93,8 +93,8 @@ VERSION = f"jiwer.{version('jiwer')}"
 def equal_units(
     hypotheses: Sequence[Sequence[str]], references: Sequence[Sequence[str]]
 ) -> list[list[tuple[int, int]]]:
-    """Returns for each hypothesis the pairs (position in it, in its reference) of units that are equal in an alignment
-    of the fewest edits. Units are without blanks."""
+    """Aligns each hypothesis with its reference by the fewest edits, and returns the positions (in the hypothesis, in
+    the reference) of equal units. Units must not contain blanks."""
     pairs: list[list[tuple[int, int]]] = [[] for _ in references]
     numbers = [i for i, reference in enumerate(references) if reference]
     if numbers:
@@ -104,21 +104,21 @@ def equal_units(
         for i, chunks in zip(numbers, output.alignments, strict=True):
             for chunk in chunks:
                 if chunk.type == "equal":
-                    begin = chunk.ref_start_idx
-                    end = chunk.ref_end_idx
-                    pairs[i] += zip(range(chunk.hyp_start_idx, chunk.hyp_end_idx), range(begin, end), strict=True)
+                    in_reference = range(chunk.ref_start_idx, chunk.ref_end_idx)
+                    pairs[i] += zip(range(chunk.hyp_start_idx, chunk.hyp_end_idx), in_reference, strict=True)
     return pairs
 
 
 def _aligned(units: Units, references: list[str], hypotheses: list[str]) -> Any:
-    import jiwer  # here, since most commands count no errors
+    import jiwer  # imported late: most commands count no errors
 
     return (jiwer.process_words if units == "words" else jiwer.process_characters)(references, hypotheses)
 
 
 def _errors(units_of_texts: Units, hypotheses: Sequence[str], references: References) -> np.ndarray:
-    """Returns [N, 5]: edits, units of the reference, substitutions, deletions and insertions, of the reference with the
-    fewest edits per unit."""
+    """Returns [N, 5]: edits, units of the reference, substitutions, deletions and insertions, for the reference with
+    the fewest edits per unit."""
+    # All pairs of hypothesis and reference are aligned at once.
     owners = [i for i, group in enumerate(references) for _ in group]
     output = _aligned(units_of_texts, [text for group in references for text in group], [hypotheses[i] for i in owners])
     best: dict[int, tuple[float, ...]] = {}
@@ -128,37 +128,38 @@ def _errors(units_of_texts: Units, hypotheses: Sequence[str], references: Refere
             if chunk.type != "equal":
                 length = chunk.ref_end_idx - chunk.ref_start_idx
                 kinds[chunk.type] += max(length, chunk.hyp_end_idx - chunk.hyp_start_idx)
+        # The lowest rate counts; of equal rates the one with fewer edits.
         edits = sum(kinds.values())
         candidate = (edits / max(len(units), 1), edits, len(units), *kinds.values())
         best[i] = min(best.get(i, candidate), candidate)
     return np.array([best[i][1:] for i in range(len(references))])
 
 
-# When units, words or characters, were written, and where attention was, against when they were spoken. A hypothesis is
-# aligned with its reference by edit distance, and only units that are equal count.
+# The times at which units (words or characters) were written and attended to, against those at which they were spoken.
+# Hypotheses are aligned with references by edit distance, and only equal units count.
 
 Span = tuple[int, int]
-"""The times at which a unit begins and ends, in milliseconds."""
+"""The begin and the end of a unit, in milliseconds."""
 
 _SPAN = re.compile(r"(\d{1,9})-(\d{1,9})", re.ASCII)
 
 
 class Timed(NamedTuple):
-    """A hypothesis and its reference."""
+    """A hypothesis and its reference with times."""
 
     units: Sequence[str]
     """The units of the hypothesis."""
     written: Sequence[float] | None
-    """The time at which each was written, in milliseconds of the source; None where it was not decoded online."""
+    """The time at which each unit was written, in milliseconds of the source; None if decoding was not online."""
     stops: Sequence[Sequence[float]] | None
-    """The times at which a hard attention stopped for each, nan where it selected nothing; None where it is soft."""
+    """The times at which hard attention stopped for each unit, nan if it selected nothing; None for soft attention."""
     reference: Sequence[str]
     spans: Sequence[Span]
     """The times of the units of the reference."""
 
 
 def parse_spans(line: str, name: str) -> list[Span]:
-    """Reads `120-722 830-1254`. name: what to call the line in the UserError where it is something else."""
+    """Reads a line such as `120-722 830-1254`. Raises UserError for any other. name: the name of the line in errors."""
     matches = [_SPAN.fullmatch(span) for span in line.split()]
     spans = [(int(match[1]), int(match[2])) for match in matches if match]
     if len(spans) < len(matches) or any(begin > end for begin, end in spans):
@@ -167,9 +168,10 @@ def parse_spans(line: str, name: str) -> list[Span]:
 
 
 def timing(sentences: Sequence[Timed], unit: str, *, lowercase: bool = False) -> dict[str, Score]:
-    """Computes `emission_ms` and `emission_ms_p95`, the milliseconds from the end of a unit until it is written, median
-    and 95th percentile. `stops_inside` is the percentage of the hard stops for a unit that lie within it. Scores that
-    cannot be measured are left out. unit, lowercase: for the signature."""
+    """Computes `emission_ms` and `emission_ms_p95`, the median and the 95th percentile of the milliseconds from the end
+    of a unit until it is written, and `stops_inside`, the percentage of hard stops for a unit that lie within the unit.
+    Scores that cannot be measured are left out. unit, lowercase: for the signature."""
+    # How late right units were written, and whether attention stopped within them.
     pairs = equal_units([sentence.units for sentence in sentences], [sentence.reference for sentence in sentences])
     matched = list(zip(sentences, pairs, strict=True))
     late = [timed.written[i] - timed.spans[j][1] for timed, equal in matched if timed.written for i, j in equal]
@@ -188,7 +190,7 @@ def timing(sentences: Sequence[Timed], unit: str, *, lowercase: bool = False) ->
 
 
 def _stops_inside(sentence: Timed, pairs: Sequence[tuple[int, int]]) -> Iterator[bool]:
-    """Yields for each stop for a unit whether it lies within the unit. pairs: the equal units."""
+    """Yields for each stop whether it lies within the unit that it was for. pairs: as of `equal_units`."""
     if sentence.stops is None:
         return
     for i, j in pairs:
