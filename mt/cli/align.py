@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
-from mt.cli.arguments import add_plot_options, add_run_options, add_search_options, load_translator
+from mt.cli.arguments import add_plot_options, add_run_options, add_search_options, load_translator, reported_in_flags
 from mt.cli.parser import Parser
 from mt.common.links import Links, Symmetrisation, is_naacl, to_pharaoh
 from mt.common.terminal import say
 from mt.data.dataset import LINK_UNITS
-from mt.errors import UserError, reported
+from mt.errors import UserError
 from mt.metrics.alignment import alignment_error_rate
 from mt.search.config import revised_search
 from mt.storage import require_writable
@@ -48,7 +48,7 @@ def align(arguments: Sequence[str] | None = None) -> None:
     _add_link_options(parser)
     parser.needed = {"--plot-format": "--plots"}
     options = parser.parse_args(arguments)
-    with reported():
+    with reported_in_flags():
         _require_two_runs(options)
         if options.plots:
             require_writable(options.plots, f"--plots {options.plots}")

@@ -1,15 +1,16 @@
 """Adds and reads the options that several commands share, of runs, of search, of words and of plots."""
 
 import argparse
-from collections.abc import Callable, Iterable
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from mt.cli.parser import Parser, number_of
 from mt.common.backdrop import PlotFormat
-from mt.common.options import described, kinds_in
+from mt.common.options import described, kinds_in, notation
 from mt.decoding.load import ENGINES, load, repository_of, resolve_runs
-from mt.errors import UserError
+from mt.errors import UserError, reported
 from mt.search.config import PRECISIONS, SEARCHES, SearchConfig, revised_search
 
 if TYPE_CHECKING:
@@ -22,8 +23,16 @@ _FLAGS = {"name": "search", "beam_size": "beam", "k": "wait_k"}
 
 
 def flag_of(option: str) -> str:
-    """Returns the flag of an option of search."""
-    return f"--{_FLAGS.get(option, option).replace('_', '-')}"
+    """Returns the flag of an option, of search too: `--beam` for `search.beam_size`."""
+    name = option.removeprefix(_SEARCH)
+    return f"--{_FLAGS.get(name, name).replace('_', '-')}"
+
+
+@contextlib.contextmanager
+def reported_in_flags() -> Iterator[None]:
+    """Reports errors as `reported`, with options as flags."""
+    with reported(), notation(lambda option: f"{flag_of(option)} "):
+        yield
 
 
 def add_run_options(parser: argparse.ArgumentParser, *, several: str = "", engine: bool = False) -> None:
@@ -148,4 +157,4 @@ def chosen_search(options: argparse.Namespace, config: SearchConfig) -> SearchCo
                 f"{flag_of(option)} is an option of --search {' or '.join(fits)}, and not of {where}: add --search "
                 f"{fits[-1]}, or leave it out"
             )
-    return revised_search(config, chosen, lambda key: f"{flag_of(key.removeprefix(_SEARCH))} ")
+    return revised_search(config, chosen)

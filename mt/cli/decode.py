@@ -17,11 +17,12 @@ from mt.cli.arguments import (
     chosen_unknown_words,
     folder_of_results,
     load_translator,
+    reported_in_flags,
 )
 from mt.cli.parser import Parser, typed_flags, whole_number
 from mt.common.terminal import say
 from mt.data.glossary import read_glossary
-from mt.errors import UserError, reported
+from mt.errors import UserError
 from mt.markup import FORMATS
 from mt.metrics.latency import LatencyUnit
 from mt.search.config import reports_delays
@@ -83,7 +84,7 @@ def translate(arguments: Sequence[str] | None = None) -> None:
     _refuse_unfitting(parser, options)
     # What is no folder at the end is the text.
     path = options.run.pop() if len(options.run) > 1 and not options.run[-1].is_dir() else None
-    with reported():
+    with reported_in_flags():
         from mt.decoding.document_files import translate_file
         from mt.decoding.lines import LineFiles, translate_lines
 
@@ -183,7 +184,7 @@ def stream(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--glossary", type=Path, metavar="FILE", help="terms, and how they are translated")
     parser.add_argument("--avoid", metavar="PHRASE", nargs="+", help="phrases that no translation holds")
     options = parser.parse_args(arguments)
-    with reported():
+    with reported_in_flags():
         from mt.decoding.streaming.live import translate_live
         from mt.search.config import online_search
 
@@ -229,7 +230,7 @@ def evaluate(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, metavar="DIR", help="where to write")
     options = parser.parse_args(arguments)
     home = folder_of_results(options.run[0])
-    with reported():
+    with reported_in_flags():
         # A table of confidences is of one run in a folder, on dev, by torch.
         here = len(options.run) == 1 and home == options.run[0]
         if options.calibrate and not (here and options.split == "dev" and options.engine == "torch"):

@@ -1,12 +1,14 @@
 """Makes frozen and validated objects of plain data, and one sentence of what is wrong with it."""
 
 import ast
+import contextlib
 import inspect
 import itertools
 import json
 import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
 from typing import Annotated, Any, TypeVar, cast, get_args
 
 from pydantic import BaseModel, Field, ValidationError
@@ -29,18 +31,31 @@ class Options(BaseModel, frozen=True, extra="forbid", strict=True):
     """The base of every configuration class: immutable, no unknown options, no silent conversion of types."""
 
 
-def in_yaml(option: str) -> str:
-    """Returns how an option is written in front of its value, as on the command line of training: `search.mode=`."""
-    return f"{option}="
+_IN_YAML: Callable[[str], str] = "{}=".format
+_NOTATION = ContextVar("_NOTATION", default=_IN_YAML)
+"""Maps the name of an option to how the user writes it in front of its value."""
 
 
-def parse(
-    plain: Mapping[str, Any], model: type[Model], where: str = "", spelled: Callable[[str], str] = in_yaml
-) -> Model:
+@contextlib.contextmanager
+def notation(prefix_of: Callable[[str], str]) -> Iterator[None]:
+    """Lets errors inside name options as the user writes them: `search.mode` is prefix_of("search.mode") in front of
+    its value. Elsewhere it is `search.mode=`, as in YAML."""
+    before = _NOTATION.set(prefix_of)
+    try:
+        yield
+    finally:
+        _NOTATION.reset(before)
+
+
+def as_written(option: str, value: object = "") -> str:
+    """Returns an option and its value as the user writes them: `search.mode=hard`, or `--mode hard` in commands."""
+    return f"{_NOTATION.get()(option)}{value}"
+
+
+def parse(plain: Mapping[str, Any], model: type[Model], where: str = "") -> Model:
     """Makes a `model` of plain data (of the types that JSON has).
 
-    where: the place that the data comes from, for the sentence. spelled: how an option is written there in front of its
-    value. Raises UserError with the first thing that is wrong.
+    where: the place that the data comes from, for the sentence. Raises UserError with the first thing that is wrong.
     """
     prefix = f"{where}: " if where else ""
     try:
@@ -48,17 +63,17 @@ def parse(
         text = json.dumps(plain)
     except (TypeError, ValueError, RecursionError) as error:  # dates and bytes of YAML, numbers of 10,000 digits
         raise UserError(f"{prefix}{_unreadable(str(error))}") from None
-    return parse_json(text, model, where, spelled)
+    return parse_json(text, model, where)
 
 
-def parse_json(
-    text: str | bytes, model: type[Model], where: str = "", spelled: Callable[[str], str] = in_yaml
-) -> Model:
+def parse_json(text: str | bytes, model: type[Model], where: str = "") -> Model:
     """Does what `parse` does, of data that is JSON already, which somebody else may have written."""
-    try:
-        return model.model_validate_json(text)
-    except ValidationError as error:
-        raise UserError((f"{where}: " if where else "") + _sentence(error, model, spelled)) from None
+    # Files and requests have options as in YAML, whatever command reads them.
+    with notation(_IN_YAML) if where else contextlib.nullcontext():
+        try:
+            return model.model_validate_json(text)
+        except ValidationError as error:
+            raise UserError((f"{where}: " if where else "") + _sentence(error, model)) from None
 
 
 def flat(options: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -103,7 +118,7 @@ def first_fault(error: ValidationError, depth: int | None = None) -> str:
     return f"{field}: {message}" if field else message
 
 
-def _sentence(error: ValidationError, model: type[BaseModel], spelled: Callable[[str], str]) -> str:
+def _sentence(error: ValidationError, model: type[BaseModel]) -> str:
     """Says the first thing that is wrong."""
     fault = error.errors(include_url=False)[0]
     path, options, others = _locate(fault["loc"], model)
@@ -120,14 +135,14 @@ def _sentence(error: ValidationError, model: type[BaseModel], spelled: Callable[
         case "missing":
             return f"{key} is missing: give it a value"
         case "union_tag_invalid":
-            return _no_choice(spelled(f"{key}.name"), context["tag"], context["expected_tags"])
+            return _no_choice(as_written(f"{key}.name"), context["tag"], context["expected_tags"])
         case "union_tag_not_found":
             return f"{key} does not say which kind: add {key}.name"
         case "literal_error" if isinstance(value, str):
-            return _no_choice(spelled(key), value, context["expected"])
+            return _no_choice(as_written(key), value, context["expected"])
         case "json_invalid":
             return _unreadable(context["error"].partition(" at line")[0])  # of our JSON
-    return f"{spelled(key)}{shown(json.dumps(value))} is not possible: {fault['msg'][0].lower()}{fault['msg'][1:]}"
+    return f"{as_written(key, shown(json.dumps(value)))} is not possible: {fault['msg'][0].lower()}{fault['msg'][1:]}"
 
 
 def _unreadable(reason: str) -> str:

@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from mt.common.options import as_written
 from mt.constraints.phrases import Form, Phrases
 from mt.constraints.processor import ConstraintProcessor, TokenConstraints, nothing_found
 from mt.constraints.spelling import Avoided, Prefix, Spelling
@@ -50,13 +51,14 @@ def require_steerable(config: SearchConfig, asked: TokenConstraints) -> None:
         return
     if not isinstance(config, GreedyConfig | BeamConfig):
         raise UserError(
-            f"{asked.name} asks for phrases, for which search={config.name} has no room: choose search=beam, or ask "
-            "for a prefix or phrases to avoid alone"
+            f"{asked.name} asks for phrases, for which {as_written('search', config.name)} has no room: choose "
+            f"{as_written('search', 'beam')}, or ask for a prefix or phrases to avoid alone"
         )
     if config.no_repeat_ngram_size and asked.phrases.repeats(config.no_repeat_ngram_size):
         raise UserError(
-            f"{asked.name} asks for tokens in a row twice, which search.no_repeat_ngram_size="
-            f"{config.no_repeat_ngram_size} forbids: leave out the one or the other"
+            f"{asked.name} asks for tokens in a row twice, which "
+            f"{as_written('search.no_repeat_ngram_size', config.no_repeat_ngram_size)} forbids: "
+            "leave out the one or the other"
         )
 
 
@@ -248,8 +250,8 @@ def constrained(
             continue
         if isinstance(search, RetranslateConfig):
             raise UserError(
-                f"{asked.name} asks something of its translation, and search=retranslate also translates parts, which "
-                "cannot meet it: choose search=beam, or ask for nothing"
+                f"{asked.name} asks something of its translation, and {as_written('search', 'retranslate')} also "
+                f"translates parts, which cannot meet it: choose {as_written('search', 'beam')}, or ask for nothing"
             )
         require_steerable(search, asked)
         if asked.fewest and isinstance(text, str) and is_blank(text):

@@ -7,6 +7,7 @@
 import contextlib
 from collections.abc import Iterator
 
+from mt.common.options import as_written
 from mt.data.fields import FIELDS
 from mt.errors import UserError
 from mt.models.ensemble import Ensemble
@@ -37,7 +38,7 @@ def online_model(model: DecodableModel) -> Seq2Seq:
     if model.as_online_model is None:
         raise UserError(
             "an ensemble reads the whole source before it writes, since each of its models would stop elsewhere: give "
-            "one run, or choose search=beam or search=greedy"
+            f"one run, or choose {as_written('search', 'beam')} or {as_written('search', 'greedy')}"
         )
     return model.as_online_model
 
@@ -61,17 +62,18 @@ def require_compatible(search: SearchConfig, model: DecodableModel) -> None:
     if isinstance(search, OnlineConfig):
         single_model = online_model(model)
         if not single_model.online:
-            other = "search=wait_k" if single_model.supports_wait_k else "search=greedy or search=beam"
+            other = as_written("search", "wait_k" if single_model.supports_wait_k else "greedy or beam")
             raise UserError(
-                f"search=online writes while it reads: it needs {unmet(single_model, wait_k=False)}; train such a "
-                f"model, or choose {other}"
+                f"{as_written('search', 'online')} writes while it reads: it needs "
+                f"{unmet(single_model, wait_k=False)}; train such a model, or choose {other}"
             )
     elif isinstance(search, WaitKConfig):
-        require_wait_k(online_model(model), search.k, "search=wait_k")
+        require_wait_k(online_model(model), search.k, as_written("search", "wait_k"))
     elif search.mode == "hard" and not model.supports_hard:
         raise UserError(
-            "search.mode=hard needs an attention that can choose one position, and this model's cannot: choose "
-            "search.mode=soft, or train with attention=monotonic, mocha, matcha, milk or stochastic"
+            f"{as_written('search.mode', 'hard')} needs an attention that can choose one position, and this model's "
+            f"cannot: choose {as_written('search.mode', 'soft')}, or train with "
+            "attention=monotonic, mocha, matcha, milk or stochastic"
         )
     # A beam may also weigh what was attended to.
     if isinstance(search, BeamConfig):
@@ -82,8 +84,8 @@ def require_words(*, written: bool) -> None:
     """Raises UserError for re-translation of sources that are no texts. written: whether they are."""
     if not written:
         raise UserError(
-            "search=retranslate translates anew with each word of a text, and this model reads no texts: choose "
-            "search=online, greedy or beam"
+            f"{as_written('search', 'retranslate')} translates anew with each word of a text, and this model reads no "
+            f"texts: choose {as_written('search', 'online')}, greedy or beam"
         )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from mt.common.options import as_written
 from mt.data.batches import Batch, collate, fixed_order
 from mt.data.fields import TEXT, Field, Row
 from mt.data.tokenizer import EOS
@@ -68,8 +69,8 @@ class TorchNetwork:
     def require(self, search: SearchConfig) -> None:
         if is_online(search) and self._online_precision not in (None, "fp32"):
             raise UserError(
-                f"precision={self._online_precision} is not for search={search.name}, which computes in fp32, so that "
-                "what it decides does not depend on the batch: leave it out"
+                f"{as_written('precision', self._online_precision)} is not for {as_written('search', search.name)}, "
+                "which computes in fp32, so that what it decides does not depend on the batch: leave it out"
             )
 
     def encoded_lengths(self, lengths: Sequence[int]) -> list[int]:

@@ -3,13 +3,13 @@
 The options are read without torch, too, where an exported model decodes (`mt.onnx`).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 from pydantic import Field
 
-from mt.common.options import Options, in_yaml, parse
+from mt.common.options import Options, parse
 from mt.errors import UserError
 from mt.search.beam import search
 from mt.search.coverage import Coverage
@@ -108,14 +108,12 @@ class _Group(Options):
     search: SearchConfig
 
 
-def revised_search(
-    config: SearchConfig, changes: Mapping[str, Any], spelled: Callable[[str], str] = in_yaml
-) -> SearchConfig:
+def revised_search(config: SearchConfig, changes: Mapping[str, Any]) -> SearchConfig:
     """Returns a configuration with some options changed.
 
     A change of `name` leaves out the options that the search so named does not have, unless they are among `changes`.
     A changed limit of length replaces the limit before: `max_length` replaces `max_ratio` and `max_extra`, and
-    `max_ratio` replaces `max_length`. Raises UserError for what is impossible; spelled: see `parse`.
+    `max_ratio` replaces `max_length`. Raises UserError for what is impossible.
     """
     name = changes.get("name", config.name)
     fields = set((SEARCHES.get(name, type(config)) if isinstance(name, str) else type(config)).model_fields)
@@ -124,7 +122,7 @@ def revised_search(
     elif changes.get("max_length") is not None:
         fields -= {"max_ratio", "max_extra"}
     plain = {name: value for name, value in config.model_dump(mode="json").items() if name in fields}
-    return parse({"search": plain | dict(changes)}, _Group, spelled=spelled).search
+    return parse({"search": plain | dict(changes)}, _Group).search
 
 
 def n_best_search(config: SearchConfig, n: int) -> SearchConfig:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mt.common.options import as_written
 from mt.errors import UserError
 from mt.search.hypothesis import on_host
 from mt.step import Attended
@@ -34,14 +35,15 @@ class Penalties(NamedTuple):
         """Raises UserError where the attention, which reads hard or soft, has nothing that these could weigh."""
         if self.coverage and hard:
             raise UserError(
-                f"search.coverage_penalty={self.coverage:g} is of attention that gives each position some weight, and "
-                "a hard one gives most of them none: choose search.mode=soft, or leave it out"
+                f"{as_written('search.coverage_penalty', f'{self.coverage:g}')} is of attention that gives each "
+                "position some weight, and a hard one gives most of them none: choose "
+                f"{as_written('search.mode', 'soft')}, or leave it out"
             )
         if any(self) and not uses_source:
             option, value = next((option, value) for option, value in self._asdict().items() if value)
             raise UserError(
-                f"search.{option}_penalty={value:g} weighs what was attended to, and attention=none attends to "
-                "nothing: leave it out"
+                f"{as_written(f'search.{option}_penalty', f'{value:g}')} weighs what was attended to, and "
+                "attention=none attends to nothing: leave it out"
             )
 
 

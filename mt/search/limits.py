@@ -6,7 +6,7 @@ from typing import Annotated, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from mt.common.options import Options
+from mt.common.options import Options, as_written
 from mt.errors import UserError
 from mt.step import EOS
 
@@ -39,8 +39,8 @@ class LengthOptions(Options):
     def _leaves_room_for_eos(self) -> Self:
         if self.max_length is not None and self.min_length >= self.max_length:
             raise UserError(
-                f"search.min_length={self.min_length} leaves no room for EOS within search.max_length="
-                f"{self.max_length}: lower the one or raise the other"
+                f"{as_written('search.min_length', self.min_length)} leaves no room for EOS within "
+                f"{as_written('search.max_length', self.max_length)}: lower the one or raise the other"
             )
         return self
 
@@ -48,8 +48,9 @@ class LengthOptions(Options):
     def _extra_is_added_to_something(self) -> Self:
         if self.max_extra is not None and self.max_ratio is None and self.max_length is not None:
             raise UserError(
-                f"search.max_extra={self.max_extra} is added to search.max_ratio * (source tokens), and here "
-                f"search.max_length={self.max_length} alone is the limit: set search.max_ratio, too, or leave it out"
+                f"{as_written('search.max_extra', self.max_extra)} is added to max_ratio * (source tokens), and "
+                f"here {as_written('search.max_length', self.max_length)} alone is the limit: set max_ratio, too, or "
+                "leave it out"
             )
         return self
 

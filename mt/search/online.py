@@ -16,6 +16,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
+from mt.common.options import as_written
 from mt.errors import UserError
 from mt.search.beam import search
 from mt.search.hypothesis import Hypothesis
@@ -88,7 +89,7 @@ def _needed(hypothesis: Hypothesis, source_length: int, k: int | None) -> np.nda
     if stops is None:
         raise UserError(
             "online decoding needs an attention that stops at a source position, as monotonic, mocha, matcha and milk "
-            "do: choose search=greedy, or such a model"
+            f"do: choose {as_written('search', 'greedy')}, or such a model"
         )
     # To have selected nothing (-1), a step must have read the whole source.
     return np.where(stops < 0, source_length, stops + 1)

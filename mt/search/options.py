@@ -4,6 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from mt.common.options import as_written
 from mt.errors import UserError
 from mt.search.coverage import Penalties
 from mt.search.limits import MAX_LENGTH, LengthOptions
@@ -73,8 +74,8 @@ class BeamConfig(BeamOptions):
     def _keeps_what_it_reports(self) -> Self:
         if self.n_best > self.beam_size:
             raise UserError(
-                f"search.n_best={self.n_best} asks for more hypotheses than the beam keeps ({self.beam_size}): set "
-                f"search.beam_size={self.n_best} or more"
+                f"{as_written('search.n_best', self.n_best)} asks for more hypotheses than the beam keeps "
+                f"({self.beam_size}): set {as_written('search.beam_size', self.n_best)} or more"
             )
         return self
 

@@ -12,6 +12,7 @@ from typing import Annotated, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
+from mt.common.options import as_written
 from mt.common.stop import go_on
 from mt.errors import UserError
 from mt.search.hypothesis import End, History, Hypothesis
@@ -44,8 +45,8 @@ class SampleConfig(SearchOptions):
     def _draws_what_it_reports(self) -> Self:
         if self.n_best > self.samples:
             raise UserError(
-                f"search.n_best={self.n_best} asks for more hypotheses than are drawn ({self.samples}): set "
-                f"search.samples={self.n_best} or more"
+                f"{as_written('search.n_best', self.n_best)} asks for more hypotheses than are drawn ({self.samples}): "
+                f"set {as_written('search.samples', self.n_best)} or more"
             )
         return self
 

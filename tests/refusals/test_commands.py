@@ -44,8 +44,8 @@ TRANSLATE = [
     ("--unknown-dictionary {tmp}/pipe", r"pipe cannot be read \(is no regular file\)"),
     ("{tmp}/latin", "latin, line 2 is not UTF-8"),
     ("{tmp}/long", "long, line 3 has 100000 words"),
-    ("--n-best 4", r"search.n_best=4 asks for more hypotheses than the beam keeps \(3\): set search.beam_size=4"),
-    ("--n-best 9 --beam 8", r"search.n_best=9 asks for more hypotheses than the beam keeps \(8\): set"),
+    ("--n-best 4", r"--n-best 4 asks for more hypotheses than the beam keeps \(3\): set --beam 4"),
+    ("--n-best 9 --beam 8", r"--n-best 9 asks for more hypotheses than the beam keeps \(8\): set --beam 9"),
     ("--each-line", "--each-line is about --format html.*: add that"),
     ("--search sample --temperature 0", "--temperature 0.0 is not possible: input should be greater than 0"),
     ("--format html --n-best 2", "--n-best is about lines without tags"),
@@ -58,13 +58,13 @@ TRANSLATE = [
     ("--plots {tmp}/en/plots", r"--plots .*en/plots cannot be written \(Not a directory\): give another folder"),
     ("--n-best 0", "--n-best 0 is not possible: input should be greater than or equal to 1"),
     ("--n-best 2 --search greedy", "--n-best is an option of --search sample or beam, and not of --search greedy"),
-    ("--mode hard", "search.mode=hard needs an attention that can choose one position"),
-    ("--search online", "search=online writes while it reads"),
-    ("--search wait_k", "search=wait_k shows the model only the source tokens read so far: it needs"),
+    ("--mode hard", "--mode hard needs an attention that can choose one position"),
+    ("--search online", "--search online writes while it reads"),
+    ("--search wait_k", "--search wait_k shows the model only the source tokens read so far: it needs"),
     ("--wait-k 3", "--wait-k is an option of --search wait_k, and not of this run, which is decoded by beam search"),
     (f"--beam {'9' * 5000}", "--beam 999"),
     ("--length-penalty inf", "--length-penalty Infinity is not possible: input should be"),
-    ("--min-length 9 --max-length 9", "search.min_length=9 leaves no room for EOS within search.max_length=9"),
+    ("--min-length 9 --max-length 9", "--min-length 9 leaves no room for EOS within --max-length 9"),
     ("--buffer-size 0", "--buffer-size 0 is not a whole number from 1 to 1000000000"),
     ("--search bean", r"--search bean is an invalid choice: did you mean beam\? "),
     ("--device gpu", "device=gpu is an invalid choice"),
@@ -72,7 +72,7 @@ TRANSLATE = [
     ("--alignments {tmp}/en {tmp}/en", "en is the file to translate, and would overwrite it"),
     (
         "--search sample --n-best 2",
-        r"search.n_best=2 asks for more hypotheses than are drawn \(1\): set search.samples=2",
+        r"--n-best 2 asks for more hypotheses than are drawn \(1\): set --samples 2",
     ),
     ("--plot-words", "--plot-words is about --plots DIR: add that, or leave it out"),
     ("--unknown-dictionary {tmp}/one", "one, line 1 is no entry"),
@@ -85,7 +85,7 @@ TRANSLATE = [
     ("--batch-tokens x", "--batch-tokens x is not possible: give a whole number"),
 ]
 STREAM = [
-    ("--search beam", "search=beam reads the whole source before it writes: choose search=online or"),
+    ("--search beam", "--search beam reads the whole source before it writes: choose --search online or"),
     ("--mode soft", "--mode is an option of --search greedy or sample or retranslate or beam, and not of this run"),
     ("--audio {tmp}/text.wav", "--audio is of runs that read sound, and this one reads text: leave it out, and send"),
 ]
@@ -201,7 +201,7 @@ EXPORT = [
 COMMANDS = [
     *((f"translate {{run}} {rest}", facts) for rest, facts in TRANSLATE),
     ("translate one {tmp}/two", "one is not a run folder: it holds no checkpoints/best"),
-    ("translate {hard} --search online --precision int8", "precision=int8 is not for search=online, which computes"),
+    ("translate {hard} --search online --precision int8", "--precision int8 is not for --search online, which comp"),
     *(
         (f"{script} {{run}}/checkpoints/best --checkpoint last", "--checkpoint last chooses among the checkpoints of")
         for script in ("translate", "evaluate", "stream")
@@ -209,7 +209,10 @@ COMMANDS = [
     *((f"stream {{hard}} {rest}", facts) for rest, facts in STREAM),
     ("stream {run} --dtype bf16", "unknown option --dtype: "),
     ("stream {run} --show", "--show is gone: write mt serve RUN, whose page shows when each word is read and"),
-    ("translate {hard} {hard} --search online", "an ensemble reads the whole source before it writes.* search=greedy"),
+    (
+        "translate {hard} {hard} --search online",
+        "an ensemble reads the whole source before it writes.* --search greedy",
+    ),
     *((f"{name} --glossary {{tmp}}/terms", "terms, line 1 has 0 TAB") for name in ("translate {run}", "stream {hard}")),
     *(
         (f"{name} --glossary {{tmp}}/snowman", 'snowman, line 2 asks for "☃"')
@@ -217,7 +220,7 @@ COMMANDS = [
     ),
     ("translate {run} --glossary {tmp}/terms.jsonl < en", "a glossary for each of 3 texts is a list with as many"),
     ("translate {run} {tmp} {tmp}/two", "is not a run folder"),
-    ("stream {run}", "search=online writes while it reads: it needs"),
+    ("stream {run}", "--search online writes while it reads: it needs"),
     *((f"evaluate {{run}} --corpora {{corpora}} {rest}", facts) for rest, facts in EVALUATE),
     *((f"align {{run}} {rest}", facts) for rest, facts in ALIGN),
     *((f"score {rest}", facts) for rest, facts in SCORE),

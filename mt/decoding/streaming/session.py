@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import torch
 
+from mt.common.options import as_written
 from mt.constraints.processor import ConstraintProcessor, TokenConstraints
 from mt.data.fields import TEXT, Field, Row
 from mt.data.tokenizer import Tokenizers, Unit
@@ -205,7 +206,9 @@ def require_streaming(search: SearchConfig, model: DecodableModel) -> None:
     """Raises UserError where a search, or a model that it would read, needs the whole source before it writes."""
     if not is_online(search):
         reason = "changes what it has shown" if reports_delays(search) else "reads the whole source before it writes"
-        raise UserError(f"search={search.name} {reason}: choose search=online or search=wait_k")
+        raise UserError(
+            f"{as_written('search', search.name)} {reason}: choose {as_written('search', 'online')} or wait_k"
+        )
     require_compatible(search, model)
 
 
