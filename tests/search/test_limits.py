@@ -83,9 +83,7 @@ def test_what_is_said_of_the_limit_takes_the_place_of_what_was() -> None:
     assert revised_search(BeamConfig(max_length=60), {"max_ratio": 3.0}) == BeamConfig(max_ratio=3.0)
     assert revised_search(run, {"max_length": None}) == run
     assert revised_search(run, {"name": "greedy"}) == GreedyConfig(max_ratio=1.2, max_extra=7)
-    with pytest.raises(
-        UserError, match=r"^search\.max_extra=5 is added to max_ratio \* \(source tokens\), and "
-    ):
+    with pytest.raises(UserError, match=r"^search\.max_extra=5 is added to max_ratio \* \(source tokens\), and "):
         revised_search(BeamConfig(max_length=60), {"max_extra": 5})
 
 
