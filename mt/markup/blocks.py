@@ -1,7 +1,7 @@
-"""From the events of a document to its blocks: what is translated together, and what is written as it stands.
+"""Cuts the events of a document into blocks, which are translated, and text that is written as it stands.
 
-A block ends where an element says so, and at the marks that part the entries of a menu. What has no letter or digit is
-not translated; neither is what a format or `translate="no"` keeps."""
+A block ends at a block element, and at marks that separate the entries of a menu. Text without a letter or digit is not
+translated, nor is an element that its format or `translate="no"` keeps."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
@@ -13,11 +13,11 @@ from mt.markup.segments import Event, Join, Segment, partners_of, segment
 
 
 def parts(events: Iterable[Event], join: Join, kept: Kept) -> Iterator[str | Segment]:
-    """Yields the sentences of a document, and what between them is written as it stands."""
+    """Yields the blocks of a document, and the text between them, which is written as it stands."""
     inline: list[Event] = []
     waiting = iter(events)
     for event in waiting:
-        # What ends the sentence, and is written as it stands.
+        # The text that ends the block, and is written as it stands.
         fixed = event.raw if event.role == "block" else ""
         if event.kind == "start" and event.role in ("kept", "kept block"):
             raw, fixed = kept_element(event, waiting)
@@ -35,8 +35,8 @@ def parts(events: Iterable[Event], join: Join, kept: Kept) -> Iterator[str | Seg
 
 
 def kept_element(start: Event, waiting: Iterator[Event]) -> tuple[str, str]:
-    """Reads an element that is written as it is. Returns it from its start to its end, and the block that ends it where
-    its end is missing."""
+    """Reads an element that is written as it is, and returns its text. Where its end is missing, a block element ends
+    it, whose text comes second."""
     raws = [start.raw]
     depth = 1
     for event in waiting:
@@ -50,7 +50,8 @@ def kept_element(start: Event, waiting: Iterator[Event]) -> tuple[str, str]:
 
 
 def _block(events: Sequence[Event], join: Join, kept: Kept) -> Iterator[str | Segment]:
-    """Yields what a block says between its separators, and these. What has no letter or digit is written as it is."""
+    """Yields the texts between the separators of a block, and the separators. Those without a letter or digit are
+    written as they are."""
     for atoms in _parted(_with_placeholders([*_atoms(_with_notes(events))], kept.found)):
         if any(atom.kind == "text" and atom.text.isalnum() for atom in atoms):
             words = [0, *accumulate(atom.kind == "word" or atom.says for atom in atoms)]
@@ -60,7 +61,7 @@ def _block(events: Sequence[Event], join: Join, kept: Kept) -> Iterator[str | Se
 
 
 def _with_notes(events: Sequence[Event]) -> Iterator[Event]:
-    """Yields events, where each raised mark of a note is one that has no words: it stands behind one."""
+    """Yields events, in which each raised mark of a footnote becomes an empty tag behind a word."""
     partners = partners_of(events) if any(event.role == "note" for event in events) else {}
     end = 0
     last = ""
@@ -82,13 +83,14 @@ def _with_notes(events: Sequence[Event]) -> Iterator[Event]:
 
 _WORD = regex.compile(r"\p{L}\p{M}*+\p{L}")
 _SEPARATORS = frozenset("|¦‖•·‣▪■●◦∙⋅★☆→←▶►◄")
-"""Marks that stand between two texts, where they stand alone."""
+"""Marks that separate two texts, where blanks or tags are around them."""
 _BETWEEN_LINKS = frozenset("/»›«‹>:")
-"""Marks that do so between two elements."""
+"""Marks that separate two elements."""
 
 
 def _parted(atoms: list[Event]) -> Iterator[list[Event]]:
-    """Yields what stands between separators, as in menus, and these; where no element holds words on both sides."""
+    """Yields the atoms between separators, as in menus, and the separators. A mark within an element separates nothing,
+    unless that element is around all words."""
     partners = partners_of(atoms)
     words = [0, *accumulate(atom.kind == "word" or atom.says for atom in atoms)]
     begin = 0
@@ -102,7 +104,7 @@ def _parted(atoms: list[Event]) -> Iterator[list[Event]]:
             yield atoms[begin:place]
             yield [atom]
             begin = place + 1
-        # Links side by side are parted by their looks.
+        # Two links side by side are two entries, which their looks separate.
         if not depth and atom.kind == "end" and atom.name == "a" and place + 1 < len(atoms):
             after = atoms[place + 1]
             if after.kind == "start" and after.name == "a":
@@ -112,6 +114,7 @@ def _parted(atoms: list[Event]) -> Iterator[list[Event]]:
 
 
 def _is_separator(atoms: Sequence[Event], place: int) -> bool:
+    """Returns whether an atom is a mark that separates texts, or the elements beside it."""
     text = atoms[place].text
     if atoms[place].kind != "text" or not (text in _SEPARATORS or text in _BETWEEN_LINKS):
         return False
@@ -126,7 +129,7 @@ def _is_separator(atoms: Sequence[Event], place: int) -> bool:
 
 
 _NEAR = 40
-"""Blanks on each side of a separator between links."""
+"""How many blanks there may be between such a mark and the elements."""
 
 
 def _is_blank(atom: Event) -> bool:
@@ -134,13 +137,14 @@ def _is_blank(atom: Event) -> bool:
 
 
 _GLUE = frozenset("\u00a0\u2007\u202f")
-"""Blanks that no line is broken at."""
+"""Blanks at which no line is broken."""
 _INNER = frozenset("\u00ad\u200b\u2060")
-"""Where a word may be broken, or not."""
+"""Characters without a width that allow or forbid a line break in a word."""
 
 
 def _atoms(events: Iterable[Event]) -> Iterator[Event]:
-    """Yields events, of which words have a text, too. What says nothing, and is lost in translation, becomes a tag."""
+    """Yields events, in which words have their raw text as text. Characters for line breaks, which a translation would
+    lose, become tags."""
     for event in events:
         if event.kind == "word":
             yield event._replace(text=event.raw)
@@ -151,7 +155,7 @@ def _atoms(events: Iterable[Event]) -> Iterator[Event]:
 
 
 def _with_placeholders(atoms: list[Event], found: Placeholders) -> list[Event]:
-    """Joins the atoms of each placeholder, tags in it too, to one that is a word."""
+    """Joins the atoms of each placeholder, and tags within it, to one word."""
     places = [place for place, atom in enumerate(atoms) if atom.kind == "text"]
     text = "".join(atoms[place].text for place in places)
     joined: list[Event] = []

@@ -1,8 +1,8 @@
-"""Where tags go in a translation: by the words that its words are linked to.
+"""Finds where tags go in a translation, by the links between words.
 
-First a range of target words for each tag; then all words and tags in order. Ranges are nested as the tags of the
-source. Each is sought within the range of the pair around it, and keeps out of its neighbours'. Time grows with the
-length of the sentence and the number of tags, not with their product."""
+`Placing` finds a range of target words for each tag, and `ordered` puts words and tags in order. Ranges are nested as
+the tags of the source are: each is sought within the range of the pair around it, and does not overlap its neighbours.
+Time grows with the length of the sentence and the number of tags, not with their product."""
 
 import re
 from bisect import bisect_left, bisect_right, insort
@@ -14,19 +14,19 @@ from mt.markup.segments import Tag, Token
 from mt.markup.words import Span, Words
 
 _DEEPEST = 64
-"""Pairs deeper than this go around all words of the pair that holds them."""
+"""At this depth the first pair takes all words of the pair around it."""
 _LINK = re.compile(r"<a\b", re.IGNORECASE)
 _FAR = 8.0
-"""How many words a range must have more to be at the other end of a sentence."""
+"""How many more words a range needs to be preferred at the other end of the sentence."""
 _NEAR = 6
-"""Words on each side of a gap whose links say where it goes."""
+"""How many words on each side of an empty tag vote, by their links, on where it goes."""
 
 
 # Ranges of target words.
 
 
 class Placing:
-    """Seeks the ranges of target words of tags, those of a pair before those within it."""
+    """Finds the ranges of target words of tags: of a pair before those of the tags in it."""
 
     def __init__(self, words: Words, tags: Sequence[Tag]) -> None:
         self.tags = tags
@@ -39,12 +39,13 @@ class Placing:
         self.children: dict[int, list[int]] = defaultdict(list)
         for number, tag in enumerate(tags):
             self.children[tag.parent].append(number)
-        # The source words that each tag stands around, at least in part.
+        # The source words around which each tag stands, at least in part.
         self._covered = [(bisect_right(self._ends, tag.begin), bisect_left(self._begins, tag.end)) for tag in tags]
         self.ranges: list[list[Span]] = [[] for _ in tags]
-        """The target words of each tag, mostly of one range; an empty one is a gap."""
+        """The target words of each tag, mostly one range; an empty range is a gap."""
 
     def run(self) -> None:
+        """Finds the ranges of all tags."""
         whole = (0, len(self._words.target))
         waiting: list[tuple[int, Span, int]] = [(-1, whole, 0)]
         while waiting:
@@ -56,7 +57,7 @@ class Placing:
             else:
                 for number in pairs:
                     self.ranges[number] = [(low, high) if number == pairs[0] else (high, high)]
-            # What is empty stands between the pairs.
+            # Empty tags stand between the pairs.
             pairs = [number for number in pairs if self.ranges[number]]
             taken = sorted(span for number in pairs for span in self.ranges[number])
             for number in children:
@@ -66,9 +67,9 @@ class Placing:
             waiting += [(number, self.ranges[number][0], depth + 1) for number in pairs if self.children[number]]
 
     def _place_pairs(self, parent: int, pairs: Sequence[int], low: int, high: int) -> None:
-        """Finds the ranges of the pairs within a pair, which has those target words from low to high."""
+        """Finds the ranges of the pairs within a pair, whose target words are from low to high."""
         around = (0, len(self._words.source)) if parent < 0 else self._covered[parent]
-        # The pair that each target word belongs to; -1: none of these, -2: it is linked to nothing.
+        # The pair that each target word belongs to; -1: to none of these pairs, -2: it has no link.
         owners = {}
         for number in pairs:
             owners.update(dict.fromkeys(range(*self._covered[number]), number))
@@ -83,6 +84,7 @@ class Placing:
                     runs[owner].append([])
                 runs[owner][-1].append(place)
                 last = owner
+        # Each pair takes the heaviest of its ranges; the only pair, around all words of the source, takes all words.
         for number in pairs:
             if self._covered[number] == around and len(pairs) == 1:
                 self.ranges[number] = [(low, high)]
@@ -90,7 +92,7 @@ class Placing:
             first, last = self._covered[number]
             expected = (first + last - 2 * around[0]) / max(around[1] - around[0], 1) / 2 * (high - low)
             best = _heaviest(runs[number], costs, expected)
-            # Marks alone are too little for a pair that held words.
+            # Punctuation marks alone are not enough for a pair around words.
             said = best is not None and any(not self._words.is_mark(1, low + place) for place in range(*best))
             if best is not None and (said or all(self._words.is_mark(0, i) for i in range(first, last))):
                 self.ranges[number] = [self._edged(number, (best[0] + low, best[1] + low), belongs, low)]
@@ -99,15 +101,18 @@ class Placing:
         self._place_unlinked(parent, pairs, around, (low, high))
 
     def _place_unlinked(self, parent: int, pairs: Sequence[int], around: Span, span: Span) -> None:
-        """Places those of the pairs within a pair that no word is linked to most.
+        """Places the pairs that have no range yet, since no target word belongs to them.
 
-        Each goes around a word that is linked to it and to another more, as a compound is. Else it is in proportion,
-        where its neighbours leave words. Where they leave none, it stands within the neighbour that has its compound.
+        Such a pair goes around a free word that has a link to it, although more links to another: a compound, say.
+        Without such a word its place is in proportion, among the words that its neighbours leave. If they leave none,
+        it stands within the neighbour that has the compound.
+
         around: the source words of the pair that holds them. span: its target words.
         """
         numbers = [number for number in pairs if not self.ranges[number]]
         if not numbers:
             return
+        # The words that neighbours have, and the words that they leave.
         low, high = span
         owners = {j: number for number in pairs for begin, end in self.ranges[number] for j in range(begin, end)}
         free = [j for j in range(low, high) if j not in owners and not self._words.is_mark(1, j)]
@@ -117,6 +122,7 @@ class Placing:
             covered = self._covered[number]
             first, last = (min(max(low + round((place - around[0]) * scale), low), high) for place in covered)
             shared = [j for i in range(*covered) for j in self._words.shared.get(i, ())]
+            # A pair around marks alone, and one without free words, gets an empty range.
             if all(self._words.is_mark(0, i) for i in range(*covered)) or not free:
                 holder = next((owners[j] for j in shared if j in owners and self._may_hold(owners[j], number)), None)
                 if holder is not None and not free:
@@ -126,6 +132,7 @@ class Placing:
                 begin = _outside(first, taken)
                 end = begin
             else:
+                # The nearest free word with a link to it, or else the nearest free words.
                 wanted = [place for place in (bisect_left(free, j) for j in shared) if free[place : place + 1]]
                 wanted = [place for place in wanted if free[place] in shared]
                 place = min(wanted, key=lambda place: abs(free[place] - first), default=None)
@@ -142,11 +149,12 @@ class Placing:
             insort(taken, (begin, end))
 
     def _may_hold(self, number: int, other: int) -> bool:
-        """Returns whether a pair may stand around another: no link stands within a link."""
+        """Returns whether a pair may stand around another: HTML allows no link within a link."""
         return not all(_LINK.match(self.tags[n].opening) for n in (number, other))
 
     def _edged(self, number: int, span: Span, belongs: Sequence[int], low: int) -> Span:
-        """Returns a range that begins and ends with a punctuation mark where the pair of the source does."""
+        """Returns a range with punctuation marks at its ends where the pair has them in the source, and without them
+        where it has none."""
         begin, end = span
         first, last = self._covered[number]
         target = self._words.target
@@ -161,7 +169,8 @@ class Placing:
         return begin, end
 
     def _split(self, number: int, owned: Sequence[int]) -> None:
-        """Adds ranges of the words that a tag stands around and whose translations its range has none of."""
+        """Adds ranges for source words of a tag of which no translation is in its range yet. owned: the target words
+        that belong to the tag."""
         (begin, end) = self.ranges[number][0]
         origins = self._words.origins
         inside = {origins[j] for j in range(begin, end)}
@@ -175,8 +184,8 @@ class Placing:
     # Gaps.
 
     def _gap(self, tag: Tag) -> int:
-        """Returns the gap of an empty tag: that beside the word which it is joined to. Else it is the one that links of
-        words before and after it agree on most."""
+        """Returns the gap of an empty tag: beside the word that it touches in the source. Otherwise words before and
+        after it vote by their links."""
         gap = bisect_left(self._begins, tag.begin)
         total = len(self._words.source)
         is_mark = self._words.is_mark
@@ -186,9 +195,11 @@ class Placing:
             return self._targets[gap - 1][-1] + 1
         if after and not before and self._targets[gap]:
             return self._targets[gap][0]
+        # At the ends of the sentence it stays at the end.
         if gap in (0, total):
             return 0 if gap == 0 else len(self._words.target)
-        # Words before want it behind what they are linked to, and words after before that: the nearer, the more.
+        # A word before the tag votes for a gap behind its translation, a word after the tag for a gap before it. Near
+        # words count more.
         votes: list[tuple[int, float, bool]] = []
         for away in range(_NEAR):
             weight = 0.5**away
@@ -196,6 +207,7 @@ class Placing:
             votes += [(j, weight, False) for j in self._targets.get(gap + away, ())]
         if not votes:
             return round(gap / total * len(self._words.target))
+        # The gap with the most votes, going from left to right.
         votes.sort(key=lambda vote: (vote[0], not vote[2]))
         agreement = sum(weight for _, weight, before in votes if not before)
         best = (agreement - 1e-9, votes[0][0])
@@ -208,7 +220,7 @@ class Placing:
 
 
 def _outside(gap: int, taken: Sequence[Span]) -> int:
-    """Returns the gap, or the nearest one that is not within a range."""
+    """Returns the gap, or the nearer end of the range that it is within."""
     around = bisect_left(taken, (gap, 0)) - 1
     if around >= 0 and taken[around][0] < gap < taken[around][1]:
         begin, end = taken[around]
@@ -217,11 +229,13 @@ def _outside(gap: int, taken: Sequence[Span]) -> int:
 
 
 def _heaviest(runs: Iterable[Sequence[int]], costs: Sequence[int], expected: float) -> Span | None:
-    """Returns the range with the most words of a pair, less the words between that belong to nobody. Distance from the
-    expected place counts against it.
+    """Returns the range with the most words of a pair; words of no pair, and distance from the expected place, count
+    against it.
 
-    runs: of the pair's words. expected: the middle of the range.
+    runs: the words of the pair, without words of neighbours between. costs: how many words of no pair are before each
+    place. expected: the expected middle of the range.
     """
+    # The best sum of adjacent numbers (Kadane's algorithm) within each run.
     best: tuple[float, Span] | None = None
     for run in runs:
         begin = 0
@@ -245,7 +259,7 @@ def _heaviest(runs: Iterable[Sequence[int]], costs: Sequence[int], expected: flo
 
 def ordered(placing: Placing, words: int) -> Iterator[Token]:
     """Yields the words and tags of a translation in order."""
-    # Each yields what is left of a range: words, tags, and pairs, of which what is in them comes next.
+    # A stack of what is left of each open range: its words, tags, and pairs, which are put on the stack.
     waiting = [_inside(placing, -1, (0, words))]
     while waiting:
         step = next(waiting[-1], None)
@@ -258,7 +272,8 @@ def ordered(placing: Placing, words: int) -> Iterator[Token]:
 
 
 def _inside(placing: Placing, number: int, span: Span) -> Iterator[Token | tuple[int, Span]]:
-    """Yields what a pair holds at one of its ranges; of a pair within it, its number and range."""
+    """Yields the words and tags at one range of a pair; for a pair within it, the number and range of that pair."""
+    # What is within a pair is written at its first range.
     children = placing.children[number] if number < 0 or placing.ranges[number][0] == span else []
     if number >= 0:
         yield Token("open", number)

@@ -1,8 +1,8 @@
-"""Marked-up text as one small record: sentences without tags, and their tags with the characters they stand around.
+"""Records of marked-up text: a sentence without its tags, and each tag with the characters that it stands around.
 
-A parser of each format yields `Event`s, one for each character, whose raw texts joined are the document.
-`mt.markup.blocks` cuts them into blocks, and `segment` makes of each block a `Segment`. All of it takes time in
-proportion to the length of the document."""
+The parser of a format yields `Event`s, one for each character, whose raw texts joined are the document.
+`mt.markup.blocks` cuts them into blocks, and `segment` makes a `Segment` of each block. Time is in proportion to the
+length of the document."""
 
 import unicodedata
 from collections import Counter
@@ -15,78 +15,81 @@ from typing import Literal, NamedTuple
 from mt.data.placeholders import FIRST, SYMBOLS, numbers
 
 ELEMENT = "element "
-"""Begins the names of elements of XML itself, which are closed in order."""
+"""The beginning of the names of elements of XML itself, which are closed in order."""
 
 # Records.
 
 
 class Event(NamedTuple):
-    """A piece of a document, as a parser finds it; of a sentence, its texts are cut into characters."""
+    """A piece of a document as a parser finds it. Within a sentence, texts are cut into characters."""
 
     kind: Literal["text", "start", "end", "empty", "word"]
-    """word: what is read as one, and has no words of its own."""
+    """word: code or a placeholder, which stands in a sentence like a word."""
     raw: str
-    """As the document has it."""
+    """The text in the document."""
     name: str = ""
-    """What a start and its end have in common."""
+    """The name of the element, which a start and its end have in common."""
     role: Literal["inline", "block", "note", "kept", "kept block"] = "inline"
-    """block: ends a sentence. note: may be the raised mark of one.
-    kept: of a start, that all up to its end is left as it is, and read as a word."""
+    """block: it ends a sentence. note: it may be the raised mark of a footnote. kept: all from this start to its end is
+    left as it is, and stands in the sentence like a word. kept block: likewise, and it ends a sentence."""
     splits: bool = False
     """Whether the element may be written several times, around a part of its words each."""
     breaks: bool = False
     """Whether it stands in the place of a blank, as `<br>` does."""
     text: str = ""
-    """Of a text its one character; of a word what makes two of them one: the placeholder, or all of it."""
+    """The one character of a text; of a word the placeholder or code, by which two words are the same."""
 
     @property
     def says(self) -> bool:
-        """Whether it is a character of a word."""
+        """Whether it is a visible character."""
         return self.kind == "text" and not self.text.isspace()
 
     @property
     def speaks(self) -> bool:
-        """Whether it is such a character, and no sign: an arrow, a currency, a pictograph."""
+        """Whether it is a visible character, and no symbol such as an arrow, a currency or a pictograph."""
         return self.says and not unicodedata.category(self.text).startswith("S")
 
 
 @dataclass(frozen=True)
 class Tag:
-    """A pair of tags around characters of a text, or something without words of its own at a gap between them."""
+    """A pair of tags around characters of a text, or an empty tag, code or placeholder between two characters."""
 
     begin: int
     end: int
     opening: str
-    """What is written at `begin`; of an empty tag all."""
+    """The opening tag of a pair, or all of an empty tag."""
     closing: str = ""
     parent: int = -1
     """The number of the pair around it, -1 for none. A pair comes before what is in it."""
     kind: Literal["pair", "empty", "word"] = "empty"
-    """word: what is read as a word, and has no words of its own: a placeholder, or code."""
+    """word: a placeholder or code, which stands in a sentence like a word."""
     splits: bool = False
+    """See `Event`."""
     breaks: bool = False
+    """See `Event`."""
     blanks: tuple[bool, bool] = (False, False)
     """Whether white space stands before and after an empty one."""
 
 
 class Token(NamedTuple):
-    """A word or tag of a sentence, in the order in which they are written."""
+    """A word of a sentence, or a tag, by its number."""
 
     kind: Literal["open", "close", "empty", "word"]
     number: int
 
 
 class Gap(NamedTuple):
-    """What stands between two characters of a sentence that are no blanks."""
+    """Tags and white space between two visible characters of a sentence."""
 
     tags: tuple[Token, ...] = ()
     raw: str = ""
-    """The tags and white space as the document has them."""
+    """The text in the document."""
 
 
 Join = Callable[[Sequence[tuple[str, str]]], str]
-"""Writes characters, each given with how the source writes it, or else itself: so, or otherwise where it would not be
-read so. What is given without a character, as tags are, is written as it is."""
+"""Writes pairs of a character and how the source writes it (or the character again). Where that would be read as
+something else, the character is written in another way. A pair without a character, such as a tag, is written as it
+is."""
 
 
 @dataclass(frozen=True)
@@ -98,29 +101,28 @@ class Segment:
     raws: tuple[str, ...]
     """How the document writes each character of the text: `&` as `&amp;`, and a symbol as its placeholder."""
     gaps: Mapping[int, Gap]
-    """What stands before characters that are no blanks, by their places in the text, where anything does. The end of
-    the text has one, too."""
+    """The gaps before visible characters, and before the end, by their places in the text. Empty ones are left out."""
     tags: tuple[Tag, ...]
     lead: str
-    """What stands before the first word, and is written as it is."""
+    """The text of the document before the first word, which is written as it is."""
     trail: str
-    """What stands after the last word."""
+    """The text of the document after the last word, likewise."""
     join: Join
     """How its format writes characters."""
 
     @cached_property
     def spellings(self) -> Mapping[str, str]:
-        """How the document writes marks at first, which it could write otherwise."""
+        """How the document writes each punctuation mark where it comes first."""
         spellings: dict[str, str] = {}
         for character, raw, following in zip(self.text, self.raws, [*self.raws[1:], " "], strict=False):
-            # One without a raw text is of what the one before it is written as.
+            # A character without a raw text belongs to the raw text before it.
             if raw and following and not character.isalnum() and character not in SYMBOLS:
                 spellings.setdefault(character, raw)
         return spellings
 
     @cached_property
     def symbols(self) -> Mapping[str, tuple[str, ...]]:
-        """What each symbol of the text stands for, in order."""
+        """The placeholders of each symbol of the text, in order."""
         symbols: dict[str, list[str]] = {}
         for character, raw in zip(self.text, self.raws, strict=True):
             if character in SYMBOLS:
@@ -132,14 +134,14 @@ class Segment:
 
 
 def segment(atoms: Sequence[Event], words: Sequence[int], join: Join, symbols: int) -> Segment:
-    """Returns a sentence without its tags. words: [atoms + 1], how many characters of words are before each."""
+    """Returns a sentence without its tags. words: [atoms + 1], how many visible characters and words are before each atom."""
     partners = partners_of(atoms)
     first, last = _ends(atoms, partners, words)
     numbered = numbers((atom.text for atom in atoms if atom.kind == "word"), symbols)
     sentence = _Sentence(numbered)
-    # What the text will have: a pair around tags, words that it lacks and signs (`↩`, `▶`) goes as one.
+    # A pair that holds only tags, code and symbols (`↩`, `▶`) becomes one tag.
     seen = [0, *accumulate(atom.text in numbered if atom.kind == "word" else atom.speaks for atom in atoms)]
-    # Each atom goes into the text, or becomes a tag; what stands around all words is kept apart.
+    # Each atom goes into the text, or becomes a tag; those around all words are lead and trail.
     place = first
     while place < last:
         atom = atoms[place]
@@ -164,8 +166,10 @@ def segment(atoms: Sequence[Event], words: Sequence[int], join: Join, symbols: i
 
 
 def partners_of(events: Sequence[Event]) -> dict[int, int]:
-    """Returns for each start the place of its end, and the other way round. What is not closed, or not opened, or
-    closed after what is around it, has none. An element of XML pairs always, and what is within it pairs there alone.
+    """Returns for each start the place of its end, and for each end the place of its start.
+
+    A start without an end, an end without a start, and a start that is closed after the element around it are left out.
+    Elements of XML itself always have both, and tags within one have their partners within it.
     """
     partners: dict[int, int] = {}
     # Of each element that is open, the starts within it, and how many of them have each name.
@@ -182,7 +186,7 @@ def partners_of(events: Sequence[Event]) -> dict[int, int]:
             starts.append(place)
             names[event.name] += 1
         elif event.kind == "end" and names[event.name]:
-            # What was opened within, and is not closed, is left alone.
+            # Starts within the pair that were not closed have no partner.
             start = starts.pop()
             names[events[start].name] -= 1
             while events[start].name != event.name:
@@ -194,6 +198,7 @@ def partners_of(events: Sequence[Event]) -> dict[int, int]:
 
 def _ends(atoms: Sequence[Event], partners: Mapping[int, int], words: Sequence[int]) -> tuple[int, int]:
     """Returns where a sentence begins and ends without the tags and blanks around all of its words."""
+    # Step by step from both ends: a pair around all, or a blank, a tag or a pair without words at one end.
     first = 0
     last = len(atoms)
     loose = [atom.text.isspace() if atom.kind == "text" else atom.kind != "word" for atom in atoms]
@@ -212,7 +217,7 @@ def _ends(atoms: Sequence[Event], partners: Mapping[int, int], words: Sequence[i
 
 
 class _Sentence:
-    """Takes the atoms of a sentence one by one, and is a segment at last."""
+    """Builds a segment from the atoms of a sentence, one by one."""
 
     def __init__(self, numbered: Mapping[str, int]) -> None:
         self._numbered = numbered
@@ -223,7 +228,7 @@ class _Sentence:
         self._open: list[int] = []
         self._blank = False  # whether white space came last
         self._waiting: list[int] = []  # the empty tags after the last character
-        # What has come since the last character that is no blank.
+        # Tags and raw texts since the last visible character.
         self._tokens: list[Token] = []
         self._between: list[str] = []
 
@@ -246,26 +251,30 @@ class _Sentence:
             self._add(chr(FIRST + number), atom.raw)
 
     def add_empty(self, raw: str, *, breaks: bool = False, kind: Literal["empty", "word"] = "empty") -> None:
+        """Adds an empty tag, code, or a placeholder without a symbol."""
         if breaks:
             self._separate()
         place = len(self._text)
         self._waiting.append(len(self._tags))
         self._note("empty", len(self._tags), raw)
         self._tags.append(Tag(place, place, raw, "", self._parent, kind, breaks=breaks, blanks=(self._blank, False)))
-        # What stands for a word is one to its neighbours.
+        # To the tags after it, code is a word.
         self._blank = self._blank and kind != "word"
 
     def begin(self, start: Event, end: Event) -> None:
+        """Begins a pair of tags."""
         self._note("open", len(self._tags), start.raw)
         self._tags.append(Tag(len(self._text), 0, start.raw, end.raw, self._parent, "pair", start.splits))
         self._open.append(len(self._tags) - 1)
 
     def end(self) -> None:
+        """Ends the pair that was begun last."""
         number = self._open.pop()
         self._note("close", number, self._tags[number].closing)
         self._tags[number] = replace(self._tags[number], end=len(self._text))
 
     def segment(self, lead: str, trail: str, join: Join) -> Segment:
+        """Returns the segment when all atoms are added."""
         text = "".join(self._text).rstrip()
         self._close_gap(len(text))
         return Segment(text, tuple(self._raws[: len(text)]), self._gaps, tuple(self._tags), lead, trail, join)

@@ -20,28 +20,28 @@ class Linked(NamedTuple):
     links: Sequence[Span]
     """(source character, target character) pairs, of the texts."""
     unsure: Sequence[Span] = ()
-    """Where what is marked as probably wrong begins and ends in the translation."""
+    """Where words begin and end that are marked as probably wrong, in the translation."""
 
 
 UNSURE = ("[?", "]")
-"""What such a word stands between. It is text in all formats, and in attributes and titles, too."""
+"""The marks around such a word. They are text in all formats, and in attributes and titles, too."""
 
 
 @dataclass(frozen=True)
 class Words:
-    """The words of a sentence and of its translation, with what links say.
+    """The words of a sentence and of its translation, and how links join them.
 
-    Where a tag of the source stands within a word, each side of it is a word of its own. So it is in the translation,
-    where a word of it holds that word."""
+    A tag within a word of the source cuts it into two words. The same word in the translation is cut likewise."""
 
     texts: tuple[str, str]
     source: Sequence[Span]
-    """Where each begins and ends in the text."""
+    """Where each word begins and ends in the text."""
     target: Sequence[Span]
     origins: Sequence[int]
     """The source word that each target word is linked to most, -1 for none."""
     shared: Mapping[int, Sequence[int]]
-    """For source words the target words that are linked to them, but more to another: a compound belongs to several."""
+    """For source words the target words that have links to them, but more links to another source word: a compound, for
+    example, belongs to several words."""
 
     @classmethod
     def of(cls, source: str, linked: Linked, cuts: Sequence[int] = ()) -> "Words":
@@ -57,7 +57,7 @@ class Words:
         first_parts.append(len(parts))
         word_of = [word for word, (first, last) in enumerate(pairwise(first_parts)) for _ in range(first, last)]
         counts = _counts(linked, len(source), parts, target_wholes)
-        # What is the same on both sides is linked to itself alone, be attention what it may.
+        # A word that is the same on both sides is linked to itself alone, whatever the attention says.
         texts = [source[begin:end] for begin, end in wholes]
         same = _same(texts, [linked.text[begin:end] for begin, end in target_wholes])
         taken = {*same.values()}
@@ -69,14 +69,17 @@ class Words:
             of_words = Counter[int]()
             for part, count in counts[j].items():
                 of_words[word_of[part]] += count
+            # The source word: the same word, or the one with the most links.
             i = same.get(j, next((i for i, _ in of_words.most_common(1) if i not in taken), -1))
             own = range(first_parts[i], first_parts[i + 1]) if i >= 0 else range(0)
             begin = linked.text.find(texts[i], *span) if len(own) > 1 else -1
+            # The parts of a source word that stands within the target word cut that, too.
             if begin >= 0:
                 inner = [parts[part][0] - wholes[i][0] + begin for part in own[1:]]
                 target += pairwise([span[0], *inner, span[1]])
                 origins += own
                 continue
+            # Otherwise the word is linked to the part with the most links, and shared with the others.
             linked_parts = [part for part, _ in counts[j].most_common() if word_of[part] not in taken]
             origin = next((part for part in linked_parts if part in own), own[0] if own else -1)
             for part in {*linked_parts} - {origin} if j not in same else ():
@@ -96,7 +99,7 @@ class Words:
 
 
 def _counts(linked: Linked, length: int, source: Sequence[Span], target: Sequence[Span]) -> dict[int, Counter[int]]:
-    """Returns for each target word how many links it has to each part of a source word. length: of the source."""
+    """Returns for each target word how many links it has to each part of a source word. length: of the source text."""
     source_of = _numbers(source, length)
     target_of = _numbers(target, len(linked.text))
     counts: dict[int, Counter[int]] = defaultdict(Counter)
@@ -107,8 +110,8 @@ def _counts(linked: Linked, length: int, source: Sequence[Span], target: Sequenc
 
 
 def _same(source: Sequence[str], target: Sequence[str]) -> dict[int, int]:
-    """Returns the source words of target words that are surely the same: symbols, and names and numbers that both sides
-    have once."""
+    """Returns target words with the source words that are surely the same: symbols of placeholders, and words, such as
+    names and numbers, that both sides have once."""
     places: list[dict[str, list[int]]] = []
     for words in (source, target):
         of_side: dict[str, list[int]] = defaultdict(list)

@@ -1,4 +1,4 @@
-"""The text of a translation with the tags of its source, and with the white space and spellings of that."""
+"""Writes a translation with the tags of its source, and with the white space and spellings of the source."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -14,8 +14,8 @@ CLOSING = frozenset(".,;:!?)]}»”…、。，！？：；）")
 
 
 def written(segment: Segment, linked: Linked) -> str:
-    """Returns a translation with the tags of its source, and all that stands around it."""
-    # The places of tags, by the words of both sides.
+    """Returns a translation with the tags of its source, and with what stands around the sentence."""
+    # Words of both sides, and from these the places of the tags.
     segment, linked = with_its_symbols(segment, linked)
     cuts = sorted({place for tag in segment.tags for place in (tag.begin, tag.end)})
     words = Words.of(segment.text, linked, cuts)
@@ -36,10 +36,10 @@ def written(segment: Segment, linked: Linked) -> str:
 
 
 class _Writer:
-    """Writes the words of a translation, and what stands between them.
+    """Writes the words of a translation, and the gaps between them.
 
-    What is the same as in the source is written as it is there. These are words that are linked to themselves, and gaps
-    with the same tags between words that are neighbours in the source, too.
+    A word that is linked to itself is written as in the source. So is a gap between two words that are neighbours in
+    the source, too, with the same tags between them.
     """
 
     def __init__(self, segment: Segment, linked: Linked, words: Words) -> None:
@@ -49,12 +49,13 @@ class _Writer:
         self._words = words
 
     def word(self, number: int) -> Iterable[tuple[str, str]]:
-        """Yields the characters of a word, with how the source writes them, and marks of what is unsure as tags are."""
+        """Yields the characters of a word as `Join` takes them, with the marks of words that are probably wrong."""
         before, after = self._marks
         for place, spelt in enumerate(self._spelt(number), start=self._words.target[number][0]):
             yield from [("", before.get(place, "")), spelt, ("", after.get(place + 1, ""))]
 
     def _spelt(self, number: int) -> Iterable[tuple[str, str]]:
+        """Returns the characters of a word, each with how the source writes it."""
         text = self._words.text(1, number)
         origin = self._words.origins[number]
         if origin >= 0 and text == self._words.text(0, origin):
@@ -63,7 +64,7 @@ class _Writer:
         return [(character, spellings.get(character, character)) for character in text]
 
     def gap(self, number: int, tags: Sequence[Token]) -> str:
-        """Returns what stands before a word of the translation, or at its end."""
+        """Returns the tags and white space before a word of the translation, or at the end of it."""
         begin = self._words.target[number - 1][1] if number else 0
         end = self._words.target[number][0] if number < len(self._words.target) else begin
         if self._neighbours(number):
@@ -74,10 +75,12 @@ class _Writer:
         return self._between(number, tags, self._text[begin:end])
 
     def _begin(self, origin: int) -> int:
+        """Returns where a source word begins, or where the source ends."""
         return self._words.source[origin][0] if origin < len(self._words.source) else len(self._segment.text)
 
     def _neighbours(self, number: int) -> bool:
-        """Returns whether a word of the translation and that before it are neighbours in the source, parted alike."""
+        """Returns whether a word and the one before it are neighbours in the source, with a blank between them on both
+        sides or on neither."""
         origins = self._words.origins
         target = self._words.target
         before = origins[number - 1] if number else -1
@@ -90,7 +93,7 @@ class _Writer:
         return is_parted == (self._words.source[before][1] < self._words.source[after][0])
 
     def _joined(self, tag: Tag, number: int) -> tuple[bool, bool]:
-        """Returns whether the words before and after a tag are those that it is joined to in the source."""
+        """Returns whether the words before and after a tag are the same as in the source, and touch it there."""
         origins = self._words.origins
         source = self._words.source
         before = self._stays(number - 1) and not tag.blanks[0] and source[origins[number - 1]][1] == tag.begin
@@ -98,13 +101,13 @@ class _Writer:
         return before, after
 
     def _needs_blank(self, tag: Tag, number: int) -> bool:
-        """Returns whether what stands for a word follows one that it is not joined to, of a script with blanks."""
+        """Returns whether a tag that stands for a word, such as code, needs a blank to part it from the word before."""
         last = self._text[self._words.target[number - 1][1] - 1]
         is_parted = last < "\u0e00" and (last.isalnum() or last in CLOSING)
         return tag.kind == "word" and is_parted and not self._joined(tag, number)[0]
 
     def _stays(self, number: int) -> bool:
-        """Returns whether a word of the translation is linked to one, and a mark to itself."""
+        """Returns whether a word of the translation is linked to a word of the source, and a mark to the same mark."""
         words = self._words
         if not 0 <= number < len(words.origins) or (origin := words.origins[number]) < 0:
             return False
@@ -112,10 +115,11 @@ class _Writer:
         return word == words.text(1, number) or any(letter.isalnum() for letter in word)
 
     def _between(self, number: int, tokens: Sequence[Token], blank: str) -> str:
-        """Returns the tags between two words, with the blank where the source has one. blank: between the words."""
+        """Returns the tags between two words, with blanks where the source has them. blank: the white space between the
+        words of the translation."""
         tags = self._segment.tags
         if any(tags[n].breaks and not any(tags[n].blanks) for kind, n in tokens if kind == "empty"):
-            blank = ""  # it has taken its place
+            blank = ""  # a tag such as <br> takes its place
         at_end = number == len(self._words.target)
         # Whether what follows is a word that a blank may stand before.
         before_word = not at_end and self._text[self._words.target[number][0]] not in CLOSING
@@ -125,6 +129,7 @@ class _Writer:
         parted = not number  # whether nothing, or a blank, stands before
         for kind, n in tokens:
             tag = tags[n]
+            # A blank that is due comes after closing tags, before an opening one.
             if kind == "close":
                 out.append(tag.closing)
                 continue
@@ -145,11 +150,11 @@ class _Writer:
 
 
 def with_its_symbols(segment: Segment, linked: Linked) -> tuple[Segment, Linked]:
-    """Returns both so that each symbol of the source stands in the translation once. What the translation has too often
-    is left out, and what it lacks becomes an empty tag."""
+    """Returns both, so that the translation has each symbol of the source once. Symbols that it has too often are left
+    out, and placeholders that it lacks become empty tags."""
     if not segment.symbols and not any(symbol in linked.text for symbol in SYMBOLS):
         return segment, linked
-    # The translation without what is too much, and where its characters come to stand.
+    # The translation without surplus symbols and doubled blanks, and the new places of its characters.
     left = Counter({symbol: len(raws) for symbol, raws in segment.symbols.items()})
     kept: list[str] = []
     places: dict[int, int] = {}
@@ -161,7 +166,7 @@ def with_its_symbols(segment: Segment, linked: Linked) -> tuple[Segment, Linked]
             places[place] = len(kept)
             kept.append(character)
     links = [(i, places[j]) for i, j in linked.links if j in places]
-    # What it lacks, the last ones of several.
+    # Placeholders that it lacks; of several with one symbol, the last ones.
     tags = [*segment.tags]
     for symbol, raws in segment.symbols.items():
         found = [place for place, character in enumerate(segment.text) if character == symbol]
@@ -173,6 +178,7 @@ def with_its_symbols(segment: Segment, linked: Linked) -> tuple[Segment, Linked]
 
 
 def _as_tag(segment: Segment, place: int, raw: str) -> Tag:
+    """Returns the placeholder at a place of a sentence as a tag. raw: its text."""
     around = [number for number, tag in enumerate(segment.tags) if tag.kind == "pair" and tag.begin <= place < tag.end]
     blanks = (segment.text[:place].endswith(" "), segment.text[place + 1 :].startswith(" "))
     return Tag(place, place, raw, parent=around[-1] if around else -1, kind="word", blanks=blanks)

@@ -1,6 +1,6 @@
 """XLIFF 1.0 to 2: each source without a translation gets one.
 
-Python's own parser of XML (expat) says where each piece of the document begins, so that every other byte stays."""
+Python's own parser of XML (expat) tells where each piece of the document begins, so that all other bytes stay."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,10 +16,10 @@ from mt.markup.segments import Segment
 from mt.markup.words import Span
 
 _XLIFF = "urn:oasis:names:tc:xliff:document:"
-"""The namespace of all versions but 1.0, which has none, begins so."""
+"""The beginning of the namespace of all versions but 1.0, which has none."""
 _XML = "http://www.w3.org/XML/1998/namespace"
 _APART = frozenset(["alt-trans", "header", "ignorable", "note", "notes", "originalData", "skeleton"])
-"""Elements whose sources are not of the document: proposals, and what describes it."""
+"""Elements whose sources are not to be translated: proposals, and descriptions of the document."""
 
 
 class Piece(NamedTuple):
@@ -29,13 +29,13 @@ class Piece(NamedTuple):
     """start, end, empty, text, comment (or processing instruction), or cdata: where such a section begins or ends."""
     raw: str
     name: str = ""
-    """That of XLIFF, without its namespace; of another namespace with it."""
+    """The name of the element: of XLIFF without its namespace, of another namespace with it."""
     attributes: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass
 class _Unit:
-    """A source, and what follows it in the same element. Each span is of the pieces from its start to its end."""
+    """A source with its target in the same element. Each span has the pieces from a start to its end."""
 
     source: Span
     preserves: bool
@@ -51,17 +51,18 @@ class _Element:
     begin: int
     name: str
     left: bool
-    """Whether it, or one around it, is not to be translated."""
+    """Whether `translate="no"` holds in it."""
     preserves: bool
+    """Whether its white space stays."""
     apart: bool
-    """Whether it, or one around it, holds no sources of the document."""
+    """Whether it is one of `_APART`, or within one."""
     unit: _Unit | None = None
-    """That whose source was found last in it."""
+    """The last unit whose source stands in it."""
 
 
 def read(text: str, kept: Kept, name: str) -> Iterator[str | Segment]:
-    """Yields the document, with a sentence where a target is missing or blank. Raises UserError where it is no XML, or
-    another than XLIFF. name: of the document."""
+    """Yields the document, with a sentence where a target is missing or blank. name: of the document. Raises UserError
+    where it is no XML, or XML of another kind."""
     pieces = _pieces(text, name)
     done = 0
     for unit in _units(pieces):
@@ -78,7 +79,7 @@ def read(text: str, kept: Kept, name: str) -> Iterator[str | Segment]:
 def _blanks(pieces: Sequence[Piece], unit: _Unit) -> Iterator[tuple[Span, Span | None]]:
     """Yields each span to translate with the blank element that its translation goes into.
 
-    The element is the target of the unit, or each segment of the target that says nothing; None where it is missing.
+    The element is the target of the unit, or each blank segment of the target; None where there is no target.
     """
     source = unit.segmented or unit.source
     if not _says(pieces, source):
@@ -86,6 +87,7 @@ def _blanks(pieces: Sequence[Piece], unit: _Unit) -> Iterator[tuple[Span, Span |
     if unit.target is None or not _says(pieces, unit.target):
         yield source, unit.target
     elif unit.segmented:
+        # Some segments of the target may have a translation, and others none.
         of_source = dict(_segments(pieces, unit.segmented))
         for number, segment in _segments(pieces, unit.target):
             if number in of_source and _says(pieces, of_source[number]) and not _says(pieces, segment):
@@ -105,7 +107,7 @@ def _segments(pieces: Sequence[Piece], span: Span) -> Iterator[tuple[str, Span]]
 
 
 def _says(pieces: Sequence[Piece], span: Span) -> bool:
-    """Returns whether an element holds more than a frame for a text."""
+    """Returns whether an element holds a text or codes, and not just elements for a text."""
     return any(
         not piece.raw.isspace()
         if piece.kind == "text"
@@ -115,12 +117,13 @@ def _says(pieces: Sequence[Piece], span: Span) -> bool:
 
 
 def _frame(pieces: Sequence[Piece], unit: _Unit, blank: Span | None) -> tuple[int, int, str, str]:
-    """Returns from where to where in the document a translation goes, and the tags around it."""
+    """Returns the pieces that a translation replaces, by their begin and end, and the tags around the translation."""
     if blank is None:
         after = (unit.segmented or unit.source)[1] + 1
         # With the prefix of the source.
         prefix = pieces[unit.source[0]].raw[1:].partition("source")[0]
         return after, after, f"<{prefix}target>", f"</{prefix}target>"
+    # An empty element becomes a start and an end; of others comments stay.
     first, last = blank
     opening = pieces[first].raw
     if first == last:
@@ -131,6 +134,7 @@ def _frame(pieces: Sequence[Piece], unit: _Unit, blank: Span | None) -> tuple[in
 
 def _units(pieces: Sequence[Piece]) -> Iterator[_Unit]:
     """Yields the sources of the document, in order."""
+    # A stack of the open elements. The first is the document.
     stack = [_Element(0, "", left=False, preserves=False, apart=False)]
     for place, piece in enumerate(pieces):
         if piece.kind in ("start", "empty"):
@@ -146,6 +150,7 @@ def _units(pieces: Sequence[Piece]) -> Iterator[_Unit]:
                     apart=around.apart or piece.name in _APART or " " in piece.name,
                 )
             )
+            # An element has one unit after the other: the next source ends the last unit.
             if piece.name == "source" and around.unit:
                 yield around.unit
                 around.unit = None
@@ -180,7 +185,7 @@ def _pieces(text: str, name: str) -> list[Piece]:
         namespace, _, local = name.rpartition(" ")
         found.append(Piece(kind, "", local if namespace.startswith(_XLIFF) else name, attributes))
 
-    # Where each piece begins says what it is made of. With a default handler no entity is put in place of its name.
+    # Each handler notes where its piece begins. With a default handler expat does not expand entities.
     parser.StartElementHandler = lambda name, attributes: add("start", name, attributes)
     parser.EndElementHandler = lambda name: add("end", name)
     parser.CommentHandler = lambda _: add("comment")

@@ -1,7 +1,7 @@
-"""What a source of XLIFF holds: text, codes of another format, literal sections (CDATA), and HTML that is escaped.
+"""Reads a source of XLIFF: text, codes of another format, literal sections (CDATA), and escaped HTML.
 
-Whatever the order of words in a translation, it must be XML: `_nested` has only such pairs move as are closed in order,
-within one element."""
+A translation must be XML, whatever the order of its words. So only pairs that are closed in order, within one element,
+may move (`_nested`)."""
 
 import re
 import sys
@@ -20,19 +20,20 @@ if TYPE_CHECKING:
     from mt.markup.xliff import Piece
 
 _CODES: dict[str, Literal["start", "end", "empty"]] = {"ph": "empty", "it": "empty", "bpt": "start", "ept": "end"}
-"""Elements that hold what another format has in their place: code, and no words."""
+"""Elements that hold code of another format, and no words."""
 _HALVES: dict[str, Literal["start", "end"]] = {
     **dict.fromkeys(("bx", "sc", "sm"), "start"),
     **dict.fromkeys(("ex", "ec", "em"), "end"),
 }
-"""Empty elements of which two are a pair."""
+"""Empty elements that come in pairs."""
 _SECTION = Event("empty", "", "section", role="block")
-"""Where a literal section begins or ends."""
+"""The beginning or end of a literal section."""
 
 
 def read(pieces: Sequence["Piece"], kept: Kept, *, preserves: bool) -> Iterator[str | Segment]:
-    """Yields the sentences of a source, and what between them is written as it stands. preserves: whether its white
-    space stays."""
+    """Yields the sentences of a source, and the text between them, which is written as it stands. preserves: whether
+    white space stays."""
+    # Escaped HTML is read as HTML. Other text is cut into composed characters.
     events = [*_events(pieces)]
     of_html = _of_html(events)
     events = of_html or _mapped(html.characters(_plain(events)), events) or []
@@ -56,6 +57,7 @@ def _events(pieces: Iterable["Piece"]) -> Iterator[Event]:
     """Yields each character and each element. Codes of another format, and what is not to be translated, are one
     event each."""
     literal = False
+    # An element that is one event is read up to its end, where its depth is 0 again.
     whole = Event("empty", "")
     inside: list[str] = []  # the raw texts of an element that is one event
     depth = 0
@@ -100,8 +102,8 @@ _NAMED = {"&amp;": "&", "&lt;": "<", "&gt;": ">", "&quot;": '"', "&apos;": "'"}
 
 
 def _characters(raw: str, *, literal: bool) -> Iterator[Event]:
-    """Yields the characters of a text. A reference that says none of a text is a tag; an entity of somebody's own is a
-    word."""
+    """Yields the characters of a text. A reference to a character that no text has is a tag, and an entity that the
+    document defines is a word."""
     for piece in [raw] if literal else _REFERENCE.split(raw):
         if literal or not piece.startswith("&"):
             yield from (Event("text", character, text=character) for character in piece)
@@ -114,11 +116,12 @@ def _characters(raw: str, *, literal: bool) -> Iterator[Event]:
 
 
 def _decoded(raw: str) -> str:
-    """Returns what a raw text says. Its references are sound, since a parser has read them."""
+    """Returns a raw text with characters in place of references, which are sound, since expat has read them."""
     return _REFERENCE.sub(lambda match: _NAMED.get(match[0]) or _numbered(match[0]), raw)
 
 
 def _numbered(reference: str) -> str:
+    """Returns the character of a reference by number; any other reference stays."""
     if not reference.startswith("&#"):
         return reference
     digits = reference[2:-1]
@@ -129,16 +132,17 @@ def _numbered(reference: str) -> str:
 # HTML that is escaped, or in a literal section.
 
 _STAND_IN = "\ufffc"
-"""Is in the place of an element in the text that is read as HTML."""
+"""Stands for an element of XLIFF in a text that is read as HTML."""
 _IS_HTML = re.compile(r"</?[a-zA-Z][^<>]*>|<!--.*?-->|&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z]\w{1,31});", re.DOTALL)
 
 
 def _plain(events: Iterable[Event]) -> str:
+    """Returns the text of events, with a stand-in for each element."""
     return "".join(event.text if event.kind == "text" else _STAND_IN for event in events)
 
 
 def _of_html(events: Sequence[Event]) -> list[Event] | None:
-    """Returns the events of a text that holds HTML; None where it holds none, or is no sound one."""
+    """Returns the events of a text that holds HTML; None where there is none, or it is not sound."""
     plain = _plain(events)
     if not _IS_HTML.search(plain):
         return None
@@ -149,8 +153,8 @@ def _of_html(events: Sequence[Event]) -> list[Event] | None:
 
 
 def _mapped(of_text: Iterable[Event], events: Sequence[Event]) -> list[Event] | None:
-    """Returns the events of a text (`_plain`) with what they are in the document; None where a tag of the text begins
-    within an element and ends outside."""
+    """Returns the events of a plain text (`_plain`) with the raw texts of the document; None where a tag of HTML begins
+    within an element of XLIFF and ends outside."""
     mapped: list[Event] = []
     place = 0
     for event in of_text:
@@ -176,7 +180,8 @@ def _is_whole(events: Iterable[Event]) -> bool:
 
 
 def _with_white_space(events: Iterable[Event]) -> Iterator[Event]:
-    """Yields events in which white space stays: a line break ends a sentence, and a blank alone is one."""
+    """Yields events that keep white space: a line break ends a sentence, a single blank is one, and other white space
+    is a tag."""
     for is_blank, run in groupby(events, lambda event: event.kind == "text" and event.text in " \t\r\n"):
         of_run = [*run]
         if not is_blank or [event.raw for event in of_run] == [" "]:
@@ -191,8 +196,8 @@ def _with_white_space(events: Iterable[Event]) -> Iterator[Event]:
 
 
 def _nested(events: Sequence[Event]) -> Iterator[Event]:
-    """Yields events of which all starts and ends are closed in order. What is kept is one event, and a pair around what
-    ends a sentence ends one itself."""
+    """Yields events of which all starts and ends are closed in order. An element that is kept is one event. A pair
+    around the end of a sentence ends a sentence itself."""
     whole = [*_with_kept_whole(events)]
     partners = partners_of(whole)
     ends = [*accumulate((event.role == "block" for event in whole), initial=0)]
@@ -207,7 +212,7 @@ def _nested(events: Sequence[Event]) -> Iterator[Event]:
 
 
 def _with_kept_whole(events: Sequence[Event]) -> Iterator[Event]:
-    """Yields events, where each element that is kept is one word, or one that ends a sentence."""
+    """Yields events, in which each element that is kept is one word, or one end of a sentence."""
     partners = partners_of(events)
     end = 0
     for place, event in enumerate(events):
@@ -228,6 +233,7 @@ _IS_NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 def _join(written: Iterable[tuple[str, str]], *, is_html: bool, is_literal: bool) -> str:
     """Writes characters as XML does: see `Join`."""
+    # Characters of a translation are escaped, and left out where XML cannot have them.
     out: list[tuple[str, str]] = []
     before = ""
     for character, raw in written:
