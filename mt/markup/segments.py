@@ -134,7 +134,7 @@ class Segment:
 
 
 def segment(atoms: Sequence[Event], words: Sequence[int], join: Join, symbols: int) -> Segment:
-    """Returns a sentence without its tags. words: [atoms + 1], how many visible characters and words are before each atom."""
+    """Returns a sentence without its tags. words: [atoms + 1], the visible characters and words before each."""
     partners = partners_of(atoms)
     first, last = _ends(atoms, partners, words)
     numbered = numbers((atom.text for atom in atoms if atom.kind == "word"), symbols)
