@@ -1,7 +1,7 @@
 """How probable it is that a word of a translation is right, by the probabilities and the attention of the model itself.
 
-`word_features` has two numbers for each word. A `Calibration`, which `mt.evaluation.confidence` makes of the dev split,
-weighs them. Its table of bins says how many words of the same weight were right there. Needs no torch."""
+`word_features` computes two numbers for each word. A `Calibration`, which `mt.evaluation.confidence` fits on the dev
+split, weighs them and looks the sum up in a table of bins: how many words in the bin were right? Needs no torch."""
 
 import sys
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ _Judge = Literal["edits", "words"]
 
 def word_features(units: Sequence[int | None], log_probs: Sequence[float], entropies: Sequence[float]) -> np.ndarray:
     """Returns two numbers for each word, [words, 2]: the log-probability of its tokens, and the mean entropy of their
-    attention, in nats. A word without a token of its own has those of the word before.
+    attention, in nats. A word without a token has the numbers of the word before it.
 
     units: of each token its word, None where it has none. log_probs, entropies: of each token.
     """
@@ -49,17 +49,18 @@ class Calibration(Options):
     """The table by which features become confidences."""
 
     judged: _Judge
-    """What was right: edits: what the fewest edits to the nearest reference keep; words: what some reference has."""
+    """Which words were right. edits: those that the fewest edits to the nearest reference keep; words: those that some
+    reference has."""
     words: int = Field(ge=1)
-    """How many words it was made of."""
+    """How many words the table was fitted on."""
     sources: Digest | None = None
     """The digest of the sources of these words (`Split.digests`); None in tables of earlier versions."""
     trained: str | None = None
-    """The weights that wrote them, as `About.trained` has it; None in tables of earlier versions."""
+    """The weights of the model that wrote them, as in `About.trained`; None in tables of earlier versions."""
     weights: tuple[_Number, _Number, _Number]
-    """Of the log-probability, of the entropy, and what is added: a logistic regression."""
+    """A logistic regression: the weights of log-probability and entropy, and the bias."""
     centres: Annotated[tuple[_Number, ...], Field(min_length=1)]
-    """The mean of what the weights give, of each bin, rising."""
+    """The mean of the weighted sums in each bin, rising."""
     shares: tuple[_Share, ...]
     """The share of right words in each bin, which does not fall."""
 
@@ -88,22 +89,22 @@ class Calibration(Options):
 
 
 def mean(shares: Sequence[float]) -> float:
-    """Returns the confidence of a text by that of its words: the share that are probably right, 1 where it has none."""
+    """Returns the confidence of a text: the mean of those of its words, or 1 where it has no words."""
     return float(np.mean(shares)) if shares else 1.0
 
 
 class Confidence:
-    """Says how probable it is that words are right: as the table of a run has it, which is the share of right words
-    among such ones of the dev split, else by the model's probability alone."""
+    """Computes how probable it is that words are right: by the table of a calibrated run, the share of right words
+    among similar words of the dev split; without a table by the model's probability."""
 
     def __init__(self, table: Calibration | None = None, unit: LinkUnit = "word") -> None:
-        """unit: what of a stream has a confidence."""
+        """unit: whether words or characters of a stream have a confidence."""
         self.table = table
         self._unit: LinkUnit = unit
 
     @classmethod
     def of(cls, translator: "Translator") -> "Confidence":
-        """Returns the confidences of a run that was loaded, whose table is read once."""
+        """Returns the confidences of a loaded run, whose table is read once."""
         table = None if translator.folder is None else load_calibration(translator.folder, translator.trained)
         return cls(table, translator.link_unit)
 
@@ -130,7 +131,7 @@ class Confidence:
 
 
 def features_of(translation: Translation) -> np.ndarray:
-    """Returns [words, 2], by what the words of a translation are judged; see `word_features`."""
+    """Returns the features of the words of a translation, [words, 2]; see `word_features`."""
     weights = translation.alignment.astype(float)
     # Attention of zero adds nothing to the entropy.
     entropies = -(weights * np.log(np.maximum(weights, 1e-30))).sum(1)
@@ -140,7 +141,7 @@ def features_of(translation: Translation) -> np.ndarray:
 def load_calibration(run: Path, trained: str | None = None) -> Calibration | None:
     """Returns the calibration of a run, None where it has none. Raises UserError for a damaged one.
 
-    trained: the weights that are to be judged by it; where it is of others, a note on standard error says so.
+    trained: the weights that it is used with; a note on standard error tells where it was made with others.
     """
     path = run / FILE
     return _read(path, trained, path.stat().st_mtime_ns) if path.is_file() else None
@@ -148,7 +149,7 @@ def load_calibration(run: Path, trained: str | None = None) -> Calibration | Non
 
 @cache
 def _read(path: Path, trained: str | None, changed: int) -> Calibration:
-    """Reads a calibration, once for each time that it was changed."""
+    """Reads a calibration; it is read again when its file was changed."""
     advice = "make it again: mt evaluate RUN --split dev --calibrate"
     try:
         calibration = parse(read_json(path, advice), Calibration)

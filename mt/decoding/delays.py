@@ -1,11 +1,11 @@
 """Delays: how many words of the source, or milliseconds, had been read when each word of a translation was written.
 
-Words are what stands between blanks of detokenised text, as SimulEval reads and writes them. A text comes a whole word
-at a time, its end with the last word. A sound comes 10 ms at a time, the last of which may be silence. A target word is
-written when nothing can change it any more: together with the token that begins the next word, or ends the sentence.
+Words are separated by blanks in detokenised text, as SimulEval reads and writes them. A text comes word by word, and
+its end comes with the last word. A sound comes 10 ms at a time, the last of which may be silence. A target word is
+written when nothing can change it any more: with the token that begins the next word, or ends the sentence.
 
-The delays of hypotheses of an online search come first, then the words of a stream, and at last re-translation. There a
-word is written when no later translation changes it.
+`timing` has the delays of an online search, and `TargetWords` the words of a stream. `retranslated` decodes by
+re-translation, where a word is written when no later translation changes it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,16 +36,16 @@ if TYPE_CHECKING:
 def timing(tokenizer: Tokenizer, source: ReadSource, hypothesis: OnlineHypothesis, frontend: Frontend) -> Timing:
     """Returns when a hypothesis of an online search was written.
 
-    tokenizer: of the target. frontend: what made the vectors that the hypothesis' delays count.
+    tokenizer: of the target. frontend: made the vectors in which the hypothesis counts its delays.
     """
-    # A search may wait for one vector more than there are, which is the end; an encoder may leave fewer values of them.
+    # A search may wait for one vector more than there are: the end. An encoder may make fewer values of the vectors.
     vectors = int(frontend.output_lengths(torch.tensor(source.length)))
     vectors_read = np.minimum(hypothesis.delays, vectors)
-    # From vectors to the positions that they need, and from these to words or milliseconds.
+    # Vectors need positions of the source, which come in words or milliseconds.
     positions_read = frontend.needed(torch.from_numpy(vectors_read)).numpy()
     arrivals = source.arrivals()
     read = source.part * words_read(positions_read, arrivals)
-    # A stop at the last position may be there because nothing follows, which is known only at the end.
+    # A stop at the last position may depend on the end of the source, so it counts as known with the end.
     source_length = source.part * len(arrivals)
     read = np.where(vectors_read < vectors, read, source_length).tolist()
     words = word_delays(tokenizer, hypothesis.tokens, read, source_length)
@@ -53,7 +53,7 @@ def timing(tokenizer: Tokenizer, source: ReadSource, hypothesis: OnlineHypothesi
 
 
 def words_read(delays: np.ndarray, lengths: Sequence[int] | np.ndarray) -> np.ndarray:
-    """Returns [T] int64, the source words that must have come for so many source tokens.
+    """Returns [T] int64, how many source words must have come before a number of source tokens is known.
 
     delays: [T] int64, source tokens, EOS included. lengths: the tokens of each source word.
     """
@@ -70,8 +70,8 @@ def word_delays(
 ) -> tuple[int, ...]:
     """Returns how many source words had been read when each word of `tokenizer.decode(ids, replaced)` was written.
 
-    ids: T target tokens; without an EOS the search was ended by its limit of length, with the source. read: [T],
-    source words read when each token was chosen. source_length: in words, or the unit of `read`.
+    ids: T target tokens; without EOS, where the limit of length ended the search, the last word comes with the end of
+    the source. read: [T], source words read when each token was chosen. source_length: in words, or the unit of `read`.
     """
     words = TargetWords(tokenizer, replaced=replaced)
     delays: list[int] = []
@@ -81,14 +81,13 @@ def word_delays(
 
 
 class TargetWords:
-    """Joins tokens to words, or to characters, and gives out each as soon as no later token can change it.
+    """Joins tokens to words, or to characters, and returns each as soon as no later token can change it.
 
-    With a blank between words, and nothing between characters, they are what `Tokenizer.decode` makes of all tokens.
+    Words joined by blanks, or characters joined directly, are the text that `Tokenizer.decode` makes of all tokens.
     """
 
     def __init__(self, tokenizer: Tokenizer, unit: Unit = "word", replaced: Mapping[int, str] = {}) -> None:
-        """replaced: for some tokens, by their places, what is written for them, as of `Tokenizer.decode`; of unit
-        `word`."""
+        """replaced: texts in place of the tokens at some places, as in `Tokenizer.decode`; with unit `word` only."""
         self._tokenizer = tokenizer
         self._unit = unit
         self._replaced = replaced
@@ -102,8 +101,8 @@ class TargetWords:
         """Whether there is any character yet."""
 
     def add(self, token: int) -> list[str]:
-        """Returns the words that are complete with this token: those before one that begins a word; with EOS all.
-        There may be several, where an unknown one is replaced by several, and none, of a blank alone."""
+        """Returns the words that the next token completes. A token that begins a word completes the word before it, and
+        EOS the last word. There are several where a token is replaced by several words, and none for a blank alone."""
         if token == EOS:
             return self.end()
         begins = self._begins(token)
@@ -117,7 +116,7 @@ class TargetWords:
         return words
 
     def end(self) -> list[str]:
-        """Returns the words that are complete if nothing follows."""
+        """Returns the words that are complete when no token follows."""
         word, self._word = self._word, []
         if self._unit == "char":
             return []
@@ -126,12 +125,11 @@ class TargetWords:
         return self._tokenizer.decode(word, inside).split()
 
     def _begins(self, token: int) -> bool:
-        """Returns whether a token begins a word. A replaced one may stand without a blank beside others."""
+        """Returns whether a token begins a word. The texts of replaced tokens tell whether blanks are around them."""
         begins = self._tokenizer.begins_word(token, self._word[-1] if self._word else None)
         if not (self._replaced and self._word and begins and self._tokenizer.marks_beginnings):
             return begins
-        # The text that was written before says whether a blank ends it. The text in place of this token, or else its
-        # own mark, says whether a blank begins it.
+        # There is a blank if the text before ends with one, or if this text, or the mark of the token, begins with one.
         text_before = self._replaced.get(self._count - 1)
         ends_before = self._word[-1] == UNK if text_before is None else text_before.endswith(" ")
         if self._count in self._replaced:
@@ -151,29 +149,29 @@ class TargetWords:
         return [blank + text]
 
 
-# Re-translation: with each word of a text, all that has come is translated anew, and shown in place of what was shown
-# before (Arivazhagan et al. 2020, "Re-translation versus streaming for simultaneous translation"). `Shown` is what a
-# reader sees while a text arrives, `retranslated` simulates it for texts that are there as a whole.
+# Re-translation: with each word of a text, all that has come is translated again, and the new translation replaces the
+# one that was shown (Arivazhagan et al. 2020, "Re-translation versus streaming for simultaneous translation"). `Shown`
+# keeps what a reader sees while a text arrives, and `retranslated` simulates this for whole texts.
 
 SENTENCES = 256
-"""So many texts are translated together, with all their prefixes, of which the texts alone are kept."""
+"""How many texts are translated at once, with all their prefixes."""
 
 
 class Shown:
-    """What is shown of one text while it arrives."""
+    """The translation of one text that a reader sees while the text arrives."""
 
     def __init__(self, search: SearchConfig, unit: LatencyUnit) -> None:
-        """unit: characters are masked and counted in place of words where latency counts these."""
+        """unit: with `char`, characters are masked and counted, else words."""
         self._masked = search.mask_k if isinstance(search, RetranslateConfig) else 0
         self._characters = unit == "char"
         self.units: list[str] = []
         """The words, or characters without blanks, that are shown."""
         self.erased = 0
-        """How many of them were taken back."""
+        """How many shown words, or characters, were taken back."""
 
     def update(self, text: str, *, complete: bool) -> str:
-        """Shows a translation of all that has come, but for what is masked, and returns what is shown. complete:
-        whether the source has ended, so that nothing is masked."""
+        """Shows the translation of all that has come, without the masked words at its end, and returns the shown text.
+        complete: whether the source has ended, so that nothing is masked."""
         if self._masked and not complete:
             text = text[: -self._masked].rstrip() if self._characters else " ".join(text.split()[: -self._masked])
         units = [*"".join(text.split())] if self._characters else text.split()
@@ -191,10 +189,10 @@ def retranslated(
     *,
     progress: bool = False,
 ) -> list[list[Translation]]:
-    """Returns the translation of each text, with what was shown before and the delays of what stayed.
+    """Returns the translation of each text, with the texts that were shown before, and delays.
 
-    A delay is the number of source words with which a word, and all before it, no longer changed. rows: with EOS; as of
-    `Translator.decode`, with `texts`. Raises UserError where sources are no texts, or something is asked of one.
+    The delay of a word is the number of source words after which it, and all words before it, no longer changed. rows,
+    texts: see `Translator.decode`. Raises UserError where sources are no texts, or something is asked of one.
     """
     require_words(written=translator.field.written)
     if requests is not None and texts is not None:
@@ -216,12 +214,13 @@ def _part(
     *,
     progress: bool,
 ) -> list[list[Translation]]:
-    """Does as `retranslated`: prefixes of similar length, of whichever text, are decoded in one batch."""
+    """Does the work of `retranslated` for some texts, whose prefixes are decoded together: those of similar length in
+    one batch."""
     sources: Sequence[Raw | None] = [None] * len(rows) if texts is None else texts
-    # Of each text where its words end, and its prefixes, the whole last.
+    # Where the words of each text end, and its prefixes, of which the last is the text itself.
     ends: list[list[int]] = []
     prefixes: list[Row] = []
-    of_prefixes: list[Any] = []  # the whole text, whose placeholders a prefix has
+    of_prefixes: list[Any] = []  # the whole text of each prefix, for placeholders
     for row, source in zip(rows, sources, strict=True):
         tokenizer = translator.tokenizers.source
         arrivals = translator.field.describe(row, len(row), tokenizer, translator.link_unit, source).arrivals()
@@ -231,7 +230,7 @@ def _part(
         of_prefixes += [source] * (len(prefixes) - len(of_prefixes))
     whole_texts = None if texts is None else of_prefixes
     found = iter(translator.decode(prefixes, search.of_prefixes, texts=whole_texts, progress=progress))
-    # What was shown of each text, and when its words were final.
+    # What was shown of each text, and when each of its words was final.
     results: list[list[Translation]] = []
     target = translator.tokenizers.target
     for row, of_text in zip(rows, ends, strict=True):
@@ -244,8 +243,10 @@ def _part(
 
 
 def _timing(target: Tokenizer, last: Translation, updates: Sequence[str], ends: Sequence[int]) -> Timing:
-    """Returns when the words of a text were final: a token waits for its word, EOS for the end. updates: what was shown
-    with each source word. ends: the source tokens up to the end of each source word."""
+    """Returns when the words of a text were final. A token is final with its word, and EOS at the end.
+
+    updates: the text that was shown after each source word. ends: the source tokens up to the end of each source word.
+    """
     of_words = finalised([text.split() for text in updates])
     words = TargetWords(target, replaced=last.replacements)
     read: list[int] = []

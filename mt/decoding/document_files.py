@@ -1,6 +1,6 @@
-"""Documents in files: read and written in their own encoding, with their byte-order mark and line ends.
+"""Translates documents in files, in their own encoding, with their byte-order mark and line ends.
 
-So what is not translated stays byte for byte."""
+All that is not translated stays byte for byte."""
 
 import codecs
 import re
@@ -28,7 +28,7 @@ _MARKS = {
     b"<\0?\0": "utf-16-le",
     b"\0<\0?": "utf-16-be",
 }
-"""First bytes that tell an encoding: a byte-order mark, or `<?`."""
+"""The encodings of first bytes: of a byte-order mark, or of `<?`."""
 _XML = rb"^\s*<\?xml\b[^>]*?\bencoding\s*=\s*[\"']([\w.:+-]+)"
 _DECLARED = {
     "html": re.compile(rb"<meta\b[^>]*?\bcharset\s*=\s*[\"']?\s*([\w.:+-]+)|" + _XML, re.IGNORECASE),
@@ -53,10 +53,10 @@ def translate_file(
 ) -> None:
     """Writes the translation of a document to standard output.
 
-    path: None or `-`: standard input. glossary: of all sentences; a list is refused. unsure: what becomes of
-    words that are probably wrong. placeholders: names of their syntaxes; None: those of the run. lines_at_once: how
-    many lines are read at once where each is a document of its own; None: all is one. Raises UserError where the text
-    cannot be read, or is not of the format.
+    path: None or `-`: standard input. glossary: the terms of all sentences; a list is refused. unsure: what becomes of
+    words that are probably wrong. placeholders: names of their syntaxes; None: as in training. lines_at_once: how many
+    lines are read at once, where each is a document of its own; None: the file is one document. Raises UserError where
+    the text cannot be read, or is not of the format.
     """
     name = str(path) if path and path != Path("-") else STANDARD_INPUT
 
@@ -79,14 +79,15 @@ def translate_file(
 
 
 def _decoded(data: bytes, name: str, format: str) -> tuple[str, str]:
-    """Returns the text of a document, and its encoding: of its first bytes, or what it declares, or UTF-8. Raises
-    UserError where it is not of that encoding, or could not be written again."""
+    """Returns the text of a document and its encoding. Raises UserError where it is not of that encoding, or could not
+    be written again in it."""
+    # The encoding is that of the first bytes, or the declared one, or UTF-8.
     encoding = next((encoding for mark, encoding in _MARKS.items() if data.startswith(mark)), "")
     declared = _DECLARED[format].search(data[:_DECLARED_WITHIN]) if format in _DECLARED and not encoding else None
     if declared:
         encoding = next(filter(None, declared.groups())).decode()
         if encoding.lower().startswith("utf-16"):
-            encoding = "utf-8"  # for the declaration itself was read
+            encoding = "utf-8"  # else the declaration could not have been read
     try:
         encoding = codecs.lookup(encoding or "utf-8").name
         if format == "html" and encoding in _WESTERN:
@@ -107,7 +108,8 @@ def _decoded(data: bytes, name: str, format: str) -> tuple[str, str]:
 
 
 def _encoded(text: str, encoding: str, name: str, format: str) -> bytes:
-    """Raises UserError where the encoding of the document has no such character, which HTML writes as a reference."""
+    """Returns the bytes of a translation. A character that the encoding lacks becomes a reference in HTML. In other
+    formats it raises UserError."""
     try:
         return text.encode(encoding, "xmlcharrefreplace" if format == "html" else "strict")
     except UnicodeEncodeError as error:
@@ -118,6 +120,7 @@ def _encoded(text: str, encoding: str, name: str, format: str) -> bytes:
 
 
 def _write(data: bytes) -> None:
+    """Writes bytes as they are, or on a terminal what is safe to show."""
     if sys.stdout.isatty():
         print(visible_lines(data.decode(errors="replace")), end="")
     else:

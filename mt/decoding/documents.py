@@ -1,7 +1,7 @@
-"""Translation of marked-up documents: sentences by the one path by which anything is decoded, tags by its links.
+"""Translation of marked-up documents: sentences are decoded like other texts, and links between words place the tags.
 
-`translate_documents` cuts a document into sentences, has them translated, and joins their texts and links (`joined`,
-`linked`), by which `mt.markup` places the tags.
+`translate_documents` cuts a document into sentences, translates them, and joins their texts and links (`linked`,
+`joined`). By these links `mt.markup` places the tags.
 """
 
 import sys
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
 
 
 _NOTED: "WeakSet[Translator]" = WeakSet()
-"""The models of which a note said that they have no symbols for placeholders."""
+"""The models that have been noted to have no symbols for placeholders."""
 
 
 @dataclass(frozen=True)
 class Document:
-    """A translated document, or a line: the tags stand where the word links of its sentences say."""
+    """A translated document, or a line, with its tags."""
 
     text: str
     sentences: tuple[Translation, ...]
-    """The translations of its sentences, without tags, in order, and then those of attributes."""
+    """The translations of its sentences, without tags, in order, and then of its attributes."""
 
 
 def translate_documents(
@@ -55,8 +55,8 @@ def translate_documents(
 ) -> list[Document]:
     """Returns the translation of each text of a format; see `Translator.translate`.
 
-    requests: what is asked of the translation of each. names: of the texts in errors. placeholders: names of the
-    syntaxes of those that are kept whole; None: those of the run. unsure: what becomes of words that are probably
+    requests: what is asked of the translation of each. names: what to call the texts in errors. placeholders: the
+    syntaxes of placeholders that are kept whole; None: as in training. unsure: what becomes of words that are probably
     wrong; a sentence that is left out stays as it is.
     """
     markup.require_format(format)
@@ -92,7 +92,7 @@ def _translated(
     *,
     progress: bool = False,
 ) -> list[Document]:
-    """Returns the translation of documents that are read."""
+    """Returns the translations of documents. read: the parts of each, as `mt.markup.read` returns them."""
     # Each sentence of a block is translated on its own, and the block has the links of all.
     language = translator.config.dataset.source
     blocks = [[sentences(part, language) for part in parts if isinstance(part, Segment)] for parts in read]
@@ -115,7 +115,7 @@ def _translated(
 
 
 def _note_placeholders(translator: "Translator", read: Sequence[Sequence[str | Segment]], kept: Kept) -> None:
-    """Says once for a model that it does not see the placeholders of documents, where it has no symbols for them."""
+    """Notes, once for a model, that it has no symbols for placeholders, where documents have some."""
     if kept.symbols or translator in _NOTED:
         return
     tags = (tag for parts in read for part in parts if isinstance(part, Segment) for tag in part.tags)
@@ -131,21 +131,22 @@ def _note_placeholders(translator: "Translator", read: Sequence[Sequence[str | S
 
 
 def kept_placeholders(translator: "Translator", syntaxes: Sequence[str] | None = None) -> Kept:
-    """Returns which placeholders of documents are kept whole. syntaxes: how they are written; None: as in training."""
+    """Returns the placeholders of documents that are kept whole. syntaxes: by names; None: as in training."""
     symbols = min(side.placeholders for side in translator.tokenizers)
     names = tuple(syntaxes or translator.config.dataset.tokenizer.placeholder_syntaxes)
     return Kept(placeholders_of(names), symbols)
 
 
 def _anywhere(request: Request) -> Request:
-    """Returns what is asked of every sentence of a document: phrases to avoid, and terms."""
+    """Returns the part of a request that holds for every sentence of a document: phrases to avoid, and terms."""
     return request._replace(lexical=LexicalConstraints(avoid=request.lexical.avoid))
 
 
 def _of_sentences(requests: Sequence[Request], counts: Sequence[int]) -> list[Request]:
-    """Returns what is asked of the sentences of documents: the first of each has what is asked of its document.
+    """Returns the requests for the sentences of documents. The prefix of a document is that of its first sentence.
 
-    counts: of the sentences of each document. Raises UserError where phrases must appear in one of several sentences.
+    counts: how many sentences each document has. Raises UserError for phrases that must appear in a document of several
+    sentences.
     """
     of_sentences: list[Request] = []
     for request, count in zip(requests, counts, strict=True):
@@ -175,7 +176,7 @@ def sentences(block: Segment, language: str | None) -> list[Sentence]:
 
 
 def joined(sentences: Sequence[tuple[Linked, Sentence]]) -> Linked:
-    """Returns the translation of a block from those of its sentences."""
+    """Joins the translations of the sentences of a block, with their links."""
     text = ""
     links: list[Span] = []
     unsure: list[Span] = []
@@ -193,7 +194,8 @@ def joined(sentences: Sequence[tuple[Linked, Sentence]]) -> Linked:
 
 
 def _linked(translator: "Translator", translation: Translation, sentence: Sentence, unsure: Unsure | None) -> Linked:
-    """Returns what is written of the translation of a sentence."""
+    """Returns the translation of a sentence with the marks of words that are probably wrong, or the sentence itself
+    where it is left out."""
     if unsure is None:
         return linked(translator, translation, sentence.text)
     if unsure.leaves_out(translation):
@@ -203,7 +205,7 @@ def _linked(translator: "Translator", translation: Translation, sentence: Senten
 
 
 def linked(translator: "Translator", translation: Translation, source: str) -> Linked:
-    """Returns a translation with the links of its characters: each piece to the one that it attended to most."""
+    """Returns a translation with links between characters: of each piece with the piece that it attended to most."""
     translation = in_units(translator, translation, source, "char")
     if not translation.tokens:
         return Linked(translation.text, ())
@@ -219,12 +221,13 @@ def linked(translator: "Translator", translation: Translation, source: str) -> L
 
 
 def _visible_characters(text: str) -> list[int]:
-    """Returns the places of the characters that are no blanks."""
+    """Returns the places of the visible characters."""
     return [place for place, character in enumerate(text) if not character.isspace()]
 
 
 def _first_characters(translation: Translation, count: int) -> list[int]:
-    """Returns for each token the first of `count` characters that it has, or else the next has, and at last `count`."""
+    """Returns the first character of each token, or of the next token where it has none, and at last `count`. count:
+    of the visible characters."""
     firsts = [count]
     for unit in reversed(translation.units.target):
         firsts.append(firsts[-1] if unit is None else unit)

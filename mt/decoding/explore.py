@@ -1,7 +1,7 @@
-"""A translation to try things out on (Seq2Seq-Vis; Strobelt et al. 2019).
+"""Explores a translation (Seq2Seq-Vis; Strobelt et al. 2019): what if a step attended elsewhere, or began otherwise?
 
-`explore` attends where it is told (`_attending`, `_forced`). It shows the translations, the tree of what the search has
-looked at, and the runners-up of each step.
+`explore` translates with steps forced to attend to some positions (`_attending`, `_forced`). It returns the
+translations, the tree of hypotheses of the search, and the runners-up of each step.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mt.search.torch_stepper import Predict
 
 Places = Mapping[int, Sequence[int]]
-"""For some target steps, counted from 0, the source positions that they attend to, all alike."""
+"""The source positions that some target steps attend to, with equal weights. Steps and positions count from 0."""
 
 
 class Explored(NamedTuple):
@@ -36,7 +36,7 @@ class Explored(NamedTuple):
     tree: SearchTree | None = None
     """None of a search that is neither greedy nor a beam, and of a blank source."""
     replay: Replay = NOTHING
-    """The probabilities of the steps of the best, with what is forced."""
+    """The probabilities of the steps of the best hypothesis, with forced steps."""
 
 
 def explore(
@@ -50,14 +50,15 @@ def explore(
 ) -> Explored:
     """Translates a source as `Translator.n_best` does.
 
-    request: what is asked of the translation, of which `Request.tokens` say how it begins. places: where steps are
-    forced to attend. top: how many of the most probable tokens of each step the replay has; 0: it has none. Raises
-    UserError as there, and where a token, a position or the model is not for that.
+    request: what is asked of the translation, with the tokens that it begins with (`Request.tokens`). places: where
+    steps are forced to attend. top: how many of the most probable tokens of each step are in the replay; 0: there is no
+    replay. Raises UserError as there, for a token or position that does not exist, and for a model without attention to
+    force.
     """
     (row,) = translator.encoded([source])
     if translator.field.blank(row):
         return Explored(translator.decode([row], search, texts=[source])[0])
-    # Of the search the tree notes the hypotheses; the attention is forced.
+    # The tree watches the hypotheses of the search, and the model's steps are replaced where some are forced.
     search = of_whole_sources(translator.search_for(search))
     tree = None
     if isinstance(search, GreedyConfig | BeamConfig):
@@ -67,7 +68,7 @@ def explore(
         translator = _attending(translator, row, places)
     requests = None if request is None else [request]
     (translations,) = translator.decode([row], search, texts=[source], requests=requests, parts=parts)
-    # What became of the hypotheses, and what else could have stood in the best.
+    # What became of the hypotheses, and the runners-up of the best one.
     best = translations[0].ids
     if tree is not None:
         tree.close(best)
@@ -76,13 +77,13 @@ def explore(
 
 
 def can_force(model: "DecodableModel") -> bool:
-    """Returns whether steps can be forced to attend somewhere: it is one model, whose attention is learnt."""
+    """Returns whether steps can be forced to attend somewhere: in a single model with learnt attention."""
     single_model = model.as_online_model
     return single_model is not None and single_model.decoder.attention.learns_weights
 
 
 def _attending(translator: Translator, row: Row, places: Places) -> Translator:
-    """Returns a translator of which some steps attend where they are told. Raises UserError where they cannot."""
+    """Returns a translator with some forced steps. Raises UserError where they cannot be forced."""
     network = copy(translator.network.in_torch())
     (length,) = network.encoded_lengths([translator.field.length(row)])
     if not can_force(network.model):
@@ -99,7 +100,7 @@ def _attending(translator: Translator, row: Row, places: Places) -> Translator:
 
 
 def _forced(places: Places, model: Any, hard: bool) -> "Predict":
-    """Returns the steps of a model of which some attend where they are told; of one search, whose steps are counted."""
+    """Returns the step function of a model with some forced steps. It counts its calls, so it is for one search."""
     import torch  # Not above: an exported model decodes without it.
 
     from mt.models.attention.forced import forced_step
@@ -111,7 +112,7 @@ def _forced(places: Places, model: Any, hard: bool) -> "Predict":
         chosen = places.get(next(numbers))
         if not chosen:
             return model.step(tokens, memory, state, hard=hard)
-        weights = torch.zeros_like(memory.mask, dtype=torch.float32)
+        weights = torch.zeros_like(memory.mask, dtype=torch.float32)  # [B, S]
         weights[:, [*chosen]] = 1 / len(chosen)
         query = decoder.make_query(tokens, state)
         own = decoder.attend(query, memory, hard=hard)

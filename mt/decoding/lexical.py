@@ -1,4 +1,4 @@
-"""Requests in tokens: what is asked of the translation of a text becomes constraints of a search. Needs no torch."""
+"""Encodes requests: what is asked of a translation becomes constraints on tokens, for a search. Needs no torch."""
 
 import functools
 import re
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from mt.decoding.translator import Translator
 
 _BYTE = re.compile("<0x[0-9A-F]{2}>")
-"""A piece that is no character, but a byte of one."""
+"""A piece that is a byte of a character."""
 _OPEN = 30
-"""Characters of the last word of a prefix that may be in other tokens than they are cut into."""
+"""How many of the last characters of a prefix may be in any tokens. The rest is in the tokens that it is cut into."""
 
 
 def spelling_of(tokenizer: Tokenizer) -> Spelling:
@@ -63,7 +63,7 @@ def require_steerable(config: SearchConfig, asked: TokenConstraints) -> None:
 
 
 class ConstrainedPart(Part):
-    """The constraints of all rows: processors of the search, and terms that are written after it."""
+    """The constraints on all rows: they add a processor to the search, and write terms into its hypotheses."""
 
     def __init__(self, asked: Sequence[TokenConstraints | None]) -> None:
         self._asked = asked
@@ -83,25 +83,27 @@ class ConstrainedPart(Part):
 
 
 class ConstraintEncoder:
-    """Makes of what is asked of translations what a search takes, for one tokenizer of targets."""
+    """Encodes requests as constraints on tokens, for one tokenizer of targets."""
 
     def __init__(self, tokenizer: Tokenizer, source: Tokenizer | None = None) -> None:
         """source: the tokenizer of sources; None where they are no texts."""
         self._tokenizer = tokenizer
         self._source = source
         self.spelling = spelling_of(tokenizer)
-        # Often lines ask for the same phrases, and avoid the same.
+        # Many lines ask for the same phrases, and avoid the same ones.
         self._cut: Callable[[str], list[int]] = functools.lru_cache(1 << 14)(lambda text: tokenizer.encode([text])[0])
         self._avoided: Callable[[tuple[str, ...]], Avoided | None] = functools.lru_cache(256)(self._avoiding)
         self.source_term: Callable[[Entry], SourceTerm] = functools.cache(self._of_entry)
-        """Returns how a term of a glossary is translated. Raises UserError where the vocabulary cannot write that."""
+        """Returns the targets of an entry of a glossary. Raises UserError where the vocabulary cannot write one."""
         self._written_glossary: Glossary | None = None
-        """The last glossary whose translations the vocabulary can all write. Often all texts have the same."""
+        """The last glossary of which all targets were checked; most often all texts have the same glossary."""
 
     def encoded(self, request: Request, text: str = "") -> TokenConstraints | None:
-        """Returns what is asked in tokens; None where that is nothing. text: the source, whose terms of the glossary
-        are asked for. Raises UserError for what is impossible: the vocabulary cannot write it, or it is wanted and
-        forbidden at once."""
+        """Returns a request as constraints on tokens; None where it asks for nothing.
+
+        text: the source, in which terms of the glossary are looked for. Raises UserError for what is impossible: the
+        vocabulary cannot write it, or it is wanted and forbidden at once.
+        """
         name, asked, glossary, tokens = request
         terms = None
         if glossary is not None and glossary.entries:
@@ -109,7 +111,7 @@ class ConstraintEncoder:
             terms.read_whole(composed(text))
         if not (asked.constraints or asked.avoid or asked.prefix or tokens or (terms and terms.terms)):
             return None
-        # Phrases to avoid bound all the rest, of which some form must be left.
+        # Some form of each phrase must be allowed by the phrases to avoid.
         avoided = self._avoided(tuple(self._written(phrase, name, "avoid") for phrase in asked.avoid))
         phrases: list[list[Form]] = []
         for phrase in asked.constraints:
@@ -119,6 +121,7 @@ class ConstraintEncoder:
             if not allowed:
                 raise _at_once(name, surface_forms[0])
             phrases.append(allowed)
+        # So must the prefix, and a target of each term.
         prefix = self._prefix(asked.prefix, name) if asked.prefix else None
         if prefix is not None and avoided is not None and not avoided.allows_prefix(prefix):
             raise _at_once(name, asked.prefix)
@@ -140,8 +143,8 @@ class ConstraintEncoder:
         )
 
     def streamed(self, request: Request, unit: Unit) -> "tuple[TokenConstraints | None, SourceTerms | None]":
-        """Returns what is asked of a stream, and what finds terms in its source. Raises UserError as `encoded`, and
-        where a glossary is given and words do not come whole."""
+        """Returns the constraints on a stream, and the search for terms in its source. Raises UserError as `encoded`,
+        and for a glossary where the stream reads characters."""
         tokens = self.encoded(request._replace(glossary=None))
         if request.glossary is None:
             return tokens, None
@@ -152,8 +155,8 @@ class ConstraintEncoder:
         return tokens._replace(terms=source), source
 
     def source_terms(self, glossary: Glossary) -> "SourceTerms":
-        """Begins to look for terms in a source. Raises UserError where there can be none, or the vocabulary cannot
-        write a translation, whether or not its term is in the source."""
+        """Begins the search for terms in a source. Raises UserError where the source is no text, or the vocabulary
+        cannot write some target of the glossary."""
         if self._source is None:
             raise UserError(
                 "a glossary is of terms that the attention reads in a text, and this model reads none: leave the "
@@ -166,7 +169,7 @@ class ConstraintEncoder:
         return SourceTerms(glossary, self._source, self)
 
     def _of_entry(self, entry: Entry) -> SourceTerm:
-        """Returns how a term of a glossary is translated."""
+        """Returns the targets of an entry of a glossary, see `source_term`."""
         targets = []
         for text in entry.targets:
             tokens = tuple(self._ids(self._written(text, entry.name, "targets"), entry.name))
@@ -177,17 +180,18 @@ class ConstraintEncoder:
         return SourceTerm(tuple(targets))
 
     def _avoiding(self, phrases: tuple[str, ...]) -> Avoided | None:
-        """Returns the phrases that the vocabulary can write at all."""
+        """Returns the automaton of phrases to avoid, without those that the vocabulary cannot write."""
         possible = [self._tokenizer.decode(ids) for ids in self._tokenizer.encode(phrases) if UNK not in ids]
         return Avoided(possible, self.spelling) if possible else None
 
     def _written(self, phrase: str, name: str, key: str) -> str:
+        """Returns a phrase in composed characters. Raises UserError for a blank one."""
         if is_blank(phrase):
             raise UserError(f"{name} has a blank phrase in {key}: write some words, or leave it out")
         return composed(phrase)
 
     def _forms(self, phrase: str, name: str) -> list[Form]:
-        """Returns the tokens of a phrase where it begins a word, and where it follows what is no letter."""
+        """Returns the tokens of a phrase where it begins a word, and where it follows a character that is no letter."""
         first, *others = self._ids(self._written(phrase, name, "constraints"), name)
         forms = [Form((first, *others))]
         surface = self.spelling.surfaces[first]
@@ -208,7 +212,7 @@ class ConstraintEncoder:
         return ids
 
     def _prefix(self, text: str, name: str) -> Prefix:
-        """Returns how a translation begins: with the tokens of whole words, then with the last word in any tokens."""
+        """Returns the automaton of a prefix: first the tokens of its whole words, then its last word in any tokens."""
         tokenizer = self._tokenizer
         *words, last = composed(text).split(" ")
         blank = " " if tokenizer.of_words or tokenizer.marks_beginnings else ""
@@ -218,7 +222,7 @@ class ConstraintEncoder:
         ids_of_last = tokenizer.encode_word(last)
         rest = blank + (last if UNK in ids_of_last else tokenizer.decode(ids_of_last))
         for token in ids_of_last:
-            # A long word, as a sentence without blanks is, ends with some characters in any tokens.
+            # Of a long word, such as a sentence without blanks, only the last characters are in any tokens.
             if len(rest) <= _OPEN or UNK in ids_of_last:
                 break
             ids.append(token)
@@ -231,7 +235,7 @@ _ENCODERS: "WeakKeyDictionary[Translator, ConstraintEncoder]" = WeakKeyDictionar
 
 
 def encoder_of(translator: "Translator") -> ConstraintEncoder:
-    """Returns what makes tokens of what is asked of the translations of a model."""
+    """Returns the encoder of requests to a model, which is made once."""
     if translator not in _ENCODERS:
         source, target, *_ = translator.tokenizers
         _ENCODERS[translator] = ConstraintEncoder(target, source if translator.field.written else None)
@@ -241,8 +245,11 @@ def encoder_of(translator: "Translator") -> ConstraintEncoder:
 def constrained(
     translator: "Translator", requests: Sequence[Request], texts: Sequence[Raw], search: SearchConfig
 ) -> list[TokenConstraints | None]:
-    """Returns what is asked of the translations of texts as a search takes it. Raises UserError for what is impossible,
-    for what this search cannot do, and for words that are asked of a blank text."""
+    """Returns the constraints on the translations of texts; None for a text of which nothing is asked.
+
+    Raises UserError for what is impossible, for what this search cannot do, and for words that are asked of a blank
+    text.
+    """
     encoder = encoder_of(translator)
     found = [encoder.encoded(request, str(text)) for request, text in zip(requests, texts, strict=True)]
     for asked, text in zip(found, texts, strict=True):
@@ -263,7 +270,7 @@ def constrained(
 
 
 class SourceTerms(Terms):
-    """Finds the terms of a glossary in a source, part by part of what stands between blanks."""
+    """Finds the terms of a glossary in a source, which is read blank by blank."""
 
     def __init__(self, glossary: Glossary, source: Tokenizer, target: ConstraintEncoder) -> None:
         super().__init__(target.spelling)
@@ -273,7 +280,7 @@ class SourceTerms(Terms):
         self._words: list[str] = []
         self._words_of_tokens: list[int] = []
         self._certain = 0
-        """The first word of which it is not certain whether it is part of a term."""
+        """The first word that may still become part of a term."""
 
     def read_whole(self, text: str) -> None:
         """Reads a whole source, which is cut into tokens only where it has terms."""
@@ -283,7 +290,7 @@ class SourceTerms(Terms):
             self.end()
 
     def read(self, part: str) -> None:
-        """Reads what stands between two blanks."""
+        """Reads the characters between two blanks."""
         count = len(self._words)
         self._words += units(part, "term")
         self._words_of_tokens += [count + (word or 0) for word in self._source.unit_ids(part, "term")[:-1]]
@@ -295,6 +302,8 @@ class SourceTerms(Terms):
         self._find(complete=True)
 
     def _find(self, *, complete: bool) -> None:
+        """Finds terms among the words that have come. complete: whether the source has ended."""
+        # The terms of words that are certain now, and the tokens of these words.
         terms, self._certain = self._glossary.terms(self._words, self._certain, complete=complete)
         first = len(self.certain)
         certain = [word for word in self._words_of_tokens[first:] if complete or word < self._certain]

@@ -46,17 +46,19 @@ def runners_up(
     search: SearchConfig,
     count: int = RUNNERS_UP,
 ) -> list[Replay]:
-    """Returns for each hypothesis the probabilities of its tokens, and the `count` most probable tokens of each step.
-    They are the model's own: what a search forbids is among them.
+    """Returns for each hypothesis the probabilities of its tokens, and the `count` most probable tokens of each step,
+    also of tokens that a search has forbidden.
 
     rows: of the sources. hypotheses: the ids of each, EOS included where it has one. search: says how the attention
     reads. All processes of an evaluation call it, and each replays a share.
     """
     network = translator.network
+    # Blank sources and empty hypotheses have no steps.
     found = [NOTHING for _ in rows]
     read = [i for i, row in enumerate(rows) if hypotheses[i] and not translator.field.blank(row)]
     if not is_online(search):  # a step of a beam is asked for as many tokens as it is wide
         search = revised_search(search, {"name": "beam", "beam_size": count, "n_best": 1, "utility": None})
+    # This process replays its share of the batches, and gets the rest from the others.
     share: list[Any] = []
     sources = [rows[i] for i in read]
     for indices in network.batches(sources, search):
@@ -123,7 +125,8 @@ def record(
 def plain_record(
     translation: Translation, *, backdrop: bool = True, boundaries: Sequence[float] = ()
 ) -> dict[str, Any]:
-    """Returns what a translation itself says, in plain JSON. What does not apply is left out."""
+    """Returns the record of a translation alone, without its source, references, probabilities and confidences. What
+    does not apply is left out."""
     plain: dict[str, Any] = {
         "text": translation.text,
         "score": _rounded(translation.score),
@@ -150,7 +153,7 @@ def plain_record(
 
 
 def _rows(weights: np.ndarray) -> list[list[int]]:
-    """Returns of each step the position of its first weight and its weights in thousandths, without zeros at the
+    """Returns for each step the position of its first weight, then its weights in thousandths, without zeros at both
     ends."""
     rows = []
     for thousandths in np.rint(_PARTS * weights).astype(int):
@@ -160,7 +163,7 @@ def _rows(weights: np.ndarray) -> list[list[int]]:
 
 
 def _backdrop(backdrop: Backdrop, boundaries: Collection[float]) -> dict[str, Any]:
-    """Returns a picture or a sound in plain JSON, the image within it."""
+    """Returns a picture or a sound in plain JSON, with its image."""
     from mt.plots import embedded  # Not above: a text needs no matplotlib.
 
     if isinstance(backdrop, Picture):
@@ -170,5 +173,5 @@ def _backdrop(backdrop: Backdrop, boundaries: Collection[float]) -> dict[str, An
 
 
 def _rounded(number: float) -> float | None:
-    """Returns a number to four digits; None of what JSON cannot say."""
+    """Returns a number to four digits; None for infinity and NaN, which JSON cannot write."""
     return float(f"{number:.4g}") if math.isfinite(number) else None

@@ -16,16 +16,18 @@ class Unsure(NamedTuple):
     """What becomes of translations whose confidence is too low."""
 
     least: float
-    """Of a word, or of a line or sentence that is left out as a whole."""
+    """The least confidence of a word that is not marked, or of a text that is not left out."""
     leave_out: bool = False
+    """Whether whole texts are left out, in place of marks at words."""
     confidence: Confidence = Confidence()
 
     def leaves_out(self, translation: Translation) -> bool:
+        """Returns whether a text is left out."""
         return self.leave_out and self.confidence.text(translation) < self.least
 
     def spans(self, translator: "Translator", translation: Translation) -> list[Span]:
-        """Returns where the words below the least begin and end; those that are left out as a whole have none. The
-        symbol of a placeholder is never one."""
+        """Returns where the words begin and end that are marked; none where whole texts are left out. The symbol of a
+        placeholder is never marked."""
         found: list[Span] = []
         end = 0
         words = () if self.leave_out else units(translation.text, translator.link_unit)
@@ -37,7 +39,7 @@ class Unsure(NamedTuple):
         return found
 
     def shown(self, translator: "Translator", translation: Translation) -> str:
-        """Returns the text with each word below the least as [?word]; or nothing, where all of it is below."""
+        """Returns the text with each unsure word as [?word], or an empty text where it is left out."""
         if self.leaves_out(translation):
             return ""
         text = ""
