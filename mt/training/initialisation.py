@@ -3,6 +3,7 @@
 Vectors come first: `load_pretrained` fills tables from a file (`read_vectors`). Then `load_earlier` loads a run, and
 `initialise` takes its weights; `require_same_sizes` names the option that prevents it."""
 
+import functools
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ import torch
 from torch import Tensor
 
 from mt import checkpoint
+from mt.common.options import parse
 from mt.config import Config
 from mt.data.tokenizer import EOS, Tokenizer, Tokenizers
 from mt.data.tokenizer.processor import SPACE
@@ -264,14 +266,25 @@ def _misfits(earlier: Earlier, config: Config, groups: set[str]) -> list[str]:
 
 
 def _refusal(earlier: Earlier, config: Config, misfit: str) -> str:
-    """Names the option to blame for a tensor of another size: the first different one of its group, else of any."""
-    differences = _differences(earlier.config, config)
-    differences.sort(key=lambda difference: difference[0][0] != _group(misfit))
+    """Names the option to blame for tensors of other sizes. That is one that by itself changes their sizes, else the
+    first different one that cannot be changed by itself."""
+    # The candidates: options that by themselves change sizes, before options that cannot be tried alone.
+    groups = _groups_of_another_kind(earlier.config, config)
+    culprits: list[Difference] = []
+    for path, old, new in _differences(earlier.config, config):
+        alone = earlier.config.model_dump(mode="json")
+        functools.reduce(dict.__getitem__, path[:-1], alone)[path[-1]] = new
+        try:
+            is_blamed = bool(_misfits(earlier, parse(alone, Config), groups))
+        except UserError:
+            culprits.append((path, old, new))
+        else:
+            culprits[:0] = [(path, old, new)] if is_blamed else []
     shape = list(earlier.model.state_dict()[misfit].shape)
     start = f"init_from={earlier.name} has tensors of other sizes than this run ({misfit}: {shape})"
-    if not differences:
+    if not culprits:
         return f"{start}: leave out the options of the model, which are that run's then"
-    path, old, new = differences[0]
+    path, old, new = culprits[0]
     option = "/".join(path) if isinstance(old, Mapping) else ".".join(path)
     differ = f"it has {option}={_shown(old)}, and this run {option}={_shown(new)}"
     return f"{start}: {differ}; leave that out, or set {option}={_shown(old)}"

@@ -162,47 +162,56 @@ def moments(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Ten
 
 
 def restore_moments(
-    folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer, moving_average: MovingAverage | None = None
+    folder: Path,
+    config: OptimizerConfig,
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    update: int,
+    moving_average: MovingAverage | None = None,
 ) -> None:
     """Puts the moments of a checkpoint into a new optimizer, and the moving average of the weights where there is one.
 
-    Raises UserError where a moment does not fit its parameter: a fused optimizer walks through its moments by the size
-    of the parameter.
+    update: of the checkpoint. Raises UserError where a moment does not fit its parameter: a fused optimizer walks
+    through its moments by the size of the parameter.
     """
     path = folder / checkpoint.TRAINING
     tensors = checkpoint.load_training(folder)
     if moving_average is not None:
         moving_average.restore(tensors, path)
-    # Torch knows parameters by their numbers.
-    parameters = dict(trainable_parameters(model))
-    numbers = {name: number for number, name in enumerate(parameters)}
-    state: dict[int, dict[str, Tensor]] = {}
+    # The moments after a first update say which names, shapes and types the file may have.
+    names = [name for name, _ in trainable_parameters(model)]
+    expected = _first_moments(config, model)
+    found: dict[int, dict[str, Tensor]] = {}
     for full_name, tensor in tensors.items():
         name, _, key = full_name.rpartition(".")
         if key == ENDING:
             continue
-        shape = parameters[name].shape if name in parameters else None
-        if shape is None or not _fits(tensor, shape, factored=not optimizer.defaults.get("fused")):
-            wanted = "no such tensor" if shape is None else list(shape)
+        wanted = expected.get(name, {}).get(key)
+        if wanted is None or (tensor.shape, tensor.dtype) != (wanted.shape, wanted.dtype):
             raise UserError(
-                f"{path} does not fit its model: {full_name} has shape {list(tensor.shape)}, expected {wanted}; copy "
-                "the checkpoint again"
+                f"{path} does not fit its model: {full_name} has {_described(tensor)}, expected "
+                f"{'no such tensor' if wanted is None else _described(wanted)}; copy the checkpoint again"
             )
-        # Copies, since a loaded tensor may be a view of the file.
-        state.setdefault(numbers[name], {})[key] = tensor.clone()
+        if key == "step" and not 0 <= tensor <= update:
+            raise UserError(f"{path}: {full_name} is {tensor} after {update} updates: copy the checkpoint again")
+        # Torch knows parameters by their numbers. Copies, since a loaded tensor may be a view of the file.
+        found.setdefault(names.index(name), {})[key] = tensor.clone()
     # A parameter that never had a gradient has no moments; any other has all.
-    keys = {key for of_one in state.values() for key in of_one}
-    for name, number in numbers.items():
-        if number in state and state[number].keys() != keys:
-            raise UserError(f"{path} lacks a moment of {name}, and has others: copy the checkpoint again")
-    optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
+    for number, moments_of_one in found.items():
+        if moments_of_one.keys() != expected[names[number]].keys():
+            raise UserError(f"{path} lacks a moment of {names[number]}, and has others: copy the checkpoint again")
+    optimizer.load_state_dict({"state": found, "param_groups": optimizer.state_dict()["param_groups"]})
 
 
-def _fits(tensor: Tensor, shape: torch.Size, *, factored: bool) -> bool:
-    """Returns whether a tensor can be a moment: a number, or of the parameter's shape. factored: or of that with 1 in
-    place of some sizes, as in Adafactor."""
-    if tensor.dim() == 0 or tensor.shape == shape:
-        return True
-    if not factored or tensor.dim() != len(shape):
-        return False
-    return all(size in (1, whole) for size, whole in zip(tensor.shape, shape, strict=True))
+def _first_moments(config: OptimizerConfig, model: nn.Module) -> dict[str, dict[str, Tensor]]:
+    """Returns the moments of each parameter after one update of an optimizer, made with zeros on the CPU."""
+    zeros = {name: nn.Parameter(torch.zeros_like(each, device="cpu")) for name, each in trainable_parameters(model)}
+    for parameter in zeros.values():
+        parameter.grad = torch.zeros_like(parameter)
+    optimizer = config.build(zeros.values())
+    optimizer.step()
+    return {name: optimizer.state[parameter] for name, parameter in zeros.items()}
+
+
+def _described(tensor: Tensor) -> str:
+    return f"shape {list(tensor.shape)} of {str(tensor.dtype).removeprefix('torch.')}"

@@ -166,7 +166,7 @@ def resume(config: Config, corpus: Corpus, folder: Path, processes: ProcessGroup
         freeze(model, config.training.freeze)
         optimizer = build_optimizer(config.optimizer, model)
         moving_average = MovingAverage.of(model, config.training.ema_decay)
-        restore_moments(newest, model, optimizer, moving_average)
+        restore_moments(newest, config.optimizer, model, optimizer, about.update, moving_average)
         metric = chosen_metric(config)
         restored = load_snapshot(newest, metric)
         links = folder / "checkpoints"

@@ -196,17 +196,31 @@ def moment(change: Callable[[Tensor], Tensor]) -> Callable[[dict[str, Tensor], s
     return lambda tensors, name: tensors | {name: change(tensors[name])}
 
 
+def steps(count: float) -> Callable[[dict[str, Tensor], str], dict[str, Tensor]]:
+    return lambda tensors, name: tensors | {name.replace("exp_avg", "step"): torch.tensor(count)}
+
+
 MOMENTS: list[tuple[Callable[[dict[str, Tensor], str], dict[str, Tensor]], str]] = [
-    (moment(lambda tensor: torch.zeros(1)), r"does not fit its model: NAME has shape \[1\], expected \[\d+, \d+\]"),
+    (
+        moment(lambda tensor: torch.zeros(1)),
+        r"does not fit its model: NAME has shape \[1\] of float32, expected shape \[\d+, ",
+    ),
+    (moment(lambda tensor: torch.tensor(0.0)), r"NAME has shape \[\]"),
     (moment(lambda tensor: tensor.T.contiguous()), "NAME has shape"),
+    (moment(Tensor.double), "NAME has shape .* of float64, expected shape .* of float32"),
     (
         lambda tensors, name: {key: tensor for key, tensor in tensors.items() if key != name},
         "lacks a moment of STEM, and has others",
     ),
     (
-        lambda tensors, name: tensors | {"other.exp_avg": torch.zeros(3)},
-        r"other.exp_avg has shape \[3\], expected no such tensor; copy the checkpoint again",
+        lambda tensors, name: {key: tensor for key, tensor in tensors.items() if not key.endswith("exp_avg_sq")},
+        "lacks a moment of .*, and has others",
     ),
+    (
+        lambda tensors, name: tensors | {"other.exp_avg": torch.zeros(3)},
+        r"other.exp_avg has shape \[3\] of float32, expected no such tensor; copy the checkpoint again",
+    ),
+    *((steps(count), r"STEM.step is .* after \d+ updates: copy the") for count in (-1.0, 1e9, math.nan)),
 ]
 UNORDERED = r"is damaged \(updates out of order\)"
 UNSUMMED = r"is damaged \(validations that do not add up\)"

@@ -63,7 +63,10 @@ STARTS: list[tuple[dict[str, Any], str]] = [
 FROM_A_RUN: list[tuple[dict[str, Any], str]] = [
     ({"encoder": {"hidden_size": 16}}, "encoder.hidden_size=32, and this run encoder.hidden_size=16"),
     ({"encoder": {"name": "lstm", "hidden_size": 16}}, "encoder=bilstm, and this run encoder=lstm; leave that out"),
-    ({"decoder": {"input_feeding": True}}, "decoder.input_feeding=false, and this run .*=true; leave that out"),
+    (
+        {"decoder": {"dropout": 0.5, "input_feeding": True}},
+        "decoder.input_feeding=false, and this run .*=true; leave that out",
+    ),
     (
         {"embedding": {"embedding_dim": 16}, "decoder": {"readout_size": 16}},
         "embedding.embedding_dim=32, and this run embedding.embedding_dim=16; leave that out, or set .*_dim=32",
