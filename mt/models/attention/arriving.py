@@ -1,5 +1,5 @@
-"""The memory of a source that is still arriving. It grows at its end (`extend`), and loses a beginning that no later
-step can use (`trim`). Then come the tensors of its positions."""
+"""The memory of a source that is still arriving: `extend` appends new positions, and `trim` drops the first ones once
+no later step can use them. Helpers for the tensors of a memory's positions follow."""
 
 from collections.abc import Sequence
 
@@ -40,7 +40,7 @@ def trim(attention: Attention, memory: Memory, state: State) -> Memory:
 
     Positions in the results of steps count from the beginning of the source, before and after.
     """
-    # How many columns of each source to drop.
+    # The number of columns to drop, for each source.
     needed = attention.first_needed(state)
     if needed is None:
         return memory
@@ -48,7 +48,7 @@ def trim(attention: Attention, memory: Memory, state: State) -> Memory:
     dropped = [max(0, position - offset) for position, offset in zip(needed, offsets, strict=True)]
     if not any(dropped):
         return memory
-    # What is left, moved to the left.
+    # The remaining columns, moved to the left.
     shift = torch.tensor(dropped, device=memory.mask.device)
     lengths = memory.mask.sum(1) - shift
     size = int(lengths.max())
@@ -82,7 +82,7 @@ def with_positions(memory: Memory, tensors: Sequence[Tensor], mask: Bool[Tensor,
 
 
 def memory_of(attention: Attention, encoded: Encoded) -> Memory:
-    """Returns the memory of an attention, with what a decoder needs beside it: the tokens that it may copy, and the
+    """Returns the memory of an attention, with two more fields for the decoder: the tokens that it may copy, and the
     encoder's final state."""
     memory = attention.init_memory(encoded)
     return memory._replace(tokens=encoded.tokens, final_state=encoded.final_state)

@@ -21,14 +21,16 @@ State = tuple[Tensor, ...]
 
 
 class Memory(NamedTuple):
-    """A source, once per target: keys are projected once. It is returned and passed, never stored on a module."""
+    """An encoded source with its projected keys, made once and used by all target steps. It is passed from call to
+    call, and never stored on a module."""
 
     keys: tuple[Tensor, ...]
     """Compared with queries by energies; each [B, S, ...]."""
     values: Tensor
     """[B, S, V]: summed to contexts."""
     mask: Tensor
-    """[B, S] bool, S at least 1: true on real positions, EOS included; padding on the right. There may be none yet."""
+    """[B, S] bool, S at least 1: true on real positions, EOS included; padding on the right. A source that is still
+    arriving may have no real position yet."""
     complete: Tensor | None = None
     """[B] bool: false where the source goes on (see `mt.models.attention.arriving`); None: all sources are complete."""
     first: Tensor | None = None
@@ -37,10 +39,10 @@ class Memory(NamedTuple):
     """[B, S] int64: the first target step, counted from 0, that may attend to each position, for the attentions that
     support wait-k; None: every step may attend to all of them."""
     tokens: Tensor | None = None
-    """[B, S] int64: the source's, which a decoder with copying keeps beside the keys, so that they grow and are dropped
-    with them; else None."""
+    """[B, S] int64: the source tokens, for a decoder with copying. They grow and are dropped together with the keys.
+    None without copying."""
     final_state: Tensor | None = None
-    """[B, U]: the encoder's, which the decoder keeps for its first state; None in an attention without decoder."""
+    """[B, U]: the encoder's final state, of which the decoder makes its first one; None where there is no decoder."""
 
     def visible(self, steps: Int[Tensor, "B T"]) -> Bool[Tensor, "B _ S"]:
         """Returns the real positions that each of these target steps, counted from 0, may attend to."""
@@ -66,8 +68,9 @@ class AttentionStep(NamedTuple):
     """The attended positions and their weights."""
     state: State
     alpha: Tensor | None = None
-    """[B, S]: see `AttentionOutput`, as of p_choose; None also of a step that gives its stop alone."""
+    """[B, S], as in `AttentionOutput`; None, too, where a hard step returns its stop only."""
     p_choose: Tensor | None = None
+    """[B, S], as in `AttentionOutput`."""
 
 
 class AttentionOutput(NamedTuple):
@@ -84,6 +87,7 @@ class AttentionOutput(NamedTuple):
     @classmethod
     def stack(cls, steps: Sequence[AttentionStep], width: int) -> "AttentionOutput":
         """Stacks single steps over sources of `width` positions."""
+        # For each field a tuple of [B, ...] over the steps, which becomes [B, T, ...].
         fields = zip(*(_over_source(step, width) for step in steps), strict=True)
         stacked: Any = (None if of_steps[0] is None else torch.stack(of_steps, 1) for of_steps in fields)
         return cls(*stacked)
@@ -100,7 +104,7 @@ def _over_source(step: AttentionStep, width: int) -> tuple[Tensor, Tensor, Tenso
     weights, stops, first, _ = step.attended
     weights = weights if first is None else scattered(weights, first, width)
     alpha = step.alpha
-    if alpha is None and stops is not None:  # a step that gives its stop alone: one-hot, or all zeros for none
+    if alpha is None and stops is not None:  # of the stop only: one-hot, or all zeros where nothing was selected
         alpha = (torch.arange(width, device=weights.device) == stops[:, None]).to(weights.dtype)  # [B, S]
     return step.context, weights, alpha, step.p_choose
 
@@ -137,14 +141,15 @@ class Attention(nn.Module, ABC):
     learns_weights: ClassVar[bool] = True
     """Whether its weights can be trained."""
     mass_preservation: bool = True
-    """Whether the weights of each step sum to 1, but for rounding; else to less, and copying generates the rest."""
+    """Whether the weights of each step sum to 1, up to rounding. Where they sum to less, copying gives the rest to the
+    generator."""
 
     @abstractmethod
     def init_memory(self, encoded: Encoded) -> Memory:
         """Projects the keys, once per source."""
 
     def init_state(self, memory: Memory, *, hard: bool = False) -> State:
-        """Returns the state before the first target step. hard: whether the steps are."""
+        """Returns the state before the first target step. hard: whether the steps will be hard."""
         return ()
 
     @abstractmethod

@@ -1,5 +1,5 @@
-"""A step that attends where it is told: what would a model predict, had it looked there? (Seq2Seq-Vis, Strobelt et al.
-2019)"""
+"""Forced attention: a step with given weights shows what a model would predict, had it attended there (Seq2Seq-Vis,
+Strobelt et al. 2019)."""
 
 import torch
 from jaxtyping import Float
@@ -15,10 +15,12 @@ from mt.step import SELECTED_NONE, Attended
 def forced_step(
     attention: Attention, step: AttentionStep, memory: Memory, before: State, weights: Float[Tensor, "B S"]
 ) -> AttentionStep:
-    """Returns a step with these weights in place of its own; a hard one stops at the last position with any weight.
+    """Returns the step with these weights in place of the computed ones. A hard step stops at the last position that
+    has a weight.
 
     step: as the attention takes it. memory: none of its positions was dropped. before: the state before the step.
     """
+    # Stops and windows that agree with the weights, which are over the whole source.
     _, stops, first, looked_at = step.attended
     after = step.state
     if stops is not None:
@@ -28,7 +30,7 @@ def forced_step(
         looked_at = None if looked_at is None else torch.zeros_like(stops)
     # The state of a mechanism whose steps depend on the weights of earlier ones.
     if isinstance(attention, Monotonic):
-        after = (weights,) if stops is None else tuple(torch.where(stops >= 0, stops, own) for own in after)
+        after = (weights,) if stops is None else tuple(torch.where(stops >= 0, stops, part) for part in after)
     elif isinstance(attention, LocationAware):
         after = (weights,)
     elif isinstance(attention, Coverage):

@@ -24,7 +24,7 @@ class ScaledConfig(Options):
 
 
 class OneEnergyConfig(ScaledConfig):
-    """The options of an attention that has those of its energy among its own."""
+    """Options of an attention and of its only energy in one class."""
 
     @property
     def energy(self) -> Options:
@@ -54,7 +54,7 @@ class SoftmaxAttention(Attention):
     """A softmax over the energies of all source positions."""
 
     def __init__(self, config: Any, query_size: int, value_size: int) -> None:
-        """config: with `energy`, the options of the energy, and `scaled`."""
+        """config: has `energy`, the options of the energy, and `scaled`."""
         super().__init__()
         energy = build_energy(config.energy, query_size, value_size, normalized=config.scaled)
         self.max_source_length = energy.max_source_length
@@ -85,7 +85,7 @@ class SoftmaxAttention(Attention):
 
 
 class Global(SoftmaxAttention):
-    """The attention of one energy. Its options are those of the energy, and `scaled`."""
+    """Global attention with a fixed kind of energy, whose options are the attention's, together with `scaled`."""
 
     supports_wait_k = True
 
@@ -109,8 +109,8 @@ class Bahdanau(Global):
 
 
 def as_dot_products(attention: Attention, memory: Memory, steps: int) -> DotProductAttention | None:
-    """Returns the terms of a softmax over dot products, whose gradient a decoder computes itself; None of others, and
-    of subclasses, which may compute something else."""
+    """Returns the tensors of an attention that is a softmax over dot products, for a decoder that computes its gradient
+    itself; None for all other attentions. Subclasses are others, since they may compute something else."""
     if type(attention) not in (Dot, General, Location):
         return None
     energy: Any = attention.energy

@@ -46,8 +46,9 @@ class LocalM(SoftmaxAttention):
         self.window = config.window
 
     def _attend(self, queries: Float[Tensor, "B T Q"], memory: Memory, steps: Int[Tensor, "B T"]) -> AttentionOutput:
-        visible = memory.visible(steps)
-        centres = self._centres(queries, visible.sum(-1), steps)[..., None]
+        visible = memory.visible(steps)  # [B, T or 1, S]
+        centres = self._centres(queries, visible.sum(-1), steps)[..., None]  # [B, T, 1]
+        # The softmax inside the window of each step, [B, T, S], times the Gaussian of local-p.
         positions = torch.arange(memory.mask.shape[1], device=queries.device)
         inside = ((positions - centres.floor()).abs() <= self.window) & visible
         weights = self._weights(self.energy(queries, memory.keys[0]), inside) * self._shape(positions - centres)

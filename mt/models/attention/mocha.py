@@ -16,7 +16,8 @@ from mt.ops.chunkwise import chunkwise_attention
 
 
 class Chunkwise(Monotonic):
-    """The soft attention has an energy of its own, of the same kind (Chiu & Raffel 2018, section 2.3, appendix A)."""
+    """The soft attention over the chunk has a second energy, of the same kind but with other parameters (Chiu & Raffel
+    2018, section 2.3, appendix A)."""
 
     Config: ClassVar[type[BaseModel]]
     chunk_energy: Energy
@@ -30,7 +31,7 @@ class Chunkwise(Monotonic):
         return Memory(keys, encoded.values, encoded.mask)
 
     def _weights(self, alignment: MonotonicAlignment, queries: Tensor, memory: Memory) -> Tensor:
-        # The stop is a real position, and nothing after it is attended to: padding never is.
+        # Padding needs no mask: it comes after every stop, and nothing after a stop is attended to.
         return self._soft_attention(alignment, self.chunk_energy(queries, memory.keys[1]))
 
     @abstractmethod

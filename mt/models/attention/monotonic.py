@@ -128,7 +128,8 @@ class Monotonic(Attention):
 
     def _attend(self, queries: Tensor, memory: Memory, start: Tensor, previous: Tensor, hard: bool) -> AttentionOutput:
         """Attends with all queries. start: [B, S], the probability that the first step begins at each position.
-        previous: [B, S], alpha before that step; only a hard step that has waited begins elsewhere."""
+        previous: [B, S], alpha before that step. The two differ only for a hard step that has waited for more of the
+        source."""
         p_choose = self._p_choose(queries, memory, hard)
         alpha = expected_alignment(p_choose, start)
         alignment = MonotonicAlignment(torch.cat((previous[:, None], alpha[:, :-1]), 1), p_choose, alpha, hard)
@@ -157,18 +158,19 @@ class Monotonic(Attention):
         if terms := self._compiled_terms(query, memory):
             energies, source, rule = terms
             return AttentionStep(*kernel.hard_step(energies, source, state, rule))
-        # Positions become columns of the memory, whose beginning may be dropped.
+        # Else by the recurrence over all columns. Positions become columns of the memory, whose beginning may be gone.
         offset = 0 if memory.first is None else memory.first
         last_stops, begin = (position - offset for position in state)
         lengths = memory.mask.sum(1)
         start = begin
         if self.mass_preservation:
-            # Of a source that has ended where the step waited, the last position is decided anew.
+            # Where a source has ended while the step waited, the pointer may still stop at the last position.
             start = torch.minimum(begin, lengths - 1)
             start = start if memory.complete is None else torch.where(memory.complete, start, begin)
         output = self._attend(
             query[:, None], memory, _one_hot(start, memory.mask), _one_hot(last_stops, memory.mask), hard=True
         )
+        # The stop of each row, and the state after it.
         assert output.alpha is not None
         alpha = output.alpha[:, 0]  # [B, S]
         stopped = alpha.any(1)
@@ -186,8 +188,8 @@ class Monotonic(Attention):
     def _compiled_terms(
         self, queries: Tensor, memory: Memory
     ) -> tuple[kernel.Energies, kernel.Source, kernel.Rule] | None:
-        """Returns the arguments of compiled loops for queries [B, ..., Q]. None: there are no loops, as for a subclass
-        that may compute something else."""
+        """Returns the arguments of the compiled loops for queries [B, ..., Q]; None where the loops cannot compute this
+        attention, or are not available."""
         if not (self.monotonic and kernel.is_compiled(queries, memory.values)):
             return None
         modules: Any = self._modules  # as attributes they take longer than a step computes

@@ -9,7 +9,7 @@ whole reward, since a position does not change the tokens before it:
 
 with s_t the position of step t, b a moving average of log p(y_n | .) per token, and H the entropy. The paper's moving
 average of sums over sentences mostly tells long sentences from short ones. In soft mode the context is the expectation,
-in hard mode the value of the most probable position. `mt.models.losses` has the loss of it all (`reinforce`).
+in hard mode the value of the most probable position. The loss is `reinforce` in `mt.models.losses`.
 """
 
 from typing import Annotated, Literal
@@ -47,8 +47,8 @@ class Stochastic(SoftmaxAttention):
         super().__init__(config, query_size, value_size)
         self.sample_ratio = config.sample_ratio
         self.baseline_decay = config.baseline_decay
-        # NaN, which counts as 0, until the first update: the mean of the same samples is no baseline. It depends on
-        # them, and leaves a single token without any gradient.
+        # NaN, which counts as 0, until the first update. The mean of the current samples would be no baseline: it
+        # depends on them, and would leave a single token without any gradient.
         self.register_buffer("baseline", torch.tensor(torch.nan))
 
     def init_state(self, memory: Memory, *, hard: bool = False) -> State:
@@ -73,6 +73,7 @@ class Stochastic(SoftmaxAttention):
     def _sample(
         self, queries: Float[Tensor, "B T Q"], memory: Memory, sampled: Bool[Tensor, " B"], hard: bool
     ) -> AttentionOutput:
+        # Soft: the expectation. Hard: the most probable position. In training: samples, for some of the sentences.
         alpha = self._weights(self.energy(queries, memory.keys[0]), memory.mask[:, None])  # [B, T, S]
         weights = alpha
         if hard:

@@ -137,7 +137,7 @@ class DecoderState(NamedTuple):
     """The state between two steps."""
 
     recurrent: Tree
-    """The decoder's own."""
+    """The state of the recurrence, and whatever else the decoder keeps from step to step."""
     attention: State
 
 
@@ -149,7 +149,7 @@ class DecoderQuery(NamedTuple):
     attention_state: State
     """The attention's state before the step."""
     decoder_state: Tree
-    """What `Decoder.read_out` needs of the decoder."""
+    """The decoder's part of the step, for `Decoder.read_out`."""
 
 
 class Decoder(nn.Module, ABC):
@@ -190,7 +190,7 @@ class Decoder(nn.Module, ABC):
         return arriving.extend(self.attention, memory, encoded, complete)
 
     def init_state(self, memory: Memory, *, hard: bool = False) -> DecoderState:
-        """Returns the state before the first token. hard: whether the steps are."""
+        """Returns the state before the first token. hard: whether the steps will be hard."""
         assert memory.final_state is not None
         return DecoderState(self._first_state(memory.final_state), self.attention.init_state(memory, hard=hard))
 
@@ -206,7 +206,8 @@ class Decoder(nn.Module, ABC):
 
     @abstractmethod
     def _make_query(self, vectors: Float[Tensor, "B E"], state: Tree) -> tuple[Float[Tensor, "B Q"], Tree]:
-        """Returns the vector of a query, and `DecoderQuery.decoder_state`. vectors: the embedded tokens."""
+        """Returns the query vector, and the part of the step that `_read_out` needs (`DecoderQuery.decoder_state`).
+        vectors: the embedded tokens."""
 
     @final
     def attend(self, query: DecoderQuery, memory: Memory, *, hard: bool = False) -> AttentionStep:
@@ -214,7 +215,7 @@ class Decoder(nn.Module, ABC):
         return self.attention.step(query.vector, memory, query.attention_state, hard=hard)
 
     def _gated(self, query: DecoderQuery, step: AttentionStep) -> AttentionStep:
-        """Returns the attention with its context scaled by the decoder's gate: here, there is none."""
+        """Returns the attention with its context scaled by the decoder's gate; unchanged in a decoder without gate."""
         return step
 
     @final
@@ -234,7 +235,8 @@ class Decoder(nn.Module, ABC):
         """Returns the input of the readout of a step, and the decoder's own state after the step."""
 
     def _readouts(self, inputs: Float[Tensor, "*steps J"]) -> Float[Tensor, "*steps F"]:
-        """Returns the readouts of one or all steps, on which no state depends: here, the inputs themselves."""
+        """Returns the readouts of one or all steps from the results of `_read_out`; here, these are the readouts. No
+        state depends on them, so that they are computed for all steps at once."""
         return inputs
 
     @final
@@ -247,6 +249,7 @@ class Decoder(nn.Module, ABC):
         self, tokens: Int[Tensor, "B T"], memory: Memory, *, hard: bool = False
     ) -> tuple[Float[Tensor, "B T F"], AttentionOutput]:
         """Takes all steps under teacher forcing (BOS first). This default is the law; an override is only faster."""
+        # Step by step, as in `step`, but without predictions.
         state = self.init_state(memory, hard=hard)
         inputs = []
         steps = []
@@ -257,5 +260,6 @@ class Decoder(nn.Module, ABC):
             of_step, recurrent = self._read_out(query, steps[-1].context)
             inputs.append(of_step)
             state = DecoderState(recurrent, steps[-1].state)
+        # The readouts of all steps at once: T times [B, J] -> [B, T, F].
         output = AttentionOutput.stack(steps, memory.mask.shape[1])
         return self._readouts(torch.stack(inputs, 1)), output

@@ -29,8 +29,8 @@ from mt.models.decoders.base import (
 
 
 class LayersAbove(Decoder):
-    """A decoder whose first layer makes the query, while the context enters the layers above. Its own state is that of
-    each layer."""
+    """A decoder whose first layer makes the query, while the context enters the layers above. Its state has an entry
+    for each layer."""
 
     def __init__(self, config: LayersConfig, parts: DecoderParts) -> None:
         super().__init__(config, parts)
@@ -59,8 +59,8 @@ class LayersAbove(Decoder):
     def _upper_layers(
         self, inputs: Float[Tensor, "B *T H"], contexts: Float[Tensor, "B *T V"], states: Tree
     ) -> tuple[Float[Tensor, "B *T F"], Tree]:
-        """Returns the readouts, and the states of the layers above the first. inputs: of the attention. states: these
-        states before."""
+        """Returns the readouts, and the states of the upper layers after the steps. inputs: the output of the first
+        layer. states: of the upper layers, before the steps."""
 
 
 class GNMTConfig(RecurrenceConfig):

@@ -50,10 +50,12 @@ class Luong(Decoder):
     def forward(
         self, tokens: Int[Tensor, "B T"], memory: Memory, *, hard: bool = False
     ) -> tuple[Float[Tensor, "B T F"], AttentionOutput]:
+        # Without input feeding, all queries are known before the attention.
         if not self.input_feeding:
             queries, _ = self.recurrence(self.embedding(tokens), self.init_state(memory, hard=hard).recurrent[:-1])
             output = self.attention(queries, memory, hard=hard)
             return self._combine(output.contexts, queries), output
+        # With it, one LSTM layer and a softmax over dot products have a fast form; all others go step by step.
         dot_product = as_dot_products(self.attention, memory, tokens.shape[1])
         plain = type(self.recurrence) is Decoder.recurrence_type and type(self.recurrence.cells) is LSTM
         if dot_product is None or not plain or self.recurrence.cells.num_layers > 1:
@@ -65,6 +67,7 @@ class Luong(Decoder):
         self, inputs: Float[Tensor, "B T E"], state: tuple[Tensor, Tensor], dot_product: DotProductAttention
     ) -> tuple[Float[Tensor, "B T F"], AttentionOutput]:
         """Takes all steps by one function with a backward pass of its own."""
+        # The LSTM's two biases are one; the mask of dropout is drawn for all steps, [B, T, F].
         w_input, w_hidden, *biases = self.recurrence.cells.all_weights[0]
         weights = Weights(w_input, w_hidden, biases[0] + biases[1], self.combine.weight)
         drop = None

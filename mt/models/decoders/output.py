@@ -64,11 +64,13 @@ class Copying(nn.Module):
     ) -> Float[Tensor, "B _"]:
         """Returns the log-probabilities of the mixture for each token of the vocabulary, of one step. logits: the
         generator's. For decoding alone: it has no gradient, which would be NaN wherever a token has no copy."""
+        # log p of generating each token, [B, C], and p of copying each attended position, [B, W].
         weights = step.attended.weights
         generated, copied = self._shares(readout, step.context, weights)
         log_probs = logits.to(result_dtype(logits)).log_softmax(-1) + generated.log()[:, None]  # [B, C]
         sources = _attended_tokens(step.attended, memory)
         copies = (copied[:, None] * weights).to(log_probs.dtype)  # [B, W]
+        # Copies of one token are summed, and each sum is added to the token's generated probability.
         summed = torch.zeros_like(log_probs).scatter_add(1, sources, copies).gather(1, sources)
         generator = log_probs.gather(1, sources)  # [B, W]
         copier = summed.log()
