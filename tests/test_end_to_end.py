@@ -136,37 +136,38 @@ STARTS = [
 ]
 
 
-@pytest.mark.parametrize(("script", "delay"), STARTS, ids=str)
-@pytest.mark.usefixtures("foreground")
-def test_an_interrupt_while_modules_load_leaves_no_trace(script: Path, delay: float, tmp_path: Path) -> None:
+def signalled(script: Path, delay: float, numbers: list[int], folder: Path, *arguments: str) -> tuple[int, bytes]:
+    """Starts a script, sends it signals after so many seconds, and returns its status and errors."""
     # The interpreter itself begins before, and knows of no script yet.
     program = f"import runpy; print(flush=True); runpy.run_path({str(ROOT / script)!r}, run_name='__main__')"
-    command = [sys.executable, "-c", program, f"resume={tmp_path}"]
+    command = [sys.executable, "-c", program, *arguments]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=folder, env=environment, stdout=pipe, stderr=pipe) as process:
         assert process.stdout is not None
         process.stdout.readline()
         time.sleep(delay)
-        process.send_signal(signal.SIGINT)
+        for number in numbers:
+            process.send_signal(number)
         _, err = process.communicate(timeout=60)
-    assert process.returncode in (130, -signal.SIGINT, 1, 2) and b"Traceback" not in err, err  # 1, 2: it was faster
+    assert b"Traceback" not in err, err
+    return process.returncode, err
+
+
+@pytest.mark.parametrize(("script", "delay"), STARTS, ids=str)
+@pytest.mark.usefixtures("foreground")
+def test_an_interrupt_while_modules_load_leaves_no_trace(script: Path, delay: float, tmp_path: Path) -> None:
+    status, err = signalled(script, delay, [signal.SIGINT], tmp_path, f"resume={tmp_path}")
+    assert status in (130, -signal.SIGINT, 1, 2), err  # 1, 2: it was faster
 
 
 @pytest.mark.parametrize("delay", [0.3, *exhaustive(1.5, 3.0)])
 @pytest.mark.usefixtures("foreground")
 def test_signals_of_a_queue_while_modules_load_leave_with_its_status(delay: float, tmp_path: Path) -> None:
-    program = f"import runpy; print(flush=True); runpy.run_path({str(ROOT / 'train.py')!r}, run_name='__main__')"
-    command = [sys.executable, "-c", program, "resume=auto", f"folder={tmp_path / 'run'}", "dataset.workers=1"]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    pipe = subprocess.PIPE
-    with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=pipe, stderr=pipe) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
-        time.sleep(delay)
-        for number in (signal.SIGUSR2, signal.SIGTERM, signal.SIGUSR1):
-            process.send_signal(number)
-        _, err = process.communicate(timeout=60)
-    assert process.returncode == 75 and b"Traceback" not in err, err
+    options = ["resume=auto", f"folder={tmp_path / 'run'}", "dataset.workers=1"]
+    numbers = [signal.SIGUSR2, signal.SIGTERM, signal.SIGUSR1]
+    status, err = signalled(Path("train.py"), delay, numbers, tmp_path, *options)
+    assert status == 75, err
     # A quick machine has made updates after three seconds.
     ends = (b": no update is lost; run the same command again", f"train.py resume={tmp_path / 'run'}`".encode())
     assert err.splitlines()[-1].endswith(ends), err

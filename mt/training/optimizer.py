@@ -152,12 +152,11 @@ def learning_rate(
 
 def moments(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
     """Returns the state of an optimizer as `<parameter>.<moment>`, without parameters that never had a gradient."""
-    names = [name for name, _ in trainable_parameters(model)]
-    state = optimizer.state_dict()["state"]
+    # Not by `state_dict`, which loads torch's compiler: seconds, and memory of each process.
     return {
-        f"{names[number]}.{key}": tensor.contiguous()
-        for number, of_one in state.items()
-        for key, tensor in of_one.items()
+        f"{name}.{key}": tensor.contiguous()
+        for name, parameter in trainable_parameters(model)
+        for key, tensor in optimizer.state.get(parameter, {}).items()
     }
 
 

@@ -123,18 +123,6 @@ def test_cleaning_keeps_order_and_counts(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("small")
-def test_what_is_done_is_not_made_again(tmp_path: Path) -> None:
-    pairs = [Example(f"word {number}", "Wort") for number in range(40)]
-    raw = _raw(pairs, tmp_path / "raw")
-    other = _raw([Example(f"next {number}", "Wort") for number in range(40)], tmp_path / "other")
-    encoder = _encoder(tmp_path / "encoded")
-    result = _make(raw, encoder)
-    assert _make(other, encoder) == result
-    encoder.path(0).unlink()
-    assert _make([*other[:1], *raw[1:]], encoder)[1:] == result[1:] != _make(other, encoder)[:1] + result[1:]
-
-
-@pytest.mark.usefixtures("small")
 def test_several_processes_give_what_one_gives(tmp_path: Path) -> None:
     raw = _raw([Example(f"word {number % 30}", "Wort") for number in range(60)], tmp_path / "raw")
     alone = _encoder(tmp_path / "alone")

@@ -51,13 +51,9 @@ MODELS: list[tuple[dict[str, Any], str]] = [
         {"frontend": {"name": "logmel", "causal": True, "normalization": "utterance"}},
         "frontend.normalization=utterance needs the whole sound",
     ),
-    (
-        {"decoder": {"name": "bahdanau", "recurrent_dropout": 0.2}},
-        "decoder.recurrent_dropout=0.2 draws one mask for all steps, and this d",
-    ),
-    (
-        {"decoder": {"name": "luong", "input_feeding": True, "recurrent_dropout": 0.2}},
-        "decoder.recurrent_dropout=0.2 draws one mask for all steps, and this d",
+    *(
+        ({"decoder": decoder | {"recurrent_dropout": 0.2}}, "decoder.recurrent_dropout=0.2 draws one mask for all step")
+        for decoder in ({"name": "bahdanau"}, {"name": "luong", "input_feeding": True})
     ),
 ]
 SEARCHES: list[tuple[dict[str, Any], str]] = [

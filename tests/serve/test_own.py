@@ -92,31 +92,8 @@ def test_the_positions_of_a_source_are_bounded(serving, translator: Translator):
             assert (answer.status, answer.json["error"][: len(sentence)]) == (422, sentence)
 
 
-WRONG: list[object] = [
-    None,
-    True,
-    -1,
-    1.5,
-    10**20,
-    "",
-    "a",
-    "\U0010ffff",
-    "\ufffe\x00",
-    [],
-    [None],
-    [[]],
-    {},
-    {"a": {}},
-]
-WRONG += [
-    ["\U0010ffff"],
-    [["a", 1]],
-    [[-1, 0]],
-    [[0, 10**9]],
-    [{"source": "", "target": []}],
-    [{"any_of": [""]}],
-    [0, -1],
-]
+WRONG: list[object] = [None, True, -1, 1.5, 10**20, "", "\U0010ffff", "\ufffe\x00", [], [None], [[]], {}, {"a": {}}]
+WRONG += [["\U0010ffff"], [["a", 1]], [[0, 10**9]], [{"source": "", "target": []}], [{"any_of": [""]}], [0, -1]]
 WRONG += [{"name": value} for value in (None, [], {}, 1, "\ud7ff", "beam", "online", "wait_k", "retranslate", "sample")]
 WRONG += [
     {"name": "beam", option: value} for option in ("beam_size", "max_ratio", "utility") for value in (None, [], -1)

@@ -29,13 +29,19 @@ def take(trainer: Trainer, count: int) -> list[Update]:
 
 
 @pytest.mark.parametrize("accumulate", [1, 3])
-def test_of_a_batch_nothing_is_held_while_the_next_one_is_computed(trainer, accumulate, monkeypatch):
-    """Also no tensor that a function keeps by itself, which autograd would not drop after the backward pass."""
+def test_a_batch_has_a_seed_of_its_own_and_nothing_is_held_of_it(
+    trainer: Callable[..., Trainer], accumulate: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While the next one is computed, no tensor is left either that a function keeps by itself, which autograd would
+    not drop after the backward pass. A seed follows from the run's seed, the number of the update from 1 on, and the
+    batch's place in it alone. So it is the same in a run that goes on from a checkpoint, of an earlier release too."""
     losses: list[weakref.ref[torch.Tensor]] = []
+    seeds: list[int | None] = []
 
     class Watched(BatchLoss):
         def forward(self, batch: Batch | None, seed: int | None) -> tuple[torch.Tensor, torch.Tensor]:
             assert all(before() is None for before in losses)
+            seeds.append(seed)
             loss, sums = super().forward(batch, seed)
             losses.append(weakref.ref(loss))
             return loss, sums
@@ -44,25 +50,10 @@ def test_of_a_batch_nothing_is_held_while_the_next_one_is_computed(trainer, accu
     rest = training.split, training.config, training.progress
     monkeypatch.setattr(loop, "BatchLoss", Watched)
     made = updates(training.model, training.optimizer, *rest)
-    assert len([*itertools.islice(made, 3)]) == 3 and len(losses) == 3 * accumulate
-
-
-def test_each_batch_of_an_update_has_a_seed_of_its_own(trainer, monkeypatch):
-    """It follows from the run's seed, the number of the update from 1 on, and the batch's place in it alone. So it is
-    the same in a run that goes on from a checkpoint, of an earlier release too."""
-    seeds: list[int | None] = []
-
-    class Watched(BatchLoss):
-        def forward(self, batch: Batch | None, seed: int | None) -> tuple[torch.Tensor, torch.Tensor]:
-            seeds.append(seed)
-            return super().forward(batch, seed)
-
-    training = trainer({"gradient_accumulation": 2})
-    rest = training.split, training.config, training.progress
-    monkeypatch.setattr(loop, "BatchLoss", Watched)
-    made = updates(training.model, training.optimizer, *rest)
-    assert len([*itertools.islice(made, 2)]) == 2
-    assert seeds == [derived_seed(training.config.seed, number, place) for number in (1, 2) for place in (0, 1)]
+    assert len([*itertools.islice(made, 3)]) == 3
+    places = itertools.product((1, 2, 3), range(accumulate))
+    # The only batch of an update draws from the run's own generator.
+    assert seeds == [derived_seed(training.config.seed, *place) if accumulate > 1 else None for place in places]
 
 
 @pytest.mark.parametrize("accumulate", [1, 3])

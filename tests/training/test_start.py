@@ -17,7 +17,9 @@ from mt.config import Config
 from mt.errors import Preempted, UserError
 from mt.training.start import begin
 from mt.training.train import train_and_test
+from tests.once import once
 from tests.processes import ROOT, Program
+from tests.test_end_to_end import OPTIONS
 from tests.training.runs import left
 from tests.training.test_signals import replace
 
@@ -95,12 +97,8 @@ print(sorted({"pandas", "datasets", "matplotlib", "torch._dynamo"} & {*sys.modul
 
 
 def test_training_loads_nothing_that_prepares_draws_or_compiles(texts: Path, tmp_path: Path) -> None:
-    options = [
-        "dataset=files", f"dataset.folder={texts}", "dataset.source=en", "dataset.target=de", "dataset.workers=1",
-        "dataset.tokenizer.model_type=word", "embedding.embedding_dim=8", "encoder.hidden_size=8",
-        "decoder.hidden_size=8", "decoder.readout_size=8", "search=greedy", "device=cpu", "training.max_updates=2",
-        "training.plots=0",
-    ]  # fmt: skip
+    few = ["dataset.workers=1", "attention=general", "training.max_updates=2", "training.plots=0"]
+    options = once(*OPTIONS, f"dataset.folder={texts}", *few)
     Program(ROOT / "train.py", [*options, "folder=prepares"], tmp_path).finish()
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(ROOT / "train.py"), *options, "folder=finds-it-prepared"],

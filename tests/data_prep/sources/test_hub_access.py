@@ -91,16 +91,6 @@ def test_a_commit_needs_no_hub_to_be_known(tmp_path: Path, monkeypatch: pytest.M
     assert open_source(DatasetConfig(hub=hub, source="en", target="de")).identity() == by_branch
 
 
-def test_tables_that_change_their_roles_make_another_corpus(tmp_path: Path) -> None:
-    config = _copy(tmp_path, [{"en": "a", "de": "b"}])
-    (tmp_path / "validation.jsonl").write_text('{"en": "c", "de": "d"}\n', encoding="utf-8")
-    first = open_source(config).identity()
-    (tmp_path / "validation.jsonl").rename(tmp_path / "x")
-    (tmp_path / "test.jsonl").rename(tmp_path / "validation.jsonl")
-    (tmp_path / "x").rename(tmp_path / "test.jsonl")
-    assert open_source(config).identity() != first
-
-
 def test_an_unreachable_hub_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     def download(*arguments: Any, **options: Any) -> None:
         raise ConnectionError("Couldn't reach 'somebody/captions' on the Hub")
