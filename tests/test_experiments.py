@@ -50,7 +50,7 @@ def reduced(name: str, texts: Path) -> Config:
         "device=cpu",
     ]
     attention = composed(f"experiment={name}").attention
-    for path, options in (("attention", attention), ("attention.energy", getattr(attention, "energy", None))):
+    for path, options in (("attention", attention), ("attention.energy", dict(attention).get("energy"))):
         if hasattr(options, "attention_dim"):
             overrides.append(f"{path}.attention_dim=8")
     data = [f"dataset.folder={texts}", "dataset.source=en", "dataset.target=de"]
