@@ -8,7 +8,7 @@ Log-probabilities only fall, so a hypothesis scores at most what its present log
 length, where the length penalty divides by most. What it pays for its attention (`mt.search.coverage`) only rises.
 Stopping there changes no result, and a beam with a slot for every possible sentence is exhaustive search.
 
-What forbids tokens, or shares the slots otherwise, is a processor (`mt.search.processor`).
+Processors (`mt.search.processor`) forbid tokens, or share the slots in another way.
 
 Hypotheses are Python lists. A step of one sentence is some dozen numbers, and an operation on a tensor or an array
 takes as long as ten of Python.
@@ -42,13 +42,14 @@ class _Ranking(NamedTuple):
 
 
 class _Active(NamedTuple):
-    """The active hypotheses of the sentences that are searched, those of one sentence side by side, best first."""
+    """The active hypotheses of all sentences. Hypotheses of one sentence are side by side, the best first."""
 
     tokens: list[int]
-    """The last token of each."""
+    """[N]: the last token of each."""
     parents: list[int]
-    """The hypothesis of the step before that each continues."""
+    """[N]: the number of the hypothesis that each continues."""
     log_probs: list[float]
+    """[N]: the sum over the tokens of each."""
     counts: list[int]
     """How many hypotheses each sentence has."""
 
@@ -60,7 +61,7 @@ class _Sentence:
         self.limit = limit
         """Most tokens of a hypothesis."""
         self.slots = slots
-        """How many slots are free of finished hypotheses."""
+        """How many slots are not taken by finished hypotheses."""
         self.finished: list[End] = []
         """The best finished hypotheses, best first."""
 
@@ -73,9 +74,10 @@ class _Sentence:
         self.finished = sorted(self.finished + ends, key=lambda end: -end.score)[: ranking.n_best]
 
     def over(self, log_probs: list[float], costs: list[float], ranking: _Ranking) -> bool:
-        """Returns whether no active hypothesis can become one of the n best. log_probs, costs: theirs."""
+        """Returns whether no active hypothesis can become one of the n best. log_probs, costs: of the active ones."""
         if len(self.finished) < ranking.n_best:
             return False
+        # No score is higher than with the present log-probability and cost at the limit.
         pairs = zip(log_probs, costs, strict=True)
         best = max(ranking.score(log_prob, self.limit) - cost for log_prob, cost in pairs)
         return best <= self.finished[-1].score
@@ -106,20 +108,23 @@ def search(
     history = History()
     count = len(sentences)
     active = _Active([BOS] * count, list(range(count)), [0.0] * count, [1] * count)
-    # Each step extends the active hypotheses; finished ones are found again in the record of all steps.
     while searched:
         go_on()
+        # The scores of all next tokens, of which processors forbid some, and the best remain.
         step = stepper.step(active.tokens, active.parents)
         candidates = next_tokens(step.scores, max(sentence.slots for sentence in searched), processors)
         history.append(active.tokens, active.parents, step.attended, active.log_probs)
+        # The costs of attention, this step included.
         costs = Costs.none(len(active.tokens))
         if coverage is not None and step.attended is not None:
             coverage = coverage.after(active.parents, step.attended)
             costs = coverage.costs()
+        # The best candidates are finished hypotheses, or the active ones of the next step.
         searched, active, ends = _extended(searched, active, candidates, len(history), ranking, costs)
         for processor in processors:
             processor.end(ends)
             processor.follow(active.parents, active.tokens)
+    # Finished hypotheses are read from the record of all steps.
     hypotheses = iter(history.backtrack([end for sentence in sentences for end in sentence.finished]))
     return [[next(hypotheses) for _ in sentence.finished] for sentence in sentences]
 
@@ -134,7 +139,7 @@ def _extended(
 ) -> tuple[list[_Sentence], _Active, list[End]]:
     """Returns the sentences that go on, their active hypotheses after one more token, and the hypotheses that end.
 
-    length: tokens of a hypothesis with the new one. costs: what hypotheses pay for their attention, this step's too.
+    length: tokens of a hypothesis with the new one. costs: of the attention of hypotheses, this step included.
     """
     log_probs_of_sentences, orders = _ranked(active, candidates, costs, penalty(length, ranking.length_penalty))
     tokens = candidates.tokens.tolist()
@@ -178,11 +183,10 @@ def _extended(
 def _ranked(
     active: _Active, candidates: Candidates, costs: Costs, divisor: float
 ) -> tuple[list[list[float]], list[list[int]]]:
-    """Returns of each sentence the log-probabilities of its extensions, at index hypothesis * width + rank. With them
-    come these indices in the order in which they get slots: the best first, or by banks. The best of a sentence are
-    among the best of each hypothesis.
+    """Returns for each sentence the log-probabilities of its candidates, and the order in which these get slots: the
+    best first, or by banks. A candidate has the index hypothesis * width + column.
 
-    divisor: the length penalty of the extensions, by which their log-probabilities will be divided to be scores.
+    divisor: the length penalty of the candidates: a score is the log-probability over it.
     """
     # In float64: the sum over a long hypothesis would lose in float32 what its last tokens differ by.
     values = np.array(active.log_probs)[:, None] + candidates.log_probs
@@ -194,6 +198,7 @@ def _ranked(
         # A cost is taken from a score, so from a log-probability it is taken times the divisor.
         compared = _by_sentence(values - divisor * np.array(costs.if_active)[:, None], active.counts)
     orders = (-compared).argsort(1, kind="stable").tolist()
+    # Padding of a sentence with fewer hypotheses is -inf, and never gets a slot.
     if candidates.banks is not None:
         columns = (compared.tolist(), _by_sentence(candidates.banks, active.counts).tolist(), orders)
         orders = [_in_turn(*of_sentence) for of_sentence in zip(*columns, strict=True)]

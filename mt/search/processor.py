@@ -1,7 +1,7 @@
-"""The processors of a search: parts that change what may follow a hypothesis, or watch what becomes of it.
+"""The processors of a search: parts that change which tokens may follow a hypothesis, or watch the search.
 
-`Processor` is the interface, and all that a search knows of them. `Rules` are the options that every search has. What
-is asked of single translations is in `mt.constraints`. Needs no torch.
+`Processor` is the interface, and all that a search knows of them. `Rules` are the options that every search has. The
+constraints of single translations are in `mt.constraints`. Needs no torch.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ class Candidates(NamedTuple):
     """Next tokens of N hypotheses, which compete for the slots of a beam."""
 
     log_probs: np.ndarray
-    """[N, K] float32: of the model; -inf where there are fewer."""
+    """[N, K] float32: of the model, as a search adds them to the hypothesis before; -inf where none may follow."""
     tokens: np.ndarray
     """[N, K] int64."""
     banks: np.ndarray | None = None
@@ -33,15 +33,18 @@ class Processor:
         """Forbids next tokens. scores: of the hypotheses that go on, those of one sentence side by side."""
 
     def propose(self, scores: Scores, candidates: Candidates) -> Candidates:
-        """Returns the candidates for the slots of a beam. candidates: the most probable tokens, or what the processor
-        before has returned."""
+        """Returns the candidates for the slots of a beam, in any order.
+
+        candidates: of each hypothesis its most probable tokens, as many as a sentence has slots that are free; or the
+            result of the processor before.
+        """
         return candidates
 
     def end(self, ends: Sequence[End]) -> None:
-        """Takes the hypotheses of a sentence that have ended with the step."""
+        """Takes the hypotheses that have ended with the step."""
 
     def follow(self, parents: Sequence[int], tokens: Sequence[int]) -> None:
-        """Takes the hypotheses that go on: by number the hypothesis of the step that each continues, and its token."""
+        """Takes the hypotheses that go on: the number of the hypothesis that each continues, and its new token."""
 
 
 def next_tokens(scores: Scores, count: int, processors: Sequence[Processor]) -> Candidates:
@@ -67,13 +70,13 @@ class Rules(Processor):
         self._size = no_repeat_ngram_size
         self._length = 0
         self._tokens = np.zeros((sentences, 0), np.int64)
-        """[N, L] int64, without BOS; [N, 0] where no n-gram is looked up, so that no step copies them."""
+        """[N, L] int64, without BOS; [N, 0] where repetitions are allowed, so that no step copies the tokens."""
 
     def mask(self, scores: Scores) -> None:
         hypotheses, repeated = self._repeated()
         scores.forbid(hypotheses, repeated)
         if self._length < self._min_length:
-            # EOS may follow where nothing else does.
+            # Too short for EOS, which may follow all the same where every other token is forbidden.
             counts = np.bincount(hypotheses, minlength=len(self._tokens)) + len((*NEVER_CHOSEN, EOS))
             early = np.flatnonzero(counts < scores.log_probs.shape[1])
             scores.forbid(early, np.full(len(early), EOS))

@@ -1,4 +1,4 @@
-"""The scores of next tokens: where tokens are forbidden, and the most probable others are found. Needs no torch."""
+"""The scores of next tokens: processors forbid some, and the search asks for the most probable others. No torch."""
 
 import math
 from typing import Any
@@ -9,8 +9,8 @@ from mt.errors import UserError
 from mt.search.hypothesis import NEVER_CHOSEN, on_host
 
 READ = -1
-"""Stands in place of a token, and of the row of a hypothesis, where more of the source must be read to predict the next
-token. The hypothesis ends here, as with EOS, and a later search goes on with it after more was read."""
+"""In place of a token, and of the row of a hypothesis: the next token cannot be predicted before more of the source is
+read. The hypothesis ends here, as with EOS. A later search goes on with it after more was read."""
 FEW = 32
 """Up to so many largest numbers of a row are found one after another, which is faster than to partition it."""
 
@@ -18,7 +18,7 @@ FEW = 32
 class Scores:
     """The log-probabilities of every token that may follow N hypotheses, in an array or in a tensor on a device.
 
-    What is forbidden becomes -inf. The rest is not normalised again: log-probabilities are the model's own.
+    Forbidden tokens become -inf. The others are not normalised again: they keep the log-probabilities of the model.
     """
 
     def __init__(
@@ -28,7 +28,7 @@ class Scores:
         Args:
             log_probs: [R, V] float32, an array or a tensor, which is written to.
             rows: [N] int64, the row of each hypothesis, READ where it waits for more of the source; None: in order.
-            best: what `best` returns while nothing is forbidden, where that is known already.
+            best: the result of `best`, where it is known already; it holds while no token is forbidden.
         """
         self.log_probs = log_probs
         self.rows = np.arange(len(log_probs)) if rows is None else rows
@@ -46,7 +46,7 @@ class Scores:
         return on_host(self.log_probs[self.rows[hypotheses], tokens])
 
     def forbid(self, hypotheses: np.ndarray, tokens: np.ndarray) -> None:
-        """Forbids tokens after hypotheses, but for those that `restrict` was told of."""
+        """Forbids tokens after hypotheses, but changes nothing for hypotheses that are restricted."""
         if self._restricted is not None:
             free = ~np.isin(hypotheses, self._restricted)
             hypotheses = hypotheses[free]
@@ -56,7 +56,7 @@ class Scores:
             self.masked = True
 
     def restrict(self, restricted: np.ndarray, hypotheses: np.ndarray, tokens: np.ndarray) -> None:
-        """Allows some hypotheses these next tokens alone, whatever is forbidden later.
+        """Allows some hypotheses no next tokens but these, whatever is forbidden later.
 
         restricted: [M] int64, which hypotheses. hypotheses, tokens: [W] int64, pairs of one of them and a token.
         """
@@ -69,8 +69,8 @@ class Scores:
 
     def best(self, count: int) -> tuple[np.ndarray, np.ndarray]:
         """Returns the log-probabilities of the `count` most probable next tokens, [N, count] float32, largest first,
-        and these tokens, [N, count] int64. There are fewer where the vocabulary has fewer, and -inf stands where fewer
-        are allowed. Raises UserError where the model's scores are not finite."""
+        and these tokens, [N, count] int64. A smaller vocabulary has fewer columns. Where fewer tokens are allowed, the
+        last columns are -inf. Raises UserError where the model's scores are not finite."""
         waiting = (self.rows == READ).nonzero()[0]
         if len(waiting) == len(self.rows):
             return np.zeros((len(waiting), 1), np.float32), np.full((len(waiting), 1), READ)
@@ -79,16 +79,17 @@ class Scores:
             best, tokens = (part[self.rows] for part in largest(self.log_probs, count))
         else:
             best, tokens = (part[:, :count] for part in self._best)
-        # A hypothesis that waits has no scores. Of the others the first column shows whatever is wrong with a row.
+        # A hypothesis that waits has no scores: READ is its only candidate.
         if len(waiting):
             best[waiting] = -np.inf
             best[waiting, 0] = 0.0
             tokens[waiting, 0] = READ
+        # NaN and infinity rank first.
         self._require_finite(best[:, 0])
         return best, tokens
 
     def every(self) -> np.ndarray:
-        """Returns all of them as an array [N, V] of its own. Raises UserError where they are not finite."""
+        """Returns the log-probabilities as a new array, [N, V]. Raises UserError where they are not finite."""
         self._mask_never_chosen()
         log_probs = on_host(self.log_probs)[self.rows]
         self._require_finite(log_probs.max(1))
