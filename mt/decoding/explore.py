@@ -1,4 +1,4 @@
-"""Explores a translation (Seq2Seq-Vis; Strobelt et al. 2019): what if a step attended elsewhere, or began otherwise?
+"""Explores a translation (Seq2Seq-Vis; Strobelt et al. 2019): what if it began otherwise, or attended elsewhere?
 
 `explore` translates with steps forced to attend to some positions (`_attending`, `_forced`). It returns the
 translations, the tree of hypotheses of the search, and the runners-up of each step.

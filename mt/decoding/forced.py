@@ -1,4 +1,4 @@
-"""Teacher forcing: loss, attention and alignment of a model that reads the targets as they are.
+"""Teacher forcing: loss, attention and alignment of a model that is given the targets.
 
 `forced_batches` yields the loss of batches of pairs. `aligned` makes translations with links of the attention, and
 joins those of two models where asked.
@@ -27,7 +27,7 @@ from mt.models.losses import Loss
 from mt.search.config import SearchConfig, revised_search, wait_k_of
 from mt.search.hypothesis import Hypothesis, Windows
 
-# Teacher forcing: the loss and the attention of a model that reads the targets as they are.
+# Teacher forcing: the loss and the attention of a model that is given the targets.
 
 
 def forced_batches(
@@ -49,7 +49,7 @@ def forced_batches(
     """
     for indices in processes.share(fixed_order(source_lengths, target_lengths, max_tokens=max_tokens)):
         batch = collate(pairs(indices), network.field).to(network.device)
-        # Not around the yield, which would change how the caller computes in between.
+        # The context is not around the yield, where it would change how the caller computes.
         with evaluation_mode(network.model), torch.no_grad(), autocast(network.device, network.precision):
             loss = network.model(batch, hard=hard, wait_k=wait_k)
         yield indices, batch, loss
@@ -58,10 +58,10 @@ def forced_batches(
 def forced_rows(
     network: TorchNetwork, rows: Sequence[Row], targets: Sequence[Sequence[int]], search: SearchConfig
 ) -> Iterator[tuple[list[int], Loss]]:
-    """Returns the indices of each batch of pairs in any order, and its loss with the attention.
+    """Yields the indices of each batch of pairs, and its loss with the attention; batches are in any order.
 
-    targets: the ids of each, EOS last. search: says how the attention reads. Raises UserError where the model is not
-    for that, or not defined for so long a source.
+    targets: the ids of each, EOS last. search: decides on hard or soft attention. Raises UserError where it does not
+    fit the model, or a source is too long.
     """
     require_compatible(search, network.model)
     refuse_long_rows(network, network.field, rows, range(len(rows)))
@@ -78,14 +78,13 @@ def forced_rows(
     return ((indices.tolist(), loss) for indices, _, loss in batches)
 
 
-# Forced alignment: the attention of a model that reads the targets as they are.
+# Forced alignment: links by the attention of a model that is given the targets.
 
 if TYPE_CHECKING:
     from mt.decoding.translator import Translator
 
 _READS_AFTER = {"bahdanau": 2}
-"""How many steps after the one that writes a token the attention asks with a state that has read it, by decoder; of
-others 1."""
+"""After how many steps the state that the attention asks with has read a token, by decoder; with others after 1."""
 
 
 def aligned(
@@ -98,8 +97,11 @@ def aligned(
     extract: Extraction,
     shift: bool,
 ) -> Translation | list[Translation]:
-    """Returns the alignment of a pair, or of each pair of two lists; see `Translator.align`. pairs: the sources and the
-    targets. other, method: whose links are joined to this model's, and how."""
+    """Returns the alignment of a pair, or of each pair of two lists; see `Translator.align`.
+
+    pairs: the sources and the targets. other, method: the model of the other direction, and how links of both are
+    joined.
+    """
     source_list, alone = as_list(pairs[0])
     target_list, target_alone = as_list(pairs[1])
     if alone != target_alone:
@@ -113,7 +115,7 @@ def aligned(
     else:
         _require_opposite(translator, other, method)
         forward = links(translator, source_list, cast(list[str], target_list))
-        # What links join is the first model's to say.
+        # Links of both models join the units of the first one.
         other = copy(other)
         other.link_unit = translator.link_unit
         reverse = links(other, cast(list[str], target_list), cast(list[str], source_list))
@@ -149,7 +151,7 @@ def _linked(
     extract: Extraction,
     shift: bool,
 ) -> list[Translation]:
-    """Returns the alignments of pairs, with their links made as the options say."""
+    """Returns the alignments of pairs, with links by these options. Raises UserError where they do not fit."""
     translator.network.in_torch()  # What is exported is refused before its options are looked at.
     if isinstance(extract, int | float) and not 0 < extract <= 1:
         raise UserError(f"extract={extract:g} is no weight: give a number above 0, and at most 1")
@@ -173,8 +175,8 @@ def _linked(
 def _aligned(
     translator: "Translator", sources: Sequence[Raw], targets: Sequence[str], *, hard: bool | None
 ) -> list[Translation]:
-    """Returns the translations whose texts are the targets."""
-    # How the attention reads, and both sides in ids.
+    """Returns translations with the targets as their texts."""
+    # The search decides on hard or soft attention; both sides are encoded.
     search = translator.config.search
     if hard is not None:
         search = revised_search(search, {"name": "greedy", "mode": "hard" if hard else "soft"})

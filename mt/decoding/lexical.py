@@ -270,7 +270,7 @@ def constrained(
 
 
 class SourceTerms(Terms):
-    """Finds the terms of a glossary in a source, which is read blank by blank."""
+    """Finds the terms of a glossary in a source, of which it reads a part between two blanks at a time."""
 
     def __init__(self, glossary: Glossary, source: Tokenizer, target: ConstraintEncoder) -> None:
         super().__init__(target.spelling)

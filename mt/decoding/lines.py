@@ -1,7 +1,6 @@
 """Translation of a text line by line to standard output, with files of links and drawings beside it.
 
-`LineFiles` writes the files. `translate_lines` reads, translates and
-prints some lines at a time.
+`LineFiles` writes the files. `translate_lines` reads, translates and prints some lines at a time.
 """
 
 import contextlib
@@ -78,8 +77,8 @@ class LineFiles:
         translations: Sequence[Sequence[Translation]],
         first_index: int,
     ) -> None:
-        """Writes what belongs to some lines. translations: of each line, best first. first_index: the number of the
-        first line, counted from 0. Raises UserError where something cannot be written."""
+        """Writes links and drawings of some lines. translations: of each line, best first. first_index: the number of
+        the first line, counted from 0. Raises UserError where something cannot be written."""
         if self.plots:
             pairs = zip(translations, texts, strict=True)
             self.draw([in_units(translator, of_line[0], text, "word") for of_line, text in pairs], first_index)
@@ -91,8 +90,8 @@ class LineFiles:
                 self._links.flush()
 
     def draw(self, translations: Sequence[Translation], first_index: int = 0, gold: Sequence[Links] = ()) -> None:
-        """Draws the translations that attended to something; those of blank lines did not. gold: the links of each, to
-        be compared with."""
+        """Draws the translations that attended to something, which those of blank lines did not. gold: the links to
+        compare each with."""
         folder = self.plots
         if folder is None:
             return
@@ -106,7 +105,7 @@ class LineFiles:
 
 @contextlib.contextmanager
 def _naming(output: str) -> Iterator[None]:
-    """Turns an OSError into a UserError on this output."""
+    """Turns an OSError into a UserError that names this output."""
     try:
         yield
     except OSError as error:
@@ -188,7 +187,7 @@ def translate_lines(
                     print(output(f"{index} ||| {text} ||| {one.score:.4f}" if numbered else text))
             sys.stdout.flush()
             files.write(translator, chunk, translations, count)
-            # What the notes say at the end.
+            # For the notes at the end.
             count += len(chunk)
             cut += sum(one.cut for of_line in translations for one in of_line)
             replaced += sum(one.replaced_unknown for of_line in translations for one in of_line)
@@ -198,8 +197,8 @@ def translate_lines(
 
 
 def _note(absent: Sequence[Entry], replaced: int | None) -> None:
-    """Says what the lines themselves do not show. absent: entries that are not in their lines. replaced: how many
-    unknown words were replaced; None: none was to be."""
+    """Prints notes on all lines. absent: entries that are not in their lines. replaced: how many unknown words were
+    replaced; None: they were left as they are."""
     if replaced is not None:
         print(f"note: {replaced:,} unknown word{'' if replaced == 1 else 's'} replaced", file=sys.stderr)
     if absent:
@@ -208,7 +207,7 @@ def _note(absent: Sequence[Entry], replaced: int | None) -> None:
 
 
 def _absent(texts: Sequence[str], glossaries: Sequence[Glossary]) -> list[Entry]:
-    """Returns the entries that are of one text alone, and not in it."""
+    """Returns the entries that are not in their text, of glossaries that belong to one text each."""
     absent = []
     for text, glossary in zip(texts, glossaries, strict=False):
         terms, _ = glossary.terms(units(text, "term"))

@@ -34,8 +34,8 @@ def require_name(repository: str) -> None:
 
 
 def repository_of(run: str) -> str | None:
-    """Returns OWNER/NAME of `hf://OWNER/NAME`, and of OWNER/NAME where no folder OWNER is here; None of a path. Raises
-    UserError where the prefix is before another name."""
+    """Returns OWNER/NAME for `hf://OWNER/NAME`, and for OWNER/NAME if there is no folder OWNER here; None for a path.
+    Raises UserError for another name with the prefix."""
     if run.startswith(_PREFIX):
         name = run.removeprefix(_PREFIX).lstrip("/")
         require_name(name)
@@ -60,7 +60,7 @@ def download(repository: str, *, ask_hub: bool) -> Path:
     try:
         return Path(snapshot_download(repository, allow_patterns=list(FILES), local_files_only=not ask_hub))
     except Exception as error:
-        # Of whichever library carries its requests, which changes from release to release.
+        # The class depends on the library for requests, which changes from release to release.
         reason = shown(message_of(error), 300).rstrip(".")
     if ask_hub:
         raise UserError(
@@ -112,7 +112,7 @@ def load(
     if precision is not None and precision not in PRECISIONS:
         raise UserError(invalid_choice("precision", str(precision), PRECISIONS))
     runs = resolve_runs(run)
-    # The one or the other is imported when it is asked for, since it takes seconds and need not be there.
+    # Each engine is imported when it is asked for: that takes seconds, and it may not be installed.
     if engine == "onnx":
         from mt.decoding.onnx import load_graphs
 
@@ -129,9 +129,11 @@ def load(
 
 
 def resolve_runs(run: Runs) -> list[Path]:
-    """Returns the folders of a run or of several. Of hf://OWNER/NAME it is the folder of this repository of the Hugging
-    Face hub, which is downloaded once. Of OWNER/NAME, where no folder OWNER is here, it is what was downloaded before.
-    Raises UserError for names of neither."""
+    """Returns the folders of one or several runs.
+
+    hf://OWNER/NAME is a repository of the Hugging Face hub, which is downloaded once. OWNER/NAME is a repository that
+    was downloaded before, if there is no folder OWNER here. Raises UserError for other names.
+    """
     runs: list[object] = [run] if isinstance(run, str | bytes | Path) or not isinstance(run, Iterable) else list(run)
     for folder in runs:
         if not isinstance(folder, str | Path) or not str(folder):

@@ -47,18 +47,18 @@ def online_model(model: DecodableModel) -> Seq2Seq:
 
 
 def reads_hard(search: SearchConfig, model: DecodableModel) -> bool:
-    """Returns whether this search reads this model's attention hard, where they go together."""
+    """Returns whether this search reads the attention of this model hard. The two must be compatible."""
     if isinstance(search, OnlineConfig):
         return True
     return not isinstance(search, WaitKConfig) and search.mode != "soft" and model.supports_hard
 
 
 def require_compatible(search: SearchConfig, model: DecodableModel) -> None:
-    """Raises UserError where this search and this model do not go together."""
+    """Raises UserError where this search does not fit this model."""
     if isinstance(search, RetranslateConfig):
         require_words(written=FIELDS[model.frontend.field].written)
         search = search.of_prefixes
-    # Searches that write while they read ask most of a model.
+    # Searches that write while they read need most of a model.
     if isinstance(search, OnlineConfig):
         single_model = online_model(model)
         if not single_model.online:
@@ -90,7 +90,7 @@ def require_words(*, written: bool) -> None:
 
 
 def require_wait_k(model: Seq2Seq, k: int, option: str) -> None:
-    """Raises UserError where the model cannot read the source by the prefix mask of k. option: what asks for it."""
+    """Raises UserError where the model cannot read a source by the prefix mask of wait-k. option: for the sentence."""
     if not model.supports_wait_k:
         raise UserError(
             f"{option} shows the model only the source tokens read so far: it needs {unmet(model, wait_k=True)}; "
@@ -99,8 +99,8 @@ def require_wait_k(model: Seq2Seq, k: int, option: str) -> None:
 
 
 def unmet(model: Seq2Seq, *, wait_k: bool) -> str:
-    """Names what a model lacks to write while it reads, in words and options; wait_k: by the mask of wait-k, else by
-    where its attention stops."""
+    """Names what a model lacks to write while it reads, in words and options. wait_k: whether it would write by wait-k,
+    else where its attention stops."""
     attention = model.decoder.attention
     # In the order in which a source passes them: front-end, encoder, the decoder's first state, attention.
     lacking = []

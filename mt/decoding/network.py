@@ -1,7 +1,7 @@
-"""The interface of networks that decode, in torch or exported, and the one loop over batches. Needs no torch.
+"""The interface of networks that decode, in torch or exported, and the loop over batches. Needs no torch.
 
-`Network` is the interface, and `decode_rows` the loop, in which a `Part` hooks in. Between them stands the refusal of
-sources that are too long.
+`Network` is the interface, `refuse_long_rows` refuses sources that are too long for it, and `decode_rows` is the loop,
+into which a `Part` hooks.
 """
 
 from collections.abc import Iterator, Sequence
@@ -38,7 +38,7 @@ class Network(Protocol):
     """A trained model that reads rows of a field."""
 
     max_source_length: int | None
-    """Most positions that it is defined for; None for any number."""
+    """The most positions that it can read; None for any number."""
     chunk_size: int | None
     """How many positions a hard attention attends to; see `Attention`."""
     single: bool
@@ -79,8 +79,8 @@ class DecodedBatch(NamedTuple):
 
 
 def refuse_long_rows(network: Network, field: Field, rows: Sequence[Row], indices: Sequence[int]) -> None:
-    """Raises UserError where the model is not defined for so long a source. indices: of the sources among all, from 0,
-    for the sentence."""
+    """Raises UserError where a source is too long for the model. indices: the numbers of the sources, from 0, for the
+    sentence."""
     limit = network.max_source_length
     if limit is None or not rows:
         return
@@ -103,12 +103,12 @@ class Part:
     or both."""
 
     def processors(self, indices: np.ndarray, limits: Sequence[int]) -> Sequence[Processor]:
-        """Returns the processors of a batch. indices: of its sources among all. limits: the most tokens of a hypothesis
-        of each."""
+        """Returns the processors of a batch. indices: the numbers of its sources. limits: the most tokens of each
+        hypothesis of a source."""
         return ()
 
     def revised(self, batch: DecodedBatch) -> Sequence[Sequence[Hypothesis]]:
-        """Returns the hypotheses of a batch as they are to be."""
+        """Returns the hypotheses of a batch, changed or not."""
         return batch.hypotheses
 
 
@@ -123,13 +123,13 @@ def _with_bar(batches: Sequence[np.ndarray]) -> Iterator[np.ndarray]:
 def decode_rows(
     network: Network, rows: Sequence[Row], search: SearchConfig, parts: Sequence[Part] = (), *, progress: bool = False
 ) -> list[Sequence[Hypothesis]]:
-    """Returns for each row its hypotheses, best first. parts: change hypotheses in this order. Raises UserError as
+    """Returns the hypotheses of each row, best first. parts: they change hypotheses in this order. Raises UserError as
     `Network.encoded` and `decode`."""
     hypotheses: list[Sequence[Hypothesis]] = [() for _ in rows]
     batches = network.batches(rows, search)
     share: list[BatchHypotheses] = []
     for indices in _with_bar(batches) if progress else batches:
-        go_on()  # as each step of a search does
+        go_on()  # raises where the work was given up, as in each step of a search
         sources = [np.asarray(rows[i]) for i in indices]
         with network.encoded(sources, search) as batch:
             limits = [search.longest(length) for length in batch.lengths]
@@ -138,7 +138,7 @@ def decode_rows(
         for part in parts:
             decoded = part.revised(DecodedBatch(network, search, indices, sources, decoded))
         share.append((indices, decoded))
-    # Each process has decoded a share of the batches; all get all of them.
+    # Each process has decoded its share of the batches; now all processes get all hypotheses.
     for indices, batch_hypotheses in network.merged(share):
         for i, best in zip(indices, batch_hypotheses, strict=True):
             hypotheses[i] = best

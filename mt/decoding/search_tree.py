@@ -1,4 +1,4 @@
-"""The tree of the hypotheses that a search has looked at: which went on, which ended, and where branches were dropped.
+"""The tree of the hypotheses of a search: which went on, which ended, and where branches were dropped.
 Needs no torch."""
 
 from collections.abc import Sequence
@@ -12,10 +12,10 @@ from mt.search.processor import Candidates, Processor
 from mt.search.scores import Scores
 
 Outcome = Literal["open", "ended", "dropped", "best"]
-"""open: it went on, and so did what continues it; ended: by EOS, or at the most tokens; dropped: it got no slot, or
-nothing that continues it did; best: it is part of the hypothesis that won."""
+"""open: it went on, and so did some continuation; ended: it has EOS, or the most tokens; dropped: it got no slot, or
+none of its continuations did; best: it is part of the hypothesis that won."""
 SHOWN = 6
-"""How many of the most probable next tokens of a hypothesis are in a tree, beside those that went on."""
+"""How many of the most probable next tokens of a hypothesis are in a tree, beside the tokens that went on."""
 
 
 class Node(NamedTuple):
@@ -27,24 +27,24 @@ class Node(NamedTuple):
     log_prob: float
     """The log-probability of all its tokens."""
     score: float
-    """By which it is ranked, but for what an active one pays for its attention."""
+    """The score that ranks it, without the penalties for its attention while it is active."""
     state: Outcome
 
 
 class SearchTree(Processor, Part):
-    """Watches the search of a single sentence, which it changes in nothing."""
+    """Watches the search of a single sentence, without changing it."""
 
     def __init__(self, length_penalty: float) -> None:
         self.nodes = [Node(-1, -1, 0.0, 0.0, "open")]
-        """Parents before what continues them."""
+        """Parents come before their children."""
         self._length_penalty = length_penalty
         self._length = 0
         self._children: dict[tuple[int, int], int] = {}
-        """The node of a node and a next token."""
+        """The child of a node by a next token."""
         self._active = [0]
         """The node of each active hypothesis."""
         self._candidates: list[dict[int, float]] = []
-        """Of each active hypothesis its next tokens with their log-probabilities."""
+        """The next tokens of each active hypothesis with their log-probabilities."""
 
     def processors(self, indices: np.ndarray, limits: Sequence[int]) -> Sequence[Processor]:
         return [self]
@@ -53,7 +53,7 @@ class SearchTree(Processor, Part):
         self._length += 1
         columns = zip(candidates.tokens.tolist(), candidates.log_probs.tolist(), strict=True)
         self._candidates = [dict(zip(tokens, log_probs, strict=True)) for tokens, log_probs in columns]
-        # The most probable next tokens are shown, whatever becomes of them.
+        # The most probable next tokens are in the tree, whether they go on or not.
         for row, following in enumerate(self._candidates):
             for token, log_prob in [*following.items()][:SHOWN]:
                 if log_prob > -float("inf"):
@@ -70,7 +70,8 @@ class SearchTree(Processor, Part):
             self._set(node, "open")
 
     def close(self, best: Sequence[int]) -> None:
-        """Says where branches were dropped, and which hypothesis has won, by its tokens; when the search is over."""
+        """Marks dropped branches and the best hypothesis, when the search is over. best: the tokens of the latter."""
+        # A branch that went on for a while is dropped where none of its continuations went on.
         continued = {node.parent for node in self.nodes if node.state != "dropped"}
         for number, node in enumerate(self.nodes):
             if node.state == "open" and number not in continued:
@@ -78,7 +79,8 @@ class SearchTree(Processor, Part):
         number = 0
         self._set(number, "best")
         for token in best:
-            number = self._child(number, token, self.nodes[number].log_prob)  # the search chose no tokens of terms
+            # Tokens of terms are new nodes: the search has not chosen them.
+            number = self._child(number, token, self.nodes[number].log_prob)
             self._set(number, "best")
 
     def _continued(self, row: int, token: int) -> int:
@@ -87,6 +89,7 @@ class SearchTree(Processor, Part):
         return self._child(node, token, self.nodes[node].log_prob + self._candidates[row][token])
 
     def _child(self, parent: int, token: int, log_prob: float) -> int:
+        """Returns the child of a node by a token, which is made where there is none."""
         if (parent, token) not in self._children:
             self._children[parent, token] = len(self.nodes)
             score = log_prob / penalty(self._length, self._length_penalty)

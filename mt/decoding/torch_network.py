@@ -25,7 +25,7 @@ from mt.search.torch_stepper import Predict, TorchStepper
 from mt.trees import map_tensors
 
 MAX_LOGITS = 1 << 27
-"""Most logits of a step of search, 0.5 GB: with a wide beam fewer sentences are decoded at once."""
+"""The most logits in a step of search, 0.5 GB: with a wide beam fewer sentences are decoded at once."""
 
 
 class TorchNetwork:
@@ -45,8 +45,8 @@ class TorchNetwork:
         Args:
             vocab_size: of the target.
             precision: of products; online searches compute in fp32 all the same.
-            processes: share the batches; all of them get the same sources, and each decodes a part.
-            online_precision: a precision that online searches are asked for; they refuse all but fp32.
+            processes: share the batches: all get the same sources, and each decodes a part.
+            online_precision: the precision that the user has asked for, since online searches refuse all but fp32.
 
         Raises UserError for int8 on another device than a CPU.
         """
@@ -92,7 +92,7 @@ class TorchNetwork:
 
     @contextlib.contextmanager
     def encoded(self, rows: Sequence[Row], search: SearchConfig) -> Iterator[EncodedBatch]:
-        # What a search says of precision and attention.
+        # The search decides on precision and on hard or soft attention.
         model = self._search_model
         online = is_online(search)
         hard = reads_hard(search, model)
@@ -103,7 +103,7 @@ class TorchNetwork:
             memory = _memory(model, batch, precision)
             if (k := wait_k_of(search)) is not None:
                 memory = online_model(model).wait(memory, k)
-            # On a GPU a step is recorded once, where its operations do not depend on what it computes.
+            # On a GPU a step is recorded once and replayed, if its operations do not depend on computed values.
             state = model.init_state(memory, hard=hard)
             step: Predict = self.steps(model, hard) if self.steps else partial(model.step, hard=hard)
             is_fixed = self.steps is None and not hard and isinstance(search, GreedyConfig | BeamConfig)

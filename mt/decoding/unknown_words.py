@@ -40,8 +40,8 @@ class UnknownWords:
         self._dictionary = {} if dictionary is None else dictionary
 
     def replaced(self, translation: Translation, source: Raw) -> Translation:
-        """Returns a translation of a source with its unknown words replaced, where it attended to a word at all when it
-        wrote them."""
+        """Returns a translation with its unknown words replaced. An unknown word stays where the attention was on no
+        word."""
         unknown = [position for position, token in enumerate(translation.ids) if token == UNK]
         if not unknown:
             return translation
@@ -61,7 +61,7 @@ class UnknownWords:
         target = self._translator.tokenizers.target
         of_source = lambda: translation.units.source  # noqa: E731
         fields = written_fields(target, ids, self._translator.link_unit, entries, of_source)
-        # Where it was decoded online, other words have other delays.
+        # After online decoding, other words have other delays.
         if (times := translation.timing) is not None:
             from mt.decoding.delays import word_delays  # Not above: it needs torch.
 
@@ -70,18 +70,18 @@ class UnknownWords:
         return replace(translation, **fields)
 
     def _written(self, text: str, words: Sequence[str | None]) -> list[str | None]:
-        """Returns for each piece of a source what is written for an unknown word that attended to it; None: nothing.
+        """Returns for each piece of a source the text in place of an unknown word that attended to it; None: it stays.
 
-        words: see `source_words`. A blank stands before and after it as in the source. Where the next piece of the
-        target says itself whether it begins a word, it does.
+        words: see `source_words`. The text has blanks around it as in the source, but none after it where the next
+        piece of the target marks itself whether it begins a word.
         """
         source, target = self._translator.tokenizers
         pieces = source.split(text)
         tokens = source.encode([text])[0]
-        # Where pieces begin a word; the end of the source ends one.
+        # Which pieces begin a word; the end of the source begins one, too.
         begins = [not i or piece.startswith(SPACE) or pieces[i - 1].endswith(SPACE) for i, piece in enumerate(pieces)]
         begins[-1:] = [True, True]
-        # The pieces of the word of each.
+        # The pieces of each word.
         numbers = source.unit_ids(text)
         groups: dict[int | None, list[int]] = {}
         for place, number in enumerate(numbers):
@@ -89,7 +89,7 @@ class UnknownWords:
         written: list[str | None] = []
         for place, number in enumerate(numbers):
             group = [place] if source.of_words or source.of_characters else groups[number]
-            # Attention to another piece of a word whose one unknown piece is meant counts as attention to that.
+            # Attention to any piece of a word with one unknown piece counts as attention to the unknown piece.
             unknown = [inner for inner in group if tokens[inner] == UNK]
             meant = unknown[0] if len(unknown) == 1 else place
             word = words[meant]
@@ -107,8 +107,8 @@ class UnknownWords:
 
 
 def source_words(tokenizer: Tokenizer, text: str) -> list[str | None]:
-    """Returns for each piece of a source the word that it stands for, None for `</s>`: the word that it is a part of.
-    It is the piece as it is spelt where the vocabulary lacks it, or is one of words or of characters."""
+    """Returns for each piece of a source the word that it belongs to, None for `</s>`. If the piece is unknown, or the
+    vocabulary is of words or characters, it is the piece itself."""
     spelt = tokenizer.of_words or tokenizer.of_characters
     words = units(text, "word")
     pieces = zip(tokenizer.encode([text])[0], tokenizer.split(text), tokenizer.unit_ids(text), strict=True)
@@ -119,7 +119,7 @@ def source_words(tokenizer: Tokenizer, text: str) -> list[str | None]:
 
 
 def _bare(piece: str) -> str | None:
-    """Returns a piece without marks; None of a blank. One that is unknown may join words and punctuation marks."""
+    """Returns a piece without the marks of blanks and joins; None for a blank."""
     return piece.replace(SPACE + JOINER, "").removeprefix(SPACE) or None
 
 

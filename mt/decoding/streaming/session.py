@@ -31,21 +31,21 @@ from mt.text_io import composed
 if TYPE_CHECKING:
     from mt.decoding.translator import Translator
 
-# What was written never changes, and depends on nothing that had not been read. Sessions know nothing of one another:
-# many may be open at once, and `read` and `finish` take several in one batch, with the same result. Of a sound,
-# `session.read(samples)` takes as many as have come, [N] int16 or floating-point numbers.
+# Written words never change, and depend only on what had been read before. Sessions are independent: many may be open
+# at once, and `read` and `finish` take several in one batch, with the same result. For a sound, `session.read(samples)`
+# takes the samples that have come, [N] int16 or floating-point numbers.
 
 
 class StreamingModel(NamedTuple):
-    """What sessions must have in common to read in one batch."""
+    """The model of a session. Sessions that read in one batch must have the same."""
 
     model: Seq2Seq
     tokenizers: Tokenizers
     search: SearchConfig
     unit: Unit
-    """What is read and written: words (what stands between blanks), or characters."""
+    """Whether words, between blanks, or characters are read and written."""
     field: Field = TEXT
-    """What is read."""
+    """The field of the sources."""
 
 
 class Session:
@@ -55,23 +55,24 @@ class Session:
         self, streaming: StreamingModel, asked: TokenConstraints | None = None, terms: SourceTerms | None = None
     ) -> None:
         self.words: list[str] = []
-        """What was written so far; a character has the blank before it, if there is one."""
+        """The words that were written so far; a character has the blank before it, if there is one."""
         self.delays: list[int] = []
         """For each of these words, how many source words, or milliseconds, had been read when it was written."""
         self._first = 0
-        """The first token of the word that comes next."""
+        """The first token of the next word."""
         self._joined = 0
         """How many tokens were joined to words."""
         self._spans: list[slice] = []
         """The tokens of each word."""
         self.streaming = streaming
-        # How far source and hypothesis have come, in tokens; then what turns words to positions, and tokens to words.
+        # The state of the stream, with the processor of constraints and the writer of terms.
         self._state = StreamState(streaming.model, streaming.search, streaming.field)
         if asked is not None:
             self._state.processors.insert(0, ConstraintProcessor([asked], [MAX_LENGTH]))
         self._terms = terms
         if terms is not None:
             self._state.terms = TermStream(terms)
+        # The source turns words into positions, and `TargetWords` turns tokens into words.
         needed = streaming.model.frontend.needed
         source, target, *_ = streaming.tokenizers
         self._source = streaming.field.arriving(
@@ -86,7 +87,7 @@ class Session:
 
     @property
     def text(self) -> str:
-        """Returns the translation so far; at the end that of the whole source, as `Translator.translate` gives it."""
+        """The translation so far; at the end it is the same text as that of `Translator.translate`."""
         return ("" if self.streaming.unit == "char" else " ").join(self.words)
 
     @property
@@ -106,12 +107,12 @@ class Session:
 
     @property
     def energies(self) -> int:
-        """How many monotonic energies were needed to find where to stop."""
+        """How many monotonic energies the attention computed to find its stops."""
         return self._state.looked_at
 
     @property
     def stored_numbers(self) -> int:
-        """How many numbers are stored of the source and the state of the model, apart from the record above."""
+        """How many numbers are stored for the source and the state of the model, without the written words."""
         return self._state.stored_numbers
 
     @property
@@ -142,7 +143,7 @@ class Session:
         return finish([self])[0]
 
     def _read_part(self, part: Any) -> Row:
-        """Notes that a part of the source is read, and returns its positions."""
+        """Reads a part of the source, and returns its positions."""
         if self._terms is not None:
             self._terms.read(part)
         text = part
@@ -166,7 +167,7 @@ class Session:
         return row
 
     def _refuse_many(self, count: int) -> None:
-        """Raises UserError where the model is not defined for so many positions more, and the end."""
+        """Raises UserError where so many more positions, and the end, are too long for the model."""
         model = self.streaming.model
         written = self.streaming.field.written
         if model.max_source_length is None:
@@ -213,10 +214,9 @@ def require_streaming(search: SearchConfig, model: DecodableModel) -> None:
 
 
 def read(sessions: Iterable[Session], sources: Iterable[str | Iterable[str] | np.ndarray]) -> list[list[str]]:
-    """Does as `Session.read` with several sessions in one batch, and returns the words that each writes, which are
-    those that it writes alone.
+    """Does `Session.read` for several sessions in one batch, and returns the words that each writes: the same as alone.
 
-    Raises UserError as there, and where sessions have no batch in common.
+    Raises UserError as there, and where sessions cannot share a batch.
     """
     sessions = _listed(sessions)
     sources = list(sources)
@@ -235,7 +235,7 @@ def read(sessions: Iterable[Session], sources: Iterable[str | Iterable[str] | np
 
 
 def finish(sessions: Iterable[Session]) -> list[list[str]]:
-    """Does as `Session.finish` with several sessions in one batch. Raises UserError as `read`."""
+    """Does `Session.finish` for several sessions in one batch. Raises UserError as `read`."""
     sessions = _listed(sessions)
     words_before = [len(session.words) for session in sessions]
     rests = [(session, session._end()) for session in sessions]
@@ -249,7 +249,7 @@ def finish(sessions: Iterable[Session]) -> list[list[str]]:
 
 
 def _listed(given: Iterable[Session]) -> list[Session]:
-    """Returns sessions as a list. Raises UserError for what is none, and where they cannot read in one batch."""
+    """Returns sessions as a list. Raises UserError for anything else, and where they cannot read in one batch."""
     sessions = list(given) if isinstance(given, Iterable) else []
     strange: list[object] = [entry for entry in sessions if not isinstance(entry, Session)]
     if not isinstance(given, Iterable) or strange:
@@ -265,7 +265,7 @@ def _listed(given: Iterable[Session]) -> list[Session]:
 
 
 def _go_on(read_rows: Sequence[tuple[Session, Row]]) -> None:
-    """Reads positions, and writes the words that are certain with them. Does nothing where a hypothesis has ended."""
+    """Reads positions, and writes the words that become certain. Sessions whose hypothesis has ended are left out."""
     grown = [(session, row) for session, row in read_rows if not session._state.ended]
     advance_streams([(session._state, row) for session, row in grown])
     for session, _ in grown:
@@ -273,7 +273,7 @@ def _go_on(read_rows: Sequence[tuple[Session, Row]]) -> None:
 
 
 def _write(session: Session) -> None:
-    """Writes the words that are certain with the tokens that are."""
+    """Writes the words of all certain tokens."""
     written = session._state.written
     for place in range(session._joined, len(written)):
         # A character is known with its token, a word with the one that follows it.

@@ -1,6 +1,7 @@
-"""Sources that grow while they arrive, and hypotheses that go on as far as the text that was read decides.
+"""Sources that grow while they arrive, and hypotheses that grow with them.
 
-First the state that is kept of both, then the stepper, which one greedy search takes up after each reading."""
+`StreamState` is the state of a source and its hypothesis. After each reading, `advance_streams` runs a greedy search
+with a `StreamStepper`, from where the hypotheses are to where they need more of their sources."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -25,15 +26,15 @@ from mt.search.stepper import Step
 from mt.step import BOS, EOS, NEEDS_MORE_SOURCE
 from mt.trees import concatenate_rows, select_some, stored_numbers
 
-# How far a source that is still arriving and its hypothesis have come, with what the model keeps of both.
+# The state of one stream.
 
 TRIMMED_EVERY = 16
-"""Vectors from one time that what is no longer needed of a source is dropped to the next."""
+"""After so many new vectors, the part of a source that no later step can use is dropped."""
 
 
 class StreamState:
-    """How far one source and its hypothesis have come, in tokens and in vectors of the front-end, which of text are
-    tokens, too.
+    """The state of one source and its hypothesis. Hypotheses are counted in tokens, and sources in vectors of the
+    front-end: those of text are tokens, too.
 
     A stream is in one of these states:
 
@@ -54,11 +55,11 @@ class StreamState:
         self.search = search
         self.field = field
         self.processors: list[Processor] = search.rules(1)
-        """What decides of the hypothesis which tokens may follow."""
+        """The processors of the hypothesis, which decide which tokens may follow."""
         self.terms: TermStream | None = None
-        """What puts terms into it; None without a glossary."""
+        """Writes terms into the hypothesis; None without a glossary."""
         self.reads: list[int] = []
-        """The terms that its last step read; see `TermStream.reads`."""
+        """The terms that the last step read; see `TermStream.reads`."""
         self.wait = wait_k_of(search)
         """k of wait-k; None where a hard attention decides when to write."""
         self.complete = False
@@ -66,17 +67,17 @@ class StreamState:
         self.ended = False
         """Whether the hypothesis has ended."""
         self.cut = False
-        """Whether its limit ended it; known when the source has ended."""
+        """Whether the limit of length ended the hypothesis; known when the source has ended."""
         self.read = 0
-        """Vectors of the source that were read."""
+        """How many vectors of the source were read."""
         self.looked_at = 0
-        """Positions that a monotonic attention looked at."""
+        """How many positions a monotonic attention looked at."""
         self.trimmed = 0
-        """Vectors that were read when something was last dropped."""
+        """How many vectors were read when the source was last trimmed."""
         self.tokens: list[int] = []
         """The hypothesis."""
         self.written: list[Entry] = []
-        """What is certain of the translation: the hypothesis, but for terms."""
+        """The translation as far as it is certain: the hypothesis with its terms."""
         self.entropies: list[float] = []
         """The entropy of the attention of each of its tokens, in nats."""
         self.source: tuple[Memory, Any] | None = None
@@ -85,14 +86,14 @@ class StreamState:
         """The query of the next step, which waits for more of the source; None where no step waits."""
 
     def may_go_on(self) -> bool:
-        """Returns whether what was read allows a longer hypothesis: a runaway one waits for the source, and ends with
-        it."""
+        """Returns whether the hypothesis may have one more token. The limit of length grows with the source, so a
+        hypothesis at its limit waits."""
         if self.ended or len(self.tokens) >= self.search.longest(self.read):
             return False
         return self.wait is None or self.complete or self.read >= self.wait + len(self.tokens)
 
     def certain(self, stop: int) -> bool:
-        """Returns whether it is certain to what term of a glossary a position belongs."""
+        """Returns whether it is certain to which term of the glossary a position belongs."""
         return self.terms is None or self.complete or stop < self.terms.known
 
     def add_token(self, token: int, log_prob: float) -> None:
@@ -106,8 +107,8 @@ class StreamState:
             self.end()
 
     def wait_with(self, query: DecoderQuery) -> None:
-        """Stores a query until more of the source has come, and from time to time drops of the source what no later
-        step can use."""
+        """Stores a query until more of the source has come. From time to time it also drops the part of the source that
+        no later step can use."""
         assert self.source is not None
         self.query = query
         if self.read - self.trimmed >= TRIMMED_EVERY:
@@ -117,7 +118,7 @@ class StreamState:
 
     @property
     def stored_numbers(self) -> int:
-        """How many numbers are stored of the source, and for the next step."""
+        """How many numbers are stored for the source and the next step."""
         return stored_numbers((self.source, self.query))
 
     def finish(self) -> None:
@@ -134,17 +135,17 @@ class StreamState:
         self.query = None
 
 
-# Sources grow while they arrive, and hypotheses go on as far as what was read decides, several in one batch.
+# Several streams advance in one batch.
 #
 # There is no loop over target tokens here. After each reading a greedy search of `mt.search.beam` begins where the
-# hypotheses are, and is over where the stepper answers READ.
+# hypotheses are, and ends where the stepper answers READ.
 
 
 def advance_streams(read_rows: Sequence[tuple[StreamState, Row]]) -> list[list[int]]:
-    """Reads the next positions of each source, and returns the tokens that each hypothesis goes on with. There may be
-    none at the end of a source, but they give at least one vector in all.
+    """Reads the next positions of each source, and returns the new tokens of each hypothesis. At the end of a source
+    there may be no positions, if it has some vector in all.
 
-    All are of one model, one search and one field.
+    All streams have one model, one search and one field.
     """
     written: dict[StreamState, list[int]] = {stream: [] for stream, _ in read_rows}
     if not read_rows:
@@ -169,17 +170,18 @@ def advance_streams(read_rows: Sequence[tuple[StreamState, Row]]) -> list[list[i
 
 
 def _grow(grown: Sequence[tuple[StreamState, Row]]) -> None:
-    """Encodes the next positions of sources that have all begun, or that all begin with them."""
+    """Encodes the next positions of sources, of which all have begun, or none has."""
     model = grown[0][0].model
     wait = grown[0][0].wait
     count = len(grown)
     device = next(model.parameters()).device
+    # The new positions, padded, go behind the memories of the streams.
     source, mask = grown[0][0].field.collate([np.asarray(row) for _, row in grown])
     complete = torch.tensor([stream.complete for stream, _ in grown], device=device)
     source_before = concatenate_rows([stream.source for stream, _ in grown])
     memory, state = model.extend(source.to(device), mask.to(device), complete, source_before)
     if source_before is None:
-        # As it is when something has been dropped, so that rows can be joined.
+        # Memories that were trimmed have a first position, so these have one, too: rows must be alike to be joined.
         first_tokens = torch.zeros(count, dtype=torch.int64, device=device)
         memory = memory._replace(first=first_tokens)
         begin = model.init_state(memory, hard=wait is None)
@@ -195,18 +197,17 @@ def _grow(grown: Sequence[tuple[StreamState, Row]]) -> None:
 class StreamStepper:
     """Steps of hypotheses whose sources are still arriving, one of each; see `mt.search.stepper.Stepper`.
 
-    It answers READ where the attention or wait-k needs more of the source, and where a longer hypothesis is not allowed
-    before more was read. Such a hypothesis keeps its query in its `StreamState`, and the first step of a later search
-    goes on with it.
+    It answers READ where the attention or wait-k needs more of the source, and where the limit of length needs it. Such
+    a hypothesis leaves its query in its `StreamState`, and the first step of a later search goes on with it.
     """
 
     def __init__(self, streams: Sequence[StreamState]) -> None:
         """streams: at least one, of one model and one search; all have begun, and may go on."""
         # Rows and hypotheses are the streams until one of them waits.
         self._streams = [*streams]
-        """[R]: of the rows of the tensors, which are the hypotheses that do not wait."""
+        """[R]: the stream of each row of the tensors. Streams that wait have no row."""
         self._hypotheses = [*range(len(streams))]
-        """[R]: which hypotheses of the last step they are, rising."""
+        """[R]: the hypothesis of each row in the last step, rising."""
         self._model = streams[0].model
         self._wait_k = streams[0].wait
         # The memories of all streams, padded to the longest; wait-k masks what was not read yet.
@@ -218,7 +219,7 @@ class StreamStepper:
         # The first step goes on with the queries that the last search left.
         self._query: Any = concatenate_rows([stream.query for stream in streams])
         self._scores: Scores
-        """Those of the last step."""
+        """The scores of the last step."""
         self._state: Any = None
         """The state after the last step; None before the first step, which takes the queries of the streams."""
 
@@ -232,7 +233,7 @@ class StreamStepper:
         if attention is None:
             self._scores = Scores(np.zeros((0, 0), np.float32), rows)
             return Step(self._scores, None)
-        # The others predict.
+        # The others predict the next token.
         prediction = self._model.decoder.read_out(self._query, attention, self._memory)
         self._state = prediction.state
         self._note(attention)
@@ -242,20 +243,20 @@ class StreamStepper:
         return Step(self._scores, None)
 
     def _note(self, attention: AttentionStep) -> None:
-        """Tells the streams what the step attended to."""
+        """Notes in the streams what the step attended to."""
         entropies = torch.special.entr(attention.attended.weights).sum(1).tolist()
         for row, stream in enumerate(self._streams):
             stream.entropies.append(entropies[row])
             if stream.terms is not None:
                 stops = attention.attended.stops
                 stop = None if stops is None else int(stops[row])
-                # A soft attention of a stream has dropped nothing of its source.
+                # The weights of a soft attention are over the whole source, since nothing of it was dropped.
                 weights = on_host(attention.attended.weights[row])
                 known = None if stream.wait is None else stream.wait + len(stream.tokens)
                 stream.reads = stream.terms.reads(weights, stop, known)
 
     def _continue(self, tokens: list[int], parents: list[int]) -> None:
-        """Makes the queries of hypotheses that continue those of the step before by tokens."""
+        """Makes the queries of the next step. parents: the hypothesis of the last step that each token continues."""
         state = self._state
         if parents != self._hypotheses:
             rows = [self._hypotheses.index(parent) for parent in parents]
@@ -268,17 +269,19 @@ class StreamStepper:
 
     def _attend(self) -> AttentionStep | None:
         """Returns the attention of the hypotheses that do not wait; None where all wait."""
+        # Hypotheses leave at the limit of length or by wait-k.
         self._leave([stream.may_go_on() for stream in self._streams])
         if not self._streams:
             return None
         attention = self._model.decoder.attend(self._query, self._memory, hard=self._wait_k is None)
         if attention.attended.stops is not None:
-            # What may yet become part of a term is read again, as if for the first time, when more has come.
+            # They leave where their stop may yet become part of a term: the step is taken again when more has come.
             stops = attention.attended.stops.tolist()
             rows = self._leave([stream.certain(stop) for stream, stop in zip(self._streams, stops, strict=True)])
             if not rows:
                 return None
             attention = select_some(attention, rows, len(stops), self._device)
+        # They leave where the attention needs more of the source: the next search goes on from this state.
         self._query = self._query._replace(attention_state=attention.state)
         _, stops, _, looked_at = attention.attended
         if stops is None or looked_at is None:
@@ -289,7 +292,7 @@ class StreamStepper:
         return select_some(attention, rows, len(stops), self._device) if rows else None
 
     def _leave(self, goes_on: Sequence[bool]) -> list[int]:
-        """Drops the rows of hypotheses that wait, and puts their queries aside; returns the rows that stay."""
+        """Drops the rows of hypotheses that wait, and stores their queries. Returns the rows that stay."""
         count = len(self._streams)
         rows = [row for row, stays in enumerate(goes_on) if stays]
         if len(rows) == count:
@@ -305,7 +308,7 @@ class StreamStepper:
 
 
 class StreamProcessor(Processor):
-    """Runs the processors of each stream, which know its hypothesis from its beginning on."""
+    """Runs the processors of each stream. They have followed its hypothesis from the beginning."""
 
     def __init__(self, streams: Sequence[StreamState]) -> None:
         self._streams = streams
@@ -326,9 +329,9 @@ class StreamProcessor(Processor):
 
 
 def _memory_row(memory: Memory, index: int) -> Memory:
-    """Returns one row of a memory, without padding, but for one column where nothing is encoded yet."""
+    """Returns one row of a memory without padding, but with at least one column."""
     count = memory.mask.shape[0]
-    if count == 1:  # whose memory has none
+    if count == 1:  # there is no padding
         return memory
     row_memory = select_some(memory, [index], count, memory.mask.device)
     length = max(1, int(row_memory.mask.sum()))
