@@ -1,11 +1,11 @@
-"""Placeholders of messages: what is one, and the numbered symbols that stand for them in a vocabulary.
+"""Placeholders of messages, and the numbered symbols that stand for them in a vocabulary.
 
-What a placeholder looks like depends on the toolkit that fills it. Each way has a name (`SYNTAXES`), and options say
-which are on. The default (`SAFE`) are those that ordinary text does not hold.
+The toolkit that fills a placeholder decides how it looks. Each syntax has a name (`SYNTAXES`), and options choose among
+them. The default (`SAFE`) are the syntaxes that ordinary text does not contain.
 
-A symbol is one character of Unicode's private use, so that every tokenizer, and every rule of what a word is, has it as
-one. Its number follows from the text of the placeholder alone. So both sides of a pair agree on it without seeing each
-other, and a stream knows it at once."""
+A symbol is one character of Unicode's private use, which every tokenizer and every rule for words keeps whole. Its
+number is a hash of the placeholder. So both sides of a pair agree on it without seeing each other, and a stream knows
+it at once."""
 
 import functools
 import zlib
@@ -19,11 +19,11 @@ from mt.errors import UserError, invalid_choice
 FIRST = 0xF500
 """The first symbol's code point."""
 MOST = 64
-"""Symbols that there can be."""
+"""The most symbols of a vocabulary."""
 RESERVED = "\x1f"
-"""Stands before names of special pieces while a vocabulary is learnt, so that no text holds them; of tags always."""
+"""The beginning of names of special pieces while a vocabulary is learnt, so that no text contains them."""
 SYNTAX = f"{RESERVED}placeholders:"
-"""Stands in a vocabulary's file before the names of the syntaxes that its symbols are of."""
+"""Stands before the names of syntaxes in the file of a vocabulary with symbols."""
 SYMBOLS = "".join(chr(FIRST + number) for number in range(MOST))
 
 Span = tuple[int, int]
@@ -36,11 +36,11 @@ class Syntax(NamedTuple):
 
     pattern: str
     examples: str
-    """Some, parted by blanks, for pages and tests."""
+    """Some placeholders, separated by blanks, for pages and tests."""
     in_braces: bool = False
-    """Whether the pattern is of what begins at a brace, up to that which closes it."""
+    """Whether the pattern matches from a brace to the brace that closes it."""
     is_safe: bool = True
-    """Whether ordinary text does not hold it."""
+    """Whether ordinary text does not contain such placeholders."""
 
 
 _TOKEN = r"[^\s{}\"<>]{0,100}+"
@@ -82,11 +82,11 @@ SYNTAXES: Mapping[str, Syntax] = {
     "drupal": Syntax(r"(?<!\w)[@!%][A-Za-z][\w-]*+", "@count !link %name", is_safe=False),
     "i18next": Syntax(r"\$t\([^()\n]{1,200}+\)", "$t(key)", is_safe=False),
 }
-"""The ways of writing placeholders, by name; the first that fits is taken."""
+"""The syntaxes by name; the first that matches counts."""
 SAFE = tuple(name for name, syntax in SYNTAXES.items() if syntax.is_safe)
 
 _BRACE = regex.compile(r"\{\s*\"[{}]+\"\s*\}|'[{}]|[{}]")
-"""A brace; one that Fluent quotes with what is around it; one that ICU quotes with its quote."""
+"""A brace; a brace that Fluent quotes, with its quotation; a brace that ICU quotes, with the apostrophe."""
 _OF_ICU = regex.compile(r"\{\s*+[\w.-]{1,80}+\s*+,\s*+(?:plural|selectordinal|select|choice)\s*+(?:,|$)")
 _ADDRESS = regex.compile(r"(?:\b[A-Za-z][A-Za-z0-9+.-]{1,20}+://|\bwww\.|\bmailto:)[^\s<>\"]*+")
 _ESCAPED = regex.compile(r"%[0-9A-Fa-f]{2}")
@@ -95,10 +95,10 @@ _NUMBER = regex.compile(r"\d[ \u00a0\u202f]?\Z")
 
 
 class Placeholders:
-    """Finds the placeholders of some syntaxes in texts, in time in proportion to their length."""
+    """Finds the placeholders of some syntaxes in texts, in linear time."""
 
     def __init__(self, names: Iterable[str] = SAFE) -> None:
-        """names: those of the syntaxes. Raises UserError where there is no such syntax."""
+        """names: of the syntaxes. Raises UserError where there is no such syntax."""
         self.names = tuple(names)
         for name in self.names:
             if name not in SYNTAXES:
@@ -106,12 +106,12 @@ class Placeholders:
         chosen = [syntax for name, syntax in SYNTAXES.items() if name in self.names]
         in_braces = [syntax.pattern for syntax in chosen if syntax.in_braces]
         self._in_braces = regex.compile("|".join(in_braces), regex.DOTALL) if in_braces else None
-        # A text that holds a symbol itself has it as a placeholder.
+        # A symbol in the text itself is a placeholder, too.
         others = [syntax.pattern for syntax in chosen if not syntax.in_braces]
         self._others = regex.compile("|".join([*others, f"[{SYMBOLS[0]}-{SYMBOLS[-1]}]"]))
 
     def spans(self, text: str) -> list[Span]:
-        """Returns where placeholders begin and end, in order."""
+        """Returns where placeholders begin and end, in order. Of placeholders that overlap, the first one counts."""
         braces = [*self._of_braces(text)] if self._in_braces and "{" in text else []
         spans = []
         end = 0
@@ -122,8 +122,10 @@ class Placeholders:
         return spans
 
     def masked(self, text: str, count: int, before: list[str] | None = None) -> tuple[str, dict[str, str]]:
-        """Returns a text with symbols for its placeholders, and the placeholder of each symbol. count: of the symbols.
-        before: those that came before in a stream, to which these are added."""
+        """Returns a text with symbols in place of its placeholders, and the placeholder of each symbol.
+
+        count: how many symbols there are. before: the placeholders so far in a stream, to which these are added.
+        """
         if not count:
             return text, {}
         spans = self.spans(text)
@@ -138,7 +140,7 @@ class Placeholders:
         return "".join([*parts, text[done:]]), {symbol: found for found, symbol in symbols.items()}
 
     def _of_braces(self, text: str) -> Iterator[Span]:
-        """Yields the outermost braces that are placeholders, with what they hold."""
+        """Yields the outermost pairs of braces that are placeholders."""
         assert self._in_braces is not None
         done = 0
         for begin, end in sorted(_pairs_of_braces(text, icu="icu" in self.names)):
@@ -150,6 +152,7 @@ class Placeholders:
                     break
 
     def _of_others(self, text: str) -> Iterator[Span]:
+        """Yields the placeholders without braces, but for percent signs of addresses and numbers."""
         addresses = [match.span() for match in _ADDRESS.finditer(text)] if "%" in text else []
         last = 0
         for match in self._others.finditer(text):
@@ -169,9 +172,9 @@ class Placeholders:
 
 
 def _pairs_of_braces(text: str, *, icu: bool) -> Iterator[Span]:
-    """Yields all pairs of braces. icu: whether what begins as a plural of ICU, and is not closed, goes to the end."""
+    """Yields all pairs of braces. icu: whether a plural of ICU that is not closed reaches to the end."""
     opened: list[int] = []
-    of_icu: list[int] = []  # the opened ones that ICU reads, where an apostrophe quotes
+    of_icu: list[int] = []  # open plurals of ICU, within which an apostrophe quotes
     place = 0
     while match := _BRACE.search(text, place):
         begin, place = match.span()
@@ -199,22 +202,22 @@ def _pairs_of_braces(text: str, *, icu: bool) -> Iterator[Span]:
 
 @functools.lru_cache(maxsize=64)
 def placeholders_of(names: tuple[str, ...]) -> Placeholders:
-    """Returns what finds the placeholders of these syntaxes."""
+    """Returns the finder of placeholders of these syntaxes, which is made once."""
     return Placeholders(names)
 
 
 class Kept(NamedTuple):
-    """Which placeholders of a document are kept whole, and by how many symbols the model can write them."""
+    """The placeholders of a document that are kept whole, and how many symbols the model has for them."""
 
     found: Placeholders = placeholders_of(SAFE)
     symbols: int = 0
 
 
 def numbers(texts: Iterable[str], count: int) -> dict[str, int]:
-    """Returns the number of each placeholder, from 0, of those of one text. count: of the symbols; further
-    placeholders have none.
+    """Returns the numbers, from 0, of the symbols of the placeholders of one text. count: how many symbols there are;
+    further placeholders have none.
 
-    Two that would have one number take it in the order in which they come, the later one the next that is free.
+    If two placeholders have the same hash, the later one takes the next free number.
     """
     chosen: dict[str, int] = {}
     for text in dict.fromkeys(texts):

@@ -1,7 +1,7 @@
-"""Translation of marked-up text: tags are taken out, the text is translated, and tags are put where word links say.
+"""Translation of marked-up text: tags are taken out, the text is translated, and word links tell where tags go.
 
-`segments` has the records, `html` and its neighbours the formats, `placing` the places of tags in a translation, and
-`writing` its text."""
+`segments` has the records. `html`, `xliff` and their neighbours read the formats, `placing` finds the places of tags in
+a translation, and `writing` writes it."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
@@ -14,9 +14,9 @@ from mt.markup.words import Linked
 from mt.markup.writing import written
 
 Read = Callable[[str, Kept, str], Iterator[str | Segment]]
-"""Yields the sentences of a text, and what between them is written as it stands.
+"""Yields the sentences of a text, and the text between them, which is written as it stands.
 
-Its arguments are the text, which placeholders are kept whole, and the text's name in errors."""
+The arguments are the text, the placeholders that are kept whole, and the name of the text in errors."""
 
 
 def _text(text: str, kept: Kept, name: str) -> Iterator[str | Segment]:
@@ -30,21 +30,21 @@ _KEPT = Kept()
 
 
 def read(text: str, format: str, kept: Kept = _KEPT, name: str = "the text") -> list[str | Segment]:
-    """Returns the sentences of a text, and what between them is written as it stands.
+    """Returns the sentences of a text, and the text between them, which is written as it stands.
 
-    name: of the text in errors. Raises UserError where it is not of the format."""
+    name: what to call the text in errors. Raises UserError where it is not of the format."""
     mark = text[: text.startswith("\ufeff")]
     return [piece for piece in (mark, *require_format(format)(text[len(mark) :], kept, name)) if piece]
 
 
 def write(document: Iterable[str | Segment], translations: Iterable[Linked]) -> str:
-    """Returns a text with translations in the place of its sentences, in order."""
+    """Returns a text with its sentences replaced by translations, in order."""
     of_sentences = iter(translations)
     return "".join(piece if isinstance(piece, str) else written(piece, next(of_sentences)) for piece in document)
 
 
 def require_format(format: str) -> Read:
-    """Returns what reads a format. Raises UserError where there is none of that name."""
+    """Returns the reader of a format. Raises UserError where there is no such format."""
     if format not in FORMATS:
         raise UserError(invalid_choice("format", str(format), FORMATS))
     return FORMATS[format]

@@ -1,4 +1,4 @@
-"""Attributes of HTML that people read or hear: texts of their own, which are translated before the document is."""
+"""Attributes of HTML that people read or hear: they are translated before the document, each on its own."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -17,9 +17,9 @@ _ATTRIBUTE = re.compile(r"""([^\s=>"'/]+)\s*=\s*("[^"]*"|'[^']*'|[^\s>"']+)""")
 
 
 def read(text: str, kept: Kept, languages: tuple[str, str]) -> list[str | Segment]:
-    """Returns a document whose attributes are its sentences. Those of what is not translated are left.
+    """Returns a document with its attributes as sentences. Attributes of elements that are not translated stay.
 
-    languages: of source and target. Where `lang` names the source's, it names the target's.
+    languages: of source and target; where `lang` is that of the source, it becomes that of the target.
     """
     pieces: list[str | Segment] = []
     waiting = iter(html.events(text))
@@ -34,7 +34,7 @@ def read(text: str, kept: Kept, languages: tuple[str, str]) -> list[str | Segmen
 
 
 def _tag(event: Event, kept: Kept, languages: tuple[str, str]) -> Iterator[str | Segment]:
-    """Yields a tag with its attributes."""
+    """Yields the text of a tag, with the values that are translated as sentences."""
     matches = [*_ATTRIBUTE.finditer(event.raw, len(event.name) + 1)]
     values = {match[1].lower(): match[2].strip("\"'") for match in matches}
     done = 0
@@ -42,6 +42,7 @@ def _tag(event: Event, kept: Kept, languages: tuple[str, str]) -> Iterator[str |
         begin, end = match.span(2)
         quote = match[2][0] if match[2][0] in "\"'" else ""
         value = match[2][len(quote) : len(match[2]) - len(quote)]
+        # A new value of `lang`, the sentences of an attribute that is read, or nothing to change.
         if match[1].lower() in ("lang", "xml:lang"):
             changed: list[str | Segment] = [languages[1] if _is_language(value, languages) else value]
         elif values.get("translate", "").lower() != "no" and _is_read(event.name, match[1].lower(), values):
@@ -59,6 +60,7 @@ def _tag(event: Event, kept: Kept, languages: tuple[str, str]) -> Iterator[str |
 
 
 def _is_read(element: str, name: str, values: dict[str, str]) -> bool:
+    """Returns whether people read an attribute of an element. values: of all its attributes."""
     if element == "meta":
         of = values.get("name") or values.get("property") or ""
         return name == "content" and bool(_OF_META.fullmatch(of.lower()))
@@ -68,10 +70,12 @@ def _is_read(element: str, name: str, values: dict[str, str]) -> bool:
 
 
 def _is_language(value: str, languages: tuple[str, str]) -> bool:
+    """Returns whether a value of `lang` is the language of the source, where both languages are known."""
     known = all(_LANGUAGE.fullmatch(language) for language in languages)
     return known and re.split("[-_]", value.lower())[0] == languages[0].lower()
 
 
 def _join(written: Sequence[tuple[str, str]], quote: str) -> str:
+    """Writes characters within quotation marks: see `Join`."""
     escaped = "&quot;" if quote == '"' else "&#39;"
     return html.join([("", escaped) if raw == quote else (character, raw) for character, raw in written])

@@ -1,6 +1,6 @@
-"""HTML, by Python's own parser, since it lets each tag's text be kept as it stands.
+"""HTML, by Python's own parser, which tells the raw text of each tag.
 
-(lxml and html5lib give names and values alone, drop what is wrong, and add what is missing.)"""
+(lxml and html5lib return names and values alone, drop wrong tags, and add missing ones.)"""
 
 import html
 import re
@@ -18,9 +18,9 @@ from mt.markup.segments import Event, Segment
 
 _DIGITS = 100
 _UNREADABLE = re.compile(rf"&(?=#[0-9]{{{_DIGITS}}})")
-"""Begins a reference with so many digits that it is none, since Python reads no number of thousands of them."""
+"""The beginning of a number with too many digits for a reference: Python reads no number of thousands of digits."""
 _AT_ONCE = 1 << 16
-"""Characters that the parser sees more of at a time: it looks to the end for the rest of what is not complete."""
+"""How many characters the parser is fed at a time, since it searches all of them for the end of an open tag."""
 _BLOCKS = frozenset(
     re.findall(
         r"\w+",
@@ -35,11 +35,11 @@ _KEPT_BLOCKS = frozenset(["script", "style", "svg", "math", "pre"])
 _SPLIT = frozenset(re.findall(r"\w+", "b big em i mark s small strike strong sub sup u"))
 _VOID = frozenset(re.findall(r"\w+", "area br embed img input param wbr"))
 _PARTING = _VOID - {"wbr"}
-"""What stands between two words, with and without a blank."""
+"""Elements that separate two words, with and without a blank."""
 
 
 class Parser(HTMLParser):
-    """Notes the events of a text. Each is emitted when the parser goes on behind it."""
+    """Collects the events of a text. A handler makes an event, which gets its raw text when the parser moves on."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -65,7 +65,7 @@ class Parser(HTMLParser):
         return self.parse_bogus_comment(i)  # as browsers do, where Python's own would refuse some
 
     def parse_pi(self, i: int) -> int:
-        """Has PHP, which no browser sees, end where it ends."""
+        """Reads PHP, which no browser sees, up to its own end."""
         if not self.rawdata.startswith(("<?php", "<?="), i):
             return super().parse_pi(i)
         end = self.rawdata.find("?>", i)
@@ -86,7 +86,7 @@ def start(tag: str, attributes: Mapping[str, str | None]) -> Event:
     named = "notranslate" in (attributes.get("class") or "").split()
     if tag in _KEPT_BLOCKS or tag in _KEPT or named or (attributes.get("translate") or "").lower() == "no":
         return Event("start", "", tag, "kept block" if block or tag in _KEPT_BLOCKS else "kept")
-    # Two elements may not have one id.
+    # An element with an id may not be written twice.
     splits = tag in _SPLIT and "id" not in attributes
     return Event("start", "", tag, "block" if block else "note" if tag == "sup" else "inline", splits=splits)
 
@@ -102,7 +102,7 @@ def events(text: str) -> Iterator[Event]:
             yield event._replace(raw=text[place : place + len(event.raw)])
             place += len(event.raw)
         parser.events.clear()
-    # What is left is text, or the beginning of a tag that does not end.
+    # The rest is text, or the beginning of a tag that does not end.
     rest = text[place:]
     if rest:
         begins = rest.startswith("<") or parser.cdata_elem
@@ -110,7 +110,7 @@ def events(text: str) -> Iterator[Event]:
 
 
 def read(text: str, kept: Kept, name: str = "") -> Iterator[str | Segment]:
-    """Yields the sentences of a document, and what is between them."""
+    """Yields the blocks of a document, and the text between them."""
     yield from parts(with_characters(events(text)), join, kept)
 
 
@@ -121,7 +121,7 @@ _LONGEST = max(map(len, entities.html5))
 
 
 def with_characters(found: Iterable[Event]) -> Iterator[Event]:
-    """Yields events with their texts cut into characters. What says no character of a text is a tag, as `&#1;`."""
+    """Yields events with texts cut into characters. A reference to no character of a text, such as `&#1;`, is a tag."""
     for event in found:
         if event.kind != "text":
             yield event
@@ -132,13 +132,13 @@ def with_characters(found: Iterable[Event]) -> Iterator[Event]:
             if end and not is_text(decoded):
                 yield Event("empty", raw[:end])
             else:
-                # The first of several characters is written as all of them.
+                # The first of several characters has the raw text of all.
                 yield from (Event("text", "" if place else raw[:end], text=one) for place, one in enumerate(decoded))
             yield from characters(raw[end:])
 
 
 def _end(raw: str) -> int:
-    """Returns where a reference ends, 0 where it is none. Names of old need no semicolon, and letters may follow."""
+    """Returns where a reference ends, 0 where there is none. Old names need no semicolon, and letters may follow."""
     if raw.startswith("&#"):
         return 0 if _UNREADABLE.match(raw) else len(raw)
     ends = range(min(len(raw), _LONGEST + 1), 1, -1)
@@ -146,7 +146,7 @@ def _end(raw: str) -> int:
 
 
 def is_text(decoded: str) -> bool:
-    """Returns whether what a reference stands for can be a part of a text."""
+    """Returns whether the characters of a reference can be part of a text."""
     return bool(decoded) and not any(
         character in SYMBOLS
         or character == "\ufffd"
@@ -156,7 +156,7 @@ def is_text(decoded: str) -> bool:
 
 
 def characters(text: str) -> Iterator[Event]:
-    """Yields the characters of a text composed (NFC), each with what it was composed of."""
+    """Yields the composed characters (NFC) of a text, each with the raw characters that it was composed of."""
     if unicodedata.is_normalized("NFC", text):
         yield from (Event("text", character, text=character) for character in text)
         return
@@ -169,7 +169,8 @@ def characters(text: str) -> Iterator[Event]:
 def join(
     written: Sequence[tuple[str, str]], read: Callable[[str], str] = str, write: Callable[[str], str] = str
 ) -> str:
-    """Writes characters as HTML does: see `Join`. read, write: from and to the form that the raw texts have."""
+    """Writes characters as HTML, see `Join`. read, write: from and to the form of the raw texts, such as XML."""
+    # From the end, since what follows decides how a character must be written.
     out: list[str] = []
     after = ""
     for character, raw in reversed(written):
@@ -183,7 +184,7 @@ def join(
 
 
 def stands(character: str, raw: str, after: str) -> bool:
-    """Returns whether the raw text of a character is read as that before another raw text."""
+    """Returns whether the raw text of a character is still read as that character before some other raw text."""
     if raw == "<":
         return after[:1] not in _BEGINS
     if not raw.startswith("&") or raw[1:].endswith(";") or _UNREADABLE.match(raw + after):
@@ -193,4 +194,4 @@ def stands(character: str, raw: str, after: str) -> bool:
 
 
 _BEGINS = frozenset(["/", "!", "?", *string.ascii_letters])
-"""What makes a tag of `<` before it."""
+"""The characters that make `<` before them the beginning of a tag."""

@@ -16,9 +16,9 @@ from mt.common.about import install
 from mt.errors import UserError
 
 WINDOW = 4_000
-"""Characters that are cut at once: after an open quotation mark, sentencex takes time by the square of what follows."""
+"""How many characters are cut at once: after an open quotation mark, sentencex takes quadratic time."""
 _TAIL = 60
-"""Characters before an end that a rule looks at."""
+"""How many characters before an end the rules look at."""
 
 _WORD = regex.compile(r"\w")
 _CAPITAL_FIRST = regex.compile(r"\P{L}*\p{Lu}")
@@ -97,16 +97,18 @@ def gap_between(source: str, gap: str, translation: str) -> str:
 
 
 def _goes_on(tail: str, after: str, language: str, *, capitals: bool) -> bool:
-    """Says whether a sentence goes on where sentencex ends it.
+    """Returns whether a sentence goes on where sentencex ends it.
 
-    tail: its last characters, or all of it. capitals: whether sentences of this text begin with capitals.
+    tail: its last characters. after: the next part. capitals: whether sentences of this text begin with capitals.
     """
+    # Scripts without blanks between sentences; then parts without words, and small letters.
     if _ASIAN_END.search(tail):
         return language == "ja" and tail[-1] in "」』）" and bool(_QUOTED_ON.match(after))
     if not tail[-1].isspace() or not _WORD.search(after) or _NO_WORD.fullmatch(tail):
         return True
     if capitals and _LOWER_CASE.match(after):
         return True
+    # A full stop after an abbreviation, an initial or an ordinal number.
     word = _LAST_WORD.search(tail)
     if word is None:
         return False
@@ -118,6 +120,7 @@ def _goes_on(tail: str, after: str, language: str, *, capitals: bool) -> bool:
         return True
     if _ORDINALS.fullmatch(language) and _ROMAN.fullmatch(word[1]) and _CAPITAL.match(after):
         return True
+    # In German a noun follows an ordinal number, and has a capital as the beginning of a sentence has.
     ordinal = _ORDINAL.search(tail) if language == "de" else None
     if ordinal is None:
         return False
@@ -127,7 +130,8 @@ def _goes_on(tail: str, after: str, language: str, *, capitals: bool) -> bool:
 
 @cache
 def _abbreviations(language: str, kind: str) -> frozenset[str]:
-    """Returns the abbreviations of `abbreviations.txt`, as they are written there or with a capital."""
+    """Returns the abbreviations of `abbreviations.txt`, as they stand there and with a capital. kind: before any word,
+    or before numbers only."""
     lines = Path(__file__).with_name("abbreviations.txt").read_text(encoding="utf-8").splitlines()
     words = [word for line in lines if line.startswith(f"{language} {kind} ") for word in line.split()[2:]]
     return frozenset(words) | {word[0].upper() + word[1:] for word in words}
@@ -146,7 +150,7 @@ def _parts(text: str, language: str) -> Iterator[str]:
     while begin < len(text):
         parts = segment(language, text[begin : begin + width])
         if begin + width < len(text):
-            # The last one may go on behind the window.
+            # The last part may go on behind the window.
             if len(parts) == 1:
                 width *= 2
                 continue
@@ -158,7 +162,7 @@ def _parts(text: str, language: str) -> Iterator[str]:
 
 
 def _opened(parts: Iterable[str]) -> Iterator[str]:
-    """Yields parts, each with the mark that opens its quotation, which sentencex leaves with the part before."""
+    """Yields parts, each with its opening quotation mark, which sentencex leaves at the end of the part before."""
     opening = ""
     for part in parts:
         part = opening + part
