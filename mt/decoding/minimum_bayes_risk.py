@@ -1,9 +1,9 @@
-"""Minimum Bayes risk decoding: the hypothesis of a search with the largest expected utility. That is the score of its
-text against what else the model may say (Kumar & Byrne 2004, equation 4; Eikema & Aziz 2020).
+"""Minimum Bayes risk decoding chooses the hypothesis with the largest expected utility: the expected score of its text
+against the other texts that the model may write (Kumar & Byrne 2004, equation 4; Eikema & Aziz 2020).
 
-The expectation is over the hypotheses themselves. Samples are draws from the model, so that each counts once, as often
-as it was drawn (Eikema & Aziz 2022, equation 5). Those of a beam are not: each text counts by its probability among all
-of the beam (Kumar & Byrne 2004, section 3.2).
+The expectation is over the hypotheses themselves. Samples are draws from the model, so each draw counts once (Eikema &
+Aziz 2022, equation 5). Hypotheses of a beam are no draws, so each counts by its probability within the beam (Kumar &
+Byrne 2004, section 3.2).
 """
 
 from collections.abc import Sequence
@@ -60,11 +60,12 @@ class MinimumBayesRisk(Part):
 def ranked(
     hypotheses: Sequence[Hypothesis], texts: Sequence[str], weights: np.ndarray, utility: SentenceScore
 ) -> list[Hypothesis]:
-    """Returns the first hypothesis of each text, largest expected utility first, which is its score then; of equals, in
-    the order in which they are.
+    """Returns the first hypothesis of each text with its expected utility as the score, largest first. Equal ones stay
+    in order.
 
     weights: [N], how much each hypothesis counts; their sum is made 1.
     """
+    # The weight of a text is the sum of the weights of its hypotheses.
     first_of_text: dict[str, int] = {}
     for index, text in enumerate(texts):
         first_of_text.setdefault(text, index)

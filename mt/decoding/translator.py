@@ -1,7 +1,7 @@
-"""The Python API, and the one path by which anything is decoded, with a loaded run. Needs no torch.
+"""The Python API of a loaded run, and the one path by which everything is decoded. Needs no torch.
 
-`Translator.translate`, `n_best`, `align` and `stream` are for callers. All but the last two end in `decode`. Below
-stand the questions that the rest of the program asks of a run: its search, tokenizers, rows and limits.
+`Translator.translate`, `n_best`, `align` and `stream` are for callers. The first two end in `decode`. The methods below
+give the rest of the program the search of a run, its rows and its limits.
 """
 
 from collections.abc import Iterable, Sequence
@@ -51,11 +51,11 @@ class Translator:
         self.unit: Unit = "char" if all(side.of_characters for side in tokenizers) else "word"
         """What is read and written in a stream: characters where both sides are cut into characters, else words."""
         self.folder: Path | None = None
-        """The run that it was loaded from; None of a model in memory, and of several runs."""
+        """The run that it was loaded from; None for a model in memory, and for several runs."""
         self.trained: str | None = None
-        """The weights of that run, as `About.trained` has it."""
+        """The weights of that run, as in `About.trained`."""
         self.link_unit: LinkUnit = self.unit
-        """What the links of translations join."""
+        """Whether the links of translations join words or characters."""
 
     @property
     def model(self) -> "DecodableModel":
@@ -143,12 +143,12 @@ class Translator:
         parts: Sequence[Part] = (),
         progress: bool = False,
     ) -> list[list[Translation]]:
-        """Does as `n_best`, of sources that are encoded already, as rows of their field. Those of text are ids that end
-        in EOS; a blank text is EOS alone.
+        """Does the work of `n_best` for encoded sources, the rows of their field. The row of a text has ids that end in
+        EOS; a blank text is EOS alone.
 
-        texts: what the rows were made of, for the words of links. By default it is what ids decode to, in which a run
-        of unknown characters is a word of its own. requests: what is asked of each translation; with `texts`. parts:
-        see `decode_rows`. Raises UserError where the search is not for that.
+        texts: what the rows were made of, for the words of links; by default the ids are decoded, and then a run of
+        unknown characters is a word of its own. requests: what is asked of each translation; with `texts`. parts: see
+        `decode_rows`. Raises UserError where the search does not fit.
         """
         search = self.search_for(search)
         if isinstance(search, RetranslateConfig):
@@ -209,8 +209,8 @@ class Translator:
         return open_session(self, search, unit or self.unit, requests[0] if requests else None)
 
     def search_for(self, search: SearchConfig | None) -> SearchConfig:
-        """Returns the search to decode by, which is that of the run where `search` is None. Where `search` has no
-        limits of length, it gets those of the run. Raises UserError where it is not for the engine or the precision."""
+        """Returns the search to decode with: that of the run where `search` is None. A search without limits of length
+        gets those of the run. Raises UserError where it does not fit the engine or the precision."""
         usual = self.config.search
         require_search(usual if search is None else search)
         search = usual if search is None else with_default_limits(search, usual)

@@ -1,6 +1,6 @@
-"""The one door to the writing of ONNX: a model's encoder and one step of its decoder as graphs.
+"""Writes a model as two ONNX graphs: its encoder, and one step of its decoder.
 
-Exported are models that read text and whose step is a fixed number of operations."""
+It exports models that read text, with a step of a fixed number of operations."""
 
 import contextlib
 import io
@@ -32,13 +32,13 @@ from mt.trees import tensors_of, with_tensors
 # Which models can be written.
 
 LENGTHS = (5, 7)
-"""The lengths of two example sources. Dimensions in which their tensors differ are as long as the source."""
+"""The lengths of two example sources. A dimension in which their tensors differ is as long as the source."""
 
 
 def require_exportable(model: Seq2Seq, config: Config, dtype: Form) -> None:
-    """Raises UserError where this model cannot be written as graphs, in a sentence that names what can."""
+    """Raises UserError where this model cannot be written as graphs, and names what can."""
     attention = model.decoder.attention
-    # What ONNX Runtime has: types, and fields whose preparation is not part of a graph.
+    # ONNX Runtime lacks bfloat16, and the features of sounds and pictures are not part of a graph.
     if dtype == "bfloat16":
         raise UserError("ONNX Runtime has no bfloat16 on CPUs: export with --precision fp32 or int8")
     if model.frontend.field != "text":
@@ -64,13 +64,13 @@ def require_exportable(model: Seq2Seq, config: Config, dtype: Form) -> None:
 # Writing them; `mt.onnx` says what goes in and comes out.
 
 ROWS = 3
-"""Hypotheses of an example step; the exporter would take sizes of 0 and 1 for constants."""
+"""How many hypotheses an example step has; the exporter would take a size of 0 or 1 for a constant."""
 
 
 def write_graphs(folder: Path, model: Seq2Seq, config: Config, checkpoint: Mapping[str, Any], dtype: Form) -> None:
     """Writes the two graphs and their manifest beside the files that `folder` holds.
 
-    checkpoint: which checkpoint the weights are of, for the manifest. Raises UserError where the model cannot be
+    checkpoint: describes the checkpoint of the weights, for the manifest. Raises UserError where the model cannot be
     exported, and where the extra `onnx` is not installed.
     """
     require_exportable(model, config, dtype)
@@ -122,7 +122,7 @@ class _Step(nn.Module):
     """Computes log-probabilities, attention and the next state of the last tokens, memory and state, all flattened."""
 
     def __init__(self, model: Seq2Seq, hard: bool, memory: Any, state: Any) -> None:
-        """memory, state: examples, for the structure that the flattened tensors are of."""
+        """memory, state: examples, into whose structure flattened tensors are put."""
         super().__init__()
         self.model = model
         self.hard = hard
@@ -141,6 +141,7 @@ class _Step(nn.Module):
 
 def _write(model: Seq2Seq, hard: bool, folder: Path) -> None:
     """Writes both graphs and checks them on a source of another length."""
+    # Example inputs of both lengths, and the names of the tensors that go from graph to graph.
     examples = []
     sources = [_source(model, length) for length in LENGTHS]
     for source in sources:
@@ -157,7 +158,7 @@ def _write(model: Seq2Seq, hard: bool, folder: Path) -> None:
         _export(graph, (sources[0],), {"source": {1: positions}}, ["source"], names, folder / ENCODER)
     _check(graph, (sources[1],), folder / ENCODER)
 
-    # What differs between the two sources is as long as they are.
+    # The step. Dimensions that differ between the two sources are as long as they are.
     shapes = [
         {0: rows}
         | {
@@ -179,7 +180,7 @@ def _write(model: Seq2Seq, hard: bool, folder: Path) -> None:
 
 
 def _source(model: Seq2Seq, length: int) -> Tensor:
-    """Returns an example source, [1, S]. Its tokens differ: of two alike a hard attention may choose either."""
+    """Returns an example source, [1, S]. Its tokens differ, since a hard attention may choose either of two equals."""
     assert isinstance(model.frontend, WordVectors)
     return torch.arange(length)[None] % model.frontend.table.num_embeddings
 
@@ -208,8 +209,8 @@ def _export(
 
 
 def _check(graph: nn.Module, inputs: tuple[Tensor, ...], path: Path) -> None:
-    """Raises UserError where a graph and the model differ for an input of another length. The exporter may take a
-    length for a constant without saying so."""
+    """Raises UserError where a graph and the model differ for an input of another length: the exporter may silently
+    take a length for a constant."""
     import onnxruntime
 
     try:
@@ -232,8 +233,8 @@ def _check(graph: nn.Module, inputs: tuple[Tensor, ...], path: Path) -> None:
 
 
 def quantize(path: Path) -> None:
-    """Rounds the matrices of a graph to int8, except in a GRU that is one operation. Their factors are rounded when
-    they are known."""
+    """Rounds the matrices of a graph to int8, but for a GRU that is one operation. Vectors are rounded while decoding,
+    when they are known."""
     import onnx
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
@@ -250,8 +251,8 @@ def quantize(path: Path) -> None:
 
 
 def _untie(graph: Any) -> None:
-    """Gives every lookup table a name of its own. Where the table is the output matrix, too, quantization would turn
-    both the way that a product needs it."""
+    """Gives every lookup table its own name. Where the table is also the output matrix, quantization would turn both
+    into the form that a product needs."""
     tables = {tensor.name: tensor for tensor in graph.initializer}
     for node in graph.node:
         if node.op_type == "Gather" and (table := tables.get(node.input[0])) is not None:

@@ -28,7 +28,7 @@ from mt.text_io import STANDARD_INPUT, without_mark
 # The words of a text while its bytes arrive.
 
 MAX_CHARACTERS = 10_000
-"""The most characters of a word: a text without blanks would be one word, and stored until its end."""
+"""The most characters of a word. A text without blanks would be one word, which is stored until its end."""
 
 
 def arrivals(chunks: Iterable[bytes], name: str, unit: Unit) -> Iterator[str | None]:
@@ -71,13 +71,13 @@ def _refuse_long(word: str, name: str, number: int) -> None:
 
 
 def _decoded(chunks: Iterable[bytes], name: str) -> Iterator[str]:
-    """Yields the text of each part, with a newline at most at its end. It is empty where only a part of a character, or
-    a byte-order mark, has come."""
+    """Yields the text of each part; a newline may be at its end alone. The text is empty where only a part of a
+    character, or a byte-order mark, has come."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     number = 1
     column = 0
     for part in _lines(chunks):
-        # A fault is told with its byte of the line, of which the decoder may hold the first ones of a character.
+        # An error names the byte in the line. The decoder may hold the first bytes of a character from the last part.
         begin = column - len(decoder.getstate()[0])
         try:
             text = decoder.decode(part, final=not part)
@@ -98,7 +98,7 @@ def _decoded(chunks: Iterable[bytes], name: str) -> Iterator[str]:
 
 
 def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Yields bytes that are cut after each newline, at last none."""
+    """Yields bytes, cut after each newline, and at last no bytes."""
     for chunk in chunks:
         yield from re.findall(rb"[^\n]*\n|[^\n]+", chunk)
     yield b""
@@ -108,7 +108,7 @@ def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def standard_input(remedy: str) -> Iterator[bytes]:
-    """Returns the bytes of standard input, each time those that have come.
+    """Returns the bytes of standard input as they come.
 
     remedy: what to do where there is no standard input. Raises UserError then, and where it cannot be read, and
     BrokenPipeError when nobody reads standard output any more.
@@ -119,7 +119,7 @@ def standard_input(remedy: str) -> Iterator[bytes]:
 
 
 def _chunks(number: int) -> Iterator[bytes]:
-    """Yields what can be read, whenever there is something."""
+    """Yields bytes as soon as there are some."""
     ready = select.poll()
     ready.register(number, select.POLLIN)
     ready.register(sys.stdout, 0)  # POLLERR, that the other end is gone, is always reported
@@ -135,7 +135,7 @@ def _chunks(number: int) -> Iterator[bytes]:
         yield chunk
 
 
-# Translation of what arrives on standard input, or of a sound, to standard output while it arrives.
+# Translation of standard input, or of a sound, to standard output while it arrives.
 
 
 def translate_live(
@@ -171,8 +171,8 @@ def translate_live(
 
 
 def arriving(translator: Translator, audio: str | None) -> Iterable[str | np.ndarray | None]:
-    """Returns what arrives: parts of sources, and None at the end of each. Raises UserError where the run reads
-    something else."""
+    """Returns the parts of sources as they arrive, with None at the end of each source. Raises UserError where the run
+    reads something else."""
     field = translator.field
     kind = translator.config.dataset.field.name
     # A sound is one source, from a file or as samples.
