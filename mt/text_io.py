@@ -97,12 +97,11 @@ def with_field(signature: str, field: str) -> str:
 COMPRESSED = (".gz", ".zst")
 """Endings of files that are decompressed while they are read."""
 LONGEST_LINE = 1 << 26
-"""The most bytes of a line: a device, say, which never ends one, would fill the memory."""
+"""The most bytes of a line. A device that never ends a line would fill the memory."""
 STANDARD_INPUT = "standard input"
 """Its name in errors."""
 _BYTE_ORDER_MARK = "\ufeff"
 _BUFFER = 1 << 20
-_NEWLINE = ord("\n")
 
 
 def decoded(stream: BinaryIO, name: str) -> Iterator[str]:
@@ -118,6 +117,7 @@ def decoded_with_ends(stream: BinaryIO, name: str) -> Iterator[tuple[str, str]]:
     more than `LONGEST_LINE` bytes. It is also raised where lines end in carriage returns alone.
     """
     for number, line in enumerate(byte_lines(stream, name), start=1):
+        # Old files of Macintosh have no newline at all.
         if number == 1 and b"\r" in line[:-1] and not line.endswith(b"\n"):
             raise UserError(
                 f"{name} has carriage returns and no newline, and would be read as one line: convert its line "
@@ -131,6 +131,7 @@ def decoded_with_ends(stream: BinaryIO, name: str) -> Iterator[tuple[str, str]]:
             ) from error
         if "\0" in whole:
             raise UserError(f"{name}, line {number} holds a NUL character: remove it, or convert the text to UTF-8")
+        # What is left of the line is how it ends: "\n", "\r\n" or "".
         text = whole.removesuffix("\n").removesuffix("\r")
         yield text, whole[len(text) :]
 
@@ -215,13 +216,13 @@ def _input(path: Path | None) -> Iterator[tuple[BinaryIO, str]]:
 
 
 def _decompressed(path: Path, pipes: bool) -> io.BufferedReader:
+    if path.suffix in COMPRESSED:
+        require_regular(path)  # the libraries below open it by its name
     if path.suffix == ".zst":
         import pyarrow as pa  # here, since it takes a tenth of a second, and few have such files
 
-        require_regular(path)  # refuses what cannot be read with the system's own words
         return io.BufferedReader(pa.input_stream(str(path), compression="zstd"), _BUFFER)  # type: ignore[arg-type]
     if path.suffix == ".gz":
-        require_regular(path)
         return io.BufferedReader(gzip.open(path), _BUFFER)  # type: ignore[arg-type]
     return io.BufferedReader(path.open("rb", 0), _BUFFER) if pipes else open_regular(path, _BUFFER)
 

@@ -1,4 +1,5 @@
-"""Adds and reads the options that several commands share, of runs, of search, of words and of plots."""
+"""Options that several commands share: of runs, search, unknown words and plots. Adds them to a parser, and reads what
+was typed."""
 
 import argparse
 import contextlib
@@ -36,8 +37,8 @@ def reported_in_flags() -> Iterator[None]:
 
 
 def add_run_options(parser: argparse.ArgumentParser, *, several: str = "", engine: bool = False) -> None:
-    """Adds which model, and where it runs. several: the help about several runs, where they are allowed. engine:
-    whether what computes, and how precisely, is a choice."""
+    """Adds the options that choose a model and its device. several: the help about several runs, where they are
+    allowed. engine: whether the command has --engine and --precision."""
     help_text = "the folder that training printed, or hf://OWNER/NAME on the Hugging Face hub"
     help_text += f"; {several}" if several else ""
     parser.add_argument("run", type=Path, nargs="+" if several else None, metavar="RUN", help=help_text)
@@ -55,8 +56,8 @@ def add_model_options(parser: argparse.ArgumentParser, *, engine: bool) -> None:
 
 
 def add_search_options(parser: Parser, names: Iterable[str] | None = None) -> None:
-    """Adds how to decode: a flag for each option of search of these names; None: for all. What is left out stays as the
-    run was configured."""
+    """Adds a flag for each of these options of search; None: for all. Options that are not typed stay as the run was
+    configured."""
     fields = {name: field for search in SEARCHES.values() for name, field in search.model_fields.items()}
     meanings = {name: text for search in SEARCHES.values() for name, text in described(search).items()}
     for name in fields if names is None else names:
@@ -80,7 +81,7 @@ def _or_null(kind: type[int] | type[float]) -> Callable[[str], Any]:
 
 
 def add_unknown_options(parser: argparse.ArgumentParser) -> None:
-    """Adds what unknown words of translations are replaced by."""
+    """Adds the options that replace unknown words in translations."""
     parser.add_argument(
         "--replace-unknown", action="store_true", help="each unknown word by the source word that it attended to most"
     )
@@ -104,7 +105,7 @@ def chosen_unknown_words(options: argparse.Namespace, translator: "Translator") 
 
 
 def add_plot_options(parser: argparse.ArgumentParser, *, words: bool = True) -> None:
-    """Adds how to draw. words: whether what is drawn is attention."""
+    """Adds the options of drawings. words: whether they show attention, between words or pieces."""
     parser.add_argument("--plot-format", choices=get_args(PlotFormat), help="png, pdf or svg")
     if words:
         help_text = "heatmaps of words, or of pieces"
@@ -112,8 +113,8 @@ def add_plot_options(parser: argparse.ArgumentParser, *, words: bool = True) -> 
 
 
 def load_translator(options: argparse.Namespace) -> "Translator":
-    """Loads the translator of `add_run_options`. In the place of repositories `options.run` has the downloaded folders
-    afterwards."""
+    """Loads the runs of `add_run_options`. Afterwards `options.run` has the folders of downloaded repositories in their
+    place."""
     options.run = resolve_runs(options.run) if isinstance(options.run, list) else resolve_runs(options.run)[0]
     typed = vars(options)
     return load(
@@ -126,7 +127,8 @@ def load_translator(options: argparse.Namespace) -> "Translator":
 
 
 def chosen_checkpoint(options: argparse.Namespace) -> str:
-    """Returns the name of the checkpoint. Raises UserError where --checkpoint is typed for a folder that is one."""
+    """Returns the name of the checkpoint. Raises UserError for --checkpoint with a folder that is a single checkpoint
+    itself."""
     runs = options.run if isinstance(options.run, list) else [options.run]
     single = [run for run in runs if (run / "config.json").is_file()]
     if options.checkpoint is not None and single:
@@ -138,8 +140,8 @@ def chosen_checkpoint(options: argparse.Namespace) -> str:
 
 
 def folder_of_results(run: Path) -> Path:
-    """Returns the folder below which results of a run are written: what is downloaded lies in a cache, where nobody
-    looks for them."""
+    """Returns the folder for the results of a run. Those of a downloaded run go to outputs/, as nobody would look for
+    them in a cache."""
     repository = repository_of(str(run))
     return run if repository is None else Path("outputs") / repository
 

@@ -1,7 +1,7 @@
-"""Runs a command whose options Hydra composes of `conf/` and the command line.
+"""Runs a command whose options Hydra composes from `conf/` and the command line.
 
-Hydra reads the command line, composes, makes the folder of a job, and starts sweeps. A job gets plain data. Where a
-user can mend an error, one sentence stands in place of a trace.
+Hydra reads the command line, composes the options, makes the folder of a job, and starts sweeps. A job gets plain data.
+An error that a user can mend is one sentence, without a traceback.
 """
 
 import contextlib
@@ -39,42 +39,44 @@ _MOST_VALUES = 100_000
 """The most values of a configuration file, counted with each alias in full."""
 
 Job = Callable[[dict[str, Any], list[str]], None]
-"""Does a job, with its plain configuration and its overrides (`key=value`)."""
+"""A function that does a job, given its plain configuration and its overrides (`key=value`)."""
 
 
 def run_composed(name: str, job: Job, arguments: Sequence[str]) -> None:
-    """Calls `job` with what `conf/<name>.yaml` and the command line say; in a sweep once for each combination.
+    """Calls `job` with the options of `conf/<name>.yaml` and the command line. A sweep calls it once for each
+    combination.
 
     An error that a user can mend is printed as one sentence, and the exit status is 1. In a sweep, the other jobs run
-    first. To be called inside of `reported`.
+    first. Call it inside of `reported`.
     """
-
     raised: list[BaseException] = []
 
     def main(composed: DictConfig) -> None:
         overrides = cast(list[str], OmegaConf.to_container(HydraConfig.get().overrides.task, resolve=False))
+        # The error of a single job is kept and raised below, since Hydra would print it in its own words.
         if not is_sweep():
             try:
                 job(_plain(composed), overrides)
-            except BaseException as error:  # of which Hydra would tell in words of its own
+            except BaseException as error:
                 raised.append(error)
             return
+        # An error of a job of a sweep is printed here, and the other jobs go on.
         try:
             with within_memory():
                 job(_plain(composed), overrides)
         except (UserError, OSError) as error:
             print(f"error: {shown(sentence(error), 1000)}", file=sys.stderr, flush=True)
-            raise  # by Hydra once all jobs have run
+            raise  # Hydra raises it again once all jobs have run
         except KeyboardInterrupt:
-            with reported(STATUS):  # where a launcher runs the job, a queue looks at the status of its process
+            with reported(STATUS):  # a launcher may run the job in a process of its own, whose status a queue looks at
                 raise
 
     _require_bounded(arguments)
-    # Hydra looks there, and reads overrides and flags where they do not alternate.
+    # Hydra reads sys.argv. Its parser takes the overrides in one piece only, so they come first.
     overrides = [word for word in arguments if word[:1] == "~" or ("=" in word and word[0] != "-")]
     flags = [word for word in arguments if word not in overrides]
     sys.argv = [sys.argv[0], *map(_with_home, overrides), *flags]
-    os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra raises its errors, and does not print their traces
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra then raises errors, and prints no tracebacks
     with _as_sentences():
         hydra.main(version_base="1.3", config_path=str(CONF), config_name=name)(main)()
     if raised:
@@ -83,7 +85,7 @@ def run_composed(name: str, job: Job, arguments: Sequence[str]) -> None:
 
 @contextlib.contextmanager
 def _as_sentences() -> Iterator[None]:
-    """Raises UserError for errors of Hydra, OmegaConf and launchers, with their own words."""
+    """Turns errors of Hydra, OmegaConf and launchers into a UserError with the same message."""
     try:
         yield
     except (HydraException, OmegaConfBaseException) as error:
@@ -92,6 +94,7 @@ def _as_sentences() -> Iterator[None]:
     except RecursionError:  # of Hydra's parser
         raise UserError("an option has lists within lists, too deep to be read: write a flat one") from None
     except (ValueError, RuntimeError) as error:
+        # Hydra and submitit raise common types, too. Only the file tells them from faults of the program.
         raised_in = Path(traceback.extract_tb(error.__traceback__)[-1].filename).parts
         if "hydra" in raised_in:  # flags that do not go together
             raise UserError(message_of(error)) from None
@@ -104,22 +107,22 @@ def _as_sentences() -> Iterator[None]:
 
 
 def parse_overrides(lines: Sequence[str]) -> list[Override]:
-    """Returns overrides as Hydra reads them."""
+    """Parses overrides (`key=value`) with Hydra's grammar."""
     return OverridesParser.create().parse_overrides(list(lines))
 
 
 def is_sweep() -> bool:
-    """Returns whether the job that runs is one of a sweep."""
+    """Returns whether the running job belongs to a sweep."""
     return HydraConfig.get().mode == RunMode.MULTIRUN
 
 
 def output_folder() -> Path:
-    """Returns the folder of the job that runs, which Hydra has made."""
+    """Returns the folder that Hydra has made for the running job."""
     return Path(HydraConfig.get().runtime.output_dir)
 
 
 def save_composed(composed: Mapping[str, Any], folder: Path) -> None:
-    """Writes `config.yaml`: what was composed for a run."""
+    """Writes the composed options of a run to `config.yaml`."""
     write_text(folder / "config.yaml", OmegaConf.to_yaml(OmegaConf.create(dict(composed))).splitlines())
 
 
@@ -133,8 +136,7 @@ def _plain(composed: DictConfig) -> dict[str, Any]:
 
 
 def _with_home(argument: str) -> str:
-    """Returns an argument with the user's home in the place of `~` at the beginning of its value, where a shell leaves
-    it."""
+    """Replaces a `~` at the beginning of an argument's value by the user's home. A shell leaves it there."""
     return re.sub(r"^([\w./+]+=)~(?=/|$)", lambda match: match[1] + os.path.expanduser("~"), argument)
 
 

@@ -18,7 +18,7 @@ _LONGEST_NAME = 120
 
 def register() -> None:
     """Makes the resolvers known to OmegaConf."""
-    # A folder is made when its name is asked for first, so that name is kept.
+    # The first call makes the folder, and later ones must return the same name.
     OmegaConf.register_new_resolver("run_folder", _run_folder, replace=True, use_cache=True)
     OmegaConf.register_new_resolver("record_folder", _record_folder, replace=True)
     OmegaConf.register_new_resolver("sweep_folder", _sweep_folder, replace=True)
@@ -26,9 +26,10 @@ def register() -> None:
 
 
 def _run_folder(chosen: Any, resume: Any, default: str) -> str:
-    """Returns the folder of a single run: that of the run to resume, or a new one, which is made.
+    """Returns the folder of a single run: the folder of the run to resume, else a new one, which it makes.
 
-    chosen: `folder` of the command line. resume: `resume`, a run or `auto`. default: where `folder` is not chosen.
+    chosen: the option `folder`, or None. resume: the option `resume`: a run, `auto` or None. default: used where
+    `folder` is None.
     """
     with reported(STATUS):  # OmegaConf would bury a refusal in its own
         if resume not in (None, AUTO):

@@ -1,6 +1,5 @@
-"""Configures a run that does not begin from nothing. It says what may change when one is resumed (`resume=RUN`), and
-makes the model of a run that starts from another (`init_from=RUN`). That model is that of the earlier run, but for the
-options that the command line sets."""
+"""Configures runs that go on from an earlier one. A resumed run (`resume=RUN`, `resume=auto`) may change few options. A
+run with `init_from=RUN` has the model of the earlier run, except for the options that the command line sets."""
 
 import re
 import sys
@@ -37,9 +36,10 @@ def _note_another_end(trained: Config, config: Config) -> None:
 
 
 def resumed_config(config: Config, overrides: Sequence[str]) -> Config:
-    """Returns a checkpoint's configuration with what a command line with `resume=RUN` changes. Raises UserError where
-    that would be another run."""
+    """Returns a checkpoint's configuration with the changes of a command line that has `resume=RUN`. Raises UserError
+    for a change that would make it another run."""
     plain = config.model_dump(mode="json")
+    # Changes of the search are collected, as a new search drops options that it does not have.
     search: dict[str, Any] = {}
     for override in parse_overrides(overrides):
         key = "search.name" if override.key_or_group == "search" else override.key_or_group
@@ -58,8 +58,11 @@ def resumed_config(config: Config, overrides: Sequence[str]) -> Config:
 
 
 def continued_config(config: Config, trained: Config, folder: Path) -> Config:
-    """Returns the configuration of a command line that goes on with a run (`resume=auto`). trained: that of the run's
-    checkpoint. Raises UserError where they differ in more than may change on the way."""
+    """Returns the configuration of a run that goes on by `resume=auto`.
+
+    config: as the command line says. trained: as in the run's checkpoint. Raises UserError where they differ in an
+    option that may not change when a run is resumed.
+    """
     options = dict(flat(config.model_dump(mode="json")))
     trained_options = dict(flat(trained.model_dump(mode="json")))
     for key in sorted(options.keys() | trained_options.keys()):
@@ -83,9 +86,11 @@ _PRETRAINED = "embedding.pretrained"
 
 
 def with_earlier_model(composed: Mapping[str, Any], overrides: Sequence[str], earlier: Config) -> dict[str, Any]:
-    """Returns what was composed, with the parts of the model as the earlier run has them. A part that the command line
-    chooses (`attention=mocha`) is as composed, and with an experiment all are. Of other parts the single options that
-    it sets are changed. Raises UserError where it sets what cannot differ."""
+    """Returns the composed options with the model of the earlier run.
+
+    A part that the command line chooses (`attention=mocha`) stays as composed, and an experiment keeps all parts. In
+    the other parts, single options of the command line are set. Raises UserError for an option that cannot differ.
+    """
     typed = parse_overrides(overrides)
     plain = dict(composed)
     trained = earlier.model_dump(mode="json")
@@ -115,7 +120,7 @@ def with_earlier_model(composed: Mapping[str, Any], overrides: Sequence[str], ea
 
 
 def _with_tokenizer(dataset: Mapping[str, Any], earlier: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the options of a data set with the earlier run's of tokenizers. Raises UserError for data of another
+    """Returns the options of a data set with the tokenizers of the earlier run. Raises UserError for data of another
     kind."""
     for option in ("name", "rate", "size"):
         trained, composed = (each["field"].get(option) for each in (earlier, dataset))
@@ -134,7 +139,7 @@ def _with_tokenizer(dataset: Mapping[str, Any], earlier: Mapping[str, Any]) -> d
 
 
 def _changed(value: Any, composed: Any, path: Sequence[str]) -> Any:
-    """Returns a value with one option as it was composed; the composed option itself where the path ends."""
+    """Returns a part with the option at a path replaced by its composed value."""
     if not path or not isinstance(value, Mapping):
         return composed
     return {**value, path[0]: _changed(value.get(path[0]), composed.get(path[0]), path[1:])}

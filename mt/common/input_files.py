@@ -1,6 +1,7 @@
-"""Reads files safely: only regular ones, which end, and those that are read at once only up to a size.
+"""Reads files that somebody else may have made. Only regular files are opened, since a pipe or a device may never end,
+and files that are read at once have a largest size.
 
-A refusal is an OSError that names the file, as those of the system do.
+A refusal is an OSError that names the file, as the system's own errors do.
 """
 
 import errno
@@ -44,7 +45,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def read_text(path: Path) -> str:
-    """Reads all of a file of UTF-8, as `read_bytes`. Raises UnicodeDecodeError where it is none."""
+    """Reads a file of UTF-8 as `read_bytes` does. Raises UnicodeDecodeError for other bytes."""
     return read_bytes(path).decode()
 
 
@@ -55,10 +56,10 @@ def sha256(path: Path) -> str:
 
 
 def parse_json(text: str | bytes, *, infinite: bool = False) -> Any:
-    """Parses JSON, which somebody else may have written. Raises ValueError where it is none.
+    """Parses JSON that somebody else may have written. Raises ValueError for other text, for JSON that is nested too
+    deeply, and for numbers of thousands of digits.
 
-    It is none either where it is nested too deeply, or has a number of thousands of digits. infinite: whether NaN and
-    infinite numbers may be there, which are Python's and not JSON's.
+    infinite: whether to accept NaN and infinite numbers, which Python writes and JSON does not have.
     """
     try:
         return json.loads(text) if infinite else json.loads(text, parse_constant=_refuse_constant)
@@ -67,7 +68,7 @@ def parse_json(text: str | bytes, *, infinite: bool = False) -> Any:
 
 
 def read_json(path: Path, remedy: str) -> dict[str, Any]:
-    """Reads the object in a JSON file. Raises UserError where it holds none. remedy: what to do then."""
+    """Reads the object in a JSON file. Raises UserError where there is none. remedy: what the user can do about it."""
     try:
         value = parse_json(read_text(path), infinite=True)  # a diverged run has such numbers
     except (OSError, ValueError) as error:
@@ -78,7 +79,7 @@ def read_json(path: Path, remedy: str) -> dict[str, Any]:
 
 
 def reason(error: Exception) -> str:
-    """Returns the words of a refusal of the system, without number and path; for other errors the whole message."""
+    """Returns the message of an error, of an OSError without its number and path."""
     return (isinstance(error, OSError) and error.strerror) or str(error)
 
 

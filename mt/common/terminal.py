@@ -60,7 +60,18 @@ class Bar:
         self._total = total
         self._unit = unit
         self._done = done
-        self._bar = _bar(name, total, unit, done, leave) if shown and sys.stderr.isatty() else None
+        # A bar is for a terminal. Elsewhere there is a line every so often.
+        self._bar: tqdm | None = None
+        if shown and sys.stderr.isatty():
+            self._bar = tqdm(
+                desc=name,
+                total=total,
+                initial=done,
+                unit=f" {unit}",
+                unit_scale=total is not None and total >= _MANY,
+                leave=leave,
+                dynamic_ncols=True,
+            )
         self._seconds = seconds if shown and self._bar is None else None
         self._shown_at = time.monotonic()
 
@@ -93,15 +104,3 @@ def say_beside(text: str) -> None:
     """Prints a message for people to standard output, without tearing a bar, and at once."""
     tqdm.write(visible_lines(text), file=sys.stdout)
     sys.stdout.flush()
-
-
-def _bar(name: str, total: int | None, unit: str, done: int, leave: bool) -> tqdm:
-    return tqdm(
-        desc=name,
-        total=total,
-        initial=done,
-        unit=f" {unit}",
-        unit_scale=total is not None and total >= _MANY,
-        leave=leave,
-        dynamic_ncols=True,
-    )
