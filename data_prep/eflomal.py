@@ -23,7 +23,7 @@ PROGRAM = "eflomal-align"
 
 
 def add_links(shards: Sequence[RawShard]) -> None:
-    """Writes raw shards again, with links between the words of `units(text, "word")`.
+    """Rewrites raw shards with links between the words of each pair, as `units(text, "word")` cuts them.
 
     Raises UserError where the program is not installed, or fails.
     """

@@ -1,8 +1,8 @@
-"""Encode: a raw shard, the tokenizers and the settings make one file, which is done when it is there.
+"""Encodes raw shards: each becomes one file of the corpus, which is complete once it exists.
 
-Cleaning comes first: which training pairs stay (`drop_reasons`, `clean`), and the checks of dev and test (`checked`).
-Then an `Encoder` holds what all shards are made with. `encode` makes one shard, and `encode_shards` the missing ones,
-in several processes. A record of the shard (`Shard`) lies beside it, and is written before it.
+Cleaning comes first: `drop_reasons` and `clean` choose the training pairs that stay, and `checked` checks dev and test.
+An `Encoder` holds what all shards have in common. `encode` makes one shard, and `encode_shards` makes the missing ones
+in several processes. The record of a shard (`Shard`) is written beside it, and before it.
 """
 
 import itertools
@@ -33,7 +33,7 @@ from mt.text_io import is_blank
 _SHOWN = 100  # characters of a dropped side that are shown
 
 DroppedPair = tuple[int | None, str, str]
-"""A pair that is dropped: its number from 1 (of a duplicate None), source and target, cut."""
+"""A dropped pair: its number from 1 (None for a duplicate), and the beginnings of source and target."""
 
 
 def shown_pair(number: int | None, source: str, target: str) -> DroppedPair:
@@ -44,9 +44,9 @@ def shown_pair(number: int | None, source: str, target: str) -> DroppedPair:
 
 
 def drop_reason(source: str | None, target: str, config: CleaningConfig) -> str | None:
-    """Says why a training pair is dropped, with the option, or returns None. Duplicates: see `data_prep.ingest`.
+    """Returns why a training pair is dropped, with the name of the option; None where it stays.
 
-    source: None where it is no text.
+    Duplicates are left out earlier, in `data_prep.ingest`. source: None where it is no text.
     """
     if source is None:
         source = target
@@ -57,7 +57,8 @@ def drop_reason(source: str | None, target: str, config: CleaningConfig) -> str 
         return f"shorter than {config.min_length} words (min_length)"
     if longer > config.max_length:
         return f"longer than {config.max_length} words (max_length)"
-    # In characters as well: a spelling is one word, and its phones or letters set apart by blanks are many.
+    # The ratio counts in characters as well: a spelling is one word, while its phones or letters, set apart by blanks,
+    # are many.
     few, many = sorted((len(source.strip()), len(target.strip())))
     if longer > config.max_ratio * shorter and many / few > config.max_ratio:
         return f"length ratio over {config.max_ratio:g} (max_ratio)"
@@ -67,7 +68,8 @@ def drop_reason(source: str | None, target: str, config: CleaningConfig) -> str 
 def drop_reasons(
     sources: Sequence[str], targets: Sequence[str], config: CleaningConfig, reader: Reader
 ) -> list[str | None]:
-    """Returns `drop_reason` of each pair, and that of sources that are no text and not fit for training.
+    """Returns the `drop_reason` of each pair. Sounds and pictures that are not fit for training have reasons of their
+    own.
 
     Raises SourceError where one cannot be read at all.
     """
@@ -87,9 +89,9 @@ def drop_reasons(
 
 
 def checked(examples: Iterable[Example], config: CleaningConfig, sides: tuple[str, str]) -> Iterator[Example]:
-    """Yields the pairs of dev or test: scores need every line, so a bad one is refused rather than dropped.
+    """Yields the pairs of dev or test. Scores need every line, so a bad one is refused and not dropped.
 
-    A further reference that is blank is none; the other texts stay as they are.
+    Blank further references are left out; the other texts stay as they are.
 
     Args:
         sides: what to call them in an error, such as `data/test.en, line`.
@@ -116,13 +118,14 @@ def checked(examples: Iterable[Example], config: CleaningConfig, sides: tuple[st
 def clean(
     raw: pa.Table, start: int, cleaning: CleaningConfig, reader: Reader
 ) -> tuple[pa.Table, dict[str, int], dict[str, Any]]:
-    """Returns the pairs that cleaning keeps, how many it drops, and the first that each reason drops; see `Shard`.
+    """Returns the pairs that cleaning keeps, the number of dropped pairs by reason, and the first pair of each reason.
 
-    raw: of `TEXT`. start: the number of its first pair.
+    raw: a table of `COLUMNS`. start: the number of its first pair.
     """
     sources = raw["source"].to_pylist()
     targets = raw["target"].to_pylist()
     reasons = drop_reasons(sources, targets, cleaning, reader)
+    # The first pair of each reason is shown to the user.
     shown: dict[str, Any] = {}
     for number, reason in enumerate(reasons):
         if reason is not None:
@@ -136,7 +139,7 @@ def clean(
 
 @dataclass(frozen=True)
 class Shard:
-    """What is known of a file of encoded pairs."""
+    """The record of a file of encoded pairs."""
 
     number: int
     """The number of its raw shard."""
@@ -152,12 +155,12 @@ class Shard:
     shown: dict[str, DroppedPair]
     """The first pair that each reason drops."""
     unknown: dict[str, Unknown]
-    """Texts of which the tokenizers do not know everything, by side."""
+    """How many texts have unknown pieces, by side."""
 
 
 @dataclass(frozen=True)
 class Encoder:
-    """What all shards are made with. It can be sent to other processes."""
+    """What all shards have in common. It can be sent to other processes."""
 
     folder: Path
     """Where shards are written."""
@@ -169,14 +172,15 @@ class Encoder:
         return self.folder / f"{number:07}.{ending}"
 
     def shard(self, number: int) -> Shard:
-        """Returns what is known of a shard that is done."""
+        """Reads the record of a finished shard."""
         return Shard(**json.loads(read_text(self.path(number, "json"))))
 
 
 def encode_shards(
     raw_shards: Sequence[RawShard], encoder: Encoder, workers: int | None, runner: Runner = "processes"
 ) -> Iterator[int]:
-    """Makes the shards that are not done already. Yields the raw pairs of each as it is done."""
+    """Makes the missing shards. Yields the number of raw pairs of each as soon as it is finished, those of an earlier
+    run first."""
     encoder.folder.mkdir(exist_ok=True)
     missing = [raw for raw in raw_shards if not encoder.path(raw.number).is_file()]
     if len(missing) < len(raw_shards):

@@ -47,9 +47,10 @@ def known() -> PublicSets:
 def get(name: str, folder: Path, mirror: str | None = None) -> PublicSet:
     """Makes the splits of a public set in a new folder.
 
-    mirror: address of a folder that has the files to download. Raises UserError where the set is unknown, or the
-    network or the disk refuses. What comes damaged is removed. Then there is no folder.
+    mirror: address of a folder that has the files to download. Raises UserError where the set is unknown, or where the
+    network or the disk fails. Damaged files are removed, and no folder is made.
     """
+    # Refuse what cannot be made before anything is downloaded.
     public = known()
     if name in public.elsewhere:
         raise UserError(f"mt get does not make {name}, which comes from {public.elsewhere[name]}")
@@ -57,6 +58,7 @@ def get(name: str, folder: Path, mirror: str | None = None) -> PublicSet:
         raise UserError(f"there is no public set {shown(name)}: {nearest(name, public.sets)}")
     if folder.exists():
         raise UserError(f"{folder} is there already: name a new folder, or remove it")
+    # One process at a time makes a folder.
     chosen = public.sets[name]
     folder.parent.mkdir(parents=True, exist_ok=True)
     with locked(folder.with_name(f".{folder.name}.lock"), lambda: say(f"waiting for another mt get in {folder}")):
@@ -68,7 +70,7 @@ def get(name: str, folder: Path, mirror: str | None = None) -> PublicSet:
 
 
 def _made(name: str, chosen: PublicSet, folder: Path, mirror: str | None) -> list[str]:
-    """Downloads a set and cuts its splits. Returns what a reader should know."""
+    """Downloads a set and cuts its splits. Returns notes for the user."""
     downloads = folder.with_name(f"{folder.name}.downloads")
     downloads.mkdir(exist_ok=True)
     files = {file: downloads / file for file in chosen.urls}
@@ -92,7 +94,7 @@ def _made(name: str, chosen: PublicSet, folder: Path, mirror: str | None) -> lis
             path.unlink()
         raise
     finally:
-        with contextlib.suppress(OSError):  # what has come stays, where the rest is to follow
+        with contextlib.suppress(OSError):  # files for the next try stay in it
             downloads.rmdir()
     return notes
 
@@ -100,8 +102,10 @@ def _made(name: str, chosen: PublicSet, folder: Path, mirror: str | None) -> lis
 def require_sums(
     name: str, downloaded: Iterable[Path], folder: Path, sums: Mapping[str, str], notes: Sequence[str]
 ) -> None:
-    """Refuses files that are not those of the figures of this release, unless the notes say what they lack, and empty
-    ones in any case."""
+    """Raises DamagedError where a cut file is empty, or differs from the one that the results of this release use.
+
+    Where notes say that pairs are missing, sums are not compared.
+    """
     for path in folder.iterdir():
         if not (any(path.iterdir()) if path.is_dir() else path.stat().st_size):
             raise DamagedError(downloaded, f"{path.name} of {name} would be empty")

@@ -1,4 +1,4 @@
-"""What a person is told while a corpus is made: what takes long, and what the system refuses."""
+"""Messages while a corpus is made: what takes long, and sentences for errors of the system."""
 
 import contextlib
 import errno
@@ -20,7 +20,7 @@ _PATIENCE = 3.0
 
 @contextlib.contextmanager
 def patiently(doing: str, shown: bool = True) -> Iterator[None]:
-    """Says what is being done where it takes longer than three seconds. shown: False says nothing."""
+    """Prints what is being done if it takes longer than three seconds. shown: False prints nothing."""
     timer = threading.Timer(_PATIENCE, say, (f"{doing} ...", sys.stderr))
     timer.daemon = True
     if shown:
@@ -33,13 +33,14 @@ def patiently(doing: str, shown: bool = True) -> Iterator[None]:
 
 @contextlib.contextmanager
 def system_errors(root: Path) -> Iterator[None]:
-    """Makes a sentence of what the system refuses while a corpus is made below `root`."""
+    """Raises UserError in place of errors of the disk and of memory, while a corpus is made below `root`."""
     again = "the same command goes on from what is finished"
     try:
         yield
     except BrokenPipeError:
-        raise  # what is printed is read no more, which is not about the corpus
+        raise  # nobody reads the output any more, which has nothing to do with the corpus
     except OSError as error:
+        # The disk is full, or may not be written.
         full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
         remedy = "free disk space" if full else f"make {root} a folder that may be written"
         place = f"{error.filename}: " if error.filename else ""

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from data_prep.sources import Source
-from data_prep.sources.base import RawSplit, Records, hash_of_pair
+from data_prep.sources.base import RawSplit, Records, key_of
 from data_prep.sources.entities import entities
 from mt.data.corpus import Example
 from mt.data.dataset import DatasetConfig
@@ -31,11 +31,11 @@ def hints(source: Source, config: DatasetConfig) -> Iterator[str]:
     first_places: dict[str, str] = {}
     entity_counts = Counter[str]()
     pairs_with_entities = 0
-    seen: set[bytes] = set()
+    seen: set[int] = set()
     for place, pair in _placed(source, config.limit):
         kinds = [*_signs(pair, ratio)]
         if not config.cleaning.drop_duplicates:
-            key = hash_of_pair(pair.source, pair.target)
+            key = key_of(pair.source, pair.target)
             kinds += ["repeated, which drop_duplicates leaves out"] * (key in seen)
             seen.add(key)
         counts.update(kinds)

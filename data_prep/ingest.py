@@ -1,7 +1,7 @@
-"""Ingest: raw pairs, whatever they come from, become raw shards, which is the one reading of the training text.
+"""Ingest: reads the training text once, whatever it comes from, and writes its pairs as raw shards.
 
-`raw_tables` cuts pairs into tables. `ingest` writes all of them, and `raw_shards` lists them. Whatever follows reads
-raw shards, in any order and by any process, and knows nothing of files, tables or generators. Memory holds one table at
+`raw_tables` cuts pairs into tables. `ingest` writes all of them, and `raw_shards` lists them. The later steps read raw
+shards, in any order and in any process, and know nothing of files, tables or generators. Memory holds one table at
 a time. Where duplicates are dropped, it also holds a key of 64 bits for each pair, and twice that while keys are added.
 Of a billion different pairs, one is taken for another's duplicate with a chance of 3 %.
 """
@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from data_prep.sources import Source
-from data_prep.sources.base import hash_of_pair
+from data_prep.sources.base import key_of
 from mt.common.input_files import read_text
 from mt.data import corpus
 from mt.data.arrow import array
@@ -26,7 +26,7 @@ from mt.data.dataset import DatasetConfig
 from mt.data.fields import build_field
 
 _CHARACTERS = 4 << 20  # of a table's text, about: 40,000 pairs of sentences
-_ROWS = 1 << 17  # raw pairs of text; wherever so many have been read, a table ends, however large it is
+_ROWS = 1 << 17  # a table ends after every so many pairs, however short they are
 _INDEX = "index.json"
 
 
@@ -50,7 +50,7 @@ class RawShard(NamedTuple):
 
 
 class Duplicates(NamedTuple):
-    """The pairs that `ingest` left out since they equal an earlier one."""
+    """How many pairs `ingest` left out because they equal an earlier one."""
 
     pairs: int = 0
     shown: tuple[str, str] | None = None
@@ -58,8 +58,8 @@ class Duplicates(NamedTuple):
 
 
 def ingest(source: Source, config: DatasetConfig, folder: Path) -> None:
-    """Reads the training pairs once, and writes them as raw shards into a new folder, with a list of these. Of equal
-    pairs the first one stays where `cleaning.drop_duplicates` says so.
+    """Reads the training pairs once, and writes them as raw shards into a new folder, with an index of the shards.
+    With `cleaning.drop_duplicates`, only the first of equal pairs stays.
 
     Pairs beyond `dataset.limit` are read, too, so that sides of different lengths are refused.
 
@@ -72,6 +72,7 @@ def ingest(source: Source, config: DatasetConfig, folder: Path) -> None:
     for number, split in enumerate(source.training):
         pairs = split.read()
         for table in raw_tables(itertools.islice(pairs, config.limit), rows):
+            # Duplicates of earlier tables and of this one go, and the first of all is kept to be shown.
             if config.cleaning.drop_duplicates:
                 first, keys = _first_of_equals(table, keys)
                 repeated = np.setdiff1d(np.arange(len(table)), first)
@@ -82,6 +83,7 @@ def ingest(source: Source, config: DatasetConfig, folder: Path) -> None:
                 table = table.take(array(first))
             write_text(_path(folder, len(shards)), table)
             shards.append((number, len(table)))
+        # Read what lies beyond the limit.
         collections.deque(pairs, maxlen=0)
     (folder / _INDEX).write_text(json.dumps({"shards": shards, "duplicates": duplicates}), encoding="utf-8")
 
@@ -91,16 +93,16 @@ def _first_of_equals(table: pa.Table, keys: np.ndarray) -> tuple[np.ndarray, np.
 
     keys: sorted keys of the pairs of earlier tables, [N] uint64. Returns the rows, and the keys with the new ones.
     """
-    hashes = map(hash_of_pair, table["source"].to_pylist(), table["target"].to_pylist())
-    # `np.unique` gives the first row of each key.
-    of_table, rows = np.unique(np.frombuffer(b"".join(hashes), np.uint64), return_index=True)
+    of_rows = np.fromiter(map(key_of, table["source"].to_pylist(), table["target"].to_pylist()), np.uint64)
+    # The first row of each key of this table, and of these the keys that no earlier table has.
+    of_table, rows = np.unique(of_rows, return_index=True)
     places = np.searchsorted(keys, of_table)
     new = places == np.searchsorted(keys, of_table, side="right")
     return np.sort(rows[new]), np.insert(keys, places[new], of_table[new])
 
 
 def raw_shards(folder: Path) -> tuple[list[RawShard], Duplicates]:
-    """Lists what `ingest` has written, in the order of the text, and says what it left out."""
+    """Lists the shards that `ingest` has written, in the order of the text, and returns the duplicates it left out."""
     index = json.loads(read_text(folder / _INDEX))
     starts = itertools.accumulate((rows for _, rows in index["shards"]), initial=0)
     shards = [

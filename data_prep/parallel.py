@@ -1,4 +1,4 @@
-"""How work is shared out between processes.
+"""Shares work between processes.
 
 `ordered` runs a function over many tasks in several processes, of this machine or of a Ray cluster. Results come in
 order, and few tasks are in memory at a time.
@@ -42,6 +42,7 @@ def ordered(
     if runner == "ray":
         yield from _by_ray(function, tasks, workers)
         return
+    # One task, or one process, needs no pool.
     tasks = iter(tasks)
     first_tasks = list(itertools.islice(tasks, 2))
     workers = workers or os.cpu_count() or 1
@@ -61,7 +62,8 @@ def ordered(
 
 
 def _awaited(begun: Iterable[Any], result: Callable[[Any], Result], most: int) -> Iterator[Result]:
-    """Yields the results of tasks in their order. begun: begins each as it is asked for; `most` are waited for."""
+    """Yields the results of tasks in order. begun: starts a task whenever it is asked for the next. most: how many
+    tasks may be running ahead."""
     waiting: deque[Any] = deque()
     for task in begun:
         waiting.append(task)
@@ -80,8 +82,10 @@ def require(runner: Runner) -> None:
 
 
 def _by_ray(function: Callable[..., Result], tasks: Iterable[tuple[Any, ...]], workers: int | None) -> Iterator[Result]:
-    """Does what `ordered` does on the cluster that RAY_ADDRESS names, or by a Ray on this machine alone. All machines
-    of a cluster must see the files that the tasks name."""
+    """Does what `ordered` does on the cluster that RAY_ADDRESS names, else with a Ray on this machine.
+
+    All machines of a cluster must see the files that the tasks name.
+    """
     require("ray")
     import ray
 

@@ -29,7 +29,7 @@ from data_prep.guards import patiently, system_errors
 from data_prep.ingest import Duplicates, RawShard, ingest, raw_shards
 from data_prep.parallel import Runner, require
 from data_prep.sources import Source, base, open_reader, open_source, origin
-from data_prep.summary import Counts, Summary, report, require_pairs
+from data_prep.summary import Counts, all_dropped, report
 from mt.common.input_files import sha256
 from mt.common.terminal import Bar, say
 from mt.data import corpus, writer
@@ -284,10 +284,11 @@ def _put_together(
             encoder.path(shard.number).replace(path)
         digests[path] = shard.sha256
     # A corpus without training pairs is refused; of others the user reads what cleaning dropped.
-    require_pairs(train)
+    if not train.left:
+        raise all_dropped(train.read, train.dropped)
     if preparation.progress:
-        summary = Summary(evaluation, train, tokenizers, unknown)
-        for line in (*preparation.source.notes(), *report(config, summary, preparation.source)):
+        source = preparation.source
+        for line in (*source.notes(), *report(config, source, evaluation, train, tokenizers, unknown)):
             say(visible(line))
     # The finished corpus takes its place as a whole, and only then is the work folder removed.
     meta = _meta(preparation, train, tokenizers)

@@ -18,7 +18,7 @@ _SHOWN = 5
 
 
 def preview(config: DatasetConfig, runner: Runner = "processes") -> Iterator[str]:
-    """Prepares a corpus that is removed again, which prints its report. Yields lines: hints, histograms of lengths, and
+    """Prepares a corpus, which prints its report, and removes it again. Yields lines: hints, histograms of lengths, and
     training pairs in pieces.
 
     Raises:
@@ -29,6 +29,7 @@ def preview(config: DatasetConfig, runner: Runner = "processes") -> Iterator[str
         train = corpus.training
         if train.source.written:
             yield from hints(open_source(config), config)
+        # A histogram of lengths, of both sides where the sources are text.
         sides = ("source", "target") if train.source.written else ("target",)
         lengths = dict(zip(("source", "target"), train.lengths(), strict=True))
         yield f"length in pieces (of {len(train):,} training pairs)   {'   '.join(sides)}"

@@ -1,6 +1,6 @@
 """What preparation says of a dataset: sizes, what cleaning drops, vocabularies.
 
-`Counts` adds up what is known of shards, a `Summary` has all that is told, and `report` tells it line by line.
+`Counts` adds up the records of shards. `report` makes the lines that are printed.
 """
 
 from collections import Counter
@@ -66,31 +66,29 @@ class Counts:
         return self.read - self.dropped.total()
 
 
-@dataclass(frozen=True)
-class Summary:
-    """What is known of a dataset once all of it has been read."""
+def report(
+    config: DatasetConfig,
+    source: Source,
+    evaluation: Mapping[str, list[Example]],
+    train: Counts,
+    tokenizers: Tokenizers,
+    unknown: Mapping[str, Mapping[str, Unknown]],
+) -> Iterator[str]:
+    """Yields lines on sizes, cleaning and vocabularies.
 
-    evaluation: dict[str, list[Example]]
-    """dev and test, whole."""
-    train: Counts
-    tokenizers: Tokenizers
-    unknown: dict[str, dict[str, Unknown]]
-    """Texts of which the tokenizers do not know everything, by split and side."""
-
-
-def report(config: DatasetConfig, summary: Summary, source: Source) -> Iterator[str]:
-    """Yields lines on sizes, cleaning and vocabularies. source: the text, whose lines are named."""
+    source: the raw text, for the places of pairs. evaluation: dev and test. unknown: how many texts have unknown
+    pieces, by split and side.
+    """
     limit = f" (dataset.limit={config.limit})" if config.limit else ""
-    train = summary.train
-    yield f"train: {train.left:,} of {train.read:,} pairs kept{limit}; dropped: {listed(train.dropped)}"
+    yield f"train: {train.left:,} of {train.read:,} pairs kept{limit}; dropped: {_listed(train.dropped)}"
     yield from _warning(train)
     for reason, (number, one, other) in train.shown.items():
         place = (place_of(source, config, one, other) or f"pair {number:,}") + ": " if number else ""
         yield f"dropped as {reason}, for example {place}{one!r} | {other!r}"
-    yield "; ".join(f"{split}: {_size(examples)}" for split, examples in summary.evaluation.items())
-    yield f"vocabulary: {_vocabularies(config, summary.tokenizers)}"
-    yield from _unknown(config, summary)
-    yield from _rewritten(config, summary)
+    yield "; ".join(f"{split}: {_size(examples)}" for split, examples in evaluation.items())
+    yield f"vocabulary: {_vocabularies(config, tokenizers)}"
+    yield from _unknown(config, unknown)
+    yield from _rewritten(config, evaluation, tokenizers)
 
 
 def _vocabularies(config: DatasetConfig, tokenizers: Tokenizers) -> str:
@@ -112,10 +110,10 @@ def _size_of(tokenizer: Tokenizer, config: TokenizerConfig) -> str:
     return f"{len(tokenizer):,}" + (f" of at most {config.vocab_size:,}" if fewer else "")
 
 
-def _unknown(config: DatasetConfig, summary: Summary) -> Iterator[str]:
+def _unknown(config: DatasetConfig, unknown: Mapping[str, Mapping[str, Unknown]]) -> Iterator[str]:
     """Yields lines on texts that no model can read or write whole, and what to do."""
     kinds = set()
-    for split, sides in summary.unknown.items():
+    for split, sides in unknown.items():
         for side, (some, of) in sides.items():
             if some:
                 loud = f"{_LOUD} " if some / of > _MUCH else ""
@@ -131,12 +129,11 @@ def _unknown(config: DatasetConfig, summary: Summary) -> Iterator[str]:
         )
 
 
-def _rewritten(config: DatasetConfig, summary: Summary) -> Iterator[str]:
-    """Yields a line for each side of dev and test that a SentencePiece model of the user changes, as most normalize
-    text."""
-    for split, examples in summary.evaluation.items():
-        sides = zip(("source", "target"), summary.tokenizers, strict=True)
-        for side, tokenizer in sides:
+def _rewritten(config: DatasetConfig, evaluation: Mapping[str, list[Example]], tokenizers: Tokenizers) -> Iterator[str]:
+    """Yields a line for each side of dev and test that the user's own SentencePiece model changes. Most models
+    normalize text."""
+    for split, examples in evaluation.items():
+        for side, tokenizer in zip(("source", "target"), tokenizers, strict=True):
             model_file = config.tokenizer.side(side).model_file  # type: ignore[arg-type]
             if model_file is None or (side == "source" and not build_field(config.field).written):
                 continue
@@ -154,16 +151,15 @@ def _rewritten(config: DatasetConfig, summary: Summary) -> Iterator[str]:
                 )
 
 
-def require_pairs(train: Counts) -> None:
-    """Raises UserError where cleaning keeps none."""
-    if train.left == 0:
-        raise UserError(
-            f"cleaning dropped all {train.read:,} training pairs ({listed(train.dropped)}): "
-            "check that the two sides are what you meant, or loosen dataset.cleaning"
-        )
+def all_dropped(count: int, dropped: Mapping[str, int], kind: str = "training pairs") -> UserError:
+    """Says that cleaning kept no pair."""
+    return UserError(
+        f"cleaning dropped all {count:,} {kind} ({_listed(dropped)}): check that the two sides are what you meant, or "
+        "loosen dataset.cleaning"
+    )
 
 
-def listed(dropped: Mapping[str, int]) -> str:
+def _listed(dropped: Mapping[str, int]) -> str:
     """Writes what was dropped in one line, most first."""
     return ", ".join(f"{count:,} {reason}" for reason, count in Counter(dropped).most_common()) or "none"
 

@@ -15,7 +15,7 @@ from data_prep.encode import clean, drop_reason
 from data_prep.ingest import RawShard
 from data_prep.parallel import ordered
 from data_prep.sources import open_source
-from data_prep.summary import listed
+from data_prep.summary import all_dropped
 from mt.data.arrow import array
 from mt.data.corpus import Example
 from mt.data.dataset import CleaningConfig, DatasetConfig
@@ -71,10 +71,7 @@ def sample(raw_shards: Sequence[RawShard], config: DatasetConfig, reader: Reader
     # Without any pairs no vocabulary can be learnt: the reasons say what to loosen.
     if not examples:
         kind = "training pairs" if len(rows) == total else "pairs of a sample"
-        raise UserError(
-            f"cleaning dropped all {len(rows):,} {kind} ({listed(dropped)}): "
-            "check that the two sides are what you meant, or loosen dataset.cleaning"
-        )
+        raise all_dropped(len(rows), dropped, kind)
     return examples
 
 

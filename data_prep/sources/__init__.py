@@ -12,7 +12,7 @@ from pathlib import Path
 from data_prep.sources.base import Source, cut, digest, files_below, from_lists, mix, shorten, spread, without_test
 from data_prep.sources.entities import unescape_texts
 from data_prep.sources.files import LocalFiles
-from data_prep.sources.hub import Repository, holds_tables
+from data_prep.sources.hub import Repository, tables_below
 from data_prep.sources.links import link
 from data_prep.sources.media import media_files
 from mt.data.corpus import SPLITS, Example
@@ -103,7 +103,7 @@ def _tables_or_texts(config: DatasetConfig) -> Source:
     if config.folder is None:
         return Repository(config, None).source()
     files = LocalFiles(config, Path(config.folder))
-    if config.hub is not None and not files.holds_text() and holds_tables(Path(config.folder)):
+    if config.hub is not None and not files.holds_text() and tables_below(Path(config.folder)):
         return Repository(config, Path(config.folder)).source()
     files.require_all()
     return files.source()

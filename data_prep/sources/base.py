@@ -201,7 +201,9 @@ def cut(source: Source, sizes: Mapping[str, int], longest: int, *, by_source: bo
         by_source: whether the source alone decides, as the name of a sound whatever its text is.
     """
     whole = source.splits["train"]
-    key = functools.partial(_key, by_source=by_source)
+
+    def key(example: Example) -> int:
+        return key_of(example.source) if by_source else key_of(example.source, example.target)
 
     # The passes over the text are made once, when dev, test or train is first read.
     @functools.cache
@@ -235,11 +237,6 @@ def cut(source: Source, sizes: Mapping[str, int], longest: int, *, by_source: bo
     return replace(source, splits={**source.splits, "train": replace(whole, read=rest), **splits}, notes=notes)
 
 
-def _key(example: Example, *, by_source: bool) -> int:
-    hashed = _hash(example.source) if by_source else hash_of_pair(example.source, example.target)
-    return int.from_bytes(hashed, "little")
-
-
 def _fits(example: Example, longest: int) -> bool:
     """Returns whether dev and test could hold an example."""
     lengths = count_words(example.source), count_words(example.target)
@@ -256,11 +253,7 @@ def _smallest(keys: np.ndarray, split: str, size: int) -> set[int]:
     return {*keys[keys <= np.partition(keys, size - 1)[size - 1]].tolist()}
 
 
-def hash_of_pair(source: str, target: str) -> bytes:
-    """Returns 8 bytes that stand for two texts, the same on every machine."""
+def key_of(*texts: str) -> int:
+    """Returns a hash of 64 bits of a text, or of two, which is the same on every machine."""
     # No text holds NUL, so that the sides do not run into one another.
-    return _hash(f"{source}\0{target}")
-
-
-def _hash(text: str) -> bytes:
-    return hashlib.blake2b(text.encode(), digest_size=8).digest()
+    return int.from_bytes(hashlib.blake2b("\0".join(texts).encode(), digest_size=8).digest(), "little")

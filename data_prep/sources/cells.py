@@ -61,13 +61,10 @@ def example(cells: Sequence[object], columns: Columns, where: str) -> Example:
 def _text(cell: object, where: str) -> str:
     if cell is None:
         return ""
-    if isinstance(cell, bytes | dict):
-        raise UserError(
-            f"{where} holds {type(cell).__name__}, not text: {_ADVICE}, and write sounds and pictures to files, since "
-            "0.3.0 is the last release that reads them in cells"
-        )
     if not isinstance(cell, str):
-        raise UserError(f"{where} holds {type(cell).__name__}, not text: {_ADVICE}")
+        files = ", and write sounds and pictures to files, since 0.3.0 is the last release that reads them in cells"
+        advice = _ADVICE + files * isinstance(cell, bytes | dict)
+        raise UserError(f"{where} holds {type(cell).__name__}, not text: {advice}")
     if "\0" in cell:
         raise UserError(f"{where} holds a NUL character: remove it")
     if not cell.isascii() and _SURROGATE.search(cell):

@@ -28,11 +28,6 @@ _COMMIT = re.compile("[0-9a-f]{40}")
 _SHARD = re.compile(r"(?P<name>.*?)[-_.]?(?P<number>\d{5})-of-(?P<count>\d{5})")
 
 
-def holds_tables(folder: Path) -> bool:
-    """Returns whether a folder, or one inside it, has tables."""
-    return bool(_tables(folder))
-
-
 class Repository:
     """A repository of tables on the hub, or a copy of it in a folder."""
 
@@ -89,7 +84,7 @@ class Repository:
     def _paths(self, split: str) -> list[Path]:
         """Returns the files of a split. Raises UserError where there are none, or where several may be."""
         name = self._hub.splits[split].partition("[")[0]
-        names = [path.relative_to(self._folder).as_posix() for path in _tables(self._folder)]
+        names = [path.relative_to(self._folder).as_posix() for path in tables_below(self._folder)]
         # A copy of the folder of the pair alone will do, too.
         subset = next((each for each in self._subsets() if any(_is_inside(path, each) for path in names)), "")
         inside = [path for path in names if _is_inside(path, subset)]
@@ -152,7 +147,7 @@ class Repository:
                     f"{self._name} could not be loaded ({message_of(error)}): where the hub cannot be reached, set "
                     f"dataset.folder=DIR to a local copy, whose tables{f' in {subset}' if subset else ''} are {tables}"
                 ) from error
-            if _tables(Path(snapshot, subset)):
+            if tables_below(Path(snapshot, subset)):
                 return Path(snapshot)
         folders = " or ".join(filter(None, subsets))
         raise UserError(
@@ -222,5 +217,6 @@ def _require_all_shards(files: Sequence[str], where: str) -> None:
             raise UserError(f"{where} lacks the part {gap} beside {files[0]}: copy the repository again")
 
 
-def _tables(folder: Path) -> list[Path]:
+def tables_below(folder: Path) -> list[Path]:
+    """Lists the tables in a folder and in those inside it; none where there is no such folder."""
     return [path for path in files_below(folder) if _kind(path.name)] if folder.is_dir() else []
