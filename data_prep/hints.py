@@ -1,4 +1,4 @@
-"""What a person should look at in the training text of a dry run: how many pairs look wrong, and where the first is."""
+"""Hints of a dry run: how many training pairs look wrong in some way, and where the first of each kind stands."""
 
 import contextlib
 import itertools
@@ -13,19 +13,22 @@ from mt.data.corpus import Example
 from mt.data.dataset import DatasetConfig
 
 _VARIANCE = 6.8
-"""Of the length of a translation, for each character of its source (Gale & Church 1993, section 3.1)."""
+"""Variance of the length of a translation for each character of its source (Gale & Church 1993, section 3.1)."""
 _FAR = 5.0
 """Standard deviations."""
 _CODES = ("cp1252", "latin-1")
-"""What UTF-8 is taken for where it becomes mojibake."""
+"""The encodings that UTF-8 is usually mistaken for."""
 _LEADS = frozenset("ÃÂÄÅÎÏÐÑâ")
-"""What the first bytes of European letters and punctuation marks become then."""
+"""The characters that the first bytes of European letters and punctuation marks become then."""
 
 
 def hints(source: Source, config: DatasetConfig) -> Iterator[str]:
     """Yields a line that counts the training pairs that look wrong, with the place of the first of each kind, and one
-    on HTML entities. Yields nothing where all is well. Reads the text twice, since odd lengths are judged by the ratio
-    of all lengths."""
+    on HTML entities. Yields nothing where all is well.
+
+    Reads the text twice, since a pair's lengths are judged by the ratio of all lengths.
+    """
+    # Count the pairs of each kind of sign.
     ratio = _length_ratio(source, config.limit)
     counts = Counter[str]()
     first_places: dict[str, str] = {}
@@ -66,7 +69,7 @@ def _signs(pair: Example, ratio: float) -> Iterator[str]:
 
 
 def place_of(source: Source, config: DatasetConfig, one: str, other: str) -> str | None:
-    """Returns where the first training pair whose texts begin so stands in its file; None where there is none."""
+    """Returns the place of the first training pair whose texts begin with these strings; None where there is none."""
     for place, pair in _placed(source, config.limit):
         if pair.source.startswith(one) and pair.target.startswith(other):
             return place
@@ -74,8 +77,8 @@ def place_of(source: Source, config: DatasetConfig, one: str, other: str) -> str
 
 
 def is_mojibake(text: str) -> bool:
-    """Returns whether a word of a text is UTF-8 that was read as another encoding (`Ã¼ber` for `über`). So are texts
-    with U+FFFD, which stands for bytes that could not be read."""
+    """Returns whether a text has a word of UTF-8 that was read as another encoding (`Ã¼ber` for `über`), or U+FFFD,
+    which stands for bytes that could not be read."""
     if text.isascii():
         return False
     return "\ufffd" in text or any(_is_twice_encoded(word) for word in text.split() if not _LEADS.isdisjoint(word))
@@ -84,13 +87,13 @@ def is_mojibake(text: str) -> bool:
 def _is_twice_encoded(word: str) -> bool:
     for code in _CODES:
         with contextlib.suppress(UnicodeError):
-            # What is no letter then, as a control character, was none before.
+            # Decoding may succeed by chance. Real text gives no control characters.
             return all(unicodedata.category(character) != "Cc" for character in word.encode(code).decode())
     return False
 
 
 def _placed(source: Source, limit: int | None) -> Iterator[tuple[str, Example]]:
-    """Yields the training pairs with their places: lines of files, else numbers."""
+    """Yields the training pairs with their places: a file and a line or, without files, a number."""
     return itertools.islice(itertools.chain.from_iterable(map(_records, source.training)), limit)
 
 
@@ -103,7 +106,7 @@ def _records(split: RawSplit) -> Records:
 
 
 def _length_ratio(source: Source, limit: int | None) -> float:
-    """Returns the characters of targets for each of sources."""
+    """Returns the ratio of all characters of targets to all of sources."""
     sources = targets = 0
     for _, pair in _placed(source, limit):
         sources += len(pair.source)
@@ -112,7 +115,9 @@ def _length_ratio(source: Source, limit: int | None) -> float:
 
 
 def _is_far(source: int, target: int, ratio: float) -> bool:
-    """Returns whether a target of so many characters is much longer or shorter than its source lets expect (Gale &
-    Church 1993)."""
+    """Returns whether a target is much longer or shorter than its source predicts (Gale & Church 1993).
+
+    source, target: their characters.
+    """
     mean = (source + target / max(ratio, 1e-9)) / 2
     return abs(ratio * source - target) > _FAR * (_VARIANCE * max(mean, 1)) ** 0.5

@@ -1,15 +1,15 @@
-"""Raw text to a prepared corpus, in three steps: *ingest* makes raw shards, *encode* a file of each, and *corpus* puts
-these together.
+"""Makes a prepared corpus of raw text, in three steps: *ingest* makes raw shards, *encode* makes a file of each, and
+*corpus* puts these files together.
 
     prepare -> _make: ingested -> _encode: vocabulary -> encode_shards
                    -> _put_together: shards -> meta.json
 
-Each step leaves files that are whole or not there in a hidden folder beside the corpus: `raw`, `tokenizers`, `encoded`,
-`corpus`. So a preparation that is killed goes on from them.
+Each step leaves complete files in a hidden folder beside the corpus: `raw`, `tokenizers`, `encoded`, `corpus`. So a
+preparation that is killed goes on from them.
 
-First comes the corpus that is to be made: a `Preparation` knows its settings and its text. The `fingerprint` is of all
-that decides what the corpus holds, and `read_evaluation` reads dev and test, which are small, and checks them. Last,
-`open_corpus` opens a corpus to train on.
+A `Preparation` holds the settings and the text of the corpus to make. The `fingerprint` covers all that decides what
+the corpus holds. `read_evaluation` reads and checks dev and test, which are small. `open_corpus` opens a corpus for
+training.
 """
 
 import contextlib
@@ -45,7 +45,7 @@ if TYPE_CHECKING:  # the processes that prepare text would wait for torch
     from mt.distributed import ProcessGroup
 
 _CORPUS = "corpus"
-"""The corpus in the work folder, which is there once all shards are."""
+"""The corpus in the work folder, which exists once all shards are encoded."""
 _NOT_IN_THE_CORPUS = {
     *("name", "folder", "media_folder", "licence", "workers", "weight"),
     *("metrics", "bleu_tokenizer", "rouge_tokenizer", "latency_unit"),
@@ -55,7 +55,7 @@ _NOT_IN_THE_CORPUS = {
 
 @dataclass(frozen=True)
 class Preparation:
-    """A corpus that is to be made."""
+    """The settings and the text of a corpus to make."""
 
     config: DatasetConfig
     source: Source
@@ -68,7 +68,7 @@ class Preparation:
     """Show bars, and print what cleaning dropped."""
     runner: Runner
     tokenizers: Tokenizers | None
-    """Those of an earlier run, in place of what the configuration says; None: they are learnt."""
+    """The tokenizers of an earlier run, to use in place of the configured ones; None: learn new ones."""
 
     @property
     def work(self) -> Path:
@@ -77,7 +77,7 @@ class Preparation:
 
     @property
     def encoder(self) -> Encoder:
-        """What its shards are made with."""
+        """What encodes its shards."""
         return Encoder(
             folder=self.work / "encoded",
             cleaning=self.config.cleaning,
@@ -86,7 +86,7 @@ class Preparation:
         )
 
     def ingested(self) -> tuple[list[RawShard], Duplicates]:
-        """Returns the raw shards, which are made where they are missing, and what they leave out."""
+        """Returns the raw shards, made where they are missing, and the duplicates that they leave out."""
 
         def make(draft: Path) -> None:
             with patiently(f"reading train of {self.config.name}", self.progress):
@@ -106,7 +106,7 @@ class Preparation:
 
 
 def _made_once(folder: Path, make: Callable[[Path], None]) -> None:
-    """Makes a folder where it is missing: whole, or not at all. make: writes into the folder that it is given."""
+    """Makes a folder where it is missing, completely or not at all. make: writes the files into a new folder."""
     if not folder.is_dir():
         with replaced_path(folder) as draft:
             draft.mkdir()
@@ -114,15 +114,15 @@ def _made_once(folder: Path, make: Callable[[Path], None]) -> None:
 
 
 def fingerprint(config: DatasetConfig, source: Source, tokenizers: Tokenizers | None = None) -> str:
-    """Returns the SHA-256 (hex) of all that decides what the corpus holds. tokenizers: see `Preparation`."""
+    """Returns the SHA-256 (hex) of everything that decides what the corpus holds. tokenizers: see `Preparation`."""
     settings = config.model_dump(mode="json", exclude=_NOT_IN_THE_CORPUS)
-    # Fingerprints stay those of 0.3.0: options that are gone stay, and new ones come where they change anything.
-    # Folders may move, and weights are of training.
+    # Fingerprints stay as in 0.3.0. So removed options are still counted, and new options only where they change
+    # something. Folders may move, and weights matter to training alone.
     settings |= {"mix": len(config.mix), "streaming": False, "digits": None, "format": "files"}
     settings["tokenizer"]["tags"] = 0
     if not config.tokenizer.placeholders:
         del settings["tokenizer"]["placeholder_syntaxes"]
-    # The tokenizers, or the models that the user gives to make them of.
+    # The tokenizers of an earlier run, or the SentencePiece models of the user.
     models = []
     if tokenizers is not None:
         settings["tokenizer"] = tokenizers.digest()
@@ -155,7 +155,7 @@ def read_evaluation(config: DatasetConfig, source: Source) -> dict[str, list[Exa
 
 @contextlib.contextmanager
 def origin_named(config: DatasetConfig) -> Iterator[None]:
-    """Puts the line that names a file that cannot be read before the error."""
+    """Adds to the error of an unreadable sound or picture the line of the table that names it."""
     try:
         yield
     except SourceError as error:
@@ -165,7 +165,7 @@ def origin_named(config: DatasetConfig) -> Iterator[None]:
 
 
 def _require_references(config: DatasetConfig, source: Source) -> None:
-    # Asked once, and only where it matters: the columns of JSON lines are known when all of them have been read.
+    # Columns are listed only where references are asked for, since JSON lines must be read whole for that.
     known = {*source.splits["dev"].columns(), *source.splits["test"].columns()} if config.references else set()
     for name in config.references:
         if name not in known:
@@ -185,21 +185,22 @@ def prepare(
     runner: Runner = "processes",
     tokenizers: Tokenizers | None = None,
 ) -> Path:
-    """Returns the folder of the prepared corpus, `<root>/<name>-<fingerprint>`; made where it is missing.
+    """Returns the folder of the prepared corpus, `<root>/<name>-<fingerprint>`, and makes it where it is missing.
 
-    A corpus is reused as long as the settings and the raw text that made it are the same. What an interrupted
-    preparation has finished waits in a hidden folder beside it, and is not done again.
+    A corpus is reused as long as its settings and its raw text are the same. The finished steps of an interrupted
+    preparation lie in a hidden folder beside it, and are not done again.
 
     Args:
-        root: where corpora are.
+        root: the folder of all corpora.
         progress: show bars, and print what cleaning dropped.
-        runner: who cleans and encodes.
-        tokenizers: those of an earlier run, to use in place of what `config.tokenizer` says; None: learn them.
+        runner: what runs cleaning and encoding.
+        tokenizers: see `Preparation`.
 
     Raises:
-        UserError: the raw text or the settings are not fit for a corpus, or the disk is not.
+        UserError: the raw text or the settings do not make a corpus, or it cannot be written.
     """
     require(runner)
+    # The fingerprint of settings and text names the corpus, which may exist already.
     with system_errors(root):
         with patiently(f"reading {config.folder or config.name} and what it names", progress):
             source = open_source(config)
@@ -208,7 +209,7 @@ def prepare(
         folder = root / f"{config.name}-{digest[:12]}"
         if folder.is_dir():
             return folder
-        evaluation = read_evaluation(config, source)  # what is wrong there is refused at once
+        evaluation = read_evaluation(config, source)  # first, so that mistakes in dev and test are found at once
         preparation = Preparation(config, source, digest, stamps, folder, progress, runner, tokenizers)
         # One process at a time makes a corpus; another may have made it while this one waited.
         root.mkdir(parents=True, exist_ok=True)
@@ -220,9 +221,9 @@ def prepare(
 
 
 def _make(preparation: Preparation, evaluation: dict[str, list[Example]]) -> None:
-    """Makes the corpus. An interruption leaves the work folder, to go on from; a UserError does not."""
+    """Makes the corpus. After an interruption the work folder stays, to go on from it; a UserError removes it."""
     work = preparation.work
-    # A preparation makes no links, so that none is followed to files elsewhere.
+    # A preparation never makes symbolic links. A work folder with some is not ours, and could lead to other files.
     if work.is_symlink() or any(path.is_symlink() for path in work.rglob("*")):
         remove(work)
     work.mkdir(exist_ok=True)
@@ -238,7 +239,7 @@ def _make(preparation: Preparation, evaluation: dict[str, list[Example]]) -> Non
 
 
 def _encode(preparation: Preparation, raw_shards: list[RawShard]) -> None:
-    """Makes the tokenizers and the encoded shards, as far as they are missing."""
+    """Makes the tokenizers and the encoded shards where they are missing."""
     config = preparation.config
     encoder = preparation.encoder
 
@@ -253,7 +254,7 @@ def _encode(preparation: Preparation, raw_shards: list[RawShard]) -> None:
     with Bar("prepare train", sum(raw.rows for raw in raw_shards), "pairs", shown=preparation.progress) as bar:
         for size in encode_shards(raw_shards, encoder, config.workers, preparation.runner):
             bar.update(size)
-    preparation.require_unchanged()  # sounds and pictures are read by those who encode
+    preparation.require_unchanged()  # since encoding reads the files of sounds and pictures
 
 
 def _put_together(
@@ -269,21 +270,22 @@ def _put_together(
     shards = [encoder.shard(raw.number) for raw in raw_shards]
     train = Counts.of(shards, duplicates)
     unknown = {"train": train.unknown}
-    # Dev and test are small, so each is written as one shard. What guides training is of train alone.
+    # Dev and test are small, so each is written as one shard. Links between pieces guide training, so only train has
+    # them.
     reader = encoder.reader._replace(link_unit=None)
     for split in corpus.SPLITS:
         (made / split).mkdir(parents=True, exist_ok=True)
     for split, examples in evaluation.items():
         table = writer.text_table(examples)
         unknown[split] = writer.write_shard(made / split / "data-00000.arrow", table, tokenizers, reader)
-    # Training shards are moved into the corpus, and the digests of their files are known.
+    # Training shards move into the corpus. Their digests are in their records.
     digests = {}
     for shard in shards:
         path = made / "train" / f"data-{shard.number:05}.arrow"
         if not path.is_file():
             encoder.path(shard.number).replace(path)
         digests[path] = shard.sha256
-    # A corpus without training pairs is refused; of others the user reads what cleaning dropped.
+    # A corpus without training pairs is refused; else the user sees what cleaning dropped.
     if not train.left:
         raise all_dropped(train.read, train.dropped)
     if preparation.progress:
@@ -292,7 +294,7 @@ def _put_together(
             say(visible(line))
     # The finished corpus takes its place as a whole, and only then is the work folder removed.
     meta = _meta(preparation, train, tokenizers)
-    if config.links == EFLOMAL:  # which draws at random: a corpus that is made again is another
+    if config.links == EFLOMAL:  # which draws at random, so that a repeated preparation makes another corpus
         meta["fingerprint"] = base.digest((preparation.fingerprint, raw.path) for raw in raw_shards)
     writer.finish(made, preparation.folder, tokenizers, meta, digests)
     shutil.rmtree(preparation.work)
@@ -307,22 +309,22 @@ def _meta(preparation: Preparation, train: Counts, tokenizers: Tokenizers) -> di
         "read": train.read,
         "dropped": dict(train.dropped.most_common()),
         "vocabulary": {"source": len(tokenizers.source), "target": len(tokenizers.target)},
-        # Not how many processes made it: the corpus is the same, byte for byte.
+        # The number of processes is left out, since the corpus is byte for byte the same.
         "settings": config.model_dump(mode="json", exclude={"workers"}),
         **({"portions": portions} if config.mix else {}),
     }
 
 
-# The corpus to train on, and that of a run that is there already.
+# The corpus of a new run, and that of an existing one.
 
 
 def open_corpus(
     config: DatasetConfig, root: Path, tokenizers: Tokenizers | None = None, processes: "ProcessGroup | None" = None
 ) -> Corpus:
-    """Opens the prepared corpus, made where it is missing.
+    """Opens the prepared corpus, and makes it where it is missing.
 
-    tokenizers: see `prepare`. processes: open it together; the first of them makes it, and each checks a share
-    of its files.
+    tokenizers: see `Preparation`. processes: those that open it together; the first of them makes it, and each checks a
+    share of its files.
     """
 
     def prepared() -> Path:
@@ -333,17 +335,24 @@ def open_corpus(
     weights = [config.weight, *(mixed.weight for mixed in config.mix)] if config.mix else []
     opened = Corpus.open(folder, weights, share)
     for name in corpus.SPLITS:
-        opened.split(name)  # what is damaged is refused before a run begins
+        opened.split(name)  # finds damaged files before a run begins
     return opened
 
 
 def corpus_of_run(
     config: DatasetConfig, root: Path, tokenizers: Tokenizers, *, inherited: bool, run: str, otherwise: str
 ) -> Corpus:
-    """Opens the corpus that a run was trained on; prepared again where it is missing.
+    """Opens the corpus that a run was trained on, and prepares it again where it is missing.
 
-    root: where corpora are. tokenizers: the run's. inherited: whether it has those of an earlier run. run, otherwise:
-    its name, and what else can be done, for the sentence of the UserError where the corpus has changed.
+    Args:
+        root: the folder of all corpora.
+        tokenizers: the tokenizers of the run.
+        inherited: whether the run took its tokenizers from an earlier run.
+        run: the name of the run, for the error.
+        otherwise: the end of the error's sentence, which says what else can be done.
+
+    Raises:
+        UserError: the training text has changed.
     """
     corpus = Corpus.open(prepare(config, root, tokenizers=tokenizers if inherited else None))
     if corpus.tokenizers.digest() != tokenizers.digest():

@@ -1,4 +1,4 @@
-"""What preparation says of a dataset: sizes, what cleaning drops, vocabularies.
+"""The report of a preparation: sizes, dropped pairs, vocabularies.
 
 `Counts` adds up the records of shards. `report` makes the lines that are printed.
 """
@@ -23,13 +23,13 @@ from mt.text_io import comparable
 
 _DUPLICATE = "duplicate (drop_duplicates)"
 _MUCH = 0.05
-"""The share of dropped pairs from which on a line begins with `_LOUD`."""
+"""If a larger share of pairs is dropped, or of texts has unknown pieces, a line begins with `_LOUD`."""
 _LOUD = "!!!"
 
 
 @dataclass
 class Counts:
-    """What cleaning made of the training pairs."""
+    """Counts of the training pairs, before and after cleaning."""
 
     read: int = 0
     """Raw pairs."""
@@ -40,11 +40,11 @@ class Counts:
     portions: Counter[int] = field(default_factory=Counter)
     """Pairs that stay, by the number of their corpus."""
     unknown: dict[str, Unknown] = field(default_factory=dict)
-    """Texts of which the tokenizers do not know everything, by side."""
+    """How many texts have unknown pieces, by side."""
 
     @classmethod
     def of(cls, shards: Iterable[Shard], duplicates: Duplicates) -> Self:
-        """Adds up the shards, and the duplicates that are in none."""
+        """Adds up the records of shards, and the duplicates, which were left out before."""
         counts = cls()
         for shard in shards:
             counts.read += shard.read
@@ -92,7 +92,7 @@ def report(
 
 
 def _vocabularies(config: DatasetConfig, tokenizers: Tokenizers) -> str:
-    """Says which vocabularies there are, and how large they are."""
+    """Describes the vocabularies: their kinds and sizes."""
     source, target = (config.tokenizer.side(side) for side in ("source", "target"))  # type: ignore[arg-type]
     sizes = _size_of(tokenizers.source, source), _size_of(tokenizers.target, target)
     if not build_field(config.field).written:
@@ -105,13 +105,14 @@ def _vocabularies(config: DatasetConfig, tokenizers: Tokenizers) -> str:
 
 
 def _size_of(tokenizer: Tokenizer, config: TokenizerConfig) -> str:
-    """Says how many pieces a vocabulary has, and how many were asked for where these are more."""
+    """Writes the size of a vocabulary, and the configured size where that is larger."""
     fewer = config.model_type in ("bpe", "unigram") and not config.model_file and len(tokenizer) < config.vocab_size
     return f"{len(tokenizer):,}" + (f" of at most {config.vocab_size:,}" if fewer else "")
 
 
 def _unknown(config: DatasetConfig, unknown: Mapping[str, Mapping[str, Unknown]]) -> Iterator[str]:
-    """Yields lines on texts that no model can read or write whole, and what to do."""
+    """Yields lines on texts with unknown pieces, which no model can read or write whole, and advice."""
+    # The advice depends on the kinds of tokenizers that have unknown pieces.
     kinds = set()
     for split, sides in unknown.items():
         for side, (some, of) in sides.items():
@@ -137,6 +138,7 @@ def _rewritten(config: DatasetConfig, evaluation: Mapping[str, list[Example]], t
             model_file = config.tokenizer.side(side).model_file  # type: ignore[arg-type]
             if model_file is None or (side == "source" and not build_field(config.field).written):
                 continue
+            # Each word is encoded and decoded once, and compared as metrics compare texts.
             texts = [getattr(example, side) for example in examples]
             words = [*dict.fromkeys(word for text in texts for word in text.split())]
             written = {word: tokenizer.decode(ids) for word, ids in zip(words, tokenizer.encode(words), strict=True)}
@@ -152,7 +154,7 @@ def _rewritten(config: DatasetConfig, evaluation: Mapping[str, list[Example]], t
 
 
 def all_dropped(count: int, dropped: Mapping[str, int], kind: str = "training pairs") -> UserError:
-    """Says that cleaning kept no pair."""
+    """Returns the error for cleaning that keeps no pair."""
     return UserError(
         f"cleaning dropped all {count:,} {kind} ({_listed(dropped)}): check that the two sides are what you meant, or "
         "loosen dataset.cleaning"
@@ -160,18 +162,18 @@ def all_dropped(count: int, dropped: Mapping[str, int], kind: str = "training pa
 
 
 def _listed(dropped: Mapping[str, int]) -> str:
-    """Writes what was dropped in one line, most first."""
+    """Writes the counts of dropped pairs in one line, the largest first."""
     return ", ".join(f"{count:,} {reason}" for reason, count in Counter(dropped).most_common()) or "none"
 
 
 def _size(examples: list[Example]) -> str:
-    """Says how many pairs there are, and how many references where some have more than one."""
+    """Writes the number of pairs, and that of references where some pairs have several."""
     references = sum(1 + len(example.more_references) for example in examples)
     return f"{len(examples):,} pairs" + (f" with {references:,} references" if references > len(examples) else "")
 
 
 def _warning(train: Counts) -> Iterator[str]:
-    """Yields what must not be overlooked where cleaning drops a large part."""
+    """Yields a loud warning where cleaning drops a large part of train."""
     share = 1 - train.left / train.read
     if share > _MUCH:
         yield (

@@ -1,7 +1,8 @@
-"""Vocabularies, learnt of a sample of the raw shards, or extended from those of an earlier run.
+"""Learns vocabularies from a sample of the raw shards, or extends those of an earlier run.
 
-`drawn` chooses the rows of the sample, `sample` cleans them, and `learn` makes the tokenizers of them: the same however
-a preparation is shared out. `extended` adds pieces for what the tokenizers of an earlier run do not know of a corpus.
+`drawn` chooses the rows of the sample, `sample` cleans them, and `learn` trains the tokenizers. The result does not
+depend on how a preparation is shared out. `extended` adds pieces for text of a new corpus that the tokenizers of an
+earlier run do not know.
 """
 
 from collections import Counter
@@ -35,6 +36,7 @@ def drawn(total: int, size: int) -> np.ndarray:
     """
     if total <= size:
         return np.arange(total)
+    # Each run has a stretch of the rows to itself, and begins at a random place in it.
     generator = np.random.default_rng(0)
     runs = -(-size // min(_LONGEST, max(1, size // _RUNS)))
     rows = []
@@ -48,9 +50,9 @@ def drawn(total: int, size: int) -> np.ndarray:
 
 
 def sample(raw_shards: Sequence[RawShard], config: DatasetConfig, reader: Reader) -> list[Example]:
-    """Returns the pairs that cleaning keeps of `drawn` rows, in order.
+    """Returns the `drawn` pairs that cleaning keeps, in order.
 
-    Raises UserError where there are none.
+    Raises UserError where it keeps none.
     """
     # The rows are spread over the whole text, since its beginning may not be typical.
     total = sum(raw.rows for raw in raw_shards)
@@ -76,7 +78,7 @@ def sample(raw_shards: Sequence[RawShard], config: DatasetConfig, reader: Reader
 
 
 def learn(config: DatasetConfig, examples: list[Example]) -> Tokenizers:
-    """Learns the vocabularies of these pairs. Raises UserError as `Tokenizers.train`."""
+    """Learns the vocabularies from these pairs. Raises UserError as `Tokenizers.train`."""
     pairs = [(example.source, example.target) for example in examples]
     transcripts = [example.transcript for example in examples] if config.transcript else None
     return Tokenizers.train(config.tokenizer, pairs, source=build_field(config.field).written, transcripts=transcripts)
@@ -85,16 +87,16 @@ def learn(config: DatasetConfig, examples: list[Example]) -> Tokenizers:
 def _clean(
     raw: RawShard, rows: np.ndarray, cleaning: CleaningConfig, reader: Reader
 ) -> tuple[pa.Table, dict[str, int]]:
-    """Returns what cleaning keeps of some rows of a raw shard, and what it drops by reason."""
+    """Returns the pairs that cleaning keeps of some rows of a raw shard, and counts of the others by reason."""
     pairs, dropped, _ = clean(raw.read().take(array(rows)).combine_chunks(), 1, cleaning, reader)
     return pairs, dropped
 
 
 def extended(config: DatasetConfig, tokenizers: Tokenizers, most: int) -> Tokenizers:
-    """Extends the tokenizers of an earlier run, see `extend_sides`, by what is learnt from the first
-    `config.tokenizer.sample` training pairs, less those that are dropped.
+    """Extends the tokenizers of an earlier run by pieces learnt from the first `config.tokenizer.sample` training
+    pairs, as far as cleaning keeps them; see `extend_sides`.
 
-    Raises UserError where the text cannot be read, or no pair is left of it.
+    Raises UserError where the text cannot be read, or cleaning keeps no pair.
     """
     written = build_field(config.field).written
     most_pairs = min(config.tokenizer.sample, config.limit or config.tokenizer.sample)

@@ -1,7 +1,7 @@
 """Where raw pairs come from: files, tables of the Hugging Face hub (or a local copy), generators.
 
-`open_source` takes the kind of source that a dataset has, and applies the steps that its options ask for. `open_reader`
-says how sounds and pictures are opened, and `origin` which line names one that cannot be opened.
+`open_source` opens the source of a dataset, and applies the steps that its options ask for. `open_reader` opens sounds
+and pictures, and `origin` finds the line of a table that names one.
 """
 
 import functools
@@ -32,7 +32,8 @@ def open_source(config: DatasetConfig) -> Source:
     source = _as_stored(config)
     written = build_field(config.field).written
     others = [_further(config, mixed) for mixed in config.mix]
-    if config.unescape:  # before links, which are of the words that stand there then
+    # Links count the words of unescaped text, and belong to pairs before any is cut off as dev or test.
+    if config.unescape:
         source, *others = (unescape_texts(each, written=written) for each in (source, *others))
     if config.links is not None:
         source, *others = link([source, *others], config)
@@ -40,6 +41,7 @@ def open_source(config: DatasetConfig) -> Source:
         source = cut(source, config.cut, config.cleaning.max_evaluation_length, by_source=not written)
     if not config.tested:
         source = without_test(source)
+    # A sound or a picture with several texts makes several pairs; words alone can be shortened, and texts alone mixed.
     if not written:
         return spread(source)
     if config.mix:
@@ -49,8 +51,8 @@ def open_source(config: DatasetConfig) -> Source:
 
 
 def open_reader(config: DatasetConfig) -> Reader:
-    """Returns what makes rows of the sources of `open_source`'s examples. A generator of sound or pictures draws them,
-    `render(source)`, whenever they are asked for."""
+    """Returns the reader that makes rows of the sources of the examples. A generator of sound or pictures renders them,
+    `render(source)`, whenever they are needed."""
     field = build_field(config.field)
     if field.written:
         return TEXT_READER._replace(link_unit=config.link_unit)
@@ -60,7 +62,7 @@ def open_reader(config: DatasetConfig) -> Reader:
 
 
 def origin(config: DatasetConfig, source: str) -> str:
-    """Returns the line that names this source of an example: `train.tsv, line 3`."""
+    """Returns the place in the tables that names the source of an example: `train.tsv, line 3`."""
     if config.generator is not None:
         return config.name
     for split in _tables_or_texts(config).splits.values():
@@ -74,7 +76,7 @@ def generated_text(config: DatasetConfig) -> Source:
     """Returns the examples of `data_prep.generated.<name>`, whose `generate()` returns tuples for `Example`, by
     split."""
     name = config.generator
-    # Only when it is asked for: building a grammar takes a moment. The configuration knows the names there are.
+    # Imported only here, since building a grammar takes a moment. The configuration knows all names.
     package = importlib.import_module(f"..generated.{name}", __package__)
 
     def examples() -> dict[str, list[Example]]:
@@ -85,7 +87,7 @@ def generated_text(config: DatasetConfig) -> Source:
 
 
 def digest_of_code(folder: Path) -> str:
-    """Changes when a file of a package changes."""
+    """Returns a digest that changes when a file of a package changes."""
     paths = [path for path in files_below(folder) if path.suffix != ".pyc"]
     return digest((str(path.relative_to(folder)), path) for path in paths)
 

@@ -1,8 +1,8 @@
-"""What raw text is: splits that can be read again and again, and what all of it is called in errors and fingerprints.
+"""Sources of raw text: splits that can be read again and again, with names for errors and fingerprints.
 
-A kind of source is a function that returns a `Source`. A step between reading and cleaning is a function that returns
-it with some of its splits changed: `without_test`, `spread`, `mix`, `shorten`, and `cut`, which chooses dev and test.
-First come the files of a folder, then sources, then the steps.
+Each kind of source is a function that returns a `Source`. A step between reading and cleaning is a function that takes
+a source and returns it with some splits changed: `without_test`, `spread`, `mix`, `shorten`, and `cut`, which chooses
+dev and test. First come the files of a folder, then sources, then the steps.
 """
 
 import functools
@@ -20,16 +20,14 @@ from mt.data.corpus import Example
 from mt.data.words import count_words, first_words
 from mt.errors import UserError
 
-# The files of a folder, without what systems leave beside them, and a digest that changes when one of them does.
+# The files of a folder, without those that operating systems put there, and a digest of their contents.
 
-# As `__MACOSX/._train.en`, `.DS_Store`, `Thumbs.db`.
+# Such as `__MACOSX/._train.en`, `.DS_Store`, `Thumbs.db`.
 _LITTER = {"__macosx", "thumbs.db", "ehthumbs.db", "desktop.ini", "$recycle.bin"}
 
 
 def is_litter(name: str) -> bool:
-    """Returns whether a path inside a folder or an archive is a file that systems leave there.
-
-    Such a file is hidden, in a hidden folder, or has one of their names."""
+    """Returns whether a path inside a folder or an archive is hidden, or has a name that operating systems use."""
     return any(part.startswith(".") or part.lower() in _LITTER for part in PurePosixPath(name).parts)
 
 
@@ -40,7 +38,7 @@ def files_below(folder: Path, pattern: str = "*") -> list[Path]:
 
 
 def digest(files: Iterable[tuple[str, Path]]) -> str:
-    """Returns the SHA-256 (hex) of the contents and of what each file is read as, in this order."""
+    """Returns one SHA-256 (hex) of the contents of files, and of what each is read as, in this order."""
     contents = [[kind, sha256(path)] for kind, path in files]
     return hashlib.sha256(json.dumps(contents).encode()).hexdigest()
 
@@ -61,9 +59,9 @@ class RawSplit:
     read: Read
     """Raises UserError where files have no pairs, or differ in how many they have."""
     sides: tuple[str, str]
-    """What to call a line of either side in an error, up to its number (from 1)."""
+    """What errors call a line of either side, up to its number (from 1)."""
     columns: Callable[[], Collection[str]] = tuple
-    """Returns the names of what can be read: the endings of the files, or the columns of the table."""
+    """Returns the names of all columns: endings of files, or columns of a table."""
     records: Callable[[], Records] = lambda: iter(())
     """Reads the pairs of files with their places, before any step."""
 
@@ -76,9 +74,9 @@ class Source:
     identity: Callable[[], str]
     """Changes when the raw text changes."""
     files: Callable[[], Iterable[Path]] = tuple
-    """The files whose contents are in `identity`, but those that nobody changes."""
+    """The files whose contents are in `identity`, apart from those that nobody changes."""
     notes: Callable[[], list[str]] = list
-    """Sentences on what reading silently puts right, to be printed once."""
+    """Sentences for the user on what reading leaves out or chooses, to be printed once."""
     mixed: tuple[RawSplit, ...] = ()
     """The training pairs of each corpus, where train is a mixture of several."""
 
@@ -88,7 +86,7 @@ class Source:
         return self.mixed or (self.splits["train"],)
 
     def stamps(self) -> list[tuple[str, int, int]]:
-        """Returns the size and the time of the last change of each file: others where one changes meanwhile."""
+        """Returns the size and the time of the last change of each file, which show whether one changes meanwhile."""
         stats = ((str(path), path.stat()) for path in self.files() if path.is_file())
         return [(path, stat.st_size, stat.st_mtime_ns) for path, stat in stats]
 
@@ -96,7 +94,8 @@ class Source:
 def from_lists(
     made: Callable[[], Mapping[str, Sequence[Example]]], place: object, names: tuple[str, str], splits: Iterable[str]
 ) -> dict[str, RawSplit]:
-    """Returns splits that are made all at once, when one is first read. names: of the sides of a pair."""
+    """Returns splits that are all made when one of them is first read. names: the names of the two sides, for
+    errors."""
     made_once = functools.cache(made)
 
     def from_split(split: str) -> RawSplit:
@@ -107,7 +106,7 @@ def from_lists(
 
 
 def require_some(examples: Iterator[Example], emptiness: Callable[[], str]) -> Iterator[Example]:
-    """Yields the examples. Raises UserError, with what `emptiness` says, where there are none."""
+    """Yields the examples. Raises UserError with the sentence of `emptiness` where there are none."""
     first_example = next(examples, None)
     if first_example is None:
         raise UserError(emptiness())
@@ -125,7 +124,7 @@ def without_test(source: Source) -> Source:
 
 
 def changed(source: Source, change: Callable[[str, Example], Iterable[Example]]) -> Source:
-    """Returns a source whose examples are changed. change: gives the examples in place of one of a split."""
+    """Returns a source with other examples. change: returns, for a split and an example, those in its place."""
 
     def of_split(name: str, split: RawSplit) -> RawSplit:
         def read() -> Iterator[Example]:
@@ -138,7 +137,7 @@ def changed(source: Source, change: Callable[[str, Example], Iterable[Example]])
 
 
 def spread(source: Source) -> Source:
-    """Returns a source with each reference of a training example as a further pair, one after another."""
+    """Returns a source in which each further reference of a training example is a pair of its own, after the first."""
 
     def change(split: str, example: Example) -> list[Example]:
         further = example.more_references if split == "train" else ()
@@ -163,7 +162,7 @@ def mix(source: Source, others: Sequence[Source]) -> Source:
 
 
 def shorten(source: Source, source_limit: int | None, target_limit: int | None) -> Source:
-    """Returns a source with only the first words of its sources, and of its targets in train: references stay whole.
+    """Returns a source with only the first words of each source, and in train of each target. References stay whole.
 
     See et al. 2017, section 4: 400 words of an article, 100 of its summary.
     """
@@ -188,9 +187,9 @@ def cut(source: Source, sizes: Mapping[str, int], longest: int, *, by_source: bo
     """Returns a source with dev, test or both cut from its training pairs.
 
     Each pair has a key, the hash of its two texts, or of the first alone. Pairs with an even key can become dev, pairs
-    with an odd one test, and those with the smallest keys do. So equal pairs come to one split, and no pair can move
-    between dev and test. Pairs that are added to the corpus displace few of them. Pairs that dev and test could not
-    hold stay in train.
+    with an odd key test, and those with the smallest keys do. So equal pairs come to one split, and no pair can move
+    between dev and test. Pairs that are added to the corpus displace few of them. Pairs that are too long for dev and
+    test, or have an empty side, stay in train.
 
     The choice costs two passes over the text, when it is first needed, and 8 bytes of memory for each pair.
 
@@ -198,14 +197,15 @@ def cut(source: Source, sizes: Mapping[str, int], longest: int, *, by_source: bo
         sizes: the least number of pairs of each split that is cut. Copies of one pair come together, and can make
             it more.
         longest: most words of a side in dev and test.
-        by_source: whether the source alone decides, as the name of a sound whatever its text is.
+        by_source: whether the source alone decides, such as the name of a sound, whatever its text.
     """
     whole = source.splits["train"]
 
     def key(example: Example) -> int:
         return key_of(example.source) if by_source else key_of(example.source, example.target)
 
-    # The passes over the text are made once, when dev, test or train is first read.
+    # The passes over the text are made once, when dev, test or train is first read: the first finds the smallest keys
+    # of each parity, the second the pairs that have them.
     @functools.cache
     def keys() -> dict[str, set[int]]:
         fitting = np.fromiter((key(example) for example in whole.read() if _fits(example, longest)), np.uint64)
@@ -232,19 +232,19 @@ def cut(source: Source, sizes: Mapping[str, int], longest: int, *, by_source: bo
         hashed = "name" if by_source else "pair"
         return [*source.notes(), f"cut from train by a hash of each {hashed}: {counts}"]
 
-    # The new source differs from the old in its splits and notes alone.
+    # The new source differs from the old one only in its splits and notes.
     splits = {split: RawSplit(chosen_split(split), whole.sides, whole.columns) for split in sizes}
     return replace(source, splits={**source.splits, "train": replace(whole, read=rest), **splits}, notes=notes)
 
 
 def _fits(example: Example, longest: int) -> bool:
-    """Returns whether dev and test could hold an example."""
+    """Returns whether an example is short enough for dev and test, and has no empty side."""
     lengths = count_words(example.source), count_words(example.target)
     return min(lengths) > 0 and max(lengths) <= longest
 
 
 def _smallest(keys: np.ndarray, split: str, size: int) -> set[int]:
-    """Returns the smallest keys, of at least `size` pairs. Raises UserError where the corpus is too small."""
+    """Returns the smallest keys, which at least `size` pairs have. Raises UserError where the corpus is too small."""
     if size > (most := len(keys) // 2):
         raise UserError(
             f"dataset.{split}_size={size} is too much to cut from train: choose at most {most:,}, which is about a "

@@ -1,4 +1,4 @@
-"""Pairs out of the cells of a table, whatever kind of table it is."""
+"""Makes pairs of the cells of a table, for all kinds of tables."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -8,7 +8,7 @@ from mt.errors import UserError, nearest
 from mt.text_io import without_mark
 
 Columns = tuple[str, ...]
-"""The names of the source's and the target's column, and of further references, which are read where they are there."""
+"""The names of the columns of source and target, and of further references, which a table may lack."""
 
 NESTED = "translation"
 """The column that holds both sides in many tables of the hub, as {"de": ..., "en": ...}."""
@@ -25,7 +25,7 @@ def require_sides(columns: Columns, known: Collection[str], where: str, advice: 
 
 
 def require_once(columns: Columns, names: Sequence[str], where: str) -> None:
-    """Raises UserError where a column that is read is there several times."""
+    """Raises UserError where a table has several columns of a name that is read."""
     for column in columns:
         if names.count(column) > 1:
             raise UserError(f"{where} has {names.count(column)} columns {column}: give each a name of its own")
@@ -42,6 +42,7 @@ def example(cells: Sequence[object], columns: Columns, where: str) -> Example:
     Raises:
         UserError: a cell holds something else.
     """
+    # Sources are single texts; targets and references may be lists.
     texts: list[str] = []
     for number, (cell, column) in enumerate(zip(cells, columns, strict=True)):
         if isinstance(cell, list) and number:

@@ -1,4 +1,4 @@
-"""HTML entities in plain text, as tokenisers of corpora leave them: `&amp;`, `&#39;`, and Moses' `l&apos; eau`."""
+"""HTML entities in plain text, as the tokenisers of corpora write them: `&amp;`, `&#39;`, and Moses' `l&apos; eau`."""
 
 import re
 from dataclasses import replace
@@ -50,7 +50,7 @@ def unescape_texts(source: Source, *, written: bool) -> Source:
 
 
 def _character(match: re.Match[str]) -> str:
-    """Returns the character of an entity; the entity itself where it names none, or one that cannot stand in a line."""
+    """Returns the character of an entity; the entity itself where it is unknown, or means a control character."""
     known = match[0].startswith("&#") or match[0][1:] in html5
     character = unescape(match[0]) if known else "\ufffd"
     kept = (character.isprintable() and character != "\ufffd") or character == "\u00a0"

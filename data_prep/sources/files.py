@@ -30,7 +30,7 @@ class LocalFiles:
     """
 
     def __init__(self, config: DatasetConfig, folder: Path, splits: Collection[str] | None = None) -> None:
-        """Looks for the files of the splits to read; None: of all that are not cut from train."""
+        """Finds the files of some splits; None: of all that are not cut from train."""
         self._folder = folder
         self._names = config.splits
         self._splits = {
@@ -47,6 +47,7 @@ class LocalFiles:
 
     def require_all(self) -> None:
         """Raises UserError where files are missing."""
+        # Texts are missing; tables were found, or they would not be among the splits.
         texts = (pairs for pairs in self._splits.values() if isinstance(pairs, ParallelText))
         missing = dict.fromkeys(path for pairs in texts for path in pairs.missing())
         for split in self._splits if missing else ():
@@ -73,7 +74,7 @@ class LocalFiles:
         return dict.fromkeys(path for pairs in self._splits.values() for _, path in pairs.files)
 
     def _notes(self) -> list[str]:
-        """Names tables that could be a split, too, and are not read; and says what memories say."""
+        """Returns notes on tables that could be a split, but are not read, and those of translation memories."""
         notes = []
         for split, pairs in self._splits.items():
             read = [path for _, path in pairs.files]
@@ -90,8 +91,8 @@ class LocalFiles:
 
 
 class ParallelText(TableFile):
-    """Texts of one sentence a line: line N of one belongs to line N of the others. They are named as the path, and end
-    in the names of the columns."""
+    """Texts of one sentence a line: line N of one belongs to line N of the others. Their names are the path, a dot, and
+    the name of the column."""
 
     def __init__(self, path: Path, columns: Columns) -> None:
         super().__init__(path, columns)
@@ -103,7 +104,7 @@ class ParallelText(TableFile):
         return replace(super().split(), sides=(f"{self._paths[0]}, line", f"{self._paths[1]}, line"))
 
     def missing(self) -> tuple[Path, ...]:
-        """Returns the sides that are not there."""
+        """Returns the files of source and target that do not exist."""
         return tuple(path for path in self._paths[:2] if not path.is_file())
 
     def records(self) -> Records:
@@ -136,7 +137,7 @@ class ParallelText(TableFile):
 
 
 def _find(folder: Path, name: str, columns: Columns) -> TableFile:
-    """Returns the texts where there is one, else a table, else the texts that should be there."""
+    """Finds the files of a split: two texts if at least one exists, else a table, else the missing texts."""
     texts = ParallelText(folder / name, columns)
     if len(texts.missing()) == 2:
         for ending, kind in _KINDS.items():
@@ -150,7 +151,7 @@ def _names(folder: Path) -> list[str]:
 
 
 def _present(path: Path) -> Path:
-    """Returns the file, or a compressed one in its place."""
+    """Returns the path of the file or, where only that exists, of a compressed one."""
     if os.path.lexists(path) and not path.is_file():
         kind = "folder" if path.is_dir() else "pipe or device" if path.exists() else "link to nothing"
         raise UserError(f"{path} is a {kind}: expected a file, which can be read several times")

@@ -1,8 +1,8 @@
 """Tables of a repository of the Hugging Face hub, or of a local copy of one.
 
-A repository is a folder of tables. The tables of the pair are first downloaded into the cache of `huggingface_hub`, in
-which the files of a commit never change. Then a repository and a copy are read alike, by the readers of local tables.
-They take texts as they stand: `null`, `007` and quotation marks are text.
+A repository is a folder of tables. Those of the language pair are first downloaded into the cache of `huggingface_hub`,
+where the files of a commit never change. Then the readers of local tables read a repository as they read a copy. They
+take texts as they stand: `null`, `007` and quotation marks are text.
 
 `dataset.hub.splits` names the files of each split (`named_files`). A name is whole: `test_2016` is never joined with
 `test_2017`.
@@ -44,24 +44,24 @@ class Repository:
 
     @functools.cached_property
     def _folder(self) -> Path:
-        """The folder of the repository on this machine; what is not here yet is downloaded."""
+        """The folder of the repository on this machine, downloaded where it is missing."""
         return self._copy or self._downloaded()
 
     def _identity(self) -> str:
         if self._copy is None:
-            # A branch moves. Out of the hub's reach it is the commit in the cache.
+            # A branch moves, so its commit counts. Without a connection that is the commit in the cache.
             commit = self._hub.revision if _COMMIT.fullmatch(self._hub.revision) else self._folder.name
             return f"{self._hub.id} {self._hub.config} {commit}"
         return digest(self._named)
 
     @functools.cached_property
     def _named(self) -> list[tuple[str, Path]]:
-        """What each file of a copy is read as."""
+        """The files of a copy, each with the split that it is read as."""
         files = {split: self._paths(split) for split in self._config.uncut}
         return [(f"{split} {self._hub.splits[split]}", path) for split, paths in files.items() for path in paths]
 
     def _split(self, split: str) -> RawSplit:
-        """Returns the pairs of the files of a split, or of the part of them that its name asks for."""
+        """Returns the pairs in the files of a split, or the part of them that its name asks for, `train[:-1000]`."""
         columns = self._config.columns(split)
         where = f"{self._name}, {self._hub.splits[split]}"
 
@@ -85,9 +85,10 @@ class Repository:
         """Returns the files of a split. Raises UserError where there are none, or where several may be."""
         name = self._hub.splits[split].partition("[")[0]
         names = [path.relative_to(self._folder).as_posix() for path in tables_below(self._folder)]
-        # A copy of the folder of the pair alone will do, too.
+        # A copy may have only the folder of the language pair; then all its files count.
         subset = next((each for each in self._subsets() if any(_is_inside(path, each) for path in names)), "")
         inside = [path for path in names if _is_inside(path, subset)]
+        # Exactly one table, or one set of shards, may have the name.
         files = named_files(inside, name)
         if len(files) > 1:
             raise UserError(
@@ -105,8 +106,10 @@ class Repository:
         return [self._folder / path for path in files[0]]
 
     def _range(self, split: str, files: Sequence[TableFile]) -> tuple[int, int]:
-        """Returns the first row of a part of a split in its files, and the row after its last. Raises UserError where
-        the part has no rows."""
+        """Returns the number of the first row of a part of a split, and of the row after its last.
+
+        Raises UserError where the part has no rows.
+        """
         from datasets import ReadInstruction  # Not above: it takes seconds, and few splits are parts of others.
 
         rows = sum(1 for file in files for _ in file.records())
@@ -126,7 +129,7 @@ class Repository:
         )
 
     def _downloaded(self) -> Path:
-        """Downloads the tables of the first subset that has any; out of the hub's reach the cache may have them."""
+        """Downloads the tables of the first subset that has any. Without a connection, the cache may have them."""
         from huggingface_hub import snapshot_download
 
         say(f"asking the Hugging Face hub for {self._hub.id}; dataset.folder=DIR reads a copy", sys.stderr)
@@ -156,8 +159,8 @@ class Repository:
         )
 
     def _subsets(self) -> list[str]:
-        """Returns the folders of the repository that may hold the pair of languages, in either order; none where all
-        of it does."""
+        """Returns the folders that may hold the pair of languages, in either order; none where the whole repository
+        does."""
         sides = self._config.source, self._config.target
         named = [
             self._hub.config.replace("{source}", one).replace("{target}", other)
@@ -167,12 +170,12 @@ class Repository:
         return [*dict.fromkeys(named)]
 
 
-# Which tables are a split: by their names, or by their folders.
+# The tables of a split, found by their names or by their folders.
 
 
 def named_files(names: Sequence[str], split: str) -> list[list[str]]:
-    """Returns the files that are named as a split is: `train.jsonl`, the shards `train-00000-of-00002.parquet`, and
-    whatever lies in a folder `train`. One list for each name, folder and kind, of which there should be one.
+    """Returns the files of a split: `train.jsonl`, the shards `train-00000-of-00002.parquet`, and all files in a folder
+    `train`. Files of another name, folder or kind make another list, so that there should be one.
 
     split: a name, or a pattern of names or paths, as `corpus.tr*` or `data/train-*`.
     """
@@ -188,14 +191,14 @@ def named_files(names: Sequence[str], split: str) -> list[list[str]]:
 
 
 def base_name(name: str) -> str:
-    """Returns the name of a table without folders, endings, and numbers of shards."""
+    """Returns the name of a table without its folders, its endings and the number of its shard."""
     stem = PurePosixPath(_uncompressed(name)).name.removesuffix(_kind(name))
     shard = _SHARD.fullmatch(stem)
     return shard["name"] if shard else stem
 
 
 def _kind(name: str) -> str:
-    """Returns the ending of a table, without that of its compression; nothing of other files."""
+    """Returns the ending of a table without that of its compression; "" for other files."""
     ending = PurePosixPath(_uncompressed(name)).suffix
     return ending if ending in TABLES else ""
 

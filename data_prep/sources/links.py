@@ -1,6 +1,6 @@
-"""Word links of training pairs that stand in a file beside them, in Pharaoh format.
+"""Word links of training pairs from a file in Pharaoh format, with a line for each pair.
 
-`link` gives sources their links: `_linked` reads the training pairs of each with the lines that are for them.
+`link` adds links to sources. `_linked` reads the training pairs of one source together with its lines of the file.
 """
 
 import functools
@@ -20,14 +20,14 @@ from mt.errors import UserError
 from mt.text_io import file_lines
 
 _RULE = 2
-"""Which rule parts words, so that a corpus of an earlier one is made again. Until 0.3.0 any white space did."""
+"""The version of the rule that parts words, for the fingerprint. Until 0.3.0, any white space parted words."""
 
 
 def link(sources: Sequence[Source], config: DatasetConfig) -> list[Source]:
-    """Returns sources whose training pairs have the links of `config.links`. Its lines are for the pairs of the first
-    source, then for those of the second.
+    """Adds the links of the file `config.links` to the training pairs. Its first lines belong to the first source, the
+    next to the second, and so on.
 
-    Where preparation makes the links, only the identity of the first source is another.
+    Where preparation itself makes the links, only the identity of the first source changes.
     """
     first_source = sources[0]
     if config.links == EFLOMAL:
@@ -54,8 +54,10 @@ def link(sources: Sequence[Source], config: DatasetConfig) -> list[Source]:
 
 
 def _linked(path: Path, texts: Sequence[RawSplit], number: int, unit: LinkUnit) -> Iterator[Example]:
-    """Yields the pairs of one of several texts with their links, which stand in one file one after another. Raises
-    UserError where the file has more or fewer lines."""
+    """Yields the pairs of one of several texts with their links, which follow one another in one file.
+
+    Raises UserError where the file has more or fewer lines than there are pairs.
+    """
     # The lines of earlier texts are passed over.
     start = sum(1 for earlier in texts[:number] for _ in earlier.read())
     lines = itertools.islice(enumerate(file_lines(path), start=1), start, None)
@@ -78,14 +80,14 @@ def _linked(path: Path, texts: Sequence[RawSplit], number: int, unit: LinkUnit) 
 
 
 def _require_links(where: str, line: str, example: Example, unit: LinkUnit) -> None:
-    """Raises UserError where a line is not in Pharaoh format, or links words that the pair has not."""
+    """Raises UserError where a line is not in Pharaoh format, or links words beyond the end of a text."""
     links = links_of(line, where)
     lengths = [len(units(text, unit)) for text in (example.source, example.target)]
     require_inside(links, lengths, where, advice=lambda: _remedy(links.possible, example))
 
 
 def _remedy(links: Collection[Link], example: Example) -> str:
-    """Names the options of `link_words` of which a pair has all linked words."""
+    """Names the values of `link_words` with which the texts have all linked words."""
     fitting = []
     for name, unit in LINK_UNITS.items():
         counts = [len(units(text, unit)) for text in (example.source, example.target)]

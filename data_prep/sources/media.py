@@ -1,4 +1,4 @@
-"""Sound and pictures: examples whose sources are files that a table names, with their texts beside them."""
+"""Sound and pictures: the sources of examples are files, which a table names beside their texts."""
 
 import functools
 import os
@@ -13,13 +13,13 @@ from mt.errors import UserError, nearest
 
 
 def media_files(config: DatasetConfig, table: Source) -> Source:
-    """Returns the examples of a table, with those of one file together: one example, with all its texts as references.
+    """Returns the examples of a table. The lines of one file become one example, with all their texts as references.
 
     Files lie inside one folder, so that a table from elsewhere cannot have others read; links that lie there are
     followed.
 
     Args:
-        table: whose `records` name files, `file#t=1.5,3.2` for these seconds of one, and their texts.
+        table: its `records` have the names of files, `file#t=1.5,3.2` for some seconds of one, and their texts.
     """
     if config.folder is None:
         raise UserError(
@@ -42,7 +42,7 @@ def media_files(config: DatasetConfig, table: Source) -> Source:
         sources = [example.source for split in config.uncut for example in examples()[split]]
         return {source: _path(folder, source) for source in sources}
 
-    # Table and files make the identity together, so that a change in either is noticed.
+    # The identity covers the table and the files, so that a change in either is noticed.
     listed = from_lists(examples, folder, ("file", "text of file"), config.uncut)
     return Source(
         splits={split: replace(made, columns=table.splits[split].columns) for split, made in listed.items()},
@@ -56,11 +56,13 @@ def _checked(config: DatasetConfig, split: str, files: RawSplit) -> Iterator[Exa
     """Yields the examples of a table. Raises UserError where one has no text, or names no file that may be read."""
     folder = config.media
     for place, example in _transcribed(config, split, files):
+        # Dev and test need a text for each file.
         source = example.source.strip()
         if split != "train" and not example.target.strip():
             raise UserError(
                 f"{place} has no text, and dev and test are scored line by line: fill it in, or leave the line out"
             )
+        # The file lies inside the folder, and exists.
         inside = Path(os.path.relpath(folder / source, folder))
         if not source or inside.parts[:1] in ((), ("..",)):
             raise UserError(
@@ -77,7 +79,7 @@ def _checked(config: DatasetConfig, split: str, files: RawSplit) -> Iterator[Exa
 
 
 def _transcribed(config: DatasetConfig, split: str, files: RawSplit) -> Records:
-    """Yields the examples with their transcripts, which tables read as a further reference, the last."""
+    """Yields the examples with their transcripts. Tables read the transcript as the last further reference."""
     name = config.transcript
     transcribed = bool(name) and name in (columns := files.columns())
     if name and not transcribed and split == "train":
@@ -95,7 +97,7 @@ def _path(folder: Path, source: str) -> Path:
 
 
 def _grouped(examples: Iterator[Example]) -> list[Example]:
-    """Makes those of one source one example, in the order of the first of each."""
+    """Joins the examples of each source to one, in the order of their first ones."""
     by_source: dict[str, Example] = {}
     for example in examples:
         known = by_source.setdefault(example.source, example)

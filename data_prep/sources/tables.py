@@ -1,7 +1,7 @@
 """Pairs in tables: the two sides are columns, and so are further references.
 
-`TableFile` is what all have in common. Then come fields between tabs or commas, objects of JSON, and parquet. `TABLES`
-lists them by their endings; what a cell may hold, `data_prep.sources.cells` says.
+`TableFile` is the interface of all tables. Then come fields between tabs or commas, objects of JSON, and parquet.
+`TABLES` lists the classes by their endings. `data_prep.sources.cells` reads single cells.
 """
 
 import contextlib
@@ -40,11 +40,11 @@ class TableFile(ABC):
         self._path = path
         self._columns = columns
         self.files: Sequence[tuple[str, Path]] = [(type(self).__name__, path)]
-        """What is read, each with what it is read as."""
+        """The files that are read, each with what it is read as."""
 
     @abstractmethod
     def columns(self) -> Collection[str]:
-        """Returns the names of the columns that are there."""
+        """Returns the names of all columns."""
 
     @abstractmethod
     def records(self) -> Records:
@@ -60,7 +60,7 @@ class TableFile(ABC):
         return RawSplit(self.read, sides, self.columns, self.records)
 
     def _emptiness(self) -> str:
-        """Says what is wrong with a file of no pairs."""
+        """Returns the sentence of the error for a file without pairs."""
         return f"{self._path} has no rows: expected one for each pair"
 
 
@@ -68,11 +68,11 @@ class FieldsFile(TableFile):
     """Columns are named in the first row; numbers name them (from 1) where the first row is a pair already."""
 
     _separator: ClassVar[str]
-    """What parts the fields, in an error."""
+    """The name of the mark between fields, for errors."""
 
     @abstractmethod
     def rows(self) -> Rows:
-        """Yields all rows; lines with nothing in them may be among them."""
+        """Yields all rows, blank lines among them."""
 
     def records(self) -> Records:
         start, names, rows = self._head()
@@ -98,7 +98,7 @@ class FieldsFile(TableFile):
         return self._head()[1]
 
     def _require_separator(self, line: int, fields: list[str]) -> None:
-        """Raises UserError where the first row is one field, and other marks than those of this table part it."""
+        """Raises UserError where the first row is one field that has the marks of another kind of table."""
         for mark, name in ((";", "semicolons"), ("\t", "tabs"), (",", "commas"), ("|", "bars")):
             if len(fields) == 1 and mark in fields[0]:
                 raise UserError(
@@ -110,6 +110,7 @@ class FieldsFile(TableFile):
     def _head(self) -> tuple[int, list[str], Rows]:
         """Returns the line of the first row, the names of the columns (none in an empty file), and the rows of
         pairs."""
+        # The first row that is not blank has the names, unless the columns are numbers.
         rows = self.rows()
         for number, fields in rows:
             if _blank(fields):
@@ -197,7 +198,7 @@ class JsonLinesFile(TableFile):
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Returns an object of JSON; of a key that it has twice one value would be lost."""
+    """Makes an object of JSON. Raises ValueError where a key comes twice, since one value would be lost."""
     row = dict(pairs)
     if len(row) < len(pairs):
         names = [name for name, _ in pairs]

@@ -1,7 +1,7 @@
 """Translation memories (TMX 1.4).
 
-A `TmxFile` reads one unit after another. `segment_text` leaves the codes of word processors out of a segment, and
-`choose` finds the language of a column among those of a unit.
+`TmxFile` reads one unit after another. `segment_text` removes the codes of word processors from a segment. `choose`
+finds the language of a column among the languages of a unit.
 """
 
 import html.entities
@@ -31,16 +31,16 @@ _BETWEEN_LETTERS = regex.compile(rf"(?<={_LETTER})\0+(?={_LETTER})", regex.V1)
 
 
 class TmxFile(TableFile):
-    """A unit is a pair where it has both languages, `en` also as `EN-GB` or `en_gb`; other units are left out.
+    """Each unit with both languages is a pair; `EN-GB` or `en_gb` is also `en`. Other units are left out.
 
-    Of several variants in one language the first is read. A unit with several regions of a language is refused where
-    the column names none of them. Where one unit has one region and another unit another, `notes` says so.
+    Of several variants in one language, the first is read. A unit with several regions of a language is refused, unless
+    the column names one of them. `notes` says where units have different regions.
     """
 
     def __init__(self, path: Path, columns: Columns) -> None:
         super().__init__(path, columns)
         self._codes: dict[str, set[str]] = {side: set() for side in columns[:2]}
-        """The codes of languages that each side has been read as so far."""
+        """The language codes found so far for each side."""
         self._left_out = self._count = 0
 
     def records(self) -> Records:
@@ -56,7 +56,7 @@ class TmxFile(TableFile):
             yield origin, Example(unit[source], unit[target])
 
     def notes(self) -> list[str]:
-        """Says how many units are left out, and which sides are in several regions or scripts, as far as the file has
+        """Says how many units are left out, and which sides have several regions or scripts, as far as the file has
         been read."""
         source, target = self._columns[:2]
         lack = f"{self._left_out:,} of {self._count:,} units have no {source} or no {target}"
@@ -137,8 +137,8 @@ def _texts(unit: ElementTree.Element, origin: str) -> dict[str, str]:
 def segment_text(segment: ElementTree.Element) -> str:
     """Returns the text of a segment without codes (TMX 1.4b, "Content markup"), and with a blank for each line end.
 
-    A code between two letters leaves a blank, so that words before and after a line break, say, stay apart. A code of a
-    format leaves none, as `<bpt type="bold">`.
+    A code between two letters leaves a blank, so that words on both sides of, say, a line break stay apart. A code that
+    only formats, such as `<bpt type="bold">`, leaves none.
     """
     text = _BETWEEN_LETTERS.sub(" ", _with_codes(segment, set())).replace("\0", "")
     return _LINE_END.sub(" ", text).strip()
@@ -147,7 +147,7 @@ def segment_text(segment: ElementTree.Element) -> str:
 def _with_codes(element: ElementTree.Element, formats: set[str | None]) -> str:
     """Returns the text of an element, with NUL in place of each code that parts words.
 
-    formats: the numbers of the codes of formats that have begun.
+    formats: the numbers of the formatting codes that are open.
     """
     text = element.text or ""
     for child in element:
@@ -174,13 +174,13 @@ def normalised(code: str) -> str:
 
 
 def choose(code: str, known: Iterable[str], where: str) -> str | None:
-    """Returns the known code that a code means: the same one, or the only one with a script or region besides. `zh`
-    means `zh-CN`, and `zh-CN` means `zh-Hans-CN` (RFC 4647, section 3.3.2).
+    """Returns the known code that a code stands for: the same one, or the only one with a further script or region.
+    `zh` stands for `zh-CN`, and `zh-CN` for `zh-Hans-CN` (RFC 4647, section 3.3.2).
 
-    Returns None where there is none. where: what to call the place that knows them, in an error.
+    Returns None where no code fits. where: the place of the known codes, for errors.
 
     Raises:
-        UserError: several are meant.
+        UserError: several codes fit.
     """
     wanted = normalised(code)
     language, *subtags = wanted.split("-")
