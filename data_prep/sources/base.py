@@ -204,8 +204,7 @@ def cut(source: Source, sizes: Mapping[str, int], longest: int, *, by_source: bo
     def key(example: Example) -> int:
         return key_of(example.source) if by_source else key_of(example.source, example.target)
 
-    # The passes over the text are made once, when dev, test or train is first read: the first finds the smallest keys
-    # of each parity, the second the pairs that have them.
+    # The first pass finds the smallest keys of each parity, the second the pairs that have them.
     @functools.cache
     def keys() -> dict[str, set[int]]:
         fitting = np.fromiter((key(example) for example in whole.read() if _fits(example, longest)), np.uint64)
@@ -220,9 +219,6 @@ def cut(source: Source, sizes: Mapping[str, int], longest: int, *, by_source: bo
                     pairs[split].append(example)
         return pairs
 
-    def chosen_split(split: str) -> Read:
-        return lambda: iter(chosen()[split])
-
     def rest() -> Iterator[Example]:
         taken = set().union(*keys().values())
         return (example for example in whole.read() if key(example) not in taken)
@@ -233,7 +229,8 @@ def cut(source: Source, sizes: Mapping[str, int], longest: int, *, by_source: bo
         return [*source.notes(), f"cut from train by a hash of each {hashed}: {counts}"]
 
     # The new source differs from the old one only in its splits and notes.
-    splits = {split: RawSplit(chosen_split(split), whole.sides, whole.columns) for split in sizes}
+    readers = {split: functools.partial(lambda split: iter(chosen()[split]), split) for split in sizes}
+    splits = {split: RawSplit(read, whole.sides, whole.columns) for split, read in readers.items()}
     return replace(source, splits={**source.splits, "train": replace(whole, read=rest), **splits}, notes=notes)
 
 

@@ -9,11 +9,11 @@ import pyarrow as pa
 
 from mt.common.input_files import require_regular, sha256
 
-# Numbers of Arrow arrays, without pandas, which Arrow's own ways to and from NumPy load.
+# Numbers of Arrow arrays. Arrow's own conversions to and from NumPy would load pandas.
 
 
 def numbers(values: pa.Array | pa.ChunkedArray) -> np.ndarray:
-    """Returns the numbers of an array without nulls; memory is shared where the array is one piece."""
+    """Returns the numbers of an array without nulls, sharing its memory where it is in one piece."""
     if isinstance(values, pa.Array):
         return np.from_dlpack(values)
     chunks = [np.from_dlpack(chunk) for chunk in values.chunks]
@@ -25,7 +25,7 @@ def array(values: np.ndarray) -> pa.Array:
     return pa.Array.from_buffers(pa.int64(), len(values), [None, pa.py_buffer(values)])
 
 
-# Whether the files of a prepared corpus are as they were written.
+# Sizes and digests of the files of a prepared corpus.
 
 FileDigests = Mapping[str, Mapping[str, int | str]]
 """The files of a folder by their path in it: `size` in bytes, and `sha256` (hex)."""
@@ -35,7 +35,7 @@ ALL: Share = (0, 1)
 
 
 def file_digests(folder: Path, paths: Iterable[Path], known: Mapping[Path, str] = MappingProxyType({})) -> FileDigests:
-    """Returns the sizes and digests of the files. known: the SHA-256 of some."""
+    """Returns the sizes and digests of the files. known: SHA-256 sums that need not be computed again."""
     return {
         path.relative_to(folder).as_posix(): {
             "size": path.stat().st_size,
@@ -46,7 +46,7 @@ def file_digests(folder: Path, paths: Iterable[Path], known: Mapping[Path, str] 
 
 
 def require_sizes(folder: Path, written: FileDigests) -> None:
-    """Raises ValueError where a file has another size, OSError where one is missing."""
+    """Raises ValueError where a file has another size, and OSError where one is missing."""
     for name, about in written.items():
         require_regular(folder / name)
         if (actual := (folder / name).stat().st_size) != about["size"]:
@@ -54,9 +54,9 @@ def require_sizes(folder: Path, written: FileDigests) -> None:
 
 
 def require_contents(folder: Path, written: FileDigests, below: str, share: Share = ALL) -> None:
-    """Raises ValueError where a file of the folder `below` has other contents: a second or two per GB.
+    """Raises ValueError where a file of the folder `below` has other contents. This takes a second or two per GB.
 
-    share: that of this process in the files to check.
+    share: which of the files this process checks.
     """
     names = [name for name in written if name.startswith(f"{below}/")]
     for name in names[share[0] :: share[1]]:

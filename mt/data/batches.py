@@ -36,7 +36,9 @@ def collate_targets(targets: Sequence[np.ndarray]) -> tuple[Tensor, Tensor, Tens
 
 
 def with_links(batch: Batch, piece_links: Sequence[np.ndarray]) -> Batch:
-    """Returns a batch with the distributions of `Batch.linked`. piece_links: of each pair, see `Examples.links`."""
+    """Returns a batch with `Batch.linked`: for each target token, a distribution over the source tokens that it is
+    linked to. piece_links: the links of each pair, see `Examples.links`."""
+    # [B, T, S], with 1 where two tokens are linked
     rows = torch.zeros(*batch.target_out.shape, batch.source.shape[1])
     numbers = np.repeat(np.arange(len(piece_links)), [*map(len, piece_links)])
     source, target = np.concatenate(piece_links).T
@@ -62,24 +64,26 @@ def batch_order(
         source_lengths, target_lengths: [N] in tokens.
         max_tokens: most tokens of a padded batch (longest x count), on either side. A longer example comes alone.
         max_sentences: most examples of a batch; None for any number.
-        together: how many batches make an update, of which the last may have fewer. They are of like lengths, since
-            processes that share them wait for one another.
+        together: how many batches make an update; the last update may have fewer. The batches of an update have
+            similar lengths, since processes that share them wait for one another.
 
     Returns:
         Arrays of indices, one per batch.
     """
     random = np.random.default_rng((seed, epoch, 0))  # the 0 keeps the orders of 0.3.0
     longer = np.maximum(source_lengths, target_lengths)
-    # Examples of one longer side run from long target to long source, those of the next the other way: neighbours
-    # are alike on both sides. On Multi30k this pads 3 % at 4,096 tokens, a sort by (target, source) 6.5 %.
+    # Examples are sorted by their longer side. Those of one length run from long target to long source, those of the
+    # next length the other way round, so that neighbours are similar on both sides. On Multi30k this pads 3 % at 4,096
+    # tokens; a sort by (target, source) pads 6.5 %.
     difference = source_lengths - target_lengths
     turned = np.where(longer % 2 == 0, difference, -difference)
     order = np.lexsort((random.permutation(len(longer)), turned, longer))
     batches = _cut(order, longer, max_tokens, max_sentences or len(order))
     whole, rest = divmod(len(batches), together)
-    # The batches of an update that is not whole may have any length, as those of the others.
+    # The incomplete update takes its batches from a random place, so that it may have any length.
     start = int(random.integers(whole + 1)) * together if rest else len(batches)
     others = batches[:start] + batches[start + rest :]
+    # Whole updates are shuffled.
     updates = (others[i * together : (i + 1) * together] for i in random.permutation(whole))
     return [*itertools.chain.from_iterable(updates), *batches[start : start + rest]]
 
@@ -87,15 +91,16 @@ def batch_order(
 def fixed_order(
     source_lengths: np.ndarray, target_lengths: np.ndarray | None = None, *, max_tokens: int
 ) -> list[np.ndarray]:
-    """Returns batches for evaluation: every example once, sorted by its longer side; `max_tokens` as for `batch_order`.
+    """Returns batches for evaluation: every example once, sorted by its longer side.
 
-    target_lengths: None where targets are not known yet.
+    target_lengths: None where targets are not known yet. max_tokens: see `batch_order`.
     """
     longer = source_lengths if target_lengths is None else np.maximum(source_lengths, target_lengths)
     return _cut(np.lexsort((source_lengths, longer)), longer, max_tokens, len(longer))
 
 
 def _cut(order: np.ndarray, lengths: np.ndarray, max_tokens: int, max_count: int) -> list[np.ndarray]:
+    # Examples are added to a batch until the padded batch, or their number, would be too large.
     batches = []
     start = 0
     longest = 0

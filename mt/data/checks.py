@@ -1,8 +1,8 @@
-"""Whether Arrow data that somebody else may have written can be read without harm.
+"""Checks of Arrow data that somebody else may have written, so that reading them does no harm.
 
-Arrow checks that a file is whole, and that its metadata are well-formed. It trusts offsets into texts and lists, the
-texts themselves, and what a compressed file unpacks to: `read_table` checks these. `require_sound` checks what training
-and decoding trust.
+Arrow checks that a file is complete, and that its metadata are well-formed. It trusts offsets into texts and lists, the
+texts themselves, and the size of unpacked data: `read_table` checks these. `require_sound` checks the columns on which
+training and decoding rely.
 """
 
 import struct
@@ -20,14 +20,14 @@ from mt.data.split import source_row_of
 _LINKS = r"^([\s\p{Z}]*[0-9]{1,9}[-p][0-9]{1,9})*[\s\p{Z}]*$"
 """Word links in Pharaoh format, or the milliseconds of words."""
 _HEADER = 2
-"""The place of the field in the table Message of Arrow's Message.fbs."""
+"""The number of the field in the table Message of Arrow's Message.fbs."""
 _COMPRESSION = 3
-"""Likewise in RecordBatch."""
+"""The number of the field in the table RecordBatch."""
 
 
 def read_table(path: Path) -> pa.Table:
-    """Reads a stream of Arrow data from the memory map. Raises ValueError where anything in it points elsewhere, or is
-    compressed; and what pyarrow raises."""
+    """Reads a stream of Arrow data from the memory map. Raises ValueError where an offset points out of the data, or
+    where the data are compressed, and the errors of pyarrow."""
     messages = pa.ipc.MessageReader.open_stream(pa.memory_map(str(path)))
     schema = pa.ipc.read_schema(messages.read_next_message())
     batches = []
@@ -43,7 +43,7 @@ def read_table(path: Path) -> pa.Table:
 
 
 def open_table(shards: Iterable[Path]) -> pa.Table:
-    """Opens the shards of a split as one table. Raises as `read_table`, and ArrowInvalid where there are none."""
+    """Opens the shards of a split as one table. Raises as `read_table`, and ArrowInvalid for a split without shards."""
     return pa.concat_tables([read_table(path) for path in shards])
 
 
@@ -68,16 +68,18 @@ def _is_compressed(metadata: pa.Buffer) -> bool:
 
 
 def require_sound(table: pa.Table, source: Field, sizes: tuple[int, int, int | None]) -> None:
-    """Raises ValueError where a split does not have the columns and the rows that its corpus says.
+    """Raises ValueError where the columns and rows of a split do not fit its corpus.
 
-    source: the field of the sources. sizes: of the vocabularies of source, target and transcript.
+    source: the field of the sources. sizes: those of the vocabularies of source, target and transcript.
     """
+    # The columns and their types.
     texts = {"source": pa.string(), "target": pa.string(), "links": pa.string(), "references": pa.list_(pa.string())}
     ids = {"target_ids": sizes[1], "transcript_ids": sizes[2], "piece_links": None}
     kinds = {"source_ids": source.arrow_type, **texts, **dict.fromkeys(ids, TEXT.arrow_type)}
     _require_types(table, kinds)
     if len(table) == 0:
         return
+    # Empty cells. A source may be empty where it is that of the row before.
     for name in table.column_names:
         column = table[name]
         if column.null_count and name != "source_ids":
@@ -127,7 +129,7 @@ def _require_ids(name: str, column: pa.ChunkedArray, size: int) -> None:
 
 
 def _require_links(table: pa.Table, source: Field) -> None:
-    """Raises ValueError where a link is not of a position in the source and one in the target."""
+    """Raises ValueError where a link does not join a position of the source to one of the target."""
     counts = TEXT.lengths(table["piece_links"])
     lengths = source.lengths(table["source_ids"])
     source_rows = source_row_of(table["source_ids"])

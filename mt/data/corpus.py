@@ -28,13 +28,12 @@ if TYPE_CHECKING:  # preparation would wait for torch
     from torch import Tensor
 
 FORMAT = 8
-"""Raised whenever the columns, `meta.json`, or what preparation does to the text, change."""
+"""The version of the format. It rises when the columns, `meta.json`, or the treatment of text in preparation change."""
 
 SPLITS = ("train", "dev", "test")
 
 COLUMNS = pa.schema([(name, pa.string()) for name in ("source", "target", "links", "transcript")])
-"""Examples before they are encoded; those of dev and test have a column `references` too. `source` is a text, or names
-what the source is read from; `links` and `transcript`: see `Example`."""
+"""The columns of examples before they are encoded; see `Example`. Dev and test also have a column `references`."""
 _REMEDY = "delete it and make it again with `mt prepare dataset=...`"
 
 
@@ -49,7 +48,7 @@ class Example(NamedTuple):
     0-based, source-target). Of sound the milliseconds at which each unit of the target begins and ends, `120-722
     830-1254`. A unit is a word between blanks, or a character."""
     more_references: tuple[str, ...] = ()
-    """What to score against besides the target, in dev and test."""
+    """The references besides the target, in dev and test."""
     transcript: str = ""
     """The words of a sound, where the target is something else; "" where unknown."""
 
@@ -69,7 +68,7 @@ class Pairs(Protocol):
 
 
 class Training(Protocol):
-    """What can be trained on: a split, or one whose examples are changed."""
+    """A training set: a split, or one whose examples a transform changes."""
 
     def of_epoch(self, seed: int, epoch: int) -> Pairs:
         """See `Split.of_epoch`."""
@@ -83,7 +82,7 @@ def sources(split: Pairs, count: int = 1_000) -> Iterator[tuple["Tensor", "Tenso
 
 
 class _Settings(Options, extra="ignore"):
-    """What reading a corpus needs of the settings that made it."""
+    """The settings of a corpus that matter to reading it."""
 
     field: FieldConfig = TextConfig()
 
@@ -98,7 +97,7 @@ _SplitFile = Annotated[str, pydantic.Field(pattern=r"^(train|dev|test)/[A-Za-z0-
 
 
 class _Meta(Options, extra="ignore"):
-    """What is read of `meta.json`; the rest is for people."""
+    """The part of `meta.json` that is read; the rest is for people."""
 
     fingerprint: Annotated[str, pydantic.Field(pattern=r"^[0-9a-f]{1,64}$")]
     tokenizers: Digest
@@ -109,8 +108,11 @@ class _Meta(Options, extra="ignore"):
     """Training pairs of each of several corpora."""
 
     def mixed(self, weights: Sequence[float]) -> list[Portion]:
-        """Returns the portions with their weights. Raises ValueError where they are not as many, or not all pairs, and
-        UserError where an epoch could have no pair."""
+        """Returns the portions with their weights.
+
+        Raises ValueError where there are more or fewer weights than portions, or where the portions are not all pairs.
+        Raises UserError where an epoch could be empty.
+        """
         if len(self.portions) != len(weights) or sum(self.portions) != self.counts.get("train"):
             raise ValueError("portions that are not those of its pairs")
         portions = [*map(Portion, self.portions, weights)]
@@ -134,7 +136,7 @@ class Corpus:
     ) -> None:
         """
         Args:
-            read: gives a split by its name, when it is first asked for.
+            read: reads a split by its name, when it is first needed.
         """
         self._read = functools.cache(read)
         self.tokenizers = tokenizers
@@ -142,16 +144,20 @@ class Corpus:
 
     @classmethod
     def open(cls, folder: Path, weights: Sequence[float] = (), share: Share = ALL) -> Self:
-        """Opens what `finish` finished. weights: those of the corpora that are mixed in it.
+        """Opens a finished corpus.
 
         The sizes of all files are compared with the recorded ones. The contents of a split are compared when it is
-        first asked for, which takes a second or two per GB. share: of the files whose contents this process is to look
-        at, as in `require_contents`. Nothing else is read but the lengths of rows, and the rows that are asked for.
+        first needed, which takes a second or two per GB. After that, only lengths of rows and the requested rows are
+        read.
+
+        Args:
+            weights: those of the corpora that are mixed in it.
+            share: which of the files this process compares; see `require_contents`.
 
         Raises:
             UserError: the folder is no prepared corpus, is damaged, or was written in another format.
         """
-        # What it is, and whether this version reads it.
+        # Refuse what is no corpus, and other versions of the format.
         try:
             meta = parse_json(read_text(folder / "meta.json"))
             version = meta["format"]
@@ -160,7 +166,7 @@ class Corpus:
         if version != FORMAT:
             raise UserError(f"{folder} is a corpus of format {version}, this version reads format {FORMAT}: {_REMEDY}")
         as_now({"dataset": meta.get("settings")})
-        # Whether its files are those that were written.
+        # Compare the sizes of its files, and its tokenizers, with the recorded ones.
         about = _parsed(meta, folder)
         files = about.model_dump()["files"]
         with _undamaged(folder):
@@ -169,23 +175,24 @@ class Corpus:
         tokenizers = Tokenizers.load(folder)
         if tokenizers.digest() != about.tokenizers:
             raise UserError(f"{folder} has another tokenizer than the one that cut its text: {_REMEDY}")
-        # The splits are read when they are asked for.
+        # Splits are read when they are first needed.
         source = build_field(about.settings.field)
         read = functools.partial(_read_split, folder, about, source, tokenizers.sizes, portions, share)
         return cls(read, tokenizers, meta)
 
     def split(self, name: str) -> Split:
-        """Returns the split `train`, `dev` or `test`. Raises UserError where its files are not as they were written."""
+        """Returns the split `train`, `dev` or `test`. Raises UserError where its files have changed since they were
+        written."""
         return self._read(name)
 
     @property
     def scored(self) -> str:
-        """Names the split that results are of: test, and dev where there is no test."""
+        """Names the split on which results are computed: test or, where there is none, dev."""
         return "test" if len(self.split("test")) else "dev"
 
     @property
     def training(self) -> Split:
-        """Returns what to train on."""
+        """Returns the training split."""
         return self.split("train")
 
 
@@ -217,7 +224,7 @@ def _read_split(
 
 @contextlib.contextmanager
 def _undamaged(folder: Path) -> Iterator[None]:
-    """Raises UserError, one sentence, for what reading a damaged corpus raises."""
+    """Raises UserError in place of any error that a damaged corpus causes."""
     try:
         yield
     except (OSError, ValueError, LookupError, TypeError, ArithmeticError, pa.ArrowException) as error:

@@ -19,7 +19,7 @@ from mt.errors import UserError
 Digits = Annotated[int, Field(ge=1, le=100)]
 Seconds = Annotated[float, Field(ge=0, le=10)]
 LINK_UNITS: dict[str, LinkUnit] = {"blanks": "spaced", "white_space": "white_space", "marks": "word"}
-"""What the words of links are, by `link_words` and by `--words` of `mt align`."""
+"""The unit that links join, by the values of `link_words` and of `--words` of `mt align`."""
 
 
 class SplitNames(Options):
@@ -66,7 +66,7 @@ class MixedConfig(Options):
 # The whole: origin, cleaning, pieces and scores of one data set.
 
 EFLOMAL = "eflomal"
-"""What `DatasetConfig.links` says in place of a file, for links that preparation makes."""
+"""The value of `DatasetConfig.links` for links that preparation makes, in place of a file."""
 Column = Annotated[str, Field(strict=False, coerce_numbers_to_str=True, max_length=200)]
 """The ending of a text's file, or the column of a table. A column has a name or, in TSV and CSV without a line of
 names, a number from 1."""
@@ -169,26 +169,26 @@ class DatasetConfig(Options):
     """The data's terms, for people; not used."""
 
     def columns(self, split: str) -> tuple[str, ...]:
-        """Names the columns of a split to read; `references` are read where it is scored."""
+        """Names the columns of a split to read. `references` are read in splits that are scored."""
         references = self.references if split != "train" or self.cut else ()
         return self.source, self.target, *references, *([self.transcript] if self.transcript else [])
 
     @property
     def link_unit(self) -> LinkUnit | None:
-        """Names the words that `links` join; None where there are none."""
+        """Names the unit that `links` join; None where there are no links."""
         if self.links is None:
             return None
         return "word" if self.links == EFLOMAL else LINK_UNITS[self.link_words]
 
     def located(self, source: str) -> str:
-        """Returns the path of the file that a source of the corpus names; the source itself where it names none."""
+        """Returns the path of the file of a sound or a picture; other sources are returned unchanged."""
         if self.folder is None or FIELDS[self.field.name].written:
             return source
         return str(self.media / source)
 
     @property
     def media(self) -> Path:
-        """Returns the folder that paths of sounds and pictures are relative to."""
+        """Returns the folder to which paths of sounds and pictures are relative."""
         return Path(self.media_folder or self.folder or "")
 
     @property
@@ -205,7 +205,7 @@ class DatasetConfig(Options):
 
     @property
     def uncut(self) -> tuple[str, ...]:
-        """Names the splits that are read, and not cut from train."""
+        """Names the splits that have files of their own, and are not cut from train."""
         return tuple(
             split for split in ("train", "dev", "test") if split not in self.cut and (split != "test" or self.tested)
         )

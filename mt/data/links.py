@@ -1,7 +1,7 @@
 """Word links of training pairs: from links of words to links of pieces.
 
-Preparation spreads the links of words over their pieces (`links_of_pieces`), and where other pieces are drawn in every
-epoch they follow (`moved`).
+Preparation spreads the links of words over their pieces (`links_of_pieces`). Where every epoch draws other pieces,
+`moved` moves the links to these.
 """
 
 import itertools
@@ -19,8 +19,10 @@ def links_of_pieces(
     lines: Sequence[str], sources: Sequence[str], targets: Sequence[str], tokenizers: Tokenizers, unit: LinkUnit
 ) -> pa.ListArray:
     """Returns for each pair the links between its pieces: a list [2K] of source and target positions in turn. Each
-    piece of a word is linked to each piece of the linked word. lines: the links of their words. unit: what these
-    are."""
+    piece of a word is linked to each piece of the linked word.
+
+    lines: the links between words, one line for each pair. unit: what a word is.
+    """
     sides = tokenizers.source, tokenizers.target
     rows = []
     for line, *texts in zip(lines, sources, targets, strict=True):
@@ -34,7 +36,7 @@ def links_of_pieces(
 
 
 def _positions(tokenizer: Tokenizer, text: str, unit: LinkUnit) -> dict[int, list[int]]:
-    """Returns the positions of the pieces of each word of a text; none of a word that shares its piece with another."""
+    """Returns the positions of the pieces of each word. A piece that two words share counts for neither."""
     positions: dict[int, list[int]] = defaultdict(list)
     for place, number in enumerate(tokenizer.unit_ids(text, unit)):
         if number is not None:
@@ -45,19 +47,20 @@ def _positions(tokenizer: Tokenizer, text: str, unit: LinkUnit) -> dict[int, lis
 def moved(
     links: np.ndarray, best: Sequence[np.ndarray], drawn: Sequence[np.ndarray], widths: Sequence[np.ndarray]
 ) -> np.ndarray:
-    """Returns links [K, 2] between other pieces of the same two texts: those that share characters with linked ones.
+    """Moves links [K, 2] to other pieces of the same two texts: to all that share characters with the linked ones.
 
-    best, drawn: the (source, target) ids that the links join, and the ids that they are to join. widths: the characters
-    of each piece of the (source, target) vocabulary.
+    best: the (source, target) ids that the links join. drawn: the (source, target) ids to link instead. widths: the
+    number of characters of each piece of the (source, target) vocabulary.
     """
     for side, (best_ids, drawn_ids) in enumerate(zip(best, drawn, strict=True)):
         if best_ids is drawn_ids or np.array_equal(best_ids, drawn_ids):
             continue
-        # A piece shares characters with those from that of its first character to that of its last one.
+        # A piece shares characters with all drawn pieces from the one of its first character to that of its last.
         ends = np.cumsum(widths[side][best_ids])
         drawn_ends = np.cumsum(widths[side][drawn_ids])
         first_drawn = np.searchsorted(drawn_ends, ends - widths[side][best_ids], side="right")[links[:, side]]
         last_drawn = np.searchsorted(drawn_ends, ends - 1, side="right")[links[:, side]]
+        # Each link becomes one for each of these pieces.
         counts = last_drawn - first_drawn + 1
         links = np.repeat(links, counts, axis=0)
         links[:, side] = np.repeat(first_drawn - np.cumsum(counts) + counts, counts) + np.arange(len(links))

@@ -22,22 +22,22 @@ Pair = tuple[np.ndarray, np.ndarray]
 
 
 class Examples(NamedTuple):
-    """Some examples of a split, as a batch is made of them. Ids are int32 arrays that end in EOS."""
+    """Some examples of a split, from which a batch is made. Ids are int32 arrays that end in EOS."""
 
     sources: Sequence[np.ndarray]
-    """Rows of the field of sources; of text, ids."""
+    """Rows of the sources; for text, ids."""
     targets: Sequence[np.ndarray]
     transcripts: Sequence[np.ndarray] | None = None
-    """EOS alone where unknown; None in a corpus without."""
+    """EOS alone where a transcript is unknown; None in a corpus without transcripts."""
     links: Sequence[np.ndarray] | None = None
-    """Of each pair [K, 2]: the positions in source and target that are linked; None in a corpus without."""
+    """For each pair, [K, 2]: linked positions in source and target; None in a corpus without links."""
 
     @property
     def pairs(self) -> list[Pair]:
         return list(zip(self.sources, self.targets, strict=True))
 
 
-# How often the pairs of each of several corpora come in an epoch.
+# Mixing: how often the pairs of each corpus come in an epoch.
 
 
 class Portion(NamedTuple):
@@ -45,20 +45,20 @@ class Portion(NamedTuple):
 
     size: int
     weight: float
-    """How often each comes in an epoch, on the average."""
+    """How often each pair comes in an epoch, on average."""
 
     @property
     def share(self) -> Fraction:
-        """Pairs of an epoch on the average, exact, so that ten times 0.1 is 1."""
+        """The average number of pairs in an epoch, exact, so that ten times 0.1 is 1."""
         return Fraction(str(self.weight)) * self.size
 
 
 def rows_of_epoch(portions: Sequence[Portion], seed: int, epoch: int) -> np.ndarray:
     """Returns the rows of an epoch (from 1) in ascending order, some several times: a pure function of the arguments.
 
-    With a weight of 2.3 each pair comes twice, and 30 % of the pairs once more. These go round from one epoch to the
-    next, in an order drawn by the seed. So 10 epochs of a weight of 0.1 have every pair once, also where a tenth of the
-    pairs is less than one. The first epochs together have the share of the pairs, rounded up.
+    With a weight of 2.3, each pair comes twice, and 30 % of the pairs come once more. Each epoch takes the next 30 % in
+    an order drawn from the seed. So ten epochs with a weight of 0.1 have every pair once, even where a tenth of the
+    pairs is less than one. The number of pairs up to an epoch is rounded up.
     """
     numbers_of_rows = []
     start = 0
@@ -66,7 +66,7 @@ def rows_of_epoch(portions: Sequence[Portion], seed: int, epoch: int) -> np.ndar
         size = portion.size
         whole = int(portion.weight)
         share = portion.share - whole * size
-        # What the share of all epochs up to this one has beyond that of those before it.
+        # This epoch's stretch of the shuffled pairs, which begins where that of the epoch before ended.
         turn = np.arange(math.ceil(share * (epoch - 1)), math.ceil(share * epoch)) % max(size, 1)
         once_more = np.random.default_rng((seed, number)).permutation(size)[turn]
         numbers_of_rows += [start + np.tile(np.arange(size), whole), start + once_more]
@@ -104,7 +104,7 @@ class Split:
         """
         Args:
             source: the field of the sources.
-            portions: the corpora that are mixed, in order; none where there is one.
+            portions: the mixed corpora, in order; empty for a single corpus.
         """
         self.source = source
         self._portions = portions
@@ -114,7 +114,7 @@ class Split:
         self._rows = Rows(table.select([name for name in table.column_names if name in beside]))
         self._source_rows = source_row_of(table["source_ids"])
         self._chosen: np.ndarray | None = None
-        """The rows of an epoch in which pairs come several times, or not at all; None: all rows, each once."""
+        """The rows of an epoch of mixed corpora, some several times; None: all rows, each once."""
 
     def __len__(self) -> int:
         return len(self._table) if self._chosen is None else len(self._chosen)
@@ -132,6 +132,7 @@ class Split:
 
     def read(self, indices: Sequence[int] | np.ndarray) -> Examples:
         """Returns the rows of some examples."""
+        # Examples of one sound or picture share the row of its first example.
         rows = self._rows_at(indices)
         sources = self._sources[rows if self._source_rows is None else self._source_rows[rows]]["source_ids"]
         table = self._rows[rows]
@@ -149,7 +150,7 @@ class Split:
         return list(zip(table["source"].to_pylist(), table["target"].to_pylist(), strict=True))
 
     def of_epoch(self, seed: int, epoch: int) -> "Split":
-        """Returns the pairs of an epoch (from 1): all, or of several corpora each as often as its weight says."""
+        """Returns the pairs of an epoch (from 1): all of a single corpus, those of mixed ones by their weights."""
         if not self._portions:
             return self
         split = copy.copy(self)
@@ -170,8 +171,8 @@ class Split:
         return (table if self._chosen is None else Rows(table)[self._chosen])[name].to_pylist()
 
     def digests(self) -> dict[str, Any]:
-        """Returns marks by which a decoded split is recognised: the number of `examples`, and the SHA-256 of the
-        `sources` and of each column of `references`. A missing reference is blank."""
+        """Returns marks that tell which split was decoded: the number of `examples`, and the SHA-256 of the `sources`
+        and of each column of `references`. A missing reference is blank."""
         columns = zip_longest(*self.column("references"), fillvalue="")
         return {
             "examples": len(self),
@@ -181,8 +182,8 @@ class Split:
 
 
 def source_row_of(sources: pa.ChunkedArray) -> np.ndarray | None:
-    """Returns for each example the one that holds its source: itself, or the one before that it shares it with; None
-    where no example shares."""
+    """Returns for each example the number of the one that stores its source: its own, or that of an earlier example
+    with the same source. None where no examples share a source."""
     if not sources.null_count:
         return None
     holds = np.concatenate([numbers(chunk.is_valid().cast(pa.uint8())) for chunk in sources.chunks])

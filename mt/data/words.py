@@ -1,7 +1,7 @@
-"""What a word is, and which characters belong together in one: for tokenizers, alignments, and limits of length.
+"""Words for tokenizers, alignments, and limits of length: which characters form a word.
 
-Regular expressions of Unicode's classes come first, then words, their counts and first ones. The units that alignments
-link come last.
+Regular expressions of Unicode's classes come first, then functions that find, count and cut off words. The units that
+alignments link come last.
 """
 
 import itertools
@@ -14,8 +14,8 @@ import regex
 from mt.text_io import normalize
 
 _CJK = "぀-ヿ㐀-䶿一-鿿豈-﫿"
-_LONGEST = 20  # characters: such a run is a word too, so that no text without blanks is unboundedly long
-_BLANK = r"\s\x1c-\x1f"  # what `str.split` splits at
+_LONGEST = 20  # characters of a counted word; longer runs count as several, so that text without blanks has a length
+_BLANK = r"\s\x1c-\x1f"  # the white space of `str.split`
 _MARK = r"\p{M}\u200c\u200d"
 """Combining marks (as of Indic vowels, Thai tones, NFD, IPA) and the zero-width joiners: they belong to the character
 before them."""
@@ -26,7 +26,7 @@ _EMOJI = (
     rf"[{_MARK}\U0001f3fb-\U0001f3ff]*+(?:(?<=\u200d)\p{{Extended_Pictographic}}[{_MARK}\U0001f3fb-\U0001f3ff]*+)*+"
 )
 _SYMBOL = rf"(?:{_FLAG}|[^{_BLANK}{_LETTER}]{_EMOJI})"
-"""Any other character with what belongs to it: its marks, and what an emoji is joined of."""
+"""Any other character with its marks, or an emoji with all that is joined to it."""
 _RUN = regex.compile(rf"[{_LETTER}]++|{_SYMBOL}")
 _WORD = regex.compile(rf"[{_LETTER}]+(?:[-'’.,:][{_LETTER}]+)*|{_SYMBOL}")
 _UNSPACED = re.compile(rf"[{_CJK}]")
@@ -53,7 +53,7 @@ def words(text: str) -> list[str]:
 
 
 def word_spans(text: str) -> list[tuple[int, int]]:
-    """Returns where words begin and end, in characters; of scripts without blanks each letter with its marks is one.
+    """Returns where words begin and end, in characters. In scripts without blanks, each letter and its marks are one.
 
     >>> word_spans("At 15:40 東京")
     [(0, 2), (3, 8), (9, 10), (10, 11)]
@@ -62,8 +62,8 @@ def word_spans(text: str) -> list[tuple[int, int]]:
 
 
 def term_spans(text: str) -> list[tuple[int, int]]:
-    """Returns where the words of terms begin and end, in characters. They are those of `word_spans`, parted at
-    apostrophes: a term is found in its possessive, too.
+    """Returns where the words of terms begin and end, in characters. Words are cut at apostrophes, so that a term is
+    also found in its possessive.
 
     >>> term_spans("the bridge's")
     [(0, 3), (4, 10), (10, 11), (11, 12)]
@@ -77,7 +77,7 @@ def term_spans(text: str) -> list[tuple[int, int]]:
 
 
 def term_words(text: str) -> list[str]:
-    """Returns the words of a text as those of terms are compared with them: all apostrophes are one.
+    """Returns the words of a text in the form in which terms are compared, with one kind of apostrophe.
 
     >>> term_words("I don’t know 東京.")
     ['I', 'don', "'", 't', 'know', '東', '京', '.']
@@ -87,7 +87,7 @@ def term_words(text: str) -> list[str]:
 
 
 def runs(word: str) -> list[str]:
-    """Cuts what stands between blanks into runs of the characters of words and single other characters.
+    """Cuts a string between blanks into runs of characters of words, and single other characters.
 
     >>> runs("twenty-one,")
     ['twenty', '-', 'one', ',']
@@ -96,7 +96,7 @@ def runs(word: str) -> list[str]:
 
 
 def letters(text: str) -> set[str]:
-    """Returns the characters of a text that form words with those beside them, in scripts that put blanks between.
+    """Returns the characters of a text that form words with their neighbours, in scripts with blanks between words.
 
     >>> sorted(letters("Tee, 茶"))
     ['T', 'e']
@@ -105,11 +105,12 @@ def letters(text: str) -> set[str]:
 
 
 def count_words(text: str) -> int:
-    """Counts the runs between blanks (per started 20 characters); in Japanese and Chinese script each character.
+    """Counts the words between blanks, a long one once for every 20 characters. In Japanese and Chinese script, each
+    character counts.
 
-    A character counts with its marks as one, so that NFC and NFD have as many.
+    A character and its marks count as one, so that NFC and NFD have the same number.
     """
-    # Most text needs no look at its characters, and preparation counts millions of lines.
+    # A fast path, since preparation counts millions of lines: most texts have neither such scripts nor long words.
     if text.isascii() or not _UNSPACED.search(text):
         between = text.split()
         for run in between:
@@ -121,7 +122,7 @@ def count_words(text: str) -> int:
 
 
 def first_words(text: str, limit: int | None) -> str:
-    """Returns the text up to its `limit`-th word, as `count_words` counts them; all of it where there is no limit.
+    """Returns the first `limit` words of a text, as `count_words` counts them; without a limit, the whole text.
 
     >>> first_words("one  two, three", 2)
     'one  two,'
@@ -137,12 +138,11 @@ def first_words(text: str, limit: int | None) -> str:
 Unit = Literal["word", "char"]
 """What a stream reads and writes, and alignments link."""
 LinkUnit = Literal["word", "char", "spaced", "white_space", "term"]
-"""What alignments link: words and punctuation marks (`words`), characters, or what stands between blanks.
+"""The units that alignments link.
 
-term: the words of terms (`term_words`).
-
-spaced: between blanks and tabs alone, as FastAlign and GIZA++ part a line. Any other white space, such as a no-break
-space, stands inside a word. white_space: between any of Unicode's, as `str.split` of aligners in Python (eflomal)."""
+word: words and punctuation marks (`words`). char: characters. term: the words of terms (`term_words`). spaced: words
+between blanks and tabs alone, as FastAlign and GIZA++ cut a line; other white space, such as a no-break space, stands
+inside a word. white_space: words between any white space of Unicode, as `str.split` cuts in Python's aligners."""
 _SPACED = re.compile(r"[^ \t]+")
 
 
@@ -154,18 +154,19 @@ def units(text: str, unit: LinkUnit) -> list[str]:
 
 
 def units_of_characters(text: str, unit: LinkUnit) -> list[int]:
-    """Returns for each character of the text, white space apart, the number of its unit among `units(text, unit)`."""
+    """Returns for each character of the text, without white space, the number of its unit in `units(text, unit)`."""
     if unit == "spaced":
         return [number for number, word in enumerate(_SPACED.findall(text)) for _ in "".join(word.split())]
     numbers: list[int] = []
     number = 0
     for word in text.split():
+        # Units are those of the composed word; each of its characters belongs to one.
         composed = unicodedata.normalize("NFC", word)
         unit_texts = _cut(composed, unit)
         owners = [number + i for i, unit_text in enumerate(unit_texts) for _ in unit_text]
         number += len(unit_texts)
         if composed != word:
-            # A character is where the text up to it, composed, ends.
+            # A character of the original belongs where the composed text up to it ends.
             ends = (len(unicodedata.normalize("NFC", word[: i + 1])) for i in range(len(word)))
             owners = [owners[min(end, len(owners)) - 1] for end in ends]
         numbers += owners

@@ -1,7 +1,7 @@
 """Writes the prepared corpus that `mt.data.corpus` reads.
 
-A `Reader` makes rows of sources. `write_shard` encodes a table of texts as one file of a split. `finish` makes three
-folders of such files a corpus.
+A `Reader` makes rows of sources. `write_shard` encodes a table of texts as one file of a split. `finish` turns the
+folders of three splits into a corpus.
 """
 
 import json
@@ -27,20 +27,20 @@ _CHUNK = 5_000  # examples encoded at a time
 
 
 class Reader(NamedTuple):
-    """How the sources of examples become rows. It can be sent to other processes."""
+    """Turns the sources of examples into rows. It can be sent to other processes."""
 
     field: Field = TEXT
     open: Callable[[str], Raw] = str
-    """Returns what the field reads for the source of an `Example`: the text itself, or a path, samples, pixels."""
+    """Returns the input of the field for the source of an `Example`: the text itself, or a path, samples, pixels."""
     link_unit: LinkUnit | None = None
     """See `DatasetConfig.link_unit`; None: links stay between words."""
 
     def column(self, sources: Sequence[str], tokenizer: Tokenizer | None) -> pa.ListArray:
-        """Returns the rows of the sources; see `Field.column`. tokenizer: of the sources, where they are text."""
+        """Returns the rows of the sources; see `Field.column`. tokenizer: used where the sources are text."""
         return self.field.column(sources, tokenizer, self.open)
 
     def require_readable(self, source: str) -> None:
-        """Raises SourceError, with its `source`, where a source that is no text cannot be read."""
+        """Raises SourceError, with the attribute `source`, where a sound or a picture cannot be read."""
         try:
             self.field.require_readable(self.open(source))
         except SourceError as error:
@@ -61,13 +61,13 @@ def write_shard(
     tokenizers: Tokenizers,
     reader: Reader = TEXT_READER,
 ) -> dict[str, Unknown]:
-    """Encodes the examples of a table of `COLUMNS` and writes them as one file of a split. Returns in how many
-    `source`s (where these are texts) and `target`s, all references among them, the tokenizers do not know something.
+    """Encodes the examples of a table of `COLUMNS`, and writes them as one file of a split.
 
-    Their references are the column `references` where the table has one, else the target alone. Raises SourceError if a
-    source cannot be read.
+    The references are the column `references` where the table has one, else the target alone. Returns the numbers of
+    texts with unknown pieces, by side: `source`, where the sources are texts, and `target`, with all references. Raises
+    SourceError if a source cannot be read.
     """
-    # In chunks, so that memory does not grow with the shard.
+    # Examples are encoded in chunks, so that memory does not grow with the shard.
     schema = _schema(reader, transcribed=tokenizers.transcript is not None)
     size = min(_CHUNK, reader.field.shard_size or _CHUNK)
     unknown: dict[str, Unknown] = dict.fromkeys(("source", "target") if reader.field.written else ("target",), (0, 0))
@@ -75,6 +75,7 @@ def write_shard(
         for chunk in text.to_batches(max_chunksize=size):
             batch = _encoded(chunk, tokenizers, reader, schema)
             writer.write_batch(batch)
+            # In dev and test, all references are counted as targets.
             for side, (some, of) in unknown.items():
                 ids = batch[f"{side}_ids"]
                 if side == "target" and "references" in chunk.schema.names:
@@ -96,11 +97,12 @@ def finish(
     meta: Mapping[str, Any],
     digests: Mapping[Path, str] = MappingProxyType({}),
 ) -> None:
-    """Makes a folder that holds the files of three splits the corpus `folder`: by its name alone, so it is whole or not
-    there.
+    """Turns a folder with the files of three splits into the corpus `folder`. Renaming comes last, so that the corpus
+    is complete or does not exist.
 
-    digests: the SHA-256 of some of its files.
+    digests: SHA-256 sums of files that need not be computed again.
     """
+    # The corpus has its tokenizers, and records its files in meta.json.
     tokenizers.save(draft)
     shards = {name: sorted((draft / name).iterdir()) for name in SPLITS}
     counts = {name: len(open_table(paths)) for name, paths in shards.items()}
@@ -121,8 +123,8 @@ def text_table(examples: Sequence[Example]) -> pa.Table:
 def encoded_pairs(
     text: pa.Table | pa.RecordBatch, tokenizers: Tokenizers, reader: Reader = TEXT_READER
 ) -> dict[str, pa.ListArray]:
-    """Returns the columns `source_ids` and `target_ids` of pairs of `COLUMNS`, `transcript_ids` where transcripts have
-    a tokenizer, and `piece_links` where the reader knows what links join."""
+    """Returns the columns `source_ids` and `target_ids` of a table of `COLUMNS`, `transcript_ids` where transcripts
+    have a tokenizer, and `piece_links` where the reader has a `link_unit`."""
     source, target = (text[name].to_pylist() for name in ("source", "target"))
     columns = {
         "source_ids": reader.column(source, tokenizers.source),

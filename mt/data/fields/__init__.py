@@ -1,4 +1,4 @@
-"""Fields: what the sources and targets of a corpus are. A new kind of source is a file beside these and a line here."""
+"""Fields: the kinds of sources and targets of a corpus. A new kind is a file beside these, and a line in `FIELDS`."""
 
 from typing import TYPE_CHECKING, Annotated, Any, Union
 
@@ -18,7 +18,7 @@ FIELDS: dict[str, type[Field]] = {
 }
 
 if TYPE_CHECKING:
-    # A union that is made from the table is beyond a type checker; pydantic checks it.
+    # A type checker cannot follow a union that is made from the table; pydantic checks it.
     FieldConfig = Any
 else:
     _configs = tuple(field.Config for field in FIELDS.values())

@@ -1,7 +1,7 @@
-"""Sound: samples at one rate, of which every 10 ms are a position.
+"""Sound: samples at one rate, in positions of 10 ms.
 
-Samples become one channel at the rate of a model. `ArrivingSound` cuts a growing sound. `AudioField` reads whole files
-or arrays, and draws them; `pieces` reads a file bit by bit, and `pcm` raw samples, for sounds that arrive.
+First come functions that make one channel at the model's rate. `ArrivingSound` cuts a growing sound. `AudioField` reads
+whole files or arrays, and draws them. Its `pieces` reads a file bit by bit, and `pcm` raw samples, for streams.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ FULL_SCALE = 1 << 15
 
 
 _LOUDEST = 2.0
-"""Bound of floating-point samples: a decoder or a mixture exceeds 1 now and then, and is clipped there."""
+"""The bound of floating-point samples. Decoders and mixtures exceed 1 now and then, and are clipped."""
 _CHANNELS = 32
-"""More are no sound: samples and channels are exchanged."""
+"""An array with more channels is taken for one with samples and channels exchanged."""
 
 
 def mono(source: Any, name: str = "the sound") -> np.ndarray:
-    """Returns the mean of the channels, [N] floating-point numbers. Raises SourceError where they are no sound."""
+    """Returns the mean of the channels, [N] floating-point numbers. Raises SourceError where the source is no sound."""
     # The form: samples, or samples of several channels.
     if not _is_sound(source):
         array = isinstance(source, np.ndarray)
@@ -76,8 +76,8 @@ def mono(source: Any, name: str = "the sound") -> np.ndarray:
 
 
 def _is_sound(source: Any) -> bool:
-    """Returns whether the form of an array is that of a sound. Integers of other sizes than 16 bits have no scale of
-    their own. Their origin decides whether they are as large as their type allows."""
+    """Returns whether an array has the shape and the type of a sound. Integers of other sizes than 16 bits are refused,
+    since nothing says whether they fill their type."""
     if not isinstance(source, np.ndarray) or source.ndim not in (1, 2):
         return False
     typed = source.dtype.kind == "f" or (source.dtype.kind == "i" and source.dtype.itemsize == 2)
@@ -90,7 +90,7 @@ def quantised(samples: np.ndarray) -> np.ndarray:
 
 
 def framed(samples: np.ndarray, hop: int) -> np.ndarray:
-    """Cuts samples into positions, [positions, hop] int16, with silence up to a whole one."""
+    """Cuts samples into positions, [positions, hop] int16. Silence fills the last position."""
     row = np.zeros((-(-len(samples) // hop), hop), dtype=np.int16)
     row.reshape(-1)[: len(samples)] = samples
     return row
@@ -119,8 +119,8 @@ def resampled_on(samples: np.ndarray, state: Any, complete: bool, rate: int, new
 
 
 def ratio(rate: int, new_rate: int) -> tuple[int, int]:
-    """Returns two small rates of (nearly) the same ratio: rates without a common divisor would need a filter for each
-    of many thousand phases."""
+    """Returns two small rates with (nearly) the same ratio. Rates without a common divisor would need filters for many
+    thousand phases."""
     if rate == new_rate:
         return 1, 1
     shortened = Fraction(new_rate, rate).limit_denominator(1_000)
@@ -128,13 +128,18 @@ def ratio(rate: int, new_rate: int) -> tuple[int, int]:
 
 
 class ArrivingSound(Arriving):
-    """Keeps samples until they are as many positions as the next vector of the front-end needs."""
+    """Keeps samples until they make the positions that the front-end needs for its next vector."""
 
     def __init__(
         self, hop: int, milliseconds: int, needed: Callable[[int], int], samples: Callable[[Any], np.ndarray]
     ) -> None:
-        """hop: samples of a position; milliseconds: of a position. needed: how many positions must have come for so
-        many vectors. samples: makes [N] int16 of what comes."""
+        """
+        Args:
+            hop: samples of a position.
+            milliseconds: length of a position.
+            needed: returns how many positions must have come for a number of vectors.
+            samples: converts incoming data to [N] int16.
+        """
         self._hop = hop
         self._milliseconds = milliseconds
         self._needed = needed
@@ -145,6 +150,7 @@ class ArrivingSound(Arriving):
     def parts(self, data: Any) -> list[np.ndarray]:
         samples = self._samples(data)
         self._waiting = np.concatenate((self._waiting, samples)) if len(self._waiting) else samples
+        # Cut a part for each vector, as long as there are enough samples.
         parts = []
         begin = 0
         while True:
@@ -166,7 +172,7 @@ class ArrivingSound(Arriving):
         self.read += self._milliseconds * len(part)
 
     def rest(self) -> np.ndarray | None:
-        """Returns the samples that are left, with silence up to a whole position."""
+        """Returns the samples that are left. Silence fills the last position."""
         if not self._cut and not len(self._waiting):
             return None
         row = framed(self._waiting, self._hop)
@@ -226,18 +232,19 @@ class AudioField(ArrayField):
         return Sound(energies[0].numpy(), len(row) / FRAMES)
 
     def arriving(self, tokenizer: Tokenizer, unit: Unit, needed: Callable[[int], int]) -> ArrivingSound:
-        """Takes samples, in the forms of `encode`, of any number at a time."""
+        """Accepts samples in the forms of `encode`, any number at a time."""
         return ArrivingSound(self._hop, self.milliseconds, needed, lambda samples: quantised(mono(samples)))
 
     def pieces(self, name: str) -> Iterator[np.ndarray]:
         """Reads a file of any length as if it arrived: yields its samples at the field's rate, about 10 ms at a time,
         [N] int16.
 
-        A piece is there when what its filter reaches of another rate was read. Raises SourceError where the file cannot
-        be read, or no further.
+        At another rate, a piece is yielded once all samples that its filter needs were read. Raises SourceError where
+        the file cannot be read, or breaks off.
         """
         with opened_recording(name) as sound:
             rate, new_rate = ratio(sound.rate, self._rate)
+            # The filter is told which samples are the last, so one block is read ahead.
             state: Any = None
             size = -(-sound.rate // FRAMES)
             samples = sound.read(size)
@@ -250,10 +257,10 @@ class AudioField(ArrayField):
                 samples = next_samples
 
     def pcm(self, chunks: Iterable[bytes], name: str) -> Iterator[np.ndarray]:
-        """Yields raw samples (16 bits, little-endian, one channel, the field's rate), [N] int16, 10 ms at a time or
-        what has come. chunks: cut anywhere; half a sample at the end is left out. name: what to call them in an error.
+        """Yields raw samples (16 bits, little-endian, one channel, the field's rate), [N] int16, at most 10 ms at a
+        time. Raises SourceError where the chunks are a file with a header.
 
-        Raises SourceError where they are a file with a header.
+        chunks: bytes, cut anywhere; half a sample at the end is left out. name: their name in errors.
         """
         rest = b""
         size = 2 * self._hop
@@ -276,6 +283,7 @@ class AudioField(ArrayField):
         yield np.frombuffer(rest[: len(rest) // 2 * 2], "<i2").astype(np.int16)
 
     def _row(self, source: Raw) -> np.ndarray:
+        # Arrays have the field's rate; files are resampled.
         if isinstance(source, np.ndarray):
             name = "the sound"
             rate = self._rate
@@ -287,7 +295,7 @@ class AudioField(ArrayField):
                 rate = sound.rate
                 if sound.count is not None:
                     self._require_short(name, sound.count / rate)
-                # One that does not say how long it is shows by a sample that it is too long.
+                # Where the header has no length, one sample more than allowed shows that the sound is too long.
                 samples = sound.read(int(self._longest * rate) + 1)
             if not len(samples):
                 raise SourceError(f"{name} has no samples: expected a sound", "without sound")

@@ -1,8 +1,8 @@
 """The interface of fields: how one side of a corpus is read, stored, measured, made into batches, and labelled.
 
-`Raw` is a source as a caller gives it, `Row` what a model reads of it. `ReadSource` is what a translation says of its
-source, and `Arriving` one that comes bit by bit. `Field` is the interface, and `ArrayField` those without text. Last
-come the inputs that the Python API accepts.
+`Raw` is a source as a caller passes it, and a `Row` is the model's input made from it. `ReadSource` describes a source
+for alignments and delays. `Arriving` is a source that comes bit by bit. `Field` is the interface, and `ArrayField` the
+base of sound and pictures. Last come the inputs that the Python API accepts.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ Raw = str | Path | bytes | np.ndarray
 """A source as the caller passes it: a text, or of a sound or picture the path, the bytes of the file, samples or
 pixels."""
 Row = Sequence[int] | np.ndarray
-"""The part of one example that a model reads."""
+"""The model's input of one source: ids, samples or pixels."""
 _VALUES = 1 << 28
-"""Most values of a shard, about: 0.5 GB of sound."""
+"""About the most values of a shard: 0.5 GB of sound."""
 
 
 class SourceError(UserError):
-    """A file that cannot be read as what it should be.
+    """An error for a file that cannot be read as a source.
 
-    `reason` says why training can do without it, where it can: a pair that cleaning drops.
+    `reason` is set where the file is only unfit for training; then cleaning drops the pair for this reason.
     """
 
     def __init__(self, sentence: str, reason: str | None = None) -> None:
         super().__init__(sentence, reason)
         self.reason = reason
         self.source: str | None = None
-        """Its name in the corpus, where it belongs to one."""
+        """The source's name in the corpus, where it belongs to one."""
 
     def __str__(self) -> str:
         return str(self.args[0])
@@ -57,33 +57,34 @@ class ReadSource(NamedTuple):
     """A source as alignments and delays see it."""
 
     labels: Sequence[str]
-    """What each place is called."""
+    """The label of each position."""
     units: Callable[[], Sequence[int | None]]
-    """Returns which unit, as a word, each place belongs to; None for none."""
+    """Returns the number of the unit, such as a word, to which each position belongs; None for a position without
+    one."""
     arrivals: Callable[[], Sequence[int] | np.ndarray]
-    """Returns the positions of each of the parts, such as words, in which a source arrives."""
+    """Returns the number of positions of each part, such as a word, in which a source arrives."""
     length: int
-    """Its positions, as its field counts them: a model may make fewer of them, which `labels` names."""
+    """The number of positions by the count of the field. An encoder may leave fewer, which have the `labels`."""
     part: int = 1
-    """The length of such a part in delays: 1 where it is a word, else its milliseconds."""
+    """The length of such a part in delays: 1 for a word, else milliseconds."""
     backdrop: Callable[[], Backdrop | None] | None = None
-    """Makes what its attention is drawn on; None for a table."""
+    """Makes the picture on which attention is drawn; None for a table."""
 
 
 class Arriving(ABC):
-    """One source that comes bit by bit. However it is cut on its way, its parts are the same."""
+    """One source that comes bit by bit. Its parts do not depend on how it is cut on its way."""
 
     read = 0
-    """How much of it was read: words, or milliseconds of sound."""
+    """How much of the source was read: words, or milliseconds of sound."""
 
     @abstractmethod
     def parts(self, data: Any) -> Sequence[Any]:
-        """Returns what is complete with `data`: each part is to be read before the next. Raises UserError where that is
+        """Returns the parts that `data` completes, in the order in which to read them. Raises UserError where `data` is
         no source."""
 
     @abstractmethod
     def row(self, part: Any) -> Row:
-        """Returns the positions of a part, which may be none."""
+        """Returns the row of a part, which may be empty."""
 
     @abstractmethod
     def mark_read(self, part: Any) -> None:
@@ -91,29 +92,29 @@ class Arriving(ABC):
 
     @abstractmethod
     def rest(self) -> Row | None:
-        """Returns the last positions, which are read with the end: of text EOS. None of a blank source."""
+        """Returns the row of the end, such as EOS of a text; None for a blank source."""
 
 
 class Field(ABC):
-    """One side of the examples of a corpus, made of its options alone.
+    """One side of the examples of a corpus, built from its options alone.
 
-    A row is one example's. `tokenizer` is that of the side where the field is text, and is not used by others.
+    A row belongs to one example. `tokenizer` is that of the side; only text uses it.
     """
 
     Config: ClassVar[type[Options]]
     batch_dtype: ClassVar[type[np.generic] | None] = None
-    """The type of a batch; None: that of rows."""
+    """The type of a batch; None: the type of rows."""
     written: ClassVar[bool] = False
-    """Whether it is text: it has words to count, and a vocabulary."""
+    """Whether the field is text, with words to count and a vocabulary."""
     endings: ClassVar[tuple[str, ...]] = ()
-    """The endings of the names of files that are each a source."""
+    """The endings of files that are one source each."""
     milliseconds: ClassVar[int | None] = None
-    """The length of a position, in which delays are counted then; None where sources have no time."""
+    """The length of a position, for delays in milliseconds; None where sources have no time."""
     shard_size: int | None = None
-    """Most examples that are prepared at a time; None leaves it to their characters."""
+    """The most examples of a shard in preparation; None: their characters decide."""
 
     def __init__(self, dtype: type[np.generic], shape: tuple[int, ...] = ()) -> None:
-        """dtype: of rows. shape: that of one position."""
+        """dtype: the type of rows. shape: the shape of one position."""
         self._dtype = dtype
         self._shape = shape
         self._size = int(np.prod(shape))
@@ -122,25 +123,25 @@ class Field(ABC):
 
     @abstractmethod
     def encode(self, sources: Sequence[Raw], tokenizer: Tokenizer | None) -> Sequence[Row]:
-        """Returns the rows of the sources. Raises `SourceError` where one cannot be read. tokenizer: None if no
-        text."""
+        """Returns the rows of the sources. Raises `SourceError` where one cannot be read. tokenizer: None for sound and
+        pictures."""
 
     def require_readable(self, source: Raw) -> None:
-        """Raises `SourceError` where `encode` would for a source that is no text, with as little work as that takes."""
+        """Raises `SourceError` where `encode` would, for a sound or a picture, with as little work as possible."""
         self.encode([source], None)
 
     @abstractmethod
     def column(self, sources: Sequence[str], tokenizer: Tokenizer | None, opened: Callable[[str], Raw]) -> pa.Array:
-        """Returns the rows of a corpus' sources as a column, where null is the row of the example before.
+        """Returns the rows of the sources of a corpus as a column, in which null repeats the row before.
 
-        opened: returns what `encode` reads for a source. Raises `SourceError`, with its `source`, where one cannot be
+        opened: returns the input of `encode` for a source. Raises `SourceError`, with its `source`, where one cannot be
         read.
         """
 
     def lengths(self, column: pa.ChunkedArray) -> np.ndarray:
-        """Returns the positions of each row, by which batches are made, [N] int64; 0 for null."""
+        """Returns the number of positions of each row, by which batches are made, [N] int64; 0 for null."""
         lengths = pc.list_value_length(column)
-        if lengths.null_count:  # else pyarrow would load pandas for nothing
+        if lengths.null_count:  # `fill_null` loads pandas
             lengths = pc.fill_null(lengths, 0)
         return numbers(lengths).astype(np.int64) // self._size
 
@@ -149,7 +150,7 @@ class Field(ABC):
         return len(row)
 
     def require_sizes(self, counts: pa.ChunkedArray) -> None:
-        """Raises ValueError where rows do not have so many numbers, null apart, as whole positions have."""
+        """Raises ValueError where the numbers of a row, other than null, do not make whole positions."""
         if (numbers(counts.drop_null()) % self._size).any():
             raise ValueError("source_ids has a part of a position")
 
@@ -167,6 +168,7 @@ class Field(ABC):
         positions."""
         import torch  # Not above: the processes that prepare sources would wait for it.
 
+        # [B, S, ...]
         lengths = np.array([len(row) for row in rows])
         padded = np.zeros((len(rows), lengths.max(), *self._shape), self.batch_dtype or self._dtype)
         for line, row in zip(padded, rows, strict=True):
@@ -175,11 +177,11 @@ class Field(ABC):
 
     @abstractmethod
     def labels(self, row: Row, positions: int, tokenizer: Tokenizer) -> list[str]:
-        """Returns what to write in a picture beside each position that a model has made of a row."""
+        """Returns the labels in drawings of attention, one for each position that the model makes of a row."""
 
     def units(self, positions: int, tokenizer: Tokenizer, unit: LinkUnit, source: Raw) -> list[int | None]:
-        """Returns which unit, such as a word, each of these positions belongs to, None for none; the default is a unit
-        each.
+        """Returns the number of the unit, such as a word, to which each position belongs, or None; by default each
+        position is a unit.
 
         source: what the caller passed.
         """
@@ -188,9 +190,9 @@ class Field(ABC):
     def describe(
         self, row: Row, positions: int, tokenizer: Tokenizer, unit: LinkUnit, source: Raw | None
     ) -> ReadSource:
-        """Returns a source as alignments and delays see it; in the default each position arrives alone.
+        """Describes a source for alignments and delays; by default each position arrives alone.
 
-        source: what the caller passed; None where that is not known, and the row has to say it.
+        source: what the caller passed; None where only the row is known.
         """
         labels = self.labels(row, positions, tokenizer)
         length = self.length(row)
@@ -199,22 +201,25 @@ class Field(ABC):
         return ReadSource(labels, functools.partial(range, positions), arrivals, length, self.milliseconds or 1, drawn)
 
     def backdrop(self, row: Row, positions: int, source: Raw | None) -> Backdrop | None:
-        """Returns what attention to the positions of a row is drawn on; None for a table of `labels`. source: as in
+        """Returns the picture on which attention to a row is drawn; None for a table of `labels`. source: as in
         `describe`."""
         return None
 
     def arriving(self, tokenizer: Tokenizer, unit: Unit, needed: Callable[[int], int]) -> Arriving:
-        """Returns a source that arrives part by part. unit: the parts of a text. needed: how many positions must have
-        come for so many vectors, see `Frontend.needed`. Raises UserError where its sources cannot arrive so."""
+        """Returns a source that arrives part by part. Raises UserError where the field has no such sources.
+
+        unit: the parts of a text. needed: returns how many positions must have come for a number of vectors; see
+        `Frontend.needed`.
+        """
         raise UserError("a stream is of text or of sound, and this model reads neither: translate whole files")
 
     def blank(self, row: Row) -> bool:
-        """Returns whether a row holds nothing to translate."""
+        """Returns whether there is nothing to translate in a row."""
         return len(row) == 0
 
 
 class ArrayField(Field):
-    """Rows are stored flat, as they are; what several successive examples share is stored once."""
+    """A field of arrays. Rows are stored flat, and once where successive examples share a source."""
 
     def __init__(self, dtype: type[np.generic], shape: tuple[int, ...], longest: int) -> None:
         """
@@ -238,7 +243,7 @@ class ArrayField(Field):
         return self.array(rows)
 
     def array(self, rows: Sequence[Row | None]) -> pa.ListArray:
-        """Returns rows as a column, in which null, for None, stands for the row before."""
+        """Returns rows as a column, in which null stands for None, which repeats the row before."""
         known = [np.asarray(row, self._dtype).ravel() for row in rows if row is not None]
         absent = np.array([row is None for row in rows], dtype=bool)
         sizes = np.zeros(len(rows) + 1, dtype=np.int32)
@@ -247,8 +252,8 @@ class ArrayField(Field):
         return pa.ListArray.from_arrays(pa.array(np.cumsum(sizes, dtype=np.int32)), values, mask=pa.array(absent))
 
     def encode(self, sources: Sequence[Raw], tokenizer: Tokenizer | None) -> list[np.ndarray]:
-        """Returns the rows of the sources; that of a blank string has no positions. An array may be of any library that
-        NumPy reads, as a tensor."""
+        """Returns the rows of the sources. The row of a blank string has no positions. Arrays of other libraries, such
+        as tensors, are accepted where NumPy reads them."""
         nothing = np.zeros((0, *self._shape), dtype=self._dtype)
         blank = (isinstance(source, str) and not source.strip() for source in sources)
         return [nothing if empty else self._row(_raw(source)) for source, empty in zip(sources, blank, strict=True)]
@@ -259,11 +264,11 @@ class ArrayField(Field):
 
 
 def _raw(source: Any) -> Raw:
-    """Returns a source in one of the forms of `Raw`. Raises SourceError where it has none of them."""
+    """Converts a source to one of the types of `Raw`. Raises SourceError where that is impossible."""
     if isinstance(source, Raw):
         return source
     if hasattr(source, "__array__"):
-        with contextlib.suppress(TypeError, RuntimeError):  # of a tensor on another device, or of bfloat16
+        with contextlib.suppress(TypeError, RuntimeError):  # a tensor on another device, or of bfloat16
             return np.asarray(source)
     raise SourceError(
         f"a source given as {type(source).__name__} is neither a path, nor the bytes of a file, nor an array in main "
@@ -274,14 +279,14 @@ def _raw(source: Any) -> Raw:
 # The inputs of the Python API: one source or text, or any iterable of them.
 
 _LISTING = "OSTU"
-"""Kinds of NumPy's types that hold texts or other objects; arrays of numbers are samples or pixels."""
+"""The kinds of NumPy's types for texts and other objects. Arrays of numbers are samples or pixels."""
 
 
 def as_list(inputs: Raw | Iterable[Raw]) -> tuple[list[Raw], bool]:
-    """Returns the inputs as a list, and whether there was a single one instead of an iterable.
+    """Returns the inputs as a list, and whether it was a single input instead of an iterable.
 
-    An iterable is a list, a generator, a view of a dictionary, an array of texts, or anything else that can be gone
-    through, once. An array of numbers, also of another library, is one input.
+    Lists, generators, views of dictionaries and arrays of texts are iterables, and are read once. An array of numbers,
+    also of another library, is one input.
     """
     if isinstance(inputs, np.ndarray) and inputs.dtype.kind in _LISTING:
         inputs = inputs.tolist()
@@ -291,15 +296,15 @@ def as_list(inputs: Raw | Iterable[Raw]) -> tuple[list[Raw], bool]:
 
 
 def _is_tensor(inputs: object) -> TypeGuard[np.ndarray]:
-    """Returns whether these are numbers in an array of another library, as torch's; one of texts is gone through."""
+    """Returns whether the input is an array of numbers of another library, such as a tensor."""
     kind = getattr(getattr(inputs, "dtype", None), "kind", "")
     return hasattr(inputs, "__array__") and (kind == "" or kind not in _LISTING)
 
 
 def require_texts(inputs: Iterable[object], name: str = "text") -> None:
-    """Raises UserError where one is no text, or one that UTF-8 cannot write.
+    """Raises UserError where an input is no text, or a text that UTF-8 cannot write.
 
-    name: what to call them, numbered from 1.
+    name: the name of the inputs in errors, which number them from 1.
     """
     for number, text in enumerate(inputs, start=1):
         if not isinstance(text, str):
@@ -309,7 +314,7 @@ def require_texts(inputs: Iterable[object], name: str = "text") -> None:
 
 
 def require_writable(text: str, name: str) -> None:
-    """Raises UserError where UTF-8 cannot write the text. name: what to call it."""
+    """Raises UserError where UTF-8 cannot write the text. name: its name in errors."""
     try:
         text.encode()
     except UnicodeEncodeError as error:

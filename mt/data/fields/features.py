@@ -1,4 +1,4 @@
-"""Features that some network has computed of a picture, or of anything else: arrays in files of NumPy (`.npy`)."""
+"""Features that a network has computed from a picture, or from anything else: arrays in NumPy's files (`.npy`)."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ class FeaturesField(ArrayField):
         name = "the array" if isinstance(source, bytes) else str(source)
         try:
             with io.BytesIO(source) if isinstance(source, bytes) else open_regular(Path(source)) as file:
-                # What the header says is looked at before an array of that size is made.
+                # The header is checked before memory is taken for the array.
                 shape, _, dtype = _HEADERS[npy.read_magic(file)](file)
                 self._require_shape(name, shape, dtype)
                 file.seek(0)
                 return self._flat(name, npy.read_array(file, allow_pickle=False))
         except SourceError:
             raise
-        except Exception as error:  # what is broken can have the reader raise anything
+        except Exception as error:  # the reader may raise anything for a broken file
             raise SourceError(f"{name} is no .npy file, or broken ({message_of(error).rstrip('.')})") from error
 
     def _require_shape(self, name: str, shape: tuple[int, ...], dtype: np.dtype) -> None:

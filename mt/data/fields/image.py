@@ -1,7 +1,7 @@
 """Pictures: squares of pixels of one size.
 
-First come grids of positions over a picture, then the field. It reads files of any format that Pillow knows, and
-pictures of more than 8 bits (`_bytes`).
+First come grids of positions over a picture, then the field. It reads files by Pillow; `_bytes` converts grey of more
+than 8 bits.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 PATCH = 16
-"""Pixels of the side of a square that counts as a position in the size of a batch, as VGG's grid of 14 x 14."""
+"""The side, in pixels, of a square that counts as one position in the size of a batch, as in VGG's grid of 14 x 14."""
 _EXTRA = f"pictures are read by Pillow, which is not installed: {install('images')}"
 _WHITE = 255
 _BITS_PER_SAMPLE = 258  # a tag of TIFF
 _MOST_PIXELS = 36_000_000
-"""The most pixels that are decoded: at most some 0.9 GiB of memory. Of a JPEG that is read at a fraction of its size
-these are the pixels of the fraction, unless it is progressive."""
+"""The most pixels that are decoded, for which some 0.9 GiB of memory are enough. A JPEG is read at a fraction of its
+size, and only the pixels of the fraction count, unless it is progressive."""
 _BITS = (8, 12, 16)
-"""How many bits of grey the numbers of a file of 16 bits may fill: cameras that see 12 leave the upper ones empty."""
+"""The bits of grey that a file of 16 bits may use. Cameras with 12 bits leave the upper ones empty."""
 _FORMATS = ("JPEG", "PNG", "GIF", "BMP", "TIFF", "WEBP", "PPM")
 
 
@@ -62,7 +62,7 @@ def grid_labels(positions: int) -> list[str]:
 
 
 def on_grid(pixels: np.ndarray, positions: int) -> Picture | None:
-    """Returns the picture as a square grid of so many positions; None where these make no square."""
+    """Lays a square grid over a picture; None where the number of positions is no square."""
     side = math.isqrt(positions)
     return Picture(pixels, (side, side)) if positions and side * side == positions else None
 
@@ -100,6 +100,7 @@ class ImageField(ArrayField):
         return on_grid(np.asarray(row), positions)
 
     def _row(self, source: Raw) -> np.ndarray:
+        # Pixels of the right size are a row already.
         side = self._size_of_side
         if isinstance(source, np.ndarray) and (source.shape, source.dtype) == ((side, side, 3), np.uint8):
             return source
@@ -107,6 +108,7 @@ class ImageField(ArrayField):
             import PIL.Image
         except ImportError as error:
             raise UserError(_EXTRA) from error
+        # Other arrays are pictures to be scaled.
         if isinstance(source, np.ndarray):
             if source.dtype != np.uint8 or source.ndim not in (2, 3) or source.shape[2:] not in ((), (3,), (4,)):
                 raise SourceError(
@@ -116,10 +118,11 @@ class ImageField(ArrayField):
             if 0 in source.shape:
                 raise SourceError("the picture has no pixels", "without pixels")
             return self._square(PIL.Image.fromarray(source))
+        # All others are files.
         path = "the picture" if isinstance(source, bytes) else Path(source)
         file = io.BytesIO(source) if isinstance(source, bytes) else path
         try:
-            # Warnings are of damaged notes, and of more than 89 million pixels; more than twice as many are refused.
+            # Pillow warns of damaged metadata, and from 89 million pixels on. It refuses twice as many.
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 with PIL.Image.open(file, formats=_FORMATS) as picture:
@@ -133,7 +136,7 @@ class ImageField(ArrayField):
             raise SourceError(f"{path} {error}") from error
         except FileNotFoundError as error:
             raise SourceError(f"{path} cannot be read ({error.strerror})") from error
-        except Exception as error:  # what is broken can have a decoder raise anything
+        except Exception as error:  # a decoder may raise anything for a broken file
             reason = message_of(error).rstrip(".")
             raise SourceError(
                 f"{path} is no picture, or broken ({reason}): expected {', '.join(_FORMATS[:-1])} or {_FORMATS[-1]}"
@@ -143,7 +146,8 @@ class ImageField(ArrayField):
         import PIL.Image
         import PIL.ImageOps
 
-        PIL.ImageOps.exif_transpose(picture, in_place=True)  # else a picture that lies right is copied
+        # Turn it as the camera says, convert many bits to 8, put transparent pixels on white, and scale.
+        PIL.ImageOps.exif_transpose(picture, in_place=True)  # in place, since otherwise every picture is copied
         if picture.mode.startswith(("I", "F")):
             picture = PIL.Image.fromarray(_bytes(picture))
         if picture.has_transparency_data:
@@ -154,7 +158,7 @@ class ImageField(ArrayField):
 
 
 def _require_few_pixels(picture: Image) -> None:
-    """Raises SourceError where a picture, which is not decoded yet, would take too much memory."""
+    """Raises SourceError where decoding a picture would take too much memory."""
     width, height = picture.size
     if width * height > _MOST_PIXELS:
         raise SourceError(
@@ -166,7 +170,7 @@ def _require_few_pixels(picture: Image) -> None:
 def _bytes(picture: Image) -> np.ndarray:
     """Returns the grey of a picture of more bits, or of floating-point numbers, as [height, width] uint8; white where
     it is transparent. Raises SourceError where nothing says which number is white."""
-    # Which number is white: 1 of floating-point ones, else the largest that the bits have.
+    # White is 1 in floating-point numbers, else the largest number of the bits.
     levels = np.asarray(picture)
     if picture.mode == "F":
         if not (levels.min() >= 0 and levels.max() <= 1):

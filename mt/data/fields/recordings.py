@@ -1,7 +1,7 @@
-"""Sounds in files, whole or some seconds of them, as libsndfile reads them.
+"""Reads sound files, or some seconds of them, by libsndfile.
 
-`opened_recording` opens a file, chooses the span that its name asks for (`_wanted`), and gives a `Recording`, which is
-read piece by piece. The rest refuses files that libsndfile would read wrongly.
+`opened_recording` opens a file, finds the span in its name (`_wanted`), and yields a `Recording`, which is read piece
+by piece. The other functions refuse files that libsndfile would read wrongly.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ from mt.errors import UserError
 _EXTRA = f"sound is read by soundfile, which is not installed: {install('speech')}"
 _MARK = "#t="
 _SPAN = re.compile(rf"{_MARK}([0-9]+(?:\.[0-9]+)?),([0-9]+(?:\.[0-9]+)?)$")
-"""Part of a sound, in seconds (W3C Media Fragments URI 1.0, section 4.2.1)."""
+"""The seconds of a part of a sound (W3C Media Fragments URI 1.0, section 4.2.1)."""
 _PADDING = 4096
-"""Bytes that may follow the last chunk of a wav file, as what a tool has put there to fill a block."""
+"""The most bytes after the last chunk of a wav file, with which some tools fill a block."""
 _UNKNOWN = 1 << 60
-"""From so many samples on libsndfile means that a file does not say how many it has."""
+"""libsndfile reports at least this many samples where a file does not have its length."""
 _BLOCK = 1 << 16
-"""Samples that are passed over at once, where nobody can seek."""
+"""Samples that are skipped at once in files that cannot seek."""
 _SLACK = 0.5
-"""Seconds by which a span may end after the sound."""
+"""The most seconds by which a span may end after the sound."""
 
 
 class Recording:
-    """An open sound, at the first of the samples that are to be read."""
+    """An open sound, positioned at the first sample to read."""
 
     def __init__(self, file: Any, name: str, count: int | None, early: int = 0) -> None:
         """
         Args:
             count: see `count`.
-            early: by how many samples the sound may be shorter.
+            early: how many samples may be missing at the end.
         """
         self._file = file
         self._name = name
@@ -50,13 +50,13 @@ class Recording:
         self.rate = int(file.samplerate)
         """Samples of a channel in a second."""
         self.count = count
-        """Samples to read; None for all of a file that does not say how many it has."""
+        """Samples to read; None for the whole of a file without a length."""
         self._read = 0
 
     def read(self, most: int) -> np.ndarray:
         """Returns the next samples, [N, channels] float32: `most` of them or, at the end, fewer.
 
-        Raises SourceError where there should be more.
+        Raises SourceError where the sound ends too early.
         """
         size = most if self.count is None else min(most, self.count - self._read)
         if size <= 0:
@@ -73,9 +73,9 @@ class Recording:
 
 @contextlib.contextmanager
 def opened_recording(source: str | Path | bytes) -> Iterator[Recording]:
-    """Opens a file, `name.flac#t=1.5,3.2` for these seconds of it, or the bytes of one.
+    """Opens a file, or the bytes of one. `name.flac#t=1.5,3.2` means these seconds of the file.
 
-    Raises SourceError, also out of the body, where it cannot be read.
+    Raises SourceError, also from within the body, where it cannot be read.
     """
     try:
         import soundfile
@@ -83,7 +83,7 @@ def opened_recording(source: str | Path | bytes) -> Iterator[Recording]:
         raise UserError(_EXTRA) from error
     name = named(source)
     path, span = _parted(name)
-    # What libsndfile would read wrongly, or refuse in words that do not help, is looked for first.
+    # First refuse what libsndfile would read wrongly, or refuse with words that do not help.
     try:
         size = len(source) if isinstance(source, bytes) else os.stat(path).st_size
         if size == 0:
@@ -109,7 +109,7 @@ def opened_recording(source: str | Path | bytes) -> Iterator[Recording]:
 
 
 def named(source: str | Path | bytes) -> str:
-    """Returns what to call a source in an error."""
+    """Returns the name of a source in errors."""
     return "the sound" if isinstance(source, bytes) else str(source)
 
 
@@ -134,12 +134,12 @@ def _file(kind: Any, source: io.BytesIO | str) -> Any:
         file.close()
         if isinstance(source, io.BytesIO):
             source.seek(0)
-        # It would look for its place after each read, and not find it: it is read as what cannot go back.
+        # soundfile seeks after each read, which fails in a file without a length, so it is told not to.
         return type("Stream", (kind,), {"seekable": lambda self: False})(source)
 
 
 def _wanted(file: Any, name: str, path: str, span: tuple[float, float] | None) -> Recording:
-    # Of a span, its samples, where the sound is so long, or may be; else all that the file says it has.
+    # The samples of the span, where the sound is long enough or has no length; else those of the whole file.
     rate = file.samplerate
     whole = None if file.frames >= _UNKNOWN else file.frames
     if span is not None:
@@ -167,7 +167,7 @@ def _wanted(file: Any, name: str, path: str, span: tuple[float, float] | None) -
 
 
 def _later(file: Any, name: str, path: str, start: int, end: int) -> Recording:
-    """Returns a span of a sound in which nobody can seek: what comes before is read."""
+    """Returns a span of a sound that cannot seek, after reading all that comes before it."""
     while start > 0 and (passed := len(file.read(min(start, _BLOCK), dtype="float32"))):
         start -= passed
         end -= passed
@@ -177,8 +177,9 @@ def _later(file: Any, name: str, path: str, start: int, end: int) -> Recording:
 
 
 def _require_true_length(source: io.BytesIO | str, path: str, size: int) -> None:
-    """Raises SourceError where the samples of a wav file go on after the end that its header gives. Its writer was
-    stopped, or could not go back. A header that says too much is of a sound that was cut short, and is read so."""
+    """Raises SourceError where a wav file goes on after the end that its header gives, because its writer was stopped
+    or could not correct the header. Where the header gives too many samples, the sound was cut short, and is read."""
+    # Go from chunk to chunk, and see where the last one ends.
     with io.BytesIO(source.getvalue()) if isinstance(source, io.BytesIO) else open(source, "rb") as file:
         place = 12  # after RIFF, a size and WAVE
         samples = 0
@@ -206,7 +207,7 @@ def _start(source: io.BytesIO | str) -> bytes:
 
 @contextlib.contextmanager
 def _silent(needed: bool) -> Iterator[None]:
-    """Keeps back what mpg123 itself writes to standard error: a sentence of ours follows, where one is needed."""
+    """Hides what mpg123 writes to standard error. Errors are raised with a sentence of our own."""
     if not needed:
         yield
         return

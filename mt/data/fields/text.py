@@ -1,7 +1,7 @@
 """Text: ids of tokens, EOS last.
 
-`TextField` encodes texts by a tokenizer, stores and pads their ids, and says when each word of a source arrives;
-`ArrivingText` cuts one that does.
+`TextField` encodes texts by a tokenizer, stores and pads their ids, and counts the ids that arrive with each word.
+`ArrivingText` cuts a text that arrives word by word or character by character.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class TextField(Field):
     def describe(
         self, row: Row, positions: int, tokenizer: Tokenizer, unit: LinkUnit, source: Raw | None
     ) -> ReadSource:
-        """Returns a source whose words (what stands between blanks) arrive whole."""
+        """Describes a source whose words, between blanks, arrive one by one."""
         ids = [int(i) for i in row]
         text = tokenizer.decode(ids) if source is None else str(source)
         units = functools.partial(tokenizer.unit_ids, text, unit)
@@ -71,18 +71,18 @@ class TextField(Field):
 
 
 class ArrivingText(Arriving):
-    """Cuts words, or the characters of a model of characters, as `Tokenizer.encode` cuts the whole text. Nothing that
-    follows could change the cut."""
+    """Cuts a text that is still arriving by words, or by characters for a model of characters. The ids are those of
+    `Tokenizer.encode` for the whole text, since later text never changes the cut of earlier text."""
 
     def __init__(self, tokenizer: Tokenizer, unit: Unit) -> None:
         self._tokenizer = tokenizer
         self._unit = unit
         self._blank = True
-        self._held: list[int] = []  # ids of parts that show nothing, with which alone a text is blank
-        self._last: int | None = None  # the id before, inside of a word of which characters have come
+        self._held: list[int] = []  # ids of invisible parts before the first visible one
+        self._last: int | None = None  # the last id of the word whose characters are arriving
 
     def parts(self, data: Any) -> list[str]:
-        """Returns the words of a text or of several, or their characters, among them blanks, which end words."""
+        """Returns the words of one or several texts, or their characters, with the blanks that end words."""
         parts: list[str] = []
         for text in as_list(data)[0]:
             if not isinstance(text, str):
@@ -92,9 +92,9 @@ class ArrivingText(Arriving):
         return parts
 
     def row(self, part: str) -> list[int]:
-        """Returns the ids of one of `parts`; none of a blank, nor of an unknown character after another.
+        """Returns the ids of a part. A blank has none, and neither has an unknown character after another.
 
-        The ids of parts that show nothing come with those of the first that shows something."""
+        The ids of invisible parts at the beginning are held back, and come with the first visible part."""
         ids = self._tokenizer.encode_word(part) if self._unit == "word" else self._character(part)
         if self._blank and is_blank(part):
             self._held += ids
@@ -126,7 +126,6 @@ TEXT = TextField()
 
 
 def _arrivals(text: str, tokenizer: Tokenizer) -> list[int]:
-    """Counts the ids that come with each word of a text: with words that show nothing none, until one shows something;
-    see `ArrivingText.row`."""
+    """Counts the ids that arrive with each word of a text; see `ArrivingText.row`."""
     arriving = ArrivingText(tokenizer, "word")
     return [len(arriving.row(word)) for word in tokenizer.masked(text).split()]
