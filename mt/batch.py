@@ -1,4 +1,4 @@
-"""The batch that a corpus gives to a model, on a floor below both."""
+"""The batch that a corpus gives to a model; both import it from here."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple, Self
@@ -25,8 +25,8 @@ class Batch(NamedTuple):
     transcript_mask: Tensor | None = None
     """[B, U] bool."""
     linked: Tensor | None = None
-    """[B, T, S] float32: the distribution of each target position over its linked source positions, which the attention
-    learns; zeros for a position without links. None: no links are known."""
+    """[B, T, S] float32: the distribution of each target position over its linked source positions, for guided
+    alignment; zeros for a position without links. None: no links are known."""
 
     def to(self, device: torch.device | str) -> Self:
         """Returns the batch on a device."""

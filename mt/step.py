@@ -1,7 +1,7 @@
-"""The record of a target step, which every floor passes on: from the loop that computes it to the hypothesis.
+"""The record of one target step, which goes from the loop that computes it up to the hypothesis.
 
 Its parts are tensors of a model or arrays of a search, so that this file needs neither torch nor numpy. The ids of the
-special tokens stand here, too, since every floor that takes a step knows them.
+special tokens are here, too, since all code that takes a step needs them.
 """
 
 from typing import Any, NamedTuple
@@ -47,5 +47,5 @@ class Prediction(NamedTuple):
     def log_probs(self) -> Any:
         """Returns the logarithms of the probabilities, [N, vocabulary] in float32, which may be written to."""
         logits = self.logits.float()
-        # Not normalised once more: each time, some thousand small probabilities are summed with an error of some 1e-6.
+        # Never normalised twice: each sum over thousands of small probabilities has an error of about 1e-6.
         return logits if self.normalized else logits.log_softmax(-1)

@@ -11,7 +11,7 @@ Tree = TypeVar("Tree")
 
 
 def map_tensors(function: Callable[[Tensor], Tensor], tree: Tree) -> Tree:
-    """Returns the tree with `function` applied to each of its tensors; the types of named tuples stay, and None."""
+    """Returns the tree with `function` applied to each of its tensors. Named tuples stay of their type, None stays."""
     if tree is None:
         return tree
     if isinstance(tree, Tensor):
@@ -30,7 +30,7 @@ def tensors_of(tree: Any) -> list[Tensor]:
 
 
 def with_tensors(tree: Tree, tensors: Sequence[Tensor]) -> Tree:
-    """Returns a tree of the same structure, with these tensors in the places of its own, from left to right."""
+    """Returns a tree of the same structure with other tensors, given from left to right."""
     remaining = iter(tensors)
     return map_tensors(lambda _: next(remaining), tree)
 
@@ -41,8 +41,8 @@ def select_rows(tree: Tree, index: Tensor) -> Tree:
 
 
 def select_some(tree: Tree, rows: Sequence[int], count: int, device: torch.device) -> Tree:
-    """Returns some rows of a batch of `count`, in order, in memory of their own; the tree itself where these are all
-    rows."""
+    """Returns a copy of some rows of a batch of `count` rows, in their order; the tree itself where `rows` are all of
+    them."""
     return tree if len(rows) == count else select_rows(tree, torch.tensor(rows, dtype=torch.int64, device=device))
 
 
@@ -64,5 +64,5 @@ def concatenate_rows(trees: Sequence[Tree]) -> Tree:
 
 
 def stored_numbers(tree: Any) -> int:
-    """Returns the count of numbers that the tensors of a tree hold in memory, also outside a view."""
+    """Counts the numbers that the tensors of a tree keep in memory. A view counts with its whole storage."""
     return sum(tensor.untyped_storage().nbytes() // tensor.element_size() for tensor in tensors_of(tree))

@@ -43,6 +43,7 @@ def additive_energy(
     if not fits:
         shapes = ", ".join(str(tuple(x.shape)) for x in (queries, keys, direction))
         raise ValueError(f"expected queries [B, T, H], keys [B, S, H] and direction [H], got {shapes}")
+    # In one type: by compiled loops on a CPU in float32, else block by block.
     dtype = result_dtype(queries, keys, direction)
     arguments = queries.to(dtype), keys.to(dtype), direction.to(dtype)
     kernels = additive_kernels() if queries.device.type == "cpu" and dtype == torch.float32 else None
@@ -74,7 +75,7 @@ class Blockwise(Function):
                 grad = grad_energy[sentences, steps]
                 tanh = _tanh(queries[sentences, steps], keys[sentences])
                 grad_direction += grad.reshape(-1) @ tanh.flatten(0, 2)
-                # The derivative is 1 - tanh^2; its sign is put right at the end.
+                # The derivative is 1 - tanh^2. Here it has the other sign, which the result corrects.
                 slope = tanh.square_().sub_(1).mul_(grad[..., None])
                 grad_queries[sentences, steps] = slope.sum(2)
                 grad_keys[sentences] += slope.sum(1)
@@ -162,8 +163,8 @@ def _additive_forward(direction, queries, keys, energy) -> None:
 
 @no_type_check
 def _additive_backward(queries, keys, grad_energy, grad_queries, grad_keys, grad_direction) -> None:
-    """Adds to grad_direction [B, H], and to grad_queries [B, T, H] and grad_keys [B, S, H]. The latter two are yet to
-    be multiplied by the direction [H]."""
+    """Adds to grad_direction [B, H], grad_queries [B, T, H] and grad_keys [B, S, H]. The caller multiplies the last two
+    by the direction [H]."""
     for b in range(queries.shape[0]):
         for i in range(queries.shape[1]):
             for j in range(keys.shape[1]):

@@ -61,6 +61,7 @@ def _alignment_forward(p, start, q, alpha, previous) -> None:
         for j in range(p.shape[2]):
             previous[j] = start[b, j]
         for i in range(p.shape[1]):
+            # The probability moves right along the row: some stops at each position, and the rest is passed on.
             passed = 0.0
             for j in range(p.shape[2]):
                 reached = passed + previous[j]
@@ -77,6 +78,7 @@ def _alignment_backward(p, q, grad_alpha, grad_p, grad_start, grad_q) -> None:
         for j in range(p.shape[2]):
             grad_q[j] = 0.0
         for i in range(p.shape[1] - 1, -1, -1):
+            # The same cells from right to left; `passed` is grad_q of the position to the right.
             passed = 0.0
             for j in range(p.shape[2] - 1, -1, -1):
                 stopped = grad_alpha[b, i, j] + grad_q[j]

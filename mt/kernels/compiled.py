@@ -38,6 +38,7 @@ def compiled(
     loops: each with its signature in numba's words, such as `void(float32[:, ::1], int64)`. helpers: functions that
     loops call. fastmath: LLVM's flags for arithmetic outside the standard of floating-point numbers.
     """
+    # With numba's cache on disk first, and without where the cache fails.
     if (numba := _numba()) is None:
         return None
     for caching in (True, False):  # The cache may be damaged, its disk full, or no folder writable.
@@ -51,7 +52,7 @@ def compiled(
                 continue
             if not isinstance(error, (numba.core.errors.LoweringError, numba.core.errors.UnsupportedError, OSError)):
                 raise  # a loop that is wrong, which no processor compiles
-            _told(first_line(error))
+            _warn_once(first_line(error))
     return None
 
 
@@ -91,23 +92,23 @@ def _numba() -> ModuleType | None:
         _register_pointers(numba)
     except ModuleNotFoundError as error:
         if error.name != "numba":
-            _told(first_line(error))
+            _warn_once(first_line(error))
         return None  # it is optional
     except (ImportError, OSError, AttributeError, SystemError) as error:  # made for another numpy, LLVM or Python
-        _told(first_line(error))
+        _warn_once(first_line(error))
         return None
     return numba
 
 
 @cache
-def _told(reason: str) -> None:
+def _warn_once(reason: str) -> None:
     """Warns once that loops are not compiled."""
     warnings.warn(f"loops are computed by PyTorch, and slower: numba cannot compile here ({reason})", stacklevel=3)
 
 
 @cache
 def _register(numba: ModuleType, helper: Loop) -> None:
-    """Lets loops call a function. Their cache on disk does not see that a helper in another file has changed."""
+    """Lets loops call a function. The cache on disk does not notice changes of a helper in another file."""
     numba.extending.register_jitable(error_model="numpy")(helper)
 
 

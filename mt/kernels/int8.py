@@ -168,11 +168,12 @@ def _round_rows(rows, count, size, steps, scale) -> None:
         row = float32_at(rows + 4 * n * size)
         bits = int32_at(rows + 4 * n * size)
         out = uint8_at(steps + n * size)
-        # As whole numbers, bits without the sign are in the order of sizes, NaN being the largest.
+        # The largest size. Read as whole numbers, the bits without the sign have the order of sizes, with NaN last.
         largest = 0
         for i in range(size):
             largest = max(largest, bits[i] & 0x7FFFFFFF)
         int32_at(scale + 4 * n)[0] = largest
+        # The scale, and the row in steps of it.
         step = float32_at(scale + 4 * n)[0] / MOST_STEPS
         step = LEAST if step < LEAST else step
         float32_at(scale + 4 * n)[0] = step
@@ -198,16 +199,16 @@ float32."""
 
 
 def _multiplier(steps: Int8[Tensor, "O I"], scale: Float[Tensor, " O"]) -> Multiplier:
-    # Without VNNI's instructions, oneDNN brings the matrix into their order anew at every product.
+    # Without VNNI's instructions, oneDNN reorders the matrix at every product.
     by_fbgemm = _by_fbgemm(steps, scale) if steps_of_matrices() < MOST else None
     return by_fbgemm or _by_onednn(steps, scale)
 
 
 def _by_onednn(steps: Int8[Tensor, "O I"], scale: Float[Tensor, " O"]) -> Multiplier:
     try:
-        # In the order in which the processor reads it, where `_int_mm` would bring it there anew at every product.
+        # In the order in which the processor reads it. `_int_mm` would reorder the matrix at every product.
         packed = torch.ops.onednn.qlinear_prepack(steps, None)
-    except (AttributeError, RuntimeError):  # not of this build, or not on this processor
+    except (AttributeError, RuntimeError):  # this build or this processor lacks it
         return lambda rows: torch._int_mm((rows ^ ZERO).view(torch.int8), steps.T) * scale
     zeros = torch.zeros(len(steps), dtype=torch.int64)
     multiply = torch.ops.onednn.qlinear_pointwise
@@ -226,5 +227,5 @@ def _by_fbgemm(steps: Int8[Tensor, "O I"], scale: Float[Tensor, " O"]) -> Multip
         multiply(torch.zeros(1, steps.shape[1]), 1.0, ZERO, packed)
     except (AttributeError, RuntimeError):
         return None
-    # Rows come as numbers in float32, and are made whole numbers, which they are.
+    # FBGEMM's operator takes float32, and quantizes it by the scale 1: the whole numbers stay the same.
     return lambda rows: multiply(rows.float().sub_(ZERO), 1.0, ZERO, packed)

@@ -40,7 +40,8 @@ def lstm_step(vectors: Float[Tensor, "B I"], state: Sequence[Tensor], weights: S
     units = w_hidden.shape[1]
     if w_input.shape[1] != size or any(vector.shape != (count, units) for vector in state):
         raise ValueError(f"rows of {size} numbers and states of {units} do not fit")
-    inputs = [vector.float().contiguous() for vector in (vectors, *state)]  # a state may come from layers in bfloat16
+    # The arguments in float32, since a state may come from layers in bfloat16, and room for gates and results.
+    inputs = [vector.float().contiguous() for vector in (vectors, *state)]
     gates = vectors.new_empty(2, count, 4 * units)
     after = vectors.new_empty(2, count, units)
     # The loop reads addresses, so that the tensors stay here until it ends.
@@ -144,8 +145,8 @@ class RecurrentLayers(Int8Layer, nn.RNNBase):
         self.rounded = [self.cell_in_int8(weights) for weights in self.all_weights]
 
     def flatten_parameters(self) -> None:
-        """Leaves each weight in memory of its own. torch would move all of a GPU to one place, where saving takes them
-        for shared weights. And single directions would have them in pieces nevertheless."""
+        """Leaves each weight in its own memory. torch would move all weights to one piece of a GPU's memory, and then
+        they would be saved as shared weights. The layers of `each_direction` would not profit from it."""
 
     def forward(
         self,
@@ -163,6 +164,7 @@ class RecurrentLayers(Int8Layer, nn.RNNBase):
 
     def strategy(self, inputs: Tensor, state: LayerState | None, mask: Tensor | None) -> Strategy:
         """Returns the function that computes the layers."""
+        # Padding needs care in the backward direction, and in the state after the last position.
         on_cpu = inputs.device.type == "cpu"
         if mask is not None and self.bidirectional and not on_cpu:  # a GPU is not asked whether there is padding
             return self.each_direction
@@ -170,6 +172,7 @@ class RecurrentLayers(Int8Layer, nn.RNNBase):
             return self.each_direction if self.bidirectional and inputs.shape[1] >= LONG else self.packed
         if state is None or self.training or self.bidirectional or torch.is_grad_enabled():
             return self.whole
+        # Decoding from a state: single cells start sooner than whole layers, where there are few rows and steps.
         rows, steps = inputs.shape[:2]
         few = steps == 1 and inputs.device.type == "cuda"
         if on_cpu:
@@ -196,8 +199,9 @@ class RecurrentLayers(Int8Layer, nn.RNNBase):
     def each_direction(self, inputs: Tensor, state: LayerState | None, mask: Tensor) -> tuple[Tensor, LayerState]:
         """Computes each direction of bidirectional layers over the padded batch, from zeros on. For the backward
         direction each source is reversed in its place."""
+        # For each layer: to the right over the padded batch, and over the reversed one, turned back.
         lengths = mask.sum(1).clamp(min=1)
-        turned = mirrored(lengths, mask.shape[1])[..., None]
+        turned = mirrored(lengths, mask.shape[1])[..., None]  # [B, T, 1]
         outputs = inputs
         weights = iter(self._dropped())
         for layer in range(self.num_layers):
@@ -243,8 +247,8 @@ class RecurrentLayers(Int8Layer, nn.RNNBase):
         return (torch.gru_cell(vectors, *state, *weights),)
 
     def _dropped(self) -> Sequence[Sequence[Tensor]]:
-        """Returns the weights of each layer and direction. In training, dropout with one mask for all positions goes
-        over the recurrent ones."""
+        """Returns the weights of each layer and direction; in training with dropout on the recurrent ones, by one mask
+        for all positions."""
         if not (self.training and self.recurrent_dropout):
             return self.all_weights
         p = self.recurrent_dropout
@@ -285,12 +289,12 @@ class GRU(RecurrentLayers, nn.GRU):  # type: ignore[misc]  # likewise
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Says nothing of cuDNN, which copies the weights of a call to one place: see `flatten_parameters`."""
+    """Hides cuDNN's warning that the weights are not in one piece of memory: see `flatten_parameters`."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "RNN module weights are not part of single contiguous chunk of memory")
         yield
 
 
 def _stacked(tensors: Sequence[Tensor], dim: int) -> Tensor:
-    """Does as `torch.stack`, which copies a single tensor, too."""
+    """Stacks like `torch.stack`, but does not copy a single tensor."""
     return tensors[0].unsqueeze(dim) if len(tensors) == 1 else torch.stack([*tensors], dim)

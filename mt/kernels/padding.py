@@ -8,12 +8,13 @@ from torch import Tensor
 
 
 def last(values: Float[Tensor, "B S V"], lengths: Int[Tensor, " B"]) -> Float[Tensor, "B V"]:
-    """Returns the value of the last real position of each source; of an empty source, of padding. S is at least 1."""
+    """Returns the value of the last real position of each source. For an empty source this is the first column, which
+    is padding. S is at least 1."""
     return values[torch.arange(len(values), device=values.device), (lengths - 1).clamp(min=0)]
 
 
 def mirrored(lengths: Int[Tensor, "*shape"], size: int) -> Int[Tensor, "*shape {size}"]:
-    """Returns positions that reverse the first `lengths` of `size` and leave the rest."""
+    """Returns indices that reverse the first `lengths` of `size` positions, and keep the others."""
     positions = torch.arange(size, device=lengths.device)
     return torch.where(positions < lengths[..., None], lengths[..., None] - 1 - positions, positions)
 
@@ -24,10 +25,10 @@ def append(
     new_tensors: Sequence[Shaped[Tensor, "B S ..."]],
     new_mask: Bool[Tensor, "B S"],
 ) -> tuple[tuple[Tensor, ...], Bool[Tensor, "B N"]]:
-    """Returns tensors with the real positions of each source, then its new ones, and their mask. N is at least 1 where
-    S is.
+    """Returns the tensors with the new real positions of each source behind its earlier ones, and their mask. N is at
+    least 1 where S is.
 
-    tensors, new_tensors: of the same sources, of which some may have padding alone.
+    tensors, new_tensors: of the same sources, in the same order; a source may have no real position in either.
     """
     if not mask.shape[1]:
         return tuple(new_tensors), new_mask

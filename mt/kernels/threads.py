@@ -26,7 +26,7 @@ def at_once(calls: Sequence[Callable[[], object]]) -> None:
         for call in waiting:
             try:
                 call()
-            except BaseException as error:  # which cannot leave a callback
+            except BaseException as error:  # a callback from C cannot raise it
                 errors.append(error)
 
     if len(calls) < 2 or (parallel := openmp_region()) is None:
@@ -57,7 +57,7 @@ def openmp_region() -> Callable[..., Any] | None:
     try:
         loaded = ctypes.CDLL("libgomp.so.1", mode=os.RTLD_NOLOAD)  # never a second one beside PyTorch's
         region = loaded.GOMP_parallel
-    except (OSError, AttributeError):  # the latter also where there is no RTLD_NOLOAD
+    except (OSError, AttributeError):  # AttributeError also where the system has no RTLD_NOLOAD
         return None
     region.argtypes = [_CALLBACK, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint]
     region.restype = None

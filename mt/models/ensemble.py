@@ -33,7 +33,7 @@ class Ensemble(nn.Module):
         self.uses_source = any(model.uses_source for model in models)
         self.chunk_size = models[0].chunk_size
         self.as_online_model: Seq2Seq | None = None
-        """None, since its models would stop at different positions: an ensemble reads whole sources."""
+        """None: an ensemble reads whole sources, since its models would stop at different positions."""
         limits = [model.max_source_length for model in models if model.max_source_length is not None]
         self.max_source_length = min(limits, default=None)
 
@@ -64,11 +64,13 @@ class Ensemble(nn.Module):
         hard: bool = False,
     ) -> Prediction:
         """Returns a prediction whose logits are the logarithms of the mean probabilities."""
+        # The models' predictions, and the mean of their probabilities, [B, vocabulary].
         predictions = [
             model.step(tokens, model_memory, model_state, hard=hard and model.supports_hard)
             for model, model_memory, model_state in zip(self.models, memory, state, strict=True)
         ]
         logits = _mean([prediction.log_probs() for prediction in predictions])
+        # The attention: the mean weights, or the first model's.
         attended = predictions[0].attended
         weights = self._weights([prediction.attended.weights for prediction in predictions], hard)
         attended = attended._replace(weights=weights)
@@ -78,7 +80,7 @@ class Ensemble(nn.Module):
     def forward(self, batch: Batch, *, hard: bool = False, wait_k: int | None = None) -> Loss:
         """Returns the loss under teacher forcing, for evaluation: the cross entropy of the mean probabilities.
 
-        wait_k: None, since there is no such ensemble.
+        wait_k: always None, since no ensemble decodes by wait-k.
         """
         losses = [model(batch, hard=hard and model.supports_hard) for model in self.models]
         token_losses = -_mean([-loss.token_losses for loss in losses])
@@ -99,5 +101,5 @@ class Ensemble(nn.Module):
 
 
 def _mean(log_probs: Sequence[Tensor]) -> Tensor:
-    """Returns the logarithm of the mean of probabilities, which are given by their logarithms."""
+    """Returns the logarithm of the mean probabilities."""
     return torch.stack(list(log_probs)).logsumexp(0) - math.log(len(log_probs))

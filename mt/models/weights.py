@@ -32,8 +32,8 @@ SCALE = ":scale"
 
 
 def to_storage_dtype(tensors: Mapping[str, Tensor], form: Form, parameters: Container[str]) -> dict[str, Tensor]:
-    """Returns the tensors of a file in place of float32 ones. parameters: the names of learnt tensors; fixed ones, such
-    as the bands of a filter, stay as they are."""
+    """Returns the float32 tensors in the form of a file. parameters: the names of learnt tensors; fixed ones, such as
+    the bands of a filter, stay in float32."""
     stored = dict(tensors)
     for name, tensor in tensors.items():
         if form != "float32" and name in parameters and tensor.dim() > 1:
@@ -67,8 +67,7 @@ def load(path: Path, remedy: str) -> dict[str, Tensor]:
 
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Goes around writing by safetensors to a file or folder, and turns its errors of the system, which have a text
-    alone, into OSError."""
+    """Turns safetensors' errors while it writes, in which the system's error is only a text, into OSError."""
     try:
         yield
     except SafetensorError as error:
@@ -79,19 +78,19 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def shapes(path: Path, remedy: str) -> dict[str, list[int]]:
-    """Returns the shapes of all tensors of a file, none of which is read. Raises UserError where it is no such file."""
+    """Returns the shapes of all tensors of a file without reading them. Raises UserError where it is no such file."""
     with _readable(path, remedy), safe_open(path, framework="pt") as tensors:
         return {name: tensors.get_slice(name).get_shape() for name in tensors.keys()}  # noqa: SIM118 - no mapping
 
 
 def with_scales(shapes: Mapping[str, list[int]]) -> dict[str, list[int]]:
-    """Returns the shapes that a file with the tensors of a model may have, with a scale for each row of a matrix."""
+    """Returns the shapes that a model's file may have: those of its tensors, and a scale for each row of a matrix."""
     scales = {name + SCALE: shape[:1] for name, shape in shapes.items() if len(shape) > 1}
     return {**shapes, **scales}
 
 
 def count(shapes: Mapping[str, list[int]]) -> int:
-    """Returns the numbers of a model in a file of these shapes, scales not among them."""
+    """Counts the numbers of a model in a file of these shapes, without scales."""
     return sum(math.prod(shape) for name, shape in shapes.items() if not name.endswith(SCALE))
 
 

@@ -13,7 +13,7 @@ from mt.kernels.alignment import alignment_kernels
 from mt.ops.expected import expected_alignment
 
 numba = pytest.importorskip("numba")
-CACHES = (alignment_kernels, additive_kernels, compiled._told)
+CACHES = (alignment_kernels, additive_kernels, compiled._warn_once)
 
 
 @pytest.fixture(autouse=True)

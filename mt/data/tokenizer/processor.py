@@ -24,7 +24,7 @@ from mt.data.words import LinkUnit, runs, units_of_characters
 from mt.step import BOS, EOS, PAD, UNK
 from mt.text_io import composed, normalize
 
-# What SentencePiece cuts in place of a text, so that decoding gives back every text, even one that holds its marks.
+# The form of a text that SentencePiece cuts. Decoding gives back every text, even one that holds SentencePiece's marks.
 #
 # SentencePiece writes `▁` where a blank is, and learns nothing from lines with `▅`; a vocabulary of words has a mark of
 # its own. A text may hold these characters as well. A word has no white space in it, so that the separators U+001C to
@@ -46,10 +46,10 @@ _JOINED = re.compile(rf"(?: +|^){JOINER}")
 
 
 def prepared(word: str, escapes: Escapes, *, of_words: bool) -> str:
-    """Returns what SentencePiece is to cut for what stands between blanks.
+    """Returns a word, the text between two blanks, in the form that SentencePiece cuts.
 
-    escapes: for the characters that it would not give back. of_words: whether punctuation
-    marks are set apart by blanks that can be undone: `ja!` becomes `ja ￭!`.
+    escapes: replace the characters that SentencePiece would not give back. of_words: whether punctuation marks are set
+    apart by blanks that can be undone: `ja!` becomes `ja ￭!`.
     """
     if of_words:
         return f" {JOINER}".join(run.translate(escapes) for run in runs(word))
@@ -57,19 +57,19 @@ def prepared(word: str, escapes: Escapes, *, of_words: bool) -> str:
 
 
 def restored(text: str) -> str:
-    """Returns the text with the characters that escapes stand for."""
+    """Returns the text with its escapes replaced by the original characters."""
     return text.translate(_RESTORED)
 
 
 def text_of(decoded: str, *, of_words: bool) -> str:
-    """Returns the text of what SentencePiece decoded, with one blank between words."""
+    """Returns the text from SentencePiece's decoded form, with one blank between words."""
     if of_words:
         decoded = _JOINED.sub("", decoded)
     return " ".join(restored(decoded).split())
 
 
 def offsets_of_characters(text: str, *, of_words: bool) -> list[int]:
-    """Returns where the characters, blanks apart, stand in a text as SentencePiece cuts or decodes it."""
+    """Returns the offsets of the characters that are no blanks, in a text as SentencePiece cuts or decodes it."""
     joiners = {match.end() - 1 for match in _JOINED.finditer(text)} if of_words else ()
     return [i for i, character in enumerate(restored(text)) if not (character.isspace() or i in joiners)]
 
@@ -145,10 +145,10 @@ class Tokenizer:
         mark = SPACE if self.of_words else ""
         self.placeholders = sum(processor.piece_to_id(mark + symbol) != UNK for symbol in SYMBOLS)
         """Symbols of the vocabulary for placeholders: see `mt.data.placeholders`."""
-        said = ModelProto.FromString(model).trainer_spec.user_defined_symbols if self.placeholders else ()
-        names = tuple(name.removeprefix(SYNTAX) for name in said if name.startswith(SYNTAX))
+        symbols = ModelProto.FromString(model).trainer_spec.user_defined_symbols if self.placeholders else ()
+        names = tuple(name.removeprefix(SYNTAX) for name in symbols if name.startswith(SYNTAX))
         self.found = placeholders_of(names or SAFE)
-        """What these symbols stand for, as when the vocabulary was learnt."""
+        """The syntaxes of placeholders with which the vocabulary was learnt."""
         self.marks_beginnings = not (self.of_words or self._with_suffixes)
         """Whether a piece that begins a word starts with `▁`, and any other goes on with the word before."""
 
@@ -192,7 +192,7 @@ class Tokenizer:
         return pa.ListArray.from_arrays(column.offsets.take(pa.array(boundaries)), column.values)
 
     def encode_character(self, character: str) -> list[int]:
-        """Returns the ids of a character inside of a word, where the model is `of_characters`."""
+        """Returns the ids of a character within a word, where the model is `of_characters`."""
         ids = self.encode_word(character)
         # On its own a character begins a word: the mark of that is a piece of its own, or a part of the piece.
         bare = self._processor.id_to_piece(ids[0]).removeprefix(SPACE) if ids else ""
@@ -257,8 +257,8 @@ class Tokenizer:
         return [*units, None]
 
     def _units_of_masked(self, text: str, unit: LinkUnit) -> Iterator[int]:
-        """Yields for each character of the masked text, blanks apart, its unit in the text; of a symbol the first of
-        what it stands for."""
+        """Yields the unit of each character of the masked text that is no blank. A symbol has the first unit of its
+        placeholder."""
         # Which white space parts units can be seen before `normalize` alone.
         owners = iter(units_of_characters(unicodedata.normalize("NFC", text), unit))
         text = normalize(text)
@@ -277,7 +277,7 @@ class Tokenizer:
         return self.found.masked(normalize(text), self.placeholders)[0]
 
     def restored(self, ids: Sequence[int], source: str) -> dict[int, str]:
-        """Returns for ids that are symbols of placeholders, by their places, the placeholders of a source."""
+        """Returns the source's placeholders for those ids that are their symbols, by the positions of the ids."""
         symbols = self.found.masked(normalize(source), self.placeholders)[1]
         pieces = [self._processor.id_to_piece(int(i)).lstrip(SPACE + JOINER) for i in ids] if symbols else []
         return {place: symbols[piece] for place, piece in enumerate(pieces) if piece in symbols}
@@ -285,14 +285,15 @@ class Tokenizer:
     def decoded_unit_ids(
         self, ids: Sequence[int], unit: LinkUnit = "word", replaced: Mapping[int, str] = {}
     ) -> list[int | None]:
-        """Returns the same for decoded ids and the units of `decode(ids, replaced)`; None for special ids."""
+        """Returns for each decoded id the index of its unit among the units of `decode(ids, replaced)`, as `unit_ids`
+        does for the pieces of a text; None for special ids."""
         covered = self._covered(ids, unit, replaced)
         return [None if i in (PAD, BOS, EOS) else main_unit(units) for i, units in zip(ids, covered, strict=True)]
 
     def further_unit_ids(
         self, ids: Sequence[int], unit: LinkUnit, replaced: Mapping[int, str]
     ) -> dict[int, tuple[int, ...]]:
-        """Returns for replaced ids that stand for several units those beside that of `decoded_unit_ids`."""
+        """Returns the other units of each replaced id that stands for several: all but that of `decoded_unit_ids`."""
         covered = self._covered(ids, unit, replaced) if replaced else []
         further = {place: tuple(sorted({*covered[place]} - {main_unit(covered[place])})) for place in replaced}
         return {place: numbers for place, numbers in further.items() if numbers}
@@ -305,7 +306,7 @@ class Tokenizer:
         return [*covered_units(decoded, spans, character_units, of_words=self.of_words)]
 
     def _decoded(self, ids: Sequence[int], replaced: Mapping[int, str]) -> tuple[str, list[Span]]:
-        """Returns what SentencePiece decodes, and where each piece stands in it."""
+        """Returns SentencePiece's decoded text, and the span of each piece in it."""
         serialized = self._processor.decode([int(i) for i in ids], out_type="serialized_proto")
         surfaces = [piece.surface for piece in _SpTextProto.FromString(serialized).pieces]
         for place, word in replaced.items():
@@ -317,7 +318,7 @@ class Tokenizer:
     def _known_escapes(self) -> Escapes:
         if self.of_words:
             return ESCAPES_OF_WORDS
-        block = self._processor.piece_to_id(ESCAPED_BLOCK) == UNK  # as it is in models of somebody else's
+        block = self._processor.piece_to_id(ESCAPED_BLOCK) == UNK  # so in models that were not learnt here
         return {mark: escape for mark, escape in ESCAPES.items() if not (block and escape == ESCAPED_BLOCK)}
 
     def _prepared(self, word: str) -> str:

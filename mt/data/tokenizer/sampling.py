@@ -2,8 +2,8 @@
 
 SentencePiece samples, too, but from a generator of its process: no two processes, and no resumed run, would see the
 same pieces. Rows of ids are cut again, not texts: the characters of a word's pieces are the word, as the vocabulary's
-own normalisation has left it. What is no ordinary piece, as EOS, what is unknown, bytes, or a user-defined symbol,
-stays as it is, and nothing is joined to it.
+own normalisation has left it. EOS, unknown pieces, bytes and user-defined symbols are no ordinary pieces: they stay as
+they are, and nothing is joined to them.
 """
 
 import functools
@@ -56,7 +56,8 @@ class PieceSampler(ABC):
         """Returns int32 rows of sampled pieces of the same texts: a pure function of the rows and the generator."""
 
     def _word_starts(self, ids: np.ndarray) -> np.ndarray:
-        """Returns for each of [N] ids of several rows whether a word begins with it; as one counts what stays."""
+        """Returns for each of [N] ids of several rows whether a word begins there. A piece that is no ordinary one
+        counts as a word."""
         starts = self._begins[ids].copy()
         starts[:1] = True  # where a mark ends words, none stands before the first
         starts[1:] |= self._ends[ids[:-1]]
@@ -86,7 +87,7 @@ class BPEDropout(PieceSampler):
             for end in range(1, len(piece))
             if piece[:end] in ids and piece[end:] in ids
         }
-        # One more, larger than all, so that a search for any pair ends within.
+        # The last pair is larger than all others, so that a search for any pair ends within the array.
         self._pairs = np.array([*sorted(pairs), len(self._pieces) ** 2], dtype=np.int64)
         self._ranks = np.array([*(pairs[pair] for pair in sorted(pairs)), len(by_rank)], dtype=np.int64)
         spelt = [
@@ -161,6 +162,7 @@ class UnigramSampling(PieceSampler):
             yield self._sampled(word, draws) if self._pieces[ids[start]] in self._ids else ids[start:end]
 
     def _sampled(self, word: str, draws: Iterator[float]) -> list[int]:
+        # Backwards from the end of the word: draw the piece that ends there, and go on at its beginning.
         lattice = self._lattice(word)
         pieces = []
         end = len(word)

@@ -134,7 +134,7 @@ word of 65,536 characters."""
 _LONGEST_LINE = 1 << 30
 """Bytes, the most that SentencePiece allows; it skips longer lines in silence."""
 _WORDS_OF_A_LINE = 10_000
-"""A longer text is learnt from in several lines, none of which is too long."""
+"""A longer text is split into several lines."""
 
 
 def train(config: TokenizerConfig, texts: Iterable[str]) -> Tokenizer:
@@ -172,7 +172,7 @@ def train(config: TokenizerConfig, texts: Iterable[str]) -> Tokenizer:
                 unk_piece=RESERVED + _SPECIAL[UNK],
                 bos_piece=RESERVED + _SPECIAL[BOS],
                 eos_piece=RESERVED + _SPECIAL[EOS],
-                # Between words, SentencePiece would take them for a part of those.
+                # In a vocabulary of words SentencePiece would take symbols for parts of words: `_insert` adds them.
                 user_defined_symbols=[] if of_words else symbols,
                 **normalization,
             )
@@ -181,9 +181,9 @@ def train(config: TokenizerConfig, texts: Iterable[str]) -> Tokenizer:
     proto = _with_usual_names(ModelProto.FromString(model.getvalue()), config)
     if of_words:
         _insert(proto, symbols)
-    # As before sizes were upper bounds, so that the same text gives the same model to the byte.
+    # As earlier releases set it, so that the same text still gives the same model, byte for byte.
     proto.trainer_spec.hard_vocab_limit = config.model_type == "bpe" and len(proto.pieces) == config.vocab_size
-    # The path of the temporary file, with which the same text would give another model each time.
+    # Without the path of the temporary file, which would make the model of the same text differ each time.
     proto.normalizer_spec.ClearField("normalization_rule_tsv")
     return Tokenizer(proto.SerializeToString())
 
@@ -197,7 +197,8 @@ def _insert(proto: Any, symbols: Sequence[str]) -> None:
 
 
 def _symbols(config: TokenizerConfig) -> Iterator[str]:
-    """Yields the pieces that are there from the beginning, of a vocabulary of words where a word begins and within."""
+    """Yields the pieces that a vocabulary has from the beginning. In a vocabulary of words each has two forms, for the
+    beginning of a word and within one."""
     of_words = config.model_type == "word"
     for symbol in (*SYMBOLS[: config.placeholders], *config.user_symbols):
         piece = prepared(symbol, ESCAPES_OF_WORDS if of_words else ESCAPES, of_words=of_words)
@@ -205,7 +206,7 @@ def _symbols(config: TokenizerConfig) -> Iterator[str]:
 
 
 def _lines(texts: Iterable[str], config: TokenizerConfig) -> Iterator[str]:
-    """Yields the texts in lines of which SentencePiece skips nothing."""
+    """Yields the texts in lines that are short enough for SentencePiece, which skips longer ones."""
     of_words = config.model_type == "word"
     escapes = ESCAPES_OF_WORDS if of_words else ESCAPES
     found = placeholders_of(config.placeholder_syntaxes)
@@ -220,8 +221,8 @@ def _lines(texts: Iterable[str], config: TokenizerConfig) -> Iterator[str]:
 
 
 def _with_usual_names(proto: Any, config: TokenizerConfig) -> Any:
-    """Gives the special pieces their usual names, and notes what the symbols of placeholders stand for. The names are
-    reserved ones while a vocabulary is learnt, since SentencePiece would leave `<s>` out of a text that holds it."""
+    """Gives the special pieces their usual names, and records the syntaxes of placeholders. While a vocabulary is
+    learnt, the special pieces have reserved names, since SentencePiece would drop `<s>` from a text that holds it."""
     spec = proto.trainer_spec
     if config.placeholders:
         spec.user_defined_symbols.extend(SYNTAX + name for name in config.placeholder_syntaxes)
