@@ -1,5 +1,5 @@
-"""The command score: its manual, its options, the tasks, and at last the table of the tasks with the options that each
-takes. No option is accepted and ignored."""
+"""The command score: its manual, its options, its tasks, and last the table of tasks with the options of each. An
+option of another task is refused."""
 
 import argparse
 import json
@@ -96,17 +96,17 @@ def score(arguments: Sequence[str] | None = None) -> None:
             say("\n".join(f"{name:<{width}} {score.score:6.2f}  {score.signature}" for name, score in scores.items()))
 
 
-# The options by which texts are compared.
+# The options for metrics of texts.
 
 OF_METRICS = {
     "bleu": ("bleu_tokenizer", "target_language"),
     "rouge": ("rouge_tokenizer", "rouge_protocol", "no_stem", "drop_unk", "multi"),
 }
-"""Options that one metric alone has, by that metric."""
+"""Options of a single metric."""
 
 
 def _add_metric_options(parser: argparse.ArgumentParser) -> None:
-    """Adds what texts are compared by; options that are left out are as in a run."""
+    """Adds the options for metrics of texts; their defaults are those of a run."""
     parser.add_argument("--metrics", metavar="A,B", help=f"of {', '.join(METRICS)}")
     parser.add_argument("--target-language", metavar="CODE", help="zh, ja, ...; else what the first references end in")
     parser.add_argument("--lowercase", action="store_true", help="compare without regard to case (case:lc)")
@@ -119,8 +119,8 @@ def _add_metric_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _chosen_metrics(options: argparse.Namespace, *, lead: bool = False) -> Sequence[str]:
-    """Returns the names of the metrics, by default those of the task. lead: whether ROUGE's tokenizer cuts beginnings
-    of sources. Raises UserError for an option of a metric that is not chosen, too."""
+    """Returns the names of the metrics, by default those of the task. lead: whether ROUGE's tokenizer is needed for
+    --lead. Also raises UserError for an option of a metric that is not chosen."""
     names = DEFAULTS[options.task] if options.metrics is None else options.metrics.split(",")
     # Names are checked before any text is read, since scoring can take long.
     require_known(names, "--metrics")
@@ -145,7 +145,7 @@ def _chosen_metrics(options: argparse.Namespace, *, lead: bool = False) -> Seque
 
 
 def _settings_of(options: argparse.Namespace, language: str | None) -> Settings:
-    """Returns what the metrics are made with. language: of the references."""
+    """Returns the settings of the metrics. language: of the references."""
     protocol = ROUGE_PROTOCOLS[options.rouge_protocol or "plain"]
     rouge = replace(
         protocol,
@@ -158,7 +158,7 @@ def _settings_of(options: argparse.Namespace, language: str | None) -> Settings:
 
 
 def _add_task_options(parser: argparse.ArgumentParser) -> None:
-    """Adds the options that one task alone has."""
+    """Adds the options of single tasks."""
     # Of texts and logs.
     parser.add_argument("--lead", type=whole_number(1, 10**9), metavar="N", help="score the first N words of each line")
     parser.add_argument("--log", type=Path, metavar="FILE", help="an instances.log, whose latency is scored, too")
@@ -239,7 +239,8 @@ def _of_terms(options: argparse.Namespace) -> dict[str, Score]:
 def _own_words(
     options: argparse.Namespace, sources: Sequence[str], found: Sequence[Sequence[Term]]
 ) -> list[OwnWords] | None:
-    """Returns what translations without the glossary have for the terms of their sources; None where none are given."""
+    """Returns the words that translations without the glossary have for the terms of their sources; None if the user
+    gives no such translations."""
     if options.free is None and options.links is None:
         return None
     if None in (options.free, options.links):
@@ -249,27 +250,19 @@ def _own_words(
         raise UserError(f"{options.free} has {len(free)} lines, and {options.source} {len(sources)}: give one a source")
     own = []
     for source, text, links, terms in zip(sources, free, parse_pharaoh(lines, str(options.links)), found, strict=True):
-        # Links join words, of which those of terms may be parts.
+        # Links join words; the words of terms may be parts of those.
         of_source, of_text = ([*_parts(side)] for side in (source, text))
         words = term_words(composed(text))
-        own.append(
-            OwnWords(
-                words,
-                [
-                    [
-                        word
-                        for word, number in zip(words, of_text, strict=True)
-                        if any((i, number) in links.possible for i in {*of_source[term.begin : term.end]})
-                    ]
-                    for term in terms
-                ],
-            )
-        )
+        linked = []
+        for term in terms:
+            joined = {j for i, j in links.possible if i in of_source[term.begin : term.end]}
+            linked.append([word for word, number in zip(words, of_text, strict=True) if number in joined])
+        own.append(OwnWords(words, linked))
     return own
 
 
 def _parts(text: str) -> Iterator[int]:
-    """Yields for each word of terms the number of the word that it is in."""
+    """Yields for each word of `term_words` the number of the linked word that contains it."""
     text = composed(text)
     places = (place for place, character in enumerate(text) if character != " ")
     characters = dict(zip(places, units_of_characters(text, "word"), strict=True))
@@ -289,7 +282,7 @@ def _of_files(options: argparse.Namespace) -> dict[str, Score]:
 
 
 def _of_log(options: argparse.Namespace) -> dict[str, Score]:
-    # Files beside the log, which holds all texts, are refused.
+    # The log holds all texts, so that other files are refused.
     if options.texts or options.log is None:
         log = options.log or (options.texts or ["FILE"])[0]
         raise UserError(
@@ -301,7 +294,7 @@ def _of_log(options: argparse.Namespace) -> dict[str, Score]:
         raise UserError(
             "--latency-unit subword and --spm-model FILE go together: the model counts the references' subwords"
         )
-    # The log is read once the metrics are known to be possible.
+    # The metrics are checked before the log is read.
     _refuse_pipes([options.log])
     names = _chosen_metrics(options)
     return score_log(
@@ -315,7 +308,7 @@ def _of_log(options: argparse.Namespace) -> dict[str, Score]:
 
 
 def _likelihoods(options: argparse.Namespace) -> None:
-    # Not above: the other tasks need no torch.
+    # Imported late: most tasks need no torch.
     from mt.evaluation.likelihood import likelihoods_of_lines, print_likelihoods
 
     if options.length_penalty is not None and not 0 <= options.length_penalty <= 100:
@@ -335,7 +328,7 @@ def _of_markup(options: argparse.Namespace) -> dict[str, Score]:
 def _run_and_texts(options: argparse.Namespace) -> tuple["Translator", Sequence[Path], Sequence[list[str]]]:
     from mt.decoding.load import load
 
-    # Files without their flags are answered by the command as it should be written.
+    # If the flags are missing, the error shows the command with them.
     if options.texts or None in (options.run, options.source, options.target):
         *runs, source, target = map(str, options.texts if len(options.texts) > 2 else ("RUN", "FILE", "FILE"))
         raise UserError(
@@ -357,10 +350,10 @@ def _refuse_pipes(paths: Sequence[Path]) -> None:
 
 
 class Task(NamedTuple):
-    """How a task scores, and the options that it takes besides those of all."""
+    """The function of a task, and its options besides the common ones."""
 
     score: Callable[[argparse.Namespace], dict[str, Score] | None]
-    """Returns the scores; None where it has printed what it found."""
+    """Returns the scores; None if it has printed its results itself."""
     takes: tuple[str, ...]
 
 

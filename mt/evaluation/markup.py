@@ -1,7 +1,8 @@
-"""How well tags are placed by the links of a model that reads a reference, beside the reference's own tags."""
+"""How well tags are placed in translations: by the links of a model that reads a reference, against the reference's own
+tags."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from mt import markup
 from mt.data.placeholders import Kept, Placeholders
@@ -14,22 +15,24 @@ from mt.metrics.base import Score
 
 _SAFE = Kept().found
 Places = dict[tuple[str, int, str], int]
-"""For each tag, by its text, how often that came before, and its kind, the characters before it."""
+"""The number of characters before each tag, by the tag's text, how often that text came before, and the tag's kind."""
+KINDS = ("tags", "placeholders")
 
 
 def markup_scores(
     translator: Translator, sources: Sequence[str], targets: Sequence[str], *, shift: bool = False
 ) -> dict[str, Score]:
-    """Returns shares in percent, by name, of texts in HTML.
+    """Scores texts in HTML; all scores are shares in percent.
 
-    tags, placeholders: the share that links place at the gap of the reference, which the model reads without its tags.
-    An opening tag and a closing one are two. tags_by_length, placeholders_by_length: likewise, placed in proportion to
-    length. complete: the translations of the sources that have each tag and placeholder as often as the source, and
-    close tags in order. Placeholders are of the syntaxes of the run.
+    tags, placeholders: the share that links place where the reference has them; the model reads the reference without
+    tags. Opening and closing tags count separately. tags_by_length, placeholders_by_length: the same for placing in
+    proportion to length. complete: the share of translations that have each tag and placeholder as often as the source,
+    and close tags in order. Placeholders are of the run's syntaxes.
 
-    Pairs count whose sides have the same tags and placeholders, and as many sentences. shift: whether links are of the
-    step that has read a word; see `Translator.align`.
+    Only pairs count whose sides have the same tags and placeholders, and equally many sentences. shift: whether links
+    are of the step that has read a word; see `Translator.align`.
     """
+    # Pairs that can be compared.
     found = kept_placeholders(translator).found
     pairs = [*zip(sources, targets, strict=True)]
     alike = [pair for pair in pairs if _alike(translator, *pair)]
@@ -37,37 +40,27 @@ def markup_scores(
     segments = [*_segments(read)]
     texts = [segment.text for segment in segments]
     references = [segment.text for segment in _segments(_read(translator, target) for _, target in alike)]
-    # The links by which tags are put into the references, by each of the ways.
+    # Tags are put into the references by the model's links, and in proportion to length.
+    aligned = translator.align(texts, references, shift=shift)
     links = {
-        "": _by_links(translator, texts, references, shift=shift),
+        "": [linked(translator, *pair) for pair in zip(aligned, texts, strict=True)],
         "_by_length": [proportional(*pair) for pair in zip(texts, references, strict=True)],
     }
-    # The tags that stand where those of the references do.
+    # The share of tags at the places of the references.
     signature = f"format:html|pairs:{len(alike)}/{len(pairs)}|shift:{'yes' if shift else 'no'}"
     scores = {}
     for name, of_texts in links.items():
         waiting = iter(of_texts)
         written = [_written(document, waiting) for document in read]
-        for kind, is_kind in KINDS.items():
-            share, count = _share(written, [target for _, target in alike], is_kind, found)
+        for kind in KINDS:
+            share, count = _share(written, [target for _, target in alike], kind, found)
             scores[kind + name] = Score(share, f"{signature}|{kind}:{count}")
-    # The tags of translations.
+    # Translations that keep all tags.
     whole = [document.text for document in translator.translate(sources, format="html")]
     count = sum(is_complete(*pair, found) for pair in zip(sources, whole, strict=True))
     complete = 100 * count / max(len(sources), 1)
     scores["complete"] = Score(complete, f"format:html|texts:{len(sources)}")
     return scores
-
-
-def _by_links(translator: Translator, texts: Sequence[str], references: Sequence[str], *, shift: bool) -> list[Linked]:
-    aligned = translator.align(texts, references, shift=shift)
-    return [linked(translator, *pair) for pair in zip(aligned, texts, strict=True)]
-
-
-KINDS: dict[str, Callable[[str], bool]] = {
-    "tags": lambda kind: kind != "placeholder",
-    "placeholders": lambda kind: kind == "placeholder",
-}
 
 
 def _read(translator: Translator, text: str) -> list[str | Segment]:
@@ -76,7 +69,7 @@ def _read(translator: Translator, text: str) -> list[str | Segment]:
 
 def is_complete(source: str, translation: str, found: Placeholders = _SAFE) -> bool:
     """Returns whether a translation has each tag and placeholder of its source, closed in order, and words in each
-    element that held some. Only elements that may be written several times may stand there more often."""
+    element that has words in the source. Only elements that may be split may occur more often."""
     wanted = places(source, found).keys()
     written = places(translation, found).keys()
     several = {event.raw for event in html.events(source) if event.splits}
@@ -85,7 +78,7 @@ def is_complete(source: str, translation: str, found: Placeholders = _SAFE) -> b
 
 
 def filled(document: str) -> Counter[str]:
-    """Returns how many elements of each opening tag hold a letter or digit."""
+    """Counts the elements that hold a letter or digit, by their opening tags."""
     counts = Counter[str]()
     opened: list[tuple[str, str, int]] = []
     length = 0
@@ -120,25 +113,27 @@ def proportional(source: str, target: str) -> Linked:
     return Linked(target, [(place * len(source) // count, place) for place in range(len(target))])
 
 
-def _share(
-    written: Iterable[str], targets: Iterable[str], is_kind: Callable[[str], bool], found: Placeholders
-) -> tuple[float, int]:
-    """Returns the share of tags of a kind that stand where those of the references do, and how many there are."""
+def _share(written: Iterable[str], targets: Iterable[str], kind: str, found: Placeholders) -> tuple[float, int]:
+    """Returns the percentage of tags that stand where the references have them, and how many there are. kind: of
+    KINDS."""
     right = []
     for result, target in zip(written, targets, strict=True):
-        own = places(result, found)
-        right += [own.get(key) == place for key, place in places(target, found).items() if is_kind(key[2])]
+        placed = places(result, found)
+        wanted = places(target, found)
+        counted = [key for key in wanted if (key[2] == "placeholder") == (kind == "placeholders")]
+        right += [placed.get(key) == wanted[key] for key in counted]
     return 100 * sum(right) / max(len(right), 1), len(right)
 
 
 def places(document: str, found_placeholders: Placeholders = _SAFE) -> Places:
-    """Returns where the tags and placeholders of a text in HTML stand, by the characters before them, blanks and
-    placeholders apart. A tag that is closed out of order is of the kind `crossed`."""
+    """Returns the places of the tags and placeholders of a text in HTML. A place is the number of characters before it,
+    without blanks and placeholders. A tag that is closed out of order has the kind `crossed`."""
     found: Places = {}
     seen = Counter[str]()
     opened: list[tuple[str, tuple[str, int]]] = []
     length = 0
     for event in html.events(document):
+        # Text, with the placeholders in it.
         if event.kind == "text":
             text = "".join(character.text for character in html.with_characters([event]))
             end = 0
@@ -149,7 +144,7 @@ def places(document: str, found_placeholders: Placeholders = _SAFE) -> Places:
                 seen[placeholder] += 1
                 end = new_end
             length += len("".join(text[end:].split()))
-        # An end takes the name of its start, which may be there several times.
+        # An end tag has the key of its start tag, which may occur several times.
         elif event.kind == "end":
             crossed = not opened or opened[-1][0] != event.name
             key = (event.raw, seen[event.raw]) if crossed else opened.pop()[1]

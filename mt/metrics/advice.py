@@ -1,4 +1,4 @@
-"""What the data says against a metric, for a user to read."""
+"""Tests of texts by which metrics warn that they do not suit them."""
 
 import re
 import unicodedata
@@ -7,11 +7,11 @@ from typing import TypeVar
 
 Item = TypeVar("Item")
 NEAR_ZERO = 2.0
-"""A score in percent below which differences between checkpoints are chance."""
+"""A score in percent below which checkpoints differ only by chance."""
 _NEARLY_ALL = 0.9
 """The share of texts that must pass a test for advice to be given."""
 _LONGEST_WORD = 3
-"""Characters between two blanks, on the average, above which text in a script without blanks is not cut into words."""
+"""Above this mean number of characters between blanks, text in a script without blanks is not cut into words."""
 # Scripts without blanks between words: Thai, Lao, Tibetan, Burmese, Khmer, those of the Tai languages, Balinese,
 # Javanese, Yi, kana, bopomofo, Chinese characters. Korean has blanks.
 _UNSPACED = re.compile(
@@ -26,7 +26,7 @@ def nearly_all(texts: Sequence[Item], test: Callable[[Item], bool]) -> bool:
 
 
 def is_unspaced(text: str) -> bool:
-    """Returns whether a text is in a script that puts no blanks between words, and nobody has put them there.
+    """Returns whether a text is in a script without blanks between words, and is not cut into words by added blanks.
 
     >>> is_unspaced("今天从早上开始下雨"), is_unspaced("今天 从 早上 开始 下雨")
     (True, False)
@@ -36,13 +36,12 @@ def is_unspaced(text: str) -> bool:
 
 
 def lacks_capitals(hypotheses: Sequence[str], references: Sequence[str]) -> bool:
-    """Returns whether no hypothesis has a capital and nearly all references have, as where a system writes lower case
-    alone."""
+    """Returns whether no hypothesis has a capital but nearly all references have: the system seems to lower-case."""
     return not any(map(_has_capital, hypotheses)) and nearly_all(references, _has_capital)
 
 
 def share_in_tokens(texts: Iterable[str], tokenize: Callable[[str], Sequence[str]]) -> float:
-    """Returns the share of the letters and digits of texts that are in their tokens; 1 for texts without any."""
+    """Returns the share of the texts' letters and digits that a tokenizer keeps; 1 for texts without any."""
     total = 0
     in_tokens = 0
     for text in texts:

@@ -8,7 +8,7 @@ from mt.errors import UserError
 from mt.metrics.base import Score, require_pairs
 
 Linkable = tuple[Set[int | None], Set[int | None]]
-"""The words of a source and of a target that a link can join, since a piece of the model stands for them."""
+"""The words of a source and of a target that links can join: those that have a piece of the model."""
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class AlignmentScore(Score):
     precision: float
     recall: float
     unlinkable: int = 0
-    """How many gold links were left out, since they join a word for which the model has no piece."""
+    """How many gold links were left out because they join a word that has no piece of the model."""
 
 
 def alignment_error_rate(
@@ -28,9 +28,10 @@ def alignment_error_rate(
     counts. A are the hypothesis' links, S the sure and P the possible ones. Precision is |A and P| / |A|, or 0 without
     a link, and recall |A and S| / |S|.
 
-    linkable: what links of each pair can join, all words by default. Gold links of other words, which share a piece
-    with a neighbour, are no errors of an attention: they are left out, and counted. Raises UserError for unequal
-    counts, nothing to score, and gold alignments without a sure link."""
+    linkable: the words of each pair that links can join; by default all. Other words share a piece with a neighbour;
+    their gold links are no errors of the attention, and are left out and counted. Raises UserError for unequal counts,
+    an empty corpus, and gold alignments without a sure link."""
+    # Gold links between words that links can join.
     require_pairs(hypotheses, golds)
     given = sum(len(gold.possible) for gold in golds)
     if linkable is not None:

@@ -1,7 +1,5 @@
-"""Scores of text files, of which line n of each belongs together, and of logs of simultaneous translation.
-
-What a reader should know of the scores goes to standard error.
-"""
+"""Scores of text files, whose lines n belong together, and of logs of simultaneous translation. Notes on the scores go
+to standard error."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -21,9 +19,9 @@ from mt.text_io import digest, is_blank, read_parallel
 def score_files(
     names: Sequence[str], settings: Settings, hypotheses: Path, references: Sequence[Path], *, lead: int | None = None
 ) -> dict[str, Score]:
-    """Computes the scores of a file of hypotheses, by their names. names: of metrics. lead: scores only so many words
+    """Computes the scores of a file of hypotheses, by name. names: of metrics. lead: scores only the first `lead` words
     of each line, as ROUGE's tokenizer cuts them. Raises UserError for a file that cannot be used, for unequal numbers
-    of lines, and for hypotheses of a run that belong to others."""
+    of lines, and for hypotheses of a run that belong to other references."""
     texts, *columns = read_parallel([hypotheses, *references], "example")
     _require_own_references(hypotheses, references, columns)
     lines = enumerate(zip(*columns, strict=True), start=1)
@@ -45,14 +43,14 @@ def score_log(
     count_subwords: Callable[[str], int] = len,
     reference_length: bool = True,
 ) -> dict[str, Score]:
-    """Computes the scores of the hypotheses in a log that have references, and after them the latency of all. names: of
-    metrics. count_subwords: counts those of a reference. unit, reference_length: see `score_latency`. Raises UserError
-    for a log that cannot be used."""
+    """Computes the scores of the hypotheses in a log that have references, and the latency of all hypotheses. names: of
+    metrics. count_subwords: counts the subwords of a reference. unit, reference_length: see `score_latency`. Raises
+    UserError for a log that cannot be used."""
     instances = read_log(log, unit)
     timed = score_latency(instances, unit, subwords=count_subwords, reference_length=reference_length)
     if not timed:
         raise UserError(f"{log} has no hypothesis with a word, so there is no latency to measure")
-    # The scores of texts, of those that have references.
+    # Hypotheses with references have scores of texts.
     hypotheses = []
     groups = []
     for line, instance in enumerate(instances, start=1):
@@ -73,8 +71,8 @@ def score_log(
 
 
 def _require_own_references(hypotheses: Path, paths: Sequence[Path], columns: Sequence[Sequence[str]]) -> None:
-    """Raises UserError where hypotheses of a run belong to other references than any of these, as the digests say that
-    an evaluation wrote beside them."""
+    """Raises UserError if an evaluation wrote the hypotheses for other references, by the digests in the file beside
+    them."""
     if hypotheses.parent.name != "hypotheses" or not (record := hypotheses.with_suffix(".json")).is_file():
         return
     digests = read_json(record, "evaluate the run again").get("references")
@@ -86,7 +84,7 @@ def _require_own_references(hypotheses: Path, paths: Sequence[Path], columns: Se
 
 
 def _references_of_line(texts: Sequence[str], number: int, paths: Sequence[Path]) -> list[str]:
-    """Returns the references in one line of each file: a blank line is none."""
+    """Returns the references in one line of each file; blank lines are no references."""
     if written := [text for text in texts if not is_blank(text)]:
         return written
     where = f"{paths[0]}, line {number} is blank" if len(paths) == 1 else f"line {number} is blank in all references"

@@ -1,5 +1,5 @@
 """Languages by the codes and names that people use, for metrics that depend on the language. Tables come first, then
-how a name is looked up in them."""
+the functions that look names up."""
 
 import difflib
 import re
@@ -7,8 +7,8 @@ import re
 from mt.errors import UserError, shown
 from mt.text_io import COMPRESSED
 
-# What else people call them: codes of ISO 639-2 and -3, of countries, and names. Kanuri is kr in ISO 639-1, and Chinook
-# Jargon chn in ISO 639-3. Of both there is hardly any text, so that they mean Korean and Chinese here.
+# Other names of languages: codes of ISO 639-2 and -3, codes of countries, and English names. In ISO 639 kr is Kanuri
+# and chn is Chinook Jargon, but there is hardly any text in them, so that here they mean Korean and Chinese.
 _NAMES = {
     "zh": "zho chi cmn yue chn cn hk chs cht zhs zht zhcn zhtw chinese mandarin cantonese",
     "ja": "jpn jp jap japanese",
@@ -46,14 +46,14 @@ _NAMES = {
 _CODE_OF = {name: code for code, names in _NAMES.items() for name in names.split()}
 _IN_LATIN_LETTERS = "latn"
 """The script of pinyin and romaji (ISO 15924)."""
-# Of a file's name, after the language: how it is compressed, and which of several references it is.
+# Endings of file names after the language: compression, and the number of a reference.
 _ENDING = re.compile(rf"(?:{'|'.join(map(re.escape, (*COMPRESSED, '.txt')))}|\.[0-9]+)$")
 _CODE = re.compile(r"([a-z]+)[0-9]*")
 
 
 def language(name: str | None) -> str:
-    """Returns the code of a language, that of ISO 639-1 where people call it in several ways: `zh` of `ZH-cn`, `cmn`,
-    `zho_Hant`, `Chinese`, `test.zh`, `test.zh.gz`, `zh2` and `ref.zh.2`; "" where nothing says which it is."""
+    """Returns the code of a language; of a language with several names that of ISO 639-1: `zh` for `ZH-cn`, `cmn`,
+    `zho_Hant`, `Chinese`, `test.zh`, `test.zh.gz`, `zh2` and `ref.zh.2`. "" if the name has no language in it."""
     plain = (name or "").lower()
     while ending := _ENDING.search(plain):
         plain = plain[: ending.start()]
@@ -65,14 +65,14 @@ def language(name: str | None) -> str:
 
 
 def english_name(code: str) -> str:
-    """Returns what a language is called in English; its code where that is not known here."""
+    """Returns the English name of a language, or its code if the name is not in the table."""
     names = sorted(_NAMES.get(language(code), "").split(), key=lambda name: len(name) < 5)
     return next((name.capitalize() for name in names if len(name) > 3), code)
 
 
 def require_language(name: str | None, where: str) -> None:
-    """Raises UserError where a name is neither of the form of a code of ISO 639, two letters or three, nor a known name
-    of a language. where: the option that has it."""
+    """Raises UserError for a name that is neither two or three letters, as codes of ISO 639 are, nor a known name of a
+    language. where: the option with the name."""
     code = "en" if name is None else re.split("[-_]", name.lower())[0]
     if code not in _CODE_OF and not re.fullmatch("[a-z]{2,3}", code):
         close = difflib.get_close_matches(code[:100], sorted(_CODE_OF), n=1)

@@ -1,7 +1,6 @@
-"""How often outputs repeat themselves, and how long they are; and what those keep that only leave out words of their
-source.
+"""Statistics of outputs: repetition, length, and for sentence compression how words are deleted.
 
-None of these is a metric of quality: each is compared with its value of the references.
+They are no metrics of quality: each is to be compared with its value for the references.
 """
 
 from collections.abc import Sequence
@@ -16,14 +15,17 @@ from mt.metrics.sentence import ngrams
 def text_statistics(
     hypotheses: Sequence[str], references: Sequence[str], sources: Sequence[str] | None
 ) -> dict[str, float]:
-    """Returns `length_ratio`, the words of all hypotheses for each word of the references. `repeated_trigrams` is the
-    percentage of hypotheses in which three words in a row stand twice. Where nearly
-    all references are what is left of their sources after words are deleted, there are three more. `deletions` is the
-    percentage of hypotheses that are so, too, and `prefixes` of those that are the beginning of their source. `spans`
-    is the mean number of runs of words of the source from which those that delete are joined. Case and punctuation
-    count for nothing in these. Each also `<name>_of_references`. sources: None where they are no text."""
+    """Returns `length_ratio`, the words of all hypotheses for each word of the references, and `repeated_trigrams`, the
+    percentage of hypotheses in which three words in a row occur twice.
+
+    If nearly all references are their sources with words deleted, there are three more, which ignore case and
+    punctuation. `deletions` is the percentage of hypotheses that are their sources with words deleted, and `prefixes`
+    of those that are the beginning of their source. `spans` is the mean number of runs of source words that such
+    hypotheses are joined from. All but `length_ratio` are also given as `<name>_of_references`. sources: None if they
+    are not text."""
     statistics = {"length_ratio": length_ratio(hypotheses, references)}
     sources = None if sources is None else [*map(_bare, sources)]
+    # Whether the data are of sentence compression.
     pairs = [] if sources is None else [*zip(sources, map(_bare, references), strict=True)]
     deletes = pairs and nearly_all(pairs, lambda pair: spans(*pair) > 0)
     for ending, texts in (("", hypotheses), ("_of_references", references)):
@@ -48,8 +50,8 @@ def repeated_trigrams(texts: Sequence[str]) -> float:
 
 
 def length_ratio(hypotheses: Sequence[str], references: Sequence[str]) -> float:
-    """Returns how many words all hypotheses have for each word of their references. In scripts without blanks between
-    words characters are counted, on both sides.
+    """Returns the number of words in all hypotheses over that in all references. In scripts without blanks between
+    words, characters are counted on both sides.
 
     >>> length_ratio(["a man in a hat", "a cat"], ["a man", "one cat"])
     1.75
@@ -62,20 +64,20 @@ def length_ratio(hypotheses: Sequence[str], references: Sequence[str]) -> float:
 
 
 def spans(source: str, text: str) -> int:
-    """Returns the smallest number of runs of words of the source from which a text can be joined, in their order. It is
-    0 where the text cannot, or has no word.
+    """Returns the smallest number of runs of source words that joined in order give the text; 0 if that is not possible
+    or the text is empty.
 
     >>> spans("the old man saw the sea", "the man saw"), spans("the old man", "man the")
     (2, 0)
     """
     source_words = text_words(source)
-    # At each position the least number of runs of which the words so far are joined, where the last one stands there.
+    # The least number of runs that give the words so far, if the last of them is at each position of the source.
     ending = np.full(len(source_words), np.inf)
     for number, word in enumerate(text_words(text)):
         before = np.append(np.inf, ending)[: len(source_words)]
         joined = np.minimum(before, np.minimum.accumulate(before) + 1) if number else 1.0
         ending = np.where([other == word for other in source_words], joined, np.inf)
-        if np.isinf(ending).all():  # as of most translations at their first word
+        if np.isinf(ending).all():  # most translations stop here, at their first word
             return 0
     least = ending.min(initial=np.inf)
     return int(least) if least < np.inf else 0

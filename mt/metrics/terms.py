@@ -21,20 +21,19 @@ from mt.metrics.base import Score, require_pairs
 
 Words = Sequence[str]
 Forms = Sequence[Words]
-"""The translations of a term, each of which will do."""
+"""The translations of a term, any of which is right."""
 
 
 class OwnWords(NamedTuple):
-    """What a model writes without a glossary."""
+    """The translation of a model without a glossary."""
 
     text: Words
-    """A translation."""
     of_terms: Sequence[Words]
-    """Of each term of the source, the words of the translation that are linked to it."""
+    """For each term of the source, the words of the translation that are linked to the term."""
 
 
 Places = Mapping[int, Words]
-"""The forms of terms in a text, by where they begin."""
+"""The forms of terms in a text, by the position of their first words."""
 
 
 def score_terms(
@@ -43,10 +42,10 @@ def score_terms(
     terms: Sequence[Sequence[Forms]],
     own: Sequence[OwnWords] | None = None,
 ) -> dict[str, Score]:
-    """Computes the share of terms that are met, in percent. One place in a hypothesis meets one term.
+    """Computes the percentage of terms that are met. A place in a hypothesis can meet only one term.
 
-    hypotheses, references: the words of N texts. terms: those of each source. own: of each source, for the share of
-    terms that are doubled. Raises UserError where the counts differ, or there is no term.
+    hypotheses, references: the words of N texts. terms: the terms of each source. own: the translations without the
+    glossary, for the percentage of terms that are doubled. Raises UserError if the counts differ, or without terms.
     """
     require_pairs(hypotheses, references)
     count = sum(map(len, terms))
@@ -77,7 +76,7 @@ def score_terms(
 
 
 def _places(text: Words, terms: Sequence[Forms]) -> Places:
-    """Returns of each term that a text meets its place; no two begin at one word."""
+    """Returns the places of the terms that a text meets; no two begin at the same word."""
     places: dict[int, Words] = {}
     for forms in terms:
         free = ({begin: form} for form in forms for begin in form_places(form, text) if begin not in places)
@@ -86,8 +85,8 @@ def _places(text: Words, terms: Sequence[Forms]) -> Places:
 
 
 def _doubled(text: Words, terms: Sequence[Forms], own: OwnWords) -> int:
-    """Counts the terms that a text meets, and its model does not without the glossary, beside all words for them. These
-    stand in the text as often as there."""
+    """Counts the terms that only the translation with the glossary meets, but that still has all the model's own words
+    for the term, as often as the translation without the glossary has them."""
     met, own_met = ([*_places(words, terms).values()] for words in (text, own.text))
     written = Counter(text)
     free = Counter(own.text)
@@ -102,7 +101,7 @@ def _doubled(text: Words, terms: Sequence[Forms], own: OwnWords) -> int:
 
 
 def _inside(text: str, terms: Sequence[Forms]) -> int:
-    """Counts the terms that characters of a text meet; no two begin at one character."""
+    """Counts the terms that occur in the characters of a text; no two begin at the same character."""
     text = text.lower()
     taken = set[int]()
     count = 0
@@ -117,8 +116,8 @@ def _inside(text: str, terms: Sequence[Forms]) -> int:
 
 
 def _overlap(text: Words, reference: Words, places: Places, window: int) -> float:
-    """Returns the mean share of the words around terms of the reference that stand around them in the text, too. Of a
-    term that occurs several times, the places that agree most are compared first."""
+    """Returns the share of the words around the reference's terms that are also around these terms in the text, as a
+    mean over pairs of places. If a term occurs several times, the places that agree most are paired first."""
     shares = []
     for form in dict.fromkeys(map(tuple, places.values())):
         around = [_around(reference, begin, len(form), window) for begin in places if tuple(places[begin]) == form]
@@ -134,7 +133,7 @@ def _overlap(text: Words, reference: Words, places: Places, window: int) -> floa
 
 
 def _around(text: Words, begin: int, length: int, window: int) -> list[str]:
-    """Returns up to `window` words ahead and as many behind, without punctuation."""
+    """Returns up to `window` words before a term and as many after it, without punctuation."""
     ahead = [word for word in reversed(text[:begin]) if word not in string.punctuation]
     behind = [word for word in text[begin + length :] if word not in string.punctuation]
     return ahead[:window] + behind[:window]

@@ -1,4 +1,4 @@
-"""Whether captions of `dataset=scenes` are true of their picture, and whether the right object was looked at.
+"""Whether captions of `dataset=scenes` are true of their picture, and whether attention was on the right object.
 
 Captions are parsed by a small grammar:
 
@@ -25,8 +25,8 @@ _RELATIONS = {words: step for step, phrases in BESIDE.items() for words in phras
 
 
 class Truth(RatioMetric):
-    """Percentage of captions of `dataset=scenes` that are true of their picture and leave none of its objects out. The
-    reference that names size and place of all says what is in it, and a caption that equals a reference is true."""
+    """The percentage of captions of `dataset=scenes` that are true of their picture and mention all of its objects. The
+    objects are those of the reference that gives size and place of each; captions that equal a reference are true."""
 
     name = "truth"
     higher_is_better = True
@@ -47,7 +47,7 @@ class Truth(RatioMetric):
 
 
 class Mention(NamedTuple):
-    """An object as a caption has it."""
+    """An object in a caption."""
 
     colour: str
     shape: str
@@ -55,14 +55,14 @@ class Mention(NamedTuple):
     place: tuple[int, int] | None
     """Row and column of the ninth of the picture, from 0 at the top left."""
     step: tuple[int, int] | None
-    """The step in rows and columns from the next mention to this one, where a relation says it."""
+    """The direction in rows and columns from the next mention to this one; None without a relation."""
     word: int
-    """The position of the word of the caption that names it: that of its shape."""
+    """The position in the caption of the word for the object's shape."""
 
 
 @cache
 def _clauses() -> tuple[re.Pattern[str], ...]:
-    """Returns the patterns of clauses, compiled here, since most commands parse no captions."""
+    """Returns the patterns of clauses. They are compiled at the first use, since most commands parse no captions."""
     sizes, places, relations = ("|".join(words) for words in (_SIZES, _PLACES, _RELATIONS))
     colours, shapes = ("|".join(words) for words in (COLOURS, SHAPES))
     one, other = (f"a (?:(?P<size{n}>{sizes}) )?(?P<colour{n}>{colours}) (?P<shape{n}>{shapes})" for n in (1, 2))
@@ -74,7 +74,7 @@ def _clauses() -> tuple[re.Pattern[str], ...]:
 
 
 def parse_caption(caption: str) -> list[Mention]:
-    """Returns the objects that a caption mentions; none where it is not in the grammar."""
+    """Returns the objects that a caption mentions; empty for a caption that the grammar does not cover."""
     text = " ".join(caption.lower().removesuffix(".").split()).removeprefix("there is ")
     offset = len(caption.split()) - len(text.split())
     mentions: list[Mention] = []
@@ -96,8 +96,8 @@ def parse_caption(caption: str) -> list[Mention]:
 
 
 def mentioned_objects(caption: str, references: Sequence[str]) -> list[tuple[Mention, int]]:
-    """Returns the mentions of a caption that is true and leaves no object out, each with the number of its object.
-    Objects are those of the reference that tells size and place of all. Empty where the caption is not true."""
+    """Returns the mentions of a caption, each with the number of its object in `full_description`. Empty if the caption
+    is not true, or leaves an object out."""
     objects = full_description(references)
     mentions = parse_caption(caption)
     if len(mentions) == len(objects):
@@ -108,7 +108,7 @@ def mentioned_objects(caption: str, references: Sequence[str]) -> list[tuple[Men
 
 
 def full_description(references: Sequence[str]) -> list[Mention]:
-    """Returns the objects of the first reference that tells size and place of all; empty where there is none."""
+    """Returns the objects of the first reference that gives size and place of each; empty if there is none."""
     described = (parse_caption(reference) for reference in references)
     return next((objects for objects in described if objects and all(each.size and each.place for each in objects)), [])
 
@@ -135,12 +135,12 @@ def pointing(
 ) -> list[bool]:
     """Plays the pointing game (Zhang et al. 2016, "Top-down neural attention by excitation backprop").
 
-    Returns for each word of a true caption that names an object whether the attention of that step is largest on the
-    object's box. Empty where the caption is not true.
+    Returns for each word of a true caption that names an object whether the attention of that word is largest on the
+    object's box. Empty if the caption is not true.
 
-    weights: [words of the caption, rows * columns of the grid], rows of the picture first. picture: what it was drawn
-    from, whose objects end in their boxes in percent, `large red circle 20,6,46,32; ...`, in the order of the full
-    description. A place of the grid is on a box when its centre is, or when it is the one that holds the box's centre.
+    weights: [words of the caption, rows * columns of the grid], by rows of the picture. picture: its description, in
+    which each object has its box in percent, `large red circle 20,6,46,32; ...`, in the order of the full description.
+    A cell of the grid is on a box if its centre is, or if it holds the box's centre.
     """
     boxes = [[int(side) for side in thing.split(" ")[-1].split(",")] for thing in picture.split("; ")]
     rows, columns = grid

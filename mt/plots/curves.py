@@ -1,5 +1,4 @@
-"""Curves, in this order: times as fast as another system over length, quality against latency, scores over updates, and
-wrong words among the surest."""
+"""Curves: speedups over length, quality against latency, scores over updates, and risk over coverage."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,17 +12,17 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator, PercentForma
 from mt.common.palette import colour, marker
 from mt.plots.style import AXIS, INK, LABEL_POINTS, chart, font, name_axes, shortened
 
-# How many times as fast as another each of some systems is, over length (as Chiu & Raffel 2018, figure 3).
+# Speedups over length (as in figure 3 of Chiu & Raffel 2018).
 
 
 def speedup(
     lengths: Sequence[int], panels: Mapping[str, Mapping[str, Sequence[float]]], x_name: str, y_name: str
 ) -> Figure:
-    """Draws ratios (upwards) over lengths (to the right), both on logarithmic axes. panels: the title of each, and for
-    each of its lines the name and the ratio at each length."""
+    """Draws ratios (upwards) over lengths (to the right), both on logarithmic axes. panels: by the title of a panel its
+    lines; by the name of a line its ratio at each length."""
     figure, all_axes = chart(len(panels))
     for axes, (title, lines) in zip(all_axes, panels.items(), strict=True):
-        # Both axes are logarithmic, with a line where nothing is gained or lost.
+        # The dashed line marks equal speed.
         axes.set_xscale("log")
         axes.set_yscale("log")
         axes.axhline(1, color=AXIS, linewidth=1, linestyle="--")
@@ -50,25 +49,25 @@ _DASHES = ("--", ":", "-.")
 
 @dataclass(frozen=True)
 class Line:
-    """A policy of reading and writing in several settings, or a system that reads the whole source first."""
+    """A policy in several settings, or a system that reads the whole source first."""
 
     name: str
     colour: str
     points: Sequence[tuple[Sequence[float], Sequence[float]]] = ()
     """For each setting its delay in each panel, and the quality of each of its runs."""
     level: float | None = None
-    """The quality of a system without delays, which is drawn from edge to edge; None of others."""
+    """The quality of a system without delays, drawn as a horizontal line; None for a policy."""
 
 
 def tradeoff(lines: Sequence[Line], delays: Sequence[str], quality: str) -> Figure:
-    """Draws quality (upwards) over measures of delay (to the right), one panel each, with a legend below. A setting of
-    several runs stands at their mean, with a bar from the worst to the best. delays: the names of the measures."""
+    """Draws quality (upwards) over measures of delay (to the right), one panel each, with a legend below. The point of
+    several runs is their mean, with a bar from the worst to the best. delays: the names of the measures."""
     figure, panels = chart(len(delays), sharey=True)
     for number, (axes, name) in enumerate(zip(panels, delays, strict=True)):
         name_axes(axes, name, quality)
         for index, line in enumerate(lines):
             _draw(axes, line, number, index)
-    # The legend has as many columns as its names leave room for, and the figure grows with its rows.
+    # The legend has as many columns as fit beside each other, and the figure grows with its rows.
     names = [shortened(line.name, _NAME_CHARACTERS) for line in lines]
     columns = max(1, min(3, _LEGEND_CHARACTERS * len(delays) // max(len(name) + 8 for name in names)))
     rows = -(-len(names) // columns)
@@ -88,9 +87,11 @@ def tradeoff(lines: Sequence[Line], delays: Sequence[str], quality: str) -> Figu
 
 
 def _draw(axes: Axes, line: Line, panel: int, index: int) -> None:
+    # A system without delays.
     if line.level is not None:
         axes.axhline(line.level, color=line.colour, linewidth=1.4, linestyle=_DASHES[index % len(_DASHES)])
         return
+    # A line through the means of its points, with bars of their ranges.
     points = sorted((delays[panel], fmean(qualities), qualities) for delays, qualities in line.points)
     across = [x for x, *_ in points]
     up = [y for _, y, _ in points]
@@ -104,10 +105,10 @@ def _draw(axes: Axes, line: Line, panel: int, index: int) -> None:
 
 
 def learning_curves(title: str, curves: Sequence[Mapping[int, float]]) -> Figure:
-    """Draws the values of a score (upwards) over updates (to the right), a line for each run. An empty curve draws
-    nothing, and no other run gets its colour."""
+    """Draws the values of a score (upwards) over updates (to the right), a line for each run. An empty curve is not
+    drawn, but its colour stays reserved."""
     figure, [axes] = chart(1)
-    # A point keeps away from the edges, also where it is the only one.
+    # Margins keep even a single point away from the edges.
     axes.margins(0.08, 0.1)
     axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
     axes.set_title(title, loc="left", fontsize=LABEL_POINTS + 1, color=INK)
@@ -119,16 +120,16 @@ def learning_curves(title: str, curves: Sequence[Mapping[int, float]]) -> Figure
 
 
 def _look(number: int) -> dict[str, Any]:
-    """Returns the looks of a line, by which it is told from those of other numbers."""
+    """Returns the colour and marker that distinguish line `number` from others."""
     return {"color": colour(number), "marker": marker(number), "linewidth": 1.6, "markeredgecolor": "white"}
 
 
-# Wrong words among the surest ones.
+# Risk over coverage.
 
 
 def risk(curve: Mapping[float, float]) -> Figure:
-    """Draws the share of wrong words (upwards) among the surest ones, over how many of all words these are (to the
-    right)."""
+    """Draws the share of wrong words among the surest words (upwards), over the share of all words that these are (to
+    the right)."""
     figure, [axes] = chart(1)
     coverage = sorted(curve)
     axes.plot(coverage, [curve[share] for share in coverage], linewidth=1.6, color=colour(0))

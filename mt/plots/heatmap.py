@@ -1,5 +1,5 @@
-"""The heatmap of an alignment, over text or, with the spectrogram that comes first here, over a sound. Then come
-attention over a picture, and backdrops for a page. Figures are objects: no pyplot, no global settings."""
+"""Spectrograms, the heatmap of an alignment over text or a sound, attention over a picture, and backdrops for a page.
+Figures are made as objects, without pyplot and global settings."""
 
 import io
 import math
@@ -38,7 +38,7 @@ from mt.plots.style import (
 )
 from mt.storage import replaced
 
-# A spectrogram, and seconds, under the attention to a sound.
+# The spectrogram of a sound, with seconds, under the attention to it.
 
 _HEIGHT = 1.1  # inches
 _GAP = 0.06  # inches
@@ -49,10 +49,10 @@ SPECTROGRAM_HEIGHT = _HEIGHT + _GAP + 0.42
 
 
 def draw_spectrogram(axes: Axes, sound: Sound, positions: int, size: tuple[float, float]) -> None:
-    """Draws the energies of a sound under axes whose columns are its positions, and its boundaries through both. size:
-    of the axes, in inches."""
+    """Draws the spectrogram of a sound under axes whose columns are the sound's positions, and its boundaries through
+    both. size: width and height of the axes, in inches."""
     width, height = size
-    # The energies stand below, in columns of the same width.
+    # The spectrogram, with columns as wide as those above.
     below = axes.inset_axes((0, -(_HEIGHT + _GAP) / height, 1, _HEIGHT / height))
     low, high = shades(sound)
     edges = (-0.5, positions - 0.5)
@@ -69,27 +69,28 @@ def draw_spectrogram(axes: Axes, sound: Sound, positions: int, size: tuple[float
     below.set_xlim(edges)
     below.set_yticks([])
     below.spines[:].set_color(GRID)
-    # Seconds are marked as densely as labels have room.
+    # The smallest step between seconds whose labels have room.
     step = next((step for step in _STEPS if width * step >= _APART * sound.seconds), _STEPS[-1])
     times = np.arange(0, sound.seconds + step / 100, step)
     below.set_xticks(times / sound.seconds * positions - 0.5, [f"{time:g}" for time in times.round(2)])
     below.tick_params(length=2, color=AXIS, labelcolor=AXIS, labelsize=LABEL_POINTS)
     below.set_xlabel("seconds", fontsize=LABEL_POINTS, color=AXIS, labelpad=2)
-    # What was spoken ends here, in both.
+    # Lines at the ends of spoken units, through both.
     for boundary in np.asarray(sound.boundaries) / sound.seconds * positions - 0.5:
         for panel in (axes, below):
             panel.axvline(boundary, color=AXIS, linewidth=0.5, alpha=0.6)
 
 
 def shades(sound: Sound) -> tuple[float, float]:
-    """Returns the energies of a sound that are white and black: silence would take most of the shades."""
+    """Returns the energies that are drawn white and black. They leave out extremes, since silence would take most of
+    the shades."""
     low, high = np.quantile(sound.energies, (0.05, 0.999)) if sound.energies.size else (0.0, 1.0)
     return float(low), float(max(high, low + 1e-6))
 
 
 # The heatmap of an alignment.
 
-# Sizes are in inches. Up to 60 tokens each has a cell as tall as its label; beyond 100 only every n-th is labelled.
+# In inches. Up to 60 tokens have cells as tall as their labels; beyond 100 tokens only every n-th is labelled.
 _USUAL_SIDE = 6.0
 _SMALLEST_CELL = 0.25
 _LARGEST_CELL = 0.5
@@ -115,13 +116,13 @@ def heatmap(
     backdrop: Backdrop | None = None,
 ) -> Figure:
     """Draws the attention of each target token (rows, downwards) to each source token (columns). Tokens and title are
-    drawn literally, and cut where they are long.
+    drawn literally, and shortened if they are long.
 
-    weights: [T, S], 0 to 1. stops: [T], where a hard attention stopped, -1 where it selected nothing; each is boxed.
-    chunk_size: MoChA's: the chunk [stop - w + 1, stop] is outlined. delays: [T], how many source tokens were read
-    before each target token was written. Reads and writes are a staircase, and what is not read yet is shaded. gold:
-    (source, target) links that are known to be right, which are outlined, and compared with those found. backdrop: the
-    sound that the source tokens are equal parts of, drawn below in place of them; or a picture, see `over_picture`.
+    weights: [T, S], 0 to 1. stops: [T], where a hard attention stopped, -1 if it selected nothing; stops are boxed.
+    chunk_size: MoChA's w: the chunk [stop - w + 1, stop] is outlined. delays: [T], how many source tokens were read
+    before each target token was written; they are drawn as a staircase, with the unread source shaded. gold: right
+    links (source, target), which are outlined and compared with those in `found`. backdrop: the sound whose equal parts
+    the source tokens are, drawn below in their place; or a picture, see `over_picture`.
 
     Raises ValueError for shapes, stops, delays or links that do not fit, and a chunk size without stops or below 1.
     """
@@ -131,15 +132,18 @@ def heatmap(
     grid = np.asarray(weights, dtype=float)
     if grid.shape != (len(target), len(source)) or grid.size == 0:
         raise ValueError(f"weights {grid.shape} must be [T, S] = {(len(target), len(source))}, both at least 1")
+    # The cells. A sound has many more positions than a text has words, so that its scale ends at the largest weight.
     figure, axes = _page(grid.shape)
     width, height = figure.get_size_inches()
-    most = max(math.ceil(20 * grid.max()) / 20, 0.05) if sound else 1  # a sound has many more parts than words
+    most = max(math.ceil(20 * grid.max()) / 20, 0.05) if sound else 1
     image = axes.imshow(grid, cmap="Blues", vmin=0, vmax=most, aspect="auto", interpolation="nearest")
+    # What surrounds them.
     _draw_scale(figure, axes, image, width, height)
     _label_tokens(axes, () if sound else source, target, width, height)
     if sound:
         draw_spectrogram(axes, sound, len(source), (width, height))
     _draw_title(axes, wrapped(title, width))
+    # Marks on the cells, and what they mean.
     marks = draw_stops(axes, stops, chunk_size, grid.shape) + draw_path(axes, delays, grid.shape)
     marks += draw_gold_links(axes, gold, found, grid.shape)
     draw_legend(axes, marks, SPECTROGRAM_HEIGHT / height if sound else 0.0)
@@ -148,7 +152,7 @@ def heatmap(
 
 
 def _page(shape: tuple[int, ...]) -> tuple[Figure, Axes]:
-    """Makes a page for a grid of this shape, all of which its axes cover."""
+    """Makes a figure for a grid of this shape, with axes that fill it."""
     cell = min(max(_USUAL_SIDE / max(shape), _SMALLEST_CELL), _LARGEST_CELL)
     height, width = (min(cell * count, _LONGEST_SIDE) for count in shape)
     figure = Figure(figsize=(width, height), dpi=DOTS_PER_INCH)
@@ -157,15 +161,16 @@ def _page(shape: tuple[int, ...]) -> tuple[Figure, Axes]:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Writes a PNG, PDF or SVG, as the ending of the file's name says, or else a PNG, complete or not at all."""
+    """Writes a PNG, PDF or SVG by the ending of the file's name, or a PNG without an ending. A file is replaced only by
+    a complete one."""
     ending = path.suffix.lower().removeprefix(".") or "png"
     if ending not in FORMATS:
         raise UserError(
             f"{path} ends in .{ending}, and pictures are written as .png, .pdf or .svg: choose one of these"
         )
-    # The same picture is the same file: without the time, and without random numbers in the names within an SVG.
+    # Equal pictures give equal files: without the date, and without random names within an SVG.
     date = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(ending)
-    # And words are text, which can be searched and edited, in place of outlines.
+    # Words stay text, which can be searched and edited, instead of outlines.
     settings: dict[Any, Any] = {"svg.hashsalt": "mt", "svg.fonttype": "none", "pdf.fonttype": 42}
     with replaced(path) as file, rc_context(settings):
         figure.savefig(file, format=ending, metadata=date)
@@ -178,7 +183,7 @@ def png(figure: Figure) -> bytes:
 
 
 def save_with_png(figure: Figure, path: Path, plot_format: str) -> None:
-    """Writes <path>.png, and where another format is chosen the figure in that beside it."""
+    """Writes <path>.png, and beside it the figure in another format if chosen."""
     for ending in dict.fromkeys(("png", plot_format)):
         save(figure, path.with_suffix(f".{ending}"))
 
@@ -188,7 +193,7 @@ def _draw_title(axes: Axes, title: str) -> None:
 
 
 def _draw_scale(figure: Figure, axes: Axes, image: AxesImage, width: float, height: float) -> None:
-    """Draws what weights the shades of blue stand for, on the right."""
+    """Draws the colour scale of the weights on the right."""
     _, top = image.get_clim()
     bar = axes.inset_axes((1 + 0.15 / width, 0, 0.12 / width, min(1, 3 / height)))
     figure.colorbar(image, cax=bar, ticks=[0, 0.5 * top, top]).outline.set_visible(False)
@@ -196,7 +201,8 @@ def _draw_scale(figure: Figure, axes: Axes, image: AxesImage, width: float, heig
 
 
 def _label_tokens(axes: Axes, source: Sequence[str], target: Sequence[str], width: float, height: float) -> None:
-    """Writes as many tokens along the top and the left side as have room, and draws lines between cells."""
+    """Writes as many tokens along the top and the left side as have room. Lines between cells are drawn if all tokens
+    are labelled."""
     axes.xaxis.tick_top()
     columns = range(0, len(source), max(1, math.ceil(len(source) * _LABEL_HEIGHT / width)))
     rows = range(0, len(target), math.ceil(len(target) * _LABEL_HEIGHT / height))
@@ -215,7 +221,7 @@ def _label_tokens(axes: Axes, source: Sequence[str], target: Sequence[str], widt
 
 
 def _fit_page(figure: Figure, axes: Axes, width: float, height: float) -> None:
-    """Grows the page around the finished drawing: the labels take what they need, the cells keep their size."""
+    """Grows the page to hold all labels; the cells keep their size."""
     margin = 0.12
     drawn = figure.get_tightbbox()
     page_width = drawn.width + 2 * margin
@@ -227,9 +233,10 @@ def _fit_page(figure: Figure, axes: Axes, width: float, height: float) -> None:
 
 
 def wrapped(title: str, width: float) -> str:
-    """Breaks a title into lines of about the drawing's width, in inches: the page grows around what is on it."""
+    """Breaks a title into lines about as wide as the drawing. width: in inches."""
     text = drawable(title)
     letters = round(max(width, _USUAL_SIDE) * _TITLE_CHARACTERS)
+    # Chinese and Japanese characters are twice as wide.
     if any(unicodedata.east_asian_width(character) in "WF" for character in text):
         letters //= 2
     return textwrap.fill(text, letters, max_lines=_TITLE_LINES, placeholder=" …")
@@ -244,10 +251,10 @@ _MARGIN = 0.12
 _LINE = 0.2
 _COLUMNS = 6  # panels in a row
 _MOST_PANELS = 60  # each of a word
-_PANEL_PIXELS = 256  # of the longer side, at least half of it
+_PANEL_PIXELS = 256  # small pictures are enlarged until their longer side has more than half of these
 _SPREAD = 0.55  # standard deviation of the light of a cell of the grid, in cells
 _FULL_LIGHT = 3.0  # times the mean weight, at least, so that even attention stays even
-_DARK = 0.4  # brightness of what is not attended to
+_DARK = 0.4  # brightness of the parts that get no attention
 _SPACE = "▁"
 
 
@@ -259,12 +266,12 @@ def over_picture(
     stops: Sequence[int] | None = None,
     title: str = "",
 ) -> Figure:
-    """Draws the picture, and a panel for each target token: what the token attended to is in colour, the rest is grey.
+    """Draws the picture, and a panel for each target token in which attended parts are in colour and the rest is grey.
 
-    The light of a panel is in proportion to the weights, smoothed over neighbours. The largest weight, if it is three
-    times the mean over the grid or more, is full light. After 60 tokens no more are drawn, which the title says.
+    The light of a panel is proportional to the weights, smoothed over neighbours. The largest weight has full light if
+    it is at least three times the mean over the grid. Only the first 60 tokens are drawn, and the title says so.
     weights: [T, rows * columns of the grid]. stops: [T], the cell that a hard attention chose, -1 for none. Raises
-    ValueError where they do not fit.
+    ValueError if they do not fit.
     """
     table = np.asarray(weights, dtype=float)
     (rows, columns) = picture.grid
@@ -274,7 +281,7 @@ def over_picture(
         )
     if stops is not None and not (len(stops) == len(target) and all(-1 <= stop < rows * columns for stop in stops)):
         raise ValueError(f"stops must be {len(target)} places within -1..{rows * columns - 1}")
-    # The first panel is the picture; each further one has the light of a token.
+    # The first panel is the picture; each further panel is lit by a token's attention.
     if len(target) > _MOST_PANELS:
         title = f"{title} (the first {_MOST_PANELS} of {len(target)} tokens)"
     names = [shortened(token.removeprefix(_SPACE) or token, LABEL_CHARACTERS) for token in target[:_MOST_PANELS]]
@@ -320,15 +327,16 @@ def _page_of_panels(count: int, ratio: float, title: str) -> tuple[Figure, list[
 
 
 def _enlarged(pixels: np.ndarray) -> np.ndarray:
-    """Returns [height, width, 3] from 0 to 1, enlarged where it is too small for soft light."""
+    """Returns pixels [height, width, 3] from 0 to 1. Small pictures are enlarged, so that light can be smooth."""
     times = max(1, _PANEL_PIXELS // max(pixels.shape[:2]))
     return np.repeat(np.repeat(pixels, times, 0), times, 1) / 255
 
 
 def _illuminated(pixels: np.ndarray, grid: np.ndarray) -> np.ndarray:
-    """Returns the pixels in the light of the weights, [rows, columns of the grid]."""
+    """Returns the pixels [height, width, 3] lit by weights [rows, columns of the grid]."""
     vertical, horizontal = (_spread(size, cells) for size, cells in zip(pixels.shape, grid.shape, strict=False))
     smooth = vertical @ grid @ horizontal.T
+    # Lit parts keep their colours, others become dark and grey.
     full = max(float(smooth.max()), _FULL_LIGHT * grid.mean(), np.finfo(float).tiny)
     light = (smooth / full).clip(0, 1)[..., None]
     grey = pixels @ (0.299, 0.587, 0.114)  # ITU-R BT.601
@@ -336,20 +344,20 @@ def _illuminated(pixels: np.ndarray, grid: np.ndarray) -> np.ndarray:
 
 
 def _spread(size: int, cells: int) -> np.ndarray:
-    """Returns [size, cells]: how much of each cell's light falls on each pixel of a side; rows sum to 1."""
+    """Returns the light that each pixel of a side gets from each cell, [size, cells]; rows sum to 1."""
     distances = (np.arange(size) + 0.5)[:, None] / size * cells - (np.arange(cells) + 0.5)
     light = np.exp(-0.5 * (distances / _SPREAD) ** 2)
     return light / light.sum(1, keepdims=True)
 
 
-# A backdrop for a page.
+# Backdrops for a page.
 
 _QUALITY = 85
-"""Of a JPEG: a tenth of the bytes of a PNG."""
+"""The quality of JPEGs, which take a tenth of the bytes of a PNG."""
 
 
 def embedded(backdrop: Backdrop) -> str:
-    """Returns the pixels of a picture, or the energies of a sound as shades of grey, as the address of an image."""
+    """Returns a picture, or the spectrogram of a sound in grey, as a `data:` URL of an image."""
     content = io.BytesIO()
     if isinstance(backdrop, Picture):
         pixel_files.imsave(content, backdrop.pixels, format="jpg", pil_kwargs={"quality": _QUALITY})

@@ -1,4 +1,4 @@
-"""The look that all drawings share: style, then fonts for as many scripts as possible, then marks upon an alignment."""
+"""The style of all drawings, fonts for as many scripts as possible, and marks on an alignment."""
 
 import functools
 import sys
@@ -29,7 +29,7 @@ _PANEL_DOTS_PER_INCH = 150
 
 
 def chart(panels: int, *, sharey: bool = False) -> tuple[Figure, list[Axes]]:
-    """Makes a figure with panels side by side, each with a grid, for lines to be drawn in."""
+    """Makes a figure with panels side by side, each with a grid, for line charts."""
     figure = Figure(figsize=(_PANEL[0] * panels, _PANEL[1]), dpi=_PANEL_DOTS_PER_INCH, layout="constrained")
     FigureCanvasAgg(figure)
     all_axes = [*figure.subplots(1, panels, sharey=sharey, squeeze=False)[0]]
@@ -47,25 +47,24 @@ def name_axes(axes: Axes, x: str, y: str) -> None:
     axes.set_ylabel(y, fontsize=LABEL_POINTS, color=AXIS)
 
 
-# Chooses the fonts that draw a text: the bundled ones, then those that are installed, for as many scripts as
-# possible.
+# Fonts: the bundled ones, then installed ones for the characters that these lack.
 
 SQUARE = "□"
-"""Stands for a character that no font has."""
+"""Drawn for a character that no font has."""
 
-# Fonts with a box for every character, which would hide that it has no glyph.
+# Fonts that have a box for every character, and would hide that a glyph is missing.
 _PLACEHOLDERS = (".", "last resort", "adobe blank")
 _warned: set[str] = set()
 
 
 def characters(text: str) -> list[str]:
-    """Cuts a text into what a reader takes for characters (extended grapheme clusters)."""
+    """Cuts a text into characters as a reader sees them (extended grapheme clusters)."""
     return regex.findall(r"\X", unicodedata.normalize("NFC", text))
 
 
 def drawable(text: str) -> str:
-    """Returns a text with a square for each character that no installed font has, and without combining marks that
-    none has. Warns on standard error of a script that has no font, once."""
+    """Replaces characters that no font has by squares, and drops combining marks that no font has. Prints one warning
+    for each script without a font."""
     return "".join(
         "".join(code for code in cluster if family_of(code) or unicodedata.category(code)[0] != "M")
         if family_of(cluster[0])
@@ -75,13 +74,13 @@ def drawable(text: str) -> str:
 
 
 def shortened(text: str, limit: int) -> str:
-    """Returns a text as it can be drawn, of at most `limit` characters, the last an ellipsis where more are cut."""
+    """Returns a drawable text of at most `limit` characters; a longer text ends in an ellipsis."""
     drawn = characters(drawable(text))
     return "".join(drawn if len(drawn) <= limit else [*drawn[: limit - 1], "…"])
 
 
 def font(points: float, texts: Iterable[str]) -> FontProperties:
-    """Returns a font, with fallbacks, in which `drawable` texts can be drawn. points: the height of its letters."""
+    """Returns a font with the fallbacks that these `drawable` texts need. points: its size."""
     needed = {family_of(code) for text in texts for code in text}
     others = sorted(family for family in needed if family and family not in _bundled())
     return FontProperties(family=[*_bundled(), *others], size=points)
@@ -89,10 +88,10 @@ def font(points: float, texts: Iterable[str]) -> FontProperties:
 
 @functools.cache
 def family_of(character: str) -> str | None:
-    """Returns the first family that has a glyph for a character; None where none has."""
+    """Returns the first family that has a glyph for a character; None if there is none."""
     if not character.isprintable():
         return None
-    for families in (_bundled, _installed):  # those that are installed are looked for where they are needed
+    for families in (_bundled, _installed):  # installed fonts are searched only if the bundled ones lack the glyph
         for family in families():
             if ord(character) in _charmap(family):
                 return family
@@ -101,7 +100,7 @@ def family_of(character: str) -> str | None:
 
 @functools.cache
 def _bundled() -> tuple[str, ...]:
-    # matplotlib-fontja brings a Japanese font. Located, not imported: its import changes everyone's settings.
+    # matplotlib-fontja brings a Japanese font. It is located, since importing it would change matplotlib's settings.
     japanese = str(distribution("matplotlib-fontja").locate_file("matplotlib_fontja/fonts/ipaexg.ttf"))
     font_manager.fontManager.addfont(japanese)
     return "DejaVu Sans", font_manager.get_font(japanese).family_name
@@ -109,17 +108,17 @@ def _bundled() -> tuple[str, ...]:
 
 @functools.cache
 def _installed() -> tuple[str, ...]:
-    """Lists the families of this system, those for running text first."""
-    # Of others than regular ones matplotlib would log that they have no regular weight.
+    """Returns the installed families, those for running text first."""
+    # Only families with a regular face: matplotlib would log that others have none.
     entries = (entry for entry in font_manager.fontManager.ttflist if (entry.style, entry.weight) == ("normal", 400))
     names = {entry.name for entry in entries if not entry.name.lower().startswith(_PLACEHOLDERS)} - set(_bundled())
-    # The bundled Japanese font lacks the simplified Han characters first of all.
+    # Simplified Chinese comes first among fonts of a kind, since the bundled Japanese font lacks its characters.
     return tuple(sorted(names, key=lambda n: ("Sans" not in n, "Mono" in n, "Noto" not in n, not n.endswith(" SC"), n)))
 
 
 @functools.cache
 def _charmap(family: str) -> frozenset[int]:
-    """Returns the code points that a family can draw; none where its file cannot be used, as of coloured bitmaps."""
+    """Returns the code points that a family can draw; empty if its file cannot be used, as coloured bitmaps cannot."""
     try:
         face = font_manager.get_font(font_manager.findfont(FontProperties(family=family), fallback_to_default=False))
         return frozenset(face.get_charmap()) if face.scalable else frozenset()
@@ -148,18 +147,18 @@ def _script(character: str) -> str | None:
     return f"some {script if script == 'CJK' else script.capitalize()} characters" if kind in "LMN" and name else None
 
 
-# Draws marks upon an alignment: where a hard attention stopped, what had been read when, and known links.
+# Marks on an alignment: the stops of a hard attention, reads and writes, and gold links.
 
 MARK = "#e6550d"
 _UNREAD = "#1f293312"
 _GOLD = "#e69f00"
 _KINDS = {"hit": ("o", "#009e73"), "miss": ("X", "#d55e00"), "false link": ("^", "#cc79a7")}
-"""The shapes and colours of links, the latter of Okabe & Ito."""
+"""The shapes and colours of links; the colours are of Okabe and Ito's palette."""
 
 
 def draw_stops(axes: Axes, stops: Sequence[int] | None, chunk_size: int | None, shape: tuple[int, int]) -> list[Artist]:
-    """Draws a box around each stop, and a thin one around the window that ends there; returns the entries of a
-    legend."""
+    """Draws a box around each stop, and a thin one around the chunk that ends there; returns the legend's entries."""
+    # Stops must lie within the source.
     if stops is None:
         if chunk_size is not None:
             raise ValueError("a chunk needs the stop that it ends at")
@@ -172,6 +171,7 @@ def draw_stops(axes: Axes, stops: Sequence[int] | None, chunk_size: int | None, 
         or (chunk_size is not None and chunk_size < 1)
     ):
         raise ValueError(f"stops must be {steps} positions within -1..{length - 1}, and a chunk size at least 1")
+    # Boxes of one cell, and of a chunk.
     chosen = [(row, stop) for row, stop in enumerate(ends) if stop >= 0]
     marks = [("stop", 1.6, 1)]
     if chunk_size is not None and chunk_size > 1:
@@ -180,7 +180,7 @@ def draw_stops(axes: Axes, stops: Sequence[int] | None, chunk_size: int | None, 
     for name, line, span in marks:
         lefts = [(row, stop, max(0, stop - span + 1)) for row, stop in chosen]
         boxes = [Rectangle((left - 0.5, row - 0.5), stop - left + 1, 1) for row, stop, left in lefts]
-        # Above the lines of the grid, and whole at the edges of the axes.
+        # Drawn above the grid, and not clipped at the edges of the axes.
         outlines = PatchCollection(boxes, facecolor="none", edgecolor=MARK, linewidth=line, zorder=3, clip_on=False)
         axes.add_collection(outlines)
         entries.append(Patch(facecolor="none", edgecolor=MARK, linewidth=line, label=name))
@@ -188,14 +188,14 @@ def draw_stops(axes: Axes, stops: Sequence[int] | None, chunk_size: int | None, 
 
 
 def draw_path(axes: Axes, delays: Sequence[int] | None, shape: tuple[int, int]) -> list[Artist]:
-    """Draws the staircase between what was read and what was not; returns the entries of a legend."""
+    """Draws the staircase of reads and writes, and shades the unread source; returns the legend's entries."""
     if delays is None:
         return []
     steps, length = shape
     read = [int(delay) for delay in delays]
     if len(read) != steps or sorted(read) != read or not 0 <= read[0] <= read[-1] <= length:
         raise ValueError(f"delays must be {steps} numbers that rise within 0..{length}")
-    # Along the lines between cells, from above the first target token to below the last.
+    # The staircase follows the lines between cells, from above the first target token to below the last.
     corners = np.stack([np.repeat(read, 2), np.repeat(np.arange(steps + 1), 2)[1:-1]], axis=1) - 0.5
     unread = [*corners, (length - 0.5, steps - 0.5), (length - 0.5, -0.5)]
     axes.add_patch(Polygon(unread, facecolor=_UNREAD, linewidth=0))
@@ -212,14 +212,14 @@ def draw_gold_links(
     found: Collection[tuple[int, int]],
     shape: tuple[int, int],
 ) -> list[Artist]:
-    """Outlines each (source, target) link that is known to be right, and marks hits, misses and false links among those
-    found. Returns the entries of a legend."""
+    """Outlines each gold link (source, target), and marks hits, misses and false links. Returns the legend's
+    entries."""
     if gold is None:
         return []
     steps, length = shape
     if not all(0 <= source < length and 0 <= target < steps for source, target in [*gold, *found]):
         raise ValueError(f"gold links must lie within {length} source and {steps} target tokens")
-    # Within their cells, so that the boxes of stops are seen, too.
+    # Outlines are smaller than cells, so that the boxes of stops stay visible.
     boxes = [Rectangle((source - 0.42, target - 0.42), 0.84, 0.84) for source, target in gold]
     axes.add_collection(PatchCollection(boxes, facecolor="none", edgecolor=_GOLD, linewidth=1.2, zorder=4))
     entries: list[Artist] = [Patch(facecolor="none", edgecolor=_GOLD, linewidth=1.2, label="gold link")]
@@ -244,7 +244,7 @@ def draw_gold_links(
 
 
 def draw_legend(axes: Axes, marks: Sequence[Artist], below: float) -> None:
-    """Writes what the marks mean. below: how far under the axes, as a share of their height."""
+    """Draws the legend of the marks. below: its distance under the axes, as a share of their height."""
     if marks:
         axes.legend(
             handles=marks, loc="upper left", bbox_to_anchor=(0, -below), ncols=2, frameon=False, fontsize=LABEL_POINTS
