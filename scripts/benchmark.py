@@ -1,4 +1,4 @@
-"""What is fast beside what it replaces, in turn in one process: read the ratios.
+"""Speed beside a plain implementation, both in turn in one process: the ratios are what counts.
 
     python scripts/benchmark.py train       training beside a plain PyTorch loop of the same model
     python scripts/benchmark.py decode      greedy and beam search beside plain ones

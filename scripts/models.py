@@ -35,8 +35,8 @@ _CARD = Template((Path(__file__).parent / "model_card.md").read_text(encoding="u
 class Model(Options, frozen=True):
     """A model of the releases.
 
-    options: of its training. public: the set of `mt get` that it needs. terms: of the weights. data: what they were
-    learnt of, with the authors.
+    options: of the training. public: the data set of `mt get` that it needs. terms: the licence of the weights. data:
+    the training data and their authors.
     """
 
     title: str
@@ -71,7 +71,8 @@ MODELS = {
 
 
 def build(name: str, out: Path, data: Path | None, overrides: Sequence[str]) -> Path:
-    """Returns the archive of a model. Raises UserError where OUT has one, or the export translates otherwise."""
+    """Builds a model, and returns its archive. Raises UserError if OUT exists, or if the export translates texts
+    differently."""
     model = MODELS[name]
     run = out / "run"
     if out.exists():
@@ -100,8 +101,8 @@ def build(name: str, out: Path, data: Path | None, overrides: Sequence[str]) -> 
 
 
 def require_same_texts(run: Path, folder: Path) -> int:
-    """Returns how many texts of test the export translates, all but one in a hundred as the run did. Raises UserError
-    where it does not."""
+    """Translates texts of test again by the export, and returns how many. Raises UserError if more than one in a
+    hundred differs from the run's translation."""
     records = [json.loads(line) for line in (run / "alignments" / "test.jsonl").read_text("utf-8").splitlines()]
     records = records[:_CHECKED]
     texts = [translation.text for translation in load(folder).translate([record["source"] for record in records])]

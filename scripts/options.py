@@ -77,9 +77,9 @@ def choices(model: type[BaseModel], folder: Path) -> Iterator[tuple[Path, type[B
 
 
 def _block(options: BaseModel, folder: Path | None, indent: str = "") -> str:
-    """Returns the lines of all options of an object, each with its value, and beside it what it means.
+    """Returns the lines of all options of an object, each with its value and a comment.
 
-    folder: its groups, whose choices have files of their own; None: it has none.
+    folder: holds its groups, whose options are in other files; None without groups.
     """
     meanings = described(type(options))
     lines: list[str] = []
@@ -101,7 +101,7 @@ def _yaml(value: Any) -> str:
 
 
 def _with_choices(meaning: str, annotation: Any) -> str:
-    """Adds the values that an option takes, where what it means does not name them all."""
+    """Adds the values that an option takes to its meaning, unless the meaning names all of them."""
     literals = [kind for kind in kinds_in(annotation) if typing.get_origin(kind) is typing.Literal]
     values = [str(value) for literal in literals for value in typing.get_args(literal)]
     named = all(re.search(rf"\b{value}\b", meaning) for value in values)
@@ -109,7 +109,7 @@ def _with_choices(meaning: str, annotation: Any) -> str:
 
 
 def _commented(line: str, comment: str) -> list[str]:
-    """Returns a line with a comment beside it, which may go on below; above a long line."""
+    """Returns a line with a comment beside it, which may continue below; above a line that is long."""
     if not comment:
         return [line]
     begin = max(COLUMN, len(line) + 2)

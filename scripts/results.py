@@ -35,11 +35,11 @@ REFERENCE = re.compile(r"\{(?P<path>[\w/-]+)(?:\[(?P<index>\d+)\])?(?::(?P<form>
 """`{bleu}`, `{bleu[0]}`, `{bleu:median}`, and of another row `{TOPIC/TABLE/ROW/bleu}`."""
 
 Figure = Any
-"""A number with the digits that the file has, a text, or a list of them."""
+"""A number with the digits of the file, a text, or a list of numbers or texts."""
 
 
 class Origin(Options, frozen=True):
-    """How a figure was made. What a row leaves out, its table says, or else its topic.
+    """How a figure was made. Values that a row leaves out are taken from its table, or else from its topic.
 
     data: the data set, by its name in `mt get`. source: the publication of a figure that was not measured here.
     """
@@ -62,7 +62,7 @@ class Row(Origin, frozen=True):
 
 
 class Column(Options, frozen=True):
-    """A column shows the cell or the figure `key` of each row; figures of one form stand on the right."""
+    """A column shows the cell or the figure `key` of each row. right: whether it is aligned to the right."""
 
     key: str
     head: str = ""
@@ -70,7 +70,7 @@ class Column(Options, frozen=True):
 
 
 class Table(Origin, frozen=True):
-    """A table that a page shows, or the figures of a text, which have no columns."""
+    """A table of a page, or without columns the figures of a text."""
 
     columns: list[Column]
     rows: list[Row]
@@ -94,7 +94,7 @@ class Place:
     where: str
 
     def origin(self, field: str) -> Any:
-        """Returns how the figures of the row were made, as the nearest of row, table and topic says it."""
+        """Returns a field of the figures' origin from the row, its table or its topic, whichever has it first."""
         return next((found for part in (self.row, self.table, self.topic) if (found := getattr(part, field))), None)
 
 
@@ -102,7 +102,7 @@ class Records:
     """The figures of a folder, by topic, table and row."""
 
     def __init__(self, folder: Path) -> None:
-        """Raises UserError where a file is no such record."""
+        """Reads all files of the folder. Raises UserError if one is not valid."""
         self.places = dict[tuple[str, ...], Place]()
         self.tables = dict[tuple[str, str], Table]()
         for path in sorted(folder.glob("*.json")):
@@ -125,7 +125,7 @@ class Records:
                 self.places[key] = Place(topic, table, row, exact.get("values", {}), f"{where}: {name}, row {row.name}")
 
     def lines(self, topic: str, name: str) -> str:
-        """Returns a table in Markdown. Raises UserError where there is none, or a reference leads nowhere."""
+        """Returns a table in Markdown. Raises UserError if there is no such table, or for a reference to no figure."""
         table = self.tables.get((topic, name))
         if table is None:
             names = [other for owner, other in self.tables if owner == topic]
@@ -138,7 +138,7 @@ class Records:
         return "\n".join([lines[0], f"{rule}|", *lines[1:]]) + "\n"
 
     def cell(self, place: Place, key: str) -> str:
-        """Returns the text of a cell: its own, else the figure of its column, else how the figures were made."""
+        """Returns the text of a cell: from `cells`, else from `values`, else from the origin."""
         if key in place.row.cells:
             return REFERENCE.sub(lambda match: self._referred(place, match), place.row.cells[key])
         if key in place.values:
@@ -146,7 +146,7 @@ class Records:
         return str(place.origin(key) or "") if key in Origin.model_fields else ""
 
     def _referred(self, place: Place, match: re.Match[str]) -> str:
-        """Returns the text in place of a reference. Raises UserError where it leads to no figure."""
+        """Returns the text that replaces a reference. Raises UserError if there is no such figure."""
         *path, key = match["path"].split("/")
         try:
             owner = self.places[tuple(path)] if path else place
@@ -162,9 +162,9 @@ class Records:
 
 
 def written(figure: Figure, form: str) -> str:
-    """Returns a figure as a cell has it.
+    """Formats a figure for a cell.
 
-    form: `median` or `mean` of a list; else as Python formats numbers, after `/` those of a list between strokes.
+    form: `median` or `mean` of a list; else a format of Python. With `/` before it, a list is separated by strokes.
     """
     if form in ("median", "mean"):
         numbers = [Decimal(str(number)) for number in figure]

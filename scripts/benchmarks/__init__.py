@@ -1,4 +1,4 @@
-"""What `scripts/benchmark.py` measures, a module each. `BENCHMARKS` are its choices; each takes its own arguments."""
+"""The benchmarks of `scripts/benchmark.py`, a module each. `BENCHMARKS` are its choices; each parses its arguments."""
 
 from collections.abc import Callable, Sequence
 

@@ -90,7 +90,7 @@ def tasks(split: Split) -> dict[str, Task]:
 
 
 def evenly_spaced(items: Sequence[Item], count: int) -> list[Item]:
-    """Returns `count` of the items, from the first to the last; all of them where there are no more."""
+    """Returns `count` items from the first to the last, or all if there are fewer."""
     return [items[i] for i in np.linspace(0, len(items) - 1, min(count, len(items))).astype(int)]
 
 
@@ -114,7 +114,7 @@ def decode_plainly(model: Plain, task: Task) -> Tokens:
 
 
 def export(model: Seq2Seq, config: Config) -> Networks | None:
-    """Returns the model in int8 in ONNX Runtime; None where the extra `onnx` is not installed."""
+    """Exports the model in int8 for ONNX Runtime; None if the extra `onnx` is not installed."""
     if not all(find_spec(module) for module in ("onnx", "onnxruntime", "onnxscript")):
         return None
     with tempfile.TemporaryDirectory() as root:
@@ -135,11 +135,11 @@ class Trained(NamedTuple):
 
     model: Seq2Seq
     networks: Networks | None
-    """It in ONNX, which decodes single sentences; None: nothing is decoded by ONNX."""
+    """The model in ONNX, for single sentences; None without ONNX."""
 
 
 def decoders(trained: Trained, task: Task, device: str) -> dict[str, Callable[[], Tokens]]:
-    """Returns the ways in which `mt` decodes a model."""
+    """Returns functions that decode a task by `mt`, by precision or engine."""
     model, networks = trained
     ways: dict[str, Callable[[], Tokens]] = {}
     for precision in PRECISIONS:
@@ -152,8 +152,8 @@ def decoders(trained: Trained, task: Task, device: str) -> dict[str, Callable[[]
 
 
 def measure(models: Mapping[str, Trained], task: Task, rounds: int, device: str) -> dict[str, dict[str, float]]:
-    """Returns what is printed of a task, for each of the models, all of which take turns with the plain search of
-    `input_feeding`."""
+    """Returns a row of a task for each model. All models take turns with the plain search of `input_feeding`."""
+    # All contenders: the plain search, and each way of decoding of each model.
     plain = plain_of(models["input_feeding"].model).eval()
     ways = {name: decoders(trained, task, device) for name, trained in models.items()}
     contenders: dict[str, Callable[[], Tokens]] = {PLAIN: partial(decode_plainly, plain, task)}
@@ -161,6 +161,7 @@ def measure(models: Mapping[str, Trained], task: Task, rounds: int, device: str)
     turns = in_turn({name: partial(timed, decode, device) for name, decode in contenders.items()}, rounds)
     speeds = [{name: sum(map(len, one.result)) / one.seconds for name, one in turn.items()} for turn in turns]
     ratios = speedups(speeds, PLAIN)
+    # A row for each model, with its fastest way.
     rows = {}
     for name, of_model in ways.items():
         fastest = max(of_model, key=lambda way: ratios[f"{name} {way}"])

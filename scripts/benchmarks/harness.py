@@ -1,4 +1,4 @@
-"""What the benchmarks share: common options, contenders that take turns, statistics, and the form of tables."""
+"""Shared by the benchmarks: common options, contenders that take turns, statistics, and tables."""
 
 import json
 import math
@@ -17,14 +17,14 @@ Rows = Mapping[str, Mapping[str, float]]
 
 
 def option_parser(benchmark: str, description: str | None) -> Parser:
-    """Returns a parser with the option that every benchmark has, --json."""
+    """Returns a parser with the common option --json."""
     parser = Parser(description, prog=f"benchmark.py {benchmark}")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
     return parser
 
 
 def add_number(parser: Parser, option: str, default: int, what: str, *, least: int = 1, most: int = 1_000_000) -> None:
-    """Adds an option whose value is a whole number. what: its help, to which the default is added."""
+    """Adds an option with a whole number. what: its help; the default is added to it."""
     parser.add_argument(
         option, type=whole_number(least, most), default=default, metavar="N", help=f"{what} (default: {default})"
     )
@@ -40,15 +40,15 @@ def add_device_and_size(parser: Parser) -> None:
 
 
 class Timed(NamedTuple, Generic[Result]):
-    """What a call returned, and the seconds that it took."""
+    """The result of a call, and the seconds that it took."""
 
     seconds: float
     result: Result
 
 
 def timed(run: Callable[[], Result], device: str) -> Timed[Result]:
-    """Calls `run` once, and returns the seconds by the clock with its result. Begins when the threads of what ran
-    before no longer wait spinning: OpenMP's do so for some milliseconds, and would take processors from others."""
+    """Calls `run` once, and returns the seconds by the clock with its result."""
+    # OpenMP's threads of the run before spin for some milliseconds, and would take processors from this one.
     time.sleep(0.02)
     start = time.perf_counter()
     result = run()
@@ -60,8 +60,8 @@ def timed(run: Callable[[], Result], device: str) -> Timed[Result]:
 def in_turn(
     contenders: Mapping[str, Callable[[], Result]], rounds: int, *, warm_up: bool = True
 ) -> list[dict[str, Result]]:
-    """Calls all contenders once a round, so that whatever else the machine does meets all of them alike. Returns their
-    results, a dictionary for each round. warm_up: whether a round before these is run and left out."""
+    """Calls all contenders once a round, so that other load of the machine affects all of them alike. Returns a
+    dictionary of results for each round. warm_up: whether one more round is run first and left out."""
     turns = [{name: run() for name, run in contenders.items()} for _ in range(rounds + warm_up)]
     return turns[-rounds:]
 
@@ -86,12 +86,12 @@ def percentiles(seconds: Sequence[float], name: str) -> dict[str, float]:
 
 
 def exponent(sizes: Sequence[float], costs: Sequence[float]) -> float:
-    """Returns b of costs = a sizes^b: the slope of a line through the logarithms, by least squares."""
+    """Fits costs = a sizes^b by least squares on logarithms, and returns b."""
     return statistics.linear_regression([*map(math.log, sizes)], [*map(math.log, costs)]).slope
 
 
 def print_rows(rows: Rows, *, as_json: bool, rounds: str) -> None:
-    """Prints a table under a line about threads and rounds, or one JSON object. rounds: what rounds are made of."""
+    """Prints a table under a line about threads and rounds, or one JSON object. rounds: their number, in words."""
     if as_json:
         print(json.dumps(rows))
         return

@@ -1,4 +1,4 @@
-"""The model that training and decoding are measured with, and the text that it reads."""
+"""The model and the corpus of the benchmarks of training and decoding."""
 
 import contextlib
 import tempfile
@@ -36,13 +36,13 @@ def configure(
     max_updates: int | None = None,
     batch_tokens: int | None = None,
 ) -> Config:
-    """Returns the configuration of a model with general attention. decoder: a key of DECODERS. size: of its layers; of
-    SSRU, whose blocks are several, of the feed-forward networks and the readout, and half of it of all else."""
+    """Returns the configuration of a model with general attention. decoder: a key of DECODERS. size: of the layers. In
+    SSRU's blocks only the feed-forward networks and the readout have this size, and the other layers half of it."""
     encoder: dict[str, Any] = {"name": "bilstm", "hidden_size": size}
     layers = {"hidden_size": size, "readout_size": size}
     if decoder == "ssru":
         encoder = {"name": "bissru", "hidden_size": size // 2, "feed_forward_size": size}
-        # The output layer, half of the work, is of one size in all models.
+        # The readout keeps its size, so that the output layer, half of the work, is equal in all models.
         layers |= {"hidden_size": size // 2, "feed_forward_size": size}
     training: dict[str, Any] = {"label_smoothing": 0.0, "epochs": 10_000}
     if max_updates is not None:
@@ -63,8 +63,8 @@ def configure(
 
 
 def build(config: Config, corpus: Corpus) -> Seq2Seq:
-    """Returns a new model, always the same. Its vocabularies have at least VOCABULARY tokens, since the output layer is
-    half of the work."""
+    """Returns a new model, always with the same weights. Its vocabularies have at least VOCABULARY tokens, since the
+    output layer is half of the work."""
     torch.manual_seed(1)
     return Seq2Seq(config, *(max(VOCABULARY, size) for size in corpus.tokenizers.sizes[:2]))
 
@@ -81,7 +81,7 @@ def add_corpus(parser: Parser) -> None:
 
 @contextlib.contextmanager
 def prepared_corpus(folder: Path | None) -> Iterator[Path]:
-    """Yields the folder itself; where it is None that of the phrasebook, which is prepared now and removed after."""
+    """Yields the folder, or for None one with the phrasebook, which is prepared now and removed at the end."""
     if folder is not None:
         yield folder
         return

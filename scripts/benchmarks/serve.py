@@ -38,7 +38,7 @@ from mt.search.config import PRECISIONS, Precision
 
 
 def plain(run: str, precision: Precision | None, port: int) -> None:
-    """Serves a run as a first attempt would: a handler that translates one text."""
+    """Serves a run as a first attempt might: each request is translated by itself."""
     import uvicorn
     from fastapi import FastAPI
 
@@ -74,8 +74,8 @@ def plain_server(run: Path, precision: Precision | None) -> Iterator[tuple[int, 
 def own_server(
     run: Path, precision: Precision | None = None, engine: str = "torch", log: int | IO[bytes] = subprocess.DEVNULL
 ) -> Iterator[tuple[int, int]]:
-    """Yields the port and the process of `mt serve`. log: gets its standard error. Raises UserError where it does not
-    end with success when it is asked to."""
+    """Yields the port and the process of `mt serve`. log: receives its standard error. Raises UserError if the server
+    does not end with status 0."""
     options = ["--engine", engine, *([] if precision is None else ["--precision", precision])]
     command = [sys.executable, "-m", "mt", "serve", f"served={run}", "--port", "0", "--device", "cpu", *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True) as process:
@@ -90,7 +90,8 @@ def own_server(
 
 
 async def client(port: int, bodies: Iterator[bytes], until: float, waits: list[tuple[float, float]]) -> None:
-    """Asks until a time, over one connection. waits: gets when each answer came, and how long it took."""
+    """Sends requests over one connection until a time. waits: receives for each answer when it came and how long it
+    took."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     while (begin := time.perf_counter()) < until:
         await post(reader, writer, "/translate", next(bodies))
@@ -100,7 +101,7 @@ async def client(port: int, bodies: Iterator[bytes], until: float, waits: list[t
 
 
 async def post(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, route: str, body: bytes) -> None:
-    """Sends a request, and waits for the whole of its answer."""
+    """Sends a request, and reads the whole answer."""
     kind = "Content-Type: application/json\r\n"
     writer.write(f"POST {route} HTTP/1.1\r\nHost: localhost\r\n{kind}Content-Length: {len(body)}\r\n\r\n".encode())
     writer.write(body)
@@ -110,7 +111,8 @@ async def post(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, route
 
 
 def loaded(port: int, process: int, texts: Sequence[str], clients: int, seconds: float) -> dict[str, float]:
-    """Returns what so many clients get; for waits the first fifth of the time is not counted."""
+    """Measures the server under requests of `clients` connections. Answers in the first fifth of the time are left out
+    of rates and waits."""
     plain_bodies = [json.dumps({"q": text, "source": "en", "target": "de"}).encode() for text in texts]
     places = iter(range(1 << 40))
     bodies = (plain_bodies[place % len(texts)] for place in places)
@@ -121,6 +123,7 @@ def loaded(port: int, process: int, texts: Sequence[str], clients: int, seconds:
     async def all_clients() -> None:
         await asyncio.gather(*(client(port, bodies, begin + seconds, waits) for _ in range(clients)))
 
+    # All clients work in this process, which is cheap beside the server.
     asyncio.run(all_clients())
     counted = [wait for end, wait in waits if end - begin > seconds / 5]
     last = max(end for end, _ in waits) - begin - seconds / 5
@@ -132,14 +135,13 @@ def loaded(port: int, process: int, texts: Sequence[str], clients: int, seconds:
 
 
 def processor_seconds(process: int) -> float:
-    """Returns how long processors have worked for the threads of a process (Linux), which other processes change
-    little."""
+    """Returns the processor seconds of all threads of a process (Linux), which depend little on other processes."""
     threads = Path(f"/proc/{process}/task").glob("*/schedstat")
     return sum(int(thread.read_text().split()[0]) for thread in threads) / 1e9
 
 
 def line_by_line(run: Path, precision: Precision | None, source: Path) -> dict[str, float]:
-    """Returns how fast `translate.py` is that takes one line at a time."""
+    """Measures `translate.py` with one line at a time."""
     options = [] if precision is None else ["--precision", precision]
     command = [sys.executable, "-m", "mt", "translate", str(run), str(source), "--buffer-size", "1", *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
@@ -179,26 +181,27 @@ def main(arguments: Sequence[str]) -> None:
 
 
 class Typist:
-    """Types texts, and notes when each key is answered."""
+    """Types texts key by key, and measures the wait for each key's translation."""
 
     def __init__(self, port: int, process: int, pace: float) -> None:
         self._port = port
         self._process = process
         self._pace = pace
         self._open: list[float] = []
-        """When each key was pressed of which no request was made yet."""
+        """The times of keys that no request has sent yet."""
         self._text = ""
         self.waits: list[float] = []
         self.worked: list[float] = []
 
     async def type(self, text: str) -> None:
-        """Types a text from its first key on, and waits until its last is answered."""
+        """Types a text, and waits for the answer to its last key."""
         asking: asyncio.Task[None] | None = None
         for length in range(1, len(text) + 1):
             begin = time.perf_counter()
             used = processor_seconds(self._process)
             self._text = text[:length]
             self._open.append(begin)
+            # Keys that come during a request are sent together in the next one.
             if asking is None or asking.done():
                 asking = asyncio.create_task(self._ask())
             await asyncio.sleep(max(0.0, begin + self._pace - time.perf_counter()))

@@ -56,7 +56,7 @@ PEAK_SECONDS = 40.0
 PEAK_UPDATES = 60
 """Memory has reached its peak after so many seconds or updates."""
 Train = Callable[[int], int]
-"""A function that makes so many updates, and returns their target tokens."""
+"""A function that makes a number of updates, and returns their target tokens."""
 
 
 def train_by_mt(config: Config, corpus: Corpus) -> Train:
@@ -85,7 +85,7 @@ def train_plainly(model: Plain, batches: Sequence[Batch]) -> Train:
 
 
 def first_batches(config: Config, corpus: Corpus, count: int | None) -> list[Batch]:
-    """Returns the first batches of the first epoch of `mt`, on its device. count: None: all of them."""
+    """Returns the first `count` batches of `mt`'s first epoch on its device; None: all of them."""
     split = corpus.split("train")
     tokens = config.training.batch_tokens
     order = batch_order(*split.lengths(), max_tokens=tokens, seed=config.seed, epoch=1)
@@ -95,7 +95,7 @@ def first_batches(config: Config, corpus: Corpus, count: int | None) -> list[Bat
 
 
 def peak(setting: Setting, size: int, device: str, folder: Path, batch_tokens: int | None) -> float:
-    """Trains, and returns the MiB that this process, which must be new, held at the most."""
+    """Trains, and returns the peak memory of this process in MiB. The process must be new."""
     config = configure(*setting, size, device=device, max_updates=PEAK_UPDATES, batch_tokens=batch_tokens)
     train = train_by_mt(config, Corpus.open(folder))
     start = time.perf_counter()
@@ -119,7 +119,8 @@ def tokens_per_second(train: Train, device: str) -> float:
 def measure(
     folder: Path, settings: Mapping[str, Setting], size: int, device: str, rounds: int, batch_tokens: int | None
 ) -> dict[str, dict[str, float]]:
-    """Returns what is printed: a row for each setting, and before them one for the plain loop."""
+    """Returns a row for the plain loop, then one for each setting."""
+    # Memory is measured in new processes, speed in this one.
     peaks = {
         name: peak_of_new_process(setting, size, device, folder, batch_tokens) for name, setting in settings.items()
     }
@@ -133,6 +134,7 @@ def measure(
     batches = first_batches(first, corpus, None if on_gpu else UPDATES["cpu"] * (rounds + 1))
     contenders = {PLAIN: train_plainly(plain, batches)}
     contenders |= {name: train_by_mt(config, corpus) for name, config in configs.items()}
+    # On a GPU the graphs of all batch shapes are recorded first.
     for train in contenders.values() if on_gpu else ():
         train(2 * len(batches))
     speeds = in_turn({name: partial(tokens_per_second, train, device) for name, train in contenders.items()}, rounds)
