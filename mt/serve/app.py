@@ -53,6 +53,7 @@ def build(
         docs_url=None,  # its scripts would come from elsewhere
         redoc_url=None,
     )
+    # Routes first, then what answers their errors.
     checked = Key(key)
     app.include_router(own.router(runs, checked, limits))
     app.include_router(streams.router(runs, checked, limits))
@@ -70,9 +71,9 @@ def build(
 
 
 def _add_pages(app: FastAPI, runs: Runs, key: Key, metrics: Metrics) -> None:
-    """Adds what is neither of one protocol nor of another."""
+    """Adds the routes that belong to no protocol: the explorer's page, the page of routes, health and counters."""
     explorer = page("mt", [run.description() for run in runs.all], live=True)
-    # The page says itself which scripts are its own; to stand in no other page is for a header to say.
+    # The page's own policy allows its scripts. Only a header can say that no other page may frame it.
     policy = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', explorer)
     headers = {"content-security-policy": "; ".join([*policy, "frame-ancestors 'none'"])}
 

@@ -48,6 +48,7 @@ class Wishes(LexicalConstraints):
 
     def require_bounded(self, limits: Limits) -> None:
         """Raises RequestError where it asks for more than this server does."""
+        # All forms of phrases and terms count, as any of them may be searched for.
         forms = [(phrase,) if isinstance(phrase, str) else phrase.any_of for phrase in self.constraints]
         phrases = [*self.avoid, *chain.from_iterable(forms)]
         targets = [target for term in self.glossary for target in term.targets]
@@ -95,6 +96,7 @@ async def form_fields(request: Request, kind: str, limits: Limits) -> dict[str, 
     except (ValueError, HTTPException) as error:
         reason = error.detail if isinstance(error, HTTPException) else error
         raise RequestError(400, f"the form cannot be read ({shown(str(reason))}): send its fields as JSON") from None
+    # Of fields with one name the first counts.
     first: dict[str, Any] = {}
     for name, value in (*request.query_params.multi_items(), *fields):
         first.setdefault(name, value)

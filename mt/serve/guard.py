@@ -74,6 +74,7 @@ class Guard:
         try:
             await _unless_gone(app, scope, receive, answered, self._limits.body)
         finally:
+            # Unknown routes and methods have one name each, so that no client adds labels or writes into the log.
             seconds = time.monotonic() - begin
             route = getattr(scope.get("route"), "path", "none")
             self._metrics.seconds.labels(route, str(status)).observe(seconds)
@@ -81,10 +82,11 @@ class Guard:
             LOG.info("%s %s %d %.0f ms", method, route, status, 1000 * seconds)
 
     def _refused(self, headers: Headers) -> RequestError | None:
-        """Returns why a request is refused for its headers; None where it is not."""
+        """Returns the error of a request whose host or origin is not allowed, or None."""
         host = headers.get("host", "")
         if self._local and not _is_local(host):
             return RequestError(403, "this server answers to the names of this machine alone: ask for localhost")
+        # Programs send no Origin; a page of this server sends the host itself.
         origin = headers.get("origin")
         if origin is None or origin in self._origins or (host and origin.partition("://")[2] == host):
             return None
@@ -123,7 +125,7 @@ async def _unless_gone(app: ASGIApp, scope: Scope, receive: Receive, send: Send,
 
 
 def refusal_of(error: UserError) -> JSONResponse:
-    """Returns the answer to what is refused."""
+    """Returns the response for an error: its sentence in JSON, with its status and headers."""
     status, headers = (error.status, error.headers) if isinstance(error, RequestError) else (422, {})
     return JSONResponse({"error": str(error)}, status, headers)
 

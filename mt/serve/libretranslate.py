@@ -88,6 +88,7 @@ def _language(code: str) -> dict[str, Any]:
 async def _asked(request: Request, key: Key, limits: Limits) -> TranslateBody:
     """Returns what a request asks, as JSON, a form or an address say it. Raises RequestError where it cannot be read or
     is no such request, and before that where it does not know the key."""
+    # A form, fields of the address, or JSON.
     kind = request.headers.get("content-type", "")
     is_form = kind.lower().startswith(_FORMS)
     if is_form or "q" in request.query_params:
@@ -96,6 +97,7 @@ async def _asked(request: Request, key: Key, limits: Limits) -> TranslateBody:
             plain["q"] = plain["q"].replace("\r\n", "\n")  # as a browser writes the ends of lines in a form
     else:
         plain = decoded(await body_bytes(request, limits), limits)
+    # A header with the key is enough; else the body has it.
     if not key.known(request):
         key.check_stated(plain.get("api_key"), status=403)
     # What is null, or empty in a form, is not asked for.

@@ -99,7 +99,7 @@ class RequestError(UserError):
 
 
 def full(what: str) -> RequestError:
-    """Returns the refusal of what there is no room for at present."""
+    """Returns a refusal with status 503, for a time when the server has no room."""
     return RequestError(503, f"{what}: try again in a second", {"Retry-After": "1"})
 
 

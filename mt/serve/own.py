@@ -112,6 +112,7 @@ def router(runs: Runs, key: Key, limits: Limits) -> APIRouter:
         asked.require_bounded(limits)
         run = runs.named(asked.run)
         search = run.search(asked.search, asked.n_best)
+        # A document has no record.
         if asked.format != "text":
             (text,) = await run.documents([asked.document()], search, asked.format, asked, asked.placeholders)
             return {"run": run.name, "translations": [{"text": text}], "tree": None}
@@ -132,7 +133,7 @@ def router(runs: Runs, key: Key, limits: Limits) -> APIRouter:
         pair = (asked.source(run), run.require_target(asked.target))
         gold = None if asked.gold is None else parse_pharaoh([run.require_target(asked.gold)], "gold")
         ((translation, plain),) = await run.worker.do(Aligning(run.translator, limits, asked.hard), pair)
-        # Words that have pieces may have links.
+        # Words without pieces cannot be linked, and do not count as errors.
         score = None
         if gold is not None:
             linkable = {*translation.units.source}, {*translation.units.target}

@@ -57,9 +57,11 @@ class ServedRun:
 
         online: whether it writes while it reads, by default.
         """
+        # The run's own search, with the changes of the request.
         search = self.translator.config.search
         search = online_search(search) if online else search
         search = revised_search(search, changes) if changes else search
+        # Bounds of this server.
         widest = max(width(search), n_best or 1)
         self.limits.require("beam_size", widest, "hypotheses of a text", "ask for fewer")
         longest = max(search.min_length + 1, (changes or {}).get("max_length") or 0)
@@ -128,7 +130,7 @@ class ServedRun:
             self._streams -= 1
 
     def _abilities(self) -> dict[str, Any]:
-        """Returns what the model can do, which of an exported one is to translate."""
+        """Returns what the model can do beside translating; an exported one can do nothing else."""
         try:
             network = self.translator.network.in_torch()
         except UserError:

@@ -193,6 +193,7 @@ async def _close(socket: WebSocket, code: int, sentence: str) -> None:
 
 
 async def _converse(socket: WebSocket, runs: Runs, key: Key, limits: Limits) -> None:
+    # The first message says which run and how; the key is checked before it is validated.
     first = await _received(socket, limits.patience)
     if not isinstance(first, str):
         raise RequestError(400, 'the first message is to say what is asked, as {"run": "NAME"}')
@@ -201,6 +202,7 @@ async def _converse(socket: WebSocket, runs: Runs, key: Key, limits: Limits) -> 
     hello = validated(plain, Hello)
     hello.require_bounded(limits)
     run = runs.named(hello.run)
+    # Then parts arrive, each of which is answered.
     with run.stream_open():
         source = Retranslation(run, hello) if hello.retranslate else Stream(run, hello)
         await source.begin()

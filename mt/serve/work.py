@@ -63,7 +63,7 @@ class Recording(Translating):
     top: int
 
     def do(self, items: Sequence[tuple[Raw, Trial]]) -> list[dict[str, Any]]:
-        """Returns the answer to each request. What is tried out is done alone, the rest together."""
+        """Returns the answer to each request. Trials are computed one by one, all others in one batch."""
         alone = [body.tree or body.prefix_ids or body.force for _, body in items]
         together = [item for item, is_alone in zip(items, alone, strict=True) if not is_alone]
         rest = iter(self._translated(together) if together else ())
@@ -76,11 +76,13 @@ class Recording(Translating):
         replays = [NOTHING for _ in sources]
         if self.top:
             best = [hypotheses[0].ids for hypotheses in translations]
+            # A second pass along the best hypotheses finds the runners-up.
             replays = runners_up(self.translator, rows, best, self.search, self.top)
         explored = zip(sources, translations, replays, strict=True)
         return [self._answer(source, Explored(found, None, replay)) for source, found, replay in explored]
 
     def _explored(self, source: Raw, body: Trial) -> dict[str, Any]:
+        # The forced positions of each step.
         places: dict[int, list[int]] = {}
         for step, position in body.force:
             places.setdefault(step, []).append(position)
@@ -117,7 +119,7 @@ class Documenting:
     """The syntaxes of those that are kept whole; none: those of the run."""
 
     def size(self, item: tuple[str, Wishes]) -> int:
-        """Returns a number of tokens that it may have, without its tags read."""
+        """Estimates the tokens of a document from its length, since parsing its tags would take too long here."""
         return len(item[0]) // 4 * width(self.search)
 
     def do(self, items: Sequence[tuple[str, Wishes]]) -> list[str]:

@@ -20,7 +20,7 @@ from mt.serve.limits import Limits, RequestError, full
 
 
 class Work(Protocol):
-    """A kind of work. What is of equal kinds is done together."""
+    """A kind of work. Items of equal kinds are computed in one batch."""
 
     def size(self, item: Any) -> int:
         """Returns how many tokens an item has, by which batches are bounded. Raises UserError where it cannot be
@@ -47,7 +47,7 @@ class _Job:
         return not self.result.done() and time.monotonic() < self.deadline
 
     def finish(self, result: Any) -> None:
-        """Hands a result, or the error that is one, from the thread of the run to the event loop."""
+        """Hands a result or an error from the thread of the run to the event loop."""
 
         def hand() -> None:
             if self.result.done():
@@ -139,8 +139,8 @@ class Worker:
                 return chosen
 
     def _chosen(self, jobs: Sequence[_Job]) -> list[_Job]:
-        """Takes those of some jobs from the queue that fit into a batch, and returns them. What is late, cancelled or
-        impossible is taken out as well."""
+        """Takes jobs from the queue until a batch is full, and returns them. Jobs that are late, cancelled or
+        impossible leave the queue, too."""
         chosen: list[_Job] = []
         taken: set[_Job] = set()
         tokens = 0
@@ -153,6 +153,7 @@ class Worker:
                 taken.add(job)
                 job.finish(error)
                 continue
+            # The first job is taken whatever its size, since it would never fit otherwise.
             if chosen and tokens + size > self._limits.batch_tokens:
                 break
             tokens += size
