@@ -61,7 +61,7 @@ class UserError(Exception):
 
 
 def nearest(wrong: str, known: Iterable[str]) -> str:
-    """Returns a clause that lists what exists and, where a known name is close to `wrong`, suggests it.
+    """Returns a clause that lists the known names. It suggests one that is close to `wrong`.
 
     >>> nearest("mocah", ["dot", "mocha"])
     'did you mean mocha? choices: dot, mocha'
@@ -82,7 +82,7 @@ def invalid_choice(option: str, wrong: str, known: Iterable[str]) -> str:
 
 
 def shown(text: str, limit: int = 80) -> str:
-    """Returns text of a user's for a sentence: on one line, at most `limit` characters, all of them printable."""
+    """Returns a user's text for use in a sentence: one line of at most `limit` characters, all printable."""
     plain = "".join(character if character.isprintable() else ascii(character)[1:-1] for character in text)
     return plain if len(plain) <= limit else f"{plain[: limit - 3]}..."
 
@@ -98,9 +98,9 @@ def first_line(error: BaseException) -> str:
 
 
 def explained(error: OSError, folder: os.PathLike[str] | None = None) -> str:
-    """Returns the refusal of the system, and the remedy where one is known.
+    """Returns the message of an error of the system, with a remedy where one is known.
 
-    folder: named where the error is of a disk and names no file.
+    folder: named instead where the error is of the disk and names no file.
     """
     remedy = _REMEDIES.get(error.errno or 0)
     named = os.fsdecode(error.filename) if isinstance(error.filename, bytes) else error.filename
@@ -110,9 +110,9 @@ def explained(error: OSError, folder: os.PathLike[str] | None = None) -> str:
 
 
 def unwritten(name: object, error: OSError, remedy: str) -> str:
-    """Returns the sentence for a file of the user's choice that the system refused to write.
+    """Returns the sentence for a file that the user chose and that cannot be written.
 
-    remedy: where the choice is at fault, and not a full disk.
+    remedy: what to do, unless the disk is full.
     """
     return f"{name} cannot be written ({error.strerror or error}): {_FULL.get(error.errno or 0, remedy)}"
 
@@ -123,7 +123,7 @@ def sentence(error: Exception) -> str:
 
 
 class Interrupted(KeyboardInterrupt):
-    """A signal asked the program to end. The message, where there is one, says how to go on."""
+    """A signal asked the program to end. The message may say how to go on."""
 
     def __init__(self, number: int, message: str = "") -> None:
         super().__init__(message)
@@ -136,7 +136,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 class Preempted(Interrupted):
-    """A queue takes the machine away: the same command, somewhere else or later, goes on."""
+    """A queue takes the machine away. The same command goes on with the run, later or elsewhere."""
 
     @property
     def status(self) -> int:
@@ -163,12 +163,13 @@ def within_memory() -> Iterator[None]:
 
 @contextlib.contextmanager
 def reported(status: int = 2) -> Iterator[None]:
-    """Ends the process of an entry point on an error that a user can mend: a sentence on standard error, and a status.
+    """Ends the process on an error that a user can mend, with a sentence on standard error and this exit status.
 
-    A signal has the status of `Interrupted`, which is 130 for Ctrl-C. The buffer of standard output is written here,
-    where a failure can be reported. A reader that closes the pipe, as `| head`, ends the process quietly, with status
-    141 as in other tools.
+    A signal has the status of `Interrupted`, which is 130 for Ctrl-C. Standard output is flushed here, so that a
+    failure is reported. A reader that closes the pipe, as `| head` does, ends the process quietly, with status 141 as
+    in other tools.
     """
+    # Signals and streams of the process.
     use_utf8()
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # as an entry point leaves it while its modules load
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -184,6 +185,7 @@ def reported(status: int = 2) -> Iterator[None]:
                 yield
         finally:
             sys.stdout.flush()
+    # Errors that a user can mend. Others are faults of the program, and keep their traceback.
     except (UserError, OSError) as error:
         # A full disk or a write-protected folder is no bug either, and has a message of the system.
         fault = output_fault()
@@ -199,7 +201,7 @@ def reported(status: int = 2) -> Iterator[None]:
 def use_utf8() -> None:
     """Makes standard output and error UTF-8, whatever the locale or PYTHONIOENCODING says.
 
-    A byte of a file's name that is no character becomes an escape.
+    Bytes of file names that are not UTF-8 become escapes.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -207,11 +209,12 @@ def use_utf8() -> None:
 
 
 def output_fault() -> str | None:
-    """Returns the fault of standard output, or None: an OSError may come from there or elsewhere.
+    """Returns what is wrong with standard output, or None. It tells where an OSError came from.
 
-    After a fault the buffer is thrown away, since Python would try once more at its end, and print a report.
+    After a fault the buffer is thrown away, since Python would try to write it once more at its end, and report that.
     """
     try:
+        # A closed pipe may show by an error of writing, or by an event alone.
         sys.stdout.flush()  # unwritten text may still be buffered
         os.write(sys.stdout.fileno(), b"")
         ends = select.poll()
@@ -220,7 +223,7 @@ def output_fault() -> str | None:
     except BrokenPipeError:
         fault = READER_GONE
     except io.UnsupportedOperation:
-        return None  # a test's own
+        return None  # a test has replaced it
     except OSError as error:
         fault = f"standard output cannot be written ({error.strerror}): send it elsewhere"
     if fault:

@@ -1,5 +1,5 @@
-"""Parses command lines; every complaint is one sentence, and status 2. The parser comes first, then types of options,
-then spellings for messages."""
+"""Parses command lines. Every mistake ends in one sentence and status 2. The parser comes first, then types of options,
+then helpers for messages."""
 
 import argparse
 import re
@@ -21,12 +21,12 @@ RENAMED = {
     "--push": "hf upload OWNER/NAME DIR",
     "--show": "mt serve RUN, whose page shows when each word is read and written",
 }
-"""Options of release 0.3.0 that have another name, or are gone, and what to write now."""
+"""Options of release 0.3.0 that were renamed or removed, and what to write now."""
 
 
 class Parser(argparse.ArgumentParser):
-    """`argparse` with sentences in place of its usage. Positional arguments may stand between and after options, and an
-    option is written out, and given once."""
+    """`argparse` with one sentence in place of its usage. Positional arguments may stand between and after options.
+    Options cannot be abbreviated, and can be given only once."""
 
     def __init__(self, doc: str | None, *, prog: str | None = None):
         formatter = argparse.RawDescriptionHelpFormatter
@@ -34,7 +34,8 @@ class Parser(argparse.ArgumentParser):
         self.add_argument("--version", action="version", version=f"mt {VERSION}", help="show the version of mt")
         for kind, convert in ((Path, _path), (int, number_of(int)), (float, number_of(float))):
             self.register("type", kind, convert)
-        self.needed: dict[str, str] = {}  # `--leave-out`: `--min-confidence`, without which it would have no effect
+        # `--leave-out` needs `--min-confidence`, for example: without it, it would have no effect.
+        self.needed: dict[str, str] = {}
         use_utf8()  # for what --help prints, too
 
     def parse_args(  # type: ignore[override]
@@ -42,6 +43,7 @@ class Parser(argparse.ArgumentParser):
     ) -> argparse.Namespace:
         words = sys.argv[1:] if args is None else list(args)
         typed = self._typed(words)
+        # What argparse has no place for is one argument too many, as `_typed` knows all flags.
         options, surplus = self.parse_known_intermixed_args(words, namespace)
         if surplus:
             self.error(f"{shown(surplus[0])} is one argument too many: leave it out")
@@ -53,10 +55,11 @@ class Parser(argparse.ArgumentParser):
         return options
 
     def _typed(self, words: Sequence[str]) -> list[str]:
-        """Returns the flags among the words. Refuses one that does not exist, and one that is given twice: the last one
-        would win in silence."""
+        """Returns the flags among the words. Refuses unknown flags, and flags that are given twice, of which argparse
+        would silently take the last."""
         known = self._option_string_actions
         typed: list[str] = []
+        # Options of training are the likeliest mistake of those who come from there.
         for word in words:
             if re.match(r"search(\.\w+)?=", word):
                 self.error(f"{shown(word)} is how mt train has it: write a flag here, as --search beam --beam 5")
@@ -85,11 +88,12 @@ class Parser(argparse.ArgumentParser):
         raise AssertionError("`reported` ends the process")
 
     def _sentence(self, message: str) -> str:
-        """Returns a complaint of `argparse` in our words: it begins with the argument that it is about."""
+        """Rewrites a message of `argparse`, which begins with the argument that it is about."""
         about, _, complaint = message.partition(": ")
         if about.endswith("arguments are required"):
             needed = " ".join([self.prog, *(_written(action) for action in self._actions if action.required)])
             return f"{' and '.join(complaint.split(', '))} missing: write {needed}"
+        # Other messages are `argument --beam: ...` or `argument RUN: ...`.
         name = about.removeprefix("argument ").split("/")[0]
         action = next((each for each in self._actions if name in (*each.option_strings, each.metavar, each.dest)), None)
         if not about.startswith("argument ") or action is None:
@@ -103,12 +107,12 @@ class Parser(argparse.ArgumentParser):
 
 
 def typed_flags(options: argparse.Namespace, names: Iterable[str]) -> list[str]:
-    """Returns those of these options that are on the command line, as they are written there."""
+    """Returns the flags of the named options that are on the command line."""
     return [flag for name in names if (flag := f"--{name.replace('_', '-')}") in options.typed]
 
 
 def whole_number(lowest: int, highest: int) -> Callable[[str], int]:
-    """Returns a type of argument for `argparse`: a whole number within bounds."""
+    """Returns a converter for `argparse`: of whole numbers within bounds."""
 
     def convert(text: str) -> int:
         if not re.fullmatch(r"[+-]?\d{1,30}", text, re.ASCII) or not lowest <= int(text) <= highest:
@@ -119,7 +123,7 @@ def whole_number(lowest: int, highest: int) -> Callable[[str], int]:
 
 
 def number_of(kind: type[int] | type[float]) -> Callable[[str], float]:
-    """Returns a type of argument: a number of a kind."""
+    """Returns a converter for `argparse`: of numbers of a kind."""
     words = "a whole number" if kind is int else "a number"
 
     def convert(text: str) -> float:
@@ -143,7 +147,7 @@ def _value(text: str) -> str:
 
 
 def _started_as() -> str:
-    """Returns how this process was started, for what is to be typed again: `mt score`, or `python scripts/score.py`."""
+    """Returns how the user started this process: `mt score`, or `python scripts/score.py`."""
     program = sys.argv[0]
     if Path(program).name in ("mt", "__main__.py") and len(sys.argv) > 1:
         return f"{'mt' if Path(program).name == 'mt' else 'python -m mt'} {sys.argv[1]}"
@@ -151,16 +155,17 @@ def _started_as() -> str:
 
 
 def _flags(words: Sequence[str]) -> Iterator[str]:
-    """Yields the options among the words of a command line, as they are written there."""
+    """Yields the flags among the words of a command line, without their values."""
     for word in words:
         if word == "--":
             return
+        # A minus alone is standard input, and -1 is a number.
         if word.startswith("-") and word != "-" and " " not in word and not _NUMBER.fullmatch(word):
             yield word.partition("=")[0]
 
 
 def _written(action: argparse.Action) -> str:
-    """Returns an argument as it is to be written, such as `--beam K`, or `RUN ...`."""
+    """Returns how to write an argument, such as `--beam K`, or `RUN ...`."""
     value = action.metavar or ("|".join(map(str, action.choices)) if action.choices else action.dest.upper())
     several = " ..." if action.nargs in ("+", "*") else ""
     return " ".join([*action.option_strings[:1], f"{value}{several}"])

@@ -1,5 +1,5 @@
-"""Joins the processes that `torchrun` starts to a group, of which one prints what ended them all. First they meet, then
-they hear of signals and of one another's ends."""
+"""Joins the processes that `torchrun` starts to a group. They meet and share signals. Where one fails, all end with one
+message."""
 
 import contextlib
 import os
@@ -23,25 +23,30 @@ T = TypeVar("T")
 RENDEZVOUS_TIMEOUT = timedelta(minutes=5)
 """How long the processes wait for one another at the start."""
 _LEAVING_SECONDS = 5.0
-"""How long process 0 stays after a failure, where the others ask it whether that has been printed."""
+"""How long process 0 stays after a failure, so that the others can ask it whether the error has been printed."""
 _PRINTING_TIMEOUT = timedelta(seconds=20)
-"""How long process 0 may take, where another is lost, to save the update and print that."""
+"""How long process 0 may take to save the update and print the error, once another process is lost."""
 
 
 @contextlib.contextmanager
 def process_group() -> Iterator[ProcessGroup]:
-    """Yields the group of the processes that were started together; to be entered inside of `reported`. Only process 0
-    has a standard output. An error ends all, and the process that fails first prints it; a signal, process 0."""
+    """Yields the group of the processes that were started together. Enter it inside of `reported`.
+
+    Only process 0 has a standard output. An error ends all processes. The process that fails first prints it, and
+    process 0 prints signals.
+    """
     rank = int(os.environ["RANK"])
     size = int(os.environ["WORLD_SIZE"])
     store = _hearing_signals(lambda: _rendezvous(rank, size))
     try:
+        # A group of gloo carries small objects and barriers, also where gradients go by NCCL.
         host = dist.new_group(backend="gloo", timeout=PATIENCE)
         with contextlib.redirect_stdout(sys.stdout if rank == 0 else open(os.devnull, "w", encoding="utf-8")):
             processes = ProcessGroup(rank, size, int(os.environ.get("LOCAL_RANK", 0)), host)
             yield processes
             processes.barrier()
     except BaseException as raised:
+        # Only one process keeps its standard error, and `reported` prints the message there.
         error = _cause(raised, store)
         if not _is_to_print(error, store, rank):
             sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - for the rest of the process
@@ -53,7 +58,8 @@ def process_group() -> Iterator[ProcessGroup]:
 
 
 def _hearing_signals(wait: Callable[[], T]) -> T:
-    """Returns or raises what `wait` does, which waits outside of Python, and so in a thread: here signals are heard."""
+    """Calls `wait` in a thread, and returns its result or raises its error. It waits outside of Python, where the main
+    thread would hear no signals."""
     outcome: Future[T] = Future()
 
     def attempt() -> None:
@@ -62,16 +68,16 @@ def _hearing_signals(wait: Callable[[], T]) -> T:
         except Exception as error:
             outcome.set_exception(error)
 
-    # Nothing waits for a thread of this kind at the end, as for those of an executor.
+    # The end of the process does not wait for a daemon thread, as it would for threads of an executor.
     threading.Thread(target=attempt, daemon=True).start()
     return outcome.result()
 
 
 def _rendezvous(rank: int, size: int) -> dist.Store:
-    """Returns the store at which the processes have met, for further messages between them."""
+    """Waits until all processes have met, and returns their store, which carries further messages."""
     try:
         store, *_ = next(dist.rendezvous("env://", rank, size, timeout=RENDEZVOUS_TIMEOUT))
-        # torchrun keeps the store of processes that it starts again, in which those before them have left their places.
+        # After a restart, torchrun's store still has the keys of the processes before, so each start has a prefix.
         store = dist.PrefixStore(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"), store)
         backends = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "cpu:gloo"
         dist.init_process_group(backends, store=dist.PrefixStore("group", store), rank=rank, world_size=size)
@@ -90,7 +96,7 @@ def _rendezvous(rank: int, size: int) -> dist.Store:
 
 
 def _cause(error: BaseException, store: dist.Store) -> BaseException:
-    """Returns what ended this process: the signal where another process was ended by one."""
+    """Returns what ended this process. Where another process was ended by a signal, it is that signal."""
     with contextlib.suppress(RuntimeError):  # process 0 had the store, and was killed
         if isinstance(error, Interrupted):
             store.set("signal", str(int(error.number)))
@@ -100,9 +106,11 @@ def _cause(error: BaseException, store: dist.Store) -> BaseException:
 
 
 def _is_to_print(error: BaseException, store: dist.Store, rank: int) -> bool:
+    """Returns whether this process prints the error. One does."""
     if isinstance(error, KeyboardInterrupt):
         return rank == 0
     try:
+        # Process 0 goes first where another is lost, since it can say how to go on.
         if isinstance(error, LostError) and rank:
             with contextlib.suppress(dist.DistStoreError):  # not in time: it may be the one that is lost
                 store.wait(["printed"], _PRINTING_TIMEOUT)
@@ -112,7 +120,7 @@ def _is_to_print(error: BaseException, store: dist.Store, rank: int) -> bool:
 
 
 def _leave(store: dist.Store, rank: int, size: int) -> None:
-    """Leaves after a failure: process 0, whose store the others ask, after them, unless torchrun keeps the store."""
+    """Leaves after a failure. Process 0 leaves last, as the others ask its store, unless torchrun has the store."""
     if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
         return
     until = time.monotonic() + _LEAVING_SECONDS
