@@ -44,9 +44,7 @@ from mt.decoding.network import Network, decode_rows
 from mt.decoding.onnx import OnnxNetwork
 from mt.decoding.torch_network import TorchNetwork
 from mt.export.graphs import write_graphs
-from mt.kernels.threads import step_threads
 from mt.models.seq2seq import Seq2Seq
-from mt.onnx import Networks
 from mt.search.config import PRECISIONS, BeamConfig, GreedyConfig, SearchConfig
 from mt.storage import write_json
 
@@ -113,14 +111,14 @@ def decode_plainly(model: Plain, task: Task) -> Tokens:
     return [hypothesis.tokens for hypothesis in decoded]
 
 
-def export(model: Seq2Seq, config: Config) -> Networks | None:
+def export(model: Seq2Seq, config: Config) -> OnnxNetwork | None:
     """Exports the model in int8 for ONNX Runtime; None if the extra `onnx` is not installed."""
     if not all(find_spec(module) for module in ("onnx", "onnxruntime", "onnxscript")):
         return None
     with tempfile.TemporaryDirectory() as root:
         write_json(Path(root) / "config.json", {})
         write_graphs(Path(root), model, config, {}, "int8")
-        return Networks(Path(root), step_threads())
+        return OnnxNetwork(Path(root))
 
 
 def train(config: Config, corpus: Corpus) -> Seq2Seq:
@@ -134,20 +132,20 @@ class Trained(NamedTuple):
     """A model that is decoded."""
 
     model: Seq2Seq
-    networks: Networks | None
+    exported: OnnxNetwork | None
     """The model in ONNX, for single sentences; None without ONNX."""
 
 
 def decoders(trained: Trained, task: Task, device: str) -> dict[str, Callable[[], Tokens]]:
     """Returns functions that decode a task by `mt`, by precision or engine."""
-    model, networks = trained
+    model, exported = trained
     ways: dict[str, Callable[[], Tokens]] = {}
     for precision in PRECISIONS:
         if precision != ("fp16" if device == "cpu" else "int8"):
             network = TorchNetwork(model, vocab_size=len(model.decoder.output.weight), precision=precision)
             ways[precision] = partial(decode_by_mt, network, task)
-    if networks is not None and max(map(len, task.groups)) == 1:
-        ways["onnx"] = partial(decode_by_mt, OnnxNetwork(networks), task)
+    if exported is not None and max(map(len, task.groups)) == 1:
+        ways["onnx"] = partial(decode_by_mt, exported, task)
     return ways
 
 
