@@ -45,7 +45,7 @@ class About(Options):
 
     update: Count
     averaged: list[Count] | None
-    """The updates whose weights were averaged, where they were."""
+    """The updates whose weights were averaged, if the weights are a mean."""
     ema_decay: Annotated[float, Field(gt=0, lt=1)] | None = None
     """The decay of the exponential moving average, where the weights are one."""
     metric: str
@@ -231,7 +231,7 @@ def fill(model: Seq2Seq, tensors: dict[str, torch.Tensor]) -> None:
 
 
 def _verify(folder: Path) -> None:
-    """Raises UserError where a file of a checkpoint is missing, or not the one that was saved."""
+    """Raises UserError where a file of a checkpoint is missing, or has changed since it was saved."""
     sums = load_meta(folder).sha256
     for name in (CONFIG, MODEL):
         if name not in sums:

@@ -136,7 +136,7 @@ def point_link(link: Path, folder: Path) -> None:
 
 
 def require_writable(folder: Path, name: str = "") -> None:
-    """Raises UserError where no file can be written into a folder, before long work whose results are to stand there.
+    """Raises UserError if no file can be written into a folder. Called before long work that will write there.
 
     A folder that is missing is not made: the one above it is tried. name: what to call the folder.
     """

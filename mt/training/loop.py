@@ -69,7 +69,8 @@ class LossScale:
 
 
 def scaler_of(scale: LossScale | None, device: torch.device) -> torch.amp.GradScaler:
-    """Makes a scaler of this state, which scales a loss in float16, and its gradient back; None: it does nothing."""
+    """Makes a scaler that multiplies a loss in float16 by a factor, and divides its gradient by that. Without a state,
+    as in other precisions, it changes nothing."""
     if scale is None:
         return torch.amp.GradScaler(device.type, enabled=False)
     scaler = torch.amp.GradScaler(device.type, growth_interval=PATIENCE)
@@ -142,6 +143,7 @@ class BatchLoss(nn.Module):
 
         batch: None counts as 0. seed: of the random numbers; None leaves the generators as they are.
         """
+        # A process without a batch takes part in the sum of gradients with zeros.
         if batch is None:
             parameter = next(parameter for parameter in self.parameters() if parameter.requires_grad)
             return 0.0 * parameter.sum(), torch.zeros(4)
@@ -153,6 +155,7 @@ class BatchLoss(nn.Module):
         with autocast(device, self.precision):
             batch = batch.twice() if twice else batch
             loss = self.model(batch.to(device), wait_k=wait_k, objective=self.objective)
+        # What is minimised, and what is reported. A batch that stands there twice counts once.
         links = loss.sum.new_zeros(()) if loss.links is None else loss.links
         total = loss.sum + loss.auxiliary
         sums = torch.stack([loss.token_losses.sum(), loss.sum.detach(), loss.auxiliary.detach(), links.detach()])
@@ -160,7 +163,7 @@ class BatchLoss(nn.Module):
 
 
 def choose(choices: tuple[int, ...] | None) -> int | None:
-    """Draws a choice by the generator whose state checkpoints keep; None without choices."""
+    """Draws one of the choices with torch's generator, whose state checkpoints keep. Returns None without choices."""
     return None if choices is None else choices[int(torch.randint(len(choices), ()))]
 
 
@@ -254,7 +257,8 @@ class Progress:
         return self.validations[-1 - self.bad_validations[-1]] if self.validations else None
 
     def fault(self, metric: str) -> str | None:
-        """Returns a contradiction between the fields; None without one. metric: chooses the best validation."""
+        """Returns how two fields of a damaged checkpoint contradict each other, or None if they agree. metric: the name
+        of the score that chooses the best validation."""
         ordered = all(earlier < later for earlier, later in pairwise([-1, *self.validations, self.update + 1]))
         if not ordered or self.position > self.update:
             return "updates out of order"
@@ -326,8 +330,8 @@ def updates(
 def backward_pass(
     batch_loss: nn.Module, config: Config, processes: ProcessGroup, scaler: torch.amp.GradScaler
 ) -> Callable[..., Tensor]:
-    """Returns a function of a `SeededBatch` and a divisor. It adds the gradients of the batch's loss over the divisor
-    to those of the parameters, and returns the sums of `BatchLoss`."""
+    """Returns a function that takes a `SeededBatch` and a divisor, divides the batch's loss by it, and adds the
+    gradients to the parameters. It returns the sums of `BatchLoss`."""
     device = next(batch_loss.parameters()).device
     # Random numbers that are drawn on the host, as in the augmentation of sound, would repeat in every replay.
     draws = config.training.wait_k is not None or config.frontend.name == "logmel"

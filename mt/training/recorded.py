@@ -26,8 +26,9 @@ class _Recording(NamedTuple):
 
 
 class RecordedPasses:
-    """Adds the gradients of batches to the gradients of the parameters. These keep their memory between updates: they
-    are set to zero, never to None."""
+    """Adds the gradients of a batch to those of the parameters, by a recorded pass if there is one of this shape.
+
+    The gradients keep their memory between updates: they are set to zero, never to None."""
 
     def __init__(
         self,
@@ -49,10 +50,11 @@ class RecordedPasses:
     def __call__(self, seeded_batch: SeededBatch, divisor: float) -> Tensor:
         """See `mt.training.loop.backward_pass`."""
         batch = seeded_batch.batch
-        assert batch is not None  # as of several processes alone
+        assert batch is not None  # only one of several processes can be without a batch
         if seeded_batch.seed is not None:  # outside the recording, which goes on from where the generators are
             torch.manual_seed(seeded_batch.seed)
         self._divisor.fill_(divisor)
+        # The first batch of a shape is computed as usual, the second one recorded.
         fields = batch._asdict().items()
         shape = tuple((name, tensor.shape) for name, tensor in fields if isinstance(tensor, Tensor))
         recording = self._recordings.get(shape)
@@ -61,6 +63,7 @@ class RecordedPasses:
         self._seen.add(shape)
         if recording is None:
             return self._pass(batch)
+        # A replay reads the recorded batch's memory, so this batch is copied there.
         for kept, new in zip(recording.batch, batch, strict=True):
             if isinstance(kept, Tensor) and isinstance(new, Tensor):
                 kept.copy_(new, non_blocking=True)

@@ -19,10 +19,7 @@ from mt.errors import UserError, nearest
 from mt.evaluation.scoring import metrics_of
 from mt.metrics import METRICS, score_names
 from mt.models.seq2seq import Seq2Seq
-from mt.training.batches import (
-    batches_per_update,
-    own_generators,
-)
+from mt.training.batches import batches_per_update, own_generators
 from mt.training.log import Console, Log
 from mt.training.loop import Progress
 from mt.training.optimizer import MovingAverage
@@ -39,6 +36,7 @@ def chosen_metric(config: Config) -> str:
 
 def require_fit(config: Config, corpus: Corpus, model: Seq2Seq) -> None:
     """Raises UserError where search, prefix mask, metrics or the lengths of the corpus do not suit the model."""
+    # Decoding, then validation, then the data.
     require_compatible(config.search, model)
     if config.training.wait_k is not None:
         require_wait_k(model, min(config.training.wait_k), "training.wait_k")
@@ -47,6 +45,7 @@ def require_fit(config: Config, corpus: Corpus, model: Seq2Seq) -> None:
     require_changeable(config.training, corpus.tokenizers, model)
     require_same_texts(config.training, corpus)
     require_source_lengths(corpus, model)
+    # A schedule that would raise the rate.
     schedule = config.optimizer.schedule
     lr = config.optimizer.lr
     if isinstance(schedule, DecayConfig) and schedule.floor > lr:
@@ -81,7 +80,7 @@ def require_alike(config: Config, corpus: Corpus, processes: ProcessGroup) -> No
 
 
 def require_measured(config: Config, model: Seq2Seq) -> None:
-    """Raises UserError where the metric that chooses the best checkpoint is none that validation measures."""
+    """Raises UserError where validation does not measure the metric that chooses the best checkpoint."""
     names = ["loss", *score_names(config.dataset.metrics)]
     if model.supports_hard:
         names += [f"{name}_{mode}" for name in names for mode in ("soft", "hard")]

@@ -145,7 +145,7 @@ def train(run: Run) -> None:
 
 
 def _count(run: Run, update: Update, seconds: float) -> None:
-    """Counts an update, which took so many seconds, for the log and on the console."""
+    """Adds an update and its duration to the sums of the log, and moves the console's progress bar."""
     run.progress.seconds += seconds
     run.progress.window.add(update, seconds)
     run.console.updated(update.tokens, seconds)
@@ -154,7 +154,7 @@ def _count(run: Run, update: Update, seconds: float) -> None:
         run.console.say(scale.notice(run.progress.update))
 
 
-def _validation_due(run: Run, update: Update, total: int | None) -> bool:
+def _validation_due(run: Run, update: Update, total: int) -> bool:
     """Returns whether the dev split is to be scored after this update: every so often, and after the last one."""
     options = run.config.training
     progress = run.progress
@@ -168,22 +168,22 @@ def _is_multiple(update: int, period: int | None) -> bool:
     return period is not None and update % period == 0
 
 
-def _nothing_left(run: Run, total: int | None) -> str:
-    """Returns a sentence where a run that is resumed has no update to make; "" else."""
+def _nothing_left(run: Run, total: int) -> str:
+    """Returns a sentence for the log where a resumed run has no update left to make, else an empty text."""
     progress = run.progress
     options = run.config.training
     if stopped_early(run):
         return (
             f"nothing is left to train: the run has stopped early; raise training.patience={options.patience} to go on"
         )
-    if progress.epoch > options.epochs or (total is not None and progress.update >= total):
+    if progress.epoch > options.epochs or progress.update >= total:
         more = "training.epochs" if options.max_updates is None else "training.max_updates or training.epochs"
         return f"nothing is left to train after update {progress.update:,}: raise {more} to go on"
     return ""
 
 
 def validate_and_save(run: Run) -> None:
-    """Validates where that is due, and saves in any case. Says so where training stops early for it."""
+    """Validates if a validation is due, then saves a checkpoint. Prints a line if training stops early."""
     is_due = run.progress.validation_due
     is_best = False
     if is_due:
@@ -196,7 +196,7 @@ def validate_and_save(run: Run) -> None:
 
 
 def log_window(run: Run, lr: float) -> None:
-    """Logs the means over the updates since the line before. lr: the learning rate of the last of them."""
+    """Logs the mean losses and the speed since the previous line. lr: the learning rate of the last update."""
     progress = run.progress
     means = progress.window.means() | {"lr": lr}
     if progress.loss_scale:
@@ -209,7 +209,7 @@ def log_window(run: Run, lr: float) -> None:
 
 
 def stopped_early(run: Run) -> bool:
-    """Returns whether as many validations in a row as `training.patience` brought no new best."""
+    """Returns whether `training.patience` validations in a row were no better than the best."""
     patience = run.config.training.patience
     return patience is not None and run.progress.bad_validations[-1] >= patience
 
@@ -217,12 +217,14 @@ def stopped_early(run: Run) -> bool:
 def choose_best(run: Run) -> None:
     """Leaves the best weights in the model: a checkpoint's, their moving average, or the mean of the last
     validations."""
+    # The candidates: each mean that scores better than the best checkpoint takes its place.
     folders = run.processes.decided_by_first(lambda: checkpoints_to_average(run))
     say_advice(run, at_the_end=True)
     if run.moving_average is not None:
         _try_moving_average(run, run.moving_average)
     if len(folders) > 1:
         _try_average(run, folders)
+    # The first process loads the best one, and sends it to the others.
     if run.processes.is_first:
         model, _, _ = checkpoint.load_model(run.folder, "best")
         run.model.load_state_dict(model.state_dict())
@@ -247,8 +249,8 @@ def _try_moving_average(run: Run, moving_average: MovingAverage) -> None:
 
 
 def _beats_best(run: Run, name: str) -> bool:
-    """Scores the present weights, says the scores by this name, and returns whether they are the best so far. The best
-    scores are recorded."""
+    """Scores the present weights, prints the scores under a name, and returns whether they are the best so far. If so,
+    they become the run's best scores."""
     with run.evaluating():
         validation = measure(run)
     is_best = improves(validation.scores, run.progress.best, run.metric)

@@ -45,12 +45,12 @@ def rank(scores: Mapping[str, float], metric: str) -> tuple[float, ...]:
 
 
 def improves(scores: Mapping[str, float], best: Mapping[str, float] | None, metric: str) -> bool:
-    """Returns whether a validation is better than the best so far, of which there may be none."""
+    """Returns whether a validation is better than the best one so far, as the first validation always is."""
     return best is None or rank(scores, metric) > rank(best, metric)
 
 
 def advice(best: Mapping[str, float], metric: str, metrics: Sequence[Metric], references: References) -> str | None:
-    """Returns a sentence where the metric has not been able to choose.
+    """Returns a sentence of advice if the metric's scores are too low to tell checkpoints apart, else None.
 
     best: all scores of the best validation; metrics: of the run; references: of the dev split.
     """
@@ -66,7 +66,7 @@ def advice(best: Mapping[str, float], metric: str, metrics: Sequence[Metric], re
 
 
 def _number(value: float) -> float:
-    """Returns the value; minus infinity in place of NaN, which is worse than all numbers."""
+    """Returns the value, or minus infinity for NaN, so that NaN is worse than any number."""
     return -math.inf if math.isnan(value) else value
 
 
@@ -129,7 +129,8 @@ def cut_shown(validation: Validation) -> str:
 
 
 def say_advice(run: Run, *, at_the_end: bool = False) -> None:
-    """Says once in a run, after some validations or at its end, that its metric cannot choose, where that is so."""
+    """Warns if the metric's scores are too low to choose a checkpoint. A run does so once: after its third validation,
+    or at its end if it has fewer."""
     best = run.progress.best
     count = len(run.progress.validations)
     if best is not None and (count < _SETTLED if at_the_end else count == _SETTLED):
