@@ -2,7 +2,7 @@
 
 `raw_tables` cuts pairs into tables. `ingest` writes all of them, and `raw_shards` lists them. The later steps read raw
 shards, in any order and in any process, and know nothing of files, tables or generators. Memory holds one table at
-a time. Where duplicates are dropped, it also holds a key of 64 bits for each pair, and twice that while keys are added.
+a time. Where duplicates are dropped, it also holds a key of 64 bits for each pair, and more while keys are merged.
 Of a billion different pairs, one is taken for another's duplicate with a chance of 3 %.
 """
 
@@ -68,13 +68,13 @@ def ingest(source: Source, config: DatasetConfig, folder: Path) -> None:
     rows = build_field(config.field).shard_size
     shards: list[tuple[int, int]] = []
     duplicates = Duplicates()
-    keys = np.zeros(0, np.uint64)
+    keys: list[np.ndarray] = []
     for number, split in enumerate(source.training):
         pairs = split.read()
         for table in raw_tables(itertools.islice(pairs, config.limit), rows):
             # Duplicates of earlier tables and of this one go, and the first of all is kept to be shown.
             if config.cleaning.drop_duplicates:
-                first, keys = _first_of_equals(table, keys)
+                first = _first_of_equals(table, keys)
                 repeated = np.setdiff1d(np.arange(len(table)), first)
                 if len(repeated):
                     row = int(repeated[0])
@@ -88,17 +88,24 @@ def ingest(source: Source, config: DatasetConfig, folder: Path) -> None:
     (folder / _INDEX).write_text(json.dumps({"shards": shards, "duplicates": duplicates}), encoding="utf-8")
 
 
-def _first_of_equals(table: pa.Table, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Finds the rows whose pair comes neither earlier in the table nor in earlier tables.
+def _first_of_equals(table: pa.Table, keys: list[np.ndarray]) -> np.ndarray:
+    """Returns the rows whose pair comes neither earlier in the table nor in earlier tables.
 
-    keys: sorted keys of the pairs of earlier tables, [N] uint64. Returns the rows, and the keys with the new ones.
+    keys: sorted arrays, uint64, with the keys of the pairs of earlier tables; those of this table are added.
     """
     of_rows = np.fromiter(map(key_of, table["source"].to_pylist(), table["target"].to_pylist()), np.uint64)
     # The first row of each key of this table, and of these the keys that no earlier table has.
     of_table, rows = np.unique(of_rows, return_index=True)
-    places = np.searchsorted(keys, of_table)
-    new = places == np.searchsorted(keys, of_table, side="right")
-    return np.sort(rows[new]), np.insert(keys, places[new], of_table[new])
+    new = np.ones(len(rows), bool)
+    for known in keys:
+        new &= np.searchsorted(known, of_table) == np.searchsorted(known, of_table, side="right")
+    # Arrays of similar size are merged, so that a key is moved a few times only, however many tables come.
+    keys.append(of_table[new])
+    while len(keys) > 1 and len(keys[-2]) < 2 * len(keys[-1]):
+        merged = np.concatenate(keys[-2:])
+        merged.sort(kind="stable")
+        keys[-2:] = [merged]
+    return np.sort(rows[new])
 
 
 def raw_shards(folder: Path) -> tuple[list[RawShard], Duplicates]:
