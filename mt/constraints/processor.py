@@ -1,4 +1,4 @@
-"""The processor of a search that runs what is asked of single sentences. Needs no torch and knows no model.
+"""The processor of a search for the constraints of single sentences. Needs no torch and knows no model.
 
 Phrases that must appear compete by dynamic beam allocation (Post & Vilar 2018; Hu et al. 2019). Beside the most
 probable tokens of each hypothesis are those that go on with a phrase, and EOS when all are met. Hypotheses that lack as
@@ -22,7 +22,7 @@ from mt.step import EOS
 
 
 class TokenConstraints(NamedTuple):
-    """What is asked of the hypotheses of one sentence."""
+    """The constraints of one sentence, which its hypotheses must meet."""
 
     name: str
     """What to call the sentence, such as its line in a file."""
@@ -36,7 +36,7 @@ class TokenConstraints(NamedTuple):
 
     @property
     def fewest(self) -> int:
-        """A number of tokens without which it cannot be met."""
+        """The fewest tokens of a hypothesis that may meet the constraints."""
         phrases = 0 if self.phrases is None else max(self.phrases.least)
         prefix = 0 if self.prefix is None else self.prefix.fewest
         return max(phrases, prefix) + (0 if self.terms is None else self.terms.fewest)
@@ -45,12 +45,12 @@ class TokenConstraints(NamedTuple):
 class State:
     """The state of a hypothesis in the automata of its sentence.
 
-    Each state is made when a hypothesis comes there first, from the state before. What is computed of it serves all
-    hypotheses of the sentence that come there by the same tokens.
+    It is made when the first hypothesis reaches it, and all hypotheses of the sentence with the same tokens share it
+    and the tokens that it allows and forbids.
     """
 
     def __init__(self, asked: TokenConstraints, prefix: Any, avoided: Any, phrases: Any) -> None:
-        """prefix, avoided, phrases: the state of each automaton; None of what is not asked."""
+        """prefix, avoided, phrases: the state of each automaton; None where the sentence has no such constraint."""
         self._asked = asked
         self._prefix = prefix
         self._avoided = avoided
@@ -116,7 +116,7 @@ class ConstraintProcessor(Processor):
     def __init__(self, sentences: Sequence[TokenConstraints | None], limits: Sequence[int]) -> None:
         """
         Args:
-            sentences: of each what is asked; None: nothing.
+            sentences: the constraints of each; None: it has none.
             limits: of each the most tokens of a hypothesis.
 
         Raises UserError where more is asked than has room.
@@ -128,12 +128,13 @@ class ConstraintProcessor(Processor):
                     "less, or raise the limit (search.max_length)"
                 )
         self._states = [None if asked is None else State.first(asked) for asked in sentences]
-        """[N]: of each hypothesis; None where nothing is asked."""
+        """[N]: of each hypothesis; None where its sentence has no constraints."""
         self._room = [*limits]
         """[N]: how many tokens each hypothesis may still have."""
         self._has_phrases = any(asked is not None and asked.phrases is not None for asked in sentences)
 
     def mask(self, scores: Scores) -> None:
+        # Within a prefix only its options may follow; else all tokens but the forbidden ones.
         states = [(row, state) for row, state in enumerate(self._states) if state is not None]
         within = [(row, state.options) for row, state in states if state.options is not None]
         if within:
@@ -143,14 +144,15 @@ class ConstraintProcessor(Processor):
     def propose(self, scores: Scores, candidates: Candidates) -> Candidates:
         if not self._has_phrases:
             return candidates
+        # Tokens that go on with a phrase compete, too. The bank is how many tokens of phrases would be lacking.
         log_probs, tokens = self._with_wanted(scores, candidates)
         banks = np.zeros(tokens.shape, np.int64)
         least = np.zeros(tokens.shape, np.int64)
-        # Of each next token, how many its hypothesis would lack, and whether there is room for them.
         for row, state in enumerate(self._states):
             if state is not None:
                 needed = [state.needed_after(token) for token in tokens[row].tolist()]
                 banks[row], least[row] = zip(*needed, strict=True)
+        # A hypothesis is dropped where the rest of its phrases has no room.
         room = np.where(tokens == EOS, 0, np.array(self._room)[:, None] - 1)
         log_probs[least > room] = -np.inf
         return Candidates(log_probs, tokens, banks)
@@ -158,10 +160,12 @@ class ConstraintProcessor(Processor):
     def _with_wanted(self, scores: Scores, candidates: Candidates) -> tuple[np.ndarray, np.ndarray]:
         """Returns the log-probabilities and tokens of candidates, with further columns for wanted tokens."""
         log_probs, tokens, _ = candidates
+        # The wanted tokens of each hypothesis that are no candidates yet.
         pairs = zip(self._states, tokens.tolist(), strict=True)
         further = [
             [token for token in state.wanted if token not in best] if state is not None else [] for state, best in pairs
         ]
+        # As a grid, whose unused places are impossible.
         counts = np.array([*map(len, further)])
         filled = np.arange(counts.max()) < counts[:, None]
         wanted = _pairs([(row, np.array(of_row, np.int64)) for row, of_row in enumerate(further)])
@@ -184,7 +188,7 @@ def _pairs(of_rows: Sequence[tuple[int, np.ndarray]]) -> tuple[np.ndarray, np.nd
 
 
 def nothing_found(name: str) -> UserError:
-    """Returns the error where no hypothesis has all that is asked of it."""
+    """Returns the error where no hypothesis meets its constraints."""
     return UserError(
         f"this search found no translation of {name} with all that it asks for: ask for less, widen the beam, or "
         "raise the limit of length"

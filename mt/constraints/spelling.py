@@ -64,8 +64,8 @@ class Avoided:
     """Phrases that must not appear, as whole words: `art` is no part of `start`. The token that would end a phrase is
     forbidden, so that a longer word that begins with the same tokens may be avoided, too.
 
-    The state of a hypothesis is the end of its text that may begin a phrase, with the character before it. What is
-    computed of a state is kept.
+    The state of a hypothesis is the end of its text that may begin a phrase, with the character before it. Its
+    forbidden tokens and the states after it are kept.
     """
 
     start = " "
@@ -123,7 +123,8 @@ class Avoided:
         return self._forbidden[state]
 
     def _ending(self, phrase: str, state: str) -> Iterator[int]:
-        """Yields the tokens with which a phrase ends that has begun in a state, or begins after it."""
+        """Yields the tokens that would complete a phrase. It may have begun in the state, or begin with the token."""
+        # The state ends with the first `size` characters of the phrase.
         for size in range(min(len(phrase), len(state))):
             if not state.endswith(phrase[:size]):
                 continue
@@ -135,9 +136,10 @@ class Avoided:
                         yield token
 
     def _end(self, text: str) -> str:
-        """Returns the state of a text."""
+        """Returns the state of a hypothesis with this text."""
         while "  " in text:
             text = text.replace("  ", " ")
+        # The longest end of the text with which a phrase begins.
         for begin in range(1, len(text)):
             rest = text[begin:]
             begun = any(phrase.startswith(rest) for phrase in self.phrases)
@@ -160,7 +162,7 @@ class Prefix:
 
     @property
     def fewest(self) -> int:
-        """The fewest tokens that write it; of what the vocabulary cannot write, those up to there."""
+        """The fewest tokens that write it, or as much of it as the vocabulary can write."""
         # How few tokens lead to each character of the rest, from its beginning.
         fewest = {0: 0}
         for begin in range(len(self._rest)):
@@ -186,6 +188,7 @@ class Prefix:
             return None
         if state not in self._options:
             rest = self._rest[begin:]
+            # Tokens that write all of the rest and may go on, and those that write its beginning.
             found = [token for _, token in self._spelling.beginning(rest)]
             for size in range(1, len(rest)):
                 tokens = self._spelling.exactly(rest[:size])
