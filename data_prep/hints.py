@@ -4,8 +4,9 @@ import contextlib
 import itertools
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+from data_prep.encode import DroppedPair, shown_pair
 from data_prep.sources import Source
 from data_prep.sources.base import RawSplit, Records, key_of
 from data_prep.sources.entities import entities
@@ -68,12 +69,24 @@ def _signs(pair: Example, ratio: float) -> Iterator[str]:
         yield "whose lengths do not fit"
 
 
-def place_of(source: Source, config: DatasetConfig, one: str, other: str) -> str | None:
-    """Returns the place of the first training pair whose texts begin with these strings; None where there is none."""
-    for place, pair in _placed(source, config.limit):
-        if pair.source.startswith(one) and pair.target.startswith(other):
-            return place
-    return None
+def places(source: Source, limit: int | None, dropped: Iterable[DroppedPair]) -> dict[tuple[str, str], str]:
+    """Returns the lines of files where the first training pairs with these texts stand, by the texts as they are shown;
+    without those that stand in no file.
+
+    Reads the text once for all of them, up to the last one. limit: training pairs that are read.
+    """
+    found: dict[tuple[str, str], str] = {}
+    left = {(one, other) for number, one, other in dropped if number}
+    records = itertools.chain.from_iterable(split.records() for split in source.training)
+    for place, example in itertools.islice(records, limit):
+        if not left:
+            break
+        _, one, other = shown_pair(None, example.source, example.target)
+        texts = (one, other)
+        if texts in left:
+            left.remove(texts)
+            found[texts] = place
+    return found
 
 
 def is_mojibake(text: str) -> bool:

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Self
 
 from data_prep.encode import DroppedPair, Shard, shown_pair
-from data_prep.hints import place_of
+from data_prep.hints import places
 from data_prep.ingest import Duplicates
 from data_prep.sources import Source
 from mt.data.corpus import Example
@@ -82,8 +82,9 @@ def report(
     limit = f" (dataset.limit={config.limit})" if config.limit else ""
     yield f"train: {train.left:,} of {train.read:,} pairs kept{limit}; dropped: {_listed(train.dropped)}"
     yield from _warning(train)
+    lines = places(source, config.limit, train.shown.values())
     for reason, (number, one, other) in train.shown.items():
-        place = (place_of(source, config, one, other) or f"pair {number:,}") + ": " if number else ""
+        place = f"{lines.get((one, other), f'pair {number:,}')}: " if number else ""
         yield f"dropped as {reason}, for example {place}{one!r} | {other!r}"
     yield "; ".join(f"{split}: {_size(examples)}" for split, examples in evaluation.items())
     yield f"vocabulary: {_vocabularies(config, tokenizers)}"

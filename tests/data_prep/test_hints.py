@@ -99,3 +99,8 @@ def test_a_model_that_changes_text_is_named(tmp_path: Path, capsys: pytest.Captu
 )
 def test_mojibake(text: str, odd: bool) -> None:
     assert is_mojibake(text) == odd
+
+
+def test_the_line_of_a_pair_without_text_is_its_own(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    [dropped] = told(capsys, tmp_path, [*PAIRS, ("", "")])
+    assert dropped == f"dropped as empty, for example {tmp_path / 'train.en'}, line {len(PAIRS) + 1}: '' | ''"
