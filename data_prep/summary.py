@@ -126,8 +126,7 @@ def _unknown(config: DatasetConfig, unknown: Mapping[str, Mapping[str, Unknown]]
     if kinds - {"word"}:
         yield (
             "  to know more characters raise dataset.tokenizer.vocab_size, .character_coverage or .sample, or give a "
-            "SentencePiece model with byte_fallback=true as dataset.tokenizer.model_file; a run that starts from "
-            "another gets new pieces with init.vocabulary=extend"
+            "SentencePiece model with byte_fallback=true as dataset.tokenizer.model_file"
         )
 
 

@@ -1,29 +1,25 @@
-"""Learns vocabularies from a sample of the raw shards, or extends those of an earlier run.
+"""Learns vocabularies from a sample of the raw shards.
 
 `drawn` chooses the rows of the sample, `sample` cleans them, and `learn` trains the tokenizers. The result does not
-depend on how a preparation is shared out. `extended` adds pieces for text of a new corpus that the tokenizers of an
-earlier run do not know.
+depend on how a preparation is shared out.
 """
 
 from collections import Counter
 from collections.abc import Sequence
-from itertools import islice
 
 import numpy as np
 import pyarrow as pa
 
-from data_prep.encode import clean, drop_reason
+from data_prep.encode import clean
 from data_prep.ingest import RawShard
 from data_prep.parallel import ordered
-from data_prep.sources import open_source
 from data_prep.summary import all_dropped
 from mt.data.arrow import array
 from mt.data.corpus import Example
 from mt.data.dataset import CleaningConfig, DatasetConfig
 from mt.data.fields import build_field
-from mt.data.tokenizer import Tokenizers, extend_sides
+from mt.data.tokenizer import Tokenizers
 from mt.data.writer import Reader
-from mt.errors import UserError
 
 _RUNS = 1_000
 _LONGEST = 100
@@ -90,22 +86,3 @@ def _clean(
     """Returns the pairs that cleaning keeps of some rows of a raw shard, and counts of the others by reason."""
     pairs, dropped, _ = clean(raw.read().take(array(rows)).combine_chunks(), 1, cleaning, reader)
     return pairs, dropped
-
-
-def extended(config: DatasetConfig, tokenizers: Tokenizers, most: int) -> Tokenizers:
-    """Extends the tokenizers of an earlier run by pieces learnt from the first `config.tokenizer.sample` training
-    pairs, as far as cleaning keeps them; see `extend_sides`.
-
-    Raises UserError where the text cannot be read, or cleaning keeps no pair.
-    """
-    written = build_field(config.field).written
-    most_pairs = min(config.tokenizer.sample, config.limit or config.tokenizer.sample)
-    examples = islice(open_source(config).splits["train"].read(), most_pairs)
-    texts = ((example.source if written else None, example.target) for example in examples)
-    pairs = [(source, target) for source, target in texts if drop_reason(source, target, config.cleaning) is None]
-    if not pairs:
-        raise UserError(
-            f"cleaning drops all training pairs of {config.name} that init.vocabulary=extend reads: check that the two "
-            "sides are what you meant, or loosen dataset.cleaning"
-        )
-    return extend_sides(tokenizers, pairs, most)

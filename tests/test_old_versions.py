@@ -72,6 +72,11 @@ def test_options_that_are_gone_are_left_out_where_they_changed_nothing(
         as_now(recorded(used))
 
 
+def test_a_run_whose_vocabulary_was_extended_is_read() -> None:
+    plain = parse({}, Config).model_dump(mode="json")
+    assert parse(as_now(plain | {"init": {"vocabulary": "extend", "new_pieces": 7}}), Config) == parse(plain, Config)
+
+
 GONE = [
     (
         {"streaming": True},

@@ -99,8 +99,7 @@ def with_earlier_model(composed: Mapping[str, Any], overrides: Sequence[str], ea
     for key in sorted(keys):
         if key.startswith(_TOKENIZER) and key != _SAMPLE:
             raise UserError(
-                f"{key} cannot be chosen with init_from, whose tokenizers are taken: leave it out; "
-                "init.vocabulary=extend adds pieces"
+                f"{key} cannot be chosen with init_from, whose tokenizers are taken: leave it out, or start anew"
             )
         if key.startswith(_PRETRAINED):
             raise UserError(f"{key} cannot be chosen with init_from, whose vectors are taken: leave it out")

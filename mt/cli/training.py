@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from data_prep.prepare import open_corpus
-from data_prep.vocabulary import extended
 from mt import checkpoint
 from mt.cli.composition import STATUS, is_sweep, output_folder, run_composed, save_composed
 from mt.cli.processes import process_group
@@ -101,7 +100,4 @@ def _with_init_from(
     composed = with_earlier_model(composed, overrides, earlier.config)
     config = parse(composed, Config)
     require_same_sizes(earlier, config)
-    tokenizers = earlier.tokenizers
-    if config.init.vocabulary == "extend":
-        tokenizers = extended(config.dataset, tokenizers, config.init.new_pieces)
-    return composed, tokenizers
+    return composed, earlier.tokenizers

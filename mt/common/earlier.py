@@ -16,12 +16,13 @@ _GONE = {
     "dataset.field.network": None,
     "dataset.shuffle_buffer": _ANY,
     "dataset.tokenizer.tags": 0,
+    "init": _ANY,
     "search.cuda_graphs": _ANY,
     "training.learnt_tags": 0.0,
     "training.objective": "cross_entropy",
     "training.risk": _ANY,
 }
-"""Options that are gone, with the value that changed nothing; `_ANY`: no value did by itself."""
+"""Options that are gone, with the value that changed nothing; `_ANY`: a run is read as it was with any value."""
 _GONE_CHOICES = {"encoder.name": ("lc_bilstm", "pyramid", "conv")}
 _RENAMED = {("attention.name", "concat"): "bahdanau", ("encoder.name", "embedding"): "none"}
 """Choices that had two names, by the one that is gone."""

@@ -112,25 +112,12 @@ class TrainingConfig(Options):
         return self.bpe_dropout > 0 or self.unigram_alpha is not None
 
 
-class InitConfig(Options):
-    """The tokenizers of a new run that starts from the run that `init_from` names."""
-
-    vocabulary: Literal["keep", "extend"] = "keep"
-    """keep: the tokenizers of that run. extend: adds pieces for unknown words and characters of the new training text;
-    known words are segmented, and translated, as before."""
-    new_pieces: Annotated[int, "pieces"] = Field(1000, gt=0, le=MAX_SIZE)
-    """The most pieces of several characters, or words, that `extend` adds to a vocabulary; each new character has a
-    piece in any case."""
-
-
 class Config(ModelConfig):
     """Everything that makes a run: with the raw text and the code, these values determine its result."""
 
     init_from: str | None = Field(None, min_length=1)
     """A run folder, or one of its checkpoints: the run starts from its weights, tokenizers and model options, except
     for options that you set. null: from random weights."""
-    init: InitConfig = InitConfig()
-    """What a run that starts from another takes."""
     dataset: DatasetConfig = PHRASEBOOK
     optimizer: OptimizerConfig = AdamConfig()
     training: TrainingConfig = TrainingConfig()
@@ -194,8 +181,6 @@ class Config(ModelConfig):
 
     @model_validator(mode="after")
     def _no_option_is_without_effect(self) -> Self:
-        if self.init_from is None and self.init != InitConfig():
-            raise UserError("init.vocabulary and init.new_pieces are of a run to start from: add init_from=RUN")
         if self.training.validate_beam > 1 and is_online(self.search):
             raise UserError(
                 f"training.validate_beam={self.training.validate_beam} compares hypotheses of whole sources, and "

@@ -1,4 +1,4 @@
-"""The tensors of a model: their files, their growth with a vocabulary, and their initial values.
+"""The tensors of a model: their files, and their initial values.
 
 Files are safetensors, in float32, or in fewer bits for decoding alone."""
 
@@ -17,7 +17,6 @@ from torch import Tensor, nn
 
 from mt.common.input_files import reason, require_regular
 from mt.errors import UserError
-from mt.step import UNK
 
 # The tensors of a model in a safetensors file: in float32, or in fewer bits for decoding alone.
 #
@@ -109,46 +108,6 @@ def _quantized(tensor: Tensor) -> tuple[Tensor, Tensor]:
     # A row of zeros has the scale 0, and stays one.
     steps = (matrix / scale.clamp(min=torch.finfo(scale.dtype).tiny)[:, None]).round()
     return steps.to(torch.int8).view(tensor.shape), scale
-
-
-# The tensors of a model after an extension of its vocabularies, which keeps its predictions of earlier pieces.
-
-SHARE = 1e-8
-"""The initial probability of all new pieces of a vocabulary together, as a share of the unknown piece's."""
-_SOURCE = ("frontend.table.weight",)
-_TARGET = ("decoder.embedding.table.weight", "decoder.output.weight", "decoder.output.bias")
-_CTC = ("ctc.weight", "ctc.bias")
-_BIASES = ("decoder.output.bias", "ctc.bias")
-
-Sizes = tuple[int, int, int | None]
-"""The sizes of the vocabularies of source, target and transcripts."""
-
-
-def resized_state(state: Mapping[str, Tensor], before: Sizes, after: Sizes) -> dict[str, Tensor]:
-    """Returns the state of a `Seq2Seq` with vocabularies of other sizes, whose new pieces have the ids after the old
-    ones.
-
-    A new piece starts with the vectors of the unknown piece, which the model took it for, in source and output. A lower
-    bias gives all new pieces together `SHARE` of the unknown piece's probability, whatever the readout is. So the other
-    probabilities change by a factor of at least 1 - `SHARE`.
-    """
-    sizes = dict.fromkeys(_SOURCE, (before[0], after[0])) | dict.fromkeys(_TARGET, (before[1], after[1]))
-    # The vocabulary of transcripts, which CTC may write, never grows.
-    sizes |= dict.fromkeys(_CTC, (before[1], after[1]) if before[2] is None else (before[2], before[2]))
-    return {
-        name: _padded_rows(tensor, *sizes[name], lowered=name in _BIASES) if name in sizes else tensor
-        for name, tensor in state.items()
-    }
-
-
-def _padded_rows(tensor: Tensor, before: int, after: int, *, lowered: bool) -> Tensor:
-    """Returns a tensor with more rows of the vocabulary; a row after these, as the blank of CTC, stays last."""
-    count = after - before
-    if not count:
-        return tensor
-    new = tensor[UNK].expand(count, *tensor.shape[1:])
-    new = new - math.log(count / SHARE) if lowered else new
-    return torch.cat((tensor[:before], new, tensor[before:]))
 
 
 # Initial values.

@@ -25,7 +25,6 @@ from mt.device import shapes_alone
 from mt.errors import UserError
 from mt.models.config import ModelConfig
 from mt.models.seq2seq import Seq2Seq
-from mt.models.weights import resized_state
 from mt.text_io import opened
 
 # Pretrained word vectors for the tables of a new run: GloVe, word2vec, fastText and BPEmb, as text.
@@ -205,23 +204,20 @@ def inherited_tokenizers(run: Path) -> Tokenizers | None:
 def initialise(model: Seq2Seq, tokenizers: Tokenizers, config: Config) -> str:
     """Puts the weights of the run that `config.init_from` names into a new model; returns a table of their counts.
 
-    tokenizers: of the new model, which are that run's, or begin with its pieces. Raises UserError where they do not, or
-    tensors differ in size.
+    tokenizers: of the new model. Raises UserError where they are not that run's, or tensors differ in size.
     """
     earlier = load_earlier(config.init_from or "")
     require_same_sizes(earlier, config)
-    known = earlier.tokenizers
-    pairs = [*zip(known, tokenizers, strict=True), (known.transcript, tokenizers.transcript)]
-    if not all(old is new is None or (old and new and _begins(new, old)) for old, new in pairs):
+    if tokenizers.digest() != earlier.tokenizers.digest():
         raise UserError(
             f"the corpus was cut by other tokenizers than those of init_from={earlier.name}: prepare it with that "
             "run's tokenizers, as `mt train init_from=...` does"
         )
-    state = resized_state(earlier.model.state_dict(), earlier.tokenizers.sizes, tokenizers.sizes)
+    state = earlier.model.state_dict()
     shapes = {name: tensor.shape for name, tensor in model.state_dict().items()}
     taken = {name: tensor for name, tensor in state.items() if tensor.shape == shapes.get(name)}
     model.load_state_dict(taken, strict=False)
-    return _table(earlier, model, tokenizers, set(taken))
+    return _table(earlier, model, set(taken))
 
 
 def require_same_sizes(earlier: Earlier, config: Config) -> None:
@@ -235,11 +231,6 @@ def require_same_sizes(earlier: Earlier, config: Config) -> None:
             )
     if misfits := _misfits(earlier, config, _groups_of_another_kind(earlier.config, config)):
         raise UserError(_refusal(earlier, config, misfits[0]))
-
-
-def _begins(longer: Tokenizer, shorter: Tokenizer) -> bool:
-    pieces = shorter.pieces(range(len(shorter)))
-    return pieces == longer.pieces(range(min(len(longer), len(shorter))))
 
 
 def _groups_of_another_kind(before: ModelConfig, after: ModelConfig) -> set[str]:
@@ -310,26 +301,22 @@ def _differences(before: ModelConfig, after: ModelConfig) -> list[Difference]:
     return list(unequal(old, new, ()))
 
 
-def _table(earlier: Earlier, model: Seq2Seq, tokenizers: Tokenizers, taken: set[str]) -> str:
+def _table(earlier: Earlier, model: Seq2Seq, taken: set[str]) -> str:
     """Writes a table of the numbers of each module that were taken, are new, and were left out."""
     counts = {column: Counter[str]() for column in ("taken", "new", "left out")}
-    # Each tensor once. In a table that grew, the earlier rows were taken, and the other ones are new.
+    # Each tensor is counted once.
     tensors, earlier_tensors = (
         dict([*each.named_parameters(), *each.named_buffers()]) for each in (model, earlier.model)
     )
     for name, tensor in tensors.items():
-        taken_count = earlier_tensors.get(name, tensor).numel() if name in taken else 0
-        counts["taken"][_module(name)] += taken_count
-        counts["new"][_module(name)] += tensor.numel() - taken_count
+        counts["taken" if name in taken else "new"][_module(name)] += tensor.numel()
     for name, tensor in earlier_tensors.items():
         counts["left out"][_module(name)] += tensor.numel() * (name not in taken)
     modules = [module for module in dict.fromkeys(chain(*counts.values())) if any(c[module] for c in counts.values())]
     heading = f"starts from {earlier.name} (update {earlier.update} on {earlier.config.dataset.name})"
     lines = [heading, f"  {'numbers of':<22}" + "".join(f"{column:>14}" for column in counts)]
     lines += [f"  {module:<22}" + "".join(f"{c[module]:>14,}" for c in counts.values()) for module in modules]
-    pairs = zip(("source", "target"), earlier.tokenizers, tokenizers, strict=True)
-    pieces = (f"{side} {len(old):,} taken, {len(new) - len(old):,} new" for side, old, new in pairs)
-    return "\n".join([*lines, f"  pieces: {'; '.join(pieces)}"])
+    return "\n".join(lines)
 
 
 def _module(name: str) -> str:

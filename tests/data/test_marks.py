@@ -6,7 +6,7 @@ from typing import get_args
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from mt.data.tokenizer import BOS, EOS, PAD, UNK, Tokenizer, TokenizerConfig, extend, train
+from mt.data.tokenizer import BOS, EOS, PAD, UNK, Tokenizer, TokenizerConfig, train
 from mt.data.tokenizer.training import ModelType
 from tests.data.conftest import Foreign
 from tests.marks import combined
@@ -88,14 +88,6 @@ def test_no_line_is_skipped_in_learning(kind: str, rare: str) -> None:
 )
 def test_nor_is_a_long_line_or_a_long_word(kind: str, long: str, text: str) -> None:
     assert UNK not in learnt(kind, long).encode([text])[0]
-
-
-def test_marks_are_pieces_of_an_extended_vocabulary() -> None:
-    for kind in KINDS:
-        old = train(TokenizerConfig(model_type=kind, vocab_size=12 if kind == "bpe" else 100), ["ab abab baa"] * 3)
-        new = extend(old, ["▁ab a▅ ￭b"], 10)
-        assert new.decode(new.encode(["▁ab a▅ ￭b"])[0]) == "▁ab a▅ ￭b"
-        assert new.encode(["ab baa"]) == old.encode(["ab baa"])
 
 
 def test_pieces_are_shown_as_the_text_has_them(tokenizers: dict[str, Tokenizer]) -> None:

@@ -1,4 +1,4 @@
-"""What a vocabulary is learnt from, and tokenizers that are given, as they are or with pieces for new text."""
+"""What a vocabulary is learnt from, and tokenizers that are given."""
 
 from pathlib import Path
 
@@ -9,9 +9,9 @@ from data_prep.ingest import RawShard, ingest, raw_shards
 from data_prep.prepare import prepare
 from data_prep.sources import Source
 from data_prep.sources.base import RawSplit
-from data_prep.vocabulary import drawn, extended, sample
+from data_prep.vocabulary import drawn, sample
 from mt.data.corpus import Corpus, Example
-from mt.data.dataset import CleaningConfig, DatasetConfig
+from mt.data.dataset import DatasetConfig
 from mt.data.tokenizer import UNK, TokenizerConfig, Tokenizers
 from mt.data.writer import TEXT_READER
 from mt.errors import UserError
@@ -34,19 +34,12 @@ def test_a_corpus_is_cut_by_what_is_given(config: DatasetConfig, tmp_path: Path)
     assert kept.tokenizers.digest() == GIVEN.digest()
     [(source, _)] = kept.split("train").ids([0])
     assert UNK in source
-    more = Corpus.open(prepare(config, root, progress=False, tokenizers=extended(config, GIVEN, 10)))
+    others = Tokenizers.train(TokenizerConfig(model_type="char", vocab_size=100), [("the жук", "die 虫")] * 3)
+    more = Corpus.open(prepare(config, root, progress=False, tokenizers=others))
     [(source, target)] = more.split("train").ids([0])
     assert UNK not in [*source, *target] and more.meta["fingerprint"] != kept.meta["fingerprint"]
     again = prepare(config, root, progress=False, tokenizers=more.tokenizers)
     assert len(list(root.glob("files-*"))) == 2 and Corpus.open(again).meta == more.meta
-
-
-def test_nothing_to_learn_from(config: DatasetConfig) -> None:
-    strict = config.model_copy(update={"cleaning": CleaningConfig(min_length=5)})
-    with pytest.raises(
-        UserError, match=r"cleaning drops all training pairs of files that init.vocabulary=extend reads"
-    ):
-        extended(strict, GIVEN, 10)
 
 
 def _raw(pairs: list[Example], folder: Path) -> list[RawShard]:

@@ -1,4 +1,4 @@
-"""A model whose vocabularies grow says of what it knew what it said before."""
+"""The initial values of a model."""
 
 from typing import Any
 
@@ -6,7 +6,6 @@ import pytest
 import torch
 from torch import nn
 
-from mt.common.options import parse
 from mt.models.attention import ATTENTIONS
 from mt.models.attention.energy import ENERGIES
 from mt.models.config import ModelConfig
@@ -14,53 +13,7 @@ from mt.models.decoders import DECODERS
 from mt.models.encoders import ENCODERS
 from mt.models.frontends.embedding import EmbeddingConfig
 from mt.models.seq2seq import Seq2Seq
-from mt.models.weights import resized_state
 from tests.marks import combined
-
-SMALL = {
-    "encoder": {"name": "bilstm", "hidden_size": 8},
-    "decoder": {"name": "luong", "hidden_size": 8, "readout_size": 8},
-    "attention": {"name": "general"},
-    "ctc_weight": 0.3,
-}
-
-
-@pytest.mark.parametrize(
-    ("embedding", "before", "after"),
-    [
-        ({}, (10, 12, None), (13, 19, None)),
-        ({"tie_output": False}, (10, 12, None), (10, 13, None)),
-        ({"share": True}, (12, 12, None), (15, 15, None)),
-        ({}, (10, 12, 7), (13, 19, 7)),
-    ],
-    ids=str,
-)
-def test_every_tensor_of_a_vocabulary_grows(embedding: dict, before: tuple, after: tuple) -> None:
-    torch.manual_seed(1)
-    config = parse({**SMALL, "embedding": {"embedding_dim": 8, **embedding}}, ModelConfig)
-    old = Seq2Seq(config, *before)
-    new = Seq2Seq(config, *after)
-    state = resized_state(old.state_dict(), before, after)
-    assert {name: tensor.shape for name, tensor in state.items()} == {
-        name: tensor.shape for name, tensor in new.state_dict().items()
-    }
-    new.load_state_dict(state)
-    source = torch.tensor([[5, 6, 3]])
-    mask = torch.ones(1, 3, dtype=torch.bool)
-    log_probs = []
-    for model in (old, new):
-        model.eval()
-        with torch.no_grad():
-            memory = model.encode(source, mask)
-            log_probs.append(model.step(torch.tensor([2]), memory, model.init_state(memory)).logits.log_softmax(-1))
-    torch.testing.assert_close(log_probs[1][:, : before[1]], log_probs[0], atol=1e-6, rtol=0)
-    assert log_probs[1][:, before[1] :].exp().sum() <= 1.0001e-8 * log_probs[0][:, 1].exp()
-    # What is new in a source is read as what is unknown, and the blank of CTC stays last.
-    added = state["frontend.table.weight"][before[0] :]
-    assert torch.equal(added, state["frontend.table.weight"][1].expand_as(added))
-    known = old.state_dict()["ctc.bias"]
-    assert state["ctc.bias"][-1] == known[-1] and torch.equal(state["ctc.bias"][: len(known) - 1], known[:-1])
-
 
 # Each module initialises its own parameters; `init_range` is for the matrices of linear and recurrent layers.
 RANGE = 50.0

@@ -27,7 +27,6 @@ CONFIGURATIONS: list[tuple[dict[str, Any], str]] = [
         for k in ([], [0], [3, -1], 3, [2.5], ["3"])
     ),
     ({"training": {"wait_k": [1 << 40]}}, r"training\.wait_k.* is not possible"),
-    ({"init": {"vocabulary": "extend"}}, "init.vocabulary and init.new_pieces are of a run .* add init_from="),
     (
         {"embedding": {"share": True, "pretrained_source": "x"}},
         "share=true makes one table of two.*embedding.pretrained",

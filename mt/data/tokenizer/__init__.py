@@ -1,7 +1,7 @@
 """Tokenizers: the one door to SentencePiece."""
 
 from mt.data.tokenizer.processor import Tokenizer
-from mt.data.tokenizer.sides import Tokenizers, extend, extend_sides, load_tokenizer
+from mt.data.tokenizer.sides import Tokenizers, load_tokenizer
 from mt.data.tokenizer.training import SideConfig, TokenizerConfig, train
 from mt.data.words import LinkUnit, Unit, units
 from mt.step import BOS, EOS, PAD, UNK
@@ -18,8 +18,6 @@ __all__ = [
     "TokenizerConfig",
     "Tokenizers",
     "Unit",
-    "extend",
-    "extend_sides",
     "load_tokenizer",
     "normalize",
     "train",

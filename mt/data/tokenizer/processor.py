@@ -167,13 +167,6 @@ class Tokenizer:
         """Returns the ids of one word, without EOS; none where the model's normalisation leaves nothing of it."""
         return self._processor.encode(self._prepared(composed(word)))
 
-    def unknown_parts(self, word: str) -> list[str]:
-        """Returns the parts of a word in which the vocabulary lacks something, as the model's normalisation leaves
-        them. A part is the word or, for a model of words, a word or mark in it, marked. Marks of tokenizers stay
-        escaped."""
-        pieces_of_words = filter(None, self._processor.normalize(self._prepared(composed(word))).split(SPACE))
-        return [text for text in pieces_of_words if UNK in self._processor.encode(text)]
-
     @functools.cached_property
     def lowercases(self) -> bool:
         """Whether the model makes small letters of capitals before it cuts a text, so that nothing writes one."""

@@ -16,16 +16,19 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from mt.data.tokenizer.processor import SPACE, ModelProto, Tokenizer
-from mt.data.tokenizer.sides import TYPES
-from mt.data.tokenizer.training import NORMAL
+from mt.data.tokenizer.training import NORMAL, ModelType
 
 _WORDS = 1 << 17
 """Words whose segmentations are remembered."""
 
 
-def model_type(tokenizer: Tokenizer) -> str:
+_TYPES: dict[int, ModelType] = {1: "unigram", 2: "bpe", 3: "word", 4: "char"}
+"""The types of SentencePiece models, by their numbers."""
+
+
+def model_type(tokenizer: Tokenizer) -> ModelType:
     """Returns bpe, unigram, char or word."""
-    return TYPES[ModelProto.FromString(tokenizer.model).trainer_spec.model_type]
+    return _TYPES[ModelProto.FromString(tokenizer.model).trainer_spec.model_type]
 
 
 class PieceSampler(ABC):
