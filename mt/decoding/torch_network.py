@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from mt.common.options import as_written
-from mt.data.batches import Batch, collate, fixed_order
+from mt.data.batches import fixed_order
 from mt.data.fields import TEXT, Field, Row
-from mt.data.tokenizer import EOS
 from mt.decoding.modes import DecodableModel, evaluation_mode, online_model, reads_hard, require_compatible
 from mt.decoding.network import BatchHypotheses, EncodedBatch
 from mt.device import autocast
@@ -97,10 +97,10 @@ class TorchNetwork:
         online = is_online(search)
         hard = reads_hard(search, model)
         precision = "fp32" if online else self.precision
-        batch = collate([(np.asarray(row), np.array([EOS])) for row in rows], self.field).to(self.device)
+        source, mask = (part.to(self.device) for part in self.field.collate([np.asarray(row) for row in rows]))
         lengths = torch.tensor([self.field.length(row) for row in rows])
         with evaluation_mode(model), torch.no_grad(), autocast(self.device, precision):
-            memory = _memory(model, batch, precision)
+            memory = _memory(model, source, mask, precision)
             if (k := wait_k_of(search)) is not None:
                 memory = online_model(model).wait(memory, k)
             # On a GPU a step is recorded once and replayed, if its operations do not depend on computed values.
@@ -117,10 +117,11 @@ class TorchNetwork:
         return f"{parameters:,} parameters on {self.device}"
 
 
-def _memory(model: DecodableModel, batch: Batch, precision: str) -> Any:
-    """Returns the memory of a batch. int8 is for steps: sources are read in bfloat16 where the processor has it."""
+def _memory(model: DecodableModel, source: Tensor, mask: Tensor, precision: str) -> Any:
+    """Returns the memory of sources [B, S, ...] with their mask [B, S]. int8 is for steps: sources are read in bfloat16
+    where the processor has it."""
     if precision != "int8":
-        return model.encode(batch.source, batch.source_mask)
-    with autocast(batch.source.device, "bf16"):
-        memory = model.encode(batch.source, batch.source_mask)
+        return model.encode(source, mask)
+    with autocast(source.device, "bf16"):
+        memory = model.encode(source, mask)
     return map_tensors(lambda part: part.float() if part.is_floating_point() else part, memory)

@@ -11,7 +11,7 @@ import pytest
 from sentencepiece import sentencepiece_model_pb2
 
 from data_prep.generated import bulletin, phrasebook
-from mt.data.tokenizer import EOS, UNK, Tokenizer, TokenizerConfig, extend, train
+from mt.data.tokenizer import EOS, UNK, Tokenizer, TokenizerConfig, train
 from mt.data.tokenizer.sampling import BPEDropout, PieceSampler, UnigramSampling, model_type
 from mt.data.tokenizer.training import ModelType
 
@@ -59,14 +59,12 @@ def foreign(tokenizer: Tokenizer, *, suffixes: bool = False) -> Tokenizer:
 
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])
-@pytest.mark.parametrize("changed", ["as it is", "extended", "foreign"])
+@pytest.mark.parametrize("changed", ["as it is", "foreign"])
 def test_without_chance_pieces_are_those_of_sentencepiece(
     kind: str, changed: str, tokenizers: dict[str, Tokenizer]
 ) -> None:
     tokenizer = tokenizers[kind]
     lines = [*texts(), "xжx 12 жж ⁇ ▁ 鳥a", "<of>the<of> a<of>", ""]
-    if changed == "extended":
-        tokenizer = extend(tokenizer, lines, 5)
     if changed == "foreign":
         tokenizer = foreign(tokenizer)
     rows = [row.tolist() for row in encoded(tokenizer, lines)]

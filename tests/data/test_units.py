@@ -6,7 +6,7 @@ from typing import get_args
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from mt.data.tokenizer import UNK, LinkUnit, Tokenizer, TokenizerConfig, extend, train, units
+from mt.data.tokenizer import UNK, LinkUnit, Tokenizer, TokenizerConfig, train, units
 from mt.data.tokenizer.training import ModelType
 from tests.data.conftest import Foreign
 from tests.marks import combined
@@ -98,7 +98,6 @@ def rewriting(foreign: Foreign) -> dict[str, Tokenizer]:
         **{rule: theirs(rule) for rule in THEIR_RULES},
         "bytes": theirs("nmt_nfkc", byte_fallback=True, character_coverage=0.98),
         "suffixes": theirs("nmt_nfkc", treat_whitespace_as_suffix=True),
-        "extended": extend(theirs("nmt_nfkc"), ["Ж½ жук"], 5),
         **{
             f"{kind}, lower case": train(
                 TokenizerConfig(model_type=kind, vocab_size=120 if kind == "bpe" else 400, lowercase=True), texts

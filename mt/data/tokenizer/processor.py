@@ -267,7 +267,8 @@ class Tokenizer:
 
     def masked(self, text: str) -> str:
         """Returns a text as it is cut: normalised, with the vocabulary's symbols for placeholders."""
-        return self.found.masked(normalize(text), self.placeholders)[0]
+        text = normalize(text)
+        return self.found.masked(text, self.placeholders)[0] if self.placeholders else text
 
     def restored(self, ids: Sequence[int], source: str) -> dict[int, str]:
         """Returns the source's placeholders for those ids that are their symbols, by the positions of the ids."""
