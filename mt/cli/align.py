@@ -55,6 +55,7 @@ def align(arguments: Sequence[str] | None = None) -> None:
         from mt.decoding.lines import LineFiles
         from mt.evaluation.drawings import read_gold
 
+        # A blank line or a line too many is refused with its number.
         sources, targets = read_parallel([options.source, options.target], "pair")
         # Gold links are checked before the model is loaded, so that a mistake in them shows at once.
         gold = []
@@ -67,6 +68,7 @@ def align(arguments: Sequence[str] | None = None) -> None:
         translator, reverse = _translators(options)
         translator.refuse_long(sources, f"{options.source}, line")
         translator.refuse_long(targets, f"{options.target}, line")
+        # Links join the words of the gold links, so that the two can be compared.
         if gold or options.words:
             translator.link_unit = LINK_UNITS[options.words or "marks"]
         pairs = translator.align(
@@ -86,12 +88,14 @@ def align(arguments: Sequence[str] | None = None) -> None:
 
 
 def _add_link_options(parser: Parser) -> None:
+    # The gold links, and what counts as a word.
     parser.add_argument("--gold", type=Path, metavar="FILE")
     help_text = (
         "marks: punctuation marks are words, too; blanks: as blanks and tabs part them; white_space: as any does"
     )
     parser.add_argument("--words", choices=("marks", "blanks", "white_space"), help=help_text)
     parser.add_argument("--one-based", action="store_true", help="the gold links count words from 1")
+    # How links are made of the attention, and what is drawn.
     help_text = (
         "a word's links: to most of its attention, where a hard one stops, or all words with a share of at least P"
     )
@@ -128,6 +132,7 @@ def _hard(translator: "Translator", mode: str | None) -> bool | None:
 
     if mode is None:
         return None
+    # Forced alignment takes one step for each token, as a greedy search does.
     search = revised_search(translator.config.search, {"name": "greedy", "mode": mode})
     require_compatible(search, translator.model)
     return reads_hard(search, translator.model)

@@ -58,9 +58,11 @@ def add_model_options(parser: argparse.ArgumentParser, *, engine: bool) -> None:
 def add_search_options(parser: Parser, names: Iterable[str] | None = None) -> None:
     """Adds a flag for each of these options of search; None: for all. Options that are not typed stay as the run was
     configured."""
+    # A flag may belong to several searches: its type and its help come from the last one that has it.
     fields = {name: field for search in SEARCHES.values() for name, field in search.model_fields.items()}
     meanings = {name: text for search in SEARCHES.values() for name, text in described(search).items()}
     for name in fields if names is None else names:
+        # An option of `float | None` or of a Literal has one kind that matters to a parser.
         kinds = kinds_in(fields[name].annotation)
         choices = [choice for kind in kinds if get_origin(kind) is Literal for choice in get_args(kind)]
         parser.add_argument(
@@ -96,6 +98,7 @@ def add_unknown_options(parser: argparse.ArgumentParser) -> None:
 
 def chosen_unknown_words(options: argparse.Namespace, translator: "Translator") -> "UnknownWords | None":
     """Returns what replaces unknown words; None: nothing."""
+    # The dictionary implies --replace-unknown.
     dictionary = options.unknown_dictionary
     if not options.replace_unknown and dictionary is None:
         return None
@@ -115,6 +118,7 @@ def add_plot_options(parser: argparse.ArgumentParser, *, words: bool = True) -> 
 def load_translator(options: argparse.Namespace) -> "Translator":
     """Loads the runs of `add_run_options`. Afterwards `options.run` has the folders of downloaded repositories in their
     place."""
+    # Repositories of the hub are downloaded here.
     options.run = resolve_runs(options.run) if isinstance(options.run, list) else resolve_runs(options.run)[0]
     typed = vars(options)
     return load(
@@ -129,6 +133,7 @@ def load_translator(options: argparse.Namespace) -> "Translator":
 def chosen_checkpoint(options: argparse.Namespace) -> str:
     """Returns the name of the checkpoint. Raises UserError for --checkpoint with a folder that is a single checkpoint
     itself."""
+    # A folder with a config.json of its own is a checkpoint, and no run.
     runs = options.run if isinstance(options.run, list) else [options.run]
     single = [run for run in runs if (run / "config.json").is_file()]
     if options.checkpoint is not None and single:
@@ -148,6 +153,7 @@ def folder_of_results(run: Path) -> Path:
 
 def chosen_search(options: argparse.Namespace, config: SearchConfig) -> SearchConfig:
     """Returns a run's search with the options of `add_search_options`. None is accepted and ignored."""
+    # The flags have no defaults, so that only typed options are here.
     chosen = {key.removeprefix(_SEARCH): value for key, value in vars(options).items() if key.startswith(_SEARCH)}
     kind = chosen.get("name", config.name)
     # An option that the chosen search lacks is refused, since it would have no effect.

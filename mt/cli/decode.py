@@ -71,6 +71,7 @@ def translate(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--alignments", type=Path, metavar="FILE", help="where to write word links")
     parser.add_argument("--plots", type=Path, metavar="DIR", help="where to draw the attention, a file a line")
     add_plot_options(parser)
+    # Options of how texts are translated, and of what is asked of the translations.
     add_search_options(parser)
     add_unknown_options(parser)
     parser.add_argument(
@@ -93,6 +94,7 @@ def translate(arguments: Sequence[str] | None = None) -> None:
         translator = load_translator(options)
         search = chosen_search(options, translator.config.search)
         unsure = _chosen_unsure(options, translator)
+        # Documents have a path of their own, since their tags are written around the text.
         if options.format:
             at_once = options.buffer_size if options.each_line else None
             of_text = (options.format, glossary, unsure, options.placeholders)
@@ -137,6 +139,7 @@ def _chosen_unsure(options: argparse.Namespace, translator: "Translator") -> "Un
     from mt.decoding.confidence import Confidence
     from mt.decoding.unsure import Unsure
 
+    # Below its lowest bin a table of confidences says nothing.
     confidence = Confidence.of(translator)
     table = confidence.table
     if table is not None and options.min_confidence <= table.floor:
@@ -149,6 +152,7 @@ def _chosen_unsure(options: argparse.Namespace, translator: "Translator") -> "Un
 
 
 def _refuse_unfitting(parser: Parser, options: argparse.Namespace) -> None:
+    # These options write something for each line of text, which a document does not have.
     of_lines = ["n_best", "alignments", "plots", "replace_unknown", "unknown_dictionary"]
     if options.format and options.constraints:
         parser.error(
@@ -178,6 +182,7 @@ it arrived; or -, raw samples from standard input: 16-bit little-endian integers
 
 def stream(arguments: Sequence[str] | None = None) -> None:
     parser = Parser(STREAM)
+    # A stream takes fewer options than `translate`: it has no lines to number, and cannot meet phrases.
     add_run_options(parser)
     add_search_options(parser)
     parser.add_argument("--audio", metavar="FILE", help="the sound to read; -: raw samples from standard input")
@@ -188,6 +193,7 @@ def stream(arguments: Sequence[str] | None = None) -> None:
         from mt.decoding.streaming.live import translate_live
         from mt.search.config import online_search
 
+        # The search is the run's own if that writes while it reads, else the online search.
         translator = load_translator(options)
         search = chosen_search(options, online_search(translator.config.search))
         glossary = None if options.glossary is None else read_glossary(options.glossary)

@@ -86,6 +86,7 @@ def score(arguments: Sequence[str] | None = None) -> None:
             raise UserError(
                 f"{flag} is not for --task {options.task}, but for --task {names}: leave it out, or add that"
             )
+        # A task that prints by itself returns None.
         scores = task.score(options)
         if scores is None:
             return
@@ -146,6 +147,7 @@ def _chosen_metrics(options: argparse.Namespace, *, lead: bool = False) -> Seque
 
 def _settings_of(options: argparse.Namespace, language: str | None) -> Settings:
     """Returns the settings of the metrics. language: of the references."""
+    # A protocol has settings of its own, which single options change.
     protocol = ROUGE_PROTOCOLS[options.rouge_protocol or "plain"]
     rouge = replace(
         protocol,
@@ -213,6 +215,7 @@ def _of_alignments(options: argparse.Namespace) -> dict[str, Score]:
             symmetrised(forth, {link[turn] for link in back}, options.symmetrise)
             for forth, back in zip(*links, strict=True)
         ]
+    # All three scores have one signature.
     score = alignment_error_rate(hypotheses, gold)
     shares = {name: Score(getattr(score, name), score.signature) for name in ("precision", "recall")}
     return {"aer": score, **shares}
@@ -277,6 +280,7 @@ def _of_files(options: argparse.Namespace) -> dict[str, Score]:
     hypotheses, *references = options.texts
     _refuse_pipes(options.texts)
     names = _chosen_metrics(options, lead=options.lead is not None)
+    # BLEU's tokenizer depends on the language, which is typed, or the ending of a file's name.
     settings = _settings_of(options, options.target_language or references[0].name)
     return score_files(names, settings, hypotheses, references, lead=options.lead)
 
@@ -311,6 +315,7 @@ def _likelihoods(options: argparse.Namespace) -> None:
     # Imported late: most tasks need no torch.
     from mt.evaluation.likelihood import likelihoods_of_lines, print_likelihoods
 
+    # The option is checked before the model is loaded.
     if options.length_penalty is not None and not 0 <= options.length_penalty <= 100:
         raise UserError(f"--length-penalty {options.length_penalty} is not possible: give a number from 0 to 100")
     translator, paths, texts = _run_and_texts(options)

@@ -27,6 +27,7 @@ def require_regular(path: Path) -> None:
 def open_regular(path: Path, buffering: int = io.DEFAULT_BUFFER_SIZE) -> io.BufferedReader:
     """Opens a file to read bytes from. Raises OSError where it is missing, or is a pipe, a device or a folder."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)  # a pipe would wait
+    # The open file is looked at, since a name may lead to another one meanwhile.
     try:
         _refuse_irregular(path, os.fstat(descriptor).st_mode)
         return io.BufferedReader(io.FileIO(descriptor), buffering)
@@ -38,6 +39,7 @@ def open_regular(path: Path, buffering: int = io.DEFAULT_BUFFER_SIZE) -> io.Buff
 def read_bytes(path: Path) -> bytes:
     """Reads all of a regular file. Raises OSError also where it has more than `LARGEST` bytes."""
     with open_regular(path) as file:
+        # One byte more than allowed shows that there is too much.
         content = file.read(LARGEST + 1)
     if len(content) > LARGEST:
         raise _refusal(path, f"has more than {LARGEST >> 20} MiB")

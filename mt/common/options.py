@@ -95,11 +95,13 @@ def as_typed(value: Any) -> str:
 def described(model: type[BaseModel]) -> dict[str, str]:
     """Returns what each option of a class means: the docstring below it, those of its bases too."""
     found: dict[str, str] = {}
+    # A subclass may word an option of its base anew, so that it comes last.
     for kind in reversed(model.__mro__):
         if not issubclass(kind, BaseModel) or kind is BaseModel:
             continue
         (definition,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
         body = cast(ast.ClassDef, definition).body
+        # The docstring of an attribute is the string in the line after it.
         for field, after in itertools.pairwise(body):
             match field, after:
                 case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
@@ -120,6 +122,7 @@ def first_fault(error: ValidationError, depth: int | None = None) -> str:
 
 def _sentence(error: ValidationError, model: type[BaseModel]) -> str:
     """Says the first thing that is wrong."""
+    # The first fault alone: the others are often its consequences.
     fault = error.errors(include_url=False)[0]
     path, options, others = _locate(fault["loc"], model)
     key = shown(".".join(path))

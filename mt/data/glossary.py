@@ -49,6 +49,7 @@ class Glossary:
         self._root: dict[str, Any] = {}
         """What follows each word of a source, and at "" the number of the entry that ends there."""
         for source, targets, name in entries:
+            # The words of a source are a path in a tree, so that one walk finds the longest entry.
             words = term_words(_cased(composed(source)))
             if not words or not targets or any(is_blank(target) for target in targets):
                 raise UserError(f"{name} has a blank source or target: {_FORM}, or leave the entry out")
@@ -58,6 +59,7 @@ class Glossary:
             number = node.setdefault("", len(self.entries))
             if number == len(self.entries):
                 self.entries.append(Entry((), name, source))
+            # Entries of the same source are one entry with all their targets.
             joined = dict.fromkeys((*self.entries[number].targets, *map(composed, targets)))
             self.entries[number] = self.entries[number]._replace(targets=tuple(joined))
 
@@ -66,6 +68,7 @@ class Glossary:
 
         complete: whether no more words come, with which a term at the end might be a longer one.
         """
+        # Greedily from left to right: the words of a term belong to no other.
         found = []
         while begin < len(text_words):
             term, certain = self._longest(text_words, begin)
@@ -109,6 +112,7 @@ def read_glossary(path: Path) -> Glossary | list[Glossary]:
         if is_blank(line):
             continue
         name = f"{path}, line {number}"
+        # A TAB between source and targets, and | between targets.
         source, *targets = line.split("\t")
         if len(targets) != 1:
             raise UserError(f"{name} has {len(targets)} TAB characters, and an entry has one: {_FORM}")
@@ -127,6 +131,7 @@ def _of_object(line: str, name: str) -> Glossary:
 def _of_mapping(plain: Any, name: str) -> Glossary:
     entries = []
     for source, targets in plain.items() if isinstance(plain, Mapping) else [(None, None)]:
+        # A single target may stand without a list.
         targets = [targets] if isinstance(targets, str) else targets
         if not isinstance(source, str) or not isinstance(targets, Sequence) or {*map(type, targets)} - {str}:
             raise UserError(f"{name} is no glossary: {_JSON_FORM}")
@@ -138,6 +143,7 @@ def glossaries_of(given: Any, count: int, *, alone: bool = False) -> list[Glossa
     """Returns a glossary for each of some texts. given: a file, a mapping of sources to targets, or a list of a mapping
     for each text, in which None has no terms. alone: whether there is one text, for which no list is given. Raises
     UserError for what is none."""
+    # A file, one glossary for all texts, or a list with one for each.
     if isinstance(given, str | Path):
         given = read_glossary(Path(given))
     if isinstance(given, Glossary):

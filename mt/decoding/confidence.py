@@ -36,6 +36,7 @@ def word_features(units: Sequence[int | None], log_probs: Sequence[float], entro
 
     units: of each token its word, None where it has none. log_probs, entropies: of each token.
     """
+    # The sums over the tokens of each word; the entropies become a mean.
     tokens = [place for place, unit in enumerate(units) if unit is not None]
     words = [unit for unit in units if unit is not None]
     features = np.zeros((1 + max(words, default=-1), 2))
@@ -66,6 +67,7 @@ class Calibration(Options):
 
     @model_validator(mode="after")
     def _table(self) -> "Calibration":
+        # np.interp needs rising centres, and a higher sum must not mean less confidence.
         rising = all(a < b for a, b in zip(self.centres, self.centres[1:], strict=False))
         if len(self.centres) != len(self.shares) or not rising or [*self.shares] != sorted(self.shares):
             raise UserError("centres and shares must be as many, centres rise, and shares not fall")
@@ -82,6 +84,7 @@ class Calibration(Options):
         The table knows no words below its lowest bin. There confidence falls to 0 with the model's probability. A word
         that is half as probable, at the same entropy, has half the confidence.
         """
+        # The weighted sum of both features, which the table knows.
         sums = features @ np.array(self.weights[:2]) + self.weights[2]
         below = np.minimum(sums - self.centres[0], 0)
         log_ratios = below / self.weights[0] if self.weights[0] > 0 else below

@@ -60,12 +60,14 @@ def translate_file(
     """
     name = str(path) if path and path != Path("-") else STANDARD_INPUT
 
+    # Documents are translated together, so that their sentences share batches.
     def translated(texts: list[str], names: list[str]) -> list[str]:
         requests = None if glossary is None else requests_of(names, alone=False, glossary=glossary)
         options: Any = {"names": names, "placeholders": placeholders, "unsure": unsure}
         found = translate_documents(translator, texts, format, search, requests, **options)
         return [document.text for document in found]
 
+    # One document in a file, or a document in each line.
     if lines_at_once is None:
         text, encoding = _decoded(input_bytes(path), name, format)
         (translation,) = translated([text], [name])
@@ -88,6 +90,7 @@ def _decoded(data: bytes, name: str, format: str) -> tuple[str, str]:
         encoding = next(filter(None, declared.groups())).decode()
         if encoding.lower().startswith("utf-16"):
             encoding = "utf-8"  # else the declaration could not have been read
+    # What cannot be written back byte for byte is refused before it is translated.
     try:
         encoding = codecs.lookup(encoding or "utf-8").name
         if format == "html" and encoding in _WESTERN:

@@ -38,6 +38,7 @@ _OPEN = 30
 def spelling_of(tokenizer: Tokenizer) -> Spelling:
     """Returns the texts of the tokens of a tokenizer."""
     pieces = tokenizer.pieces(range(len(tokenizer)))
+    # A byte alone is no text, so it is written like an unknown piece.
     surfaces = [" ⁇ " if _BYTE.fullmatch(piece) else piece.replace("▁", " ") for piece in pieces]
     surfaces[UNK] = " ⁇ "
     for token in (PAD, BOS, EOS):
@@ -104,6 +105,7 @@ class ConstraintEncoder:
         text: the source, in which terms of the glossary are looked for. Raises UserError for what is impossible: the
         vocabulary cannot write it, or it is wanted and forbidden at once.
         """
+        # Terms of the glossary that stand in this text.
         name, asked, glossary, tokens = request
         terms = None
         if glossary is not None and glossary.entries:
@@ -128,6 +130,7 @@ class ConstraintEncoder:
         for term in () if terms is None else terms.terms:
             if avoided is not None and not any(avoided.allows(target.tokens) for target in term.targets):
                 raise _at_once(name, " ".join(term.targets[0].words))
+        # A prefix of tokens, from the explorer, replaces one of characters.
         if tokens:
             count = len(self._tokenizer)
             if unknown := [token for token in tokens if not 0 <= token < count]:
@@ -145,6 +148,7 @@ class ConstraintEncoder:
     def streamed(self, request: Request, unit: Unit) -> "tuple[TokenConstraints | None, SourceTerms | None]":
         """Returns the constraints on a stream, and the search for terms in its source. Raises UserError as `encoded`,
         and for a glossary where the stream reads characters."""
+        # Words that are asked for are known now, and terms only when the source arrives.
         tokens = self.encoded(request._replace(glossary=None))
         if request.glossary is None:
             return tokens, None
@@ -172,6 +176,7 @@ class ConstraintEncoder:
         """Returns the targets of an entry of a glossary, see `source_term`."""
         targets = []
         for text in entry.targets:
+            # A target has three forms: within a text, at its beginning, and after a character that is no blank.
             tokens = tuple(self._ids(self._written(text, entry.name, "targets"), entry.name))
             capital = self._tokenizer.encode([text[:1].upper() + text[1:]])[0][:-1]
             bare = next((form.tokens for form in self._forms(text, entry.name) if form.bare), None)
@@ -218,6 +223,7 @@ class ConstraintEncoder:
         blank = " " if tokenizer.of_words or tokenizer.marks_beginnings else ""
         if not last or text[-1].isspace():
             return Prefix(self._ids(composed(text), name), blank if last else "", self.spelling)
+        # The whole words are cut as the model is used to; only the last word may go on.
         ids = self._ids(" ".join(words), name)
         ids_of_last = tokenizer.encode_word(last)
         rest = blank + (last if UNK in ids_of_last else tokenizer.decode(ids_of_last))
@@ -250,17 +256,20 @@ def constrained(
     Raises UserError for what is impossible, for what this search cannot do, and for words that are asked of a blank
     text.
     """
+    # Requests are encoded before anything is searched, so that an impossible one is refused at once.
     encoder = encoder_of(translator)
     found = [encoder.encoded(request, str(text)) for request, text in zip(requests, texts, strict=True)]
     for asked, text in zip(found, texts, strict=True):
         if asked is None:
             continue
+        # Some searches cannot meet any request, or no phrases.
         if isinstance(search, RetranslateConfig):
             raise UserError(
                 f"{asked.name} asks something of its translation, and {as_written('search', 'retranslate')} also "
                 f"translates parts, which cannot meet it: choose {as_written('search', 'beam')}, or ask for nothing"
             )
         require_steerable(search, asked)
+        # A blank text is not searched at all.
         if asked.fewest and isinstance(text, str) and is_blank(text):
             raise UserError(
                 f"{asked.name} is blank, so that its translation is empty, and asks for words: leave out what it asks "

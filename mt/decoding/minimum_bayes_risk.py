@@ -42,6 +42,7 @@ class MinimumBayesRisk(Part):
         assert search.utility is not None
         self._search = search
         self._target = translator.tokenizers.target
+        # Texts are compared as the metric of that name compares them.
         settings = metric_settings(translator.config.dataset, lowercase=self._target.lowercases)
         self._utility = SENTENCE_SCORES[search.utility](settings)
 
@@ -73,5 +74,6 @@ def ranked(
     mass = np.bincount([numbers[text] for text in texts], weights)
     expected = utility.matrix([*first_of_text], [*first_of_text]) @ (mass / mass.sum())
     order = np.argsort(-expected, kind="stable")
+    # The score becomes the expected utility, by which the result is ordered.
     indices = [*first_of_text.values()]
     return [replace(hypotheses[indices[number]], score=float(expected[number])) for number in order]

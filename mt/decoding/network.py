@@ -84,6 +84,7 @@ def refuse_long_rows(network: Network, field: Field, rows: Sequence[Row], indice
     limit = network.max_source_length
     if limit is None or not rows:
         return
+    # The encoder may leave fewer positions than the source has.
     lengths = network.encoded_lengths([field.length(row) for row in rows])
     for length, index in zip(lengths, indices, strict=True):
         if length > limit and field.written:
@@ -126,6 +127,7 @@ def decode_rows(
     """Returns the hypotheses of each row, best first. parts: they change hypotheses in this order. Raises UserError as
     `Network.encoded` and `decode`."""
     hypotheses: list[Sequence[Hypothesis]] = [() for _ in rows]
+    # This process decodes its share of the batches.
     batches = network.batches(rows, search)
     share: list[BatchHypotheses] = []
     for indices in _with_bar(batches) if progress else batches:

@@ -100,6 +100,7 @@ def record(
     replay: see `runners_up`. backdrop: whether the picture or the sound is in it. boundaries: see
     `Translation.figure`.
     """
+    # The translation itself, then what its run and the caller know of it.
     plain = plain_record(translation, backdrop=backdrop, boundaries=boundaries)
     plain["source"] = source if isinstance(source, str) else ""
     confidence = Confidence.of(translator)
@@ -127,6 +128,7 @@ def plain_record(
 ) -> dict[str, Any]:
     """Returns the record of a translation alone, without its source, references, probabilities and confidences. What
     does not apply is left out."""
+    # What every translation has.
     plain: dict[str, Any] = {
         "text": translation.text,
         "score": _rounded(translation.score),
@@ -138,6 +140,7 @@ def plain_record(
         "rows": _rows(translation.alignment),
         "links": to_pharaoh(translation.links),
     }
+    # What a hard attention and a search that writes while it reads have besides.
     if translation.stops is not None:
         plain |= {"stops": translation.stops.tolist(), "chunk": translation.drawing.chunk_size}
     if translation.timing is not None:
@@ -146,6 +149,7 @@ def plain_record(
         plain["source_words"] = translation.timing.source_words
     if translation.cut:
         plain["cut"] = True
+    # A picture or a sound is embedded, so that the page needs no other file.
     drawn = translation.drawing.backdrop() if backdrop and translation.drawing.backdrop else None
     if drawn is not None:
         plain["backdrop"] = _backdrop(drawn, boundaries)
@@ -156,6 +160,7 @@ def _rows(weights: np.ndarray) -> list[list[int]]:
     """Returns for each step the position of its first weight, then its weights in thousandths, without zeros at both
     ends."""
     rows = []
+    # Most weights of a monotonic attention are zero.
     for thousandths in np.rint(_PARTS * weights).astype(int):
         places = np.flatnonzero(thousandths)
         rows.append([int(places[0]), *thousandths[places[0] : places[-1] + 1].tolist()] if len(places) else [0])

@@ -74,6 +74,7 @@ def requests_of(
 
     names: what to call the texts. alone: whether there is a single text. Raises UserError for what is no such thing.
     """
+    # A single text has its own value of each keyword, and several texts a list of values.
     given = {"constraints": constraints, "avoid": avoid, "prefix": prefix}
     given = {key: [value] if alone else value for key, value in given.items() if value is not None}
     for key, value in given.items():

@@ -9,6 +9,7 @@ targets. Words before it, such as an article, get the endings after which the te
 
 import math
 from collections.abc import Sequence
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -80,39 +81,32 @@ class _Draft:
         """The edits of each term that the model has not written by itself."""
         self._shares = _shares(terms, hypothesis.windows.dense())  # [T, terms]
         protected = self._protected()
-        # Terms that the model has written by itself are met; each place in the text meets at most one term.
+        # Terms that the model has written by itself are met; a word of the text belongs to at most one of them.
         own = term_words("".join(asked.spelling.surfaces[token] for token in hypothesis.tokens))
-        met: set[tuple[int, int]] = set()
+        met: set[int] = set()
         self.missing: list[int] = []
         """The terms that the model has not written by itself."""
         for number, term in enumerate(terms.terms):
-            places = ((begin, len(target.words)) for target in term.targets for begin in target.places(own))
-            free = (place for place in places if not any(_overlap(place, other) for other in met))
+            places = (range(at, at + len(target.words)) for target in term.targets for at in target.places(own))
             # Words that do not read the term translate something else.
-            place = next((place for place in free if self._reads_term(place, number)), None)
+            place = next((place for place in places if met.isdisjoint(place) and self._reads_term(place, number)), None)
             if place is None:
                 self.missing.append(number)
             else:
-                met.add(place)
+                met.update(place)
         self.free = [
             number
             for number, word in enumerate(self.words)
-            if not any(token in protected for token in range(word.begin, word.end))
-            and not any(_overlap((word.numbers.start, len(word.numbers)), place) for place in met)
+            if protected.isdisjoint(range(word.begin, word.end)) and met.isdisjoint(word.numbers)
         ]
         """The words that may be replaced: they are not part of prefix or phrases, and meet no term."""
 
-    def _reads_term(self, place: tuple[int, int], term: int) -> bool:
-        """Returns whether the words at a place of the text attend to a term, or no word does. place: the first word,
-        and how many."""
+    def _reads_term(self, place: range, term: int) -> bool:
+        """Returns whether the words at a place of the text attend to a term, or no word does."""
         shares = self._shares[:, term]
         most = shares.max(initial=0)
-        tokens = [
-            token
-            for word in self.words
-            if _overlap((word.numbers.start, len(word.numbers)), place)
-            for token in range(word.begin, word.end)
-        ]
+        words = [word for word in self.words if not set(place).isdisjoint(word.numbers)]
+        tokens = [token for word in words for token in range(word.begin, word.end)]
         return most < UNREAD or bool(shares[tokens].max(initial=0) > MOST * most)
 
     def _protected(self) -> set[int]:
@@ -127,7 +121,8 @@ class _Draft:
                 break
             taken.add(place)
             state = prefix.after(state, token)
-        for form in () if self.asked.phrases is None else (f for forms in self.asked.phrases.forms for f in forms):
+        # A phrase may stand in several places, in any of its forms.
+        for form in () if self.asked.phrases is None else chain(*self.asked.phrases.forms):
             size = len(form.tokens)
             for begin in range(len(tokens) - size + 1):
                 if tuple(tokens[begin : begin + size]) == form.tokens:
@@ -140,6 +135,7 @@ class _Draft:
         shares = self._shares
         # Each word that may be it has a score of attention and loss.
         lost = np.array(self.hypothesis.log_probs) - scores.log_probs
+        most = shares[:, term].max()
         values: dict[int, float] = {}
         for number in self.free:
             begin, end, text, _ = self.words[number]
@@ -147,7 +143,6 @@ class _Draft:
             others = max((share[other] for other in self.missing if other != term), default=0)
             # A word that attends more to another missing term translates that one. If some words attend to this term, a
             # word that does not is hardly its translation.
-            most = shares[:, term].max()
             reads = most <= MOST or share[term] > MOST * most
             if any(map(str.isalnum, text)) and (share[term] >= others or not share[term]) and reads:
                 values[number] = math.log(share[term] + LEAST) + LOST * float(lost[begin:end].sum().clip(0, MOST_LOST))
@@ -265,57 +260,38 @@ class _Draft:
         edits = [edit for of_term in self.edits.values() for edit in of_term]
         entries = edited(hypothesis.tokens, hypothesis.log_probs, edits)
         # Terms stay, and words that may not be replaced.
-        stays = {edit.place for edit in edits} | {
-            place
-            for number, word in enumerate(self.words)
-            if number not in self.free
-            for place in range(word.begin, word.end)
-        }
+        fixed = (word for number, word in enumerate(self.words) if number not in self.free)
+        stays = {*chain(*(range(word.begin, word.end) for word in fixed)), *(edit.place for edit in edits)}
         for index in range(len(entries) - 1, -1, -1):
             if len(entries) > limit and entries[index].token != EOS and entries[index].place not in stays:
                 del entries[index]
         return rewritten(hypothesis, entries)
 
 
-def _overlap(one: tuple[int, int], other: tuple[int, int]) -> bool:
-    """Returns whether two ranges, each a begin and a length, have something in common."""
-    return one[0] < other[0] + other[1] and other[0] < one[0] + one[1]
-
-
 def write_terms(batch: DecodedBatch, asked: Sequence[TokenConstraints | None]) -> list[list[Hypothesis]]:
     """Returns the hypotheses of a batch with their terms. After a search that writes while it reads, they are written
     as a stream writes them."""
     network, search, _, rows, found = batch
+    results = [[*hypotheses] for hypotheses in found]
+    with_terms = [(i, one, one.terms) for i, one in enumerate(asked) if one is not None and one.terms is not None]
     if is_online(search):
-        return [
-            [
-                streamed(hypothesis, one.terms, wait_k_of(search)) if one and one.terms else hypothesis
-                for hypothesis in of_source
-            ]
-            for of_source, one in zip(found, asked, strict=True)
-        ]
+        for number, _, terms in with_terms:
+            results[number] = [streamed(hypothesis, terms, wait_k_of(search)) for hypothesis in found[number]]
+        return results
     # Each hypothesis with terms becomes a draft.
-    drafts = [
-        [None if one is None or one.terms is None else _Draft(hypothesis, one, one.terms) for hypothesis in of_source]
-        for of_source, one in zip(found, asked, strict=True)
-    ]
+    drafts = {i: [_Draft(hypothesis, one, terms) for hypothesis in found[i]] for i, one, terms in with_terms}
     # The terms that are missing in drafts are chosen, some at a time, and then all are written.
     choices = [
-        (row, draft, term)
-        for row, of_source in zip(rows, drafts, strict=True)
+        (rows[number], draft, term)
+        for number, of_source in drafts.items()
         for draft in of_source
-        if draft is not None
         for term in draft.missing
     ]
     for begin in range(0, len(choices), AT_ONCE):
         _choose(network, choices[begin : begin + AT_ONCE])
-    return [
-        [
-            hypothesis if draft is None else draft.written(search.longest(len(row)))
-            for hypothesis, draft in zip(*pair, strict=True)
-        ]
-        for *pair, row in zip(found, drafts, rows, strict=True)
-    ]
+    for number, of_source in drafts.items():
+        results[number] = [draft.written(search.longest(len(rows[number]))) for draft in of_source]
+    return results
 
 
 def _choose(network: Network, choices: Sequence[tuple[np.ndarray, _Draft, int]]) -> None:
@@ -328,9 +304,9 @@ def _choose(network: Network, choices: Sequence[tuple[np.ndarray, _Draft, int]])
     texts = [[draft.text(edits) for edits, _ in each] for each, (_, draft, _) in zip(variants, choices, strict=True)]
     scores = _by_sources(network, masked, texts)
     for (_, draft, term), each, of_source in zip(choices, variants, scores, strict=True):
+        # For each span and target the best endings, and of these the best with the token that follows.
         best: dict[Edit, tuple[float, float, list[Edit]]] = {}
         for (edits, value), one in zip(each, of_source, strict=True):
-            # For each span and target the best endings, and of these the best with the token that follows.
             agreement, behind = _agreement(edits, one)
             if agreement > best.get(edits[0], (-math.inf,))[0]:
                 best[edits[0]] = agreement, value + agreement + behind, edits

@@ -45,12 +45,11 @@ class Edit(NamedTuple):
     place: int
     """The token of the hypothesis whose attention the new tokens have."""
 
-    def entries(self, log_probs: Sequence[float]) -> list[Entry]:
-        """Returns the new tokens. The first one has the log-probability of all tokens that are replaced, the others 0.
 
-        log_probs: of the tokens of the hypothesis."""
-        own = sum(log_probs[self.begin : self.end])
-        return [Entry(token, self.place, 0.0 if number else own) for number, token in enumerate(self.tokens)]
+def _new_entries(tokens: Sequence[int], place: int, log_prob: float) -> list[Entry]:
+    """Returns tokens that replace others. The first one has the log-probability of all the replaced tokens, and the
+    others have 0."""
+    return [Entry(token, place, 0.0 if number else log_prob) for number, token in enumerate(tokens)]
 
 
 def edited(tokens: Sequence[int], log_probs: Sequence[float], edits: Sequence[Edit]) -> list[Entry]:
@@ -59,7 +58,9 @@ def edited(tokens: Sequence[int], log_probs: Sequence[float], edits: Sequence[Ed
     end = 0
     for edit in sorted(edits, key=lambda edit: (edit.begin, edit.end)):
         entries += [Entry(tokens[i], i, log_probs[i]) for i in range(end, edit.begin)]
-        entries += edit.entries(log_probs) if edit.begin >= end else edit._replace(end=edit.begin).entries(log_probs)
+        # Log-probabilities are counted once: an edit that overlaps the one before it brings none.
+        replaced = sum(log_probs[edit.begin : edit.end]) if edit.begin >= end else 0.0
+        entries += _new_entries(edit.tokens, edit.place, replaced)
         end = max(end, edit.end)
     return entries + [Entry(tokens[i], i, log_probs[i]) for i in range(end, len(tokens))]
 
@@ -122,8 +123,8 @@ class TermStream:
         """The end of the text so far, without the tokens that wait."""
         self._waiting: list[Entry] = []
         """Tokens of words in a row that read one term."""
-        self._starts: list[int] = []
-        """Where words begin among the waiting tokens."""
+        self._last_word = 0
+        """Where the last word begins among the waiting tokens."""
         self._term = NO_TERM
         """The term that the waiting tokens read."""
         self._count = 0
@@ -172,11 +173,11 @@ class TermStream:
         # A token that reads a term waits, and so do all after it until the words that read the term have ended.
         if self._waiting or (term != NO_TERM and term not in self._met and token != EOS):
             if begins or not self._waiting:
-                self._starts.append(len(self._waiting))
-            self._term = term if not self._waiting else self._term
+                self._last_word = len(self._waiting)
+            self._term = self._term if self._waiting else term
             self._waiting.append(entry)
             return written
-        self._text = (self._text + surface)[-_CONTEXT:]
+        self._note([entry])
         return [*written, entry]
 
     def end(self) -> list[Entry]:
@@ -186,24 +187,19 @@ class TermStream:
     def _resolve(self) -> list[Entry]:
         """Returns the tokens that waited. The term replaces their last word, unless the model has written it itself."""
         waiting, self._waiting = self._waiting, []
-        starts, self._starts = self._starts, []
         term, self._term = self._term, NO_TERM
-        # Whether one of its targets stands in the text, and ends among these tokens.
-        text = self._text + "".join(self._surface(entry.token) for entry in waiting)
-        words = term_words(text)
+        # The model has written the term itself if a target stands in the text, and ends among these tokens.
+        words = term_words(self._text + "".join(self._surface(entry.token) for entry in waiting))
         first = len(term_words(self._text))
-        own = any(
-            begin + len(target.words) > first
-            for target in self._terms.terms[term].targets
-            for begin in target.places(words)
-        )
-        if own:
+        targets = self._terms.terms[term].targets
+        if any(begin + len(target.words) > first for target in targets for begin in target.places(words)):
             self._met.add(term)
-            self._text = text[-_CONTEXT:]
+            self._note(waiting)
             return waiting
-        kept = waiting[: starts[-1]]
-        last = waiting[starts[-1] :]
-        self._text = (self._text + "".join(self._surface(entry.token) for entry in kept))[-_CONTEXT:]
+        # Otherwise the words before the last one stay, such as an article.
+        kept = waiting[: self._last_word]
+        last = waiting[self._last_word :]
+        self._note(kept)
         return [*kept, *self._written(term, last[0].place, sum(entry.log_prob for entry in last), last[0].token)]
 
     def _written(self, term: int, place: int, log_prob: float, instead: int | None = None) -> list[Entry]:
@@ -211,8 +207,13 @@ class TermStream:
         self._met.add(term)
         blank = " " if instead is None or self._surface(instead).startswith(" ") else ""
         tokens = self._terms.written(self._terms.terms[term].targets[0], self._text and self._text + blank)
-        self._text = (self._text + "".join(map(self._surface, tokens)))[-_CONTEXT:]
-        return [Entry(token, place, 0.0 if number else log_prob) for number, token in enumerate(tokens)]
+        entries = _new_entries(tokens, place, log_prob)
+        self._note(entries)
+        return entries
+
+    def _note(self, entries: Sequence[Entry]) -> None:
+        """Adds tokens that are certain to the text."""
+        self._text = (self._text + "".join(self._surface(entry.token) for entry in entries))[-_CONTEXT:]
 
     def _surface(self, token: int) -> str:
         surfaces = self._terms.spelling.surfaces
@@ -224,20 +225,18 @@ def streamed(hypothesis: Hypothesis, terms: Terms, wait_k: int | None) -> Hypoth
 
     wait_k: how many tokens of the source the first step knows; each step knows one more. None: the attention is hard.
     """
-    # The tokens, and with which token of the hypothesis each was certain.
+    # Each token, and the token of the hypothesis with which it became certain.
     stream = TermStream(terms)
     windows = hypothesis.windows
     weights = windows.dense()
-    entries: list[Entry] = []
-    resolved: list[int] = []
+    certain_with: list[tuple[Entry, int]] = []
     for place, (token, log_prob) in enumerate(zip(hypothesis.tokens, hypothesis.log_probs, strict=True)):
         stop = None if windows.stops is None else int(windows.stops[place])
         reads = stream.reads(weights[place], stop, None if wait_k is None else wait_k + place)
-        entries += (new := stream.add(token, log_prob, reads))
-        resolved += [place] * len(new)
-    entries += (new := stream.end())
-    resolved += [len(hypothesis.tokens) - 1] * len(new)
+        certain_with += [(entry, place) for entry in stream.add(token, log_prob, reads)]
+    certain_with += [(entry, len(hypothesis.tokens) - 1) for entry in stream.end()]
     # Terms change the delays of an online search.
+    entries, resolved = map(list, zip(*certain_with, strict=True))
     result = rewritten(hypothesis, entries)
     if isinstance(result, OnlineHypothesis) and isinstance(hypothesis, OnlineHypothesis):
         delays = hypothesis.delays

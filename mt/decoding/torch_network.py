@@ -64,6 +64,7 @@ class TorchNetwork:
         self._online_precision = online_precision
         if precision == "int8" and self.device.type != "cpu":
             raise UserError(f"precision=int8 is for CPUs, and device={self.device} is none: choose precision=bf16")
+        # The int8 copy shares the parameters of the model, and rounds the layers of a step once.
         self._search_model = int8_copy(self.model) if precision == "int8" else self.model
 
     def require(self, search: SearchConfig) -> None:
@@ -78,6 +79,7 @@ class TorchNetwork:
 
     def batches(self, rows: Sequence[Row], search: SearchConfig) -> list[np.ndarray]:
         require_compatible(search, self.model)  # refuses before anything is computed
+        # Sources of like lengths form batches; wide beams and large vocabularies allow fewer at once.
         lengths = np.array([self.field.length(row) for row in rows], dtype=np.int64)
         most = max(1, MAX_LOGITS // (width(search) * self._vocab_size))
         whole = fixed_order(lengths, max_tokens=search.batch_tokens)
@@ -100,6 +102,7 @@ class TorchNetwork:
         source, mask = (part.to(self.device) for part in self.field.collate([np.asarray(row) for row in rows]))
         lengths = torch.tensor([self.field.length(row) for row in rows])
         with evaluation_mode(model), torch.no_grad(), autocast(self.device, precision):
+            # The sources, read whole; by wait-k each step sees a part of them.
             memory = _memory(model, source, mask, precision)
             if (k := wait_k_of(search)) is not None:
                 memory = online_model(model).wait(memory, k)

@@ -63,6 +63,7 @@ class Translator:
         return self.network.in_torch().model
 
     def __repr__(self) -> str:
+        # An exported model knows fewer options of its configuration than a run.
         names = ("dataset", "encoder", "attention", "decoder")
         options = [f"{name}={getattr(self.config, name).name}" for name in names if hasattr(self.config, name)]
         return f"Translator({', '.join(options)}: {self.network!r})"
@@ -125,6 +126,7 @@ class Translator:
                 f"search={search.name} writes one translation of a text, and n={n} were asked for: leave n out, or "
                 f"give BeamConfig(beam_size={n})"
             )
+        # A search that reports n hypotheses is made of the given one, or of the run's.
         if n is not None:
             search = self.config.search if search is None else search
             require_search(search)
@@ -150,6 +152,7 @@ class Translator:
         unknown characters is a word of its own. requests: what is asked of each translation; with `texts`. parts: see
         `decode_rows`. Raises UserError where the search does not fit.
         """
+        # Re-translation decodes every prefix of a text, and calls this function for each.
         search = self.search_for(search)
         if isinstance(search, RetranslateConfig):
             from mt.decoding.delays import retranslated  # Not above: it needs torch.
@@ -202,6 +205,7 @@ class Translator:
         """
         from mt.decoding.streaming import open_session  # Not above: it needs torch.
 
+        # The search must write while it reads.
         search = self.search_for(online_search(self.config.search) if search is None else search)
         if unit not in (None, *get_args(Unit)):
             raise UserError(invalid_choice("unit", str(unit), get_args(Unit)))
@@ -211,6 +215,7 @@ class Translator:
     def search_for(self, search: SearchConfig | None) -> SearchConfig:
         """Returns the search to decode with: that of the run where `search` is None. A search without limits of length
         gets those of the run. Raises UserError where it does not fit the engine or the precision."""
+        # Limits of length fit the training data, so that they hold for other searches too.
         usual = self.config.search
         require_search(usual if search is None else search)
         search = usual if search is None else with_default_limits(search, usual)

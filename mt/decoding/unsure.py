@@ -30,6 +30,7 @@ class Unsure(NamedTuple):
         placeholder is never marked."""
         found: list[Span] = []
         end = 0
+        # Words are looked for one after another, since the same word may come twice.
         words = () if self.leave_out else units(translation.text, translator.link_unit)
         for word, confidence in zip(words, self.confidence.words(translation), strict=False):
             begin = translation.text.index(word, end)
@@ -40,6 +41,7 @@ class Unsure(NamedTuple):
 
     def shown(self, translator: "Translator", translation: Translation) -> str:
         """Returns the text with each unsure word as [?word], or an empty text where it is left out."""
+        # The marks go around the words, and the text between them stays.
         if self.leaves_out(translation):
             return ""
         text = ""

@@ -121,6 +121,7 @@ def report(
 
 def _forced(translator: Translator, split: Split, search: SearchConfig, results: dict[str, Any]) -> TeacherForcedResult:
     """Runs a teacher-forced pass over a split, and adds the loss and the statistics of the attention to the results."""
+    # The attention reads the references as it read the sources of the search.
     model = translator.model
     hard = reads_hard(search, model)
     results["search"] |= {"mode": "hard" if hard else "soft"}
@@ -142,6 +143,7 @@ def _measured(
     folder: Path,
 ) -> dict[str, Any]:
     """Returns the results of `MEASURES`, and the alignment error rate of the forced alignments."""
+    # Alignments can be judged only where links are known and the attention made some.
     measured: dict[str, Any] = {}
     for measure in MEASURES:
         measured |= measure(translator, translations, split, folder)
@@ -200,6 +202,7 @@ def samples(split: Split, translations: Sequence[Translation]) -> str:
 
 def table(results: Mapping[str, Any]) -> str:
     """Returns a heading and the numbers of results, one a line; the signatures of scores are in results.json."""
+    # Scores are objects with a signature, other results plain numbers.
     lines = [_heading(results)]
     for name, value in results.items():
         number = value["score"] if isinstance(value, Mapping) and "score" in value else value
@@ -268,6 +271,7 @@ def evaluate_runs(
 
     checkpoint: the name of the runs' checkpoint. name: the split's name. calibrates: whether to make the run's table of
     confidences from this split."""
+    # Graphs for ONNX Runtime do not give the attention for pictures.
     exported = isinstance(translator.network, OnnxNetwork)
     if exported and (changes.plot_words, changes.plot_format) != (None, None):
         raise UserError(
@@ -309,6 +313,7 @@ def folder_name(runs: Sequence[Path], checkpoint: str, split: str, changes: Chan
     >>> folder_name([Path("run")], "best", "test", Changes(BeamConfig(beam_size=10)), BeamConfig())
     'test-best-beam-beam_size=10'
     """
+    # The name says what an option was only where it differs from the run's own.
     search = changes.search or usual
     usual_options = usual.model_dump()
     options = search.model_dump(exclude={"name"}, exclude_none=True)

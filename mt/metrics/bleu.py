@@ -59,6 +59,7 @@ class _SacreBleu(Metric):
     def _comparison(self, systems: Systems, references: References) -> dict[str, dict[str, Paired]]:
         from sacrebleu.significance import PairedTest  # imported late: only comparisons need it
 
+        # sacreBLEU's own test, on the samples of all other metrics.
         test = PairedTest(list(systems.items()), {"": self._metric}, _streams(references), "bs", n_samples=SAMPLES)
         signatures, table = test()
         [(name, signature)] = signatures.items()
@@ -97,6 +98,7 @@ class Bleu(_SacreBleu):
         return self._metric.tokenizer(text)
 
     def _objection(self, texts: Sequence[str]) -> str | None:
+        # The texts may have no blanks, or too few words for 4-grams.
         if reason := unsuited_tokenizer(self.tokenize, texts):
             return (
                 f"BLEU's tokenizer {self.tokenizer} {reason}: choose the tokenizer zh, ja-mecab, flores200 or char, or "

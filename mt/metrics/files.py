@@ -22,10 +22,12 @@ def score_files(
     """Computes the scores of a file of hypotheses, by name. names: of metrics. lead: scores only the first `lead` words
     of each line, as ROUGE's tokenizer cuts them. Raises UserError for a file that cannot be used, for unequal numbers
     of lines, and for hypotheses of a run that belong to other references."""
+    # Line n of each file belongs to the same sentence.
     texts, *columns = read_parallel([hypotheses, *references], "example")
     _require_own_references(hypotheses, references, columns)
     lines = enumerate(zip(*columns, strict=True), start=1)
     groups = [_references_of_line(line, number, references) for number, line in lines]
+    # With --lead the texts are sources, and their first words are scored.
     if lead is not None:
         baseline = Lead(lead, settings.rouge.tokenizer)
         if objection := baseline.unsuited(texts):
@@ -46,6 +48,7 @@ def score_log(
     """Computes the scores of the hypotheses in a log that have references, and the latency of all hypotheses. names: of
     metrics. count_subwords: counts the subwords of a reference. unit, reference_length: see `score_latency`. Raises
     UserError for a log that cannot be used."""
+    # The latency of every hypothesis that has a word.
     instances = read_log(log, unit)
     timed = score_latency(instances, unit, subwords=count_subwords, reference_length=reference_length)
     if not timed:
@@ -94,12 +97,14 @@ def _references_of_line(texts: Sequence[str], number: int, paths: Sequence[Path]
 def _score_texts(
     names: Sequence[str], settings: Settings, hypotheses: Sequence[str], groups: References
 ) -> dict[str, Score]:
+    # Scores come first: what they are not good for is noted after them.
     metrics = build(names, settings)
     scores: dict[str, Score] = {}
     for metric in metrics:
         scores |= metric.score(hypotheses, groups)
     for note in notes(metrics, groups):
         _note(note)
+    # Lower case costs BLEU and chrF much against references with capitals.
     cased = any("case:mixed" in score.signature for score in scores.values())
     if cased and lacks_capitals(hypotheses, [group[0] for group in groups]):
         _note(

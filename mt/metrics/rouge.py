@@ -51,6 +51,7 @@ class Rouge(RatioMetric):
 
     def tokenize(self, text: str) -> list[str]:
         """Returns the words of a text; rouge-score calls this, too."""
+        # Only rouge-score's own tokenizer stems words.
         if self._tokenize is None:
             return self._default.tokenize(text)
         return [token for token in self._tokenize(text.lower()).split() if count_letters(token)]
@@ -72,6 +73,7 @@ class Rouge(RatioMetric):
         # For each example and score, the best or mean value over the references.
         values: dict[str, list[float]] = {name: [] for name in self.headings()}
         for hypothesis, group in zip(hypotheses, references, strict=True):
+            # The limit counts bytes, and a character that it splits is dropped.
             cut = hypothesis.encode()[: protocol.limit_bytes].decode(errors="ignore")
             summary = _normalized(cut, protocol)
             scores = [scorer.score(_normalized(reference, protocol), summary) for reference in group]
@@ -96,6 +98,7 @@ class Rouge(RatioMetric):
         return comparison
 
     def _objection(self, texts: Sequence[str]) -> str | None:
+        # A tokenizer may see too few letters, or no blanks between words.
         name = self.settings.rouge.tokenizer
         share = share_in_tokens(texts, self.tokenize)
         reason = unsuited_tokenizer(lambda text: " ".join(self.tokenize(text)), texts)
@@ -125,6 +128,7 @@ class Lead:
     def beginning(self, text: str) -> str:
         if self._tokenize is None:
             return " ".join(text.split()[: self._words])
+        # Tokens are found in the text again, since its beginning is wanted as it is written.
         end = 0
         words = 0
         for token in self._tokenize(text).split():

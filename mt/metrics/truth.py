@@ -75,16 +75,19 @@ def _clauses() -> tuple[re.Pattern[str], ...]:
 
 def parse_caption(caption: str) -> list[Mention]:
     """Returns the objects that a caption mentions; empty for a caption that the grammar does not cover."""
+    # Places of words are those of the caption as it was written, with its "there is".
     text = " ".join(caption.lower().removesuffix(".").split()).removeprefix("there is ")
     offset = len(caption.split()) - len(text.split())
     mentions: list[Mention] = []
     begin = 0
     for clause in text.split(" and "):
+        # A caption with one clause beyond the grammar says nothing certain.
         match = next(filter(None, (pattern.fullmatch(clause) for pattern in _clauses())), None)
         if match is None:
             return []
         groups = match.groupdict()
         step = _RELATIONS.get(groups.get("relation") or "")
+        # The first object of a relation has the step to it, and the second one has none.
         for n in (1, 2) if step else (1,):
             word = offset + len(text[: begin + match.start(f"shape{n}")].split())
             size = _SIZES.get(groups[f"size{n}"] or "")
@@ -100,6 +103,7 @@ def mentioned_objects(caption: str, references: Sequence[str]) -> list[tuple[Men
     is not true, or leaves an object out."""
     objects = full_description(references)
     mentions = parse_caption(caption)
+    # Objects of one colour and shape may be mentioned in any order.
     if len(mentions) == len(objects):
         for order in itertools.permutations(range(len(objects))):
             if _holds(mentions, [objects[i] for i in order]):

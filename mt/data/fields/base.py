@@ -158,6 +158,7 @@ class Field(ABC):
         """Returns the rows of a column, each [positions, ...]."""
         rows: list[np.ndarray] = []
         for chunk in column.chunks:
+            # Rows are views into the memory of the column.
             values = numbers(chunk.values)
             offsets = numbers(chunk.offsets)
             rows += [values[start:end].reshape(-1, *self._shape) for start, end in itertools.pairwise(offsets)]

@@ -56,6 +56,7 @@ class TextField(Field):
         self, row: Row, positions: int, tokenizer: Tokenizer, unit: LinkUnit, source: Raw | None
     ) -> ReadSource:
         """Describes a source whose words, between blanks, arrive one by one."""
+        # Where only the row is known, its text is what the ids decode to.
         ids = [int(i) for i in row]
         text = tokenizer.decode(ids) if source is None else str(source)
         units = functools.partial(tokenizer.unit_ids, text, unit)
@@ -95,6 +96,7 @@ class ArrivingText(Arriving):
         """Returns the ids of a part. A blank has none, and neither has an unknown character after another.
 
         The ids of invisible parts at the beginning are held back, and come with the first visible part."""
+        # A text of blanks or invisible characters alone is blank, and is not translated.
         ids = self._tokenizer.encode_word(part) if self._unit == "word" else self._character(part)
         if self._blank and is_blank(part):
             self._held += ids
@@ -108,6 +110,7 @@ class ArrivingText(Arriving):
         if part.isspace():
             self._last = None
             return []
+        # The first character of a word may have a piece of its own, with the mark of a blank.
         begins_word = self._last is None
         ids = self._tokenizer.encode_word(part) if begins_word else self._tokenizer.encode_character(part)
         if ids == [UNK] == [self._last]:  # unknown characters in a row are one token

@@ -41,6 +41,7 @@ class Tokenizers:
         Raises:
             UserError: the vocabulary's size does not suit the text, or a model_file cannot be used.
         """
+        # One vocabulary of both sides, or of targets alone where sources are no texts.
         if config.joint or not source:
             sides = pairs if source else [pair[1:] for pair in pairs]
             both = train(config.side("target"), (text for side in sides for text in side))
@@ -64,6 +65,7 @@ class Tokenizers:
 
     def digest(self) -> str:
         """Returns the SHA-256 (hex) of the models, by which ids of these tokenizers are recognised."""
+        # The files of the models say everything about how a text is cut.
         transcript = () if self.transcript is None else (self.transcript,)
         return hashlib.sha256(b"".join(each.model for each in (*self, *transcript))).hexdigest()
 
@@ -72,6 +74,7 @@ class Tokenizers:
         `tokenizer.transcript.model` where there is one."""
         if self.transcript is not None:
             (folder / _TRANSCRIPT).write_bytes(self.transcript.model)
+        # The names of the files tell whether the vocabulary is joint.
         if self.joint:
             (folder / "tokenizer.model").write_bytes(self.source.model)
         else:
