@@ -28,6 +28,7 @@ from mt import Translator, load
 from mt.common.options import parse
 from mt.config import Config
 from mt.data.corpus import Corpus
+from mt.export.folder import export
 from mt.training.start import begin
 from mt.training.train import train_and_test
 
@@ -219,6 +220,16 @@ def trained_hard(configure: Configure, corpus: Corpus, tmp_path_factory: pytest.
     run = begin(configure(changes), corpus, tmp_path_factory.mktemp("runs") / "hard")
     train_and_test(run)
     return run.folder
+
+
+@pytest.fixture(scope="session")
+def graphs(trained: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The finished run as graphs of ONNX."""
+    for library in ("onnx", "onnxscript", "onnxruntime"):
+        pytest.importorskip(library, reason="the extra onnx is not installed")
+    folder = tmp_path_factory.mktemp("exports") / "onnx"
+    export(trained, folder, format="onnx")
+    return folder
 
 
 @pytest.fixture

@@ -17,8 +17,12 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "FATAL")  # as train.py does, before it imports torch
 CONTEXT = multiprocessing.get_context("forkserver")
+# Several processes of one training load the last four late, and each by itself.
 CONTEXT.set_forkserver_preload(
-    ["mt.cli.processes", "mt.training.train", "mt.training.start", "data_prep.prepare", "mt.cli.training"]
+    [
+        *("mt.cli.training", "mt.training.start", "data_prep.prepare", "tests.training.worker"),
+        *("torch._dynamo", "numba", "matplotlib.figure", "sacrebleu.metrics"),
+    ]
 )
 
 

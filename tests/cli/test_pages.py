@@ -24,7 +24,7 @@ COMMAND = re.compile(
 )
 
 
-BEGIN = {"README", "quick-start", "commands", *(page.stem for page in (ROOT / "docs" / "tutorials").glob("*.md"))}
+BEGIN = ["README", "quick-start", "commands", *(page.stem for page in (ROOT / "docs" / "tutorials").glob("*.md"))]
 """The pages whose configurations are composed, too, which takes some tenths of a second each."""
 
 
@@ -61,7 +61,12 @@ original = Parser.parse_args
 
 
 @pytest.mark.parametrize(
-    "page", [page for page in PAGES if page.parent.name != "reference"], ids=lambda page: page.stem
+    "page",
+    [
+        pytest.param(page, marks=pytest.mark.slow if page.stem in BEGIN[1:] else (), id=page.stem)
+        for page in PAGES
+        if page.parent.name != "reference"
+    ],
 )
 def test_each_command_parses(page: Path, call: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mt.cli.run_folders.checkpoint", SimpleNamespace(locate=lambda *_: None))  # RUN is no run

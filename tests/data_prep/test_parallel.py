@@ -84,10 +84,12 @@ def test_workers_import_nothing_of_the_program(program: str) -> None:
     assert result.stdout == "\n"
 
 
-def test_preparation_does_without_torch(tmp_path: Path) -> None:
+def test_preparation_does_without_torch(texts: Path, tmp_path: Path) -> None:
+    dataset = ["dataset=files", f"dataset.folder={texts}", "dataset.source=en", "dataset.target=de"]
+    words = [*dataset, "dataset.tokenizer.model_type=word", "dry_run=true", f"hydra.run.dir={tmp_path}"]
     script = (
         "import runpy, sys\n"
-        f"sys.argv = ['data_prep', 'dry_run=true', 'dataset.limit=500', 'hydra.run.dir={tmp_path}']\n"
+        f"sys.argv = {['data_prep', *words]}\n"
         "runpy.run_module('data_prep', run_name='__main__')\n"
         "sys.exit('torch' in sys.modules)\n"
     )

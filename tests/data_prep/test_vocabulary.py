@@ -74,7 +74,7 @@ def test_as_many_rows_as_asked_for_are_drawn_from_everywhere(total: int, size: i
 def test_a_sample_is_what_cleaning_keeps_of_the_rows(tmp_path: Path) -> None:
     pairs = [Example(f"word {number}", "" if number % 2 else "Wort") for number in range(5_000)]
     expected = [pairs[row] for row in drawn(5_000, 1_000) if pairs[row].target]
-    for characters in (100, 2_000, 10**6):
+    for characters in (1_000, 10**6):
         with small_shards(characters, pairs=1_300):
             raw = _raw(pairs, tmp_path / str(characters))
         assert sample(raw, _config(1_000), TEXT_READER) == expected

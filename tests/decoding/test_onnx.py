@@ -27,7 +27,7 @@ from mt.models.seq2seq import Seq2Seq
 from mt.onnx import sha256
 from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig, SampleConfig, SearchConfig
 from mt.storage import write_json
-from tests.marks import chosen
+from tests.marks import exhaustive
 
 ROOT = Path(__file__).parents[2]
 EXTRA = "the extra onnx is not installed"
@@ -38,13 +38,6 @@ SEARCHES = [GreedyConfig(), BeamConfig(beam_size=4, n_best=3), BeamConfig(min_le
 SEARCHES += [GreedyConfig(max_length=2), BeamConfig(max_length=3, coverage_penalty=0.3, summary_penalty=0.7)]
 SEARCHES += [SampleConfig(samples=5, n_best=2, utility="chrf"), BeamConfig(n_best=3, utility="bleu")]
 ODD = ["the zzz-birds see 4%x", "", "two"]
-
-
-@pytest.fixture(scope="module")
-def exported(trained: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("exports") / "onnx"
-    export(trained, folder, format="onnx")
-    return folder
 
 
 @pytest.fixture(scope="module")
@@ -67,23 +60,23 @@ def require_same(
                 assert own.stops is None or np.array_equal(own.stops, best.stops)
 
 
-def test_it_translates_as_the_run(trained: Path, exported: Path, lines: list[str]) -> None:
-    require_same(mt.load(trained, device="cpu"), mt.load(exported, engine="onnx"), lines)
+def test_it_translates_as_the_run(trained: Path, graphs: Path, lines: list[str]) -> None:
+    require_same(mt.load(trained, device="cpu"), mt.load(graphs, engine="onnx"), lines)
 
 
-def test_what_is_asked_of_translations_is_that_of_the_run(trained: Path, exported: Path, lines: list[str]) -> None:
+def test_what_is_asked_of_translations_is_that_of_the_run(trained: Path, graphs: Path, lines: list[str]) -> None:
     asked: dict[str, Any] = {
         "constraints": [["Häuser", "zwei"] if line and i % 2 else None for i, line in enumerate(lines)],
         "avoid": [["Katzen", "die"]] * len(lines),
         "prefix": ["gro" if line and i % 3 == 0 else None for i, line in enumerate(lines)],
     }
-    run, graphs = mt.load(trained, device="cpu"), mt.load(exported, engine="onnx")
+    run, exported = mt.load(trained, device="cpu"), mt.load(graphs, engine="onnx")
     beam = BeamConfig(beam_size=4)
-    pairs = zip(*(translator.n_best(lines, 2, beam, **asked) for translator in (run, graphs)), strict=True)
+    pairs = zip(*(translator.n_best(lines, 2, beam, **asked) for translator in (run, exported)), strict=True)
     for of_run, of_graphs in pairs:
         assert [one.text for one in of_run] == [one.text for one in of_graphs]
     for search in (GreedyConfig(), SampleConfig(), beam):
-        pair = [one.translate(lines, search, glossary={"cats": "Hunde Brücken"}) for one in (run, graphs)]
+        pair = [one.translate(lines, search, glossary={"cats": "Hunde Brücken"}) for one in (run, exported)]
         assert [one.text for one in pair[0]] == [one.text for one in pair[1]]
         assert all("Hunde Brücken" in one.text for line, one in zip(lines, pair[1], strict=True) if "cats" in line)
 
@@ -92,12 +85,12 @@ USUAL = min(2, os.cpu_count() or 1)
 
 
 @pytest.mark.parametrize(("value", "threads"), [(None, USUAL), ("1", 1), ("3", 3), ("3,1", 3), ("many", USUAL)])
-def test_threads(exported: Path, monkeypatch: pytest.MonkeyPatch, value: str | None, threads: int) -> None:
+def test_threads(graphs: Path, monkeypatch: pytest.MonkeyPatch, value: str | None, threads: int) -> None:
     """Two, unless the environment says otherwise; what OpenMP cannot read is ignored. One for the encoder."""
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     if value:
         monkeypatch.setenv("OMP_NUM_THREADS", value)
-    network = mt.load(exported, engine="onnx").network
+    network = mt.load(graphs, engine="onnx").network
     sessions = (network._encoder, network._step)
     assert [session.get_session_options().intra_op_num_threads for session in sessions] == [1, threads]
 
@@ -132,7 +125,7 @@ def pieces(texts: Path) -> Tokenizers:
     return Tokenizers.train(TokenizerConfig(model_type="bpe", vocab_size=60), [*zip(*sides, strict=True)])
 
 
-@pytest.mark.parametrize("name", chosen(MODELS, "local_p"))
+@pytest.mark.parametrize("name", exhaustive(*MODELS))
 def test_attentions_and_decoders(
     name: str, configure: Callable[..., Config], pieces: Tokenizers, lines: list[str], tmp_path: Path
 ) -> None:
@@ -172,8 +165,8 @@ def test_what_graphs_cannot_hold_is_refused(
         require_exportable(model, config, "float32")
 
 
-def test_int8(exported: Path, lines: list[str], tmp_path: Path) -> None:
-    folder = Path(shutil.copytree(exported, tmp_path / "copy"))
+def test_int8(graphs: Path, lines: list[str], tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(graphs, tmp_path / "copy"))
     manifest = json.loads((folder / "onnx.json").read_text())
     for name in ("encoder.onnx", "step.onnx"):
         before = (folder / name).stat().st_size
@@ -181,7 +174,7 @@ def test_int8(exported: Path, lines: list[str], tmp_path: Path) -> None:
         manifest["sha256"][name] = sha256(folder / name)
         assert (folder / name).stat().st_size < before
     write_json(folder / "onnx.json", manifest)
-    wanted, result = (mt.load(each, engine="onnx").translate(lines) for each in (exported, folder))
+    wanted, result = (mt.load(each, engine="onnx").translate(lines) for each in (graphs, folder))
     assert sum(one.ids == other.ids for one, other in zip(wanted, result, strict=True)) > len(lines) / 2
 
 
@@ -191,9 +184,9 @@ def test_bfloat16_is_refused(trained: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "export").exists()
 
 
-def test_refusals(trained: Path, exported: Path, tmp_path: Path) -> None:
-    ours = mt.load(exported, engine="onnx")
-    load: Any = partial(mt.load, exported, engine="onnx")
+def test_refusals(trained: Path, graphs: Path, tmp_path: Path) -> None:
+    ours = mt.load(graphs, engine="onnx")
+    load: Any = partial(mt.load, graphs, engine="onnx")
     refused: list[tuple[Callable[[], object], str]] = [
         (lambda: ours.translate("two", OnlineConfig()), "search=online writes while it reads, which engine=onnx"),
         (lambda: ours.translate("two", GreedyConfig(mode="hard")), "search.mode=hard is not what was exported, an "),
@@ -201,7 +194,7 @@ def test_refusals(trained: Path, exported: Path, tmp_path: Path) -> None:
         (lambda: load(device="cuda"), "device=cuda is not for engine=onnx, which computes on the CPU: leave it"),
         (lambda: load(precision="int8"), "precision=int8 is not for engine=onnx, which computes in what was exported"),
         (lambda: mt.load(trained, engine="onnx"), "holds no graphs for engine=onnx: make them with mt export"),
-        (lambda: mt.load(exported), "was exported for engine=onnx, which translates and evaluates: choose that"),
+        (lambda: mt.load(graphs), "was exported for engine=onnx, which translates and evaluates: choose that"),
         (lambda: ours.align("two", "zwei"), "engine=onnx translates and evaluates, and this needs the model in torch"),
         (lambda: ours.stream(), "search=online writes while it reads, which engine=onnx cannot: choose "),
         (lambda: ours.translate("word " * 10_001), "text 1 has 10001 words, and at most 10000 are read at once"),
@@ -211,8 +204,8 @@ def test_refusals(trained: Path, exported: Path, tmp_path: Path) -> None:
             call()
 
 
-def test_damage(exported: Path, tmp_path: Path) -> None:
-    folder = Path(shutil.copytree(exported, tmp_path / "copy"))
+def test_damage(graphs: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(graphs, tmp_path / "copy"))
 
     def fault() -> str:
         with pytest.raises(UserError) as caught:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mt import Translator
+from mt import Translator, load
 from mt.common.backdrop import Picture, Sound
 from mt.decoding.confidence import FILE, Calibration, Confidence
 from mt.decoding.record import RUNNERS_UP, plain_record, record, runners_up
@@ -107,14 +107,9 @@ def test_pictures_and_sounds_are_in_it(translator: Translator, backdrop, expecte
     assert "backdrop" not in plain_record(translation, backdrop=False)
 
 
-def test_an_exported_model_has_the_same_runners_up(trained: Path, translator: Translator, tmp_path: Path) -> None:
-    pytest.importorskip("onnxscript")
-    from mt.decoding.load import load
-    from mt.export.folder import export
-
-    export(trained, tmp_path / "onnx", format="onnx")
+def test_an_exported_model_has_the_same_runners_up(graphs: Path, translator: Translator) -> None:
     _, expected = replayed(translator, GreedyConfig())
-    _, found = replayed(load(tmp_path / "onnx", engine="onnx"), GreedyConfig())
+    _, found = replayed(load(graphs, engine="onnx"), GreedyConfig())
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one.own, other.own, atol=1e-5)
         for of_one, of_other in zip(one.best, other.best, strict=True):

@@ -150,10 +150,8 @@ def test_aligned_words_and_exports_have_the_confidences_of_the_run(trained: Path
     assert any(translation.ids == other.ids for translation, other in zip(translations, aligned, strict=True))
 
 
-def test_exported_graphs_have_the_confidences_of_the_run(trained: Path, tmp_path: Path) -> None:
-    pytest.importorskip("onnxruntime", reason="the extra onnx is not installed")
-    pytest.importorskip("onnxscript", reason="the extra onnx is not installed")
-    export(trained, tmp_path / "graphs", format="onnx")
+def test_exported_graphs_have_the_confidences_of_the_run(graphs: Path, tmp_path: Path) -> None:
+    shutil.copytree(graphs, tmp_path / "graphs")
     table = Calibration(judged="edits", words=3, weights=(1, 0.5, 0), centres=(-9.0, 1.0), shares=(0.25, 0.75))
     (tmp_path / "graphs" / FILE).write_text(json.dumps(table.model_dump()))
     assert Confidence.of(load(tmp_path / "graphs", engine="onnx")).table == table

@@ -1,9 +1,6 @@
 """Several processes: what they learn, what they read, and what they score."""
 
 import json
-import os
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +14,7 @@ from safetensors.torch import load_file
 from mt.config import Config
 from mt.data.corpus import Corpus
 from tests.marks import exhaustive
+from tests.processes import Program
 
 WORKER = Path(__file__).with_name("worker.py")
 NOISY: dict[str, Any] = {
@@ -72,10 +70,7 @@ def learnt(
         NOISY | {"dataset": {"tokenizer": {"vocab_size": 70}}, "training": NOISY["training"] | guided}
     ).model_dump(mode="json")
     (folder / "cases.json").write_text(json.dumps(plain))
-    command = [sys.executable, WORKER, folder / "cases.json", corpora, trained_hard, folder, *sizes]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    ended = subprocess.run([*map(str, command)], env=environment, stderr=subprocess.PIPE, text=True)
-    assert ended.returncode == 0, ended.stderr
+    Program(WORKER, [folder / "cases.json", corpora, trained_hard, folder, *sizes], folder).finish()
     return {size: folder / str(size) for size in sizes}
 
 

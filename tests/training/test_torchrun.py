@@ -198,8 +198,8 @@ def test_a_run_goes_on_with_another_number_of_processes(before, after, start, pl
             "2 processes share the batches of an update, which are training.gradient_accumulation=1: set it to 2 or a "
             "multiple (of training.batch_tokens=60 each), or start 1",
         ),
-        ([], ["seed=7"], "seed is 1 in process 0 (on HOST) and 7 in process 1 (on HOST): start all with the same"),
         *exhaustive(
+            ([], ["seed=7"], "seed is 1 in process 0 (on HOST) and 7 in process 1 (on HOST): start all with the same"),
             (
                 ["training.batch_tokens=100000"], [],
                 "2 processes share the batches of an epoch, which are 1: lower training.batch_tokens=100000, or start",
@@ -218,6 +218,7 @@ def test_what_cannot_be_is_told_once(arguments, also, sentence, start, place):
     assert not (place / "refused/run.json").exists()
 
 
+@pytest.mark.slow
 def test_a_port_in_use(start: Callable[..., Started]) -> None:
     with socket.socket() as taken:
         taken.bind(("", 0))

@@ -9,7 +9,6 @@ what they do.
 """
 
 import contextlib
-import importlib
 import itertools
 import json
 import os
@@ -37,9 +36,7 @@ from mt.training.optimizer import build_optimizer
 from mt.training.transforms import transforms
 from tests.training.runs import Seen
 
-UPDATES = 6
-LOADED_LATE = ("numba", "torch._dynamo", "matplotlib.figure", "tqdm.auto", "sacrebleu.metrics")
-"""What each process would load by itself."""
+UPDATES = 3
 COSTS = ("seconds", "tokens_per_second")
 
 
@@ -107,8 +104,6 @@ def fork(size: int, out: Path) -> list[int]:
 
 
 if __name__ == "__main__":
-    for module in LOADED_LATE:
-        importlib.import_module(module)
     for size in map(int, sys.argv[5:]):
         if any(fork(size, Path(sys.argv[4]) / str(size))):
             sys.exit(f"one of {size} processes failed")

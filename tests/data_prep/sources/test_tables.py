@@ -99,9 +99,10 @@ def test_blank_lines_are_no_rows(tmp_path: Path, kind: str, blank: str) -> None:
     assert len(list(source.splits["train"].read())) == 3
 
 
-def test_a_field_that_swallows_the_file_is_refused(tmp_path: Path) -> None:
-    config = _folder(tmp_path, "train.csv", b'en,de\na,"b\n' + b"c,d\n" * (1 << 22))
-    with pytest.raises(UserError, match=r"is not CSV \(field larger than field limit \(16777216\)\): mend"):
+def test_a_field_that_swallows_the_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("data_prep.sources.tables._LONGEST_FIELD", 1 << 12)
+    config = _folder(tmp_path, "train.csv", b'en,de\na,"b\n' + b"c,d\n" * (1 << 10))
+    with pytest.raises(UserError, match=r"is not CSV \(field larger than field limit \(4096\)\): mend"):
         len(list(open_source(config).splits["train"].read()))
 
 
