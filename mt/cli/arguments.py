@@ -97,7 +97,7 @@ def add_unknown_options(parser: argparse.ArgumentParser) -> None:
 
 
 def chosen_unknown_words(options: argparse.Namespace, translator: "Translator") -> "UnknownWords | None":
-    """Returns what replaces unknown words; None: nothing."""
+    """Returns the replacement of unknown words; None where they stay."""
     # The dictionary implies --replace-unknown.
     dictionary = options.unknown_dictionary
     if not options.replace_unknown and dictionary is None:

@@ -96,7 +96,7 @@ def _rendezvous(rank: int, size: int) -> dist.Store:
 
 
 def _cause(error: BaseException, store: dist.Store) -> BaseException:
-    """Returns what ended this process. Where another process was ended by a signal, it is that signal."""
+    """Returns the error that ended this process, or the signal that ended another process before."""
     with contextlib.suppress(RuntimeError):  # process 0 had the store, and was killed
         if isinstance(error, Interrupted):
             store.set("signal", str(int(error.number)))

@@ -1,7 +1,7 @@
 """Word alignments: their formats (Pharaoh, NAACL), links of words out of links of pieces, and symmetrisation.
 
 A link (i, j) joins source position i and target position j, both counted from 0. `mt.decoding.translation` makes links
-of attention weights, `mt.metrics.alignment` scores them, and `mt.data.links` spreads those of a corpus over pieces.
+of attention weights, `mt.metrics.alignment` scores them, and `mt.data.links` spreads the links of a corpus over pieces.
 """
 
 import re
@@ -106,6 +106,7 @@ def parse_naacl(lines: Iterable[str], name: str, count: int) -> list[Links]:
                 f"{name}, line {number}: {shown(repr(line.strip()))} is no link of the NAACL format, as the first line "
                 "is; write: SENTENCE SOURCE TARGET S (sure) or P (possible), all counted from 1"
             )
+        # A link to word 0 is read, and joins nothing.
         sentence, i, j = (int(match[group]) for group in (1, 2, 3))
         if not 1 <= sentence <= count:
             raise UserError(f"{name}, line {number}: there is no sentence {sentence}, since there are {count} pairs")
@@ -130,7 +131,7 @@ def project(links: Iterable[Link], source_words: Sequence[int | None], target_wo
 
 def positions_of_words(words: Sequence[int | None]) -> list[list[int]]:
     """Returns the positions of the pieces of each word, in the order of the words' first pieces; a piece of no word
-    (EOS) stands alone. words: that of each piece.
+    (EOS) stands alone. words: the word of each piece.
 
     >>> positions_of_words([0, 0, 2, None])
     [[0, 1], [2], [3]]
@@ -147,12 +148,13 @@ def weights_between_words(
 ) -> np.ndarray:
     """Returns attention weights between words, out of weights [T, S] between their pieces. A source word has the sum of
     what its pieces have, and a target word the mean. source: [S], target: [T], as in `project`."""
+    # Attention on a source word is shared by its pieces; each target piece has a whole of it.
     columns = [weights[:, pieces].sum(1) for pieces in positions_of_words(source)]
     summed = np.stack(columns, axis=1)
     return np.stack([summed[pieces].mean(0) for pieces in positions_of_words(target)])
 
 
-# Symmetrisation: one alignment out of those of the two directions.
+# Symmetrisation: one alignment out of the alignments of both directions.
 
 Symmetrisation = Literal["intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and"]
 """The ways to make one alignment of two."""
@@ -165,9 +167,9 @@ def symmetrised(forward: Set[Link], reverse: Set[Link], method: Symmetrisation) 
 
     `grow-diag` adds to the intersection links of the union that touch a link at a corner, where neither word has a link
     yet. `grow-diag-final` then adds links of the forward alignment, and after them of the reverse one, between words
-    without a link. Both are those of the published FastAlign and Giza results (lilt's alignment-scripts), in their
-    order. `grow-diag-final-and` is that of fast_align's `atools`, in its order. A link grows from any of its eight
-    neighbours, also where one of its words has a link. Its last step is that of `grow-diag-final`.
+    without a link. Both work as for the published FastAlign and Giza results (lilt's alignment-scripts), in their
+    order. `grow-diag-final-and` works as in fast_align's `atools`, in its order. A link grows from any of its eight
+    neighbours, also where one of its words has a link. Its last step is the same as in `grow-diag-final`.
 
     Args:
         forward: the links of the model that reads the source.
@@ -190,7 +192,7 @@ def symmetrised(forward: Set[Link], reverse: Set[Link], method: Symmetrisation) 
 
 def _grow(links: set[Link], union: Set[Link], *, either: bool) -> None:
     """Adds links of the union beside those that there are, until there are none. either: whether one word without a
-    link is enough. What is added first keeps others out, so the order of both loops is that of the implementations."""
+    link is enough. A link that is added first keeps others out, so both loops go in the order of these programs."""
     links_before = -1
     while links_before != len(links):
         links_before = len(links)

@@ -86,6 +86,7 @@ class Bar:
 
     def update(self, count: int = 1) -> None:
         """Counts `count` more units as done."""
+        # A bar draws itself; in a log a line comes when enough time has passed.
         self._done += count
         if self._bar is not None:
             self._bar.update(count)

@@ -60,6 +60,7 @@ class Terms:
 
     def written(self, target: Target, before: str) -> tuple[int, ...]:
         """Returns the tokens that write a target after a text."""
+        # The form depends on what stands before: nothing, a blank, or a character that is no letter.
         if not before.strip():
             return target.capital
         spaced = self.spelling.surfaces[target.tokens[0]].startswith(" ")

@@ -28,6 +28,7 @@ _COMPRESSION = 3
 def read_table(path: Path) -> pa.Table:
     """Reads a stream of Arrow data from the memory map. Raises ValueError where an offset points out of the data, or
     where the data are compressed, and the errors of pyarrow."""
+    # Message by message: pyarrow's own reader would unpack compressed data of any size.
     messages = pa.ipc.MessageReader.open_stream(pa.memory_map(str(path)))
     schema = pa.ipc.read_schema(messages.read_next_message())
     batches = []
@@ -70,7 +71,7 @@ def _is_compressed(metadata: pa.Buffer) -> bool:
 def require_sound(table: pa.Table, source: Field, sizes: tuple[int, int, int | None]) -> None:
     """Raises ValueError where the columns and rows of a split do not fit its corpus.
 
-    source: the field of the sources. sizes: those of the vocabularies of source, target and transcript.
+    source: the field of the sources. sizes: of the vocabularies of source, target and transcript.
     """
     # The columns and their types.
     texts = {"source": pa.string(), "target": pa.string(), "links": pa.string(), "references": pa.list_(pa.string())}
@@ -79,7 +80,7 @@ def require_sound(table: pa.Table, source: Field, sizes: tuple[int, int, int | N
     _require_types(table, kinds)
     if len(table) == 0:
         return
-    # Empty cells. A source may be empty where it is that of the row before.
+    # Empty cells. A source may be empty where the row before has the same one.
     for name in table.column_names:
         column = table[name]
         if column.null_count and name != "source_ids":
@@ -118,6 +119,7 @@ def _require_types(table: pa.Table, kinds: Mapping[str, pa.DataType]) -> None:
 
 
 def _require_ids(name: str, column: pa.ChunkedArray, size: int) -> None:
+    # An id beyond the vocabulary would read beyond a table of vectors.
     for chunk in column.chunks:
         if not len(chunk):
             continue
@@ -130,6 +132,7 @@ def _require_ids(name: str, column: pa.ChunkedArray, size: int) -> None:
 
 def _require_links(table: pa.Table, source: Field) -> None:
     """Raises ValueError where a link does not join a position of the source to one of the target."""
+    # Two numbers make a link, and both must be positions of their sides.
     counts = TEXT.lengths(table["piece_links"])
     lengths = source.lengths(table["source_ids"])
     source_rows = source_row_of(table["source_ids"])

@@ -76,6 +76,7 @@ class Training(Protocol):
 
 def sources(split: Pairs, count: int = 1_000) -> Iterator[tuple["Tensor", "Tensor"]]:
     """Yields `count` sources of a training set, collated, always the same ones."""
+    # Ten at a time, since a batch of sounds can be large.
     chosen = np.random.default_rng(0).permutation(len(split.lengths()[0]))[:count]
     for indices in np.array_split(np.sort(chosen), -(-len(chosen) // 10)):
         yield split.source.collate(split.read(indices).sources)
@@ -113,6 +114,7 @@ class _Meta(Options, extra="ignore"):
         Raises ValueError where there are more or fewer weights than portions, or where the portions are not all pairs.
         Raises UserError where an epoch could be empty.
         """
+        # Portions are successive pairs, so that their sizes tell where each corpus begins.
         if len(self.portions) != len(weights) or sum(self.portions) != self.counts.get("train"):
             raise ValueError("portions that are not those of its pairs")
         portions = [*map(Portion, self.portions, weights)]
@@ -151,7 +153,7 @@ class Corpus:
         read.
 
         Args:
-            weights: those of the corpora that are mixed in it.
+            weights: of the corpora that are mixed in it.
             share: which of the files this process compares; see `require_contents`.
 
         Raises:
@@ -213,6 +215,7 @@ def _read_split(
     name: Literal["train", "dev", "test"],
 ) -> Split:
     with _undamaged(folder):
+        # Checksums first: they tell a damaged file from one of another kind.
         require_contents(folder, about.model_dump()["files"], name, share)
         shards = [path for path in sorted(about.files) if path.startswith(f"{name}/") and path.endswith(".arrow")]
         table = open_table(folder / path for path in shards)

@@ -66,7 +66,7 @@ def rows_of_epoch(portions: Sequence[Portion], seed: int, epoch: int) -> np.ndar
         size = portion.size
         whole = int(portion.weight)
         share = portion.share - whole * size
-        # This epoch's stretch of the shuffled pairs, which begins where that of the epoch before ended.
+        # This epoch's stretch of the shuffled pairs, which begins where the stretch of the epoch before ended.
         turn = np.arange(math.ceil(share * (epoch - 1)), math.ceil(share * epoch)) % max(size, 1)
         once_more = np.random.default_rng((seed, number)).permutation(size)[turn]
         numbers_of_rows += [start + np.tile(np.arange(size), whole), start + once_more]
@@ -86,6 +86,7 @@ class Rows:
         self._starts = np.cumsum([0, *map(len, self._chunks)])
 
     def __getitem__(self, indices: Sequence[int] | np.ndarray) -> pa.Table:
+        # Rows are taken chunk by chunk in ascending order, and put back into the order that was asked for.
         indices = np.asarray(indices, dtype=np.int64)
         order = np.argsort(indices, kind="stable")
         wanted = indices[order]
@@ -151,6 +152,7 @@ class Split:
 
     def of_epoch(self, seed: int, epoch: int) -> "Split":
         """Returns the pairs of an epoch (from 1): all of a single corpus, those of mixed ones by their weights."""
+        # A single corpus has all its pairs in every epoch.
         if not self._portions:
             return self
         split = copy.copy(self)
@@ -182,8 +184,8 @@ class Split:
 
 
 def source_row_of(sources: pa.ChunkedArray) -> np.ndarray | None:
-    """Returns for each example the number of the one that stores its source: its own, or that of an earlier example
-    with the same source. None where no examples share a source."""
+    """Returns for each example the number of the example that stores its source: itself, or an earlier one with the
+    same source. None where no examples share a source."""
     if not sources.null_count:
         return None
     holds = np.concatenate([numbers(chunk.is_valid().cast(pa.uint8())) for chunk in sources.chunks])

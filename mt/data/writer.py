@@ -86,6 +86,7 @@ def write_shard(
 
 def _count_unknown(ids: pa.ListArray) -> int:
     """Counts the texts with an unknown piece."""
+    # Offsets tell which text each unknown piece belongs to.
     places = np.flatnonzero(numbers(ids.values) == UNK)
     return len(np.unique(np.searchsorted(numbers(ids.offsets), places, side="right")))
 
@@ -125,6 +126,7 @@ def encoded_pairs(
 ) -> dict[str, pa.ListArray]:
     """Returns the columns `source_ids` and `target_ids` of a table of `COLUMNS`, `transcript_ids` where transcripts
     have a tokenizer, and `piece_links` where the reader has a `link_unit`."""
+    # Sources by their field, targets and transcripts always as text.
     source, target = (text[name].to_pylist() for name in ("source", "target"))
     columns = {
         "source_ids": reader.column(source, tokenizers.source),

@@ -50,8 +50,8 @@ class Calibration(Options):
     """The table by which features become confidences."""
 
     judged: _Judge
-    """Which words were right. edits: those that the fewest edits to the nearest reference keep; words: those that some
-    reference has."""
+    """Which words count as right. edits: the words that stay in the shortest edit to the nearest reference; words: the
+    words that some reference has."""
     words: int = Field(ge=1)
     """How many words the table was fitted on."""
     sources: Digest | None = None
@@ -92,7 +92,7 @@ class Calibration(Options):
 
 
 def mean(shares: Sequence[float]) -> float:
-    """Returns the confidence of a text: the mean of those of its words, or 1 where it has no words."""
+    """Returns the confidence of a text: the mean over its words, or 1 where it has no words."""
     return float(np.mean(shares)) if shares else 1.0
 
 

@@ -126,6 +126,7 @@ class TargetWords:
 
     def _begins(self, token: int) -> bool:
         """Returns whether a token begins a word. The texts of replaced tokens tell whether blanks are around them."""
+        # Without replaced tokens the tokenizer knows where words begin.
         begins = self._tokenizer.begins_word(token, self._word[-1] if self._word else None)
         if not (self._replaced and self._word and begins and self._tokenizer.marks_beginnings):
             return begins
@@ -138,6 +139,7 @@ class TargetWords:
 
     def _character(self, token: int, begins: bool) -> list[str]:
         """Returns a character with the blank before it, if there is one."""
+        # A character needs no later token, but a blank waits for the character after it.
         self._word = []
         self._blank_due = self._blank_due or (begins and self._begun)
         text = self._tokenizer.decode([token])
@@ -172,6 +174,7 @@ class Shown:
     def update(self, text: str, *, complete: bool) -> str:
         """Shows the translation of all that has come, without the masked words at its end, and returns the shown text.
         complete: whether the source has ended, so that nothing is masked."""
+        # The last words are the likeliest to change, so that a mask hides them.
         if self._masked and not complete:
             text = text[: -self._masked].rstrip() if self._characters else " ".join(text.split()[: -self._masked])
         units = [*"".join(text.split())] if self._characters else text.split()
@@ -247,6 +250,7 @@ def _timing(target: Tokenizer, last: Translation, updates: Sequence[str], ends: 
 
     updates: the text that was shown after each source word. ends: the source tokens up to the end of each source word.
     """
+    # When each word was final, and with it its tokens.
     of_words = finalised([text.split() for text in updates])
     words = TargetWords(target, replaced=last.replacements)
     read: list[int] = []

@@ -63,6 +63,7 @@ def translate_documents(
     if not translator.field.written:
         raise UserError(f"format={format} is of text, and this model reads {translator.config.dataset.field.name}")
     require_texts(documents)
+    # What a format and a model make of placeholders holds for all documents.
     kept = kept_placeholders(translator, placeholders)
     if names is None:
         names = names_of(documents)
@@ -143,7 +144,7 @@ def _anywhere(request: Request) -> Request:
 
 
 def _of_sentences(requests: Sequence[Request], counts: Sequence[int]) -> list[Request]:
-    """Returns the requests for the sentences of documents. The prefix of a document is that of its first sentence.
+    """Returns the requests for the sentences of documents. The prefix of a document is asked of its first sentence.
 
     counts: how many sentences each document has. Raises UserError for phrases that must appear in a document of several
     sentences.
@@ -198,6 +199,7 @@ def _linked(translator: "Translator", translation: Translation, sentence: Senten
     where it is left out."""
     if unsure is None:
         return linked(translator, translation, sentence.text)
+    # A sentence that is left out keeps its source, each character linked to itself.
     if unsure.leaves_out(translation):
         return Linked(sentence.text, [(place, place) for place in _visible_characters(sentence.text)])
     spans = unsure.spans(translator, translation)
@@ -209,6 +211,7 @@ def linked(translator: "Translator", translation: Translation, source: str) -> L
     translation = in_units(translator, translation, source, "char")
     if not translation.tokens:
         return Linked(translation.text, ())
+    # Links of pieces become links of the characters in them.
     read, written = map(_visible_characters, (source, translation.text))
     firsts = _first_characters(translation, len(written))
     links = []

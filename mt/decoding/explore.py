@@ -55,6 +55,7 @@ def explore(
     replay. Raises UserError as there, for a token or position that does not exist, and for a model without attention to
     force.
     """
+    # A blank source is not searched.
     (row,) = translator.encoded([source])
     if translator.field.blank(row):
         return Explored(translator.decode([row], search, texts=[source])[0])
@@ -84,6 +85,7 @@ def can_force(model: "DecodableModel") -> bool:
 
 def _attending(translator: Translator, row: Row, places: Places) -> Translator:
     """Returns a translator with some forced steps. Raises UserError where they cannot be forced."""
+    # A copy of the network takes the forced steps, so that other calls are not touched.
     network = copy(translator.network.in_torch())
     (length,) = network.encoded_lengths([translator.field.length(row)])
     if not can_force(network.model):
@@ -112,6 +114,7 @@ def _forced(places: Places, model: Any, hard: bool) -> "Predict":
         chosen = places.get(next(numbers))
         if not chosen:
             return model.step(tokens, memory, state, hard=hard)
+        # The chosen positions share the attention, and the decoder goes on with their context.
         weights = torch.zeros_like(memory.mask, dtype=torch.float32)  # [B, S]
         weights[:, [*chosen]] = 1 / len(chosen)
         query = decoder.make_query(tokens, state)

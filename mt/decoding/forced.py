@@ -1,7 +1,7 @@
 """Teacher forcing: loss, attention and alignment of a model that is given the targets.
 
 `forced_batches` yields the loss of batches of pairs. `aligned` makes translations with links of the attention, and
-joins those of two models where asked.
+joins the links of two models of opposite directions where the caller gives both.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -102,6 +102,7 @@ def aligned(
     pairs: the sources and the targets. other, method: the model of the other direction, and how links of both are
     joined.
     """
+    # Both sides are single texts, or lists of as many texts.
     source_list, alone = as_list(pairs[0])
     target_list, target_alone = as_list(pairs[1])
     if alone != target_alone:
@@ -109,6 +110,7 @@ def aligned(
     if len(source_list) != len(target_list):
         counts = f"{len(source_list)} sources and {len(target_list)} targets"
         raise UserError(f"align takes a target for each source: {counts}")
+    # One model gives its own links, and two models the links on which they agree.
     links = partial(_linked, hard=hard, extract=extract, shift=shift)
     if other is None:
         translations = links(translator, source_list, cast(list[str], target_list))
@@ -130,6 +132,7 @@ def aligned(
 
 def _require_opposite(translator: "Translator", other: "Translator", method: Symmetrisation) -> None:
     """Raises UserError where there is no such method, or two models are not of opposite directions."""
+    # Both models must read texts, in opposite directions.
     if method not in get_args(Symmetrisation):
         raise UserError(invalid_choice("symmetrise", str(method), get_args(Symmetrisation)))
     if not (translator.field.written and other.field.written):

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 _BYTE = re.compile("<0x[0-9A-F]{2}>")
 """A piece that is a byte of a character."""
 _OPEN = 30
-"""How many of the last characters of a prefix may be in any tokens. The rest is in the tokens that it is cut into."""
+"""The last characters of a prefix that may be written by any tokens. All before them is written as the tokenizer cuts
+it."""
 
 
 def spelling_of(tokenizer: Tokenizer) -> Spelling:

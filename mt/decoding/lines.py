@@ -90,8 +90,7 @@ class LineFiles:
                 self._links.flush()
 
     def draw(self, translations: Sequence[Translation], first_index: int = 0, gold: Sequence[Links] = ()) -> None:
-        """Draws the translations that attended to something, which those of blank lines did not. gold: the links to
-        compare each with."""
+        """Draws the translations with attention; a blank line has none. gold: the links to compare each with."""
         folder = self.plots
         if folder is None:
             return
@@ -126,6 +125,7 @@ class _Line(LexicalConstraints):
 def parse_line(line: str, form: LineForm, name: str) -> tuple[str, LexicalConstraints]:
     """Returns the text of a line, and what is asked of its translation. name: what to call the line. Raises UserError
     where it is not of this form."""
+    # Phrases after TAB characters are a short form of the same.
     if form == "tab":
         text, *phrases = line.split("\t")
         return text, LexicalConstraints(constraints=tuple(phrases))
@@ -209,6 +209,7 @@ def _note(absent: Sequence[Entry], replaced: int | None) -> None:
 def _absent(texts: Sequence[str], glossaries: Sequence[Glossary]) -> list[Entry]:
     """Returns the entries that are not in their text, of glossaries that belong to one text each."""
     absent = []
+    # A glossary of one line alone should have its entries in that line.
     for text, glossary in zip(texts, glossaries, strict=False):
         terms, _ = glossary.terms(units(text, "term"))
         absent += [entry for entry in glossary.entries if entry not in {term.entry for term in terms}]

@@ -36,7 +36,7 @@ class Replay(NamedTuple):
 
 
 NOTHING = Replay([], [])
-"""Of a hypothesis that is not replayed."""
+"""Stands for a hypothesis that is not replayed."""
 
 
 def runners_up(

@@ -31,6 +31,7 @@ def torch_translator(
     processes: see `TorchNetwork`. precision: of products; by default that of the run. On a CPU fp32 takes the place of
     fp16, which is several times as slow there. Raises UserError for int8 on another device than a CPU.
     """
+    # Half precision is for GPUs.
     usual: Precision = config.precision
     if usual == "fp16" and next(model.parameters()).device.type == "cpu":
         usual = "fp32"
@@ -46,8 +47,8 @@ def torch_translator(
 
 
 def load_runs(runs: Sequence[Path], checkpoint: str, device: str, precision: Precision | None) -> Translator:
-    """Returns the translator of a run folder (or of one of its checkpoints' folders). Of several runs it is that of
-    their ensemble, with the configuration of the first.
+    """Returns the translator of a run folder (or of one of its checkpoints' folders). Several runs give the translator
+    of their ensemble, with the configuration of the first.
 
     checkpoint: best, last, average or ema where the run made one. precision: see `torch_translator`. Raises UserError
     where a folder is damaged or no run, and where runs have different vocabularies or kinds of sources.
@@ -67,6 +68,7 @@ def load_runs(runs: Sequence[Path], checkpoint: str, device: str, precision: Pre
             raise UserError(f"{path} reads other sources than {runs[0]}: give runs with the same dataset.field")
     model: Seq2Seq | Ensemble = models[0] if len(runs) == 1 else Ensemble(models)
     translator = torch_translator(model.to(choose(device)).eval(), tokenizers, config, precision=precision)
+    # A table of confidences is found by the folder of the run, and fits its weights alone.
     if len(runs) == 1:
         translator.folder = runs[0]
         translator.trained = load_meta(locate(runs[0], checkpoint)).trained

@@ -314,8 +314,8 @@ def _choose(network: Network, choices: Sequence[tuple[np.ndarray, _Draft, int]])
 
 
 def _agreement(edits: Sequence[Edit], scores: Replayed) -> tuple[float, float]:
-    """Returns how well a term goes with the words before it, and the log-probability of the token that follows it. The
-    former is the log-probability of the term with a part of that of the words before."""
+    """Returns how well a term goes with the words before it, and the log-probability of the token that follows it. How
+    well it goes is its log-probability plus a part of the log-probability of the words before."""
     term, *endings = edits
     end = term.begin + len(term.tokens)
     behind = float(scores.log_probs[end : end + 1].sum())

@@ -66,7 +66,8 @@ def edited(tokens: Sequence[int], log_probs: Sequence[float], edits: Sequence[Ed
 
 
 def rewritten(hypothesis: Hypothesis, entries: Sequence[Entry]) -> Hypothesis:
-    """Returns a hypothesis with other tokens. It keeps its score and log-probability, those of what the model chose."""
+    """Returns a hypothesis with other tokens. Its score and log-probability stay those of the tokens that the model
+    chose."""
     places = [entry.place for entry in entries]
     changes: dict[str, Any] = {"delays": hypothesis.delays[places]} if isinstance(hypothesis, OnlineHypothesis) else {}
     return replace(

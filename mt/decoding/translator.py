@@ -116,8 +116,8 @@ class Translator:
         """Returns of each text a list of the `n` best translations, best first; fewer where the search finds no more.
         The rest as in `translate`.
 
-        n: None: what `search` reports. Of samples so many are drawn, or more where `search` says so. Any other search
-        becomes that of a beam with at least so many hypotheses. Raises UserError where `search` is given and writes
+        n: None: as many as `search` reports. A search by samples draws at least n of them, and any other search is
+        replaced by a beam of at least n hypotheses. Raises UserError where `search` is given and writes
         while it reads, which gives one translation.
         """
         sources, alone = as_list(texts)
@@ -213,8 +213,8 @@ class Translator:
         return open_session(self, search, unit or self.unit, requests[0] if requests else None)
 
     def search_for(self, search: SearchConfig | None) -> SearchConfig:
-        """Returns the search to decode with: that of the run where `search` is None. A search without limits of length
-        gets those of the run. Raises UserError where it does not fit the engine or the precision."""
+        """Returns the search to decode with: the run's own where `search` is None. A search without limits of length
+        gets the run's limits. Raises UserError where it does not fit the engine or the precision."""
         # Limits of length fit the training data, so that they hold for other searches too.
         usual = self.config.search
         require_search(usual if search is None else search)

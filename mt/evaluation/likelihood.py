@@ -85,6 +85,7 @@ def likelihoods_of_lines(
     paths, texts: of sources and of targets. Raises UserError for a line that is blank or too long, with its number.
     """
     sources, targets = texts
+    # Mistakes are told with the line of the file.
     for path, lines in zip(paths, texts, strict=True):
         for number, line in enumerate(lines, start=1):
             if is_blank(line):
@@ -105,6 +106,7 @@ def print_likelihoods(likelihoods: Sequence[Likelihood], *, as_json: bool) -> No
             each = " ".join(f"{log_prob:.6f}" for log_prob in pair.token_log_probs)
             print(output(f"{pair.score:.6f} ||| {pair.log_prob:.6f} ||| {' '.join(pair.tokens)} ||| {each}"))
     sys.stdout.flush()
+    # The mean is over all pieces, so that long targets weigh more.
     count = sum(len(pair.tokens) for pair in likelihoods)
     mean = sum(pair.log_prob for pair in likelihoods) / count
     perplexity = math.exp(min(-mean, 700.0))

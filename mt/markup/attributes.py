@@ -19,7 +19,7 @@ _ATTRIBUTE = re.compile(r"""([^\s=>"'/]+)\s*=\s*("[^"]*"|'[^']*'|[^\s>"']+)""")
 def read(text: str, kept: Kept, languages: tuple[str, str]) -> list[str | Segment]:
     """Returns a document with its attributes as sentences. Attributes of elements that are not translated stay.
 
-    languages: of source and target; where `lang` is that of the source, it becomes that of the target.
+    languages: of source and target; `lang` with the source's language becomes the target's.
     """
     pieces: list[str | Segment] = []
     waiting = iter(html.events(text))
@@ -35,6 +35,7 @@ def read(text: str, kept: Kept, languages: tuple[str, str]) -> list[str | Segmen
 
 def _tag(event: Event, kept: Kept, languages: tuple[str, str]) -> Iterator[str | Segment]:
     """Yields the text of a tag, with the values that are translated as sentences."""
+    # All attributes are read first, since some decide what others mean.
     matches = [*_ATTRIBUTE.finditer(event.raw, len(event.name) + 1)]
     values = {match[1].lower(): match[2].strip("\"'") for match in matches}
     done = 0
@@ -61,6 +62,7 @@ def _tag(event: Event, kept: Kept, languages: tuple[str, str]) -> Iterator[str |
 
 def _is_read(element: str, name: str, values: dict[str, str]) -> bool:
     """Returns whether people read an attribute of an element. values: of all its attributes."""
+    # Some attributes are read by people only in some elements.
     if element == "meta":
         of = values.get("name") or values.get("property") or ""
         return name == "content" and bool(_OF_META.fullmatch(of.lower()))

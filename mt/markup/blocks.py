@@ -37,6 +37,7 @@ def parts(events: Iterable[Event], join: Join, kept: Kept) -> Iterator[str | Seg
 def kept_element(start: Event, waiting: Iterator[Event]) -> tuple[str, str]:
     """Reads an element that is written as it is, and returns its text. Where its end is missing, a block element ends
     it, whose text comes second."""
+    # Elements of the same name may be nested in it.
     raws = [start.raw]
     depth = 1
     for event in waiting:
@@ -62,6 +63,7 @@ def _block(events: Sequence[Event], join: Join, kept: Kept) -> Iterator[str | Se
 
 def _with_notes(events: Sequence[Event]) -> Iterator[Event]:
     """Yields events, in which each raised mark of a footnote becomes an empty tag behind a word."""
+    # A raised mark is a footnote if it is a link, or has no word in it.
     partners = partners_of(events) if any(event.role == "note" for event in events) else {}
     end = 0
     last = ""
@@ -118,6 +120,7 @@ def _is_separator(atoms: Sequence[Event], place: int) -> bool:
     text = atoms[place].text
     if atoms[place].kind != "text" or not (text in _SEPARATORS or text in _BETWEEN_LINKS):
         return False
+    # A mark beside a word, as in and/or, belongs to it.
     around = [*atoms[max(place - 1, 0) : place], *atoms[place + 1 : place + 2]]
     if any(atom.kind == "word" or atom.says for atom in around):
         return False
@@ -156,6 +159,7 @@ def _atoms(events: Iterable[Event]) -> Iterator[Event]:
 
 def _with_placeholders(atoms: list[Event], found: Placeholders) -> list[Event]:
     """Joins the atoms of each placeholder, and tags within it, to one word."""
+    # Placeholders are looked for in the text without tags, since a tag may stand within one.
     places = [place for place, atom in enumerate(atoms) if atom.kind == "text"]
     text = "".join(atoms[place].text for place in places)
     joined: list[Event] = []

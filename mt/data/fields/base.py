@@ -289,6 +289,7 @@ def as_list(inputs: Raw | Iterable[Raw]) -> tuple[list[Raw], bool]:
     Lists, generators, views of dictionaries and arrays of texts are iterables, and are read once. An array of numbers,
     also of another library, is one input.
     """
+    # An array of texts is a list of texts; any other array is one source.
     if isinstance(inputs, np.ndarray) and inputs.dtype.kind in _LISTING:
         inputs = inputs.tolist()
     if isinstance(inputs, Raw) or _is_tensor(inputs) or not isinstance(inputs, Iterable):

@@ -63,6 +63,7 @@ class FeaturesField(ArrayField):
             raise SourceError(f"{name} is no .npy file, or broken ({message_of(error).rstrip('.')})") from error
 
     def _require_shape(self, name: str, shape: tuple[int, ...], dtype: np.dtype) -> None:
+        # A grid of vectors is read row by row, so that only their number counts.
         fits = len(shape) in (2, 3) and shape[-1] == self._size and 0 < np.prod(shape) <= self._places * self._size
         if dtype.kind != "f" or not fits:
             raise SourceError(
@@ -72,6 +73,7 @@ class FeaturesField(ArrayField):
             )
 
     def _flat(self, name: str, array: np.ndarray) -> np.ndarray:
+        # Numbers beyond 16 bits become infinite, and are refused.
         with np.errstate(over="ignore"):
             row = array.reshape(-1, self._size).astype(np.float16)
         if not np.isfinite(row).all():

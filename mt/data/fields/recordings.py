@@ -58,6 +58,7 @@ class Recording:
 
         Raises SourceError where the sound ends too early.
         """
+        # A file without a length is read to its end, any other one to the last wanted sample.
         size = most if self.count is None else min(most, self.count - self._read)
         if size <= 0:
             return np.zeros((0, self._file.channels), np.float32)
@@ -114,6 +115,7 @@ def named(source: str | Path | bytes) -> str:
 
 
 def _parted(name: str) -> tuple[str, tuple[float, float] | None]:
+    # The name may end in seconds; a mark without two numbers is a mistake, unless a file has that name.
     if span := _SPAN.search(name):
         return name[: span.start()], (float(span[1]), float(span[2]))
     path, mark, rest = name.rpartition(_MARK)
@@ -126,6 +128,7 @@ def _parted(name: str) -> tuple[str, tuple[float, float] | None]:
 
 
 def _file(kind: Any, source: io.BytesIO | str) -> Any:
+    # mpg123 writes warnings to standard error while it opens a file.
     start = _start(source)
     with _silent(start.startswith(b"ID3") or start[:1] == b"\xff" or str(source).lower().endswith(".mp3")):
         file = kind(source)
@@ -168,6 +171,7 @@ def _wanted(file: Any, name: str, path: str, span: tuple[float, float] | None) -
 
 def _later(file: Any, name: str, path: str, start: int, end: int) -> Recording:
     """Returns a span of a sound that cannot seek, after reading all that comes before it."""
+    # The samples before the span are read and thrown away.
     while start > 0 and (passed := len(file.read(min(start, _BLOCK), dtype="float32"))):
         start -= passed
         end -= passed
@@ -216,6 +220,7 @@ def _silent(needed: bool) -> Iterator[None]:
     except OSError:  # it is closed
         yield
         return
+    # The library writes to descriptor 2, whatever sys.stderr is.
     nowhere = os.open(os.devnull, os.O_WRONLY)
     try:
         os.dup2(nowhere, 2)

@@ -156,7 +156,7 @@ class Tokenizer:
         return self._processor.get_piece_size()
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
-        """Returns the ids of each text: those of its words one after another, and EOS; of a blank text EOS alone."""
+        """Returns the ids of each text: the ids of its words one after another, and EOS; of a blank text EOS alone."""
         # Without Arrow, which would load pandas at its first array: a fifth of the time that one line takes in all.
         lines = [self.masked(text).split() for text in texts]
         words = [*dict.fromkeys(itertools.chain.from_iterable(lines))]
