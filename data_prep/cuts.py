@@ -142,10 +142,8 @@ def _words(name: str, files: Files, folder: Path) -> None:
     # The seed fixes the order. 12,000 words are test, 5,000 dev, and the rest train.
     words = [*entries]
     random.Random(11).shuffle(words)
-    write(folder / "train.tsv", (f"{word}\t{phones}" for word in words[17_000:] for phones in entries[word]))
-    for split, held_out in (("dev", words[:5_000]), ("test", words[5_000:17_000])):
-        write(folder / f"{split}.tsv", (f"{word}\t{entries[word][0]}" for word in held_out))
-        _write_references(folder / f"{split}.multiref.jsonl", ((word, entries[word]) for word in held_out))
+    for split, part in (("train", words[17_000:]), ("dev", words[:5_000]), ("test", words[5_000:17_000])):
+        write(folder / f"{split}.tsv", (f"{word}\t{phones}" for word in part for phones in entries[word]))
 
 
 def _anki(name: str, files: Files, folder: Path) -> list[str]:

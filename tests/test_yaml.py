@@ -28,7 +28,10 @@ ROOT = Path(__file__).parents[1]
 FILES = ["dataset.folder=DIR", "dataset.source=en", "dataset.target=de"]
 # What a dataset cannot do without.
 OF_A_FOLDER = ("audio", "pictures", "photographs", "rsicd", "digits", "single_digits", "mboshi", "mboshi_french")
-NEEDED = {"files": FILES, **dict.fromkeys((*OF_A_FOLDER, "tatoeba", "cmudict", "headlines", "compression"), FILES[:1])}
+NEEDED = {
+    "files": FILES,
+    **dict.fromkeys((*OF_A_FOLDER, "tatoeba", "letters", "cmudict", "headlines", "compression"), FILES[:1]),
+}
 # What train.py takes for itself.
 OF_THE_ENTRY = {"folder", "resume", "corpora"}
 # Choices of all the other groups, which would undo theirs (see test_experiments.py), and of Hydra itself.

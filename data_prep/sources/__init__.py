@@ -38,7 +38,8 @@ def open_source(config: DatasetConfig) -> Source:
     if config.links is not None:
         source, *others = link([source, *others], config)
     if config.cut:
-        source = cut(source, config.cut, config.cleaning.max_evaluation_length, by_source=not written)
+        by_source = not written or config.join_references
+        source = cut(source, config.cut, config.cleaning.max_evaluation_length, by_source=by_source)
     if not config.tested:
         source = without_test(source)
     # A sound or a picture with several texts makes several pairs; words alone can be shortened, and texts alone mixed.

@@ -197,7 +197,7 @@ def cut(source: Source, sizes: Mapping[str, int], longest: int, *, by_source: bo
         sizes: the least number of pairs of each split that is cut. Copies of one pair come together, and can make
             it more.
         longest: most words of a side in dev and test.
-        by_source: whether the source alone decides, such as the name of a sound, whatever its text.
+        by_source: whether the source alone decides, such as the name of a sound, whatever the target is.
     """
     whole = source.splits["train"]
 
@@ -225,7 +225,7 @@ def cut(source: Source, sizes: Mapping[str, int], longest: int, *, by_source: bo
 
     def notes() -> list[str]:
         counts = " and ".join(f"{len(pairs):,} for {split}" for split, pairs in chosen().items())
-        hashed = "name" if by_source else "pair"
+        hashed = "source" if by_source else "pair"
         return [*source.notes(), f"cut from train by a hash of each {hashed}: {counts}"]
 
     # The new source differs from the old one only in its splits and notes.

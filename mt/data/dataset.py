@@ -100,8 +100,8 @@ class DatasetConfig(Options):
     name: str = Field(default="files", pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", max_length=100)
     """Names the folder of the prepared corpus."""
     metrics: tuple[str, ...] = ("bleu", "chrf")
-    """Scores of decoded text: bleu, chrf, ter, rouge, wer, cer, accuracy, coco_bleu, rougeL_coco, cider, truth. The
-    first chooses the best checkpoint."""
+    """Scores of decoded text: bleu, chrf, ter, rouge, wer, cer, accuracy, pron_wer, per, coco_bleu, rougeL_coco, cider,
+    truth. The first chooses the best checkpoint."""
     bleu_tokenizer: str | None = None
     """sacreBLEU's tokenizer: 13a, zh, ja-mecab, ko-mecab, char, intl, none, or flores101 and flores200, which are
     downloaded; null: by the target language."""
@@ -117,6 +117,9 @@ class DatasetConfig(Options):
     references in dev and test, and the first is the target."""
     references: tuple[Column, ...] = ()
     """Further references of dev and test, likewise, besides the target, where there are any. A blank one is none."""
+    join_references: bool = False
+    """Whether pairs of dev and test with the same source are one example, with all their targets as references, as a
+    word with several pronunciations. Dev and test that are cut from train then take all pairs of a source."""
     transcript: Column = ""
     """Of sound whose target is something else, as a translation: the column of its words, which `ctc_weight` teaches
     the encoder to write, as characters; "" for none. See mboshi_french.yaml."""

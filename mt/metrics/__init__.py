@@ -8,10 +8,14 @@ from mt.metrics.bleu import Bleu, Chrf, Ter
 from mt.metrics.captions import Cider, CocoBleu, CocoRouge
 from mt.metrics.rouge import Rouge
 from mt.metrics.truth import Truth
-from mt.metrics.wer import Accuracy, Cer, Wer
+from mt.metrics.wer import Accuracy, Cer, Per, PronunciationWer, Wer
 
 METRICS: dict[str, type[Metric]] = {
-    metric.name: metric for metric in (Bleu, Chrf, Ter, Rouge, Wer, Cer, Accuracy, CocoBleu, CocoRouge, Cider, Truth)
+    metric.name: metric
+    for metric in (
+        *(Bleu, Chrf, Ter, Rouge, Wer, Cer, Accuracy, PronunciationWer, Per),
+        *(CocoBleu, CocoRouge, Cider, Truth),
+    )
 }
 DEFAULTS = {"translation": ("bleu", "chrf"), "summarization": ("rouge",), "simultaneous": ("bleu", "chrf")}
 """The metrics of a task, if the user names none."""

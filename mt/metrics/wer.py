@@ -31,6 +31,19 @@ class Accuracy(RatioMetric):
         return f"multi:any|{self._case()}|space:joined"
 
 
+class PronunciationWer(Accuracy):
+    """The percentage of words whose hypothesis equals none of their references: the word error rate of pronunciation
+    models, whose words are whole lines. It is what `Accuracy` leaves of 100."""
+
+    name = "pron_wer"
+    higher_is_better = False
+    heading = "WER"
+
+    def counts(self, hypotheses: Sequence[str], references: References) -> dict[str, np.ndarray]:
+        hits = super().counts(hypotheses, references)[self.name]
+        return {self.name: np.column_stack([hits[:, 1] - hits[:, 0], hits[:, 1]])}
+
+
 @dataclass(frozen=True)
 class ErrorRate(Score):
     """An error rate, and the numbers of its errors by kind. Units are words or characters."""
@@ -52,13 +65,15 @@ class _Rate(RatioMetric):
     library = "jiwer"
     _units: ClassVar[Units]
     """The unit in which errors are counted."""
+    _by_rate: ClassVar[bool] = True
+    """Whether the reference with the lowest rate counts, and not the one with the fewest edits."""
 
     def counts(self, hypotheses: Sequence[str], references: References) -> dict[str, np.ndarray]:
-        return {self.name: _errors(self._units, hypotheses, references)[:, :2]}
+        return {self.name: _errors(self._units, hypotheses, references, by_rate=self._by_rate)[:, :2]}
 
     def _scores(self, hypotheses: Sequence[str], references: References) -> dict[str, Score]:
         signature = self._signature(references)
-        sums = _errors(self._units, hypotheses, references).sum(0)
+        sums = _errors(self._units, hypotheses, references, by_rate=self._by_rate).sum(0)
         kinds = dict(zip(("units", "substitutions", "deletions", "insertions"), map(int, sums[1:]), strict=True))
         return {self.name: ErrorRate(float(self.score_of_sums(sums[:2])), signature, **kinds)}
 
@@ -85,6 +100,19 @@ class Cer(_Rate):
 
     def signature_fields(self) -> str:
         return f"multi:best|level:character|{self._case()}|space:joined"
+
+
+class Per(_Rate):
+    """Phone error rate: edits (Levenshtein) per phone of the references, over all words. Phones stand between blanks.
+    Each word is compared with the reference of the fewest edits, of equal ones with the longest."""
+
+    name = "per"
+    heading = "PER"
+    _units = "words"
+    _by_rate = False
+
+    def signature_fields(self) -> str:
+        return f"multi:closest|level:phone|{self._case()}|tok:blanks"
 
 
 VERSION = f"jiwer.{version('jiwer')}"
@@ -115,9 +143,9 @@ def _aligned(units: Units, references: list[str], hypotheses: list[str]) -> Any:
     return (jiwer.process_words if units == "words" else jiwer.process_characters)(references, hypotheses)
 
 
-def _errors(units_of_texts: Units, hypotheses: Sequence[str], references: References) -> np.ndarray:
+def _errors(units_of_texts: Units, hypotheses: Sequence[str], references: References, *, by_rate: bool) -> np.ndarray:
     """Returns [N, 5]: edits, units of the reference, substitutions, deletions and insertions, for the reference with
-    the fewest edits per unit."""
+    the fewest edits per unit or, without `by_rate`, the fewest edits."""
     # All pairs of hypothesis and reference are aligned at once.
     owners = [i for i, group in enumerate(references) for _ in group]
     output = _aligned(units_of_texts, [text for group in references for text in group], [hypotheses[i] for i in owners])
@@ -128,11 +156,12 @@ def _errors(units_of_texts: Units, hypotheses: Sequence[str], references: Refere
             if chunk.type != "equal":
                 length = chunk.ref_end_idx - chunk.ref_start_idx
                 kinds[chunk.type] += max(length, chunk.hyp_end_idx - chunk.hyp_start_idx)
-        # The lowest rate counts; of equal rates the one with fewer edits.
+        # Of equal references the one with the fewer edits counts, or with the lower rate.
         edits = sum(kinds.values())
-        candidate = (edits / max(len(units), 1), edits, len(units), *kinds.values())
+        rate = edits / max(len(units), 1)
+        candidate = (rate if by_rate else edits, edits if by_rate else rate, edits, len(units), *kinds.values())
         best[i] = min(best.get(i, candidate), candidate)
-    return np.array([best[i][1:] for i in range(len(references))])
+    return np.array([best[i][2:] for i in range(len(references))])
 
 
 # The times at which units (words or characters) were written and attended to, against those at which they were spoken.

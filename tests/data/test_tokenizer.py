@@ -1,4 +1,5 @@
 import random
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ ENGLISH = ["The small house is old, isn't it?", "Two T-shirts (blue) cost 12.50 
 GERMAN = ["Das kleine Haus ist alt, oder?", "Zwei T-Shirts „blau“ kosten 12,50 Euro!", "Wir sehen größere Häuser …"]
 JAPANESE = ["私は英語を勉強します。", "彼は「ペン」を持っています！", "これは１２３円です。"]
 TEXTS = [*ENGLISH, *GERMAN, *JAPANESE]
-SIZES = {"bpe": 130, "unigram": 1000, "char": 1000, "word": 1000}
+SIZES = {"bpe": 130, "unigram": 1000, "char": 1000, "word": 1000, "blanks": 1000}
 KINDS = sorted(SIZES)
 
 
@@ -179,3 +180,48 @@ def test_a_damaged_model_is_refused_or_works(kind: str, tokenizers: dict[str, To
             assert all(0 <= i < len(tokenizer) for i in ids)
             tokenizer.decode(ids)
             tokenizer.pieces(range(len(tokenizer)))
+
+
+@pytest.mark.parametrize(
+    ("form", "text", "pieces"),
+    [
+        ("nfc", "한국", ["▁", "한", "국"]),
+        ("nfd", "한국", ["▁", "ᄒ", "ᅡ", "ᆫ", "ᄀ", "ᅮ", "ᆨ"]),
+        ("nfd", "ệ é", ["▁", "e", "\u0323", "\u0302", "▁", "e", "\u0301"]),
+        ("nfd", "ﬁ", ["▁", "ﬁ"]),
+        ("nfkc", "ﬁＡ한", ["▁", "f", "i", "A", "한"]),
+    ],
+)
+def test_the_unicode_form_of_what_is_cut(form: str, text: str, pieces: list[str]) -> None:
+    tokenizer = train(TokenizerConfig(model_type="char", vocab_size=1000, normalization=form), ["한국 ệ é ﬁＡ"])
+    for typed in (text, unicodedata.normalize("NFD", text)):
+        assert tokenizer.split(typed) == [*pieces, "</s>"]
+        assert UNK not in tokenizer.encode([typed])[0]
+    # Links are of the text's own letters, whatever became of them.
+    assert tokenizer.unit_ids("한국", "char")[1:3] == [0, 0 if form == "nfd" else 1]
+
+
+def test_a_syllable_of_known_jamo_is_known() -> None:
+    texts = ["가나", "다라"]
+    known = {form: train(TokenizerConfig(model_type="char", normalization=form), texts) for form in ("nfc", "nfd")}
+    assert UNK in known["nfc"].encode(["나다가라랄"])[0]
+    assert UNK not in known["nfd"].encode(["나다가라"])[0]
+    assert known["nfd"].encode(["낟"])[0].count(UNK) == 1  # the final ᆮ is new
+
+
+def test_lower_case_and_a_form_go_together() -> None:
+    tokenizer = train(TokenizerConfig(model_type="char", lowercase=True, normalization="nfd"), ["Élan"])
+    assert tokenizer.split("ÉLAN")[:4] == ["▁", "e", "\u0301", "l"]
+    assert tokenizer.lowercases
+
+
+def test_phones_are_whole_between_blanks() -> None:
+    """Whatever characters they have: SAMPA's marks, tie bars, stress and tones."""
+    phones = '"a I@ t͡ʃ 4_h {: ˈaɪ ˧˥ ▁ ￭x a,b'
+    whole, cut = (train(TokenizerConfig(model_type=kind, vocab_size=200), [phones]) for kind in ("blanks", "word"))
+    assert [piece.removeprefix("▁") for piece in whole.split(phones)] == [*phones.split(), "</s>"]
+    assert whole.decode(whole.encode([phones])[0]) == cut.decode(cut.encode([phones])[0]) == phones
+    assert len(cut.split(phones)) > len(whole.split(phones)) == 11
+    assert whole.encode(["a,b x,y"])[0].count(UNK) == 1
+    loaded = Tokenizer(whole.model)
+    assert loaded.encode([phones]) == whole.encode([phones])

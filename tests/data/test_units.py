@@ -12,7 +12,12 @@ from tests.data.conftest import Foreign
 from tests.marks import combined
 
 KINDS = get_args(ModelType)
-TEXTS = ["Das kleine Haus ist alt, oder?", "Zwei T-Shirts „blau“ kosten 12,50 Euro!", "Wir sehen größere Häuser!"]
+TEXTS = [
+    "Das kleine Haus ist alt, oder?",
+    "Zwei T-Shirts „blau“ kosten 12,50 Euro!",
+    "Wir sehen größere Häuser!",
+    "Es ist alt",
+]
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from mt.errors import UserError
-from mt.metrics.wer import Accuracy, Cer, Timed, Wer, equal_units, parse_spans, timing
+from mt.metrics.wer import Accuracy, Cer, Per, PronunciationWer, Timed, Wer, equal_units, parse_spans, timing
 
 
 def joined(texts: list[str]) -> list[str]:
@@ -48,6 +48,47 @@ def test_by_hand() -> None:
     assert score(Wer(), ["a b c"], [["a b"]]) == pytest.approx(50)
     for group in (["a b", "a b d"], ["a b d", "a b"]):
         assert score(Wer(), ["a b c"], [group]) == pytest.approx(100 / 3)
+
+
+def levenshtein(one: list[str], other: list[str]) -> int:
+    """Edits, by the recurrence as it is written: the first row and column count up."""
+    table = [[*range(len(other) + 1)]]
+    for i, phone in enumerate(one, 1):
+        table.append([i])
+        for j, wanted in enumerate(other, 1):
+            table[i].append(min(table[i - 1][j] + 1, table[i][j - 1] + 1, table[i - 1][j - 1] + (phone != wanted)))
+    return table[-1][-1]
+
+
+def test_pronunciations_against_the_recurrence() -> None:
+    draw = random.Random(3)
+    drawn = lambda: [draw.choice(["a", "aː", "t͡ʃ", "b"]) for _ in range(draw.randint(1, 7))]  # noqa: E731
+    words = [(drawn(), [drawn() for _ in range(draw.randint(1, 3))]) for _ in range(300)]
+    edits = length = wrong = 0
+    for phones, group in words:
+        best = min(levenshtein(phones, reference) for reference in group)
+        edits += best
+        length += max(len(reference) for reference in group if levenshtein(phones, reference) == best)
+        wrong += phones not in group
+    hypotheses = [" ".join(phones) for phones, _ in words]
+    references = [[" ".join(reference) for reference in group] for _, group in words]
+    assert score(Per(), hypotheses, references) == pytest.approx(100 * edits / length)
+    assert score(PronunciationWer(), hypotheses, references) == pytest.approx(100 * wrong / 300)
+    assert score(Accuracy(), hypotheses, references) == pytest.approx(100 - 100 * wrong / 300)
+
+
+def test_every_deleted_or_inserted_phone_counts() -> None:
+    """The official evaluation of SIGMORPHON 2020 counts a prefix as one edit, however long it is."""
+    assert score(Per(), ["x y z a b c"], [["a b c"]]) == 100
+    assert score(Per(), ["a b c"], [["x y z a b c"]]) == 50
+
+
+def test_phones_are_compared_with_the_closest_reference() -> None:
+    """One edit of three phones is closer than two of eight, whose rate is lower."""
+    group = ["a b d", "a b c e f g h i"]
+    assert score(Per(), ["a b c"], [group]) == pytest.approx(100 / 3)
+    assert score(Per(), ["a b c e f g"], [group]) == pytest.approx(100 * 2 / 8)
+    assert score(PronunciationWer(), ["a b d", "a b"], [group, group]) == 50
 
 
 def test_signatures() -> None:

@@ -45,13 +45,13 @@ _RESTORED = {ord(escape): chr(mark) for mark, escape in ESCAPES_OF_WORDS.items()
 _JOINED = re.compile(rf"(?: +|^){JOINER}")
 
 
-def prepared(word: str, escapes: Escapes, *, of_words: bool) -> str:
+def prepared(word: str, escapes: Escapes, *, cuts_marks: bool) -> str:
     """Returns a word, the text between two blanks, in the form that SentencePiece cuts.
 
-    escapes: replace the characters that SentencePiece would not give back. of_words: whether punctuation marks are set
-    apart by blanks that can be undone: `ja!` becomes `ja ￭!`.
+    escapes: replace the characters that SentencePiece would not give back. cuts_marks: whether punctuation marks are
+    set apart by blanks that can be undone: `ja!` becomes `ja ￭!`.
     """
-    if of_words:
+    if cuts_marks:
         return f" {JOINER}".join(run.translate(escapes) for run in runs(word))
     return word.translate(escapes)
 
@@ -138,6 +138,7 @@ class Tokenizer:
         # Every other type of model has pieces for the single characters, which start no word.
         self.of_words = all(piece.startswith(SPACE) for piece in ordinary)
         """Whether each piece is a whole word or a punctuation mark."""
+        self._cuts_marks = self.of_words and ModelProto.FromString(model).trainer_spec.split_by_unicode_script
         self.of_characters = not any(len(piece.removeprefix(SPACE)) > 1 for piece in ordinary)
         # A model from elsewhere may mark where words end.
         self._with_suffixes = any(piece.endswith(SPACE) for piece in ordinary if len(piece) > 1)
@@ -316,7 +317,7 @@ class Tokenizer:
         return {mark: escape for mark, escape in ESCAPES.items() if not (block and escape == ESCAPED_BLOCK)}
 
     def _prepared(self, word: str) -> str:
-        return prepared(word, self._escapes, of_words=self.of_words)
+        return prepared(word, self._escapes, cuts_marks=self._cuts_marks)
 
     def _readable(self, pieces: list[str]) -> list[str]:
         if self.of_words:

@@ -7,6 +7,7 @@ import io
 import re
 import sys
 import tempfile
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -35,7 +36,8 @@ from mt.text_io import normalize
 
 # Options.
 
-ModelType = Literal["bpe", "unigram", "char", "word"]
+ModelType = Literal["bpe", "unigram", "char", "word", "blanks"]
+Normalization = Literal["nfc", "nfd", "nfkc"]
 
 
 class SideConfig(Options):
@@ -45,6 +47,7 @@ class SideConfig(Options):
     vocab_size: Annotated[int, "pieces"] | None = Field(None, ge=5, le=MAX_SIZE)
     character_coverage: Annotated[float, "share"] | None = Field(None, ge=0.98, le=1)
     lowercase: bool | None = None
+    normalization: Normalization | None = None
     model_file: str | None = None
 
 
@@ -52,7 +55,8 @@ class TokenizerConfig(Options):
     """How text is cut into tokens."""
 
     model_type: ModelType = "bpe"
-    """bpe: Sennrich et al. 2016; unigram: Kudo 2018; char: characters; word: words and punctuation marks."""
+    """bpe: Sennrich et al. 2016; unigram: Kudo 2018; char: characters; word: words and punctuation marks; blanks:
+    what stands between blanks, as phones."""
     vocab_size: Annotated[int, "pieces"] = Field(default=8000, ge=5, le=MAX_SIZE)
     """Most tokens in a vocabulary, the four special ones included. It has fewer where the text gives no more."""
     joint: bool = True
@@ -61,6 +65,9 @@ class TokenizerConfig(Options):
     """Share of the characters that get a token, 0.98 at least; 0.9995 suits Japanese and Chinese."""
     lowercase: bool = False
     """Whether text is lower-cased before it is cut. What is decoded is lower-case then, too."""
+    normalization: Normalization = "nfc"
+    """The Unicode form of the characters that are cut. nfd: marks and the jamo of Hangul stand alone, so that a letter
+    with a new mark is known. nfkc: compatibility characters, as ligatures and full-width letters, are plain ones."""
     model_file: str | None = None
     """A trained SentencePiece model to use; null learns one from the training pairs."""
     user_symbols: Annotated[tuple[str, ...], "pieces"] = ()
@@ -111,10 +118,11 @@ class TokenizerConfig(Options):
                     f"the {name}'s tokenizer has a model_file, whose pieces are what they are: leave out "
                     "dataset.tokenizer.user_symbols and .placeholders"
                 )
-            if self.side(name).model_file and self.side(name).lowercase:
+            if self.side(name).model_file and (self.side(name).lowercase or self.side(name).normalization != "nfc"):
                 raise UserError(
                     f"the {name}'s tokenizer has a model_file, which normalises text in its own way: set "
-                    "dataset.tokenizer.lowercase=false, or leave out dataset.tokenizer.model_file"
+                    "dataset.tokenizer.lowercase=false and .normalization=nfc, or leave out "
+                    "dataset.tokenizer.model_file"
                 )
         return self
 
@@ -133,6 +141,8 @@ _LONGEST_WORD = 2000
 word of 65,536 characters."""
 _LONGEST_LINE = 1 << 30
 """Bytes, the most that SentencePiece allows; it skips longer lines in silence."""
+_OF_WORDS = ("word", "blanks")
+"""Types of which SentencePiece learns a model of words."""
 _WORDS_OF_A_LINE = 10_000
 """A longer text is split into several lines."""
 
@@ -146,18 +156,19 @@ def train(config: TokenizerConfig, texts: Iterable[str]) -> Tokenizer:
         return _adopted(Path(config.model_file))
     model = io.BytesIO()
     symbols = [*_symbols(config)]
-    of_words = config.model_type == "word"
+    of_words = config.model_type in _OF_WORDS
     with tempfile.TemporaryDirectory() as folder:
         normalization: dict[str, Any] = {"normalization_rule_name": "identity"}
-        if config.lowercase:
+        if config.lowercase or config.normalization != "nfc":
             rules = Path(folder, "rules.tsv")
-            rules.write_text(_lowercase_rules(), encoding="utf-8")
+            rules.write_text(_rules(config), encoding="utf-8")
             normalization = {"normalization_rule_tsv": str(rules)}
         try:
             sentencepiece.SentencePieceTrainer.train(
                 sentence_iterator=_lines(texts, config),
                 model_writer=model,
-                model_type=config.model_type,
+                model_type="word" if of_words else config.model_type,
+                split_by_unicode_script=config.model_type != "blanks",  # by this flag a `Tokenizer` tells the two
                 vocab_size=max(4, config.vocab_size - len(symbols) * of_words),
                 hard_vocab_limit=False,
                 character_coverage=config.character_coverage,
@@ -199,20 +210,19 @@ def _insert(proto: Any, symbols: Sequence[str]) -> None:
 def _symbols(config: TokenizerConfig) -> Iterator[str]:
     """Yields the pieces that a vocabulary has from the beginning. In a vocabulary of words each has two forms, for the
     beginning of a word and within one."""
-    of_words = config.model_type == "word"
+    of_words = config.model_type in _OF_WORDS
     for symbol in (*SYMBOLS[: config.placeholders], *config.user_symbols):
-        piece = prepared(symbol, ESCAPES_OF_WORDS if of_words else ESCAPES, of_words=of_words)
+        piece = prepared(symbol, ESCAPES_OF_WORDS if of_words else ESCAPES, cuts_marks=config.model_type == "word")
         yield from (SPACE + piece, SPACE + JOINER + piece) if of_words else (piece,)
 
 
 def _lines(texts: Iterable[str], config: TokenizerConfig) -> Iterator[str]:
     """Yields the texts in lines that are short enough for SentencePiece, which skips longer ones."""
-    of_words = config.model_type == "word"
-    escapes = ESCAPES_OF_WORDS if of_words else ESCAPES
+    escapes = ESCAPES_OF_WORDS if config.model_type in _OF_WORDS else ESCAPES
     found = placeholders_of(config.placeholder_syntaxes)
     for text in texts:
         words = [
-            prepared(word[start : start + _LONGEST_WORD], escapes, of_words=of_words)
+            prepared(word[start : start + _LONGEST_WORD], escapes, cuts_marks=config.model_type == "word")
             for word in found.masked(normalize(text), config.placeholders)[0].split()
             for start in range(0, len(word), _LONGEST_WORD)
         ]
@@ -232,13 +242,17 @@ def _with_usual_names(proto: Any, config: TokenizerConfig) -> Any:
     return proto
 
 
-def _lowercase_rules() -> str:
-    pairs = ((character, character.lower()) for character in map(chr, range(sys.maxunicode + 1)))
-    return "".join(
-        f"{ord(upper):X}\t{' '.join(f'{ord(character):X}' for character in lower)}\n"
-        for upper, lower in pairs
-        if upper != lower
-    )
+def _rules(config: TokenizerConfig) -> str:
+    """Returns the rules of SentencePiece that change single characters, of which composed (NFC) text consists."""
+    form: Any = config.normalization.upper()
+    lines = []
+    for character in map(chr, range(sys.maxunicode + 1)):
+        new = character.lower() if config.lowercase else character
+        if form != "NFC":
+            new = unicodedata.normalize(form, new)
+        if new != character:
+            lines.append(f"{ord(character):X}\t{' '.join(f'{ord(each):X}' for each in new)}\n")
+    return "".join(lines)
 
 
 def _adopted(path: Path) -> Tokenizer:

@@ -1,0 +1,109 @@
+"""Words and their pronunciations: tables without names, several lines of a word, and public data where it is."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hydra import compose, initialize_config_dir
+from omegaconf import OmegaConf
+
+from data_prep.prepare import prepare
+from mt.cli.composition import CONF
+from mt.common.options import parse
+from mt.data.corpus import Corpus
+from mt.data.dataset import DatasetConfig
+from mt.errors import UserError
+
+SHARED = Path(__file__).parents[3] / "shared/data/letters"
+TRAIN = "a\tx\na\ty\na b\tx z\nab\tx z\nc\tv\n"
+DEV = "b\tz\nbb\tz z\nb\tz y\nb\ty\n"
+
+
+def letters(folder: Path, *overrides: str) -> DatasetConfig:
+    """`dataset=letters` as the command line has it."""
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        composed = compose("data_prep", ["dataset=letters", f"dataset.folder='{folder}'", *overrides])
+    plain: Any = OmegaConf.to_container(composed["dataset"], resolve=True)
+    return parse({**plain, "workers": 1}, DatasetConfig)
+
+
+def made(config: DatasetConfig, root: Path) -> Corpus:
+    return Corpus.open(prepare(config, root / "corpora", progress=False))
+
+
+def words_of(corpus: Corpus, split: str) -> list[str]:
+    return list(corpus.split(split).column("source"))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for split, text in (("train", TRAIN), ("dev", DEV), ("test", "é\tx\n")):
+        (tmp_path / f"{split}.tsv").write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+def test_a_word_counts_once_with_all_its_pronunciations(folder: Path) -> None:
+    corpus = made(letters(folder), folder)
+    assert words_of(corpus, "dev") == ["b", "bb"]
+    assert [list(group) for group in corpus.split("dev").column("references")] == [["z", "z y", "y"], ["z z"]]
+
+
+def test_each_pronunciation_is_a_training_pair(folder: Path) -> None:
+    pairs = made(letters(folder), folder).training.texts(range(5))
+    assert pairs == [("a", "x"), ("a", "y"), ("a b", "x z"), ("ab", "x z"), ("c", "v")]
+
+
+def test_a_blank_in_a_word_is_a_letter(folder: Path) -> None:
+    source = made(letters(folder), folder).tokenizers.source
+    assert source.split("a b") == ["▁", "a", "▁", "b", "</s>"]
+    assert source.encode(["a b"]) != source.encode(["ab"])
+
+
+def test_the_same_word_in_another_form_is_the_same_word(folder: Path) -> None:
+    (folder / "dev.tsv").write_text("é\tx\ne\u0301\ty\n", encoding="utf-8")
+    [group] = made(letters(folder), folder).split("dev").column("references")
+    assert list(group) == ["x", "y"]
+
+
+def test_one_file_is_cut_by_words(tmp_path: Path) -> None:
+    lines = [f"{word}\tx {number}\n" for word in map(str, range(200)) for number in "12"]
+    (tmp_path / "all.tsv").write_text("".join(lines))
+    sizes = ("dataset.splits.train=all", "dataset.dev_size=20", "dataset.test_size=30")
+    corpus = made(letters(tmp_path, *sizes), tmp_path)
+    dev, test = (words_of(corpus, split) for split in ("dev", "test"))
+    train = [source for source, _ in corpus.training.texts(range(len(corpus.training)))]
+    assert sorted([*dev, *test, *set(train)]) == sorted(map(str, range(200)))
+    assert 10 <= len(dev) <= 11 and 15 <= len(test) <= 16
+    assert all(train.count(word) == 2 for word in train)
+    assert all(len(group) == 2 for group in corpus.split("test").column("references"))
+
+
+def test_an_empty_side_is_named_by_its_own_row(folder: Path) -> None:
+    (folder / "dev.tsv").write_text("b\tz\nb\ty\nb\t\n")
+    with pytest.raises(UserError, match=r"dev\.tsv, column 2, row 3 is empty"):
+        made(letters(folder), folder)
+
+
+def test_pairs_stay_apart_where_nobody_asks(folder: Path) -> None:
+    corpus = made(letters(folder, "dataset.join_references=false"), folder)
+    assert words_of(corpus, "dev") == ["b", "bb", "b", "b"]
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="../shared/data/letters is absent")
+@pytest.mark.parametrize(
+    ("part", "prefix", "train", "dev", "references", "text", "pieces"),
+    [
+        ("sigmorphon2020", "kor", 3600, 450, 450, "한국", "▁ ᄒ ᅡ ᆫ ᄀ ᅮ ᆨ"),
+        ("sigmorphon2020", "vie", 3600, 450, 450, "a phú", "▁ a ▁ p h u \u0301"),
+        ("cmudict-wu2018", "cmudict", 96_638, 5583, 5600, "it's", "▁ i t ' s"),
+    ],
+)
+def test_public_data(
+    part: str, prefix: str, train: int, dev: int, references: int, text: str, pieces: str, tmp_path: Path
+) -> None:
+    names = [f"dataset.splits.{split}={prefix}_{split}" for split in ("train", "dev", "test")]
+    corpus = made(letters(SHARED / part, *names), tmp_path)
+    assert len(corpus.training) == train
+    groups = corpus.split("dev").column("references")
+    assert (len(groups), sum(map(len, groups))) == (dev, references)
+    assert corpus.tokenizers.source.split(text)[:-1] == pieces.split()
