@@ -19,6 +19,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "evaluate": ("mt.cli.decode:evaluate", "decode and score a split of a run's data"),
     "score": ("mt.cli.score:score", "score plain text files, logs of streams, or pairs by a run's probability"),
     "align": ("mt.cli.align:align", "link the words of given translations"),
+    "lexicon": ("mt.cli.lexicon:lexicon", "write a pronunciation lexicon for a list of words"),
     "compare": ("mt.cli.runs:compare", "one table and one page over runs"),
     "average": ("mt.cli.runs:average", "average the weights of checkpoints"),
     "export": ("mt.cli.runs:export", "write what decoding needs to a folder, for torch or ONNX Runtime"),

@@ -19,7 +19,7 @@ from mt.cli.arguments import (
     load_translator,
     reported_in_flags,
 )
-from mt.cli.parser import Parser, typed_flags, whole_number
+from mt.cli.parser import Parser, share, typed_flags, whole_number
 from mt.common.terminal import say
 from mt.data.glossary import read_glossary
 from mt.errors import UserError
@@ -121,7 +121,7 @@ def _add_line_options(parser: Parser) -> None:
         "--buffer-size", type=whole_number(1, 10**9), default=1000, metavar="N", help="lines read at once (1: each)"
     )
     help_text = "mark, as [?word], what is less probably right; see docs/confidence.md"
-    parser.add_argument("--min-confidence", type=_share, metavar="P", help=help_text)
+    parser.add_argument("--min-confidence", type=share, metavar="P", help=help_text)
     help_text = (
         "with --min-confidence: leave out a line, as a blank one, where it is less; a sentence of a document stays"
     )
@@ -275,10 +275,3 @@ def evaluate(arguments: Sequence[str] | None = None) -> None:
 
 def _names(text: str) -> list[str]:
     return text.split(",")
-
-
-def _share(text: str) -> float:
-    value = float(text)
-    if not 0 <= value <= 1:
-        raise argparse.ArgumentTypeError(f"{text} is no share: give a number from 0 to 1")
-    return value

@@ -135,6 +135,14 @@ def number_of(kind: type[int] | type[float]) -> Callable[[str], float]:
     return convert
 
 
+def share(text: str) -> float:
+    """Converts for `argparse`: a number from 0 to 1."""
+    value = float(text)
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(f"{text} is no share: give a number from 0 to 1")
+    return value
+
+
 def _path(text: str) -> Path:
     # Path("") is the folder that one stands in, which nobody means by an empty variable of a shell.
     if not text or "\0" in text:

@@ -1,0 +1,90 @@
+"""The command lexicon: its manual, which `--help` prints, and the function that reads the command line."""
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from mt.cli.arguments import add_run_options, load_translator, reported_in_flags
+from mt.cli.parser import Parser, share, whole_number
+from mt.common.input_files import require_regular
+from mt.common.terminal import output, say
+from mt.data.tokenizer import UNK
+from mt.errors import UserError, shown
+from mt.storage import require_writable, write_text
+from mt.text_io import composed
+
+LEXICON = """Write a pronunciation lexicon: the phones of each word of a list, by a model of dataset=letters.
+
+    mt lexicon RUN --words words.txt > lexicon.txt
+    mt lexicon RUN --words words.txt --n 3 --threshold 0.1 --probabilities --out lexiconp.txt
+    mt lexicon RUN --words words.txt --dictionary known.tsv --map voice.txt --out lexicon.txt
+
+words.txt has one word a line. A line of the lexicon is `word p1 p2 ...`, as sherpa-onnx and Kaldi read it. Several
+pronunciations of a word are several lines, most probable first. A word with blanks is written `two words :: p1 p2`,
+which only sherpa-onnx reads. --probabilities adds a column, `word 0.9321 p1 p2`, as in Kaldi's lexiconp.txt. Those of
+a word's --n pronunciations sum to 1, before --threshold leaves some out.
+
+--dictionary has words whose pronunciations are known: a word, a tab or a blank, and its phones in each line, as in
+data of dataset=letters or in a lexicon. They are taken as they are, all of them, and the model writes the others.
+
+--map gives the phones of a voice for those of the model: in each line a phone of the model, and one or several of the
+voice. It must have all phones of the model. A dictionary has the phones of the voice then.
+
+The lexicon is written when all of it is there. Words without a pronunciation, and words with letters that the model
+has never seen, are counted on standard error.
+"""
+
+
+def lexicon(arguments: Sequence[str] | None = None) -> None:
+    options = _parser().parse_args(arguments)
+    with reported_in_flags():
+        from mt.decoding.lexicon import entry_lines, pronounce, read_dictionary, read_map, read_words
+
+        # What can be wrong shows before words are decoded.
+        if options.out:
+            require_writable(options.out.parent, f"--out {options.out}")
+            if os.path.lexists(options.out):
+                require_regular(options.out)  # a device is no file to replace
+        words = read_words(options.words, blanks=not options.probabilities)
+        translator = load_translator(options)
+        if not translator.field.written:
+            raise UserError("mt lexicon needs a run that reads letters, as of dataset=letters, and this one does not")
+        phone_map = None if options.map is None else read_map(options.map, translator)
+        known = {} if options.dictionary is None else read_dictionary(options.dictionary, phone_map)
+        unknown = [word for word in words if composed(word) not in known]
+        for word in unknown:
+            translator.refuse_long([word], f"{options.words}, line", words[word])
+        # The words that the dictionary lacks are the model's.
+        asked = {"threshold": options.threshold, "phone_map": phone_map, "progress": True}
+        found = dict(zip(unknown, pronounce(translator, unknown, options.n, **asked), strict=True))
+        entries = {word: found[word] if word in found else known[composed(word)] for word in words}
+        lines = [line for entry in entries.items() for line in entry_lines(*entry, probabilities=options.probabilities)]
+        if options.out:
+            write_text(options.out, lines)
+        else:
+            sys.stdout.write("".join(f"{output(line)}\n" for line in lines))
+            sys.stdout.flush()
+        rows = zip(unknown, translator.tokenizers.source.encode(unknown), strict=True)
+        _note([word for word in words if not entries[word]], "no pronunciation, and no line")
+        _note([word for word, row in rows if UNK in row], "a letter that the model has never seen")
+
+
+def _parser() -> Parser:
+    parser = Parser(LEXICON)
+    add_run_options(parser, several="of several, their ensemble", engine=True)
+    parser.add_argument("--words", type=Path, required=True, metavar="FILE", help="the words; -: standard input")
+    parser.add_argument("--n", type=whole_number(1, 1000), default=1, metavar="N", help="most pronunciations of a word")
+    help_text = "leave out less probable ones, but for the first"
+    parser.add_argument("--threshold", type=share, default=0.0, metavar="P", help=help_text)
+    parser.add_argument("--dictionary", type=Path, metavar="FILE", help="words with known pronunciations")
+    parser.add_argument("--map", type=Path, metavar="FILE", help="the phones of a voice for those of the model")
+    parser.add_argument("--probabilities", action="store_true", help="write a column of them")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="where to write; else standard output")
+    return parser
+
+
+def _note(words: Sequence[str], what: str) -> None:
+    if words:
+        have = "1 word has" if len(words) == 1 else f"{len(words):,} words have"
+        say(f"note: {have} {what}, first {shown(words[0])}", sys.stderr)

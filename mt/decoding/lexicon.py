@@ -1,0 +1,177 @@
+"""A pronunciation lexicon: phones for each word of a list, from a dictionary, or from a model that reads letters.
+
+First come the three files of a user: words, a dictionary, and a map from the model's phones to those of a voice. Then
+`pronounce` asks the model, and `entry_lines` writes the entries of a word. Needs no torch.
+"""
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from mt.common.terminal import Bar
+from mt.data.tokenizer import EOS, UNK
+from mt.data.tokenizer.processor import SPACE
+from mt.decoding.translator import Translator
+from mt.errors import UserError, shown
+from mt.text_io import composed, input_lines, is_blank
+
+_AT_ONCE = 5_000  # words, so that memory does not grow with the list
+_PROBABILITY = re.compile(r"[01]?\.\d+", re.ASCII)
+_LEAST = 0.0001
+"""The smallest probability that is written, since Kaldi takes none of 0."""
+
+Phones = tuple[str, ...]
+PhoneMap = Mapping[str, Phones]
+"""The phones of a voice for each phone of the model."""
+
+
+class Pronunciation(NamedTuple):
+    phones: Phones
+    probability: float
+    """Its share of the probability of all pronunciations of the word that were found."""
+
+
+# The files.
+
+
+def read_words(path: Path, *, blanks: bool = True) -> dict[str, int]:
+    """Returns the words of a list, one a line, each with the number of its first line. Blank lines are skipped.
+
+    path: `-` is standard input. blanks: whether a word may have blanks in it. Raises UserError where one may not, a
+    line has a tab, or there is no word.
+    """
+    words: dict[str, int] = {}
+    for number, line in _lines(path):
+        if "\t" in line:
+            raise UserError(
+                f"{path}, line {number} has a tab ({shown(line, 60)}): write one word a line, and no phones"
+            )
+        if len(line.split()) > 1 and not blanks:
+            raise UserError(
+                f"{path}, line {number} has a blank ({shown(line, 60)}), and words of Kaldi's lexiconp.txt have none: "
+                "leave the word or --probabilities out"
+            )
+        words.setdefault(" ".join(line.split()), number)
+    if not words:
+        raise UserError(f"{path} has no word: write one word a line")
+    return words
+
+
+def read_dictionary(path: Path, phone_map: PhoneMap | None = None) -> dict[str, list[Pronunciation]]:
+    """Returns the pronunciations of a dictionary. A line has a word, a tab or a blank, and phones between blanks; or
+    the form of `entry_lines`. Several lines of a word are several pronunciations, as probable as they say, or equally.
+
+    phone_map: that of the lexicon, whose voice the phones are of. Raises UserError where a line has no phones, or a
+    phone that the map changes.
+    """
+    entries: dict[str, dict[Phones, float]] = {}
+    of_voice = {phone for phones in (phone_map or {}).values() for phone in phones}
+    for number, line in _lines(path):
+        mark = next((mark for mark in ("\t", " :: ") if mark in line), " ")
+        word, _, rest = line.strip().partition(mark)
+        phones = tuple(rest.split())
+        weight = 1.0
+        if phones and _PROBABILITY.fullmatch(phones[0]):
+            weight = float(phones[0])
+            phones = phones[1:]
+        if not phones or not word or weight == 0:
+            raise UserError(
+                f"{path}, line {number} is no entry of a lexicon ({shown(line, 60)}): write a word, a tab or a blank, "
+                "and its phones between blanks"
+            )
+        for phone in phones:
+            if phone_map and phone in phone_map and phone not in of_voice:
+                raise UserError(
+                    f"{path}, line {number} has {shown(phone)}, a phone of the model, which --map changes to "
+                    f"{' '.join(phone_map[phone])}: write the dictionary in the phones of the voice"
+                )
+        entries.setdefault(composed(word), {})[phones] = weight
+    return {word: _normalised(weights) for word, weights in entries.items()}
+
+
+def read_map(path: Path, translator: Translator) -> PhoneMap:
+    """Returns the phones of a voice for each phone of the model. A line has a phone of the model, and one or several of
+    the voice, with blanks or tabs between.
+
+    Raises UserError where a line is something else, a phone comes twice, or a phone of the model is missing.
+    """
+    target = translator.tokenizers.target
+    if not target.of_words:
+        raise UserError(
+            "--map is of whole phones, and this run writes pieces of words: train with "
+            "dataset.tokenizer.target.model_type=blanks, or leave it out"
+        )
+    phone_map: dict[str, Phones] = {}
+    for number, line in _lines(path):
+        phone, *of_voice = line.split()
+        if not of_voice:
+            raise UserError(
+                f"{path}, line {number} has {shown(phone)} alone: write a phone of the model, a tab or a blank, and "
+                "the phones of the voice for it"
+            )
+        if composed(phone) in phone_map:
+            raise UserError(f"{path}, line {number} maps {shown(phone)} again: give each phone one line")
+        phone_map[composed(phone)] = tuple(of_voice)
+    pieces = [piece.removeprefix(SPACE) for piece in target.pieces(range(EOS + 1, len(target)))]
+    if missing := [piece for piece in pieces if piece not in phone_map]:
+        raise UserError(f"{path} has no line for {', '.join(missing)}, which the model writes: add what the voice has")
+    return phone_map
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Yields the lines of a file or pipe that are not blank, with their numbers."""
+    return ((number, line) for number, line in enumerate(input_lines(path), start=1) if not is_blank(line))
+
+
+# What the model writes.
+
+
+def pronounce(
+    translator: Translator,
+    words: Sequence[str],
+    n: int = 1,
+    *,
+    threshold: float = 0.0,
+    phone_map: PhoneMap | None = None,
+    progress: bool = False,
+) -> Iterator[list[Pronunciation]]:
+    """Yields at most `n` pronunciations of each word, most probable first; none where the model finds none without an
+    unknown phone.
+
+    threshold: the least probability, but the first stays. phone_map: those that it makes alike are one.
+    """
+    with Bar("pronounce", len(words), "words", shown=progress) as bar:
+        for start in range(0, len(words), _AT_ONCE):
+            chunk = words[start : start + _AT_ONCE]
+            for found in translator.n_best(chunk, n):
+                hypotheses = [one for one in found if UNK not in one.ids and one.text]
+                best = max((sum(one.log_probs) for one in hypotheses), default=0.0)
+                weights: dict[Phones, float] = {}
+                for one in hypotheses:
+                    phones = tuple(one.text.split())
+                    if phone_map:
+                        phones = tuple(new for phone in phones for new in phone_map[phone])
+                    weights[phones] = weights.get(phones, 0.0) + math.exp(sum(one.log_probs) - best)
+                pronunciations = _normalised(weights)
+                yield [one for i, one in enumerate(pronunciations) if i == 0 or one.probability >= threshold]
+            bar.update(len(chunk))
+
+
+def _normalised(weights: Mapping[Phones, float]) -> list[Pronunciation]:
+    """Returns pronunciations, most probable first, whose probabilities sum to 1."""
+    total = sum(weights.values())
+    ordered = sorted(weights, key=weights.__getitem__, reverse=True)  # stable
+    return [Pronunciation(phones, weights[phones] / total) for phones in ordered]
+
+
+def entry_lines(word: str, pronunciations: Sequence[Pronunciation], *, probabilities: bool) -> list[str]:
+    """Returns a line for each pronunciation: `word p1 p2`, as sherpa-onnx and Kaldi read it, with `::` before the
+    phones of a word with blanks, which sherpa-onnx alone reads. probabilities: `word 0.9 p1 p2`, as Kaldi's
+    lexiconp.txt."""
+    mark = " ::" if " " in word else ""
+    return [
+        " ".join([f"{word}{mark}", *([f"{max(probability, _LEAST):.4f}"] if probabilities else []), *phones])
+        for phones, probability in pronunciations
+    ]

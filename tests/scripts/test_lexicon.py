@@ -1,0 +1,180 @@
+"""`mt lexicon`: of a small model that reads letters, a dictionary and a map of phones."""
+
+import math
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from mt import Translator, load
+from mt.__main__ import call as call_verb
+from mt.decoding.lexicon import pronounce
+from tests.scripts.conftest import Outcome
+
+Call = Callable[..., Outcome]
+Write = Callable[[str, str], Path]
+# Each letter has a phone of its own; x has two, and c is silent.
+PHONES = {"a": "aː", "b": "b", "c": "", "d": "t͡ʃ", "e": "I@", "x": "k s"}
+OPTIONS = [
+    "embedding.embedding_dim=16", "encoder.hidden_size=32", "decoder.hidden_size=32", "decoder.readout_size=16",
+    "embedding.dropout=0", "decoder.dropout=0", "optimizer.lr=0.02", "optimizer.warmup=5", "training.plots=0",
+    "training.batch_tokens=100", "training.epochs=8", "training.validate_limit=5", "device=cpu", "seed=1",
+]  # fmt: skip
+
+
+def spelt(word: str) -> str:
+    return " ".join(phone for letter in word if (phone := PHONES.get(letter, "")))
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("letters")
+    draw = random.Random(1)
+    words = {"".join(draw.choices("abcdex ", k=draw.randint(3, 7))).strip() for _ in range(400)}
+    lines = sorted(f"{' '.join(word.split())}\t{spelt(word)}\n" for word in words if spelt(word))
+    (folder / "all.tsv").write_text("".join(lines), encoding="utf-8")
+    sizes = ["dataset.splits.train=all", "dataset.dev_size=20", "dataset.test_size=20", "dataset.workers=1"]
+    where = [f"dataset.folder='{folder}'", f"folder='{folder}/run'", f"corpora='{folder}/corpora'"]
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("mt.__main__.set_up", lambda: None)
+        call_verb("train", ["dataset=letters", *sizes, *where, *OPTIONS])
+    return folder / "run"
+
+
+@pytest.fixture(scope="module")
+def translator(run: Path) -> Iterator[Translator]:
+    yield load(run, device="cpu")
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    def written(name: str, text: str) -> Path:
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        return tmp_path / name
+
+    return written
+
+
+WORDS = "bad\nadd\n\nbed\nbad\n"
+
+
+def test_a_lexicon_has_the_phones_of_each_word_once(run: Path, call: Call, write: Write) -> None:
+    done = call("lexicon", run, "--words", write("words", WORDS), "--device", "cpu")
+    assert done.out == f"bad {spelt('bad')}\nadd {spelt('add')}\nbed {spelt('bed')}\n"
+    assert (done.err, done.status) == ("", 0)
+
+
+def test_standard_input_and_a_file(run: Path, call: Call, tmp_path: Path) -> None:
+    lexicon = tmp_path / "new" / "lexicon.txt"
+    done = call("lexicon", run, "--words", "-", "--out", lexicon, stdin="bax\n")
+    assert (done.out, lexicon.read_text()) == ("", f"bax {spelt('bax')}\n")
+    assert [*lexicon.parent.iterdir()] == [lexicon]
+
+
+def test_probabilities_are_those_of_the_hypotheses(translator: Translator) -> None:
+    for word, found in zip(["bad", "xcaed"], pronounce(translator, ["bad", "xcaed"], 4), strict=True):
+        weights = [math.exp(sum(one.log_probs)) for one in translator.n_best(word, 4)]
+        assert [each.probability for each in found] == pytest.approx([w / sum(weights) for w in weights])
+        assert sum(each.probability for each in found) == pytest.approx(1)
+        phones = [each.phones for each in found]
+        [kept] = pronounce(translator, [word], 4, threshold=0.99 * found[1].probability)
+        assert [each.phones for each in kept] == phones[:2]
+        [first] = pronounce(translator, [word], 4, threshold=1.0)
+        assert [each.phones for each in first] == phones[:1]
+
+
+def test_kaldis_form(run: Path, call: Call, write: Write) -> None:
+    words = write("words", "bad\n")
+    lines = call("lexicon", run, "--words", words, "--n", 3, "--probabilities").out.splitlines()
+    rows = [line.split(" ", 2) for line in lines]
+    assert [row[0] for row in rows] == ["bad"] * 3 and rows[0][2] == spelt("bad")
+    assert sum(float(row[1]) for row in rows) == pytest.approx(1, abs=2e-4)
+    assert all(0 < float(row[1]) <= 1 for row in rows)
+    refused = call("lexicon", run, "--words", write("two", "bad\na b\n"), "--probabilities")
+    assert refused.err.startswith(f"error: {words.parent / 'two'}, line 2 has a blank (a b), and words of Kaldi's")
+
+
+def test_words_with_blanks(run: Path, call: Call, write: Write) -> None:
+    assert call("lexicon", run, "--words", write("words", "ab ba\n")).out == f"ab ba :: {spelt('abba')}\n"
+
+
+def test_a_dictionary_comes_first(run: Path, call: Call, write: Write) -> None:
+    words = write("words", "bad\nae\na b\nadd\n")
+    known = write("known", "bad\tq q\nbad\tq\nae e\na b :: r s\nunasked z\n")
+    done = call("lexicon", run, "--words", words, "--dictionary", known)
+    assert done.out == f"bad q q\nbad q\nae e\na b :: r s\nadd {spelt('add')}\n"
+    # A lexicon is a dictionary, too, with its probabilities.
+    words = write("words", "bad\nae\nadd\n")
+    lexicon = call("lexicon", run, "--words", words, "--dictionary", known, "--n", 2, "--probabilities").out
+    assert lexicon.startswith("bad 0.5000 q q\nbad 0.5000 q\nae 1.0000 e\nadd 0.")
+    again = call("lexicon", run, "--words", words, "--dictionary", write("made", lexicon), "--probabilities").out
+    assert again == lexicon
+
+
+def voice(*more: str, without: str = "") -> str:
+    """A map of phones, without one."""
+    phones = [phone for phones in PHONES.values() for phone in phones.split()]
+    lines = [f"{phone}\t{new}" for phone, new in zip(phones, ["A", "B", "T S", "ɪ ə", "K", "S"], strict=True)]
+    return "".join(f"{line}\n" for line in (*lines, *more) if line[0] != without)
+
+
+def test_a_map_to_the_phones_of_a_voice(run: Path, call: Call, write: Write) -> None:
+    words = write("words", "bad\nbex\n")
+    done = call("lexicon", run, "--words", words, "--map", write("map", voice("unused u")))
+    assert done.out == "bad B A T S\nbex B ɪ ə K S\n"
+    known = write("known", "bad\tV A\n")
+    done = call("lexicon", run, "--words", words, "--map", write("map", voice()), "--dictionary", known)
+    assert done.out == "bad V A\nbex B ɪ ə K S\n"
+
+
+def test_pronunciations_that_a_map_makes_alike_are_one(translator: Translator) -> None:
+    phones = {phone for phones in PHONES.values() for phone in phones.split()}
+    [found] = pronounce(translator, ["bad"], 5, phone_map=dict.fromkeys(phones, ("o",)))
+    assert len(found) < 5 and len({each.phones for each in found}) == len(found)
+    assert sum(each.probability for each in found) == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("files", "flags", "sentence"),
+    [
+        ({"words": "\n \n"}, "", "words has no word: write one word a line"),
+        ({"words": "bad\nadd\tx\n"}, "", r"words, line 2 has a tab (add\tx): write one word a line"),
+        ({"known": "bad b\n\nadd\n"}, "--dictionary {}/known", "known, line 3 is no entry of a lexicon (add): write"),
+        ({"known": "bad 0.5\n"}, "--dictionary {}/known", "known, line 1 is no entry of a lexicon (bad 0.5): write"),
+        ({"map": "b B\naː\n"}, "--map {}/map", "map, line 2 has aː alone: write a phone of the model"),
+        ({"map": "b B\nb P\n"}, "--map {}/map", "map, line 2 maps b again: give each phone one line"),
+        ({"map": voice(without="s")}, "--map {}/map", "map has no line for s, which the model writes: add"),
+        (
+            {"map": voice(), "known": "bad B\nadd aː B\n"},
+            "--map {0}/map --dictionary {0}/known",
+            "known, line 2 has aː, a phone of the model, which --map changes to A: write the dictionary in",
+        ),
+        ({}, "--map {}/absent", "absent cannot be read (No such file or directory)"),
+        ({}, "--n 0", "--n 0 is not a whole number from 1 to 1000"),
+        ({}, "--threshold 2", "--threshold 2 is no share: give a number from 0 to 1"),
+        ({}, "--out {}/words/lexicon", "words/lexicon cannot be written (Not a directory)"),
+    ],
+)
+def test_what_is_refused(
+    files: dict[str, str], flags: str, sentence: str, run: Path, call: Call, write: Write, tmp_path: Path
+) -> None:
+    paths = {name: write(name, text) for name, text in ({"words": "bad\n"} | files).items()}
+    out = tmp_path / "lexicon"
+    out.write_text("as before\n")
+    more = [] if "--out" in flags else ["--out", out]
+    done = call("lexicon", run, "--words", paths["words"], *flags.format(tmp_path).split(), *more)
+    assert sentence in done.err and done.err.startswith("error: ") and done.err.count("\n") == 1
+    assert done.status == 2 and out.read_text() == "as before\n"
+    assert {path.name for path in tmp_path.iterdir()} == {*paths, "lexicon"}
+
+
+def test_unknown_letters_are_noted(run: Path, call: Call, write: Write) -> None:
+    done = call("lexicon", run, "--words", write("words", "bad\nbяd\nёё\n"))
+    assert done.status == 0 and done.out.startswith(f"bad {spelt('bad')}\nbяd ")
+    assert "note: 2 words have a letter that the model has never seen, first bяd\n" in done.err
+
+
+def test_a_model_of_translation_maps_no_phones(trained: Path, call: Call, write: Write) -> None:
+    done = call("lexicon", trained, "--words", write("words", "cats\n"), "--map", write("map", "a b\n"))
+    assert "map has no line for" in done.err
