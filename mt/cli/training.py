@@ -81,7 +81,9 @@ def _open_run(composed: Mapping[str, Any], overrides: Sequence[str], folder: Pat
         corpus = open_corpus(config.dataset, corpora, inherited_tokenizers(folder), processes)
         return resume(config, corpus, folder, processes)
     # A new run may start from the weights of another.
-    plain, tokenizers = _with_init_from(plain, overrides, folder)
+    tokenizers = None
+    if plain["init_from"] is not None:
+        plain, tokenizers = _with_init_from(plain, overrides, folder)
     config = parse(plain, Config)
     run = begin(config, open_corpus(config.dataset, corpora, tokenizers, processes), folder, processes)
     if processes.is_first:
@@ -91,11 +93,9 @@ def _open_run(composed: Mapping[str, Any], overrides: Sequence[str], folder: Pat
 
 def _with_init_from(
     composed: dict[str, Any], overrides: Sequence[str], folder: Path
-) -> tuple[dict[str, Any], Tokenizers | None]:
-    """Returns what was composed, unchanged and with None. Where the run starts from another (`init_from`), it has the
-    model of that, and the tokenizers that it takes from there come with it."""
-    if composed["init_from"] is None:
-        return composed, None
+) -> tuple[dict[str, Any], Tokenizers]:
+    """Returns the composed options with the model of the run that `init_from` names, and the tokenizers that the new
+    run takes from there."""
     earlier = load_earlier(composed["init_from"], folder)
     composed = with_earlier_model(composed, overrides, earlier.config)
     config = parse(composed, Config)

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from mt.data.arrow import array, numbers
 from mt.data.fields import TEXT, Field
+from mt.data.fields.base import Column
 from mt.text_io import digest
 
 Pair = tuple[np.ndarray, np.ndarray]
@@ -78,7 +79,7 @@ def rows_of_epoch(portions: Sequence[Portion], seed: int, epoch: int) -> np.ndar
 
 
 class Rows:
-    """Rows of a table by their numbers. `Table.take` would join all chunks first."""
+    """Rows of a table with texts, by their numbers. `Table.take` would join all chunks first."""
 
     def __init__(self, table: pa.Table) -> None:
         self._schema = table.schema
@@ -110,9 +111,11 @@ class Split:
         self.source = source
         self._portions = portions
         self._table = table
-        self._sources = Rows(table.select(["source_ids"]))
-        beside = {"target_ids", "transcript_ids", "piece_links"}
-        self._rows = Rows(table.select([name for name in table.column_names if name in beside]))
+        self._sources = source.rows(table["source_ids"])
+        self._targets = TEXT.rows(table["target_ids"])
+        of_some = table.column_names  # which corpora without transcripts or links lack
+        self._transcripts = TEXT.rows(table["transcript_ids"]) if "transcript_ids" in of_some else None
+        self._links = Column(table["piece_links"], (2,)) if "piece_links" in of_some else None
         self._source_rows = source_row_of(table["source_ids"])
         self._chosen: np.ndarray | None = None
         """The rows of an epoch of mixed corpora, some several times; None: all rows, each once."""
@@ -133,13 +136,11 @@ class Split:
 
     def read(self, indices: Sequence[int] | np.ndarray) -> Examples:
         """Returns the rows of some examples."""
-        # Examples of one sound or picture share the row of its first example.
         rows = self._rows_at(indices)
-        sources = self._sources[rows if self._source_rows is None else self._source_rows[rows]]["source_ids"]
-        table = self._rows[rows]
-        ids = {name: TEXT.rows(table[name]) for name in table.column_names}
-        links = [links_of_pair.reshape(-1, 2) for links_of_pair in ids["piece_links"]] if "piece_links" in ids else None
-        return Examples(self.source.rows(sources), ids["target_ids"], ids.get("transcript_ids"), links)
+        # Examples of one sound or picture share the row of its first example.
+        sources = self._sources[rows if self._source_rows is None else self._source_rows[rows]]
+        transcripts = None if self._transcripts is None else self._transcripts[rows]
+        return Examples(sources, self._targets[rows], transcripts, None if self._links is None else self._links[rows])
 
     def ids(self, indices: Sequence[int] | np.ndarray) -> list[Pair]:
         """Returns the (source row, target ids) of some examples."""

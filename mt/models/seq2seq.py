@@ -86,6 +86,8 @@ class Seq2Seq(nn.Module):
         """Whether `wait` is defined: a step depends on visible positions alone."""
         self.max_source_length = attention.max_source_length
         """The longest source, in encoded positions, that the attention is defined for; None for any length."""
+        self.after_update = attention.after_update
+        """Runs after each update in training where it is not None; see `Attention`."""
         # Last, because it draws the matrices of all modules.
         init_matrices(self, config.init_range)
 
@@ -98,15 +100,7 @@ class Seq2Seq(nn.Module):
         """Returns the memory of sources.
 
         source: [B, S, ...], as the front-end takes it; mask: true on real positions, padding on the right."""
-        return self.decoder.init_memory(self.encoded(source, mask))
-
-    def encoded(self, source: Tensor, mask: Bool[Tensor, "B S"]) -> Encoded:
-        """Returns the encoded source, with its tokens where the decoder copies; see `encode`."""
-        return self._with_tokens(self.encoder(*self.frontend(source, mask)), source)
-
-    def _with_tokens(self, encoded: Encoded, source: Tensor) -> Encoded:
-        """Adds the tokens of the source, which a decoder with copying needs beside the values."""
-        return encoded if self.decoder.copying is None else encoded._replace(tokens=source)
+        return self.decoder.init_memory(self.encoder(*self.frontend(source, mask))._replace(source=source))
 
     def encoded_lengths(self, lengths: Int[Tensor, " N"]) -> Int[Tensor, " N"]:
         """Returns the number of encoded positions of sources of these lengths, counted as their field does: of text its
@@ -130,7 +124,7 @@ class Seq2Seq(nn.Module):
         vectors, vector_mask, frontend_state = self.frontend.extend(source, mask, complete, frontend_state)
         encoded, encoder_state = self.encoder.extend(vectors, vector_mask, encoder_state, complete)
         after = SourceState(frontend_state, encoder_state, vector_mask.sum(1) + count)
-        return self.decoder.extend(memory, self._with_tokens(encoded, source), complete), after
+        return self.decoder.extend(memory, encoded._replace(source=source), complete), after
 
     def wait(self, memory: Memory, k: int) -> Memory:
         """Returns the memory with a prefix mask (Ma et al. 2019, section 3.1), where `supports_wait_k`. Step t, counted
@@ -150,12 +144,8 @@ class Seq2Seq(nn.Module):
         """Returns the loss under teacher forcing. wait_k: see `wait`; objective: what training adds to it."""
         # The source, once per batch: [B, S, D] of the front-end, then keys and values.
         vectors, mask = self.frontend(batch.source, batch.source_mask)
-        encoded = self._with_tokens(self.encoder(vectors, mask), batch.source)
+        encoded: Encoded = self.encoder(vectors, mask)._replace(source=batch.source)
         memory = self.decoder.init_memory(encoded)
         memory = memory if wait_k is None else self.wait(memory, wait_k)
         readouts, attended = self.decoder(batch.target_in, memory, hard=hard)  # [B, T, F]
         return loss_of(self, Pass(batch, vectors, encoded, memory, readouts, attended), objective)
-
-    def after_update(self, loss: float) -> None:
-        """See `Attention.after_update`."""
-        self.decoder.attention.after_update(loss)

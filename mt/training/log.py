@@ -62,8 +62,10 @@ class Console:
     def training(self, progress: Progress, total: int | None) -> Iterator[None]:
         """Shows the progress of training meanwhile. total: the updates of the whole run, None where unknown."""
         self._total = total
-        # `logged` prints lines in place of the bar's.
-        with Bar("training", total, "updates", done=progress.update, shown=self.bars, seconds=None) as self._bar:
+        if not self.bars:  # `logged` prints lines
+            yield
+            return
+        with Bar("training", total, "updates", done=progress.update, seconds=None) as self._bar:
             yield
 
     def updated(self, tokens: int, seconds: float) -> None:

@@ -317,7 +317,8 @@ def updates(
                 for parameters in optimizer.param_groups:
                     parameters["lr"] = lr
                 scaler.step(optimizer)
-                model.after_update(update.loss)
+                if model.after_update is not None:
+                    model.after_update(update.loss)
             if scale is not None:
                 scale.follow(scaler, left_out=update.left_out)
             progress.advance(update)

@@ -5,7 +5,6 @@ Each of the three stands in a section of its own, in this order."""
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Self
 
 import torch
 from torch import Tensor, nn
@@ -20,7 +19,7 @@ from mt.errors import UserError, nearest, shown
 def freeze(model: nn.Module, names: Sequence[str]) -> str:
     """Freezes the parameters of the named modules, also where other modules share them; returns a report.
 
-    Raises UserError where there is no such module, or nothing is left to train.
+    names: one at least. Raises UserError where there is no such module, or nothing is left to train.
     """
     for module in _named(model, names):
         module.requires_grad_(False)
@@ -31,7 +30,7 @@ def freeze(model: nn.Module, names: Sequence[str]) -> str:
     left = sum(parameter.numel() for _, parameter in trainable_parameters(model))
     if not left:
         raise UserError(f"training.freeze=[{','.join(names)}] leaves nothing to train: name fewer modules")
-    return f"frozen: {', '.join(names)}, {total - left:,} of {total:,} parameters" if names else ""
+    return f"frozen: {', '.join(names)}, {total - left:,} of {total:,} parameters"
 
 
 def train_mode(model: nn.Module, names: Sequence[str]) -> None:
@@ -74,11 +73,6 @@ class MovingAverage:
     So it is a mean from the first update on, without the random weights of the beginning. The division is part of each
     step: a_t += (1 - decay) / (1 - decay^t) (w_t - a_{t-1}).
     """
-
-    @classmethod
-    def of(cls, model: nn.Module, decay: float | None) -> Self | None:
-        """Returns the average of a model's weights; None without a decay."""
-        return None if decay is None else cls(model, decay)
 
     def __init__(self, model: nn.Module, decay: float) -> None:
         self.decay = decay

@@ -42,9 +42,11 @@ def require_fit(config: Config, corpus: Corpus, model: Seq2Seq) -> None:
         require_wait_k(model, min(config.training.wait_k), "training.wait_k")
     metrics_of(config.dataset)
     require_measured(config, model)
-    require_changeable(config.training, corpus.tokenizers, model)
-    require_same_texts(config.training, corpus)
-    require_source_lengths(corpus, model)
+    if config.training.samples_pieces:
+        require_changeable(config.training, corpus.tokenizers, model)
+        require_same_texts(config.training, corpus)
+    if model.max_source_length is not None:
+        require_source_lengths(corpus, model, model.max_source_length)
     # A schedule that would raise the rate.
     schedule = config.optimizer.schedule
     lr = config.optimizer.lr
@@ -75,6 +77,8 @@ def require_work(config: Config, training: Training, processes: ProcessGroup) ->
 
 def require_alike(config: Config, corpus: Corpus, processes: ProcessGroup) -> None:
     """Raises UserError where processes that are to train together have not the same configuration, corpus or code."""
+    if processes.size == 1:
+        return
     facts = {"the code of mt": code_digest(), "the corpus": corpus.meta["fingerprint"]}
     processes.require_alike(facts | dict(flat(config.model_dump(mode="json"))))
 
@@ -89,10 +93,9 @@ def require_measured(config: Config, model: Seq2Seq) -> None:
         raise UserError(f"training.metric={chosen} is not measured: {nearest(chosen, names)}")
 
 
-def require_source_lengths(corpus: Corpus, model: Seq2Seq) -> None:
+def require_source_lengths(corpus: Corpus, model: Seq2Seq, longest: int) -> None:
     """Raises UserError where a source of the corpus has more positions than the model is defined for."""
-    longest = model.max_source_length
-    for name in SPLITS if longest is not None else ():
+    for name in SPLITS:
         split = corpus.split(name)
         lengths = model.encoded_lengths(torch.from_numpy(split.lengths()[0])).numpy()
         if len(lengths) and lengths.max() > longest:

@@ -91,6 +91,12 @@ def with_limits(config: Config, corpus: Corpus, model: Seq2Seq) -> Config:
 # The start itself: `begin` and `resume`.
 
 
+def moving_average_of(model: Seq2Seq, config: Config) -> MovingAverage | None:
+    """Returns the moving average of a model's weights where `training.ema_decay` asks for one."""
+    decay = config.training.ema_decay
+    return None if decay is None else MovingAverage(model, decay)
+
+
 def begin(config: Config, corpus: Corpus, folder: Path, processes: ProcessGroup = ALONE) -> Run:
     """Begins a new run in a folder, which is made where it is missing.
 
@@ -115,7 +121,8 @@ def begin(config: Config, corpus: Corpus, folder: Path, processes: ProcessGroup 
     else:
         notes = [initialise(model, corpus.tokenizers, config)]
         initialisation = checkpoint.load_meta(checkpoint.locate(Path(config.init_from), "best")).initialisation
-    notes.append(freeze(model, config.training.freeze))
+    if config.training.freeze:
+        notes.append(freeze(model, config.training.freeze))
     # The folder, which all processes must see and no other may have.
     processes.decided_by_first(lambda: folder.mkdir(parents=True, exist_ok=True))
     processes.require_shared(folder)
@@ -127,9 +134,9 @@ def begin(config: Config, corpus: Corpus, folder: Path, processes: ProcessGroup 
         write_json(folder / RUN, {"format": checkpoint.FORMAT})
         repair(subfolder(folder, "checkpoints"))
     # The run, which says the notes of the steps so far.
-    trained = model, build_optimizer(config.optimizer, model), MovingAverage.of(model, config.training.ema_decay)
+    trained = model, build_optimizer(config.optimizer, model), moving_average_of(model, config)
     run = Run(config, corpus, folder, *trained, Progress(), lock, processes, initialisation)
-    for note in filter(None, notes):
+    for note in notes:
         run.console.say(note)
     return run
 
@@ -163,9 +170,10 @@ def resume(config: Config, corpus: Corpus, folder: Path, processes: ProcessGroup
         config = with_limits(config, corpus, model)
         keep_programs(convolutions=FRONTENDS[config.frontend.name].convolutional)
         model = model.to(processes.device(config.device))
-        freeze(model, config.training.freeze)
+        if config.training.freeze:
+            freeze(model, config.training.freeze)
         optimizer = build_optimizer(config.optimizer, model)
-        moving_average = MovingAverage.of(model, config.training.ema_decay)
+        moving_average = moving_average_of(model, config)
         restore_moments(newest, config.optimizer, model, optimizer, about.update, moving_average)
         metric = chosen_metric(config)
         restored = load_snapshot(newest, metric)

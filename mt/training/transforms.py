@@ -52,8 +52,6 @@ def require_changeable(options: TrainingConfig, tokenizers: Tokenizers, model: S
 def require_same_texts(options: TrainingConfig, corpus: Corpus) -> None:
     """Raises UserError where sampled pieces of the first training pairs decode to another text than the best ones."""
     pairs = corpus.split("train")
-    if not options.samples_pieces:
-        return
     sides = zip(*pairs.ids(range(min(len(pairs), _CHECKED))), strict=True)
     for tokenizer, best, written in zip(corpus.tokenizers, sides, (pairs.source.written, True), strict=False):
         sampler = _sampler(tokenizer, options) if written else None

@@ -46,7 +46,7 @@ def pairs(target_lengths: list[int]) -> Batch:
 def by_definition(network: Seq2Seq, batch: Batch, row: int, labels: list[int]) -> float:
     """- log p(labels), over all CTC paths; 0 where there is none."""
     assert network.ctc is not None
-    values = network.encoded(batch.source, batch.source_mask).values[row, : SOURCES[row]]
+    values = network.encode(batch.source, batch.source_mask).values[row, : SOURCES[row]]
     log_probs = network.ctc(values).double().log_softmax(-1).tolist()
     classes = len(log_probs[0])
     total = 0.0

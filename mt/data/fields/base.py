@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -95,6 +94,26 @@ class Arriving(ABC):
         """Returns the row of the end, such as EOS of a text; None for a blank source."""
 
 
+class Column:
+    """The rows of a column of lists, by their numbers: views of its memory, which may be that of a file."""
+
+    def __init__(self, column: pa.ChunkedArray, shape: tuple[int, ...] = ()) -> None:
+        """shape: of one position."""
+        self._chunks = [(numbers(chunk.values), numbers(chunk.offsets)) for chunk in column.chunks]
+        self._starts = np.cumsum([0, *map(len, column.chunks)])
+        self._shape = shape
+
+    def __getitem__(self, indices: Sequence[int] | np.ndarray) -> list[np.ndarray]:
+        """Returns some rows, each [positions, ...]."""
+        indices = np.asarray(indices, dtype=np.int64)
+        chunks = np.searchsorted(self._starts, indices, side="right") - 1
+        rows = []
+        for chunk, place in zip(chunks.tolist(), (indices - self._starts[chunks]).tolist(), strict=True):
+            values, offsets = self._chunks[chunk]
+            rows.append(values[offsets[place] : offsets[place + 1]].reshape(-1, *self._shape))
+        return rows
+
+
 class Field(ABC):
     """One side of the examples of a corpus, built from its options alone.
 
@@ -154,15 +173,9 @@ class Field(ABC):
         if (numbers(counts.drop_null()) % self._size).any():
             raise ValueError("source_ids has a part of a position")
 
-    def rows(self, column: pa.ChunkedArray) -> list[np.ndarray]:
+    def rows(self, column: pa.ChunkedArray) -> Column:
         """Returns the rows of a column, each [positions, ...]."""
-        rows: list[np.ndarray] = []
-        for chunk in column.chunks:
-            # Rows are views into the memory of the column.
-            values = numbers(chunk.values)
-            offsets = numbers(chunk.offsets)
-            rows += [values[start:end].reshape(-1, *self._shape) for start, end in itertools.pairwise(offsets)]
-        return rows
+        return Column(column, self._shape)
 
     def collate(self, rows: Sequence[Row]) -> tuple[Tensor, Tensor]:
         """Returns the rows as one tensor [B, S, ...], padded with 0 on the right, and the mask [B, S] bool of real

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 PATCH = 16
 """The side, in pixels, of a square that counts as one position in the size of a batch, as in VGG's grid of 14 x 14."""
-_EXTRA = f"pictures are read by Pillow, which is not installed: {install('images')}"
 _WHITE = 255
 _BITS_PER_SAMPLE = 258  # a tag of TIFF
 _MOST_PIXELS = 36_000_000
@@ -107,7 +106,7 @@ class ImageField(ArrayField):
         try:
             import PIL.Image
         except ImportError as error:
-            raise UserError(_EXTRA) from error
+            raise UserError(f"pictures are read by Pillow, which is not installed: {install('images')}") from error
         # Other arrays are pictures to be scaled.
         if isinstance(source, np.ndarray):
             if source.dtype != np.uint8 or source.ndim not in (2, 3) or source.shape[2:] not in ((), (3,), (4,)):

@@ -21,7 +21,6 @@ from mt.common.about import install
 from mt.data.fields.base import SourceError
 from mt.errors import UserError
 
-_EXTRA = f"sound is read by soundfile, which is not installed: {install('speech')}"
 _MARK = "#t="
 _SPAN = re.compile(rf"{_MARK}([0-9]+(?:\.[0-9]+)?),([0-9]+(?:\.[0-9]+)?)$")
 """The seconds of a part of a sound (W3C Media Fragments URI 1.0, section 4.2.1)."""
@@ -81,7 +80,7 @@ def opened_recording(source: str | Path | bytes) -> Iterator[Recording]:
     try:
         import soundfile
     except ImportError as error:
-        raise UserError(_EXTRA) from error
+        raise UserError(f"sound is read by soundfile, which is not installed: {install('speech')}") from error
     name = named(source)
     path, span = _parted(name)
     # First refuse what libsndfile would read wrongly, or refuse with words that do not help.

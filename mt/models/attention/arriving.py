@@ -1,7 +1,7 @@
 """The memory of a source that is still arriving: `extend` appends new positions, and `trim` drops the first ones once
 no later step can use them. Helpers for the tensors of a memory's positions follow."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from jaxtyping import Bool
@@ -13,14 +13,17 @@ from mt.models.attention.base import Attention, Memory, State
 from mt.models.encoders.base import Encoded
 
 
-def extend(attention: Attention, memory: Memory | None, encoded: Encoded, complete: Bool[Tensor, " B"]) -> Memory:
+def extend(
+    init_memory: Callable[[Encoded], Memory], memory: Memory | None, encoded: Encoded, complete: Bool[Tensor, " B"]
+) -> Memory:
     """Returns the memory of sources that have grown by the newly encoded positions.
 
-    memory: of the positions before, None where there are none; complete: which sources end with these. Hard monotonic
-    steps return NEEDS_MORE_SOURCE where they stop at none of the positions so far.
+    init_memory: of an attention or a decoder. memory: of the positions before, None where there are none. complete:
+    which sources end with these. Hard monotonic steps return NEEDS_MORE_SOURCE where they stop at none of the positions
+    so far.
     """
     if memory is None:
-        memory = memory_of(attention, encoded)
+        memory = init_memory(encoded)
         if not memory.mask.shape[1]:
             # Steps may come before the first position: there is one column of padding.
             columns = [pad(tensor, ((0, 0) * (tensor.dim() - 2) + (0, 1))) for tensor in positions(memory)]
@@ -29,10 +32,10 @@ def extend(attention: Attention, memory: Memory | None, encoded: Encoded, comple
     # The keys of the new positions, whose numbers go on from those of the others.
     lengths = memory.mask.sum(1)
     first_position = lengths if memory.first is None else lengths + memory.first
-    added = memory_of(attention, encoded._replace(first_position=first_position))
+    added = init_memory(encoded._replace(first_position=first_position))
     tensors, mask = append(positions(memory), memory.mask, positions(added), added.mask)
-    grown = with_positions(memory, tensors, mask)._replace(final_state=encoded.final_state)
-    return grown._replace(complete=complete, visible_from=None)
+    grown = with_positions(memory, tensors, mask)
+    return grown._replace(complete=complete, visible_from=None, final_state=added.final_state)
 
 
 def trim(attention: Attention, memory: Memory, state: State) -> Memory:
@@ -71,18 +74,10 @@ def _window(tensor: Tensor, begin: Sequence[int], size: int) -> Tensor:
 
 def positions(memory: Memory) -> list[Tensor]:
     """Returns the tensors of a memory that have an entry for each position, [B, S, ...], without the mask."""
-    return [*memory.keys, memory.values, *(() if memory.tokens is None else (memory.tokens,))]
+    return [*memory.keys, memory.values]
 
 
 def with_positions(memory: Memory, tensors: Sequence[Tensor], mask: Bool[Tensor, "B S"]) -> Memory:
     """Returns the memory with other positions. tensors: in the order of `positions`."""
-    *keys, values = tensors[: len(memory.keys) + 1]
-    tokens = None if memory.tokens is None else tensors[-1]
-    return memory._replace(keys=tuple(keys), values=values, mask=mask, tokens=tokens)
-
-
-def memory_of(attention: Attention, encoded: Encoded) -> Memory:
-    """Returns the memory of an attention, with two more fields for the decoder: the tokens that it may copy, and the
-    encoder's final state."""
-    memory = attention.init_memory(encoded)
-    return memory._replace(tokens=encoded.tokens, final_state=encoded.final_state)
+    *keys, values = tensors
+    return memory._replace(keys=tuple(keys), values=values, mask=mask)

@@ -5,7 +5,7 @@ of all. `Attention` has the verbs.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import torch
@@ -25,7 +25,8 @@ class Memory(NamedTuple):
     call, and never stored on a module."""
 
     keys: tuple[Tensor, ...]
-    """Compared with queries by energies; each [B, S, ...]."""
+    """Each [B, S, ...]: compared with queries by energies. Where the decoder copies, the last one is [B, S] int64, the
+    tokens of the source."""
     values: Tensor
     """[B, S, V]: summed to contexts."""
     mask: Tensor
@@ -38,9 +39,6 @@ class Memory(NamedTuple):
     visible_from: Tensor | None = None
     """[B, S] int64: the first target step, counted from 0, that may attend to each position, for the attentions that
     support wait-k; None: every step may attend to all of them."""
-    tokens: Tensor | None = None
-    """[B, S] int64: the source tokens, for a decoder with copying. They grow and are dropped together with the keys.
-    None without copying."""
     final_state: Tensor | None = None
     """[B, U]: the encoder's final state, of which the decoder makes its first one; None where there is no decoder."""
 
@@ -143,6 +141,9 @@ class Attention(nn.Module, ABC):
     mass_preservation: bool = True
     """Whether the weights of each step sum to 1, up to rounding. Where they sum to less, copying gives the rest to the
     generator."""
+    after_update: Callable[[float], None] | None = None
+    """A method that runs after each update in training, with the mean cross entropy of all its tokens without
+    smoothing."""
 
     @abstractmethod
     def init_memory(self, encoded: Encoded) -> Memory:
@@ -168,6 +169,3 @@ class Attention(nn.Module, ABC):
     def first_needed(self, state: State) -> Sequence[int] | None:
         """Returns the first position of each source that hard steps from `state` on can use; None: any."""
         return None
-
-    def after_update(self, loss: float) -> None:
-        """Runs after each update in training. loss: mean cross entropy of all its tokens, without smoothing."""

@@ -183,11 +183,15 @@ class Decoder(nn.Module, ABC):
 
     def init_memory(self, encoded: Encoded) -> Memory:
         """Returns the memory of all steps, once per source."""
-        return arriving.memory_of(self.attention, encoded)
+        memory = self.attention.init_memory(encoded)._replace(final_state=encoded.final_state)
+        if self.copying is None:
+            return memory
+        assert encoded.source is not None
+        return memory._replace(keys=(*memory.keys, encoded.source))
 
     def extend(self, memory: Memory | None, encoded: Encoded, complete: Bool[Tensor, " B"]) -> Memory:
         """Returns the memory of sources that have grown; see `arriving.extend`."""
-        return arriving.extend(self.attention, memory, encoded, complete)
+        return arriving.extend(self.init_memory, memory, encoded, complete)
 
     def init_state(self, memory: Memory, *, hard: bool = False) -> DecoderState:
         """Returns the state before the first token. hard: whether the steps will be hard."""

@@ -56,7 +56,7 @@ class Copying(nn.Module):
         tensor is larger than the attention's weights."""
         generated, copied = self._shares(readouts, attended.contexts, attended.weights)
         copies = copied[..., None] * attended.weights
-        matches = _tokens(memory)[:, None] == targets[..., None]  # [B, T, S]
+        matches = memory.keys[-1][:, None] == targets[..., None]  # [B, T, S]
         return Mixture(generated, (copies * matches).sum(-1), copies)
 
     def log_probs(
@@ -94,15 +94,10 @@ class Copying(nn.Module):
         return generated + copied * (1 - weights.sum(-1)).clamp(min=0), copied
 
 
-def _tokens(memory: Memory) -> Int[Tensor, "B S"]:
-    assert memory.tokens is not None
-    return memory.tokens
-
-
 def _attended_tokens(attended: Attended, memory: Memory) -> Int[Tensor, "B W"]:
     """Returns the token of each position with a weight of the step. Beyond the end, where weights are 0, it repeats the
     last one."""
-    tokens = _tokens(memory)
+    tokens = memory.keys[-1]  # [B, S]
     if attended.first is None:
         return tokens
     columns = attended.first if memory.first is None else attended.first - memory.first

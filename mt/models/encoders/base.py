@@ -27,8 +27,8 @@ class Encoded(NamedTuple):
     """[B, U]: from which the decoder's first state is made."""
     first_position: Tensor | None = None
     """[B] int64: the source position of column 0, where earlier ones were encoded before; None: 0."""
-    tokens: Tensor | None = None
-    """[B, S] int64: the tokens of a text at these positions, where the decoder copies some; else None."""
+    source: Tensor | None = None
+    """[B, S, ...]: what was encoded, as the front-end takes it, for a decoder that copies."""
 
 
 class Encoder(nn.Module, ABC):

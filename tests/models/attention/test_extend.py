@@ -91,7 +91,7 @@ def test_steps_of_a_source_that_arrives_are_those_of_the_whole_source(monotonic,
         for arrived in (*arrivals(lengths.tolist(), seed), lengths.tolist()):
             # In some, a source is known to have ended when nothing has come any more.
             complete = torch.tensor(before if seed == 1 else arrived) == lengths
-            memory = arriving.extend(attention, memory, new_positions(batch, before, arrived), complete)
+            memory = arriving.extend(attention.init_memory, memory, new_positions(batch, before, arrived), complete)
             state, before = reader.read(memory, state), arrived
             memory = arriving.trim(attention, memory, state) if trimmed else memory
         memory = attention.init_memory(batch.encoded)
@@ -118,7 +118,7 @@ def test_before_anything_is_encoded_nothing_is_attended_to(monotonic, shake):
     nothing = Encoded(values, torch.zeros(2, 0, dtype=torch.bool), torch.zeros(2, 6))
     memory = None
     for ends in (False, False, True):
-        memory = arriving.extend(attention, memory, nothing, torch.tensor([ends, ends]))
+        memory = arriving.extend(attention.init_memory, memory, nothing, torch.tensor([ends, ends]))
         for hard in (False, True):
             step = attention.step(torch.ones(2, 6), memory, attention.init_state(memory, hard=hard), hard=hard)
             assert not step.context.any() and not step.attended.weights.any()

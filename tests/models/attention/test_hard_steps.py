@@ -78,7 +78,7 @@ def test_a_position_is_looked_at_once_however_the_source_is_cut(build, cut: int,
     done = 0
     for begin in range(0, LENGTH, cut):
         complete = torch.tensor([begin + cut >= LENGTH])
-        memory = arriving.extend(attention, memory, encoded(values[:, begin : begin + cut]), complete)
+        memory = arriving.extend(attention.init_memory, memory, encoded(values[:, begin : begin + cut]), complete)
         state = state or attention.init_state(memory, hard=True)
         widest = max(widest, memory.mask.shape[1]) if done < 2 else widest
         while done < 2:

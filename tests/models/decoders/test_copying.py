@@ -191,7 +191,7 @@ def test_where_weights_sum_to_more_than_1_by_rounding_the_generator_keeps_its_sh
         copying.gate.bias.fill_(-25.0)
         zeros = torch.zeros(200, copying.gate.in_features)
         memory = model.encode(pairs.source[:1], pairs.source_mask[:1])
-        memory = memory._replace(tokens=pairs.source[:1, :7].expand(200, -1))
+        memory = memory._replace(keys=(pairs.source[:1, :7].expand(200, -1),))
         step = AttentionStep(zeros[:, 4:], Attended(weights), ())
         log_probs = copying.log_probs(torch.zeros(200, VOCABULARY), zeros[:, :4], step, memory)
         output = AttentionOutput(zeros[:, None, 4:], weights[:, None])
