@@ -12,7 +12,7 @@ from torch import Tensor
 
 from mt.data.batches import Batch
 from mt.models.attention import ATTENTIONS
-from mt.models.attention.global_ import Location, SoftmaxAttention
+from mt.models.attention.global_ import SoftmaxAttention
 from mt.models.attention.lookback import MILk
 from mt.models.attention.monotonic import Monotonic
 from mt.models.attention.none import NoAttention
@@ -163,7 +163,7 @@ def test_with_the_other_decoder_too(attention: str, lengths: tuple[int, int], un
 
 
 @pytest.mark.parametrize(
-    "attention", chosen(those(SoftmaxAttention, MILk, but=(Location,)), "general", "bahdanau", "milk")
+    "attention", chosen(those(SoftmaxAttention, MILk, but=(ATTENTIONS["location"],)), "general", "bahdanau", "milk")
 )
 def test_what_can_attend_to_any_position_before_its_last_learns_to_reverse(attention: str):
     assert learnt(small(attention, causal=True), reversed_, REVERSED_LENGTHS) >= 0.75

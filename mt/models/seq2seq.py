@@ -4,6 +4,7 @@ It reads its source whole, while it arrives (`extend`), or behind a prefix mask 
 decodes, and leaves the rest to `mt.models.losses`.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
@@ -86,8 +87,6 @@ class Seq2Seq(nn.Module):
         """Whether `wait` is defined: a step depends on visible positions alone."""
         self.max_source_length = attention.max_source_length
         """The longest source, in encoded positions, that the attention is defined for; None for any length."""
-        self.after_update = attention.after_update
-        """Runs after each update in training where it is not None; see `Attention`."""
         # Last, because it draws the matrices of all modules.
         init_matrices(self, config.init_range)
 
@@ -95,6 +94,11 @@ class Seq2Seq(nn.Module):
     def as_online_model(self) -> "Seq2Seq":
         """The model itself, which can decode online; an ensemble has None here (see `DecodableModel`)."""
         return self
+
+    @property
+    def after_update(self) -> Callable[[float], None] | None:
+        """Returns what runs after each update in training, if anything; see `Attention`."""
+        return self.decoder.attention.after_update
 
     def encode(self, source: Tensor, mask: Bool[Tensor, "B S"]) -> Memory:
         """Returns the memory of sources.

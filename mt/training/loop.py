@@ -301,8 +301,7 @@ def updates(
             train_mode(model, options.freeze)
             optimizer.zero_grad(set_to_none=not isinstance(backward, RecordedPasses))
             # Each batch adds its share to the gradient of the mean loss, which torch averages over the processes.
-            unit = group.tokens if options.normalization == "token" else group.sentences
-            divisor = unit / processes.size
+            divisor = (group.tokens if options.normalization == "token" else group.sentences) / processes.size
             sums = [backward(seeded_batch, divisor) for seeded_batch in group.passes(config, progress.update + 1)]
             scaler.unscale_(optimizer)
             # The report of all processes; a diverged run ends here, before an update of its weights.

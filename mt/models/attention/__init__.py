@@ -4,7 +4,13 @@ from typing import Any
 
 from mt.models.attention.base import Attention
 from mt.models.attention.coverage import Coverage
-from mt.models.attention.global_ import Bahdanau, Dot, General, Location
+from mt.models.attention.global_ import (
+    BahdanauAttentionConfig,
+    DotAttentionConfig,
+    GeneralAttentionConfig,
+    LocationAttentionConfig,
+    with_energy,
+)
 from mt.models.attention.local import LocalM, LocalP
 from mt.models.attention.location_aware import LocationAware
 from mt.models.attention.lookback import MAtChA, MILk
@@ -15,10 +21,10 @@ from mt.models.attention.stochastic import Stochastic
 
 ATTENTIONS: dict[str, type[Attention]] = {
     "none": NoAttention,
-    "dot": Dot,
-    "general": General,
-    "location": Location,
-    "bahdanau": Bahdanau,
+    "dot": with_energy(DotAttentionConfig),
+    "general": with_energy(GeneralAttentionConfig),
+    "location": with_energy(LocationAttentionConfig),
+    "bahdanau": with_energy(BahdanauAttentionConfig),
     "location_aware": LocationAware,
     "coverage": Coverage,
     "local_m": LocalM,

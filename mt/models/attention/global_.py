@@ -1,15 +1,16 @@
 """Global attention: a softmax over the whole source (Luong et al. 2015, section 3.1, equation 7), with each of the
-paper's energies (equation 8), and Bahdanau et al. (2015), whose energy is `concat`."""
+paper's energies (equation 8), and Bahdanau et al. (2015), whose energy is `concat`.
 
-from typing import Any, ClassVar, Literal
+The options come first, those of each energy with `scaled`. `SoftmaxAttention` is the base of further attentions, too.
+`with_energy` makes the rows of the table `ATTENTIONS`."""
+
+from typing import Any, Literal
 
 import torch
 from jaxtyping import Bool, Float, Int
-from pydantic import BaseModel
 from torch import Tensor
 
 from mt.common.options import Options
-from mt.kernels.input_feeding import DotProductAttention
 from mt.models.attention.base import Attention, AttentionOutput, AttentionStep, Memory, State
 from mt.models.attention.energy import ConcatConfig, DotConfig, GeneralConfig, LocationConfig, Scaled, build_energy
 from mt.models.encoders.base import Encoded
@@ -39,6 +40,7 @@ class GeneralAttentionConfig(OneEnergyConfig, GeneralConfig):
     pass
 
 
+# Bahdanau et al. 2015, A.1.2: the query is the previous state s_{t-1} where decoder=bahdanau.
 class BahdanauAttentionConfig(OneEnergyConfig, ConcatConfig):
     name: Literal["bahdanau"] = "bahdanau"  # type: ignore[assignment]
     scaled: bool = False
@@ -90,30 +92,6 @@ class Global(SoftmaxAttention):
     supports_wait_k = True
 
 
-class Dot(Global):
-    Config: ClassVar[type[BaseModel]] = DotAttentionConfig
-
-
-class General(Global):
-    Config: ClassVar[type[BaseModel]] = GeneralAttentionConfig
-
-
-class Location(Global):
-    Config: ClassVar[type[BaseModel]] = LocationAttentionConfig
-
-
-class Bahdanau(Global):
-    """Bahdanau et al. 2015, A.1.2: the query is the previous state s_{t-1} where decoder=bahdanau."""
-
-    Config: ClassVar[type[BaseModel]] = BahdanauAttentionConfig
-
-
-def as_dot_products(attention: Attention, memory: Memory, steps: int) -> DotProductAttention | None:
-    """Returns the tensors of an attention that is a softmax over dot products, for a decoder that computes its gradient
-    itself; None for all other attentions. Subclasses are others, since they may compute something else."""
-    if type(attention) not in (Dot, General, Location):
-        return None
-    energy: Any = attention.energy
-    gain = energy.gain if isinstance(energy, Scaled) else memory.values.new_ones(())
-    numbers = torch.arange(steps, device=memory.mask.device).expand(len(memory.mask), -1)
-    return DotProductAttention(memory.keys[0], gain, memory.values, memory.visible(numbers))
+def with_energy(options: type[OneEnergyConfig]) -> type[Global]:
+    """Returns global attention as the class whose `Config` has the options of one energy."""
+    return type(options.__name__.removesuffix("Config"), (Global,), {"Config": options, "__module__": __name__})

@@ -7,7 +7,7 @@ With input feeding (section 3.3) h~_{t-1} joins y_{t-1} at the LSTM's input, and
 Without it, all steps are taken at once under teacher forcing.
 """
 
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from jaxtyping import Float, Int
@@ -17,8 +17,9 @@ from torch import Tensor
 from mt.kernels.input_feeding import DotProductAttention, Weights, input_feeding
 from mt.kernels.linear import Linear
 from mt.kernels.lstm import LSTM
-from mt.models.attention.base import AttentionOutput, Memory
-from mt.models.attention.global_ import as_dot_products
+from mt.models.attention import ATTENTIONS
+from mt.models.attention.base import Attention, AttentionOutput, Memory
+from mt.models.attention.energy import Scaled
 from mt.models.decoders.base import Decoder, DecoderParts, DecoderQuery, RecurrenceConfig, Tree
 
 
@@ -94,3 +95,17 @@ class Luong(Decoder):
     ) -> Float[Tensor, "*steps F"]:
         """Returns h~ = tanh(W_c [c; h])  (Luong et al. 2015, equation 5)."""
         return self.dropout(torch.tanh(self.combine(torch.cat((context, query), -1))))
+
+
+_DOT_PRODUCTS = [ATTENTIONS[name] for name in ("dot", "general", "location")]
+
+
+def as_dot_products(attention: Attention, memory: Memory, steps: int) -> DotProductAttention | None:
+    """Returns the tensors of an attention that is a softmax over dot products, for `input_feeding`; None for all other
+    attentions. Subclasses are others, since they may compute something else."""
+    if type(attention) not in _DOT_PRODUCTS:
+        return None
+    energy: Any = attention.energy
+    gain = energy.gain if isinstance(energy, Scaled) else memory.values.new_ones(())
+    numbers = torch.arange(steps, device=memory.mask.device).expand(len(memory.mask), -1)  # [B, T]
+    return DotProductAttention(memory.keys[0], gain, memory.values, memory.visible(numbers))

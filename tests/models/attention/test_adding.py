@@ -72,7 +72,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "conf/attention/cosine.yaml").write_text(YAML)
     table = folder / "mt/models/attention/__init__.py"
     lines = table.read_text().splitlines()
-    lines.insert(lines.index("from mt.models.attention.global_ import Bahdanau, Dot, General, Location"), IMPORT)
+    lines.insert(lines.index("from mt.models.attention.coverage import Coverage"), IMPORT)
     lines.insert(lines.index("ATTENTIONS: dict[str, type[Attention]] = {") + 1, ENTRY)
     table.write_text("\n".join(lines) + "\n")
     return folder

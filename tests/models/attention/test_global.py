@@ -7,10 +7,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from mt.models.attention import ATTENTIONS
+from mt.models.attention import ATTENTIONS, build_attention
 from mt.models.attention.coverage import Coverage, CoverageConfig
 from mt.models.attention.energy import ENERGIES, build_energy
-from mt.models.attention.global_ import Dot, DotAttentionConfig, Global
+from mt.models.attention.global_ import DotAttentionConfig, Global
 from mt.models.attention.location_aware import LocationAware, LocationAwareConfig
 from mt.models.attention.none import NoAttention, NoneConfig
 from mt.models.encoders import Encoded
@@ -53,7 +53,7 @@ def test_scaled_is_a_gain_and_a_normalized_direction(name: str):
 
 
 def test_worked_out_by_hand():
-    attention = Dot(DotAttentionConfig(), 1, 1)
+    attention = build_attention(DotAttentionConfig(), 1, 1)
     values = torch.tensor([[[0.0], [1.0], [5.0]]])
     memory = attention.init_memory(Encoded(values, torch.tensor([[True, True, False]]), values[:, 0]))
     step = attention.step(torch.tensor([[1.0986123]]), memory, attention.init_state(memory))

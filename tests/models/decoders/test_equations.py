@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import layer_norm
 
+from mt.models.attention import build_attention
 from mt.models.attention.base import Memory
-from mt.models.attention.global_ import Dot, DotAttentionConfig
+from mt.models.attention.global_ import DotAttentionConfig
 from mt.models.decoders import Decoder, DecoderParts
 from mt.models.decoders.bahdanau import Bahdanau
 from mt.models.decoders.gnmt import GNMT
@@ -38,7 +39,7 @@ def tokens() -> Tensor:
 
 def build(kind: Any, shake: Any, size: int = E, **options: Any) -> Any:
     embedding = Embedding(EmbeddingConfig(embedding_dim=size), 11)
-    parts = DecoderParts(embedding, Dot(DotAttentionConfig(scaled=False), H, H), H, H, tied=False)
+    parts = DecoderParts(embedding, build_attention(DotAttentionConfig(scaled=False), H, H), H, H, tied=False)
     return shake(kind(kind.Config(hidden_size=H, readout_size=size, **options), parts), scale=0.6)
 
 
