@@ -1,7 +1,8 @@
 """The options of learning-rate schedules and, below them, of optimizers, each with its class of torch.
 
-A further optimizer is one class here, whose options have the names that torch gives them, a place in
-`OptimizerConfig`, and one file in conf/optimizer/. `mt.training.optimizer` computes the rates."""
+A further optimizer is one class here, whose options have the names that torch gives them, and a place in
+`OptimizerConfig`; `scripts/options.py` then writes its file in conf/optimizer/. `mt.training.optimizer` computes the
+rates."""
 
 import inspect
 from collections.abc import Iterable
