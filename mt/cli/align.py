@@ -35,8 +35,8 @@ refused; one to a word for which the model has no piece of its own is left out, 
 
     mt align RUN REVERSE --symmetrise grow-diag --source corpus.en --target corpus.de
 
-REVERSE is a run of the other direction, and the links are those of both. --extract says how links are made of the
-attention, and --shift takes that of the step that has read a word: see docs/alignments.md.
+REVERSE is a run of the other direction, and both runs make the links. --extract says how links are made of the
+attention. With --shift a word has the attention of the step that has read it: see docs/alignments.md.
 """
 
 
@@ -100,7 +100,7 @@ def _add_link_options(parser: Parser) -> None:
         "a word's links: to most of its attention, where a hard one stops, or all words with a share of at least P"
     )
     parser.add_argument("--extract", type=_extraction, default="argmax", metavar="argmax|stops|P", help=help_text)
-    parser.add_argument("--shift", action="store_true", help="a word's attention is that of the step that has read it")
+    parser.add_argument("--shift", action="store_true", help="a word has the attention of the step that has read it")
     parser.add_argument("--symmetrise", choices=get_args(Symmetrisation), help="one alignment of two directions")
     parser.add_argument(
         "--plots", type=Path, metavar="DIR", help="where to draw the pairs, with hits and misses of gold"

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from mt.batch import Batch
 from mt.data.fields import TEXT, Field
@@ -24,15 +23,11 @@ def collate(
     """Pads (source row, target ids) to one batch. Targets and transcripts end in EOS. source: the field of the source
     rows."""
     sources, source_mask = source.collate([row for row, _ in pairs])
+    target_out, target_mask = TEXT.collate([target for _, target in pairs])
+    # The decoder reads each target one step later than it writes it.  [B, T]
+    target_in = torch.cat([torch.full((len(pairs), 1), BOS), target_out[:, :-1]], dim=1)
     transcript = (None, None) if transcripts is None else TEXT.collate(transcripts)
-    return Batch(sources, source_mask, *collate_targets([target for _, target in pairs]), *transcript)
-
-
-def collate_targets(targets: Sequence[np.ndarray]) -> tuple[Tensor, Tensor, Tensor]:
-    """Pads targets: returns `target_in`, `target_out` and `target_mask` of a batch."""
-    target_out, target_mask = TEXT.collate(targets)
-    target_in = torch.cat([torch.full((len(targets), 1), BOS), target_out[:, :-1]], dim=1)
-    return target_in.masked_fill(~target_mask, PAD), target_out, target_mask
+    return Batch(sources, source_mask, target_in.masked_fill(~target_mask, PAD), target_out, target_mask, *transcript)
 
 
 def with_links(batch: Batch, piece_links: Sequence[np.ndarray]) -> Batch:

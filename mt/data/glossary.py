@@ -50,7 +50,7 @@ class Glossary:
         """What follows each word of a source, and at "" the number of the entry that ends there."""
         for source, targets, name in entries:
             # The words of a source are a path in a tree, so that one walk finds the longest entry.
-            words = term_words(_cased(composed(source)))
+            words = term_words(composed(source))
             if not words or not targets or any(is_blank(target) for target in targets):
                 raise UserError(f"{name} has a blank source or target: {_FORM}, or leave the entry out")
             node = self._root
@@ -93,12 +93,6 @@ class Glossary:
             if not (exact.keys() | lower.keys()) - {""}:
                 return longest, True
         return longest, False
-
-
-def _cased(text: str) -> str:
-    """Returns a text as it is compared: with a capital letter as it is written, else in lower case."""
-    lower = text.lower()
-    return text if text != lower else lower
 
 
 def read_glossary(path: Path) -> Glossary | list[Glossary]:

@@ -103,6 +103,7 @@ def area_under_curve(confidences: np.ndarray, right: np.ndarray) -> float:
 def calibration_error(confidences: np.ndarray, right: np.ndarray) -> float:
     """Returns the expected calibration error (Guo et al. 2017, equation 3): the distance between mean confidence and
     share of right words in each of ten bins, averaged over the words."""
+    # The sums over a bin are its means times its size, by which the mean is weighted.
     bins = np.minimum((confidences * _EQUAL_BINS).astype(int), _EQUAL_BINS - 1)
     gaps = [abs(confidences[bins == b].sum() - right[bins == b].sum()) for b in range(_EQUAL_BINS)]
     return float(sum(gaps) / len(right))
@@ -118,6 +119,7 @@ def risk_coverage(confidences: np.ndarray, right: np.ndarray, points: int = 100)
 
 def calibrate_run(translator: Translator, translations: Sequence[Translation], split: Split, run: Path) -> None:
     """Calibrates the confidences of a run by these translations, and writes the table into the run's folder."""
+    # Where outputs are compared word by word, order counts; in translations any word of a reference is right.
     exact = {"wer", "cer", "accuracy"} & {*translator.config.dataset.metrics}
     judged = "edits" if exact else "words"
     made_of = {"sources": split.digests()["sources"], "trained": translator.trained}

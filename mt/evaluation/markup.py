@@ -70,6 +70,7 @@ def _read(translator: Translator, text: str) -> list[str | Segment]:
 def is_complete(source: str, translation: str, found: Placeholders = _SAFE) -> bool:
     """Returns whether a translation has each tag and placeholder of its source, closed in order, and words in each
     element that has words in the source. Only elements that may be split may occur more often."""
+    # Tags that may be split may stand there more often, all others as often as in the source.
     wanted = places(source, found).keys()
     written = places(translation, found).keys()
     several = {event.raw for event in html.events(source) if event.splits}
@@ -116,6 +117,7 @@ def proportional(source: str, target: str) -> Linked:
 def _share(written: Iterable[str], targets: Iterable[str], kind: str, found: Placeholders) -> tuple[float, int]:
     """Returns the percentage of tags that stand where the references have them, and how many there are. kind: of
     KINDS."""
+    # A tag is right if as many characters stand before it as in the reference.
     right = []
     for result, target in zip(written, targets, strict=True):
         placed = places(result, found)

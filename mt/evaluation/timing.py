@@ -114,6 +114,7 @@ def _timed(
 
 def written_units(tokenizer: Tokenizer, ids: Sequence[int], unit: Unit) -> list[WrittenUnit]:
     """Returns the units of a hypothesis, as a stream would write them. ids: of its tokens."""
+    # The tokens since the last complete word belong to the next one.
     target = TargetWords(tokenizer, unit)
     complete_units: list[WrittenUnit] = []
     begun: list[int] = []
@@ -144,7 +145,7 @@ def pointing_score(
     for translation, picture, references in zip(
         translations, split.column("source"), split.column("references"), strict=True
     ):
-        # The attention of a word is that of its last token.
+        # A word has the attention of its last token.
         steps = [word.tokens[-1] for word in written_units(tokenizer, translation.ids, "word")]
         side = math.isqrt(translation.alignment.shape[1])
         hits += pointing(translation.text, translation.alignment[steps], picture, references, (side, side))

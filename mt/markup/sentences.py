@@ -56,7 +56,7 @@ _OPENER = regex.compile(
 def sentences(text: str, language: str | None) -> list[str]:
     """Returns the sentences of a text, each with the white space after it: joined, they are the text.
 
-    language: its code; without one, the rules are those of all languages. Raises UserError without sentencex.
+    language: its code; without one the rules for English hold. Raises UserError without sentencex.
     """
     code = regex.split("[-_]", language or "en")[0].lower()
     code = {"nb": "no", "nn": "no"}.get(code, code)
@@ -86,7 +86,8 @@ def sentences_of_lines(text: str, language: str | None) -> list[str]:
 def gap_between(source: str, gap: str, translation: str) -> str:
     """Returns the white space between the translation of a sentence and the next one.
 
-    It is that of the source, unless only one of the two languages writes blanks there: Chinese and Japanese do not.
+    The source's white space is kept, unless only one of the two languages writes blanks there: Chinese and Japanese
+    do not.
 
     source: the sentence. gap: the white space after it.
     """

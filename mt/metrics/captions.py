@@ -105,6 +105,7 @@ class CocoRouge(CaptionMetric):
     def counts(self, hypotheses: Sequence[str], references: References) -> dict[str, np.ndarray]:
         scores = []
         for hypothesis, group in zip(hypotheses, references, strict=True):
+            # An empty caption counts as one empty word, as in pycocoevalcap.
             words = tokenize(hypothesis) or [""]
             tokenized = [tokenize(text) or [""] for text in group]
             common = [longest_common_subsequence(words, reference) for reference in tokenized]

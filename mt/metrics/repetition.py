@@ -56,6 +56,7 @@ def length_ratio(hypotheses: Sequence[str], references: Sequence[str]) -> float:
     >>> length_ratio(["a man in a hat", "a cat"], ["a man", "one cat"])
     1.75
     """
+    # The script of the reference decides, for both sides.
     sizes = np.zeros(2)
     for pair in zip(hypotheses, references, strict=True):
         unspaced = is_unspaced(pair[1])
@@ -93,6 +94,7 @@ def _bare(text: str) -> str:
 
 
 def _deletion_statistics(sources: Sequence[str], texts: Sequence[str]) -> dict[str, float]:
+    # Runs are averaged over the texts that are made of source words alone.
     counts = [spans(*pair) for pair in zip(sources, texts, strict=True)]
     joined = [count for count in counts if count]
     pairs = [(text_words(source), text_words(text)) for source, text in zip(sources, texts, strict=True)]

@@ -124,6 +124,7 @@ def equal_units(
     """Aligns each hypothesis with its reference by the fewest edits, and returns the positions (in the hypothesis, in
     the reference) of equal units. Units must not contain blanks."""
     pairs: list[list[tuple[int, int]]] = [[] for _ in references]
+    # jiwer refuses empty references, which have no equal units anyway.
     numbers = [i for i, reference in enumerate(references) if reference]
     if numbers:
         output = _aligned(
