@@ -31,6 +31,7 @@ from mt.data.corpus import Corpus
 from mt.export.folder import export
 from mt.training.start import begin
 from mt.training.train import train_and_test
+from tests import marks
 
 # Without a GPU, Triton's kernels run in its interpreter. It asks when it is imported, if it is installed.
 if not torch.cuda.is_available():
@@ -56,6 +57,10 @@ Configure = Callable[..., Config]
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--full", action="store_true", help="run slow and exhaustive tests, too, and check all signatures")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    marks.FULL = config.getoption("full")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

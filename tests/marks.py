@@ -1,10 +1,20 @@
-"""Which cases the short run leaves to `pytest --full`: each is marked where it stands, as exhaustive or as slow."""
+"""Which cases the short run leaves to `pytest --full`: each is marked where it stands, as exhaustive or as slow.
+Of examples that are drawn the short run takes fewer."""
 
 import itertools
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
+from hypothesis import settings
+
+FULL = False
+"""Whether this is a full run, which conftest.py says."""
+
+
+def examples(count: int) -> settings:
+    """Lets hypothesis try so many examples in the full run, and a fifth of them in the short one."""
+    return settings(max_examples=count if FULL else count // 5, deadline=None)
 
 
 def exhaustive(*cases: Any) -> list[Any]:

@@ -46,12 +46,3 @@ def test_devices_of_several(name: str, sentence: str, monkeypatch: pytest.Monkey
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     with pytest.raises(UserError, match=sentence):
         ProcessGroup(3, 4, local_rank=3).device(name)
-
-
-def test_each_process_has_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    chosen = []
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-    monkeypatch.setattr(torch.cuda, "set_device", chosen.append)
-    assert ProcessGroup(3, 4, local_rank=1).device("auto") == torch.device("cuda", 1)
-    assert chosen == [1]

@@ -6,6 +6,7 @@ import importlib
 import re
 import sys
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -217,22 +218,24 @@ def functions(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionD
     yield from (node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)))
 
 
-def modules() -> Iterator[tuple[str, str]]:
-    """Dotted name and text of every module of the project."""
-    for path in [ROOT / "train.py", *(path for folder in OURS for path in sorted((ROOT / folder).rglob("*.py")))]:
-        parts = path.relative_to(ROOT).with_suffix("").parts
-        yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts), path.read_text(encoding="utf-8")
+@cache
+def modules() -> list[tuple[str, ast.Module, str]]:
+    """Dotted name, tree and text of every module of the project."""
+    paths = [ROOT / "train.py", *(path for folder in OURS for path in sorted((ROOT / folder).rglob("*.py")))]
+    parts = [path.relative_to(ROOT).with_suffix("").parts for path in paths]
+    names = [".".join(part[:-1] if part[-1] == "__init__" else part) for part in parts]
+    texts = [path.read_text(encoding="utf-8") for path in paths]
+    return [(name, ast.parse(text), text) for name, text in zip(names, texts, strict=True)]
 
 
-def violations(rule: Rule, module: str, text: str) -> list[str]:
-    return [f"{module}:{line}: {what}" for line, what in rule(module, ast.parse(text), text)]
+def violations(rule: Rule, module: str, text: str, tree: ast.Module | None = None) -> list[str]:
+    return [f"{module}:{line}: {what}" for line, what in rule(module, tree or ast.parse(text), text)]
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
 def test_the_house_keeps(rule: Rule):
-    everything = list(modules())
-    assert len(everything) > 40
-    assert [result for module, text in everything for result in violations(rule, module, text)] == []
+    assert len(modules()) > 40
+    assert [result for module, tree, text in modules() for result in violations(rule, module, text, tree)] == []
 
 
 def floors_shown() -> str:
@@ -248,8 +251,8 @@ def test_the_diagram_of_the_floors_is_that_of_the_rule():
 def test_abstract_methods_are_enforced():
     """`abstractmethod` alone does nothing: a class whose metaclass is not ABCMeta can be built without the method."""
     checked = 0
-    for module, text in modules():
-        for node in ast.walk(ast.parse(text)) if "@abstractmethod" in text else ():
+    for module, tree, text in modules():
+        for node in ast.walk(tree) if "@abstractmethod" in text else ():
             body = node.body if isinstance(node, ast.ClassDef) else ()
             names = {each.name for each in body if "abstractmethod" in decorators(each)}
             if names:

@@ -1,4 +1,3 @@
-import shutil
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -195,15 +194,6 @@ def test_an_endless_text_is_refused(word: str, size: str, translator: Translator
         translator.translate(["two", word * count])
     with pytest.raises(UserError, match=sentence):
         translator.align(["two", "two"], ["zwei", word * count])
-
-
-def test_a_run_that_moved_can_be_loaded(trained: Path, tmp_path: Path, translator: Translator) -> None:
-    copy = Path(shutil.copytree(trained, tmp_path / "copy", symlinks=True))
-    moved = Path(shutil.move(copy, tmp_path / "elsewhere"))
-    for name in ("best", "last"):
-        assert mt.load(moved, checkpoint=name, device="cpu").translate(["two cats see houses"])[0].text
-    (one,), (other,) = (t.translate(["two cats"]) for t in (mt.load(moved, device="cpu"), translator))
-    assert same(one, other)
 
 
 # A translator is shared between threads: each gets what it would get alone.

@@ -7,7 +7,6 @@ import torch
 from torch import Tensor
 
 from mt.data.batches import Batch
-from mt.errors import UserError
 from mt.models.attention.global_ import GeneralAttentionConfig
 from mt.models.attention.none import NoneConfig
 from mt.models.config import ModelConfig
@@ -113,13 +112,6 @@ def test_a_source_that_arrives_is_encoded_as_the_whole(encoder: str, case, batch
         states = [ours.state, theirs.state]
 
 
-def test_a_decoder_that_could_know_nothing_of_the_source_is_refused():
-    nothing = NoneConfig(context="zeros")
-    with pytest.raises(UserError) as refusal:
-        Seq2Seq(small(nothing, decoder=FROM_ZEROS), 20, 14)
-    assert str(refusal.value) == (
-        "with decoder.init_hidden=zeros and attention.context=zeros nothing of the source reaches the decoder: set "
-        "decoder.init_hidden=final_state or attention.context=last"
-    )
-    assert not Seq2Seq(small(nothing), 20, 14).uses_source
+def test_a_model_uses_its_source_unless_only_the_first_state_is_of_it():
+    assert not Seq2Seq(small(NoneConfig(context="zeros")), 20, 14).uses_source
     assert Seq2Seq(small(NoneConfig(context="last"), decoder=FROM_ZEROS), 20, 14).uses_source

@@ -5,13 +5,14 @@ from collections import Counter
 from html.parser import HTMLParser
 
 import pytest
-from hypothesis import given as cases, settings, strategies as st
+from hypothesis import given as cases, strategies as st
 
 from mt import markup
 from mt.data.placeholders import FIRST, Kept
 from mt.errors import UserError
 from mt.markup.segments import Segment
 from mt.markup.words import Linked
+from tests.marks import examples
 from tests.markup.linked import Translate, given, identity, reverse, translated
 
 PLACED = [
@@ -198,7 +199,7 @@ def balanced(text: str) -> bool:
     return not parser.stack
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @cases(translations())
 def test_any_nesting_over_any_links_is_well_formed_and_complete(case: Case) -> None:
     source, symbols, words, links = case
@@ -218,7 +219,7 @@ def test_any_nesting_over_any_links_is_well_formed_and_complete(case: Case) -> N
     assert "".join(plain(result).split()) == "".join("".join(expected).split())
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @cases(st.text(alphabet="<>/ab pi=\"'&;!-{}%s\n é", max_size=40))
 def test_nothing_is_lost_of_any_text(source: str) -> None:
     """Wrong markup has all of its characters in any translation."""
@@ -286,7 +287,7 @@ def test_what_is_a_text_of_its_own(source: str, blocks: list[str]) -> None:
     assert translated(source) == source
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @cases(st.integers(2, 7), st.integers(2, 7), st.data())
 def test_no_pair_is_emptied_over_any_links(words: int, written: int, data: st.DataObject) -> None:
     cells = st.tuples(st.integers(0, words - 1), st.integers(0, written - 1))

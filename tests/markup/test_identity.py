@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from mt import markup
 from mt.data.placeholders import Kept
@@ -15,6 +15,7 @@ from mt.data.words import word_spans
 from mt.decoding.documents import joined, sentences
 from mt.markup.segments import Segment
 from mt.markup.words import Linked
+from tests.marks import examples
 from tests.markup.linked import identity
 
 
@@ -79,19 +80,19 @@ def of(pieces: Sequence[str], most: int = 9) -> st.SearchStrategy[str]:
     return st.builds(str.join, st.sampled_from(["", " "]), lists)
 
 
-@settings(max_examples=500, deadline=None)
+@examples(500)
 @given(of(HTML), st.sampled_from([0, 16]))
 def test_any_html(text: str, symbols: int) -> None:
     assert unchanged(text, "html", symbols) == text
 
 
-@settings(max_examples=500, deadline=None)
+@examples(500)
 @given(of([piece for piece in HTML if "<" not in piece and "&" not in piece]), st.sampled_from([0, 16]))
 def test_any_text(text: str, symbols: int) -> None:
     assert unchanged(text, "text", symbols) == text
 
 
-@settings(max_examples=500, deadline=None)
+@examples(500)
 @given(of(XML), st.sampled_from(["", " xml:space='preserve'"]), st.sampled_from([0, 16]))
 def test_any_xliff(content: str, attribute: str, symbols: int) -> None:
     document = UNIT.format(attribute, f"One {content}")
@@ -101,7 +102,7 @@ def test_any_xliff(content: str, attribute: str, symbols: int) -> None:
 # Marks of what is probably wrong.
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(of([piece for piece in HTML if "]" not in piece]), of([piece for piece in XML if "]" not in piece]))
 def test_marks_change_nothing_else(text: str, content: str) -> None:
     """Without them a document is what it was, and XLIFF stays well-formed."""

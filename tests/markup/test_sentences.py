@@ -4,10 +4,11 @@ import sys
 
 import pytest
 import sentencex
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from mt.errors import UserError
 from mt.markup.sentences import WINDOW, sentences
+from tests.marks import examples
 
 ONE = {
     "de": [
@@ -110,7 +111,7 @@ PIECES += ["\ue000", ".", ".", "!", "?", "…", "؟", "।", " ", " ", "\n", "\n
 PIECES += ["\u0301", "🚂"]
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(st.lists(st.sampled_from(PIECES)).map("".join), st.sampled_from([*ONE, *SEVERAL, None, "zh-Hant", "?"]))
 def test_sentences_joined_are_the_text(text: str, language: str | None) -> None:
     found = sentences(text, language)

@@ -2,10 +2,11 @@ import sys
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given as cases, settings, strategies as st
+from hypothesis import given as cases, strategies as st
 
 from mt.errors import UserError
 from mt.markup.words import Linked
+from tests.marks import examples
 from tests.markup.linked import given, identity, reverse, translated
 
 DOCUMENT = """<?xml version='1.0' encoding="UTF-8"?>
@@ -215,7 +216,7 @@ PIECES = [
 ]
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @cases(
     st.lists(st.sampled_from(PIECES), max_size=9).map(" ".join),
     st.sampled_from(["", " xml:space='preserve'"]),

@@ -1,21 +1,14 @@
 """What all metrics of the table have in common."""
 
 import random
-import unicodedata
 
 import pytest
 
 from mt.errors import UserError
 from mt.metrics import DEFAULTS, METRICS, build, higher_is_better, require_known, score_names
-from mt.metrics.base import LEVEL, Settings
+from mt.metrics.base import LEVEL
 
 EVERY = pytest.mark.parametrize("metric", build([*METRICS]), ids=METRICS)
-FORMS = {
-    "decomposed": lambda text: unicodedata.normalize("NFD", text),
-    "no-break": lambda text: text.replace(" ", "\u00a0"),
-    "ideographic": lambda text: text.replace(" ", "\u3000\t"),
-    "capitals": str.title,
-}
 TEXT = [" ".join(f"word{(7 * i + j) % 23}" for j in range(2 + i % 7)) for i in range(60)]
 
 
@@ -69,19 +62,6 @@ def test_a_further_reference_never_harms(metric, random_corpus) -> None:
     for name in before:
         assert (after[name].score > before[name].score) == metric.higher_is_better
         assert after[name].signature.startswith("nrefs:var|")
-
-
-@EVERY
-@pytest.mark.parametrize("form", [*FORMS.values()], ids=FORMS)
-def test_another_form_of_a_reference_is_the_same_text(metric, form) -> None:
-    """Composition and blanks count for nothing, nor does case where the tokenizer writes none."""
-    hypotheses, references = spoilt(1, 0.4), [[f"grün {line} spät"] for line in TEXT]
-    scorer = type(metric)(Settings(lowercase=True))
-    before = scorer.score(hypotheses, references)
-    after = scorer.score(hypotheses, [[form(text) for text in group] for group in references])
-    for name, score in before.items():
-        assert after[name].score == score.score
-        assert "case:lc" in score.signature or "case:lower" in score.signature
 
 
 @EVERY

@@ -98,6 +98,7 @@ def test_decode(run: Run):
         assert row["ratio"] == max(ratios) and row["tokens_per_second"] > 0
 
 
+@pytest.mark.slow
 def test_stream(run: Run):
     first, columns, row = run("stream", "--words", "40", "--attentions", "mocha")
     assert first.endswith(" threads, medians of one round") and columns.split()[:2] == ["word", "ms"]

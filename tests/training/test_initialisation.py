@@ -12,7 +12,6 @@ import torch
 
 import mt
 from mt.cli import train
-from mt.cli.composition import STATUS
 from mt.data.corpus import Corpus
 from mt.data.tokenizer import TokenizerConfig, Tokenizers
 from mt.errors import UserError
@@ -119,19 +118,3 @@ def test_other_data_with_the_same_pieces(
     assert {path.name for path in elsewhere.iterdir()} == {path.name for path in corpora}
     assert not (tmp_path / "outputs/corpora").exists()
     assert json.loads((folder / "results.json").read_text())["updates"] == 3
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (["dataset.tokenizer.vocab_size=50"], "dataset.tokenizer.vocab_size cannot be chosen with init_from"),
-        (["dataset=morse"], "init_from was trained with dataset.field.name=text, and this run would have .*=audio"),
-    ],
-)
-def test_a_command_that_cannot_work(arguments, sentence, run_train, trained, tmp_path, capsys):
-    shutil.copytree(trained, tmp_path / "run", symlinks=True)
-    before = sorted((tmp_path / "run").rglob("*"))
-    with pytest.raises(SystemExit) as ended:
-        run_train("init_from=run", *arguments)
-    assert ended.value.code == STATUS and re.search(sentence, capsys.readouterr().err)
-    assert not (tmp_path / "new/run.json").exists() and sorted((tmp_path / "run").rglob("*")) == before

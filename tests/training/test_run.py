@@ -21,11 +21,6 @@ from mt.training.train import train, train_and_test
 from tests.training.runs import finished, logged
 
 
-def test_a_taken_folder_gets_a_number(tmp_path: Path) -> None:
-    result = [new_folder(tmp_path / "a" / "run").name for _ in range(3)]
-    assert result == ["run", "run-2", "run-3"]
-
-
 @pytest.mark.parametrize("place", ["file/run", "file/inner/run", "nowhere/run"])
 def test_a_folder_where_none_can_be(place: str, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
