@@ -39,6 +39,7 @@ class Aligner(nn.Module):
 
         readouts: of the steps that predict the targets. targets, sources: vectors of the words.
         """
+        # The readout of the next step, which has read the word itself.
         later = pad(readouts[:, 1:], (0, 0, 0, 1))
         queries = self.queries(torch.cat((readouts, later, targets), -1).float())  # [B, T, A]
         keys = self.keys(torch.cat((encoded.values, sources), -1).float())  # [B, S, A]

@@ -51,6 +51,7 @@ class ModelConfig(Options):
 
     @model_validator(mode="after")
     def _attention_suits_the_rest(self) -> "ModelConfig":
+        # A monotonic or local attention needs positions in a row.
         chosen = self.attention.name
         attention = ATTENTIONS[chosen]
         if attention.needs_order and not FRONTENDS[self.frontend.name].ordered:
@@ -58,6 +59,7 @@ class ModelConfig(Options):
                 f"attention={chosen} needs an order of positions, which frontend={self.frontend.name} has not: choose "
                 "an attention over all positions, such as general, bahdanau or stochastic"
             )
+        # Losses of the weights need weights that can be trained.
         for option in ("doubly_stochastic_weight", "coverage_weight"):
             if (value := getattr(self, option)) and not attention.learns_weights:
                 raise UserError(
@@ -68,6 +70,7 @@ class ModelConfig(Options):
 
     @model_validator(mode="after")
     def _has_a_value_for_each_word(self) -> "ModelConfig":
+        # An aligner and copying are of the words of a text; copying needs weights of them, too.
         chosen = None
         if self.frontend.name != "embedding":
             chosen = f"frontend={self.frontend.name} reads no text"

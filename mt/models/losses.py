@@ -83,7 +83,8 @@ class Loss(NamedTuple):
 def cross_entropy(decoder: Decoder, passed: Pass, objective: Objective) -> tuple[Tensor, Tensor]:
     """Returns the cross entropy of the targets, summed, and of each token; see `token_losses`. With `r_drop` the sum
     includes the divergence of the two predictions."""
-    target = passed.batch.target_out
+    # With copying, the probability of a target is that of a mixture.
+    target = passed.batch.target_out  # [B, T]
     mixture = None
     if decoder.copying is not None:
         mixture = decoder.copying.mixture(passed.readouts, passed.attended, passed.memory, target)
@@ -163,6 +164,7 @@ class CTC(nn.Linear):
 
         An example without the transcript that is learnt counts 0, without a gradient. So does one that has fewer
         positions than labels, with a blank between equal neighbours."""
+        # The labels: transcripts where the corpus has them, else targets.
         labels = batch.target_out
         mask = batch.target_mask
         if self._transcribes:

@@ -40,12 +40,15 @@ class SSRULayer(nn.Module):
 
         state: c before the first step; zeros by default. mask: true on real steps; others leave the state as it is.
         """
+        # W x and f: all products, of one step or of all, each [B, *T, H].
         entering, gates = self.project(inputs).chunk(2, -1)
         forget = torch.sigmoid(gates + self.forget_bias)
+        # A single step, as in a search.
         if inputs.dim() == 2:
             entering = entering.type_as(forget)  # under autocast products and a first state are in half precision
             after = (1 - forget) * entering if state is None else torch.lerp(entering, state.type_as(forget), forget)
             return after.relu(), after
+        # All steps at once; padding forgets nothing, so that the last state is that of the last real step.
         if mask is not None:
             forget = forget.masked_fill(~mask[..., None], 1.0)
         cells = self.scan(forget, entering, state)
@@ -69,6 +72,7 @@ class BiSSRULayer(nn.Module):
     def forward(
         self, inputs: Float[Tensor, "B T I"], state: None, mask: Bool[Tensor, "B T"]
     ) -> tuple[Float[Tensor, "B T H"], Float[Tensor, "B H"]]:
+        # Each direction has half of the units: twice [B, T, H / 2] and [B, H / 2].
         sides = (self.right(inputs, mask=mask), self.left(inputs, mask=mask))
         outputs, after = (torch.cat(both, -1) for both in zip(*sides, strict=True))
         return outputs, after

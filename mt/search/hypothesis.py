@@ -106,7 +106,7 @@ class Windows(NamedTuple):
         return [first + int(window.argmax()) if window.any() else -1 for first, window in pairs]
 
 
-EMPTY = Windows.joined([])
+EMPTY = Windows(np.zeros(0, np.float32), np.zeros(0, np.int64), np.zeros(0, np.int64))
 """The windows of no step."""
 
 

@@ -43,6 +43,7 @@ def load_pretrained(model: Seq2Seq, tokenizers: Tokenizers, config: Config) -> I
     random. Raises UserError where a file cannot be read, or has vectors of another size, or no vector of the
     vocabulary.
     """
+    # A table of each side, with the file of that side or of both.
     options = config.embedding
     tensors = model.state_dict()
     files = {"source": options.pretrained_source, "target": options.pretrained_target}

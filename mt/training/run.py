@@ -59,6 +59,7 @@ def require_fit(config: Config, corpus: Corpus, model: Seq2Seq) -> None:
 
 def require_work(config: Config, training: Training, processes: ProcessGroup) -> None:
     """Raises UserError where a process would have no batch to compute."""
+    # Of each update, then of the whole epoch.
     accumulation = config.training.gradient_accumulation
     batch_tokens = config.training.batch_tokens
     if processes.size > accumulation:
@@ -85,6 +86,7 @@ def require_alike(config: Config, corpus: Corpus, processes: ProcessGroup) -> No
 
 def require_measured(config: Config, model: Seq2Seq) -> None:
     """Raises UserError where validation does not measure the metric that chooses the best checkpoint."""
+    # Where attention can be hard, each score is measured in both modes.
     names = ["loss", *score_names(config.dataset.metrics)]
     if model.supports_hard:
         names += [f"{name}_{mode}" for name in names for mode in ("soft", "hard")]
@@ -134,6 +136,7 @@ class Run:
     console: Console = field(init=False)
 
     def __post_init__(self) -> None:
+        # What changes examples, then the records, which go on after the present update.
         self.transforms = transforms(self.config.training, self.corpus)
         update = self.progress.update
         validated = update in self.progress.validations

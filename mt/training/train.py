@@ -73,6 +73,7 @@ def _checked_batches(run: Run) -> Iterator[None]:
 
 def final_results(run: Run) -> dict[str, Any]:
     """Scores the test split, or dev where there is none, with the present weights, and writes `results.json`."""
+    # Scores, then what the training took.
     progress = run.progress
     name = run.corpus.scored
     results = report(run.translator, run.corpus.split(name), name, run.folder, progress=run.console.bars)
@@ -198,6 +199,7 @@ def validate_and_save(run: Run) -> None:
 def log_window(run: Run, lr: float) -> None:
     """Logs the mean losses and the speed since the previous line. lr: the learning rate of the last update."""
     progress = run.progress
+    # The means of this window, and a new window.
     means = progress.window.means() | {"lr": lr}
     if progress.loss_scale:
         means["loss_scale"] = progress.loss_scale.factor

@@ -31,6 +31,7 @@ def transforms(options: TrainingConfig, corpus: Corpus) -> list[Transform]:
 def require_changeable(options: TrainingConfig, tokenizers: Tokenizers, model: Seq2Seq) -> None:
     """Raises UserError where the vocabulary cannot write the pieces that an option draws, or the model cannot
     read sources that become longer."""
+    # The vocabularies: an option samples pieces of one kind.
     kinds = {side: model_type(tokenizer) for side, tokenizer in zip(("source", "target"), tokenizers, strict=True)}
     wanted = {"bpe": options.bpe_dropout > 0, "unigram": options.unigram_alpha is not None}
     for kind, option in _OPTIONS.items():
@@ -41,6 +42,7 @@ def require_changeable(options: TrainingConfig, tokenizers: Tokenizers, model: S
             raise UserError(
                 f"training.{option} samples pieces of a {kind} vocabulary, and this corpus is cut by {others}: {remedy}"
             )
+    # The model: sampled pieces are shorter, so that sources have more of them.
     for option in _OPTIONS.values():
         if getattr(options, option) and model.max_source_length is not None:
             raise UserError(
@@ -52,6 +54,7 @@ def require_changeable(options: TrainingConfig, tokenizers: Tokenizers, model: S
 def require_same_texts(options: TrainingConfig, corpus: Corpus) -> None:
     """Raises UserError where sampled pieces of the first training pairs decode to another text than the best ones."""
     pairs = corpus.split("train")
+    # The ids of the first pairs, side by side with sampled ones.
     sides = zip(*pairs.ids(range(min(len(pairs), _CHECKED))), strict=True)
     for tokenizer, best, written in zip(corpus.tokenizers, sides, (pairs.source.written, True), strict=False):
         sampler = _sampler(tokenizer, options) if written else None
@@ -77,6 +80,7 @@ def _sampler(tokenizer: Tokenizer, options: TrainingConfig) -> PieceSampler | No
 
 def sampled_pieces(options: TrainingConfig, corpus: Corpus) -> Transform:
     """Returns a transform that segments texts anew by `bpe_dropout` and `unigram_alpha`, and moves links with them."""
+    # A joint vocabulary has one sampler for both sides; sound and pictures have none.
     tokenizers = corpus.tokenizers
     source = _sampler(tokenizers.source, options)
     target = source if tokenizers.joint else _sampler(tokenizers.target, options)
@@ -84,6 +88,7 @@ def sampled_pieces(options: TrainingConfig, corpus: Corpus) -> Transform:
     widths = [np.empty(0) if sampler is None else sampler.widths for sampler in (source, target)]
 
     def transform(examples: Examples, random: np.random.Generator) -> Examples:
+        # Rows of ids, then the links between their new positions.
         sides = zip(samplers, examples[:2], strict=True)
         drawn = [rows if sampler is None else sampler.sample(rows, random) for sampler, rows in sides]
         links = examples.links

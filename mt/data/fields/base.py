@@ -105,6 +105,7 @@ class Column:
 
     def __getitem__(self, indices: Sequence[int] | np.ndarray) -> list[np.ndarray]:
         """Returns some rows, each [positions, ...]."""
+        # The chunk of each row, and its place there.
         indices = np.asarray(indices, dtype=np.int64)
         chunks = np.searchsorted(self._starts, indices, side="right") - 1
         rows = []

@@ -159,6 +159,7 @@ class Attention(nn.Module, ABC):
 
     def forward(self, queries: Float[Tensor, "B T Q"], memory: Memory, *, hard: bool = False) -> AttentionOutput:
         """Takes all target steps. This default is the law itself; an override is only faster."""
+        # One step after another, each from the state that the step before left.
         state = self.init_state(memory, hard=hard)
         steps = []
         for query in queries.unbind(1):

@@ -42,6 +42,7 @@ class Coverage(Attention):
         return (memory.mask.new_zeros(memory.mask.shape).float(),)
 
     def step(self, query: Float[Tensor, "B Q"], memory: Memory, state: State, *, hard: bool = False) -> AttentionStep:
+        # The coverage of each position joins its key, [B, S, A].
         (coverage,) = state
         keys = memory.keys[0] + self.project_coverage(coverage[..., None])
         weights = masked_softmax(self.energy(query[:, None], keys), memory.mask[:, None])  # [B, 1, S]

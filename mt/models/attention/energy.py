@@ -17,6 +17,8 @@ from mt.kernels.hard_step import PlainEnergy
 from mt.kernels.linear import Linear
 from mt.models.encoders.base import Encoded
 
+# The options of each energy.
+
 
 class DotConfig(Options):
     name: Literal["dot"] = "dot"
@@ -36,6 +38,9 @@ class LocationConfig(Options):
     name: Literal["location"] = "location"
     max_source_length: Annotated[int, "positions"] = Field(128, gt=0, le=MAX_SIZE)
     """The most source positions, EOS included, that have a score; a longer source is refused."""
+
+
+# The energies: the keys, which depend on the source alone, and the comparison with queries.
 
 
 class Energy(nn.Module, ABC):
@@ -69,7 +74,7 @@ class DotProduct(Energy):
     """An energy that is the product of a query with a key; a subclass defines the keys."""
 
     def forward(self, queries: Float[Tensor, "B T Q"], keys: Float[Tensor, "B S K"]) -> Float[Tensor, "B T S"]:
-        return queries @ keys.transpose(1, 2)
+        return queries @ keys.transpose(1, 2)  # [B, T, Q] @ [B, Q, S]
 
     def as_plain(self, query: Float[Tensor, "*B Q"], keys: Float[Tensor, "B S K"]) -> PlainEnergy | None:
         return PlainEnergy(query.contiguous(), keys.contiguous())
@@ -128,6 +133,7 @@ class Concat(Energy):
         return self.project_value(encoded.values)
 
     def forward(self, queries: Float[Tensor, "B T Q"], keys: Float[Tensor, "B S K"]) -> Float[Tensor, "B T S"]:
+        # v / |v|, whose length is then the gain of `Scaled`.
         direction = self.direction / self.direction.norm() if self.normalized else self.direction
         return additive_energy(self.project_query(queries), keys, direction)
 
@@ -163,10 +169,14 @@ class Location(DotProduct):
                     "raise attention.energy.max_source_length (attention.max_source_length for attention=location), or "
                     "choose another energy"
                 )
+        # Padding beyond the last row has that one's.
         positions = torch.arange(mask.shape[1], device=mask.device)
         if first_position is None:
             return self.positions[positions.clamp(max=most - 1)].expand(len(mask), -1, -1)
         return self.positions[(first_position[:, None] + positions).clamp(max=most - 1)]
+
+
+# An energy with gain and bias, and the closed table.
 
 
 class Scaled(Energy):

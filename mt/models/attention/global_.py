@@ -16,6 +16,8 @@ from mt.models.attention.energy import ConcatConfig, DotConfig, GeneralConfig, L
 from mt.models.encoders.base import Encoded
 from mt.ops.sequences import masked_softmax
 
+# The options: those of an energy, and `scaled`.
+
 
 class ScaledConfig(Options):
     scaled: bool = True
@@ -52,6 +54,9 @@ class LocationAttentionConfig(OneEnergyConfig, LocationConfig):
     pass
 
 
+# The attention.
+
+
 class SoftmaxAttention(Attention):
     """A softmax over the energies of all source positions."""
 
@@ -78,6 +83,7 @@ class SoftmaxAttention(Attention):
 
     def _attend(self, queries: Float[Tensor, "B T Q"], memory: Memory, steps: Int[Tensor, "B T"]) -> AttentionOutput:
         """Attends with the queries of one step or all. steps: the number of each, from 0."""
+        # Energies, and weights of them, [B, T, S]; then contexts, [B, T, V].
         weights = self._weights(self.energy(queries, memory.keys[0]), memory.visible(steps))
         return AttentionOutput(memory.contexts(weights), weights)
 

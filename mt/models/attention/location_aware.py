@@ -49,11 +49,12 @@ class LocationAware(Attention):
         return Memory((self.project_value(encoded.values),), encoded.values, encoded.mask)
 
     def init_state(self, memory: Memory, *, hard: bool = False) -> State:
-        """Returns the weights of the step before, [B, S]."""
+        """Returns the weights of the step before, [B, S]; before the first step they are uniform."""
         mask = memory.mask.float()
         return (mask / mask.sum(1, keepdim=True).clamp(min=1),)
 
     def step(self, query: Float[Tensor, "B Q"], memory: Memory, state: State, *, hard: bool = False) -> AttentionStep:
+        # The weights of the step before, convolved along the source, join the keys.
         located = self.project_location(self.locate(state[0][:, None]).transpose(1, 2))  # [B, S, A]
         energy = additive_energy(self.project_query(query)[:, None], memory.keys[0] + located, self.direction)
         weights = masked_softmax(energy, memory.mask[:, None])  # [B, 1, S]

@@ -30,7 +30,7 @@ class MAtChA(Chunkwise):
         if not hard:
             return adaptive_chunkwise_attention(previous, p_choose, energy)
         # Both stops are known: one-hot, or all zeros where nothing was selected. A softmax between them is O(S) a step.
-        reached = previous.cumsum(-1) > 0
+        reached = previous.cumsum(-1) > 0  # [B, T, S]
         after_stop = (alpha.cumsum(-1) - alpha) > 0
         return masked_softmax(energy, reached & ~after_stop & alpha.any(-1, keepdim=True))
 

@@ -57,4 +57,5 @@ class MoChA(Chunkwise):
         self.lookback = config.chunk_size - 1
 
     def _soft_attention(self, alignment: MonotonicAlignment, energy: Tensor) -> Tensor:
+        # Each stop spreads its probability over the softmax of its chunk.
         return chunkwise_attention(alignment.alpha, energy, self.chunk_size)

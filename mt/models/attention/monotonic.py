@@ -130,13 +130,15 @@ class Monotonic(Attention):
         """Attends with all queries. start: [B, S], the probability that the first step begins at each position.
         previous: [B, S], alpha before that step. The two differ only for a hard step that has waited for more of the
         source."""
-        p_choose = self._p_choose(queries, memory, hard)
+        # The probability of stopping at each position once it is reached, then that of stopping there at all.
+        p_choose = self._p_choose(queries, memory, hard)  # [B, T, S]
         alpha = expected_alignment(p_choose, start)
         alignment = MonotonicAlignment(torch.cat((previous[:, None], alpha[:, :-1]), 1), p_choose, alpha, hard)
         weights = self._weights(alignment, queries, memory)
         return AttentionOutput(memory.contexts(weights), weights, alpha, None if hard else p_choose)
 
     def _p_choose(self, queries: Tensor, memory: Memory, hard: bool) -> Tensor:
+        # Noise teaches energies of a large size, which decide nearly as hard steps do.
         energy = self.energy(queries, memory.keys[0])
         if self.training and self.noise_std and not hard:
             energy = energy + self.noise_std * torch.randn_like(energy)
@@ -145,6 +147,7 @@ class Monotonic(Attention):
         p_choose = p_choose.masked_fill(~memory.mask[:, None], 0.0)
         if not self.mass_preservation:
             return p_choose
+        # With it, whoever reaches the end of a complete source stops there.
         forced = memory.is_last() if memory.complete is None else memory.is_last() & memory.complete[:, None]
         return p_choose.masked_fill(forced[:, None], 1.0)
 

@@ -37,6 +37,7 @@ class NoAttention(Attention):
         return self._attend(queries, memory)
 
     def _attend(self, queries: Float[Tensor, "B T Q"], memory: Memory) -> AttentionOutput:
+        # The last position or nothing, [B, S], the same for all steps.
         selected = memory.is_last() if self.uses_source else torch.zeros_like(memory.mask)
         weights = selected.float()[:, None].expand(-1, queries.shape[1], -1)
         return AttentionOutput(memory.contexts(weights), weights)

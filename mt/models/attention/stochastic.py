@@ -85,6 +85,7 @@ class Stochastic(SoftmaxAttention):
         return AttentionOutput(memory.contexts(weights), weights, alpha)
 
     def after_update(self, loss: float) -> None:
+        # The first reward replaces NaN; later ones move the average.
         reward = torch.full_like(self.baseline, -loss)
         moved = torch.lerp(reward, self.baseline, self.baseline_decay)
         self.baseline.copy_(torch.where(self.baseline.isnan(), reward, moved))

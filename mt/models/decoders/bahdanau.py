@@ -45,15 +45,18 @@ class Bahdanau(Decoder):
         self.gate = Linear(config.hidden_size, 1) if config.gate else None
 
     def _make_query(self, vectors: Float[Tensor, "B E"], state: Tree) -> tuple[Float[Tensor, "B H"], Tree]:
+        # s_{t-1} of the highest layer; the recurrence waits for the context.
         return state[0][:, -1], (vectors, state)
 
     def _gated(self, query: DecoderQuery, step: AttentionStep) -> AttentionStep:
         if self.gate is None:
             return step
+        # beta is one number for each sentence, [B, 1].
         return step._replace(context=torch.sigmoid(self.gate(query.vector)) * step.context)
 
     def _read_out(self, query: DecoderQuery, context: Float[Tensor, "B V"]) -> tuple[Float[Tensor, "B J"], Tree]:
         vectors, previous = query.decoder_state
+        # The context joins the word vector at the input, and state and word vector in the readout.
         tops, recurrent = self.recurrence(torch.cat((vectors, context), -1), previous)
         return torch.cat((tops, vectors, context), -1), recurrent
 

@@ -88,6 +88,7 @@ class FirstState(nn.Module):
         shape = (len(final_state), *self.shape)
         if self.bridge is None:
             return tuple(final_state.new_zeros(shape) for _ in range(self.tensors))
+        # One projection gives all tensors of all layers.
         bridged = torch.tanh(self.bridge(final_state))
         return tuple(state.reshape(shape) for state in bridged.chunk(self.tensors, -1))
 
@@ -186,6 +187,7 @@ class Decoder(nn.Module, ABC):
         memory = self.attention.init_memory(encoded)._replace(final_state=encoded.final_state)
         if self.copying is None:
             return memory
+        # Tokens that may be copied grow and are dropped with the keys.
         assert encoded.source is not None
         return memory._replace(keys=(*memory.keys, encoded.source))
 
@@ -225,6 +227,7 @@ class Decoder(nn.Module, ABC):
     @final
     def read_out(self, query: DecoderQuery, step: AttentionStep, memory: Memory) -> Prediction:
         """Returns the prediction of a step, from its query and its attention."""
+        # The decoder's part: the context, gated, enters the state, the readout and the logits, [B, vocabulary].
         step = self._gated(query, step)
         inputs, recurrent = self._read_out(query, step.context)
         readout = self._readouts(inputs)

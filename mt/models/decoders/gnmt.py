@@ -39,6 +39,7 @@ class LayersAbove(Decoder):
     def forward(
         self, tokens: Int[Tensor, "B T"], memory: Memory, *, hard: bool = False
     ) -> tuple[Float[Tensor, "B T F"], AttentionOutput]:
+        # The first layer, then the attention with its queries, then the layers above, each of all steps at once.
         lowest, *above = self.init_state(memory, hard=hard).recurrent
         inputs, _ = self.recurrence(self.embedding(tokens), lowest)
         output = self.attention(self.query_norm(inputs), memory, hard=hard)
@@ -89,7 +90,8 @@ class GNMT(LayersAbove):
     def _upper_layers(
         self, inputs: Float[Tensor, "B *T H"], contexts: Float[Tensor, "B *T V"], states: Tree
     ) -> tuple[Float[Tensor, "B *T F"], Tree]:
-        tops = inputs
+        # The context enters each layer; from the third layer of all on, each adds to the one below.
+        tops = inputs  # [B, *T, H]
         after = []
         for number, (layer, state) in enumerate(zip(self.above, states, strict=True)):
             outputs, of_layer = layer(self.dropout(torch.cat((tops, contexts), -1)), state)

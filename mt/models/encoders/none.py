@@ -31,7 +31,7 @@ class NoEncoder(CausalEncoder):
         values = self.project(vectors.masked_fill(~mask[..., None], 0.0))
         # The state: the sum of all values so far, and their number.
         total = values.sum(1)  # [B, V]
-        count = mask.sum(1, keepdim=True)
+        count = mask.sum(1, keepdim=True)  # [B, 1]
         if state is not None:
             total = total + state[0]
             count = count + state[1]

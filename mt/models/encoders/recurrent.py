@@ -98,6 +98,7 @@ class Recurrent(Encoder):
         return self._encoded(values, state, mask)
 
     def _encoded(self, values: Float[Tensor, "B S V"], state: EncoderState, mask: Mask) -> Encoded:
+        # The hidden vectors of the top layer, [B, directions, H], of both directions side by side.
         return Encoded(values, mask, state[0][:, -self.directions :].flatten(1))
 
 

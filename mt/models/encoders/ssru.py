@@ -57,8 +57,9 @@ class SSRU(CausalEncoder):
         self.norm = nn.LayerNorm(size)
 
     def _encode(self, vectors: Vectors, mask: Mask, state: EncoderState | None) -> tuple[Encoded, EncoderState]:
-        padding = ~mask[..., None]
+        padding = ~mask[..., None]  # [B, S, 1]
         values = self.project(vectors.masked_fill(padding, 0.0))
+        # Block by block: a recurrence, which goes on from its own state [B, H], and a feed-forward network.
         states = [None] * len(self.recurrent) if state is None else state
         after = []
         for recurrent, feed_forward, cells in zip(self.recurrent, self.feed_forward, states, strict=True):

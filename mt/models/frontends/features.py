@@ -48,6 +48,7 @@ class FeatureGrid(Frontend):
         return self.dropout(self.project((source.float() - self.mean) / self.std)), mask
 
     def fit(self, batches: Iterable[tuple[Tensor, Tensor]]) -> None:
+        # Mean and deviation of each feature over all real places.
         device = self.mean.device
         moments = Moments.of_all((source.to(device).float(), mask.to(device)) for source, mask in batches)
         if moments is not None:

@@ -113,6 +113,7 @@ class LogMel(Frontend):
         self, source: Int16[Tensor, "B F H"], mask: Bool[Tensor, "B F"]
     ) -> tuple[Float[Tensor, "B P D"], Bool[Tensor, "B P"]]:
         """Returns one vector for 2 ** convolutions positions. source: 10 ms of samples each."""
+        # Frames [B, F, bands], changed at random in training alone, then fewer positions by convolutions.
         features, real = self._features(source, mask, perturbed=self.training and bool(self.config.speeds))
         features = self._normalized(features, real)
         if self.training:
@@ -169,7 +170,7 @@ class LogMel(Frontend):
     def _features(self, source: Tensor, mask: Tensor, *, perturbed: bool = False) -> tuple[Tensor, Tensor]:
         """Returns log-mel energies and their mask."""
         sounds = (source.float() / FULL_SCALE).flatten(1)  # [B, samples]
-        hop = source.shape[2]
+        hop = source.shape[2]  # samples of 10 ms
         lengths = mask.sum(1).to(sounds.device) * hop
         if perturbed:
             sounds, lengths = self._perturbed(sounds, lengths)
