@@ -50,6 +50,7 @@ def new_folder(wanted: Path) -> Path:
         raise UserError(f"folder={wanted} names no folder to make: write the path of a new one, such as outputs/mine")
     wanted.parent.mkdir(parents=True, exist_ok=True)
     numbered = (wanted.with_name(f"{wanted.name}-{number}") for number in itertools.count(2))
+    # mkdir fails where another process was quicker, so that no two runs share a folder.
     for folder in itertools.chain([wanted], numbered):
         with contextlib.suppress(FileExistsError):
             folder.mkdir()
@@ -69,5 +70,6 @@ def _sweep_folder(chosen: Any, default: str) -> str:
 def _sweep_name(overrides: str, number: Any) -> str:
     """Returns a name for a job of a sweep: what the command line sets, such as `attention-mocha+seed-1`. Characters
     that a file system or a shell may not take become hyphens."""
+    # A long name is cut, and the number of the job keeps it apart from others.
     plain = re.sub(r"[^\w.+-]+", "-", str(overrides).replace("=", "-"), flags=re.ASCII).strip("-")
     return plain if 0 < len(plain) <= _LONGEST_NAME else f"{plain[:_LONGEST_NAME]}_{number}"

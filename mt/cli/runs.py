@@ -104,6 +104,7 @@ def average(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="the checkpoint to write, a new folder")
     options = parser.parse_args(arguments)
     with reported():
+        # The updates are printed, since a pattern such as update-* may match more than was meant.
         updates = average_checkpoints(options.checkpoints, options.out)
         say(f"average of updates {', '.join(map(str, updates))}\n\n{options.out}")
 

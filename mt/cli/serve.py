@@ -77,6 +77,7 @@ def _named(runs: Sequence[str]) -> dict[str, str]:
     """Returns the runs by the names that they are served by. Raises UserError where two have one name."""
     named: dict[str, str] = {}
     for run in runs:
+        # Without NAME= the name is that of the folder.
         name, equals, path = run.partition("=")
         if not equals:
             path = run

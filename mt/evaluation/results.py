@@ -54,6 +54,7 @@ class Search(BaseModel, frozen=True, strict=True, extra="allow"):
 
     def __str__(self) -> str:
         """Returns such as `soft, beam 5`, `soft, sample 64, chrf` or `soft, wait_k 3`."""
+        # The one number by which searches of a kind mostly differ.
         sizes = {"beam": self.beam_size, "sample": self.samples, "wait_k": self.k, "retranslate": self.mask_k}
         size = sizes.get(self.name)
         chosen = "" if self.utility is None else f", {self.utility}"
@@ -200,6 +201,7 @@ class Results(BaseModel, frozen=True, strict=True, use_attribute_docstrings=True
         """Collects the scores; those that are no number, as of a run that diverged, are dropped."""
         if not isinstance(plain, dict):
             return plain
+        # A metric has its score beside the other keys, under a name that this class need not know.
         scores = {key: value for key, value in plain.items() if isinstance(value, dict) and "score" in value}
         known = {key: value for key, value in scores.items() if _is_number(value["score"])}
         return {key: value for key, value in plain.items() if key not in scores} | known | {"scores": known}

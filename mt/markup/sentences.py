@@ -58,6 +58,7 @@ def sentences(text: str, language: str | None) -> list[str]:
 
     language: its code; without one the rules for English hold. Raises UserError without sentencex.
     """
+    # Both written forms of Norwegian have one set of rules.
     code = regex.split("[-_]", language or "en")[0].lower()
     code = {"nb": "no", "nn": "no"}.get(code, code)
     capitals = bool(_CAPITAL_FIRST.match(text))
@@ -164,6 +165,7 @@ def _parts(text: str, language: str) -> Iterator[str]:
 
 def _opened(parts: Iterable[str]) -> Iterator[str]:
     """Yields parts, each with its opening quotation mark, which sentencex leaves at the end of the part before."""
+    # A mark that opens a quotation belongs to the sentence after it.
     opening = ""
     for part in parts:
         part = opening + part

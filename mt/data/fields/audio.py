@@ -123,6 +123,7 @@ def ratio(rate: int, new_rate: int) -> tuple[int, int]:
     thousand phases."""
     if rate == new_rate:
         return 1, 1
+    # 44,100 to 16,000 Hz is 441 to 160: the filter has a phase for each output of the ratio.
     shortened = Fraction(new_rate, rate).limit_denominator(1_000)
     return shortened.denominator, max(shortened.numerator, 1)
 
@@ -173,6 +174,7 @@ class ArrivingSound(Arriving):
 
     def rest(self) -> np.ndarray | None:
         """Returns the samples that are left. Silence fills the last position."""
+        # A sound without a sample is blank.
         if not self._cut and not len(self._waiting):
             return None
         row = framed(self._waiting, self._hop)

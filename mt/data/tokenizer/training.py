@@ -200,6 +200,7 @@ def train(config: TokenizerConfig, texts: Iterable[str]) -> Tokenizer:
 
 
 def _insert(proto: Any, symbols: Sequence[str]) -> None:
+    # The symbols come before the learnt pieces, as in the other types of vocabularies.
     learnt = [piece for piece in proto.pieces[EOS + 1 :] if piece.piece not in symbols]
     del proto.pieces[EOS + 1 :]
     proto.pieces.extend(ModelProto.SentencePiece(piece=piece, score=0.0, type=USER_DEFINED) for piece in symbols)
@@ -296,6 +297,7 @@ def _adopted(path: Path) -> Tokenizer:
 
 
 def _training_fault(config: TokenizerConfig, message: str) -> str:
+    # SentencePiece names its own limit, which the user knows as an option of ours.
     asked = f"dataset.tokenizer.vocab_size={config.vocab_size}"
     if match := re.search(r"smaller than required_chars\. \d+ vs (\d+)", message):
         return (
