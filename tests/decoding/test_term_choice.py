@@ -152,7 +152,7 @@ def test_what_the_model_left_out_comes_before_the_last_mark_and_the_limit_holds(
 
 @pytest.fixture(scope="module")
 def learnt(configure: Callable[..., Config], corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Translator:
-    config = configure({"training": {"epochs": 40, "validate_every": 400}, "search": {"name": "greedy"}})
+    config = configure({"training": {"epochs": 24, "validate_every": 400}, "search": {"name": "greedy"}})
     run = begin(config, corpus, tmp_path_factory.mktemp("learnt") / "run")
     train_and_test(run)
     return torch_translator(run.model.eval(), corpus.tokenizers, config)

@@ -18,7 +18,7 @@ from mt.errors import Preempted, UserError
 from mt.training.start import begin
 from mt.training.train import train_and_test
 from tests.once import once
-from tests.processes import ROOT, Program
+from tests.processes import ROOT
 from tests.test_end_to_end import OPTIONS
 from tests.training.runs import left
 from tests.training.test_signals import replace
@@ -96,12 +96,12 @@ print(sorted({"pandas", "datasets", "matplotlib", "torch._dynamo"} & {*sys.modul
 """
 
 
-def test_training_loads_nothing_that_prepares_draws_or_compiles(texts: Path, tmp_path: Path) -> None:
-    few = ["dataset.workers=1", "attention=general", "training.max_updates=2", "training.plots=0"]
-    options = once(*OPTIONS, f"dataset.folder={texts}", *few)
-    Program(ROOT / "train.py", [*options, "folder=prepares"], tmp_path).finish()
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(ROOT / "train.py"), *options, "folder=finds-it-prepared"],
-        cwd=tmp_path, capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    assert done.stderr.splitlines()[-1] == "[]"
+@pytest.mark.usefixtures("corpus")
+def test_training_loads_nothing_that_prepares_draws_or_compiles(texts: Path, corpora: Path, tmp_path: Path) -> None:
+    tiny = ["dataset.tokenizer.vocab_size=100", "dataset.cleaning.drop_duplicates=false", "dataset.name=tiny"]
+    few = ["attention=general", "training.max_updates=2", "training.plots=0", f"corpora={corpora}"]
+    options = once(*OPTIONS, f"dataset.folder={texts}", *tiny, *few)
+    prepared = {*corpora.iterdir()}
+    command = [sys.executable, "-c", PROGRAM, str(ROOT / "train.py"), *options, f"folder={tmp_path / 'run'}"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stderr.splitlines()[-1] == "[]" and {*corpora.iterdir()} == prepared
