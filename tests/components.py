@@ -14,6 +14,7 @@ from mt import batch as batches
 from mt.models.attention import ATTENTIONS
 from mt.models.attention.base import Memory, scattered
 from mt.models.attention.energy import ENERGIES
+from mt.models.attention.marginal import MarginalConfig
 from mt.models.encoders import Encoded
 from mt.models.losses import LOSSES, Pass, latency, quantity, reinforce
 from mt.step import Attended
@@ -76,6 +77,8 @@ CASES = [
     for options in choices(attention.Config)
     for hard in ((False, True) if attention.supports_hard else (False,))
 ]
+# The two of its models that `choices` leaves out.
+CASES += [Case(small(MarginalConfig, order=order, monotonic=order == 0), False) for order in (0, 1)]
 MONOTONIC = [case for case in CASES if case.hard and ATTENTIONS[case.config.name].monotonic]
 """Those that can go on while the source does."""
 

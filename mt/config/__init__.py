@@ -208,6 +208,15 @@ class Config(ModelConfig):
         return self
 
     @model_validator(mode="after")
+    def _compares_whole_predictions(self) -> Self:
+        if self.training.r_drop and ATTENTIONS[self.attention.name].mixes_predictions:
+            raise UserError(
+                f"training.r_drop={self.training.r_drop:g} compares all tokens of two predictions, of which "
+                f"attention={self.attention.name} makes one for each position: set training.r_drop=0"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _metrics_exist(self) -> Self:
         require_known(self.dataset.metrics, "dataset.metrics")
         require_tokenizer(self.dataset.bleu_tokenizer, "dataset.bleu_tokenizer")

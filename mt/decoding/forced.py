@@ -17,8 +17,7 @@ from mt.common.links import Symmetrisation, symmetrised
 from mt.data.batches import Batch, collate, fixed_order
 from mt.data.fields import Raw, Row, as_list, require_texts
 from mt.decoding.modes import evaluation_mode, reads_hard, require_compatible
-from mt.decoding.network import refuse_long_rows
-from mt.decoding.torch_network import TorchNetwork
+from mt.decoding.network import DecodedBatch, Part, refuse_long_rows
 from mt.decoding.translation import Extraction, Linking, Translation, decoded
 from mt.device import autocast
 from mt.distributed import ALONE, ProcessGroup
@@ -31,7 +30,7 @@ from mt.search.hypothesis import Hypothesis, Windows
 
 
 def forced_batches(
-    network: TorchNetwork,
+    network: "TorchNetwork",
     source_lengths: np.ndarray,
     target_lengths: np.ndarray,
     pairs: Callable[[np.ndarray], list[tuple[np.ndarray, np.ndarray]]],
@@ -56,7 +55,7 @@ def forced_batches(
 
 
 def forced_rows(
-    network: TorchNetwork, rows: Sequence[Row], targets: Sequence[Sequence[int]], search: SearchConfig
+    network: "TorchNetwork", rows: Sequence[Row], targets: Sequence[Sequence[int]], search: SearchConfig
 ) -> Iterator[tuple[list[int], Loss]]:
     """Yields the indices of each batch of pairs, and its loss with the attention; batches are in any order.
 
@@ -78,9 +77,26 @@ def forced_rows(
     return ((indices.tolist(), loss) for indices, _, loss in batches)
 
 
+class PosteriorAlignment(Part):
+    """Aligns each hypothesis of an attention that mixes predictions by all of its tokens, where a search knew those
+    before each alone."""
+
+    def revised(self, batch: DecodedBatch) -> Sequence[Sequence[Hypothesis]]:
+        network = batch.network.in_torch()
+        flat = [hypothesis for best in batch.hypotheses for hypothesis in best]
+        rows = [row for row, best in zip(batch.rows, batch.hypotheses, strict=True) for _ in best]
+        for indices, loss in forced_rows(network, rows, [hypothesis.tokens for hypothesis in flat], batch.search):
+            for i, weights in zip(indices, loss.attention.links.float().cpu().numpy(), strict=True):
+                if flat[i].windows.stops is None:  # else another model of an ensemble has aligned it
+                    flat[i] = replace(flat[i], windows=Windows.whole(weights[: len(flat[i].tokens)]))
+        remaining = iter(flat)
+        return [[next(remaining) for _ in best] for best in batch.hypotheses]
+
+
 # Forced alignment: links by the attention of a model that is given the targets.
 
 if TYPE_CHECKING:
+    from mt.decoding.torch_network import TorchNetwork
     from mt.decoding.translator import Translator
 
 _READS_AFTER = {"bahdanau": 2}
@@ -210,4 +226,4 @@ def _aligned(
 
 def link_weights(loss: Loss) -> torch.Tensor:
     """Returns the weights [B, T, S] that links are made of: of the aligner where the model has one."""
-    return loss.attention.weights if loss.aligned is None else loss.aligned
+    return loss.attention.links if loss.aligned is None else loss.aligned

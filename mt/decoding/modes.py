@@ -113,7 +113,7 @@ def unmet(model: Seq2Seq, *, wait_k: bool) -> str:
     if wait_k and not attention.supports_wait_k:
         lacking.append(
             "a soft attention that knows nothing of the source's length (attention=dot, general, location, "
-            "bahdanau or local_m)"
+            "bahdanau, local_m or marginal)"
         )
     if not wait_k and not attention.monotonic:
         lacking.append("an attention that stops (attention=monotonic, mocha, matcha or milk)")

@@ -43,6 +43,8 @@ class Network(Protocol):
     """How many positions a hard attention attends to; see `Attention`."""
     single: bool
     """Whether sources are encoded one by one."""
+    parts: "Sequence[Part]"
+    """What it changes in all hypotheses, before anything else does."""
 
     def require(self, search: SearchConfig) -> None:
         """Raises UserError where this search is not for this engine and precision."""
@@ -127,6 +129,7 @@ def decode_rows(
     """Returns the hypotheses of each row, best first. parts: they change hypotheses in this order. Raises UserError as
     `Network.encoded` and `decode`."""
     hypotheses: list[Sequence[Hypothesis]] = [() for _ in rows]
+    parts = [*network.parts, *parts]
     # This process decodes its share of the batches.
     batches = network.batches(rows, search)
     share: list[BatchHypotheses] = []

@@ -15,7 +15,7 @@ from mt.common.input_files import read_json
 from mt.common.options import parse
 from mt.data.fields import Row
 from mt.data.tokenizer import Tokenizers
-from mt.decoding.network import BatchHypotheses, EncodedBatch
+from mt.decoding.network import BatchHypotheses, EncodedBatch, Part
 from mt.decoding.translator import Translator
 from mt.errors import UserError
 from mt.kernels.threads import step_threads
@@ -36,6 +36,7 @@ class OnnxNetwork:
         self.max_source_length = self.manifest.max_source_length
         self.chunk_size = self.manifest.chunk_size
         self.single = True
+        self.parts: Sequence[Part] = ()
         # Threads of both would wait for work at the same time, and take the processors from each other. The encoder is
         # a tenth of the work, most of it one step after another.
         self._encoder = session(folder / ENCODER, 1)

@@ -12,8 +12,9 @@ from torch import Tensor
 from mt.common.options import as_written
 from mt.data.batches import fixed_order
 from mt.data.fields import TEXT, Field, Row
+from mt.decoding.forced import PosteriorAlignment
 from mt.decoding.modes import DecodableModel, evaluation_mode, online_model, reads_hard, require_compatible
-from mt.decoding.network import BatchHypotheses, EncodedBatch
+from mt.decoding.network import BatchHypotheses, EncodedBatch, Part
 from mt.device import autocast
 from mt.distributed import ALONE, ProcessGroup
 from mt.errors import UserError
@@ -58,6 +59,7 @@ class TorchNetwork:
         self.max_source_length = model.max_source_length
         self.chunk_size = model.chunk_size
         self.single = False
+        self.parts: Sequence[Part] = [PosteriorAlignment()] if model.mixes_predictions else []
         self.steps: Callable[[DecodableModel, bool], Predict] | None = None
         """Returns the steps of a model, soft or hard, where an explorer forces some of them; None: the model's own."""
         self._vocab_size = vocab_size
@@ -81,9 +83,13 @@ class TorchNetwork:
         require_compatible(search, self.model)  # refuses before anything is computed
         # Sources of like lengths form batches; wide beams and large vocabularies allow fewer at once.
         lengths = np.array([self.field.length(row) for row in rows], dtype=np.int64)
-        most = max(1, MAX_LOGITS // (width(search) * self._vocab_size))
+        # The most logits of a row; of mixed predictions, for each position of its source.
+        logits = np.full(len(rows), width(search) * self._vocab_size)
+        if self.model.mixes_predictions:
+            logits *= np.array(self.encoded_lengths(lengths.tolist()))
         whole = fixed_order(lengths, max_tokens=search.batch_tokens)
-        smaller = [part for batch in whole for part in np.array_split(batch, -(-len(batch) // most))]
+        counts = [-(-len(batch) // max(1, MAX_LOGITS // int(logits[batch].max()))) for batch in whole]
+        smaller = [part for batch, count in zip(whole, counts, strict=True) for part in np.array_split(batch, count)]
         return list(self.processes.share(smaller))
 
     def merged(self, share: list[BatchHypotheses]) -> list[BatchHypotheses]:

@@ -59,6 +59,11 @@ class ModelConfig(Options):
                 f"attention={chosen} needs an order of positions, which frontend={self.frontend.name} has not: choose "
                 "an attention over all positions, such as general, bahdanau or stochastic"
             )
+        if attention.mixes_predictions and (self.decoder.copy or not self.decoder.mixes_predictions):
+            raise UserError(
+                f"attention={chosen} sums over all alignments, which needs a decoder of which attention enters the "
+                "prediction alone: choose decoder=luong with decoder.input_feeding=false and decoder.copy=false"
+            )
         # Losses of the weights need weights that can be trained.
         for option in ("doubly_stochastic_weight", "coverage_weight"):
             if (value := getattr(self, option)) and not attention.learns_weights:

@@ -31,6 +31,7 @@ class Ensemble(nn.Module):
         self.members = nn.ModuleList(models)  # so that they move and change mode with it
         self.supports_hard = any(model.supports_hard for model in models)
         self.uses_source = any(model.uses_source for model in models)
+        self.mixes_predictions = any(model.mixes_predictions for model in models)
         self.chunk_size = models[0].chunk_size
         self.as_online_model: Seq2Seq | None = None
         """None: an ensemble reads whole sources, since its models would stop at different positions."""
@@ -85,12 +86,12 @@ class Ensemble(nn.Module):
         losses = [model(batch, hard=hard and model.supports_hard) for model in self.models]
         token_losses = -_mean([-loss.token_losses for loss in losses])
         loss_of_first: Loss = losses[0]
-        weights = self._weights([loss.attention.weights for loss in losses], hard)
+        weights = self._weights([loss.attention.links for loss in losses], hard)
         return loss_of_first._replace(
             sum=token_losses.sum(),
             auxiliary=token_losses.new_zeros(()),
             token_losses=token_losses,
-            attention=loss_of_first.attention._replace(weights=weights),
+            attention=loss_of_first.attention._replace(weights=weights, posterior=None),
         )
 
     def _weights(self, weights: Sequence[Tensor], hard: bool) -> Tensor:

@@ -20,6 +20,7 @@ from mt.models.aligner import Aligner
 from mt.models.attention.base import AttentionOutput, Memory
 from mt.models.config import ModelConfig
 from mt.models.decoders.base import Decoder
+from mt.models.decoders.mixture import mixed_losses
 from mt.models.encoders import Encoded
 from mt.ops.losses import (
     coverage_loss,
@@ -83,8 +84,10 @@ class Loss(NamedTuple):
 def cross_entropy(decoder: Decoder, passed: Pass, objective: Objective) -> tuple[Tensor, Tensor]:
     """Returns the cross entropy of the targets, summed, and of each token; see `token_losses`. With `r_drop` the sum
     includes the divergence of the two predictions."""
-    # With copying, the probability of a target is that of a mixture.
     target = passed.batch.target_out  # [B, T]
+    if passed.attended.log_weights is not None:
+        return mixed_losses(passed.attended, passed.batch.target_mask, objective.label_smoothing)
+    # With copying, the probability of a target is that of a mixture.
     mixture = None
     if decoder.copying is not None:
         mixture = decoder.copying.mixture(passed.readouts, passed.attended, passed.memory, target)

@@ -76,6 +76,8 @@ class Seq2Seq(nn.Module):
         # The properties that searches and streams ask for follow from all modules.
         self.supports_hard = attention.supports_hard
         """Whether `hard=True` is defined; see `Attention`."""
+        self.mixes_predictions = attention.mixes_predictions
+        """Whether a step predicts tokens for each source position; see `Attention`."""
         self.uses_source = attention.uses_source
         """Whether the attention depends on the source at all."""
         self.chunk_size = attention.chunk_size
@@ -151,5 +153,5 @@ class Seq2Seq(nn.Module):
         encoded: Encoded = self.encoder(vectors, mask)._replace(source=batch.source)
         memory = self.decoder.init_memory(encoded)
         memory = memory if wait_k is None else self.wait(memory, wait_k)
-        readouts, attended = self.decoder(batch.target_in, memory, hard=hard)  # [B, T, F]
+        readouts, attended = self.decoder(batch.target_in, memory, hard=hard, targets=batch.target_out)  # [B, T, F]
         return loss_of(self, Pass(batch, vectors, encoded, memory, readouts, attended), objective)

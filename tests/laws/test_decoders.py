@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from mt.models.attention import build_attention
+from mt.models.attention import ATTENTIONS, build_attention
 from mt.models.attention.base import Memory
 from mt.models.decoders import DECODERS, Decoder, DecoderParts
 from mt.models.encoders import Encoded
@@ -37,7 +37,14 @@ def variants() -> Iterator[tuple[str, dict[str, Any]]]:
             yield name, options | dict.fromkeys(switches, on)
 
 
-every_pair = combined(str, case=CASES, variant=[*variants()])
+def pairs(*, mixing: bool) -> list[Any]:
+    """Attentions with the decoders that they may have. mixing: those that mix predictions, or the others."""
+    cases = [case for case in CASES if ATTENTIONS[case.config.name].mixes_predictions == mixing]
+    able = [(name, each) for name, each in variants() if not mixing or DECODERS[name].Config(**each).mixes_predictions]
+    return combined(case=cases, variant=able).args[1]
+
+
+every_pair = pytest.mark.parametrize(("case", "variant"), pairs(mixing=False) + pairs(mixing=True), ids=str)
 
 
 @pytest.fixture
@@ -63,8 +70,16 @@ def tokens() -> Tensor:
     return torch.randint(1, VOCABULARY, (8, 5), generator=torch.Generator().manual_seed(4))
 
 
+def at_once(decoder: Decoder, tokens: Tensor, memory: Memory, hard: bool) -> tuple[Tensor, Tensor]:
+    """Logits and weights; where predictions are mixed, the log-probability of each next token."""
+    readouts, attended = decoder(tokens, memory, hard=hard)
+    if attended.log_weights is None:
+        return decoder.output(readouts), attended.weights
+    return (attended.log_weights + attended.log_likelihoods).logsumexp(-1, keepdim=True)[:, :-1], attended.weights
+
+
 def looped(decoder: Decoder, tokens: Tensor, memory: Memory, hard: bool) -> tuple[Tensor, Tensor]:
-    """Logits and weights."""
+    """What `at_once` returns."""
     state = decoder.init_state(memory, hard=hard)
     logits = []
     weights = []
@@ -73,7 +88,10 @@ def looped(decoder: Decoder, tokens: Tensor, memory: Memory, hard: bool) -> tupl
         state = prediction.state
         logits.append(prediction.logits)
         weights.append(dense(prediction.attended, memory.mask.shape[1]))
-    return torch.stack(logits, 1), torch.stack(weights, 1)
+    stacked = torch.stack(logits, 1)
+    if decoder.attention.mixes_predictions:
+        stacked = stacked[:, :-1].gather(2, tokens[:, 1:, None])
+    return stacked, torch.stack(weights, 1)
 
 
 @every_pair
@@ -83,9 +101,7 @@ def test_forward_is_step_in_a_loop_with_its_gradients(decoder, case, encoded, to
         values = encoded.values.clone().requires_grad_()
         memory = decoder.init_memory(encoded._replace(values=values))
         if fast:
-            readouts, attended = decoder(tokens, memory, hard=case.hard)
-            logits = decoder.output(readouts)
-            weights = attended.weights
+            logits, weights = at_once(decoder, tokens, memory, case.hard)
         else:
             logits, weights = looped(decoder, tokens, memory, case.hard)
         upstream = torch.randn(logits.shape, generator=torch.Generator().manual_seed(5))

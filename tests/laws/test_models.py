@@ -16,6 +16,7 @@ from mt.models.encoders.recurrent import BiLSTMConfig, LSTMConfig
 from mt.models.frontends.embedding import EmbeddingConfig
 from mt.models.losses import Objective
 from mt.models.seq2seq import Seq2Seq
+from mt.step import BOS
 from tests.components import CASES, dense, loss_beside
 from tests.marks import combined
 
@@ -46,9 +47,9 @@ def source(batch) -> Tensor:
 
 @pytest.fixture
 def pairs(batch, source) -> Batch:
-    """Targets of 1 to 6 tokens."""
-    generator = torch.Generator().manual_seed(1)
-    target_in, target_out = torch.randint(1, 14, (2, 8, 6), generator=generator).unbind()
+    """Targets of 1 to 6 tokens, and garbage after them."""
+    target_out = torch.randint(1, 14, (8, 6), generator=torch.Generator().manual_seed(1))
+    target_in = torch.nn.functional.pad(target_out[:, :-1], (1, 0), value=BOS)
     return Batch(source, batch.mask, target_in, target_out, torch.arange(6) < torch.arange(8)[:, None] % 6 + 1)
 
 

@@ -14,6 +14,7 @@ from mt.models.attention.global_ import (
 from mt.models.attention.local import LocalM, LocalP
 from mt.models.attention.location_aware import LocationAware
 from mt.models.attention.lookback import MAtChA, MILk
+from mt.models.attention.marginal import Marginal
 from mt.models.attention.mocha import MoChA
 from mt.models.attention.monotonic import Monotonic
 from mt.models.attention.none import NoAttention
@@ -34,6 +35,7 @@ ATTENTIONS: dict[str, type[Attention]] = {
     "matcha": MAtChA,
     "milk": MILk,
     "stochastic": Stochastic,
+    "marginal": Marginal,
 }
 
 

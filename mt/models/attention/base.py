@@ -69,6 +69,8 @@ class AttentionStep(NamedTuple):
     """[B, S], as in `AttentionOutput`; None, too, where a hard step returns its stop only."""
     p_choose: Tensor | None = None
     """[B, S], as in `AttentionOutput`."""
+    log_weights: Tensor | None = None
+    """[B, S], as in `AttentionOutput`."""
 
 
 class AttentionOutput(NamedTuple):
@@ -81,6 +83,20 @@ class AttentionOutput(NamedTuple):
     """[B, T, S]: the probability that a mechanism of one position selects each; None of other mechanisms."""
     p_choose: Tensor | None = None
     """[B, T, S]: the probability that a soft monotonic mechanism stops at a position, given that it reaches it."""
+    log_weights: Tensor | None = None
+    """[B, T, S]: the logarithms of the weights, of a mechanism that mixes predictions; None of others."""
+    posterior: Tensor | None = None
+    """[B, T, S]: the probability of each position given all target tokens, of a mechanism that mixes predictions and
+    knows these, in evaluation; no gradient."""
+    log_likelihoods: Tensor | None = None
+    """[B, T, S]: where predictions are mixed, the log-probability of the target token at each position."""
+    mean_log_probs: Tensor | None = None
+    """[B, T, S]: where predictions are mixed, the mean log-probability of all tokens at each position."""
+
+    @property
+    def links(self) -> Tensor:
+        """Returns the weights that links are made of, [B, T, S]."""
+        return self.weights if self.posterior is None else self.posterior
 
     @classmethod
     def stack(cls, steps: Sequence[AttentionStep], width: int) -> "AttentionOutput":
@@ -92,19 +108,20 @@ class AttentionOutput(NamedTuple):
 
     def only_step(self, state: State) -> AttentionStep:
         """Returns the only step where T = 1. state: the state after it."""
-        context, weights, alpha, p_choose = (None if tensor is None else tensor[:, 0] for tensor in self)
+        fields = (None if tensor is None else tensor[:, 0] for tensor in self[:5])
+        context, weights, alpha, p_choose, log_weights = fields
         assert context is not None
-        return AttentionStep(context, Attended(weights), state, alpha, p_choose)
+        return AttentionStep(context, Attended(weights), state, alpha, p_choose, log_weights)
 
 
-def _over_source(step: AttentionStep, width: int) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
+def _over_source(step: AttentionStep, width: int) -> tuple[Tensor | None, ...]:
     """Returns the fields of an `AttentionOutput` for one step, over whole sources of `width` positions."""
     weights, stops, first, _ = step.attended
     weights = weights if first is None else scattered(weights, first, width)
     alpha = step.alpha
     if alpha is None and stops is not None:  # of the stop only: one-hot, or all zeros where nothing was selected
         alpha = (torch.arange(width, device=weights.device) == stops[:, None]).to(weights.dtype)  # [B, S]
-    return step.context, weights, alpha, step.p_choose
+    return step.context, weights, alpha, step.p_choose, step.log_weights
 
 
 def scattered(weights: Float[Tensor, "B W"], first: Int[Tensor, " B"], width: int) -> Float[Tensor, "B S"]:
@@ -136,6 +153,9 @@ class Attention(nn.Module, ABC):
     """Whether it respects `Memory.visible_from`, and depends on visible positions alone."""
     uses_source: bool = True
     """Whether contexts depend on the source at all."""
+    mixes_predictions: ClassVar[bool] = False
+    """Whether a prediction is the sum of the predictions that each value would give as context, times its weight.
+    Then `observe` tells a step what each position has predicted."""
     learns_weights: ClassVar[bool] = True
     """Whether its weights can be trained."""
     mass_preservation: bool = True
@@ -156,6 +176,10 @@ class Attention(nn.Module, ABC):
     @abstractmethod
     def step(self, query: Float[Tensor, "B Q"], memory: Memory, state: State, *, hard: bool = False) -> AttentionStep:
         """Takes one target step. `hard` is legal where `supports_hard`."""
+
+    def observe(self, state: State, log_likelihoods: Float[Tensor, "B S"]) -> State:
+        """Returns the state after a step once its token is known. log_likelihoods: of the token at each position."""
+        return state
 
     def forward(self, queries: Float[Tensor, "B T Q"], memory: Memory, *, hard: bool = False) -> AttentionOutput:
         """Takes all target steps. This default is the law itself; an override is only faster."""

@@ -8,6 +8,7 @@ from torch import Tensor
 from mt.models.attention.base import Attention, AttentionStep, Memory, State
 from mt.models.attention.coverage import Coverage
 from mt.models.attention.location_aware import LocationAware
+from mt.models.attention.marginal import NEVER, Marginal
 from mt.models.attention.monotonic import Monotonic
 from mt.step import SELECTED_NONE, Attended
 
@@ -35,5 +36,9 @@ def forced_step(
         after = (weights,)
     elif isinstance(attention, Coverage):
         after = (before[0] + weights,)
+    log_weights = None
+    if isinstance(attention, Marginal):
+        log_weights = weights.log().clamp(min=NEVER)
+        after = (log_weights, after[1])
     context = memory.contexts(weights[:, None])[:, 0]
-    return AttentionStep(context, Attended(weights, stops, first, looked_at), after)
+    return AttentionStep(context, Attended(weights, stops, first, looked_at), after, log_weights=log_weights)

@@ -19,6 +19,7 @@ from mt.kernels.linear import Linear
 from mt.kernels.lstm import GRU, LSTM
 from mt.models.attention import arriving
 from mt.models.attention.base import Attention, AttentionOutput, AttentionStep, Memory, State
+from mt.models.decoders.mixture import at_tokens, mixed
 from mt.models.decoders.output import Copying, OutputLayer
 from mt.models.encoders.base import Encoded
 from mt.models.frontends.embedding import Embedding
@@ -49,6 +50,11 @@ with warnings.catch_warnings():
         @property
         def step_by_step(self) -> bool:
             """Whether a step needs the context of the step before, so that teacher forcing takes them in turn, too."""
+            return False
+
+        @property
+        def mixes_predictions(self) -> bool:
+            """Whether it can mix the predictions of all positions: its states know nothing of contexts."""
             return False
 
 
@@ -140,6 +146,9 @@ class DecoderState(NamedTuple):
     recurrent: Tree
     """The state of the recurrence, and whatever else the decoder keeps from step to step."""
     attention: State
+    log_probs: Tensor | None = None
+    """[B, S, C]: the log-probabilities of the last step at each position, for an attention that mixes predictions; None
+    with others."""
 
 
 class DecoderQuery(NamedTuple):
@@ -198,7 +207,11 @@ class Decoder(nn.Module, ABC):
     def init_state(self, memory: Memory, *, hard: bool = False) -> DecoderState:
         """Returns the state before the first token. hard: whether the steps will be hard."""
         assert memory.final_state is not None
-        return DecoderState(self._first_state(memory.final_state), self.attention.init_state(memory, hard=hard))
+        log_probs = None
+        if self.attention.mixes_predictions:  # BOS tells nothing of positions
+            log_probs = self.output.bias.new_zeros(*memory.mask.shape, self.output.out_features)
+        recurrent = self._first_state(memory.final_state)
+        return DecoderState(recurrent, self.attention.init_state(memory, hard=hard), log_probs)
 
     def _first_state(self, final_state: Float[Tensor, "B U"]) -> Tree:
         """Returns the decoder's own state before the first token. final_state: the encoder's."""
@@ -208,7 +221,10 @@ class Decoder(nn.Module, ABC):
     def make_query(self, tokens: Int[Tensor, " B"], state: DecoderState) -> DecoderQuery:
         """Returns the query of one step. tokens: the previous token of each target (BOS first)."""
         vector, carried = self._make_query(self.embedding(tokens), state.recurrent)
-        return DecoderQuery(vector, state.attention, carried)
+        attention_state = state.attention
+        if state.log_probs is not None:
+            attention_state = self.attention.observe(attention_state, at_tokens(state.log_probs, tokens))
+        return DecoderQuery(vector, attention_state, carried)
 
     @abstractmethod
     def _make_query(self, vectors: Float[Tensor, "B E"], state: Tree) -> tuple[Float[Tensor, "B Q"], Tree]:
@@ -231,6 +247,11 @@ class Decoder(nn.Module, ABC):
         step = self._gated(query, step)
         inputs, recurrent = self._read_out(query, step.context)
         readout = self._readouts(inputs)
+        if step.log_weights is not None:
+            mixing: Any = self  # of a kind that `LayersConfig.mixes_predictions` names
+            of_query, of_values = mixing.summands(query.vector, memory.values)
+            logits, log_probs = mixed(self.output(mixing.readouts_of(of_query[:, None] + of_values)), step.log_weights)
+            return Prediction(logits, step.attended, DecoderState(recurrent, step.state, log_probs), normalized=True)
         logits = self.output(readout)
         if self.copying is not None:
             logits = self.copying.log_probs(logits, readout, step, memory)
@@ -253,9 +274,16 @@ class Decoder(nn.Module, ABC):
         return self.read_out(query, self.attend(query, memory, hard=hard), memory)
 
     def forward(
-        self, tokens: Int[Tensor, "B T"], memory: Memory, *, hard: bool = False
+        self,
+        tokens: Int[Tensor, "B T"],
+        memory: Memory,
+        *,
+        hard: bool = False,
+        targets: Int[Tensor, "B T"] | None = None,
     ) -> tuple[Float[Tensor, "B T F"], AttentionOutput]:
-        """Takes all steps under teacher forcing (BOS first). This default is the law; an override is only faster."""
+        """Takes all steps under teacher forcing (BOS first). This default is the law; an override is only faster.
+
+        targets: what the steps predict, of which an attention that mixes predictions learns; None: the next tokens."""
         # Step by step, as in `step`, but without predictions.
         state = self.init_state(memory, hard=hard)
         inputs = []

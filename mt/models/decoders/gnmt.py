@@ -37,7 +37,12 @@ class LayersAbove(Decoder):
         self.query_norm: nn.Module = nn.Identity()
 
     def forward(
-        self, tokens: Int[Tensor, "B T"], memory: Memory, *, hard: bool = False
+        self,
+        tokens: Int[Tensor, "B T"],
+        memory: Memory,
+        *,
+        hard: bool = False,
+        targets: Int[Tensor, "B T"] | None = None,
     ) -> tuple[Float[Tensor, "B T F"], AttentionOutput]:
         # The first layer, then the attention with its queries, then the layers above, each of all steps at once.
         lowest, *above = self.init_state(memory, hard=hard).recurrent

@@ -13,6 +13,7 @@ import torch
 from jaxtyping import Float, Int
 from pydantic import BaseModel
 from torch import Tensor
+from torch.nn.functional import linear
 
 from mt.kernels.input_feeding import DotProductAttention, Weights, input_feeding
 from mt.kernels.linear import Linear
@@ -21,6 +22,7 @@ from mt.models.attention import ATTENTIONS
 from mt.models.attention.base import Attention, AttentionOutput, Memory
 from mt.models.attention.energy import Scaled
 from mt.models.decoders.base import Decoder, DecoderParts, DecoderQuery, RecurrenceConfig, Tree
+from mt.models.decoders.mixture import next_tokens, target_likelihoods
 
 
 class LuongConfig(RecurrenceConfig):
@@ -32,6 +34,10 @@ class LuongConfig(RecurrenceConfig):
     @property
     def step_by_step(self) -> bool:
         return self.input_feeding
+
+    @property
+    def mixes_predictions(self) -> bool:
+        return not self.input_feeding
 
 
 class Luong(Decoder):
@@ -49,12 +55,20 @@ class Luong(Decoder):
         return *self.recurrence.init_state(final_state), feed
 
     def forward(
-        self, tokens: Int[Tensor, "B T"], memory: Memory, *, hard: bool = False
+        self,
+        tokens: Int[Tensor, "B T"],
+        memory: Memory,
+        *,
+        hard: bool = False,
+        targets: Int[Tensor, "B T"] | None = None,
     ) -> tuple[Float[Tensor, "B T F"], AttentionOutput]:
         # Without input feeding, all queries are known before the attention.
         if not self.input_feeding:
             queries, _ = self.recurrence(self.embedding(tokens), self.init_state(memory, hard=hard).recurrent[:-1])
-            output = self.attention(queries, memory, hard=hard)
+            if self.attention.mixes_predictions:
+                output = self._mixing(queries, memory, next_tokens(tokens) if targets is None else targets)
+            else:
+                output = self.attention(queries, memory, hard=hard)
             return self._combine(output.contexts, queries), output
         # With it, one LSTM layer and a softmax over dot products have a fast form; all others go step by step.
         dot_product = as_dot_products(self.attention, memory, tokens.shape[1])
@@ -94,7 +108,25 @@ class Luong(Decoder):
         self, context: Float[Tensor, "*steps V"], query: Float[Tensor, "*steps H"]
     ) -> Float[Tensor, "*steps F"]:
         """Returns h~ = tanh(W_c [c; h])  (Luong et al. 2015, equation 5)."""
-        return self.dropout(torch.tanh(self.combine(torch.cat((context, query), -1))))
+        return self.readouts_of(self.combine(torch.cat((context, query), -1)))
+
+    def readouts_of(self, sums: Float[Tensor, "*steps F"]) -> Float[Tensor, "*steps F"]:
+        """Returns h~ from the sums of `summands`."""
+        return self.dropout(torch.tanh(sums))
+
+    def summands(
+        self, queries: Float[Tensor, "*steps H"], contexts: Float[Tensor, "B S V"]
+    ) -> tuple[Float[Tensor, "*steps F"], Float[Tensor, "B S F"]]:
+        """Returns what queries and contexts add to the argument of h~'s tanh, of which each pair has a sum."""
+        weights = self.combine.weight.split((contexts.shape[-1], queries.shape[-1]), 1)
+        return linear(queries, weights[1]), linear(contexts, weights[0])
+
+    def _mixing(self, queries: Float[Tensor, "B T H"], memory: Memory, targets: Int[Tensor, "B T"]) -> AttentionOutput:
+        """Returns the attention of all steps where predictions are mixed, with the likelihoods of the targets."""
+        summands = self.summands(queries, memory.values)
+        likelihoods, means = target_likelihoods(summands, self.readouts_of, self.output, targets)
+        output = self.attention(queries, memory, log_likelihoods=likelihoods)
+        return output._replace(log_likelihoods=likelihoods, mean_log_probs=means)
 
 
 _DOT_PRODUCTS = [ATTENTIONS[name] for name in ("dot", "general", "location")]
