@@ -15,6 +15,7 @@ from mt.models.attention import ATTENTIONS
 from mt.models.attention.base import Memory, scattered
 from mt.models.attention.energy import ENERGIES
 from mt.models.attention.marginal import MarginalConfig
+from mt.models.decoders import DECODERS
 from mt.models.encoders import Encoded
 from mt.models.losses import LOSSES, Pass, latency, quantity, reinforce
 from mt.step import Attended
@@ -79,6 +80,14 @@ CASES = [
 ]
 # The two of its models that `choices` leaves out.
 CASES += [Case(small(MarginalConfig, order=order, monotonic=order == 0), False) for order in (0, 1)]
+
+
+def together(attention: str, decoder: dict[str, Any]) -> bool:
+    """Whether a model may have this attention with a decoder of these options."""
+    mixing = ATTENTIONS[attention].mixes_predictions
+    return not mixing or DECODERS[decoder["name"]].Config(**decoder).mixes_predictions
+
+
 MONOTONIC = [case for case in CASES if case.hard and ATTENTIONS[case.config.name].monotonic]
 """Those that can go on while the source does."""
 

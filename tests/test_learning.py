@@ -131,7 +131,7 @@ def those(*kinds: type, but: tuple[type, ...] = ()) -> list[str]:
 COPYING = [name for name, kind in ATTENTIONS.items() if kind is not NoAttention]
 
 
-@pytest.mark.parametrize("attention", chosen(COPYING, "general", "monotonic", "mocha", "stochastic"))
+@pytest.mark.parametrize("attention", chosen(COPYING, "general", "monotonic", "mocha", "stochastic", "marginal"))
 def test_every_attention_learns_to_copy(attention: str):
     assert learnt(small(attention), copied, COPIED_LENGTHS) >= 0.75
 

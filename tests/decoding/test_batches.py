@@ -23,6 +23,7 @@ from mt.models.attention import ATTENTIONS
 from mt.models.config import ModelConfig
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig, SearchConfig, WaitKConfig
+from tests.components import together
 from tests.decoding.decoded import decode_ids
 from tests.marks import combined
 
@@ -87,6 +88,8 @@ def test_a_search_that_writes_while_it_reads_says_what_a_model_lacks(
 
 @combined(attention=[*ATTENTIONS], decoder=["luong", "bahdanau"])
 def test_what_can_be_read_hard_and_online(attention: str, decoder: str, configure: Callable[..., Config]) -> None:
+    if not together(attention, {"name": decoder}):
+        pytest.skip("refused")
     options = {"name": decoder, "hidden_size": 8, "readout_size": 32, "init_hidden": "zeros"}
     source = {"name": attention, "context": "last"} if attention == "none" else {"name": attention}
     model = Seq2Seq(

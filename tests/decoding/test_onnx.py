@@ -53,7 +53,8 @@ def require_same(
             assert [t.ids for t in wanted] == [t.ids for t in result]
             for best, own in zip(wanted, result, strict=True):
                 assert own.score == pytest.approx(best.score, abs=1e-4)
-                np.testing.assert_allclose(own.alignment, best.alignment, atol=1e-5)
+                if not one.network.parts:  # else the run has aligned the whole translation anew
+                    np.testing.assert_allclose(own.alignment, best.alignment, atol=1e-5)
                 assert (own.text, own.tokens, own.source_tokens) == (best.text, best.tokens, best.source_tokens)
                 assert own.cut == best.cut == (best.tokens[-1:] not in ((), ("</s>",)))
                 assert (own.stops is None) == (best.stops is None)
@@ -115,6 +116,7 @@ MODELS = {
         {"name": "luong", "init_hidden": "zeros", "copy": True},
         {"energy": {"name": "location"}},
     ),
+    "marginal": ({"name": "bilstm"}, {"name": "luong"}, {}),
 }
 
 

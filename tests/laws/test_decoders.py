@@ -12,7 +12,7 @@ from mt.models.attention.base import Memory
 from mt.models.decoders import DECODERS, Decoder, DecoderParts
 from mt.models.encoders import Encoded
 from mt.models.frontends.embedding import Embedding, EmbeddingConfig
-from tests.components import CASES, dense
+from tests.components import CASES, dense, together
 from tests.marks import combined
 
 SIZE = 6
@@ -40,7 +40,7 @@ def variants() -> Iterator[tuple[str, dict[str, Any]]]:
 def pairs(*, mixing: bool) -> list[Any]:
     """Attentions with the decoders that they may have. mixing: those that mix predictions, or the others."""
     cases = [case for case in CASES if ATTENTIONS[case.config.name].mixes_predictions == mixing]
-    able = [(name, each) for name, each in variants() if not mixing or DECODERS[name].Config(**each).mixes_predictions]
+    able = [(name, each) for name, each in variants() if together(cases[0].config.name, {"name": name, **each})]
     return combined(case=cases, variant=able).args[1]
 
 

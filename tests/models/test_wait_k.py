@@ -8,17 +8,22 @@ from mt.data.batches import Batch
 from mt.models.attention import ATTENTIONS
 from mt.models.attention.energy import ENERGIES
 from mt.models.attention.local import LocalMConfig
+from mt.models.attention.marginal import MarginalConfig
 from mt.models.config import ModelConfig
 from mt.models.decoders import DECODERS
 from mt.models.encoders import ENCODERS
 from mt.models.frontends.embedding import EmbeddingConfig
 from mt.models.seq2seq import Seq2Seq
+from mt.step import BOS
+from tests.components import together
 
 SOFT = {name: kind.Config() for name, kind in ATTENTIONS.items() if kind.supports_wait_k} | {
     f"local_m-{name}": LocalMConfig(window=2, energy=kind.Config()) for name, kind in ENERGIES.items()
 }
+SOFT["marginal-1"] = MarginalConfig(order=1, monotonic=False, window=2)
 CAUSAL = [name for name, kind in ENCODERS.items() if kind.incremental]
 T = 9
+FED = [name for name, options in SOFT.items() if together(options.name, {"name": "bahdanau"})]
 
 
 def config(attention, encoder="lstm", decoder="luong", **options) -> ModelConfig:
@@ -35,7 +40,8 @@ def pairs(batch) -> Batch:
     """Sources of 1 to 11 tokens, and more target steps than some of them have tokens."""
     generator = torch.Generator().manual_seed(1)
     source = torch.randint(1, 20, batch.mask.shape, generator=generator).masked_fill(~batch.mask, 0)
-    target_in, target_out = torch.randint(1, 14, (2, len(source), T), generator=generator).unbind()
+    target_out = torch.randint(1, 14, (len(source), T), generator=generator)
+    target_in = torch.nn.functional.pad(target_out[:, :-1], (1, 0), value=BOS)
     return Batch(source, batch.mask, target_in, target_out, torch.ones_like(target_in, dtype=torch.bool))
 
 
@@ -62,7 +68,8 @@ def prefixes(model: Seq2Seq, pairs: Batch, k: int) -> tuple[Tensor, list[Tensor]
 @pytest.mark.parametrize(
     ("attention", "encoder", "decoder"),
     [
-        *((attention, "lstm", decoder) for attention in SOFT for decoder in ("luong", "luong-fed", "bahdanau")),
+        *((attention, "lstm", "luong") for attention in SOFT),
+        *((attention, "lstm", decoder) for attention in FED for decoder in ("luong-fed", "bahdanau")),
         *(("general", encoder, "luong") for encoder in CAUSAL if encoder != "lstm"),
     ],
 )

@@ -47,6 +47,16 @@ MODELS: list[tuple[dict[str, Any], str]] = [
         for name, kind in ATTENTIONS.items()
         if "quantity_weight" in kind.Config.model_fields and kind.Config.model_fields["mass_preservation"].default
     ),
+    *(
+        ({"attention": {"name": "marginal"}, "decoder": decoder}, "attention=marginal sums over .* decoder=luong with")
+        for decoder in (
+            {"name": "bahdanau"},
+            {"name": "gnmt"},
+            {"name": "ssru"},
+            {"name": "luong", "input_feeding": True},
+            {"name": "luong", "copy": True},
+        )
+    ),
     (
         {"frontend": {"name": "logmel", "causal": True, "normalization": "utterance"}},
         "frontend.normalization=utterance needs the whole sound",

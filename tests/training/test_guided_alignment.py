@@ -166,10 +166,10 @@ def test_links_of_mixed_corpora_follow_one_another(guided: Guided, links: Path, 
     assert len(split.read([1]).links[0]) == len(split.texts([1])[0][0].split())
 
 
-LEARNING = ("general", "bahdanau", "coverage", "monotonic", "mocha", "stochastic", "local_p")
+LEARNING = ("general", "bahdanau", "coverage", "monotonic", "mocha", "stochastic", "local_p", "marginal")
 
 
-@pytest.mark.parametrize("name", chosen(LEARNING, "general", "mocha"))
+@pytest.mark.parametrize("name", chosen(LEARNING, "general", "mocha", "marginal"))
 def test_the_attention_learns_the_links(name: str, guided: Guided, tmp_path: Path) -> None:
     config, corpus = guided(
         training={"guided_alignment_weight": 5.0, "epochs": 6}, attention={"name": name}, search={"name": "greedy"}

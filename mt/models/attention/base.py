@@ -155,7 +155,8 @@ class Attention(nn.Module, ABC):
     """Whether contexts depend on the source at all."""
     mixes_predictions: ClassVar[bool] = False
     """Whether a prediction is the sum of the predictions that each value would give as context, times its weight.
-    Then `observe` tells a step what each position has predicted."""
+    Then `observe` tells it of each step how likely the token was at each position, and `forward` of all steps by the
+    argument `log_likelihoods`, [B, T, S]."""
     learns_weights: ClassVar[bool] = True
     """Whether its weights can be trained."""
     mass_preservation: bool = True

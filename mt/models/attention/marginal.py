@@ -92,7 +92,7 @@ class Marginal(Attention):
     def step(self, query: Float[Tensor, "B Q"], memory: Memory, state: State, *, hard: bool = False) -> AttentionStep:
         log_forward, steps = state
         # The source may have grown since the step before.
-        log_forward = pad(log_forward, (0, memory.mask.shape[1] - log_forward.shape[1]))
+        log_forward = pad(log_forward, (0, memory.mask.shape[1] - log_forward.shape[1]), value=NEVER)
         output = self._attend(query[:, None], memory, log_forward, steps[:, None])
         assert output.log_weights is not None
         return output.only_step((output.log_weights[:, 0], steps + 1))
@@ -121,7 +121,7 @@ class Marginal(Attention):
         # Before the first token all mass is on the first position, later on those that the step before could see.
         first = steps[:, :1]
         begin = torch.arange(memory.mask.shape[1], device=first.device) == 0  # [S]
-        came = torch.where(first == 0, begin, memory.visible(first - 1)[:, 0])
+        came = (first == 0) & begin | (first > 0) & memory.visible(first - 1)[:, 0]
         log_forward = log_forward.masked_fill(~came, NEVER)
         # The alignment of each step, by the tokens before it.
         visible = memory.visible(steps)  # [B, T or 1, S]

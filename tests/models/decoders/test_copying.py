@@ -59,7 +59,8 @@ def summed(model: Seq2Seq, readout: Tensor, context: Tensor, weights: Tensor, so
 @combined(str, case=CASES, decoder=[*DECODERS, "gated"])
 def test_it_is_the_mixture_of_the_paper(decoder, case, pairs, shake) -> None:
     """What training minimises, and the log-probabilities of steps, for every token of the vocabulary."""
-    if not ATTENTIONS[case.config.name].learns_weights:
+    kind = ATTENTIONS[case.config.name]
+    if not kind.learns_weights or kind.mixes_predictions:
         pytest.skip("refused")
     name, options = ("bahdanau", {"gate": True}) if decoder == "gated" else (decoder, {})
     model = shake(built(case.config, name, **options), scale=0.5)
