@@ -32,6 +32,10 @@ CONFIGURATIONS: list[tuple[dict[str, Any], str]] = [
         "share=true makes one table of two.*embedding.pretrained",
     ),
     (
+        {"training": {"r_drop": 2.0}, "attention": {"name": "marginal"}},
+        "training.r_drop=2 compares all tokens of two .* attention=marginal makes one for each .*: set training.r_drop",
+    ),
+    (
         {"decoder": {"copy": True}, "dataset": {"tokenizer": {"joint": False}}},
         "dataset.tokenizer.joint=true, or set dec",
     ),
