@@ -62,7 +62,7 @@ def test_the_reference_has_all_that_is_known_of_an_option() -> None:
     assert all(row[3] for row in rows if row[1].startswith(("integer", "number")))
     kind, default, unit, meaning, *_ = options["training.validate_every"]
     assert (kind, default, unit) == ("integer or null, > 0", "`null`", "updates") and meaning.startswith("Updates")
-    assert options["attention.window"][4] == "Luong et al. 2015: 10"
+    assert options["attention.filters"][4] == "Chorowski et al. 2015: 10"
     assert "phrasebook `128`" in options["embedding.embedding_dim"][5]
     assert "morse" not in next(row[6] for row in rows if row[0] == "`frontend.channels`" and row[2] == "`128`")
 

@@ -60,6 +60,11 @@ def choices() -> list[list[str]]:
         columns.append(column)
     count = max(len(column) for column in columns)
     rows = [[override for column in columns for override in column[i % len(column)]] for i in range(count)]
+    # An attention that mixes predictions goes with one decoder.
+    mixing = [f"attention={name}" for name, kind in ATTENTIONS.items() if kind.mixes_predictions]
+    for row in rows:
+        if {*row} & {*mixing}:
+            row[:] = ["decoder=luong" if override.startswith("decoder=") else override for override in row]
     of_parts = [
         ["preset=phrasebook", "dataset=phrasebook", *(one for one in row if one[:8] != "dataset=")] for row in rows
     ]

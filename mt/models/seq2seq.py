@@ -76,8 +76,6 @@ class Seq2Seq(nn.Module):
         # The properties that searches and streams ask for follow from all modules.
         self.supports_hard = attention.supports_hard
         """Whether `hard=True` is defined; see `Attention`."""
-        self.mixes_predictions = attention.mixes_predictions
-        """Whether a step predicts tokens for each source position; see `Attention`."""
         self.uses_source = attention.uses_source
         """Whether the attention depends on the source at all."""
         self.chunk_size = attention.chunk_size
@@ -101,6 +99,11 @@ class Seq2Seq(nn.Module):
     def after_update(self) -> Callable[[float], None] | None:
         """Returns what runs after each update in training, if anything; see `Attention`."""
         return self.decoder.attention.after_update
+
+    @property
+    def mixes_predictions(self) -> bool:
+        """Whether a step predicts tokens for each source position; see `Attention`."""
+        return self.decoder.attention.mixes_predictions
 
     def encode(self, source: Tensor, mask: Bool[Tensor, "B S"]) -> Memory:
         """Returns the memory of sources.

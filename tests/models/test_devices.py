@@ -32,9 +32,10 @@ CPU = torch.device("cpu")
 ENCODER = {"name": "bilstm", "hidden_size": 16}
 SIZES = {"hidden_size": 16, "readout_size": 16}
 
+DECODING = [{"name": "luong", "input_feeding": True}, *({"name": name} for name in DECODERS)]
 every_pair = combined(
     attention=[{"name": name} | ({"context": "last"} if name == "none" else {}) for name in ATTENTIONS],
-    decoder=[{"name": "luong", "input_feeding": True}, *({"name": name} for name in DECODERS)],
+    decoder=DECODING,
 )
 every_encoder = pytest.mark.parametrize("encoder", ENCODERS)
 PENALTIES = {"doubly_stochastic_weight": 1.0, "coverage_weight": 1.0}

@@ -80,11 +80,11 @@ def mixed_losses(
     attended: AttentionOutput, mask: Bool[Tensor, "B T"], smoothing: float
 ) -> tuple[Float[Tensor, ""], Float[Tensor, "B T"]]:
     """Returns what `token_losses` does, of mixed predictions. Smoothed is the prediction of each position."""
-    log_weights, likelihoods, means = attended.log_weights, attended.log_likelihoods, attended.mean_log_probs
-    assert log_weights is not None and likelihoods is not None and means is not None
-    each = -(log_weights + likelihoods).logsumexp(-1).masked_fill(~mask, 0.0)
+    assert attended.log_weights is not None and attended.log_likelihoods is not None
+    assert attended.mean_log_probs is not None
+    each = -(attended.log_weights + attended.log_likelihoods).logsumexp(-1).masked_fill(~mask, 0.0)
     total = each.sum()
     if smoothing:
-        spread = -(attended.weights * means).sum(-1).masked_fill(~mask, 0.0)
+        spread = -(attended.weights * attended.mean_log_probs).sum(-1).masked_fill(~mask, 0.0)
         total = (1 - smoothing) * total + smoothing * spread.sum()
     return total, each.detach()
