@@ -17,7 +17,7 @@ import hashlib
 import itertools
 import json
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,7 +40,6 @@ from mt.data.fields import SourceError
 from mt.data.tokenizer import Tokenizers
 from mt.errors import UserError, nearest, visible
 from mt.storage import locked, remove, replaced_path
-from mt.text_io import normalize
 
 if TYPE_CHECKING:  # the processes that prepare text would wait for torch
     from mt.distributed import ProcessGroup
@@ -153,24 +152,13 @@ def read_evaluation(config: DatasetConfig, source: Source) -> dict[str, list[Exa
             for split in ("dev", "test")
         }
         if config.join_references:
-            evaluation = {split: _joined(examples) for split, examples in evaluation.items()}
+            evaluation = {split: base.grouped(examples) for split, examples in evaluation.items()}
         reader = open_reader(config)
         if not reader.field.written:
             with origin_named(config):
                 for example in itertools.chain.from_iterable(evaluation.values()):
                     reader.require_readable(example.source)
     return evaluation
-
-
-def _joined(examples: Iterable[Example]) -> list[Example]:
-    """Joins examples of the same source, in the order in which sources come first. Their targets are references."""
-    by_source: dict[str, Example] = {}
-    for example in examples:
-        source = normalize(example.source)
-        if (first := by_source.setdefault(source, example)) is not example:
-            texts = (*first.more_references, example.target, *example.more_references)
-            by_source[source] = first._replace(more_references=texts)
-    return [*by_source.values()]
 
 
 @contextlib.contextmanager

@@ -136,6 +136,17 @@ def changed(source: Source, change: Callable[[str, Example], Iterable[Example]])
     return replace(source, splits=splits, mixed=tuple(of_split("train", split) for split in source.mixed))
 
 
+def grouped(examples: Iterable[Example]) -> list[Example]:
+    """Joins the examples of each source to one, in the order of their first ones. Their targets are its references."""
+    by_source: dict[str, Example] = {}
+    for example in examples:
+        known = by_source.setdefault(example.source, example)
+        if known is not example:
+            more = (*known.more_references, example.target, *example.more_references)
+            by_source[example.source] = known._replace(more_references=more)
+    return [*by_source.values()]
+
+
 def spread(source: Source) -> Source:
     """Returns a source in which each further reference of a training example is a pair of its own, after the first."""
 

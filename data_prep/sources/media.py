@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from data_prep.sources.base import RawSplit, Records, Source, digest, from_lists
+from data_prep.sources.base import RawSplit, Records, Source, digest, from_lists, grouped
 from mt.data.corpus import Example
 from mt.data.dataset import DatasetConfig
 from mt.errors import UserError, nearest
@@ -31,9 +31,9 @@ def media_files(config: DatasetConfig, table: Source) -> Source:
     # The table is read once, when a split or its files are first needed: names and texts, which are small.
     @functools.cache
     def examples() -> dict[str, list[Example]]:
-        read = {split: _grouped(_checked(config, split, table.splits[split])) for split in config.uncut}
-        for split, grouped in read.items():
-            if not grouped:
+        read = {split: grouped(_checked(config, split, table.splits[split])) for split in config.uncut}
+        for split, of_split in read.items():
+            if not of_split:
                 raise UserError(f"{folder} has no examples for {split}: expected files with their texts")
         return read
 
@@ -94,14 +94,3 @@ def _transcribed(config: DatasetConfig, split: str, files: RawSplit) -> Records:
 def _path(folder: Path, source: str) -> Path:
     """Returns the file of a source, without the seconds of it that are named."""
     return folder / source.partition("#t=")[0]
-
-
-def _grouped(examples: Iterator[Example]) -> list[Example]:
-    """Joins the examples of each source to one, in the order of their first ones."""
-    by_source: dict[str, Example] = {}
-    for example in examples:
-        known = by_source.setdefault(example.source, example)
-        if known is not example:
-            more = (*known.more_references, example.target, *example.more_references)
-            by_source[example.source] = known._replace(more_references=more)
-    return [*by_source.values()]

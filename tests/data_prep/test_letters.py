@@ -59,12 +59,6 @@ def test_a_blank_in_a_word_is_a_letter(folder: Path) -> None:
     assert source.encode(["a b"]) != source.encode(["ab"])
 
 
-def test_the_same_word_in_another_form_is_the_same_word(folder: Path) -> None:
-    (folder / "dev.tsv").write_text("é\tx\ne\u0301\ty\n", encoding="utf-8")
-    [group] = made(letters(folder), folder).split("dev").column("references")
-    assert list(group) == ["x", "y"]
-
-
 def test_one_file_is_cut_by_words(tmp_path: Path) -> None:
     lines = [f"{word}\tx {number}\n" for word in map(str, range(200)) for number in "12"]
     (tmp_path / "all.tsv").write_text("".join(lines))
