@@ -10,7 +10,7 @@ from mt.cli.parser import Parser, share, whole_number
 from mt.common.input_files import require_regular
 from mt.common.terminal import output, say
 from mt.data.tokenizer import UNK
-from mt.errors import UserError, shown
+from mt.errors import UserError, shown, unwritten
 from mt.storage import require_writable, write_text
 from mt.text_io import composed
 
@@ -44,8 +44,7 @@ def lexicon(arguments: Sequence[str] | None = None) -> None:
         # What can be wrong shows before words are decoded.
         if options.out:
             require_writable(options.out.parent, f"--out {options.out}")
-            if os.path.lexists(options.out):
-                require_regular(options.out)  # a device is no file to replace
+            _require_file(options.out)
         words = read_words(options.words, blanks=not options.probabilities)
         translator = load_translator(options)
         if not translator.field.written:
@@ -82,6 +81,15 @@ def _parser() -> Parser:
     parser.add_argument("--probabilities", action="store_true", help="write a column of them")
     parser.add_argument("--out", type=Path, metavar="FILE", help="where to write; else standard output")
     return parser
+
+
+def _require_file(path: Path) -> None:
+    """Raises UserError where something is there that is no file to replace, such as a device."""
+    try:
+        if os.path.lexists(path):
+            require_regular(path)
+    except OSError as error:
+        raise UserError(unwritten(f"--out {path}", error, "give another file")) from None
 
 
 def _note(words: Sequence[str], what: str) -> None:

@@ -154,6 +154,7 @@ def test_pronunciations_that_a_map_makes_alike_are_one(translator: Translator) -
         ({}, "--n 0", "--n 0 is not a whole number from 1 to 1000"),
         ({}, "--threshold 2", "--threshold 2 is no share: give a number from 0 to 1"),
         ({}, "--out {}/words/lexicon", "words/lexicon cannot be written (Not a directory)"),
+        ({}, "--out /dev/full", "--out /dev/full cannot be written (is no regular file): give another file"),
     ],
 )
 def test_what_is_refused(
