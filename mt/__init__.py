@@ -15,30 +15,33 @@ if TYPE_CHECKING:
     from mt.decoding.translator import Translator
     from mt.errors import UserError
     from mt.evaluation.likelihood import Likelihood, likelihoods
-    from mt.search.online import OnlineConfig, WaitKConfig
-    from mt.search.options import BeamConfig, GreedyConfig, RetranslateConfig
+    from mt.search.options import BeamConfig, GreedyConfig
+    from mt.search.policies import AgreeConfig, AlignAttConfig, OnlineConfig, RetranslateConfig, WaitKConfig
     from mt.search.sampling import SampleConfig
 
     __version__: str
 
 __all__ = [
-    "BeamConfig", "Confidence", "GreedyConfig", "Likelihood", "OnlineConfig", "RetranslateConfig", "SampleConfig",
-    "Session", "Translation", "Translator", "UserError", "WaitKConfig", "__version__", "likelihoods", "load",
+    "AgreeConfig", "AlignAttConfig", "BeamConfig", "Confidence", "GreedyConfig", "Likelihood", "OnlineConfig",
+    "RetranslateConfig", "SampleConfig", "Session", "Translation", "Translator", "UserError", "WaitKConfig",
+    "__version__", "likelihoods", "load",
 ]  # fmt: skip
 
 _PLACES = {
+    "AgreeConfig": "mt.search.policies",
+    "AlignAttConfig": "mt.search.policies",
     "BeamConfig": "mt.search.options",
     "Confidence": "mt.decoding.confidence",
     "GreedyConfig": "mt.search.options",
     "Likelihood": "mt.evaluation.likelihood",
-    "OnlineConfig": "mt.search.online",
-    "RetranslateConfig": "mt.search.options",
+    "OnlineConfig": "mt.search.policies",
+    "RetranslateConfig": "mt.search.policies",
     "SampleConfig": "mt.search.sampling",
     "Session": "mt.decoding.streaming.session",
     "Translation": "mt.decoding.translation",
     "Translator": "mt.decoding.translator",
     "UserError": "mt.errors",
-    "WaitKConfig": "mt.search.online",
+    "WaitKConfig": "mt.search.policies",
     "likelihoods": "mt.evaluation.likelihood",
     "load": "mt.decoding.load",
 }

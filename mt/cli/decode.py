@@ -25,7 +25,6 @@ from mt.data.glossary import read_glossary
 from mt.errors import UserError
 from mt.markup import FORMATS
 from mt.metrics.latency import LatencyUnit
-from mt.search.config import reports_delays
 from mt.storage import require_writable
 
 if TYPE_CHECKING:
@@ -191,11 +190,10 @@ def stream(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     with reported_in_flags():
         from mt.decoding.streaming.live import translate_live
-        from mt.search.config import online_search
 
         # The search is the run's own if that writes while it reads, else the online search.
         translator = load_translator(options)
-        search = chosen_search(options, online_search(translator.config.search))
+        search = chosen_search(options, translator.streaming_search())
         glossary = None if options.glossary is None else read_glossary(options.glossary)
         translate_live(translator, search, options.audio, glossary, options.avoid)
 
@@ -247,10 +245,10 @@ def evaluate(arguments: Sequence[str] | None = None) -> None:
         translator = load_translator(options)
         config = translator.config
         search = chosen_search(options, config.search)
-        if options.latency_unit and not reports_delays(search):
+        if options.latency_unit and not search.timed:
             raise UserError(
                 f"--latency-unit {options.latency_unit} is of searches that write while they read, and {search.name} "
-                "search does not: add --search online, wait_k or retranslate, or leave it out"
+                "search does not: add --search online, wait_k, alignatt, agree or retranslate, or leave it out"
             )
         checkpoint = chosen_checkpoint(options)
         others = (chosen_unknown_words(options, translator), options.plot_words, options.plot_format)

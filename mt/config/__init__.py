@@ -22,7 +22,7 @@ from mt.metrics.rouge import require_rouge_tokenizer
 from mt.models.attention import ATTENTIONS
 from mt.models.config import ModelConfig
 from mt.models.frontends import FRONTENDS
-from mt.search.config import BeamConfig, SearchConfig, is_online
+from mt.search.config import BeamConfig, SearchConfig
 from mt.search.options import MAX_BEAM_SIZE
 
 
@@ -181,7 +181,7 @@ class Config(ModelConfig):
 
     @model_validator(mode="after")
     def _no_option_is_without_effect(self) -> Self:
-        if self.training.validate_beam > 1 and is_online(self.search):
+        if self.training.validate_beam > 1 and self.search.extends:
             raise UserError(
                 f"training.validate_beam={self.training.validate_beam} compares hypotheses of whole sources, and "
                 f"search={self.search.name} writes while it reads: leave it out, or choose search=beam"

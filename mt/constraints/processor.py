@@ -67,9 +67,7 @@ class State:
         """Returns the state after one more token."""
         if token not in self._after:
             asked = self._asked
-            prefix = self._prefix
-            if asked.prefix and self.options is not None:
-                prefix = asked.prefix.after(prefix, token)
+            prefix = asked.prefix and asked.prefix.after(self._prefix, token)
             avoided = asked.avoided and asked.avoided.after(self._avoided, token)
             phrases = asked.phrases and asked.phrases.after(self._phrases, token)
             self._after[token] = State(asked, prefix, avoided, phrases)
@@ -87,9 +85,9 @@ class State:
     @cached_property
     def forbidden(self) -> np.ndarray:
         """The tokens that may not follow, [F] int64: EOS, too, before all phrases are met."""
-        avoided = self._asked.avoided
-        tokens = np.zeros(0, np.int64) if avoided is None else avoided.forbidden(self._avoided)
-        return np.append(tokens, EOS) if self.lacking else tokens
+        automata = [(self._asked.avoided, self._avoided), (self._asked.prefix, self._prefix)]
+        tokens = [automaton.forbidden(state) for automaton, state in automata if automaton is not None]
+        return np.concatenate([*tokens, np.full(int(self.lacking > 0), EOS)])
 
     @cached_property
     def wanted(self) -> list[int]:

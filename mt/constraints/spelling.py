@@ -8,6 +8,9 @@ from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 
+_NO_TOKENS = np.zeros(0, np.int64)
+_MARKS = frozenset(".!?…。！？．｡।؟")
+
 
 class Spelling:
     """The texts that the tokens of a vocabulary write, and how to find tokens by their text."""
@@ -24,6 +27,8 @@ class Spelling:
         """[V]: whether a letter that follows a token would go on with its word."""
         self.continues = [surface[:1] in letters for surface in surfaces]
         """[V]: whether a token would go on with a word before it."""
+        self.closing = frozenset(token for token, surface in enumerate(surfaces) if surface.rstrip()[-1:] in _MARKS)
+        """The tokens that may close a sentence, since they end with a full stop or the like."""
         self._sorted = sorted((surface, token) for token, surface in enumerate(surfaces) if surface)
         self._text = "\n".join(surface for surface, _ in self._sorted)
         self._starts = np.cumsum([0, *(len(surface) + 1 for surface, _ in self._sorted)])
@@ -154,10 +159,14 @@ class Prefix:
 
     start = 0
 
-    def __init__(self, tokens: Sequence[int], rest: str, spelling: Spelling) -> None:
+    def __init__(
+        self, tokens: Sequence[int], rest: str, spelling: Spelling, continuing: np.ndarray = _NO_TOKENS
+    ) -> None:
+        """continuing: [C] int64, the tokens that may not follow, since they would go on with the last word."""
         self.tokens = tokens
         self._rest = rest
         self._spelling = spelling
+        self._continuing = continuing
         self._options: dict[int, np.ndarray] = {}
 
     @property
@@ -199,8 +208,12 @@ class Prefix:
             self._options[state] = np.array(sorted(found), np.int64)
         return self._options[state]
 
+    def forbidden(self, state: int) -> np.ndarray:
+        """Returns the tokens that may not follow, [F] int64."""
+        return self._continuing if state == len(self.tokens) + len(self._rest) else _NO_TOKENS
+
     def after(self, state: int, token: int) -> int:
-        """Returns the state after one of its options."""
+        """Returns the state after one more token, which is one of its options if it has any."""
         if state < len(self.tokens):
             return state + 1
         return state + max(1, len(self._spelling.surfaces[token]))

@@ -4,33 +4,19 @@ Words are separated by blanks in detokenised text, as SimulEval reads and writes
 its end comes with the last word. A sound comes 10 ms at a time, the last of which may be silence. A target word is
 written when nothing can change it any more: with the token that begins the next word, or ends the sentence.
 
-`timing` has the delays of an online search, and `TargetWords` the words of a stream. `retranslated` decodes by
-re-translation, where a word is written when no later translation changes it.
+`timing` has the delays of a search that extends, and `TargetWords` the words of a stream.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from itertools import accumulate
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
-from mt.data.fields import Raw, ReadSource, Row
+from mt.data.fields import ReadSource
 from mt.data.tokenizer import EOS, UNK, Tokenizer, Unit
-from mt.decoding.lexical import constrained
-from mt.decoding.modes import require_words
-from mt.decoding.network import refuse_long_rows
-from mt.decoding.request import Request
-from mt.decoding.translation import Timing, Translation
-from mt.metrics.latency import LatencyUnit, erased, finalised
+from mt.decoding.translation import Timing
 from mt.models.frontends.base import Frontend
-from mt.search.config import SearchConfig
 from mt.search.online import OnlineHypothesis
-from mt.search.options import RetranslateConfig
-
-if TYPE_CHECKING:
-    from mt.decoding.translator import Translator
 
 
 def timing(tokenizer: Tokenizer, source: ReadSource, hypothesis: OnlineHypothesis, frontend: Frontend) -> Timing:
@@ -149,114 +135,3 @@ class TargetWords:
         self._blank_due = False
         self._begun = True
         return [blank + text]
-
-
-# Re-translation: with each word of a text, all that has come is translated again, and the new translation replaces the
-# one that was shown (Arivazhagan et al. 2020, "Re-translation versus streaming for simultaneous translation"). `Shown`
-# keeps what a reader sees while a text arrives, and `retranslated` simulates this for whole texts.
-
-SENTENCES = 256
-"""How many texts are translated at once, with all their prefixes."""
-
-
-class Shown:
-    """The translation of one text that a reader sees while the text arrives."""
-
-    def __init__(self, search: SearchConfig, unit: LatencyUnit) -> None:
-        """unit: with `char`, characters are masked and counted, else words."""
-        self._masked = search.mask_k if isinstance(search, RetranslateConfig) else 0
-        self._characters = unit == "char"
-        self.units: list[str] = []
-        """The words, or characters without blanks, that are shown."""
-        self.erased = 0
-        """How many shown words, or characters, were taken back."""
-
-    def update(self, text: str, *, complete: bool) -> str:
-        """Shows the translation of all that has come, without the masked words at its end, and returns the shown text.
-        complete: whether the source has ended, so that nothing is masked."""
-        # The last words are the likeliest to change, so that a mask hides them.
-        if self._masked and not complete:
-            text = text[: -self._masked].rstrip() if self._characters else " ".join(text.split()[: -self._masked])
-        units = [*"".join(text.split())] if self._characters else text.split()
-        self.erased += erased(self.units, units)
-        self.units = units
-        return text
-
-
-def retranslated(
-    translator: "Translator",
-    rows: Sequence[Row],
-    search: RetranslateConfig,
-    texts: Sequence[Raw] | None,
-    requests: Sequence[Request] | None = None,
-    *,
-    progress: bool = False,
-) -> list[list[Translation]]:
-    """Returns the translation of each text, with the texts that were shown before, and delays.
-
-    The delay of a word is the number of source words after which it, and all words before it, no longer changed. rows,
-    texts: see `Translator.decode`. Raises UserError where sources are no texts, or something is asked of one.
-    """
-    require_words(written=translator.field.written)
-    if requests is not None and texts is not None:
-        constrained(translator, requests, texts, search)  # raises where anything is asked
-    refuse_long_rows(translator.network, translator.field, rows, range(len(rows)))
-    results: list[list[Translation]] = []
-    for begin in range(0, len(rows), SENTENCES):
-        of_part = slice(begin, begin + SENTENCES)
-        sources = None if texts is None else texts[of_part]
-        results += _part(translator, rows[of_part], search, sources, progress=progress)
-    return results
-
-
-def _part(
-    translator: "Translator",
-    rows: Sequence[Row],
-    search: RetranslateConfig,
-    texts: Sequence[Raw] | None,
-    *,
-    progress: bool,
-) -> list[list[Translation]]:
-    """Does the work of `retranslated` for some texts, whose prefixes are decoded together: those of similar length in
-    one batch."""
-    sources: Sequence[Raw | None] = [None] * len(rows) if texts is None else texts
-    # Where the words of each text end, and its prefixes, of which the last is the text itself.
-    ends: list[list[int]] = []
-    prefixes: list[Row] = []
-    of_prefixes: list[Any] = []  # the whole text of each prefix, for placeholders
-    for row, source in zip(rows, sources, strict=True):
-        tokenizer = translator.tokenizers.source
-        arrivals = translator.field.describe(row, len(row), tokenizer, translator.link_unit, source).arrivals()
-        ends.append([*accumulate(arrivals)])
-        prefixes += [np.array([*row[:end], EOS]) for end in ends[-1][:-1]]
-        prefixes.append(row)
-        of_prefixes += [source] * (len(prefixes) - len(of_prefixes))
-    whole_texts = None if texts is None else of_prefixes
-    found = iter(translator.decode(prefixes, search.of_prefixes, texts=whole_texts, progress=progress))
-    # What was shown of each text, and when each of its words was final.
-    results: list[list[Translation]] = []
-    target = translator.tokenizers.target
-    for row, of_text in zip(rows, ends, strict=True):
-        history = [next(found)[0] for _ in of_text or [0]]
-        shown = Shown(search, translator.config.dataset.latency_unit)
-        updates = [shown.update(translation.text, complete=translation is history[-1]) for translation in history]
-        times = _timing(target, history[-1], updates, [*of_text[:-1], len(row)]) if any(updates) else None
-        results.append([replace(history[-1], timing=times)])
-    return results
-
-
-def _timing(target: Tokenizer, last: Translation, updates: Sequence[str], ends: Sequence[int]) -> Timing:
-    """Returns when the words of a text were final. A token is final with its word, and EOS at the end.
-
-    updates: the text that was shown after each source word. ends: the source tokens up to the end of each source word.
-    """
-    # When each word was final, and with it its tokens.
-    of_words = finalised([text.split() for text in updates])
-    words = TargetWords(target, replaced=last.replacements)
-    read: list[int] = []
-    complete = 0
-    for token in last.ids:
-        complete += len(words.add(token))
-        read.append(of_words[complete] if complete < len(of_words) else len(updates))
-    delays = tuple([0, *ends][count] for count in read)
-    return Timing(delays, tuple(read), tuple(of_words), len(updates), tuple(updates))

@@ -17,7 +17,7 @@ from mt.decoding.search_tree import SearchTree
 from mt.decoding.translation import Translation
 from mt.decoding.translator import Translator
 from mt.errors import UserError
-from mt.search.config import SearchConfig, of_whole_sources
+from mt.search.config import SearchConfig
 from mt.search.options import BeamConfig, GreedyConfig
 from mt.step import Prediction
 
@@ -60,7 +60,9 @@ def explore(
     if translator.field.blank(row):
         return Explored(translator.decode([row], search, texts=[source])[0])
     # The tree watches the hypotheses of the search, and the model's steps are replaced where some are forced.
-    search = of_whole_sources(translator.search_for(search))
+    search = translator.search_for(search)
+    if not translator.network.extends(search):
+        search = search.drafting
     tree = None
     if isinstance(search, GreedyConfig | BeamConfig):
         tree = SearchTree(getattr(search, "length_penalty", 0.0))

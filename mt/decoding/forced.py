@@ -16,14 +16,14 @@ import torch
 from mt.common.links import Symmetrisation, symmetrised
 from mt.data.batches import Batch, collate, fixed_order
 from mt.data.fields import Raw, Row, as_list, require_texts
-from mt.decoding.modes import evaluation_mode, reads_hard, require_compatible
+from mt.decoding.modes import evaluation_mode, reads_hard, require_compatible, wait_k_of
 from mt.decoding.network import DecodedBatch, Part, refuse_long_rows
 from mt.decoding.translation import Extraction, Linking, Translation, decoded
 from mt.device import autocast
 from mt.distributed import ALONE, ProcessGroup
 from mt.errors import UserError, invalid_choice
 from mt.models.losses import Loss
-from mt.search.config import SearchConfig, revised_search, wait_k_of
+from mt.search.config import SearchConfig, revised_search
 from mt.search.hypothesis import Hypothesis, Windows
 
 # Teacher forcing: the loss and the attention of a model that is given the targets.
@@ -72,7 +72,7 @@ def forced_rows(
         lambda indices: [pairs[i] for i in indices],
         hard=reads_hard(search, network.model),
         max_tokens=search.batch_tokens,
-        wait_k=wait_k_of(search),
+        wait_k=wait_k_of(search, network.model),
     )
     return ((indices.tolist(), loss) for indices, _, loss in batches)
 

@@ -21,7 +21,7 @@ from mt.decoding.network import DecodedBatch, Part
 from mt.decoding.request import Request
 from mt.decoding.term_choice import write_terms
 from mt.errors import UserError, shown
-from mt.search.config import BeamConfig, GreedyConfig, RetranslateConfig, SearchConfig
+from mt.search.config import BeamConfig, GreedyConfig, SearchConfig
 from mt.search.hypothesis import Hypothesis
 from mt.search.processor import Processor
 from mt.text_io import composed, is_blank
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 _BYTE = re.compile("<0x[0-9A-F]{2}>")
 """A piece that is a byte of a character."""
+_NO_TOKENS = np.zeros(0, np.int64)
 _OPEN = 30
 """The last characters of a prefix that may be written by any tokens. All before them is written as the tokenizer cuts
 it."""
@@ -107,12 +108,13 @@ class ConstraintEncoder:
         vocabulary cannot write it, or it is wanted and forbidden at once.
         """
         # Terms of the glossary that stand in this text.
-        name, asked, glossary, tokens = request
+        name, asked, glossary, tokens, ended = request
         terms = None
         if glossary is not None and glossary.entries:
-            terms = self.source_terms(glossary)
-            terms.read_whole(composed(text))
-        if not (asked.constraints or asked.avoid or asked.prefix or tokens or (terms and terms.terms)):
+            found = self.source_terms(glossary)
+            found.read_whole(composed(text))
+            terms = found if found.terms else None
+        if not (asked.constraints or asked.avoid or asked.prefix or tokens or terms):
             return None
         # Some form of each phrase must be allowed by the phrases to avoid.
         avoided = self._avoided(tuple(self._written(phrase, name, "avoid") for phrase in asked.avoid))
@@ -136,7 +138,7 @@ class ConstraintEncoder:
             count = len(self._tokenizer)
             if unknown := [token for token in tokens if not 0 <= token < count]:
                 raise UserError(f"the prefix has the token {unknown[0]}, and there are {count}: give numbers of tokens")
-            prefix = Prefix(tokens, "", self.spelling)
+            prefix = self._begun(tokens, asked.prefix, ended=ended)
         return TokenConstraints(
             name,
             self.spelling,
@@ -217,6 +219,21 @@ class ConstraintEncoder:
             )
         return ids
 
+    def _begun(self, tokens: Sequence[int], text: str, *, ended: bool) -> Prefix:
+        """Returns the automaton of a prefix of tokens, and of what a longer text has behind them."""
+        written = self._tokenizer.decode(tokens)
+        text = composed(text)
+        rest = text[len(written) :].rstrip() if text.startswith(written) else ""
+        return Prefix(tokens, rest, self.spelling, self._continuing if ended and not rest else _NO_TOKENS)
+
+    @functools.cached_property
+    def _continuing(self) -> np.ndarray:
+        """The tokens that go on with the word before them."""
+        if not (self._tokenizer.of_words or self._tokenizer.marks_beginnings):
+            return _NO_TOKENS
+        begins = (self._tokenizer.begins_word(token, None) for token in range(len(self._tokenizer)))
+        return np.array([token for token, begin in enumerate(begins) if not (begin or token == EOS)], np.int64)
+
     def _prefix(self, text: str, name: str) -> Prefix:
         """Returns the automaton of a prefix: first the tokens of its whole words, then its last word in any tokens."""
         tokenizer = self._tokenizer
@@ -263,12 +280,7 @@ def constrained(
     for asked, text in zip(found, texts, strict=True):
         if asked is None:
             continue
-        # Some searches cannot meet any request, or no phrases.
-        if isinstance(search, RetranslateConfig):
-            raise UserError(
-                f"{asked.name} asks something of its translation, and {as_written('search', 'retranslate')} also "
-                f"translates parts, which cannot meet it: choose {as_written('search', 'beam')}, or ask for nothing"
-            )
+        # Some searches cannot meet phrases.
         require_steerable(search, asked)
         # A blank text is not searched at all.
         if asked.fewest and isinstance(text, str) and is_blank(text):

@@ -12,7 +12,8 @@ from mt.data.fields import FIELDS
 from mt.errors import UserError
 from mt.models.ensemble import Ensemble
 from mt.models.seq2seq import Seq2Seq
-from mt.search.config import BeamConfig, OnlineConfig, RetranslateConfig, SearchConfig, WaitKConfig
+from mt.search.config import BeamConfig, SearchConfig
+from mt.search.policies import AlignAttConfig, OnlineConfig, WaitKConfig
 
 DecodableModel = Seq2Seq | Ensemble
 """A trained model, or several. Memory and state are trees of batch-first tensors."""
@@ -53,39 +54,69 @@ def reads_hard(search: SearchConfig, model: DecodableModel) -> bool:
     return not isinstance(search, WaitKConfig) and search.mode != "soft" and model.supports_hard
 
 
+def extends(search: SearchConfig, model: DecodableModel) -> bool:
+    """Returns whether a search writes with this model while its encoder reads on; other streams draft anew."""
+    single_model = model.as_online_model
+    if single_model is None or not search.extends:
+        return False
+    return single_model.online if isinstance(search, OnlineConfig) else single_model.supports_wait_k
+
+
+def attends(model: DecodableModel) -> bool:
+    """Returns whether a model, or an ensemble, learns where to attend."""
+    single_model = model.as_online_model
+    return model.uses_source if single_model is None else single_model.decoder.attention.learns_weights
+
+
+def wait_k_of(search: SearchConfig, model: DecodableModel) -> int | None:
+    """Returns k of wait-k, by which each step sees a part of the source; None where it sees all that is there."""
+    return search.wait_k if extends(search, model) else None
+
+
 def require_compatible(search: SearchConfig, model: DecodableModel) -> None:
     """Raises UserError where this search does not fit this model."""
-    if isinstance(search, RetranslateConfig):
-        require_words(written=FIELDS[model.frontend.field].written)
-        search = search.of_prefixes
-    # Searches that write while they read need most of a model.
-    if isinstance(search, OnlineConfig):
-        single_model = online_model(model)
-        if not single_model.online:
-            other = as_written("search", "wait_k" if single_model.supports_wait_k else "greedy or beam")
-            raise UserError(
-                f"{as_written('search', 'online')} writes while it reads: it needs "
-                f"{unmet(single_model, wait_k=False)}; train such a model, or choose {other}"
-            )
-    elif isinstance(search, WaitKConfig):
-        require_wait_k(online_model(model), search.k, as_written("search", "wait_k"))
-    elif search.mode == "hard" and not model.supports_hard:
+    field = FIELDS[model.frontend.field]
+    if search.timed and not field.written and field.milliseconds is None:
+        raise UserError(
+            f"{as_written('search', search.name)} translates a text or a sound while it arrives, and this model reads "
+            f"neither: choose {as_written('search', 'beam')} or {as_written('search', 'greedy')}"
+        )
+    # A policy that looks at the attention needs one.
+    if isinstance(search, OnlineConfig) and not online_model(model).decoder.attention.monotonic:
+        raise UserError(
+            f"{as_written('search', 'online')} writes up to where the attention stops: it needs an attention that "
+            "stops (attention=monotonic, mocha, matcha or milk); train such a model, or choose "
+            f"{as_written('search', 'alignatt')}"
+        )
+    if isinstance(search, AlignAttConfig) and not attends(model):
+        raise UserError(
+            f"{as_written('search', 'alignatt')} looks at the attention, and this model learns none: choose "
+            f"{as_written('search', 'agree')}"
+        )
+    if extends(search, model):
+        return
+    drafting = search.drafting
+    if drafting.mode == "hard" and not model.supports_hard:
         raise UserError(
             f"{as_written('search.mode', 'hard')} needs an attention that can choose one position, and this model's "
             f"cannot: choose {as_written('search.mode', 'soft')}, or train with "
             "attention=monotonic, mocha, matcha, milk or stochastic"
         )
     # A beam may also weigh what was attended to.
-    if isinstance(search, BeamConfig):
-        search.penalties.require_readable(hard=reads_hard(search, model), uses_source=model.uses_source)
+    if isinstance(drafting, BeamConfig):
+        drafting.penalties.require_readable(hard=reads_hard(drafting, model), uses_source=model.uses_source)
 
 
-def require_words(*, written: bool) -> None:
-    """Raises UserError for re-translation of sources that are no texts. written: whether they are."""
-    if not written:
+def require_extending(search: SearchConfig, model: DecodableModel) -> None:
+    """Raises UserError where a model that is trained for a search which extends cannot write while it reads."""
+    if isinstance(search, WaitKConfig):
+        require_wait_k(online_model(model), search.k, as_written("search", "wait_k"))
+    elif search.extends and not extends(search, model):
+        single_model = online_model(model)
+        other = as_written("search", "wait_k" if single_model.supports_wait_k else "greedy or beam")
         raise UserError(
-            f"{as_written('search', 'retranslate')} translates anew with each word of a text, and this model reads no "
-            f"texts: choose {as_written('search', 'online')}, greedy or beam"
+            f"{as_written('search', search.name)} writes while it reads: it needs "
+            f"{unmet(single_model, wait_k=False)}; train such a model, or choose {other}"
         )
 
 

@@ -49,6 +49,9 @@ class Network(Protocol):
     def require(self, search: SearchConfig) -> None:
         """Raises UserError where this search is not for this engine and precision."""
 
+    def extends(self, search: SearchConfig) -> bool:
+        """Returns whether this search writes while the encoder reads on; see `mt.search.policies`."""
+
     def encoded_lengths(self, lengths: Sequence[int]) -> list[int]:
         """Returns how many positions sources of these lengths have for the attention. lengths: as the field counts."""
 

@@ -58,6 +58,9 @@ class OnnxNetwork:
         if isinstance(search, BeamConfig):
             search.penalties.require_readable(hard=self.manifest.hard)
 
+    def extends(self, search: SearchConfig) -> bool:
+        return False
+
     def encoded_lengths(self, lengths: Sequence[int]) -> list[int]:
         return list(lengths)
 

@@ -14,7 +14,7 @@ from mt.common.links import to_pharaoh
 from mt.data.fields import Raw, Row
 from mt.decoding.confidence import Confidence, mean
 from mt.decoding.translation import Translation
-from mt.search.config import SearchConfig, is_online, revised_search
+from mt.search.config import SearchConfig, revised_search
 from mt.search.replay import Replayed, replayed
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def runners_up(
     # Blank sources and empty hypotheses have no steps.
     found = [NOTHING for _ in rows]
     read = [i for i, row in enumerate(rows) if hypotheses[i] and not translator.field.blank(row)]
-    if not is_online(search):  # a step of a beam is asked for as many tokens as it is wide
+    if not search.extends:  # a step of a beam is asked for as many tokens as it is wide
         search = revised_search(search, {"name": "beam", "beam_size": count, "n_best": 1, "utility": None})
     # This process replays its share of the batches, and gets the rest from the others.
     share: list[Any] = []

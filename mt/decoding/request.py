@@ -39,7 +39,9 @@ class Request(NamedTuple):
     glossary: Glossary | None = None
     """Terms, each written where the attention reads its source."""
     tokens: tuple[int, ...] = ()
-    """The ids that the translation begins with, in place of a prefix of characters."""
+    """The ids that the translation begins with. A prefix of characters that is longer goes on behind them."""
+    ended: bool = False
+    """Whether a word ends with these ids."""
 
 
 class Asked(TypedDict, total=False):

@@ -19,7 +19,7 @@ from mt.constraints.terms import NO_TERM, Terms
 from mt.data.words import term_words
 from mt.decoding.network import DecodedBatch, Network
 from mt.decoding.terms import MOST, Edit, edited, rewritten, streamed, words_of
-from mt.search.config import BeamConfig, is_online, wait_k_of
+from mt.search.config import BeamConfig
 from mt.search.hypothesis import Hypothesis
 from mt.search.replay import Replayed, replayed
 from mt.step import EOS, UNK
@@ -274,9 +274,9 @@ def write_terms(batch: DecodedBatch, asked: Sequence[TokenConstraints | None]) -
     network, search, _, rows, found = batch
     results = [[*hypotheses] for hypotheses in found]
     with_terms = [(i, one, one.terms) for i, one in enumerate(asked) if one is not None and one.terms is not None]
-    if is_online(search):
+    if search.extends:
         for number, _, terms in with_terms:
-            results[number] = [streamed(hypothesis, terms, wait_k_of(search)) for hypothesis in found[number]]
+            results[number] = [streamed(hypothesis, terms, search.wait_k) for hypothesis in found[number]]
         return results
     # Each hypothesis with terms becomes a draft.
     drafts = {i: [_Draft(hypothesis, one, terms) for hypothesis in found[i]] for i, one, terms in with_terms}

@@ -13,13 +13,21 @@ from mt.common.options import as_written
 from mt.data.batches import fixed_order
 from mt.data.fields import TEXT, Field, Row
 from mt.decoding.forced import PosteriorAlignment
-from mt.decoding.modes import DecodableModel, evaluation_mode, online_model, reads_hard, require_compatible
+from mt.decoding.modes import (
+    DecodableModel,
+    evaluation_mode,
+    extends,
+    online_model,
+    reads_hard,
+    require_compatible,
+    wait_k_of,
+)
 from mt.decoding.network import BatchHypotheses, EncodedBatch, Part
 from mt.device import autocast
 from mt.distributed import ALONE, ProcessGroup
 from mt.errors import UserError
 from mt.kernels.int8 import int8_copy
-from mt.search.config import Precision, SearchConfig, is_online, wait_k_of, width
+from mt.search.config import Precision, SearchConfig, width
 from mt.search.graph_stepper import GraphStepper
 from mt.search.options import BeamConfig, GreedyConfig
 from mt.search.torch_stepper import Predict, TorchStepper
@@ -70,11 +78,14 @@ class TorchNetwork:
         self._search_model = int8_copy(self.model) if precision == "int8" else self.model
 
     def require(self, search: SearchConfig) -> None:
-        if is_online(search) and self._online_precision not in (None, "fp32"):
+        if search.extends and self._online_precision not in (None, "fp32"):
             raise UserError(
                 f"{as_written('precision', self._online_precision)} is not for {as_written('search', search.name)}, "
                 "which computes in fp32, so that what it decides does not depend on the batch: leave it out"
             )
+
+    def extends(self, search: SearchConfig) -> bool:
+        return extends(search, self.model)
 
     def encoded_lengths(self, lengths: Sequence[int]) -> list[int]:
         return self.model.encoded_lengths(torch.tensor(lengths)).tolist()
@@ -102,15 +113,14 @@ class TorchNetwork:
     def encoded(self, rows: Sequence[Row], search: SearchConfig) -> Iterator[EncodedBatch]:
         # The search decides on precision and on hard or soft attention.
         model = self._search_model
-        online = is_online(search)
         hard = reads_hard(search, model)
-        precision = "fp32" if online else self.precision
+        precision = "fp32" if search.extends else self.precision
         source, mask = (part.to(self.device) for part in self.field.collate([np.asarray(row) for row in rows]))
         lengths = torch.tensor([self.field.length(row) for row in rows])
         with evaluation_mode(model), torch.no_grad(), autocast(self.device, precision):
             # The sources, read whole; by wait-k each step sees a part of them.
             memory = _memory(model, source, mask, precision)
-            if (k := wait_k_of(search)) is not None:
+            if (k := wait_k_of(search, model)) is not None:
                 memory = online_model(model).wait(memory, k)
             # On a GPU a step is recorded once and replayed, if its operations do not depend on computed values.
             state = model.init_state(memory, hard=hard)

@@ -18,14 +18,11 @@ from mt.decoding.translation import Extraction, Translation, decoded
 from mt.errors import UserError, invalid_choice
 from mt.search.config import (
     SearchConfig,
-    is_online,
     n_best_search,
-    online_search,
     require_search,
     with_default_limits,
 )
 from mt.search.hypothesis import EMPTY
-from mt.search.options import RetranslateConfig
 
 if TYPE_CHECKING:
     from mt.config import Config
@@ -121,7 +118,7 @@ class Translator:
         while it reads, which gives one translation.
         """
         sources, alone = as_list(texts)
-        if n is not None and search is not None and is_online(search):
+        if n is not None and search is not None and search.timed:
             raise UserError(
                 f"search={search.name} writes one translation of a text, and n={n} were asked for: leave n out, or "
                 f"give BeamConfig(beam_size={n})"
@@ -152,12 +149,12 @@ class Translator:
         unknown characters is a word of its own. requests: what is asked of each translation; with `texts`. parts: see
         `decode_rows`. Raises UserError where the search does not fit.
         """
-        # Re-translation decodes every prefix of a text, and calls this function for each.
+        # Policies that draft anew decode parts of sources, and call this function for them.
         search = self.search_for(search)
-        if isinstance(search, RetranslateConfig):
-            from mt.decoding.delays import retranslated  # Not above: it needs torch.
+        if search.timed and not self.network.extends(search):
+            from mt.decoding.streaming import simulated  # Not above: it needs torch.
 
-            return retranslated(self, sources, search, texts, requests, progress=progress)
+            return simulated(self, sources, search, texts, requests, progress=progress)
         # Blank sources have empty translations; the rest is decoded in batches.
         results = [[Translation("", 0.0, (), (), EMPTY)] for _ in sources]
         indices = [i for i, row in enumerate(sources) if not self.field.blank(row)]
@@ -198,19 +195,24 @@ class Translator:
     def stream(self, search: SearchConfig | None = None, unit: Unit | None = None, **asked: Unpack[Asked]) -> "Session":
         """Begins the translation of a source that is still arriving, word by word, or sample by sample; see `Session`.
 
-        search: online or wait_k; by default the run's own, made online. unit: what is read and written; by default
+        search: a policy of `mt.search.policies`; by default `streaming_search`. Any other search writes at the end of
+            the source. unit: what is read and written; by default
         characters where both sides are cut into characters, else words. asked: `avoid`, `prefix` and `glossary` as in
-        `translate`; constraints are refused. Raises UserError where the model must know the whole source before it
-        writes.
+        `translate`; constraints are refused. Raises UserError where the policy does not fit the model.
         """
         from mt.decoding.streaming import open_session  # Not above: it needs torch.
 
-        # The search must write while it reads.
-        search = self.search_for(online_search(self.config.search) if search is None else search)
+        search = self.search_for(self.streaming_search() if search is None else search)
         if unit not in (None, *get_args(Unit)):
             raise UserError(invalid_choice("unit", str(unit), get_args(Unit)))
         requests = requests_of(["the stream"], alone=True, **asked)
         return open_session(self, search, unit or self.unit, requests[0] if requests else None)
+
+    def streaming_search(self) -> SearchConfig:
+        """Returns the search by which the run streams: its own if that is a policy, else one that suits the model."""
+        from mt.decoding.streaming import streaming_search  # Not above: it needs torch.
+
+        return streaming_search(self.config.search, self.model)
 
     def search_for(self, search: SearchConfig | None) -> SearchConfig:
         """Returns the search to decode with: the run's own where `search` is None. A search without limits of length

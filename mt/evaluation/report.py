@@ -16,7 +16,7 @@ from mt.common.backdrop import PlotFormat
 from mt.common.input_files import read_json
 from mt.common.terminal import say
 from mt.data.split import Split
-from mt.decoding.modes import reads_hard
+from mt.decoding.modes import reads_hard, wait_k_of
 from mt.decoding.onnx import OnnxNetwork
 from mt.decoding.translation import Translation
 from mt.decoding.translator import Translator
@@ -32,7 +32,7 @@ from mt.evaluation.timing import pointing_score, timing_scores
 from mt.explorer import as_json, page
 from mt.metrics.base import Score
 from mt.metrics.latency import LOG, LatencyUnit, write_log
-from mt.search.config import Precision, SearchConfig, wait_k_of
+from mt.search.config import Precision, SearchConfig
 from mt.search.limits import CUT_REMEDY, LengthOptions, cut_note
 from mt.storage import refuse_link, replaced, subfolder, write_json, write_text
 
@@ -125,7 +125,7 @@ def _forced(translator: Translator, split: Split, search: SearchConfig, results:
     model = translator.model
     hard = reads_hard(search, model)
     results["search"] |= {"mode": "hard" if hard else "soft"}
-    forced = teacher_forced_pass(translator, split, hard=hard, wait_k=wait_k_of(search), links=model.uses_source)
+    forced = teacher_forced_pass(translator, split, hard=hard, wait_k=wait_k_of(search, model), links=model.uses_source)
     results |= {
         "loss": forced.loss,
         "perplexity": forced.perplexity,

@@ -11,7 +11,7 @@ import numpy as np
 
 from mt.config import Config
 from mt.data.split import Split
-from mt.decoding.modes import reads_hard
+from mt.decoding.modes import reads_hard, wait_k_of
 from mt.decoding.translation import Translation
 from mt.decoding.translator import Translator
 from mt.decoding.unknown_words import UnknownWords
@@ -21,8 +21,7 @@ from mt.evaluation.teacher_forcing import teacher_forced_pass
 from mt.metrics.base import Score
 from mt.metrics.latency import Instance, LatencyUnit, erased, finalised, score_latency
 from mt.metrics.repetition import repeated_trigrams, text_statistics
-from mt.search.config import SearchConfig, is_online, revised_search, wait_k_of
-from mt.search.options import RetranslateConfig
+from mt.search.config import SearchConfig, revised_search
 from mt.text_io import comparable
 
 # The log of online decoding that SimulEval and OmniSTEval read: sentences with delays.
@@ -147,11 +146,11 @@ def evaluate(
     delays, latency is scored, too.
 
     unit: the unit of latency; by default the dataset's. unknown_words: replaces the unknown words of the hypotheses.
-    Raises UserError if the search is re-translation, whose earlier outputs would keep theirs.
+    Raises UserError if the search drafts anew, whose earlier drafts would keep theirs.
     """
-    if unknown_words is not None and isinstance(search, RetranslateConfig):
+    if unknown_words is not None and search.timed and not translator.network.extends(search):
         raise UserError(
-            "--replace-unknown changes the last of the translations that search=retranslate shows, and none before: "
+            f"--replace-unknown changes the last of the drafts that search={search.name} makes, and none before: "
             "leave it out, or choose another search"
         )
     sources = split.column("source")[:limit]
@@ -213,7 +212,7 @@ def dev_scores(translator: Translator, split: Split, limit: int | None, *, progr
     always of soft attention, as in training.
     """
     model = translator.model
-    wait_k = wait_k_of(translator.config.search)
+    wait_k = wait_k_of(translator.config.search, model)
     forced = teacher_forced_pass(translator, split, wait_k=wait_k)
     scores = {"loss": forced.loss, "perplexity": forced.perplexity}
     stats = forced.stats.scores() if model.uses_source else {}
@@ -226,7 +225,7 @@ def dev_scores(translator: Translator, split: Split, limit: int | None, *, progr
     forced_hard = teacher_forced_pass(translator, split, hard=True)
     losses = {"soft": forced.loss, "hard": forced_hard.loss}
     searches = {mode: revised_search(usual, {"mode": mode}) for mode in MODES}
-    if is_online(translator.config.search):
+    if translator.network.extends(translator.config.search):
         searches["hard"] = translator.config.search  # finds what greedy search finds, with delays
     by_mode = {
         mode: evaluate(translator, split, search, limit=limit, progress=progress) for mode, search in searches.items()

@@ -91,7 +91,7 @@ class Captions {
 
   #options() {
     if (!this.runs.length) return html("p", {class: "none"},
-      "No run of this server can translate while it reads: train one with online=stream.");
+      "No run of this server reads text or sound.");
     const changed = (name, value) => {
       this.state[name] = value;
       writeState(this.state);
@@ -169,7 +169,7 @@ class Captions {
   #connect() {
     if (this.streams) return;
     const {unit} = this.run;
-    const kinds = [["stream: nothing is taken back", {}], ["translated again from the beginning", {retranslate: true}]];
+    const kinds = [["stream: nothing is taken back", {}], ["translated again from the beginning", {search: {name: "retranslate"}}]];
     if (this.state.again === "no" || this.run.field !== "text") kinds.pop();
     this.said.textContent = "";
     this.streams = kinds.map(([label, options], place) => {
@@ -177,10 +177,8 @@ class Captions {
       if (!place) this.outputs.replaceChildren();
       this.outputs.append(shown.element);
       return socketTo("/api/stream", {run: this.run.name, ...(this.run.field === "text" ? wishesOf(this.state, true) : {}), ...options}, {
-        message: ({words, text, read, done}) => {
-          // A stream of characters has each with the blank before it; a text that is translated anew is cut likewise.
-          const now = options.retranslate && unit === "char" ? text.match(/\s*\S/gu) ?? [] : words;
-          shown.show(now, read ?? shown.read, unit === "char" ? "" : " ");
+        message: ({words, read, done}) => {
+          shown.show(words, read ?? shown.read, unit === "char" ? "" : " ");
           if (done) shown.end();
         },
         failed: error => { this.said.textContent = error; this.close(); },

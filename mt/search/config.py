@@ -14,8 +14,9 @@ from mt.errors import UserError
 from mt.search.beam import search
 from mt.search.coverage import Coverage
 from mt.search.hypothesis import Hypothesis
-from mt.search.online import OnlineConfig, WaitKConfig, online
-from mt.search.options import MAX_BEAM_SIZE, BeamConfig, GreedyConfig, RetranslateConfig
+from mt.search.online import online
+from mt.search.options import MAX_BEAM_SIZE, BeamConfig, GreedyConfig
+from mt.search.policies import AgreeConfig, AlignAttConfig, OnlineConfig, RetranslateConfig, WaitKConfig
 from mt.search.processor import Processor
 from mt.search.sampling import SampleConfig, draw_samples
 from mt.search.stepper import Stepper
@@ -25,7 +26,16 @@ Precision = Literal["fp32", "bf16", "fp16", "int8"]
 where the processor has it, and all else is in float32. fp16 is for GPUs."""
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 
-_Config = GreedyConfig | SampleConfig | BeamConfig | OnlineConfig | WaitKConfig | RetranslateConfig
+_Config = (
+    GreedyConfig
+    | SampleConfig
+    | BeamConfig
+    | OnlineConfig
+    | WaitKConfig
+    | AlignAttConfig
+    | AgreeConfig
+    | RetranslateConfig
+)
 SEARCHES: dict[str, type[_Config]] = {
     "greedy": GreedyConfig,
     "sample": SampleConfig,
@@ -33,29 +43,10 @@ SEARCHES: dict[str, type[_Config]] = {
     "beam": BeamConfig,
     "online": OnlineConfig,
     "wait_k": WaitKConfig,
+    "alignatt": AlignAttConfig,
+    "agree": AgreeConfig,
 }
 SearchConfig = Annotated[_Config, Field(discriminator="name")]
-
-
-def is_online(config: SearchConfig) -> bool:
-    """Returns whether a search writes while it reads. Its hypotheses have delays, and are computed in float32.
-    Decisions that are close to a threshold must not depend on the batch."""
-    return isinstance(config, OnlineConfig | WaitKConfig)
-
-
-def reports_delays(config: SearchConfig) -> bool:
-    """Returns whether translations say when their words were written, or were final: latency is scored then."""
-    return is_online(config) or isinstance(config, RetranslateConfig)
-
-
-def of_whole_sources(config: SearchConfig) -> SearchConfig:
-    """Returns the search of a source, or of a prefix, that is there as a whole: of re-translation its beam."""
-    return config.of_prefixes if isinstance(config, RetranslateConfig) else config
-
-
-def wait_k_of(config: SearchConfig) -> int | None:
-    """Returns k of wait-k, for which the memory of a source is masked (see `decode`); None for other searches."""
-    return config.k if isinstance(config, WaitKConfig) else None
 
 
 def width(config: SearchConfig) -> int:
@@ -73,21 +64,17 @@ def decode(
     """Returns for each sentence of a batch its hypotheses, best first: `n_best` of several, or where `utility` is to
     choose all; else one.
 
-    stepper: where `wait_k_of` has a number, one that hides from each step what has not been read by then.
-    source_lengths: in tokens, EOS included. sources: the rows of the batch, on which samples depend. processors: beside
-    those of the options. Raises UserError as the searches do.
+    stepper: of wait-k one that hides from each step what has not been read by then. source_lengths: in tokens, EOS
+    included. sources: the rows of the batch, on which samples depend. processors: beside those of the options. Raises
+    UserError as the searches do.
     """
-    config = of_whole_sources(config)
     limits = [config.longest(length) for length in source_lengths]
     processors = [*processors, *config.rules(len(limits))]
     if isinstance(config, SampleConfig):
         return draw_samples(config, stepper, limits, sources, processors)
-    if isinstance(config, GreedyConfig | BeamConfig):
-        return search(stepper, limits, processors=processors, **_ranking(config, source_lengths))
-    # By the source tokens that have been read, from none to all of the longest source.
-    limits = [config.longest(length) for length in range(max(source_lengths) + 1)]
-    options: dict[str, Any] = {"limits": limits, "k": wait_k_of(config), "processors": processors}
-    return online(stepper, source_lengths=source_lengths, **options)
+    if isinstance(config, OnlineConfig | WaitKConfig):
+        return online(stepper, config, source_lengths, processors)
+    return search(stepper, limits, processors=processors, **_ranking(config.drafting, source_lengths))
 
 
 def _ranking(config: GreedyConfig | BeamConfig, positions: Sequence[int]) -> dict[str, Any]:
@@ -151,8 +138,3 @@ def require_search(search: object) -> None:
             f"search is of type {type(search).__name__}: give a configuration of mt.search.config, such as "
             "BeamConfig(beam_size=5)"
         )
-
-
-def online_search(config: SearchConfig) -> SearchConfig:
-    """Returns this search where it writes while it reads, else online search with the options that both have."""
-    return config if is_online(config) else revised_search(config, {"name": "online"})

@@ -1,4 +1,4 @@
-"""Searches that write while they read: greedy hypotheses with their delays. Needs no torch.
+"""Greedy hypotheses of policies that extend, with their delays. Needs no torch.
 
 With a hard monotonic attention behind a one-way encoder, a target token depends on the source only up to where the
 attention stopped (Raffel et al. 2017, section 2.2). It can be written while the rest is still being spoken. Wait-k
@@ -11,34 +11,14 @@ by then stands for their arrival.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import Field
 
-from mt.common.options import as_written
-from mt.errors import UserError
 from mt.search.beam import search
 from mt.search.hypothesis import Hypothesis
-from mt.search.limits import MAX_LENGTH
-from mt.search.options import SearchOptions
+from mt.search.policies import OnlineConfig, WaitKConfig
 from mt.search.processor import Processor
 from mt.search.stepper import Stepper
-
-
-class OnlineConfig(SearchOptions):
-    """Greedy search that reports how much of the source had been read at each token; the attention reads hard."""
-
-    name: Literal["online"] = "online"
-
-
-class WaitKConfig(SearchOptions):
-    """Greedy search whose target token t, counted from 1, sees the first k + t - 1 source tokens alone. It reports the
-    delays (Ma et al. 2019, section 3.1)."""
-
-    name: Literal["wait_k"] = "wait_k"
-    k: Annotated[int, "tokens"] = Field(3, ge=1, le=MAX_LENGTH)
-    """Source tokens read before the first target token; from then on one for each."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -50,23 +30,23 @@ class OnlineHypothesis(Hypothesis):
 
 def online(
     stepper: Stepper,
-    *,
+    policy: OnlineConfig | WaitKConfig,
     source_lengths: Sequence[int],
-    limits: Sequence[int],
-    k: int | None = None,
     processors: Sequence[Processor] = (),
 ) -> list[list[OnlineHypothesis]]:
     """Returns of each sentence the greedy hypothesis with its delays; none where processors allow none.
 
-    source_lengths: of B sentences, tokens, EOS included. limits: see `delayed`. k: of wait-k, whose stepper shows in
-    step t, counted from 1, at most k + t - 1 source tokens. None: each token reads up to where the attention stops, or
-    the whole source where nothing was selected. Raises UserError where the attention is to stop and does not.
+    stepper: of wait-k one that hides from each step what has not been read by then. source_lengths: of B sentences,
+    tokens, EOS included. Raises UserError where the attention is to stop and does not.
     """
+    # By the source tokens that have been read, from none to all of the longest source.
+    limits = [policy.longest(length) for length in range(max(source_lengths) + 1)]
     found = search(stepper, [limits[length] for length in source_lengths], processors=processors)
-    return [
-        [delayed(hypothesis, _needed(hypothesis, length, k), limits) for hypothesis in of_sentence]
-        for of_sentence, length in zip(found, source_lengths, strict=True)
-    ]
+    hypotheses: list[list[OnlineHypothesis]] = []
+    for of_sentence, length in zip(found, source_lengths, strict=True):
+        needed = [policy.needed(np.arange(len(one.tokens)), one.windows.stops, length) for one in of_sentence]
+        hypotheses.append([delayed(one, counts, limits) for one, counts in zip(of_sentence, needed, strict=True)])
+    return hypotheses
 
 
 def delayed(hypothesis: Hypothesis, needed: np.ndarray, limits: Sequence[int]) -> OnlineHypothesis:
@@ -79,17 +59,3 @@ def delayed(hypothesis: Hypothesis, needed: np.ndarray, limits: Sequence[int]) -
     # The fewest source tokens with which so many tokens may be written.
     allowed = np.searchsorted(limits, np.arange(1, len(needed) + 1))
     return OnlineHypothesis(**vars(hypothesis), delays=np.maximum.accumulate(np.maximum(needed, allowed)))
-
-
-def _needed(hypothesis: Hypothesis, source_length: int, k: int | None) -> np.ndarray:
-    """Returns [T] int64, how many source tokens must have come for each token."""
-    if k is not None:
-        return np.minimum(k + np.arange(len(hypothesis.tokens)), source_length)
-    stops = hypothesis.windows.stops
-    if stops is None:
-        raise UserError(
-            "online decoding needs an attention that stops at a source position, as monotonic, mocha, matcha and milk "
-            f"do: choose {as_written('search', 'greedy')}, or such a model"
-        )
-    # To have selected nothing (-1), a step must have read the whole source.
-    return np.where(stops < 0, source_length, stops + 1)

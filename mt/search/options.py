@@ -1,6 +1,7 @@
 """The options that all searches have, and those of greedy and beam search. Needs no torch."""
 
-from typing import Annotated, Literal, Self
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -9,6 +10,9 @@ from mt.errors import UserError
 from mt.search.coverage import Penalties
 from mt.search.limits import MAX_LENGTH, LengthOptions
 from mt.search.processor import Processor, Rules
+
+if TYPE_CHECKING:
+    from mt.search.policies import Draft
 
 MAX_BEAM_SIZE = 1000
 Utility = Literal["chrf", "bleu", "rougeL"]
@@ -22,6 +26,49 @@ class SearchOptions(LengthOptions):
     """n: no n tokens in a row occur twice in a hypothesis (Paulus et al. 2018, section 2.5: 3); 0 blocks nothing."""
     batch_tokens: Annotated[int, "tokens"] = Field(4096, ge=1, le=1 << 20)
     """Source tokens decoded at once, padding included."""
+    timed: ClassVar[bool] = False
+    """Whether it writes, or shows, a translation while the source arrives, so that latency is scored."""
+    extends: ClassVar[bool] = False
+    """Whether one hypothesis goes on while an encoder reads on. It is computed in float32: decisions that are close to
+    a threshold must not depend on the batch."""
+    looks_ahead: ClassVar[bool] = False
+    """Whether the token after those that may be written shows that a word ends with them. Else the word waits until
+    that token may be written, too."""
+
+    @property
+    def wait_k(self) -> int | None:
+        """The source tokens that the first target token sees, if each sees one more; None: all tokens see all."""
+        return None
+
+    @property
+    def pace(self) -> int:
+        """How many source words come between two drafts."""
+        return 1 if self.timed else MAX_LENGTH
+
+    @property
+    def drafting(self) -> Any:
+        """The search of a draft, or of a source that is there as a whole."""
+        return self
+
+    def writes(self, draft: "Draft") -> int:
+        """Returns how many tokens of a draft may be written: not fewer than were written before, all where the source
+        has ended, and else no end. See `mt.search.policies`."""
+        if draft.complete:
+            return len(draft.tokens)
+        certain = min(self.certain(draft), draft.end, self.longest(draft.read))
+        if draft.read < draft.weights.shape[1]:  # no token depends on what may change
+            certain = min(certain, draft.until(draft.read))
+        return max(draft.written, certain)
+
+    def certain(self, draft: "Draft") -> int:
+        """Returns how many tokens of a draft of a part of the source its policy would write; by default it waits for
+        the whole source."""
+        return draft.written
+
+    def shown(self, written: Sequence[str], draft: Sequence[str]) -> Sequence[str]:
+        """Returns the words that a reader sees while the source goes on. draft: all words, those that were written
+        first."""
+        return written
 
     def rules(self, sentences: int) -> list[Processor]:
         """Returns the processors of these options for a batch of sentences."""
@@ -78,18 +125,3 @@ class BeamConfig(BeamOptions):
                 f"({self.beam_size}): set {as_written('search.beam_size', self.n_best)} or more"
             )
         return self
-
-
-class RetranslateConfig(BeamOptions):
-    """A beam that translates all that has come anew with each word of a text (Arivazhagan et al. 2020). What was shown
-    may change: it is scored by its erasure, and by when each word was final."""
-
-    name: Literal["retranslate"] = "retranslate"
-    mask_k: Annotated[int, "words"] = Field(0, ge=0, le=MAX_LENGTH)
-    """The last words of a translation that are not shown while the source goes on; characters where latency counts
-    these."""
-
-    @property
-    def of_prefixes(self) -> BeamConfig:
-        """Returns the search by which each prefix of a source is translated."""
-        return BeamConfig(**self.model_dump(exclude={"name", "mask_k"}))

@@ -11,7 +11,7 @@ from mt.decoding.explore import can_force
 from mt.decoding.translation import Translation
 from mt.decoding.translator import Translator
 from mt.errors import UserError, shown
-from mt.search.config import SearchConfig, n_best_search, online_search, revised_search, width
+from mt.search.config import SearchConfig, n_best_search, revised_search, width
 from mt.serve.bodies import NO_WISHES, Wishes
 from mt.serve.limits import Limits, Metrics, RequestError, full
 from mt.serve.work import Documenting, Translating
@@ -44,7 +44,7 @@ class ServedRun:
     def streams(self) -> bool:
         """Whether it can translate while a source arrives."""
         try:
-            self.translator.stream(online_search(self.translator.config.search))
+            self.translator.stream()
         except UserError:
             return False
         return True
@@ -55,11 +55,10 @@ class ServedRun:
         """Returns the run's search with some options changed, whose hypotheses are no longer than this server's. Raises
         UserError where they do not go together, and RequestError where they ask for more than this server does.
 
-        online: whether it writes while it reads, by default.
+        online: whether it is for a source that arrives.
         """
         # The run's own search, with the changes of the request.
-        search = self.translator.config.search
-        search = online_search(search) if online else search
+        search = self.translator.streaming_search() if online else self.translator.config.search
         search = revised_search(search, changes) if changes else search
         # Bounds of this server.
         widest = max(width(search), n_best or 1)

@@ -1,8 +1,8 @@
-"""Streams over WebSocket: words or samples in, and each word of the translation as soon as it is certain.
+"""Streams over WebSocket: words or samples in, and each word of the translation as soon as its policy writes it.
 
-Beside it the same by re-translation: each time anything arrives, all that has come is translated anew, and what had
-been shown may change. Its erasure says how much did (Arivazhagan et al. 2020, "Re-translation versus streaming for
-simultaneous translation", section 3.3).
+Every search of `mt.search.policies` streams. Re-translation shows its drafts: what was shown may change, and its
+erasure says how much did (Arivazhagan et al. 2020, "Re-translation versus streaming for simultaneous translation",
+section 3.3).
 """
 
 import asyncio
@@ -17,15 +17,13 @@ from fastapi import APIRouter, WebSocket, WebSocketDisconnect
 
 from mt.common.options import Options
 from mt.data.fields import AudioField
-from mt.decoding.delays import Shown
 from mt.decoding.streaming import Session, finish, read
 from mt.errors import UserError
-from mt.search.config import SearchConfig, of_whole_sources
+from mt.search.config import SearchConfig
 from mt.serve.bodies import Key, Wishes, decoded, validated
 from mt.serve.guard import log_fault
 from mt.serve.limits import Limits, RequestError
 from mt.serve.runs import Runs, ServedRun
-from mt.serve.work import Translating
 
 
 class Hello(Wishes):
@@ -34,7 +32,6 @@ class Hello(Wishes):
     run: str | None = None
     key: str | None = None
     search: dict[str, Any] | None = None
-    retranslate: bool = False
     words: str = ""
     """What has come already."""
 
@@ -43,6 +40,8 @@ class Part(Options):
     """A further message."""
 
     words: str = ""
+    tail: str = ""
+    """Words that follow and may still change."""
     end: bool = False
 
 
@@ -53,16 +52,15 @@ class Reading:
     search: SearchConfig
     ends: bool
 
-    def size(self, item: tuple[Session, Any]) -> int:
+    def size(self, item: tuple[Session, Any, str]) -> int:
         """Returns how many parts there are to read."""
         return len(item[1])
 
-    def do(self, items: Sequence[tuple[Session, Any]]) -> Sequence[list[str] | Exception]:
+    def do(self, items: Sequence[tuple[Session, Any, str]]) -> Sequence[list[str] | Exception]:
         """Returns the words that are certain. A session that fails is not read again, and fails those beside it."""
         try:
-            if self.ends:
-                return finish([session for session, _ in items])
-            return read([session for session, _ in items], [part for _, part in items])
+            sessions, parts, tails = zip(*items, strict=True)
+            return finish(sessions) if self.ends else read(sessions, parts, tails)
         except Exception as error:
             return [error for _ in items]
 
@@ -82,7 +80,7 @@ class Opening:
 
 
 class Stream:
-    """A source that arrives, translated so that nothing that was written changes."""
+    """A source that arrives."""
 
     def __init__(self, run: ServedRun, hello: Hello) -> None:
         self._run = run
@@ -96,62 +94,28 @@ class Stream:
         """Begins a source. Raises UserError where the run cannot read one that arrives."""
         (self._session,) = await self._run.worker.do(Opening(self._new), None)
 
-    async def read(self, part: str | np.ndarray, *, ends: bool = False) -> dict[str, Any]:
+    async def read(self, part: str | np.ndarray, tail: str = "", *, ends: bool = False) -> dict[str, Any]:
         """Reads what has come."""
         session = self._session
-        (written,) = await self._run.worker.do(Reading(self._search, ends), (session, part))
-        state = {"words": session.words, "delays": session.delays, "changed": 0}
-        return {"read": session.source_read, "written": written, **state}
+        (written,) = await self._run.worker.do(Reading(self._search, ends), (session, part, tail))
+        shown = session.shown
+        return {
+            "read": session.source_read,
+            "written": written,
+            "words": shown,
+            "text": session.joined(shown),
+            "draft": session.joined(session.draft),
+            "delays": session.delays,
+            "changed": session.erased,
+            "erasure": session.erased / max(len(shown), 1),
+        }
 
     async def end(self) -> dict[str, Any]:
         """Ends the source, and begins another."""
         session = self._session
         answer = await self.read("", ends=True)
         await self.begin()
-        return answer | {"done": True, "text": session.text} | ({"cut": True} if session.cut else {})
-
-
-class Retranslation:
-    """A text that arrives, of which all that has come is translated anew each time."""
-
-    def __init__(self, run: ServedRun, hello: Hello) -> None:
-        search = run.search(hello.search)
-        self._run = run
-        self._hello = hello
-        self._work = Translating(run.translator, run.limits, of_whole_sources(search))
-        self._new = partial(Shown, search, run.translator.config.dataset.latency_unit)
-        self._source: list[str] = []
-        self._shown = self._new()
-
-    async def begin(self) -> None:
-        """Does nothing: each part is translated by itself."""
-
-    async def read(self, part: str | np.ndarray) -> dict[str, Any]:
-        """Reads what has come. Raises RequestError where it is no text."""
-        if not isinstance(part, str):
-            raise RequestError(422, "re-translation is of words that arrive: leave retranslate out for a sound")
-        self._source += part.split()
-        return await self._answer(complete=False)
-
-    async def end(self) -> dict[str, Any]:
-        """Ends the text; the next words begin another."""
-        answer = await self._answer(complete=True)
-        self._source.clear()
-        self._shown = self._new()
-        return answer | {"done": True}
-
-    async def _answer(self, *, complete: bool) -> dict[str, Any]:
-        text = self._run.require_text(" ".join(self._source))
-        ((best, *_),) = await self._run.worker.do(self._work, (text, self._hello))
-        shown = self._shown
-        text = shown.update(best.text, complete=complete)
-        return {
-            "read": len(self._source),
-            "text": text,
-            "words": text.split(),
-            "changed": shown.erased,
-            "erasure": shown.erased / max(len(shown.units), 1),
-        }
+        return answer | {"done": True} | ({"cut": True} if session.cut else {})
 
 
 def router(runs: Runs, key: Key, limits: Limits) -> APIRouter:
@@ -204,17 +168,17 @@ async def _converse(socket: WebSocket, runs: Runs, key: Key, limits: Limits) -> 
     run = runs.named(hello.run)
     # Then parts arrive, each of which is answered.
     with run.stream_open():
-        source = Retranslation(run, hello) if hello.retranslate else Stream(run, hello)
+        source = Stream(run, hello)
         await source.begin()
         size = 0
         message: str | bytes = Part(words=hello.words).model_dump_json()
         while True:
-            part, ends = _part(message, run, limits)
+            part, tail, ends = _part(message, run, limits)
             size = 0 if ends else size + len(part)
-            if isinstance(part, str) and size > limits.characters:
+            if isinstance(part, str) and size + len(tail) > limits.characters:
                 raise RequestError(413, f"a source has more than {limits.characters} characters: end it before")
-            if len(part):
-                await _send(socket, await source.read(part), limits.patience)
+            if len(part) or tail:
+                await _send(socket, await source.read(part, tail), limits.patience)
             if ends:
                 await _send(socket, await source.end(), limits.patience)
             message = await _received(socket, limits.idle)
@@ -229,17 +193,17 @@ async def _received(socket: WebSocket, seconds: float) -> str | bytes:
     return message.get("bytes") or b"" if text is None else text
 
 
-def _part(message: str | bytes, run: ServedRun, limits: Limits) -> tuple[str | np.ndarray, bool]:
-    """Returns what has come of a source, and whether that ends. Raises RequestError where a run reads something
-    else."""
+def _part(message: str | bytes, run: ServedRun, limits: Limits) -> tuple[str | np.ndarray, str, bool]:
+    """Returns what has come of a source, its tail, and whether the source ends. Raises RequestError where a run reads
+    something else."""
     field = run.translator.field
     if isinstance(message, bytes):
         if not isinstance(field, AudioField):
             raise RequestError(422, f"the run {run.name} reads {run.kind}, and no samples: send words")
         if len(message) % 2:
             raise RequestError(400, "a message has half a sample: send whole ones, of 16 bits each")
-        return np.frombuffer(message, "<i2").astype(np.int16), False
+        return np.frombuffer(message, "<i2").astype(np.int16), "", False
     part = validated(decoded(message.encode("utf-8", "surrogatepass"), limits), Part)
-    if part.words and not field.written:
+    if (part.words or part.tail) and not field.written:
         raise RequestError(422, f"the run {run.name} reads {run.kind}, and no words: send samples")
-    return part.words, part.end
+    return part.words, part.tail, part.end

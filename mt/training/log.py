@@ -25,7 +25,6 @@ from mt.distributed import ALONE, ProcessGroup
 from mt.errors import UserError
 from mt.evaluation.scoring import notes_of
 from mt.models.seq2seq import Seq2Seq
-from mt.search.config import reports_delays
 from mt.storage import open_to_append, subfolder, write_text
 from mt.text_io import byte_lines
 from mt.training.loop import Progress
@@ -175,7 +174,7 @@ def heading(
         lines["update"] = f"{update}, of {processes.size} processes" if processes.size > 1 else update
     # Warnings: scores that do not suit the data, a slow processor.
     references = corpus.split("dev").column("references")
-    notes = [("note", note) for note in notes_of(config.dataset, references, online=reports_delays(config.search))]
+    notes = [("note", note) for note in notes_of(config.dataset, references, online=config.search.timed)]
     if config.precision == "bf16" and not has_bfloat16(device):
         notes.append(("note", "this processor has no fast instructions for bfloat16: bf16 is computed as fp32"))
     return "\n".join(f"{name:<{_LABEL}}  {text}" for name, text in (*lines.items(), *notes))

@@ -11,7 +11,7 @@ from mt.common.options import flat
 from mt.config import Config
 from mt.config.optimizer import DecayConfig
 from mt.data.corpus import SPLITS, Corpus, Training
-from mt.decoding.modes import require_compatible, require_wait_k
+from mt.decoding.modes import require_compatible, require_extending, require_wait_k
 from mt.decoding.runs import torch_translator
 from mt.decoding.translator import Translator
 from mt.distributed import ProcessGroup, code_digest
@@ -37,6 +37,7 @@ def chosen_metric(config: Config) -> str:
 def require_fit(config: Config, corpus: Corpus, model: Seq2Seq) -> None:
     """Raises UserError where search, prefix mask, metrics or the lengths of the corpus do not suit the model."""
     # Decoding, then validation, then the data.
+    require_extending(config.search, model)
     require_compatible(config.search, model)
     if config.training.wait_k is not None:
         require_wait_k(model, min(config.training.wait_k), "training.wait_k")

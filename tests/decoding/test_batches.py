@@ -14,7 +14,7 @@ from mt.data.corpus import Corpus
 from mt.data.fields import ImageConfig, ImageField
 from mt.data.tokenizer import EOS
 from mt.decoding.forced import forced_batches
-from mt.decoding.modes import reads_hard, require_compatible
+from mt.decoding.modes import extends, reads_hard, require_compatible, require_extending
 from mt.decoding.torch_network import MAX_LOGITS, TorchNetwork
 from mt.decoding.translator import Translator
 from mt.device import has_bfloat16
@@ -79,11 +79,12 @@ def test_a_search_that_writes_while_it_reads_says_what_a_model_lacks(
     usual["attention"] = {"name": "monotonic" if isinstance(search, OnlineConfig) else "bahdanau"}
     model = Seq2Seq(configure(usual | changes), 9, 9)
     if lacking is None:
-        require_compatible(search, model)
-        assert reads_hard(search, model) == isinstance(search, OnlineConfig)
+        require_extending(search, model)
+        assert reads_hard(search, model) == isinstance(search, OnlineConfig) and extends(search, model)
     else:
         with pytest.raises(UserError, match=rf"^search={search.name} .*: it needs {re.escape(lacking)}; train such a"):
-            require_compatible(search, model)
+            require_extending(search, model)
+        assert not extends(search, model)
 
 
 @combined(attention=[*ATTENTIONS], decoder=["luong", "bahdanau"])
@@ -103,7 +104,7 @@ def test_what_can_be_read_hard_and_online(attention: str, decoder: str, configur
             require_compatible(search, model)
             assert reads_hard(search, model)
         else:
-            with pytest.raises(UserError, match=r"^search(\.mode=hard needs|=online writes while it reads)"):
+            with pytest.raises(UserError, match=r"^search(\.mode=hard needs|=online writes up to where)"):
                 require_compatible(search, model)
 
 

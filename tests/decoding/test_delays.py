@@ -10,7 +10,7 @@ import pytest
 
 from mt.data.corpus import Corpus
 from mt.data.tokenizer import EOS, UNK, Tokenizer, TokenizerConfig, Tokenizers
-from mt.decoding.delays import Shown, word_delays, words_read
+from mt.decoding.delays import word_delays, words_read
 from mt.decoding.load import load
 from mt.decoding.modes import require_compatible
 from mt.decoding.translator import Translator
@@ -107,15 +107,6 @@ def test_each_prefix_is_translated_as_if_alone(run: str, options, mask_k: int, r
         assert times.delays[-1] == len(actual.source_tokens) or actual.cut
 
 
-@pytest.mark.parametrize(("unit", "taken_back", "shown_at_last"), [("word", 2, 2), ("subword", 2, 2), ("char", 5, 6)])
-def test_what_is_shown_and_taken_back_is_counted_in_the_unit(unit: str, taken_back: int, shown_at_last: int) -> None:
-    """THE; the OLD; the one: a word of three letters, and then a second one."""
-    shown = Shown(BeamConfig(), unit)
-    for text in ("THE", "the old", "the one"):
-        shown.update(text, complete=False)
-    assert shown.erased == taken_back and len(shown.units) == shown_at_last
-
-
 @pytest.mark.parametrize("unit", ["word", "char", "subword"])
 def test_erasure_is_counted_in_the_unit_of_latency(trained: Path, corpus: Corpus, unit):
     translator = load(trained, device="cpu")
@@ -137,12 +128,14 @@ def test_a_stream_takes_nothing_back(hard: Translator, corpus: Corpus):
 
 
 def test_what_cannot_be_re_translated_is_refused(translator: Translator, corpus: Corpus):
-    sound: Any = SimpleNamespace(frontend=SimpleNamespace(field="audio"))
-    with pytest.raises(UserError, match=r"^search=retranslate .* this model reads no texts: choose search=online"):
-        require_compatible(RetranslateConfig(), sound)
+    picture: Any = SimpleNamespace(frontend=SimpleNamespace(field="image"))
+    with pytest.raises(UserError, match=r"^search=retranslate .* this model reads neither: choose search=beam"):
+        require_compatible(RetranslateConfig(), picture)
     with pytest.raises(UserError, match=r"^--replace-unknown changes the last .*: leave it out"):
         evaluate(translator, corpus.split("dev"), RetranslateConfig(), unknown_words=UnknownWords(translator, {}))
-    with pytest.raises(UserError, match=r"text 1 asks .* choose search=beam"):
-        translator.translate("two dogs", RetranslateConfig(), prefix="zwei")
-    with pytest.raises(UserError, match=r"search=retranslate changes what it has shown: choose search=online"):
-        translator.stream(RetranslateConfig())
+
+
+def test_re_translation_begins_as_asked(translator: Translator):
+    whole = translator.translate("two dogs", BeamConfig(), prefix="drei")
+    shown = translator.translate("two dogs", RetranslateConfig(), prefix="drei")
+    assert shown.text == whole.text and all(update.startswith("drei") for update in shown.timing.updates)

@@ -90,7 +90,7 @@ class Server:
             elif "words" in content:
                 new = [word.upper() for word in content["words"].split()]
                 words.extend(new)
-                if first.get("retranslate"):  # the last word but one becomes another
+                if first.get("search"):  # the last word but one becomes another
                     shown = [*words[:-2], *(word.lower() for word in words[-2:-1]), words[-1]]
                     answer = {"text": " ".join(shown), "words": shown}
                 else:

@@ -143,7 +143,7 @@ def test_captions_grow_and_count_what_changed(serve, tab) -> None:
     tab.get_by_label("words", exact=True).press_sequentially("next ")
     stream.locator(".line").nth(1).wait_for()
     assert stream.locator(".line").all_inner_texts() == ["THE OLD HOUSE", "NEXT"]
-    assert {"end": True} in server.received and {"run": "en-de", "retranslate": True} in server.received
+    assert {"end": True} in server.received and {"run": "en-de", "search": {"name": "retranslate"}} in server.received
     assert tab.get_by_role("log", name="source").inner_text().split("\n\n")[0] == "the old house"
 
 

@@ -11,8 +11,7 @@ import pytest
 import torch
 
 from mt.data.tokenizer import EOS
-from mt.decoding.modes import reads_hard, require_compatible
-from mt.decoding.streaming import require_streaming
+from mt.decoding.modes import extends, reads_hard, require_extending
 from mt.decoding.streaming.stepper import StreamState, advance_streams
 from mt.errors import UserError
 from mt.models.attention import ATTENTIONS
@@ -124,7 +123,7 @@ def test_a_stream_is_offline_decoding_or_refused(attention: dict[str, Any], enco
     for search in (OnlineConfig(), WaitKConfig(k=20)):
         if not (model.online if search.name == "online" else model.supports_wait_k):
             with pytest.raises(UserError, match=rf"^search={search.name} (writes while it|shows the model only)"):
-                require_compatible(search, model)
+                require_extending(search, model)
     for search in searches(model):
         agrees(build_with, search)
 
@@ -151,7 +150,7 @@ def agrees(build_with: Callable[..., Seq2Seq], search: SearchConfig) -> None:
         if len(set(tokens)) > 1:
             break
     assert len(set(tokens)) > 1
-    require_streaming(search, model)
+    assert extends(search, model)
     assert reads_hard(search, model) == (search.name == "online")
     assert streamed(model, search, sources, seed=1) == tokens
     # What was written before a token was read is the same for every source that is the same up to it.
@@ -170,7 +169,7 @@ def test_a_first_state_of_the_whole_source_is_refused(
     assert not searches(model)
     for search in (OnlineConfig(), WaitKConfig(k=20)):
         with pytest.raises(UserError, match=r"decoder\.init_hidden=zeros"):
-            require_compatible(search, model)
+            require_extending(search, model)
 
 
 def test_the_tables_have_pairs_that_stream() -> None:

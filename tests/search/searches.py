@@ -9,6 +9,7 @@ from mt.search import online as simulations
 from mt.search.beam import search
 from mt.search.hypothesis import Hypothesis
 from mt.search.online import OnlineHypothesis
+from mt.search.policies import OnlineConfig, WaitKConfig
 from mt.search.processor import Processor
 from mt.search.torch_stepper import TorchStepper
 from mt.step import EOS, Prediction
@@ -40,8 +41,14 @@ def greedy(
 def online(
     decoder: Decoder, memory: Any, *, source_lengths: Sequence[int], limits: Sequence[int], k: int | None = None
 ) -> list[OnlineHypothesis]:
+    """limits: the most tokens of a hypothesis by the source tokens that were read. k: of wait-k."""
+
+    class Limited(OnlineConfig if k is None else WaitKConfig):  # type: ignore[misc]
+        def longest(self, source_length: int) -> int:
+            return limits[source_length]
+
     steps = stepper(decoder, memory, len(source_lengths))
-    found = simulations.online(steps, source_lengths=source_lengths, limits=limits, k=k)
+    found = simulations.online(steps, Limited() if k is None else Limited(k=k), source_lengths)
     return [hypothesis for (hypothesis,) in found]
 
 

@@ -81,8 +81,8 @@ def test_a_stream_avoids_begins_and_writes_terms(streaming: Client, hard: Transl
             answer = asked(connection, {"end": True})
             assert answer["text"] == session.text and answer["text"].startswith("drei")
             assert unwanted not in answer["words"]
-    with opened(streaming, {"run": "soft", "retranslate": True, **hello}) as connection:
-        text = asked(connection, {"words": TEXT})["text"]
+    with opened(streaming, {"run": "soft", "search": {"name": "retranslate"}, **hello}) as connection:
+        text = asked(connection, {"words": TEXT})["draft"]
         assert text.startswith("drei") and unwanted not in text.split()
     with opened(streaming, {"constraints": ["Katzen"]}) as connection:
         assert "a prefix or phrases to avoid" in json.loads(connection.recv(timeout=20))["error"]
@@ -92,11 +92,12 @@ def test_re_translation_says_how_much_it_took_back(streaming: Client, translator
     shown: list[str] = []
     erased = 0
     masking = {"name": "retranslate", "mask_k": 1}
-    with opened(streaming, {"run": "soft", "retranslate": True, "search": masking}) as connection:
+    with opened(streaming, {"run": "soft", "search": masking}) as connection:
         first = asked(connection, {"words": TEXT})
         last = asked(connection, {"end": True})
-        assert first["words"] == last["words"][:-1] and last["changed"] == 0 and last["text"].split() == last["words"]
-    with opened(streaming, {"run": "soft", "retranslate": True}) as connection:
+        assert first["words"] == last["words"][:-1] and last["text"].split() == last["words"]
+        assert first["draft"] == last["text"]
+    with opened(streaming, {"run": "soft", "search": {"name": "retranslate"}}) as connection:
         words = TEXT.split()
         for count in range(1, len(words) + 1):
             answer = asked(connection, {"words": words[count - 1]})
@@ -114,9 +115,13 @@ def test_re_translation_says_how_much_it_took_back(streaming: Client, translator
     ("hello", "message", "code", "sentence"),
     [
         ({"run": "other"}, {}, 1008, "there is no run other here: choose of hard, soft"),
-        ({"run": "soft"}, {}, 1008, "search=online writes while it reads: it needs"),
+        (
+            {"run": "soft", "search": {"name": "online"}},
+            {},
+            1008,
+            "search=online writes up to where the attention stops",
+        ),
         ({"rnu": "soft"}, {}, 1008, "the request: unknown option rnu: did you mean run?"),
-        ({"search": {"name": "beam"}}, {}, 1008, "search=beam reads the whole source before it writes"),
         ({}, {"word": "a"}, 1008, "the request: unknown option word: did you mean words?"),
         ({}, {"words": 201 * "a"}, 1009, "a source has more than 200 characters"),
         ({"search": {"max_length": 3000}}, {}, 1008, "3000 tokens of a translation are more than this server's 2048"),

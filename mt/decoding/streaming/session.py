@@ -5,27 +5,19 @@ for word in "The train leaves at half past seven .".split():
     print(*session.read(word))
 print(*session.finish())"""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 import torch
 
-from mt.common.options import as_written
-from mt.constraints.processor import ConstraintProcessor, TokenConstraints
-from mt.data.fields import TEXT, Field, Row
+from mt.data.fields import Field, Row
 from mt.data.tokenizer import Tokenizers, Unit
-from mt.decoding.delays import TargetWords
-from mt.decoding.lexical import SourceTerms, encoder_of, require_steerable
-from mt.decoding.modes import DecodableModel, online_model, require_compatible
-from mt.decoding.request import Request
-from mt.decoding.streaming.stepper import StreamState, advance_streams
-from mt.decoding.terms import TermStream
+from mt.decoding.lexical import SourceTerms
+from mt.decoding.modes import DecodableModel
 from mt.errors import UserError
-from mt.models.seq2seq import Seq2Seq
-from mt.search.config import SearchConfig, is_online, reports_delays
-from mt.search.limits import MAX_LENGTH
+from mt.search.config import SearchConfig
 from mt.text_io import composed
 
 if TYPE_CHECKING:
@@ -36,132 +28,132 @@ if TYPE_CHECKING:
 # takes the samples that have come, [N] int16 or floating-point numbers.
 
 
-class StreamingModel(NamedTuple):
-    """The model of a session. Sessions that read in one batch must have the same."""
+class Streaming(NamedTuple):
+    """How a session translates. Sessions that read in one batch must have the same."""
 
-    model: Seq2Seq
-    tokenizers: Tokenizers
+    translator: "Translator"
     search: SearchConfig
     unit: Unit
     """Whether words, between blanks, or characters are read and written."""
-    field: Field = TEXT
-    """The field of the sources."""
+
+    @property
+    def model(self) -> DecodableModel:
+        return self.translator.model
+
+    @property
+    def tokenizers(self) -> Tokenizers:
+        return self.translator.tokenizers
+
+    @property
+    def field(self) -> Field:
+        return self.translator.field
 
 
-class Session:
+class Session(ABC):
     """The translation of one source; `Translator.stream` makes it. With a model of characters, words are characters."""
 
-    def __init__(
-        self, streaming: StreamingModel, asked: TokenConstraints | None = None, terms: SourceTerms | None = None
-    ) -> None:
+    def __init__(self, streaming: Streaming, terms: SourceTerms | None = None) -> None:
+        """terms: those of a glossary, which are looked for in the source."""
+        self.streaming = streaming
         self.words: list[str] = []
         """The words that were written so far; a character has the blank before it, if there is one."""
         self.delays: list[int] = []
         """For each of these words, how many source words, or milliseconds, had been read when it was written."""
-        self._first = 0
-        """The first token of the next word."""
-        self._joined = 0
-        """How many tokens were joined to words."""
-        self._spans: list[slice] = []
-        """The tokens of each word."""
-        self.streaming = streaming
-        # The state of the stream, with the processor of constraints and the writer of terms.
-        self._state = StreamState(streaming.model, streaming.search, streaming.field)
-        if asked is not None:
-            self._state.processors.insert(0, ConstraintProcessor([asked], [MAX_LENGTH]))
+        self.draft: list[str] = []
+        """The words that the model would write next, which may change; empty where it does not look ahead."""
+        self.finished = False
+        """Whether the source has ended."""
+        self.erased = 0
+        """How many words that were shown were taken back."""
+        self.cut = False
+        """Whether the translation reached the limit of its length, and was ended there; known once it is finished."""
         self._terms = terms
-        if terms is not None:
-            self._state.terms = TermStream(terms)
-        # The source turns words into positions, and `TargetWords` turns tokens into words.
+        # The source turns words into positions.
         needed = streaming.model.frontend.needed
-        source, target, *_ = streaming.tokenizers
         self._source = streaming.field.arriving(
-            source, streaming.unit, lambda vectors: int(needed(torch.tensor(vectors)))
+            streaming.tokenizers.source, streaming.unit, lambda vectors: int(needed(torch.tensor(vectors)))
         )
         self._positions = 0
-        self._target = target
         self._placeholders: list[str] = []
         self._symbols: dict[str, str] = {}
         """The placeholder of each symbol of the vocabulary that has been read."""
-        self._target_words = TargetWords(target, streaming.unit)
 
     @property
     def text(self) -> str:
         """The translation so far; at the end it is the same text as that of `Translator.translate`."""
-        return ("" if self.streaming.unit == "char" else " ").join(self.words)
+        return self.joined(self.words)
 
     @property
+    def shown(self) -> Sequence[str]:
+        """The words that a reader sees: those that are written, or of re-translation those of the draft."""
+        return self.words
+
+    @property
+    @abstractmethod
     def tokens(self) -> tuple[int, ...]:
         """The ids of the tokens that were written so far."""
-        return tuple(entry.token for entry in self._state.written)
 
+    @abstractmethod
     def tokens_of_words(self) -> list[tuple[list[int], list[float], list[float]]]:
         """Returns for each word so far the ids of its tokens, their log-probabilities, and the entropies of their
         attention."""
-        words = [self._state.written[span] for span in self._spans]
-        entropies = self._state.entropies
-        return [
-            ([one.token for one in word], [one.log_prob for one in word], [entropies[one.place] for one in word])
-            for word in words
-        ]
-
-    @property
-    def energies(self) -> int:
-        """How many monotonic energies the attention computed to find its stops."""
-        return self._state.looked_at
-
-    @property
-    def stored_numbers(self) -> int:
-        """How many numbers are stored for the source and the state of the model, without the written words."""
-        return self._state.stored_numbers
 
     @property
     def source_read(self) -> int:
         """How many words of the source, or milliseconds, have been read."""
         return self._source.read
 
-    @property
-    def cut(self) -> bool:
-        """Whether the translation reached the limit of its length, and was ended there; known once it is finished."""
-        return self._state.cut
-
-    @property
-    def finished(self) -> bool:
-        """Whether the source has ended."""
-        return self._state.complete
-
-    def read(self, source: str | Iterable[str] | np.ndarray) -> list[str]:
+    def read(self, source: str | Iterable[str] | np.ndarray, tail: str = "") -> list[str]:
         """Reads the next word of the source, or several in turn, of a text or an iterable; or what has come of a sound.
         Returns the words that are certain with it.
 
-        Raises UserError where the session is finished, or the source grows longer than the model can read.
+        tail: words that follow and may still change, as a recogniser's last ones. They are part of the draft, and
+        nothing that depends on them is written. Raises UserError where the session is finished, or the source grows
+        longer than the model can read.
         """
-        return read([self], [source])[0]
+        return read([self], [source], [tail])[0]
 
     def finish(self) -> list[str]:
         """Ends the source and returns the rest of the translation. Raises UserError where the session is finished."""
         return finish([self])[0]
 
+    @classmethod
+    @abstractmethod
+    def _advance(cls, read_rows: Sequence[tuple[Self, Row]]) -> None:
+        """Goes on with the translations of sources that have grown, or ended (`finished`) with their last positions."""
+
+    @abstractmethod
+    def _read_tail(self, tail: str) -> None:
+        """Reads words that may still change, in place of those before."""
+
+    def joined(self, words: Sequence[str]) -> str:
+        """Returns the text of words, or characters."""
+        return ("" if self.streaming.unit == "char" else " ").join(words)
+
     def _read_part(self, part: Any) -> Row:
         """Reads a part of the source, and returns its positions."""
         if self._terms is not None:
             self._terms.read(part)
-        text = part
-        tokenizer = self.streaming.tokenizers.source
-        if self.streaming.field.written and tokenizer.placeholders:
-            text, self._symbols = tokenizer.found.masked(composed(part), tokenizer.placeholders, self._placeholders)
-        row = self._source.row(text)
+        row = self._source.row(self._masked(part))
         self._refuse_many(len(row))
         self._positions += len(row)
         self._source.mark_read(part)
         return row
+
+    def _masked(self, part: Any) -> Any:
+        """Returns a part of a text with symbols in place of placeholders, which it notes."""
+        tokenizer = self.streaming.tokenizers.source
+        if not (self.streaming.field.written and tokenizer.placeholders):
+            return part
+        text, self._symbols = tokenizer.found.masked(composed(part), tokenizer.placeholders, self._placeholders)
+        return text
 
     def _end(self) -> Row | None:
         """Ends the source and returns its last positions, which may be none; None of a blank source."""
         row = self._source.rest()
         if row is not None:
             self._refuse_many(len(row) - self.streaming.field.written)
-        self._state.complete = True
+        self.finished = True
         if self._terms is not None:
             self._terms.end()
         return row
@@ -181,56 +173,44 @@ class Session:
                 f"{'the sentence' if written else 'it'} before, and begin another"
             )
 
-    def _write(self, words: list[str], end: int) -> None:
-        """Writes words that end before the token of this number."""
-        for word in words:
-            self.words.append("".join(self._symbols.get(character, character) for character in word))
-            self.delays.append(self._source.read)
-            self._spans.append(slice(self._first, end))
-        if words:
-            self._first = end
+    def _restored(self, word: str) -> str:
+        """Returns a word with placeholders in place of their symbols."""
+        return "".join(self._symbols.get(character, character) for character in word)
+
+    def _write(self, words: Sequence[str]) -> None:
+        self.words += [self._restored(word) for word in words]
+        self.delays += [self.source_read] * len(words)
 
 
-def open_session(translator: "Translator", search: SearchConfig, unit: Unit, request: Request | None = None) -> Session:
-    """Begins a session. request: what is asked of its translation. Raises UserError where the search, or the model,
-    needs the whole source before it writes, and where the search cannot do what is asked."""
-    model = translator.model
-    require_streaming(search, model)
-    asked, terms = (None, None) if request is None else encoder_of(translator).streamed(request, unit)
-    if asked is not None:
-        require_steerable(search, asked)
-    streaming = StreamingModel(online_model(model), translator.tokenizers, search, unit, translator.field)
-    return Session(streaming, asked, terms)
-
-
-def require_streaming(search: SearchConfig, model: DecodableModel) -> None:
-    """Raises UserError where a search, or a model that it would read, needs the whole source before it writes."""
-    if not is_online(search):
-        reason = "changes what it has shown" if reports_delays(search) else "reads the whole source before it writes"
-        raise UserError(
-            f"{as_written('search', search.name)} {reason}: choose {as_written('search', 'online')} or wait_k"
-        )
-    require_compatible(search, model)
-
-
-def read(sessions: Iterable[Session], sources: Iterable[str | Iterable[str] | np.ndarray]) -> list[list[str]]:
+def read(
+    sessions: Iterable[Session], sources: Iterable[str | Iterable[str] | np.ndarray], tails: Sequence[str] | None = None
+) -> list[list[str]]:
     """Does `Session.read` for several sessions in one batch, and returns the words that each writes: the same as alone.
 
     Raises UserError as there, and where sessions cannot share a batch.
     """
     sessions = _listed(sessions)
     sources = list(sources)
-    if len(sources) != len(sessions):
+    tails = [""] * len(sessions) if tails is None else tails
+    if not len(sources) == len(tails) == len(sessions):
         raise UserError(f"each session reads one source: {len(sessions)} sessions, {len(sources)} sources were given")
     words_before = [len(session.words) for session in sessions]
     split = [session._source.parts(source) for session, source in zip(sessions, sources, strict=True)]
-    for turn in zip_longest(*split):
-        read_rows = [
-            (session, session._read_part(part))
-            for session, part in zip(sessions, turn, strict=True)
-            if part is not None
-        ]
-        _go_on([(session, row) for session, row in read_rows if len(row)])
+    given = [*zip(sessions, split, tails, strict=True)]
+    # A word of each source in turn, the last one with the tail.
+    for turn in range(max(map(len, split), default=0)):
+        read_rows = []
+        for session, parts, tail in given:
+            if turn < len(parts):
+                session._read_tail(tail if turn + 1 == len(parts) else "")
+                read_rows.append((session, session._read_part(parts[turn])))
+        type(sessions[0])._advance(read_rows)
+    # Tails that come alone.
+    alone = [(session, tail) for session, parts, tail in given if not parts and tail]
+    for session, tail in alone:
+        session._read_tail(tail)
+    if alone:
+        type(sessions[0])._advance([(session, ()) for session, _ in alone])
     return [session.words[count:] for session, count in zip(sessions, words_before, strict=True)]
 
 
@@ -240,11 +220,9 @@ def finish(sessions: Iterable[Session]) -> list[list[str]]:
     words_before = [len(session.words) for session in sessions]
     rests = [(session, session._end()) for session in sessions]
     # A blank source has an empty translation.
-    _go_on([(session, row) for session, row in rests if row is not None])
-    for session in sessions:
-        session._state.finish()
-        _write(session)
-        session._write(session._target_words.end(), len(session._state.written))
+    rows = [(session, row) for session, row in rests if row is not None]
+    if rows:
+        type(sessions[0])._advance(rows)
     return [session.words[count:] for session, count in zip(sessions, words_before, strict=True)]
 
 
@@ -262,21 +240,3 @@ def _listed(given: Iterable[Session]) -> list[Session]:
     if any(session.streaming != sessions[0].streaming for session in sessions):
         raise UserError("sessions of different models or searches have no batch in common: let them read in turn")
     return sessions
-
-
-def _go_on(read_rows: Sequence[tuple[Session, Row]]) -> None:
-    """Reads positions, and writes the words that become certain. Sessions whose hypothesis has ended are left out."""
-    grown = [(session, row) for session, row in read_rows if not session._state.ended]
-    advance_streams([(session._state, row) for session, row in grown])
-    for session, _ in grown:
-        _write(session)
-
-
-def _write(session: Session) -> None:
-    """Writes the words of all certain tokens."""
-    written = session._state.written
-    for place in range(session._joined, len(written)):
-        # A character is known with its token, a word with the one that follows it.
-        end = place + (session.streaming.unit == "char")
-        session._write(session._target_words.add(written[place].token), end)
-    session._joined = len(written)

@@ -17,7 +17,7 @@ from mt.models.attention.base import AttentionStep, Memory
 from mt.models.decoders import DecoderQuery
 from mt.models.seq2seq import Seq2Seq
 from mt.search.beam import search
-from mt.search.config import SearchConfig, wait_k_of
+from mt.search.config import SearchConfig
 from mt.search.hypothesis import on_host
 from mt.search.limits import MAX_LENGTH
 from mt.search.processor import Processor
@@ -60,7 +60,7 @@ class StreamState:
         """Writes terms into the hypothesis; None without a glossary."""
         self.reads: list[int] = []
         """The terms that the last step read; see `TermStream.reads`."""
-        self.wait = wait_k_of(search)
+        self.wait = search.wait_k
         """k of wait-k; None where a hard attention decides when to write."""
         self.complete = False
         """Whether the source has ended."""

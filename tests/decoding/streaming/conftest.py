@@ -2,15 +2,21 @@
 
 import random
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from mt.data.fields import AudioConfig, AudioField
+from mt.data.fields import TEXT, AudioConfig, AudioField, Field
+from mt.data.fields.text import TextConfig
 from mt.data.tokenizer import EOS, TokenizerConfig, Tokenizers, Unit, train
-from mt.decoding.streaming import Session, StreamingModel
+from mt.decoding.streaming import Session
+from mt.decoding.streaming.extend import ExtendedSession
+from mt.decoding.streaming.session import Streaming
+from mt.decoding.torch_network import TorchNetwork
+from mt.decoding.translator import Translator
 from mt.models.attention.energy import Energy
 from mt.models.config import ModelConfig
 from mt.models.decoders import DECODERS
@@ -76,8 +82,15 @@ def random_model(config: ModelConfig, tokenizers: Tokenizers, attention: dict[st
     return model
 
 
+def translator_of(model: Seq2Seq, tokenizers: Tokenizers, field: Field = TEXT) -> Translator:
+    config: Any = SimpleNamespace(dataset=SimpleNamespace(field=TextConfig(), latency_unit="word"), search=SEARCH)
+    translator = Translator(TorchNetwork(model, field, vocab_size=len(tokenizers.target)), tokenizers, config)
+    translator.field = field
+    return translator
+
+
 @pytest.fixture(scope="session")
-def setting(tokenizers: Tokenizers) -> Callable[..., StreamingModel]:
+def setting(tokenizers: Tokenizers) -> Callable[..., Streaming]:
     """setting(attention, encoder, decoder, search=, unit=, tokenizers=, bias=, copy=): of a random model."""
 
     def made(
@@ -90,7 +103,7 @@ def setting(tokenizers: Tokenizers) -> Callable[..., StreamingModel]:
         tokenizers: Tokenizers = tokenizers,
         bias: float = 0.0,
         copy: bool = False,
-    ) -> StreamingModel:
+    ) -> Streaming:
         config = ModelConfig(
             embedding=EmbeddingConfig(embedding_dim=8, tie_output=False),
             encoder=ENCODERS[encoder].Config(hidden_size=12),
@@ -98,7 +111,7 @@ def setting(tokenizers: Tokenizers) -> Callable[..., StreamingModel]:
             attention=attention,
         )
         model = random_model(config, tokenizers, attention, bias)
-        return StreamingModel(model, tokenizers, search, unit)
+        return Streaming(translator_of(model, tokenizers), search, unit)
 
     return made
 
@@ -119,10 +132,10 @@ class Wandering(Energy):
 
 
 @pytest.fixture(scope="session")
-def wander() -> Callable[[StreamingModel], None]:
+def wander() -> Callable[[Streaming], None]:
     """wander(setting): lets the pointer of a model wander."""
 
-    def changed(setting: StreamingModel) -> None:
+    def changed(setting: Streaming) -> None:
         attention = setting.model.decoder.attention
         attention.energy = Wandering(attention.energy)
 
@@ -141,7 +154,7 @@ def offline() -> Callable[..., list[Hypothesis]]:
     """offline(setting, sources, search): the hypotheses of whole sources, decoded in one batch."""
 
     def decoded(
-        setting: StreamingModel, sources: Sources, search: SearchConfig | None = None, **options: Any
+        setting: Streaming, sources: Sources, search: SearchConfig | None = None, **options: Any
     ) -> list[Hypothesis]:
         ids = setting.tokenizers.source.encode([" ".join(source) for source in sources])
         size = len(setting.tokenizers.target)
@@ -152,18 +165,18 @@ def offline() -> Callable[..., list[Hypothesis]]:
 
 
 @pytest.fixture(scope="session")
-def streamed() -> Callable[[StreamingModel, list[str]], tuple[Session, list[list[str]]]]:
+def streamed() -> Callable[[Streaming, list[str]], tuple[Session, list[list[str]]]]:
     """streamed(setting, source): the finished session, and what it wrote at each word and at the end."""
 
-    def read(setting: StreamingModel, source: list[str]) -> tuple[Session, list[list[str]]]:
-        session = Session(setting)
+    def read(setting: Streaming, source: list[str]) -> tuple[Session, list[list[str]]]:
+        session = ExtendedSession(setting)
         return session, [*[session.read(word) for word in source], session.finish()]
 
     return read
 
 
 @pytest.fixture(scope="session")
-def hearing(characters: Tokenizers) -> Callable[..., StreamingModel]:
+def hearing(characters: Tokenizers) -> Callable[..., Streaming]:
     """hearing(policy, encoder=, search=, bias=, ...): of a random model that hears and writes characters; the rest are
     options of its front-end."""
 
@@ -174,7 +187,7 @@ def hearing(characters: Tokenizers) -> Callable[..., StreamingModel]:
         search: SearchConfig | None = None,
         bias: float = 0.0,
         **options: Any,
-    ) -> StreamingModel:
+    ) -> Streaming:
         attention, usual = HEARING[policy]
         config = ModelConfig(
             frontend=LogMelConfig(**{"bands": 12, "channels": 3, "causal": True} | options),
@@ -186,7 +199,7 @@ def hearing(characters: Tokenizers) -> Callable[..., StreamingModel]:
         model = random_model(config, characters, attention, bias)
         model.frontend.mean.fill_(8.0)
         model.frontend.std.fill_(2.0)
-        return StreamingModel(model, characters, search or usual, "char", FIELD)
+        return Streaming(translator_of(model, characters, FIELD), search or usual, "char")
 
     return made
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mt.decoding.streaming import StreamingModel
+from mt.decoding.streaming.session import Streaming
 from mt.kernels import hard_step as kernel
 from mt.kernels.hard_step import hard_loops
 from mt.models.attention.monotonic import Monotonic
@@ -28,7 +28,7 @@ def attention(request):
 
 
 @pytest.fixture(params=["dot", "general", "concat"])
-def model(request, attention, setting) -> StreamingModel:
+def model(request, attention, setting) -> Streaming:
     return setting(attention | {"energy": {"name": request.param}})
 
 

@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from mt.decoding.streaming import Session, finish, read
+from mt.decoding.streaming import finish, read
+from mt.decoding.streaming.extend import ExtendedSession
 from mt.search.config import OnlineConfig
 from tests.decoding.streaming.test_session import POLICIES
 
@@ -19,13 +20,13 @@ def test_it_is_offline_decoding_token_for_token(policy, encoder, decoder, settin
         ours.model.decoder.copying.gate.bias.fill_(-3.0)
     sources = sentences(8)
     expected = [hypothesis.tokens for hypothesis in offline(ours, sources)]
-    together = [Session(ours) for _ in sources]
+    together = [ExtendedSession(ours) for _ in sources]
     for position in range(max(map(len, sources))):
         now = [i for i, source in enumerate(sources) if position < len(source)]
         read([together[i] for i in now], [sources[i][position] for i in now])
     finish(together)
     assert [session.tokens for session in together] == expected
-    alone = Session(ours)
+    alone = ExtendedSession(ours)
     for word in sources[0]:
         alone.read(word)
     alone.finish()
@@ -44,7 +45,7 @@ def test_of_a_long_source_a_stream_keeps_no_more(setting, sentences, wander) -> 
         ours.model.decoder.output.bias[3] = -100.0
         ours.model.decoder.copying.gate.weight.zero_()
     wander(ours)
-    session = Session(ours)
+    session = ExtendedSession(ours)
     kept = []
     for word in sentences(1, least=200, most=200)[0]:
         session.read(word)

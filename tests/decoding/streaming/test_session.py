@@ -14,10 +14,13 @@ from mt.data.tokenizer import EOS, TokenizerConfig, Tokenizers, train, units as 
 from mt.decoding.confidence import Calibration, Confidence, word_features
 from mt.decoding.delays import timing
 from mt.decoding.lexical import ConstraintEncoder
+from mt.decoding.modes import require_compatible
 from mt.decoding.request import LexicalConstraints, Request
-from mt.decoding.streaming import Session, finish, read, require_streaming
+from mt.decoding.streaming import finish, read
+from mt.decoding.streaming.extend import ExtendedSession
 from mt.errors import UserError
 from mt.search.config import GreedyConfig, OnlineConfig, WaitKConfig
+from mt.search.policies import AlignAttConfig
 
 ONLINE = OnlineConfig(max_ratio=1.2, max_extra=4)
 WAIT_3, WAIT_5 = (WaitKConfig(k=k, max_ratio=1.2, max_extra=4) for k in (3, 5))
@@ -70,7 +73,7 @@ def test_together_is_as_alone(policy, encoder, setting, sentences, streamed) -> 
     attention, search = POLICIES[policy]
     ours, sources, draw = setting(attention, encoder, search=search), sentences(5), random.Random(1)
     alone = [streamed(ours, source) for source in sources]
-    sessions, written = [Session(ours) for _ in sources], [[] for _ in sources]
+    sessions, written = [ExtendedSession(ours) for _ in sources], [[] for _ in sources]
     waiting = [[*source, None] for source in sources]  # None: the end
     while open_ones := [i for i, words in enumerate(waiting) if words]:
         chosen = draw.sample(open_ones, draw.randint(1, len(open_ones)))
@@ -89,7 +92,7 @@ def test_characters(setting, characters, offline, streamed) -> None:
     ours = setting({"name": "mocha", "chunk_size": 2}, unit="char", tokenizers=characters)
     texts = ["  nd rest, \u9ce5\u9ce5x ", "a", "tree shade   and", "\u9ce5 \u9ce5", "dense"] + ["the dense thread"] * 3
     for text, hypothesis in zip(texts, offline(ours, [text.split() for text in texts]), strict=True):
-        session = Session(ours)
+        session = ExtendedSession(ours)
         written = [written for character in text for written in session.read(character)] + session.finish()
         assert session.tokens == hypothesis.tokens
         assert "".join(written) == session.text == ours.tokenizers.target.decode(hypothesis.tokens)
@@ -107,7 +110,7 @@ def test_words_of_a_stream_have_the_confidences_of_offline_decoding(policy, sett
     confidence = Confidence(table)
     for source in sentences(5):
         (hypothesis,) = offline(ours, [source])
-        session = Session(ours)
+        session = ExtendedSession(ours)
         known = []
         for word in source:
             session.read(word)
@@ -135,7 +138,7 @@ def test_placeholders_are_those_of_offline_decoding(setting, sentences, offline)
     for source in sentences(8):
         source = ["{name}", *source[:2], "%s", *source[2:], "x{0}!", "{name}"]
         (hypothesis,) = offline(ours, [source])
-        session = Session(ours)
+        session = ExtendedSession(ours)
         words = [word for part in source for word in session.read(part)] + session.finish()
         placeholders = both.restored(hypothesis.tokens, " ".join(source))
         assert session.tokens == hypothesis.tokens
@@ -148,7 +151,7 @@ def test_placeholders_are_those_of_offline_decoding(setting, sentences, offline)
 def test_memory_does_not_grow_where_nothing_must_be_kept(name, setting, sentences, wander) -> None:
     ours = setting({"name": name}, search=OnlineConfig(max_ratio=100.0, min_length=1000))
     wander(ours)
-    sessions, kept = [Session(ours) for _ in range(2)], []
+    sessions, kept = [ExtendedSession(ours) for _ in range(2)], []
     for words in zip(*sentences(2, least=100, most=100), strict=True):
         read(sessions, words)
         kept.append(max(session.stored_numbers for session in sessions))
@@ -165,7 +168,7 @@ def test_a_runaway_hypothesis_waits_for_the_source_and_ends_with_it(setting, sen
         ours.model.decoder.output.bias[EOS] = -1e4
     lengths = []
     for source in sentences(5, least=4):
-        session, tokens = Session(ours), 0
+        session, tokens = ExtendedSession(ours), 0
         for word in source:
             session.read(word)
             tokens += len(ours.tokenizers.source.encode_word(word))
@@ -185,7 +188,7 @@ def test_constraints_are_those_of_offline_decoding(name, setting, sentences, off
     assert {len(hypothesis.tokens) for hypothesis in hypotheses} == {12}
     for source, hypothesis in zip(sources, hypotheses, strict=True):
         assert streamed(ours, source)[0].tokens == hypothesis.tokens
-    sessions = [Session(ours) for _ in sources]
+    sessions = [ExtendedSession(ours) for _ in sources]
     for words in zip_longest(*sources):
         now = [i for i, word in enumerate(words) if word is not None]
         read([sessions[i] for i in now], [words[i] for i in now])
@@ -198,20 +201,20 @@ def test_what_follows_the_end_of_the_translation_is_read_and_left(setting, sente
     with torch.no_grad():
         ours.model.decoder.output.bias[EOS] = 1e4
         ours.model.decoder.attention.energy.bias.fill_(1e4)
-    session, (source,) = Session(ours), sentences(1, least=5)
+    session, (source,) = ExtendedSession(ours), sentences(1, least=5)
     assert [session.read(word) for word in source] == [[]] * len(source) and session.finish() == []
     assert session.source_read == len(source) and session.text == ""
 
 
 def test_blank_sources_and_several_words_at_once(setting, sentences, streamed) -> None:
     ours, (source,) = setting({"name": "mocha"}), sentences(1, least=6)
-    session = Session(ours)
+    session = ExtendedSession(ours)
     assert session.read("") == session.read(" \t") == session.finish() == []
     assert (session.text, session.source_read, session.delays) == ("", 0, [])
-    session = Session(ours)
+    session = ExtendedSession(ours)
     assert session.read("\u200b \u00ad") == session.read("\u2060") == session.finish() == []
     expected, written = streamed(ours, source)
-    session = Session(ours)
+    session = ExtendedSession(ours)
     actual = session.read(" ".join(source[:4])) + session.read(f"  {source[4]}\n")
     assert actual == [word for words in written[:5] for word in words]
     actual = session.read(" ".join(source[5:])) + session.finish()
@@ -221,7 +224,7 @@ def test_blank_sources_and_several_words_at_once(setting, sentences, streamed) -
 
 def test_a_session_that_is_finished_reads_nothing_more(setting) -> None:
     ours = setting({"name": "monotonic"})
-    session, other = Session(ours), Session(ours)
+    session, other = ExtendedSession(ours), ExtendedSession(ours)
     session.read("dies")
     session.finish()
     sentence = r"^a session that is finished reads nothing more: begin another with translator\.stream\(\)$"
@@ -234,19 +237,26 @@ def test_a_session_that_is_finished_reads_nothing_more(setting) -> None:
 @pytest.mark.parametrize(
     ("attention", "search", "sentence"),
     [
-        ("general", ONLINE, "search=online writes while .* an attention that stops .* model, or choose search=wait_k$"),
-        ("local_p", ONLINE, "search=online writes while .* an attention that stops .* choose search=greedy or"),
-        ("monotonic", GreedyConfig(), "search=greedy reads the whole source before it writes: choose search=online or"),
+        (
+            {"name": "general"},
+            ONLINE,
+            "search=online writes up .* an attention that stops .* model, or choose search=alignatt$",
+        ),
+        (
+            {"name": "none", "context": "last"},
+            AlignAttConfig(),
+            "search=alignatt looks at the attention, .* learns none: choose search=agree$",
+        ),
     ],
 )
-def test_what_must_know_the_whole_source(attention, search, sentence, setting) -> None:
+def test_a_policy_that_the_attention_cannot_answer(attention, search, sentence, setting) -> None:
     with pytest.raises(UserError, match=f"^{sentence}"):
-        require_streaming(search, setting({"name": attention}).model)
+        require_compatible(search, setting(attention).model)
 
 
 @pytest.mark.parametrize("given", [3, None, b"two", [b"two"], [3], 3.5, np.zeros(3), ["two", None], [["two"]], True])
 def test_what_is_no_source_is_refused_and_changes_nothing(given, setting) -> None:
-    session, other = Session(setting({"name": "monotonic"})), Session(setting({"name": "monotonic"}))
+    session, other = ExtendedSession(setting({"name": "monotonic"})), ExtendedSession(setting({"name": "monotonic"}))
     with pytest.raises(UserError, match=r"^this model reads text, not \w+: give it words$"):
         session.read(given)
     for one in (session, other):
@@ -258,10 +268,10 @@ def test_what_is_no_source_is_refused_and_changes_nothing(given, setting) -> Non
 
 
 def test_what_is_no_batch_of_sessions_is_refused(setting) -> None:
-    one, other = Session(setting({"name": "monotonic"})), Session(setting({"name": "monotonic"}))
+    one, other = ExtendedSession(setting({"name": "monotonic"})), ExtendedSession(setting({"name": "monotonic"}))
     no_list = "sessions are a list of what translator.* type "
     for sessions, sources, sentence in (
-        (one, ["a"], f"{no_list}Session$"),
+        (one, ["a"], f"{no_list}ExtendedSession$"),
         (None, ["a"], f"{no_list}NoneType$"),
         ([one, 3], ["a", "b"], f"{no_list}int$"),
         ("ab", ["a", "b"], f"{no_list}str$"),
@@ -280,7 +290,7 @@ def test_what_is_no_batch_of_sessions_is_refused(setting) -> None:
 
 def test_a_source_longer_than_the_model_can_read(setting) -> None:
     ours = setting({"name": "monotonic", "energy": {"name": "location", "max_source_length": 9}})
-    session = Session(ours)
+    session = ExtendedSession(ours)
     for _ in range(8):
         session.read("n")
     with pytest.raises(UserError) as refusal:
@@ -312,7 +322,7 @@ def test_prefixes_and_avoided_phrases_are_those_of_offline_decoding(name, settin
         for i, text in enumerate(free)
     ]
     hypotheses = offline(ours, sources, asked=asked)
-    sessions = [Session(ours, one) for one in asked]
+    sessions = [ExtendedSession(ours, one) for one in asked]
     for words in zip_longest(*sources):
         now = [i for i, word in enumerate(words) if word is not None]
         read([sessions[i] for i in now], [words[i] for i in now])

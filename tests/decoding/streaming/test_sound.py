@@ -10,7 +10,10 @@ import pytest
 import torch
 
 from mt.decoding.delays import timing
-from mt.decoding.streaming import Session, StreamingModel, finish, read, require_streaming
+from mt.decoding.modes import require_extending
+from mt.decoding.streaming import Session, finish, read
+from mt.decoding.streaming.extend import ExtendedSession
+from mt.decoding.streaming.session import Streaming
 from mt.errors import UserError
 from mt.evaluation.timing import written_units
 from mt.search.config import OnlineConfig
@@ -27,7 +30,7 @@ CHANGES += [
 some_models = pytest.mark.parametrize(("policy", "changes"), [*PLAIN, CHANGES[1]], ids=str)
 every_model = pytest.mark.parametrize(("policy", "changes"), [*PLAIN, *CHANGES], ids=str)
 
-Hearing = Callable[..., StreamingModel]
+Hearing = Callable[..., Streaming]
 Noises = Callable[..., list[np.ndarray]]
 
 
@@ -40,15 +43,15 @@ def cut(sound: np.ndarray, draw: random.Random) -> Iterator[np.ndarray]:
         begin = end
 
 
-def offline(ours: StreamingModel, given: list[np.ndarray]) -> list[Hypothesis]:
+def offline(ours: Streaming, given: list[np.ndarray]) -> list[Hypothesis]:
     rows = FIELD.encode(given, None)
     size = len(ours.tokenizers.target)
     result = decode_ids(ours.model, rows, ours.search, vocab_size=size, precision="fp32", field=FIELD)
     return [hypotheses[0] for hypotheses in result]
 
 
-def streamed(ours: StreamingModel, pieces: Any) -> tuple[Session, list[list[str]]]:
-    session = Session(ours)
+def streamed(ours: Streaming, pieces: Any) -> tuple[Session, list[list[str]]]:
+    session = ExtendedSession(ours)
     return session, [*[session.read(piece) for piece in pieces], session.finish()]
 
 
@@ -96,7 +99,7 @@ def test_together_is_as_alone(policy, changes, hearing: Hearing, noises: Noises)
     given = noises(4, seconds=0.6)
     draw = random.Random(1)
     alone = [streamed(ours, [sound])[0] for sound in given]
-    sessions = [Session(ours) for _ in given]
+    sessions = [ExtendedSession(ours) for _ in given]
     for turn in zip_longest(*(cut(sound, draw) for sound in given)):
         now = [i for i, piece in enumerate(turn) if piece is not None]
         read([sessions[i] for i in now], [turn[i] for i in now])
@@ -109,7 +112,7 @@ def test_the_source_is_not_asked_for_what_has_not_come(hearing: Hearing, noises:
     ours = hearing("mocha")
     (sound,) = noises(1, seconds=2.0)
     whole, _ = streamed(ours, [sound])
-    session = Session(ours)
+    session = ExtendedSession(ours)
     count = 0
 
     def arriving() -> Iterator[np.ndarray]:
@@ -130,7 +133,7 @@ def test_the_source_is_not_asked_for_what_has_not_come(hearing: Hearing, noises:
 def test_memory_does_not_grow_where_nothing_must_be_kept(name, hearing: Hearing, noises: Noises, wander) -> None:
     ours = hearing(name, search=OnlineConfig(max_ratio=100.0, min_length=10_000))
     wander(ours)
-    session = Session(ours)
+    session = ExtendedSession(ours)
     kept = []
     for sound in noises(60, seconds=0.2):
         session.read(sound)
@@ -141,7 +144,7 @@ def test_memory_does_not_grow_where_nothing_must_be_kept(name, hearing: Hearing,
 
 def test_little_or_nothing(hearing: Hearing) -> None:
     ours = hearing("monotonic")
-    session = Session(ours)
+    session = ExtendedSession(ours)
     assert session.read(np.zeros(0, np.int16)) == session.finish() == session.words == []
     for count in (1, 19, 39, 41, 81):
         sound = np.full(count, 1000, np.int16)
@@ -163,7 +166,7 @@ def test_little_or_nothing(hearing: Hearing) -> None:
     ],
 )
 def test_what_is_no_sound(given, sentence: str, hearing: Hearing, noises: Noises) -> None:
-    session = Session(hearing("monotonic"))
+    session = ExtendedSession(hearing("monotonic"))
     (sound,) = noises(1)
     with pytest.raises(UserError, match=sentence):
         session.read(given)
@@ -176,4 +179,4 @@ def test_what_is_no_sound(given, sentence: str, hearing: Hearing, noises: Noises
 def test_what_hears_the_whole_sound_first_is_refused(hearing: Hearing) -> None:
     sentence = "^search=online writes while it reads: it needs frontend.causal=true; train such a model, or choose"
     with pytest.raises(UserError, match=sentence):
-        require_streaming(SEARCH, hearing("mocha", causal=False).model)
+        require_extending(SEARCH, hearing("mocha", causal=False).model)

@@ -1,0 +1,99 @@
+"""Sessions whose hypothesis goes on token by token, while an encoder that reads from left to right keeps its state."""
+
+from collections.abc import Sequence
+from typing import Self
+
+from mt.constraints.processor import ConstraintProcessor, TokenConstraints
+from mt.data.fields import Row
+from mt.decoding.delays import TargetWords
+from mt.decoding.lexical import SourceTerms
+from mt.decoding.modes import online_model
+from mt.decoding.streaming.session import Session, Streaming
+from mt.decoding.streaming.stepper import StreamState, advance_streams
+from mt.decoding.terms import TermStream
+from mt.search.limits import MAX_LENGTH
+
+
+class ExtendedSession(Session):
+    """A session for online search and wait-k, with a model that can; its work is linear in the source."""
+
+    def __init__(
+        self, streaming: Streaming, asked: TokenConstraints | None = None, terms: SourceTerms | None = None
+    ) -> None:
+        super().__init__(streaming, terms)
+        self._first = 0
+        """The first token of the next word."""
+        self._read_tokens = 0
+        """How many tokens were joined to words."""
+        self._spans: list[slice] = []
+        """The tokens of each word."""
+        # The state of the stream, with the processor of constraints and the writer of terms.
+        self._state = StreamState(online_model(streaming.model), streaming.search, streaming.field)
+        if asked is not None:
+            self._state.processors.insert(0, ConstraintProcessor([asked], [MAX_LENGTH]))
+        if terms is not None:
+            self._state.terms = TermStream(terms)
+        self._target_words = TargetWords(streaming.tokenizers.target, streaming.unit)
+
+    @property
+    def tokens(self) -> tuple[int, ...]:
+        return tuple(entry.token for entry in self._state.written)
+
+    def tokens_of_words(self) -> list[tuple[list[int], list[float], list[float]]]:
+        words = [self._state.written[span] for span in self._spans]
+        entropies = self._state.entropies
+        return [
+            ([one.token for one in word], [one.log_prob for one in word], [entropies[one.place] for one in word])
+            for word in words
+        ]
+
+    @property
+    def energies(self) -> int:
+        """How many monotonic energies the attention computed to find its stops."""
+        return self._state.looked_at
+
+    @property
+    def stored_numbers(self) -> int:
+        """How many numbers are stored for the source and the state of the model, without the written words."""
+        return self._state.stored_numbers
+
+    def _read_tail(self, tail: str) -> None:
+        """Does nothing: a state that has read words cannot forget them."""
+
+    @classmethod
+    def _advance(cls, read_rows: Sequence[tuple[Self, Row]]) -> None:
+        # Sessions whose hypothesis has ended are left out.
+        ended = [session for session, _ in read_rows if session.finished]
+        for session in ended:
+            session._state.complete = True
+        grown = [
+            (session, row) for session, row in read_rows if (len(row) or session.finished) and not session._state.ended
+        ]
+        advance_streams([(session._state, row) for session, row in grown])
+        for session, _ in grown:
+            session._write_certain()
+        for session in ended:
+            session._finish()
+
+    def _finish(self) -> None:
+        """Writes what is left when the source has ended."""
+        self._state.finish()
+        self._write_certain()
+        self._write_until(self._target_words.end(), len(self._state.written))
+        self.cut = self._state.cut
+
+    def _write_certain(self) -> None:
+        """Writes the words of all certain tokens."""
+        written = self._state.written
+        for place in range(self._read_tokens, len(written)):
+            # A character is known with its token, a word with the one that follows it.
+            end = place + (self.streaming.unit == "char")
+            self._write_until(self._target_words.add(written[place].token), end)
+        self._read_tokens = len(written)
+
+    def _write_until(self, words: Sequence[str], end: int) -> None:
+        """Writes words that end before the token of this number."""
+        self._write(words)
+        self._spans += [slice(self._first, end)] * len(words)
+        if words:
+            self._first = end

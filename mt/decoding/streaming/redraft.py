@@ -1,0 +1,200 @@
+"""Sessions that translate all that has come anew, and write what their policy allows: any model, any beam.
+
+What was written is forced, and the search goes on from there. Re-translation is the policy that writes nothing before
+the source ends; a reader sees its drafts.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from itertools import chain, pairwise
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from mt.data.fields import Raw, Row
+from mt.data.tokenizer import EOS
+from mt.decoding.delays import TargetWords
+from mt.decoding.lexical import SourceTerms, encoder_of
+from mt.decoding.request import Request
+from mt.decoding.streaming.session import Session, Streaming
+from mt.decoding.translation import Translation
+from mt.errors import UserError
+from mt.metrics.latency import erased
+from mt.search.policies import Draft
+
+_DRAFTS = 100
+"""How many drafts are kept, for policies that compare them."""
+
+
+class _Word(NamedTuple):
+    """A word of a draft, or a character."""
+
+    text: str
+    end: int
+    """The number of the token after its last one."""
+    known: int
+    """With how many tokens it is known that it ends there."""
+
+
+class RedraftedSession(Session):
+    """A session that drafts with each `pace` words of its source."""
+
+    def __init__(self, streaming: Streaming, request: Request, terms: SourceTerms | None = None) -> None:
+        """request: what is asked of the translation."""
+        super().__init__(streaming, terms)
+        self._request = request
+        # The source: rows of its parts, the parts of a text, and the words that may still change.
+        self._rows: list[Row] = []
+        self._texts: list[str] = []
+        self._tail = ""
+        # The hypothesis.
+        self._tokens: tuple[int, ...] = ()
+        self._drafts: deque[tuple[int, ...]] = deque(maxlen=_DRAFTS)
+        self._drafted = 0, ""
+        """How many parts the last draft had, and which tail."""
+        self._shown: Sequence[str] = ()
+        self.translation: Translation | None = None
+        """The last draft; at the end it is the translation."""
+
+    @property
+    def tokens(self) -> tuple[int, ...]:
+        return self._tokens
+
+    @property
+    def shown(self) -> Sequence[str]:
+        return self._shown
+
+    def tokens_of_words(self) -> list[tuple[list[int], list[float], list[float]]]:
+        if self.translation is None:
+            return []
+        entropies = [float(-(row[row > 0] * np.log(row[row > 0])).sum()) for row in self.translation.alignment]
+        ends = [0, *(word.end for word in self._words(self.translation.ids)[: len(self.words)])]
+        return [
+            ([*self._tokens[begin:end]], [*self.translation.log_probs[begin:end]], entropies[begin:end])
+            for begin, end in pairwise(ends)
+        ]
+
+    def _read_tail(self, tail: str) -> None:
+        if tail and not self.streaming.field.written:
+            raise UserError("a tail is of words that a recogniser may still correct, and this model reads none")
+        self._tail = tail
+
+    def _read_part(self, part: Any) -> Row:
+        if self.streaming.field.written:
+            self._texts.append(part)
+        return super()._read_part(part)
+
+    @classmethod
+    def _advance(cls, read_rows: Sequence[tuple[Self, Row]]) -> None:
+        due = []
+        for session, row in read_rows:
+            # Drafts have an end of their own, so that of a text is not one of its parts.
+            part = row[:-1] if session.finished and session.streaming.field.written else row
+            if session._grow(part):
+                due.append(session)
+        if due:
+            cls.redraft(due)
+
+    def arrives(self, row: Row, words: Sequence[str], amount: int, *, ends: bool) -> bool:
+        """Reads a part of a source whose positions are known already, and returns whether it is time for a draft.
+
+        words: of the part. amount: how much of the source it is. ends: whether it is the last part."""
+        for word in words:
+            if self._terms is not None:
+                self._terms.read(word)
+            self._masked(word)
+        self._texts += words
+        self._source.read += amount
+        self.finished = ends
+        if ends and self._terms is not None:
+            self._terms.end()
+        return self._grow(row)
+
+    def _grow(self, row: Row) -> bool:
+        """Adds the next positions of the source, and returns whether it is time for a draft. The last draft is written
+        to its end where nothing has come since."""
+        if len(row):
+            self._rows.append(row)
+        if self.finished:
+            self._tail = ""
+        state = len(self._rows), self._tail
+        if self.finished and state == self._drafted and self.translation is not None:
+            self._consider(self.translation)
+            return False
+        return bool(self.finished or self._tail or len(self._rows) - self._drafted[0] >= self.streaming.search.pace)
+
+    @classmethod
+    def redraft(cls, sessions: Sequence[Self]) -> None:
+        """Drafts the translations of some sessions in one batch, and writes what is certain."""
+        translator, search, unit = sessions[0].streaming
+        sources = [session._source_so_far() for session in sessions]
+        rows, texts = zip(*sources, strict=True)
+        ended = unit == "word"
+        requests = [session._request._replace(tokens=session._tokens, ended=ended) for session in sessions]
+        found = translator.decode(rows, search.drafting, texts=texts, requests=requests)
+        for session, (best, *_) in zip(sessions, found, strict=True):
+            session._consider(best)
+
+    def _source_so_far(self) -> tuple[Row, Raw]:
+        """Returns the row of what has come, and its text, or for a sound the row again."""
+        translator = self.streaming.translator
+        if not translator.field.written:
+            sound = np.concatenate(self._rows)
+            return sound, sound
+        # A draft ends a text, whether it has come to its end or not.
+        tail = translator.tokenizers.source.encode([self._tail])[0][:-1]
+        row = [*chain.from_iterable(self._rows), *tail, EOS]
+        return row, self.joined([*self._texts, *([self._tail] if self._tail else [])])
+
+    def _consider(self, best: Translation) -> None:
+        """Writes the words of a draft that its policy allows."""
+        search = self.streaming.search
+        self._drafted = len(self._rows), self._tail
+        self.translation = best
+        tokens = best.ids
+        written = len(self._tokens)
+        words = self._words(tokens)
+        count = len(self.words)
+        if tokens[:written] == self._tokens:
+            allowed = search.writes(self._draft(best))
+            known = [word.end if search.looks_ahead else word.known for word in words]
+            count = len(words) if self.finished else max(count, sum(end <= allowed for end in known))
+        self._write([word.text for word in words[len(self.words) : count]])
+        if count:
+            self._tokens = tokens[: words[count - 1].end]
+        self.draft = [self._restored(word.text) for word in words[count:]]
+        self._drafts.append(tokens)
+        self.cut = self.finished and best.cut
+        # What a reader sees.
+        shown = self.words if self.finished else search.shown(self.words, [*self.words, *self.draft])
+        self.erased += erased(self._shown, shown)
+        self._shown = [*shown]
+
+    def _draft(self, best: Translation) -> Draft:
+        """Returns a hypothesis as a policy sees it."""
+        translator = self.streaming.translator
+        # Without the position of EOS, on which attention rests that has nowhere to go.
+        positions = len(best.source_tokens) - translator.field.written
+        weights = best.windows.dense(positions)
+        words = [len(row) for row in self._rows] if translator.field.written else None
+        read = sum(words) if self._tail and words else positions
+        # What a position will be translated to is not known while it may become part of a term.
+        if self._terms is not None and not self.finished:
+            read = min(read, len(self._terms.certain))
+        closing = encoder_of(translator).spelling.closing
+        return Draft(
+            best.ids, weights, best.stops, len(self._tokens), read, self.finished, [*self._drafts], words, closing
+        )
+
+    def _words(self, tokens: Sequence[int]) -> list[_Word]:
+        """Returns the words of a draft. While the source goes on, a last word without EOS may go on, too."""
+        _, _, unit = self.streaming
+        target_words = TargetWords(self.streaming.tokenizers.target, unit)
+        words = [
+            # A character is known with its token, a word with the one that follows it.
+            _Word(text, place + (unit == "char"), place + 1)
+            for place, token in enumerate(tokens)
+            for text in target_words.add(token)
+        ]
+        end = len(tokens) + (not self.finished)
+        return words + [_Word(text, end, end) for text in target_words.end()]

@@ -1,0 +1,213 @@
+"""Policies: the searches that write while a source arrives, and which tokens each may write. Needs no torch.
+
+A search decodes what has come of a source to a `Draft`, and its `writes(draft)` says how many tokens of it may be
+written. What is written stays. There are two ways to make drafts (`mt.decoding.streaming`):
+
+    extend   an encoder that reads from left to right keeps its state, and one hypothesis goes on token by token
+    redraft  all that has come is encoded again, what is written is forced, and the search goes on from there: any
+             encoder, any beam
+
+`OnlineConfig` and `WaitKConfig` extend where the model can, and redraft elsewhere. All others redraft.
+"""
+
+from collections.abc import Collection, Sequence
+from typing import Annotated, ClassVar, Literal, NamedTuple
+
+import numpy as np
+from pydantic import Field
+
+from mt.common.options import as_written
+from mt.errors import UserError
+from mt.search.limits import MAX_LENGTH
+from mt.search.options import BeamConfig, BeamOptions, GreedyConfig, SearchOptions
+from mt.step import EOS
+
+
+class Draft(NamedTuple):
+    """A hypothesis of all that has come of a source: T tokens, and S source positions without that of EOS."""
+
+    tokens: Sequence[int]
+    """EOS included, if it ends."""
+    weights: np.ndarray
+    """[T, S]: the attention of each token."""
+    stops: np.ndarray | None
+    """[T]: where a hard attention stopped, negative where it selected nothing; None where it is soft."""
+    written: int
+    """How many of the tokens were written before, so that the draft had to begin with them."""
+    read: int
+    """How many source positions will not change: S, or fewer beside words that a recogniser may still correct."""
+    complete: bool
+    """Whether the source has ended."""
+    earlier: Sequence[Sequence[int]] = ()
+    """The tokens of the drafts before, the last one last."""
+    words: Sequence[int] | None = None
+    """How many positions each source word has; None: one each."""
+    closing: Collection[int] = ()
+    """The tokens that close a sentence, such as a full stop."""
+
+    @property
+    def end(self) -> int:
+        """How many tokens stand before EOS. A full stop in front of it is part of the end: while the source goes on,
+        neither is certain."""
+        end = self.tokens.index(EOS) if EOS in self.tokens else len(self.tokens)
+        while 0 < end < len(self.tokens) and self.tokens[end - 1] in self.closing:
+            end -= 1
+        return end
+
+    def until(self, position: int) -> int:
+        """Returns how many tokens come before the first new one that attends most to this source position, or behind
+        it."""
+        return first(self.weights.argmax(1) >= position, self.written)
+
+    def before(self, words: int) -> int:
+        """Returns how many source positions come before the last `words` words that will not change."""
+        if self.words is None:
+            return max(0, self.read - words)
+        ends = np.cumsum([0, *(count for count in self.words if count)])
+        whole = int(np.searchsorted(ends, self.read, side="right")) - 1
+        return int(ends[max(0, whole - words)])
+
+
+def first(held: np.ndarray, begin: int) -> int:
+    """Returns the number of the first token from `begin` on that is held back, else how many tokens there are.
+
+    held: [T] bool.
+    """
+    found = np.flatnonzero(held[begin:])
+    return begin + int(found[0]) if len(found) else len(held)
+
+
+def common_beginning(drafts: Sequence[Sequence[int]]) -> int:
+    """Returns how many tokens all drafts have in common from the beginning."""
+    different = [len({*tokens}) > 1 for tokens in zip(*drafts, strict=False)]
+    return first(np.array(different, bool), 0)
+
+
+# Searches that extend a hypothesis. Which source positions a token needs is known before the token is.
+
+
+class OnlineConfig(SearchOptions):
+    """Greedy search that reports how much of the source had been read at each token; the attention reads hard."""
+
+    name: Literal["online"] = "online"
+    timed: ClassVar[bool] = True
+    extends: ClassVar[bool] = True
+
+    @property
+    def drafting(self) -> GreedyConfig:
+        return GreedyConfig(**self.model_dump(exclude={"name"}), mode="hard")
+
+    def needed(self, places: np.ndarray, stops: np.ndarray | None, length: int) -> np.ndarray:
+        """Returns [T] int64, how many source positions must have come for each token.
+
+        places: [T], the numbers of the tokens, from 0. stops: as in `Draft`. length: of the source, EOS included.
+        Raises UserError where the attention does not stop.
+        """
+        if stops is None:
+            raise UserError(
+                "online decoding needs an attention that stops at a source position, as monotonic, mocha, matcha and "
+                f"milk do: choose {as_written('search', 'greedy')}, or such a model"
+            )
+        # To have selected nothing, a step must have read the whole source.
+        return np.where(stops < 0, length, stops + 1)
+
+    def certain(self, draft: Draft) -> int:
+        needed = self.needed(np.arange(len(draft.tokens)), draft.stops, draft.weights.shape[1] + 1)
+        return first(needed > draft.read, draft.written)
+
+
+class WaitKConfig(SearchOptions):
+    """Greedy search that writes target token t, counted from 1, when k + t - 1 source tokens have come (Ma et al. 2019,
+    section 3.1). Where the model can, each token sees these source tokens alone; else all that have come."""
+
+    name: Literal["wait_k"] = "wait_k"
+    k: Annotated[int, "tokens"] = Field(3, ge=1, le=MAX_LENGTH)
+    """Source tokens read before the first target token; from then on one for each."""
+    timed: ClassVar[bool] = True
+    extends: ClassVar[bool] = True
+
+    @property
+    def wait_k(self) -> int:
+        return self.k
+
+    @property
+    def drafting(self) -> GreedyConfig:
+        return GreedyConfig(**self.model_dump(exclude={"name", "k"}), mode="soft")
+
+    def needed(self, places: np.ndarray, stops: np.ndarray | None, length: int) -> np.ndarray:
+        """Returns [T] int64, how many source positions must have come for each token; see `OnlineConfig.needed`."""
+        return np.minimum(self.k + places, length)
+
+    def certain(self, draft: Draft) -> int:
+        return draft.read - self.k + 1
+
+
+# Searches that draft anew, by a beam.
+
+
+class RedraftOptions(BeamOptions):
+    """A beam that drafts what has come of a source again and again, and how often."""
+
+    step: Annotated[int, "words"] = Field(1, ge=1, le=MAX_LENGTH)
+    """Source words that come between two drafts; of sound steps of the front-end. More words for each draft cost less
+    and give better texts, later."""
+    timed: ClassVar[bool] = True
+    looks_ahead: ClassVar[bool] = True
+
+    @property
+    def pace(self) -> int:
+        return self.step
+
+    @property
+    def drafting(self) -> BeamConfig:
+        return BeamConfig(**{name: value for name, value in self if name in BeamOptions.model_fields})
+
+
+class AlignAttConfig(RedraftOptions):
+    """A beam whose drafts are written up to the first token that attends to the last source words (AlignAtt, Papi et
+    al. 2023). For any model with attention; nothing is trained for it."""
+
+    name: Literal["alignatt"] = "alignatt"
+    f: Annotated[int, "words"] = Field(2, ge=0, le=MAX_LENGTH)
+    """The last source words: a token that attends most to one of them, or to what may still change, is held back."""
+    share: float | None = Field(None, gt=0, le=1e3, allow_inf_nan=False)
+    """A token is held back where the last words have at least this much of its attention, of which the squares sum to 1
+    (EDAtt, Papi et al. 2022: 0.03 to 0.6); null: where they have the largest weight."""
+
+    def certain(self, draft: Draft) -> int:
+        before = draft.before(self.f)
+        if self.share is None:
+            return draft.until(before)
+        norms = np.linalg.norm(draft.weights, axis=1, keepdims=True).clip(1e-12)
+        return first((draft.weights / norms)[:, before:].sum(1) >= self.share, draft.written)
+
+
+class AgreeConfig(RedraftOptions):
+    """A beam whose drafts are written as far as several in a row agree (local agreement, Liu et al. 2020). For any
+    model; it asks for no attention."""
+
+    name: Literal["agree"] = "agree"
+    n: Annotated[int, "drafts"] = Field(2, ge=1, le=100)
+    """The drafts in a row that have to begin alike; 1: each draft is believed."""
+    hold: Annotated[int, "tokens"] = Field(0, ge=0, le=MAX_LENGTH)
+    """Tokens at the end of what they have in common that are held back (hold-n of Polák et al. 2022 with n=1)."""
+
+    def certain(self, draft: Draft) -> int:
+        drafts = [*draft.earlier[len(draft.earlier) + 1 - self.n :], draft.tokens]
+        if len(drafts) < self.n:
+            return draft.written
+        return min(common_beginning(drafts), draft.end) - self.hold
+
+
+class RetranslateConfig(RedraftOptions):
+    """A beam that translates all that has come anew with each word of a text (Arivazhagan et al. 2020). Nothing is
+    written before the source ends, and what was shown may change: it is scored by its erasure, and by when each word
+    was final."""
+
+    name: Literal["retranslate"] = "retranslate"
+    mask_k: Annotated[int, "words"] = Field(0, ge=0, le=MAX_LENGTH)
+    """The last words of a translation that are not shown while the source goes on; characters where latency counts
+    these."""
+
+    def shown(self, written: Sequence[str], draft: Sequence[str]) -> Sequence[str]:
+        return draft[: max(0, len(draft) - self.mask_k)]

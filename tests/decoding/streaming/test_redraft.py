@@ -1,0 +1,186 @@
+"""Sessions that draft anew: laws over all policies, on random models."""
+
+import random
+from typing import Any
+
+import pytest
+
+from mt.decoding.request import Request
+from mt.decoding.streaming import Session, finish, open_session, read, simulated
+from mt.decoding.streaming.extend import ExtendedSession
+from mt.decoding.streaming.redraft import RedraftedSession
+from mt.decoding.streaming.session import Streaming
+from mt.search.config import BeamConfig, OnlineConfig, SearchConfig, WaitKConfig
+from mt.search.policies import AgreeConfig, AlignAttConfig, RetranslateConfig
+from tests.decoding.streaming.conftest import MONOTONIC, SEARCH, Sources
+
+LIMITS: dict[str, Any] = {"max_ratio": 1.5, "max_extra": 4}
+BEAM: dict[str, Any] = {"beam_size": 3, **LIMITS}
+POLICIES: dict[str, SearchConfig] = {
+    "alignatt-0": AlignAttConfig(f=0, **BEAM),
+    "alignatt-1": AlignAttConfig(f=1, **BEAM),
+    "alignatt-2-step-2": AlignAttConfig(f=2, step=2, **BEAM),
+    "edatt": AlignAttConfig(f=1, share=0.5, **BEAM),
+    "agree-2": AgreeConfig(**BEAM),
+    "agree-3-step-2": AgreeConfig(n=3, step=2, **BEAM),
+    "hold-2": AgreeConfig(n=1, hold=2, **BEAM),
+    "wait-2": WaitKConfig(k=2, **LIMITS),
+    "retranslate": RetranslateConfig(mask_k=1, **BEAM),
+    "beam": BeamConfig(**BEAM),
+}
+every_policy = pytest.mark.parametrize("policy", [*POLICIES])
+
+
+def session_of(ours: Streaming, search: SearchConfig, **request: Any) -> RedraftedSession:
+    return RedraftedSession(ours._replace(search=search), Request("a source", **request))
+
+
+def read_by_words(session: Session, source: list[str]) -> Session:
+    for word in source:
+        before = [*session.words]
+        session.read(word)
+        assert session.words[: len(before)] == before
+    before = [*session.words]
+    session.finish()
+    assert session.words[: len(before)] == before
+    return session
+
+
+@every_policy
+def test_any_cutting_of_arrivals_gives_the_same_text_at_the_same_time(policy: str, setting, sentences) -> None:
+    draw = random.Random(1)
+    ours = setting({"name": "general"}, "bilstm")
+    for source in sentences(3, most=7):
+        whole = read_by_words(session_of(ours, POLICIES[policy]), source)
+        for _ in range(2):
+            session = session_of(ours, POLICIES[policy])
+            rest = [*source]
+            while rest:
+                count = draw.randint(1, 3)
+                session.read(" ".join(rest[:count]))
+                rest = rest[count:]
+            session.finish()
+            assert (session.words, session.tokens) == (whole.words, whole.tokens)
+    # Delays are counted when a word comes, not when the part that it came with does.
+    assert session.delays == whole.delays
+
+
+@every_policy
+def test_together_is_as_alone_and_as_a_simulation_of_whole_sources(policy: str, setting, sentences) -> None:
+    ours, search = setting({"name": "general"}, "bilstm"), POLICIES[policy]
+    sources: Sources = sentences(4, most=7)
+    alone = [read_by_words(session_of(ours, search), source) for source in sources]
+    together = [session_of(ours, search) for _ in sources]
+    read(together, sources)
+    finish(together)
+    assert [session.words for session in together] == [session.words for session in alone]
+    if not search.timed:
+        return
+    texts = [" ".join(source) for source in sources]
+    rows = ours.tokenizers.source.encode(texts)
+    for (translation,), session in zip(simulated(ours.translator, rows, search, texts), alone, strict=True):
+        assert translation.text == session.text
+        if search.name != "retranslate":  # whose words are shown before they are written
+            assert list(translation.timing.word_delays) == session.delays
+        assert translation.timing.updates[-1] == session.text
+
+
+@pytest.mark.parametrize("attention", MONOTONIC)
+def test_a_hard_attention_drafts_what_it_extends(attention: str, setting, sentences) -> None:
+    """Behind an encoder that reads from left to right: word for word, and delay for delay."""
+    ours = setting({"name": attention}, "lstm", search=SEARCH)
+    for source in sentences(4, most=7):
+        extended = read_by_words(ExtendedSession(ours), source)
+        drafted = read_by_words(session_of(ours, SEARCH), source)
+        assert (drafted.words, drafted.delays, drafted.tokens) == (extended.words, extended.delays, extended.tokens)
+
+
+@pytest.mark.parametrize(
+    "search", [AlignAttConfig(f=99, **BEAM), AgreeConfig(n=99, **BEAM), RetranslateConfig(**BEAM), BeamConfig(**BEAM)]
+)
+def test_what_writes_nothing_before_the_end_is_offline_decoding(search, setting, sentences, offline) -> None:
+    ours = setting({"name": "general"}, "bilstm")
+    sources = sentences(5, most=7)
+    for source, hypothesis in zip(sources, offline(ours, sources, BeamConfig(**BEAM)), strict=True):
+        session = read_by_words(session_of(ours, search), source)
+        assert session.text == ours.tokenizers.target.decode(hypothesis.tokens)
+        assert set(session.delays) <= {len(source)}
+
+
+@pytest.mark.parametrize("policy", ["alignatt-0", "alignatt-1", "agree-2", "hold-2", "wait-2", "retranslate"])
+def test_a_tail_may_change_and_is_never_written_against(policy: str, setting, sentences) -> None:
+    draw = random.Random(2)
+    ours, search = setting({"name": "general"}, "bilstm"), POLICIES[policy]
+    for source in sentences(3, least=3, most=6):
+        session = session_of(ours, search)
+        for place, word in enumerate(source):
+            before = [*session.words]
+            tail = " ".join(draw.sample(["nie", "rein", "der", *source[place + 1 :]], 2))
+            session.read(word, tail)
+            session.read("", tail.upper().lower())  # the recogniser thinks again
+            assert session.words[: len(before)] == before
+            # The new words attend to what stays.
+            if session.translation is not None and search.name == "alignatt" and len(session.words) > len(before):
+                peaks = session.translation.alignment[: len(session.tokens), :-1].argmax(1)
+                first = len(ours.tokenizers.target.encode([" ".join(before)])[0]) - 1 if before else 0
+                assert max(peaks[first:], default=0) < sum(len(row) for row in session._rows)
+        session.finish()
+        assert session.finished and session.text
+
+
+@pytest.mark.parametrize("policy", ["alignatt-1", "agree-2", "wait-2", "retranslate", "beam"])
+def test_a_translation_begins_as_asked(policy: str, setting, sentences) -> None:
+    ours = setting({"name": "general"}, "bilstm")
+    for source in sentences(3, least=4, most=6):
+        free = read_by_words(session_of(ours, POLICIES[policy]), source)
+        for prefix in ("tun dies ", "tun die"):
+            session = open_session(ours.translator, POLICIES[policy], "word", asked(ours, prefix))
+            if isinstance(session, ExtendedSession):
+                session = session_of(ours, POLICIES[policy], lexical=asked(ours, prefix).lexical)
+            read_by_words(session, source)
+            assert session.text.startswith(prefix.rstrip()) and session.text != free.text
+
+
+def asked(ours: Streaming, prefix: str) -> Request:
+    from mt.decoding.request import LexicalConstraints
+
+    return Request("a source", LexicalConstraints(prefix=prefix))
+
+
+@pytest.mark.parametrize("policy", ["alignatt-1", "agree-2", "wait-2", "retranslate"])
+def test_characters(policy: str, setting, characters, offline) -> None:
+    """Of sources without blanks, too."""
+    ours = setting({"name": "general"}, "bilstm", unit="char", tokenizers=characters)
+    for text in ("dasnein", "tun das"):
+        session = session_of(ours, POLICIES[policy])
+        whole = session_of(ours, POLICIES[policy])
+        for character in text:
+            session.read(character)
+        session.finish()
+        whole.read(text)
+        whole.finish()
+        assert session.text == whole.text == "".join(session.words) and session.delays == whole.delays
+        (hypothesis,) = offline(ours, [[text]], BeamConfig(**BEAM))
+        if policy == "retranslate":
+            assert session.text == ours.tokenizers.target.decode(hypothesis.tokens)
+
+
+def test_which_sessions_extend(setting) -> None:
+    for attention, encoder, search, extends in (
+        ("mocha", "lstm", SEARCH, True),
+        ("mocha", "bilstm", SEARCH, False),
+        ("general", "lstm", WaitKConfig(k=2), True),
+        ("general", "bilstm", WaitKConfig(k=2), False),
+        ("general", "lstm", AlignAttConfig(), False),
+    ):
+        ours = setting({"name": attention}, encoder)
+        assert isinstance(open_session(ours.translator, search, "word"), ExtendedSession) == extends
+    usual = {"mocha": "online", "general": "alignatt", "local_p": "alignatt"}
+    for attention, name in usual.items():
+        assert setting({"name": attention}).translator.streaming_search().name in (name, "online")
+
+
+def test_a_blank_source_has_an_empty_translation(setting) -> None:
+    session = session_of(setting({"name": "general"}, "bilstm"), AlignAttConfig())
+    assert session.read("  ") == [] and session.finish() == [] and session.text == ""
+    assert isinstance(session.streaming.search, AlignAttConfig) and OnlineConfig().timed
