@@ -10,30 +10,37 @@ import argparse
 import sys
 from typing import Any
 
+import yaml
+
 from mt.decoding.load import load
 from mt.decoding.translator import Translator
 from mt.errors import UserError, reported
-from mt.search.config import SearchConfig, revised_search
+from mt.search.config import SEARCHES as ALL_SEARCHES, SearchConfig, revised_search
 
-SEARCHES = ("online", "wait_k")
-"""The searches that write while they read."""
+SEARCHES = [name for name, search in ALL_SEARCHES.items() if search.timed and name != "retranslate"]
+"""The searches that write while they read, and take nothing back."""
 
 
 def add_args(parser: argparse.ArgumentParser) -> None:
     """Adds the options of the agent on SimulEval's command line, or in a `main.yaml`."""
     parser.add_argument("--run", required=True, help="the folder that training printed")
     parser.add_argument("--checkpoint", default="best", help="best, last, average or ema where the run made one")
-    parser.add_argument("--search", choices=SEARCHES, help="else as the run was configured, or online")
+    parser.add_argument("--search", choices=SEARCHES, help="else as the run streams by default")
     parser.add_argument("--wait-k", type=int, metavar="K", help="source tokens to read before the first is written")
+    parser.add_argument("--search-options", nargs="+", default=[], metavar="NAME=VALUE", help="such as f=2 step=1")
 
 
-def chosen(options: argparse.Namespace, config: SearchConfig) -> SearchConfig:
-    """Returns the search of an agent. Raises UserError where its options do not go together."""
-    usual = config.name if config.name in SEARCHES else SEARCHES[0]
-    name = options.search or ("wait_k" if options.wait_k is not None else usual)
+def chosen(options: argparse.Namespace, usual: SearchConfig) -> SearchConfig:
+    """Returns the search of an agent. usual: by which the run streams. Raises UserError where options do not go
+    together."""
+    name = options.search or ("wait_k" if options.wait_k is not None else usual.name)
     if options.wait_k is not None and name != "wait_k":
         raise UserError("--wait-k K is an option of --search wait_k: leave out the one, or choose the other")
-    return revised_search(config, {"name": name} | ({} if options.wait_k is None else {"k": options.wait_k}))
+    if name not in SEARCHES:
+        raise UserError(f"search={name} changes what it has shown: choose --search {' or '.join(SEARCHES)}")
+    changes = dict(option.partition("=")[::2] for option in options.search_options)
+    k = {} if options.wait_k is None else {"k": options.wait_k}
+    return revised_search(usual, {"name": name} | k | {key: yaml.safe_load(value) for key, value in changes.items()})
 
 
 class Interpreter:
@@ -73,7 +80,7 @@ def _agent() -> type:
         def __init__(self, args: argparse.Namespace) -> None:
             with reported():
                 translator = load(args.run, checkpoint=args.checkpoint, device=args.device)
-                self._interpreter = Interpreter(translator, chosen(args, translator.config.search))
+                self._interpreter = Interpreter(translator, chosen(args, translator.streaming_search()))
             super().__init__(args)
 
         add_args = staticmethod(add_args)

@@ -30,6 +30,7 @@ from mt.common.options import parse
 from mt.data.fields import AudioField
 from mt.data.tokenizer import EOS
 from mt.decoding.load import load
+from mt.decoding.streaming.extend import ExtendedSession
 from mt.decoding.streaming.stepper import StreamState, advance_streams
 from mt.decoding.translator import Translator
 from mt.errors import UserError
@@ -117,6 +118,8 @@ def measure_sound(translator: Translator, name: str) -> dict[str, float]:
     if not isinstance(translator.field, AudioField):
         raise UserError("--audio is of runs that read sound, and this one does not: leave it out")
     session = translator.stream()
+    if not isinstance(session, ExtendedSession):
+        raise UserError("this run drafts anew, and has no state that grows with the sound: name one with search=online")
     seconds = []
     stored = []
     start = time.process_time()

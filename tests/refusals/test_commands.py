@@ -59,8 +59,7 @@ TRANSLATE = [
     ("--n-best 0", "--n-best 0 is not possible: input should be greater than or equal to 1"),
     ("--n-best 2 --search greedy", "--n-best is an option of --search sample or beam, and not of --search greedy"),
     ("--mode hard", "--mode hard needs an attention that can choose one position"),
-    ("--search online", "--search online writes while it reads"),
-    ("--search wait_k", "--search wait_k shows the model only the source tokens read so far: it needs"),
+    ("--search online", "--search online writes up to where the attention stops"),
     ("--wait-k 3", "--wait-k is an option of --search wait_k, and not of this run, which is decoded by beam search"),
     (f"--beam {'9' * 5000}", "--beam 999"),
     ("--length-penalty inf", "--length-penalty Infinity is not possible: input should be"),
@@ -85,8 +84,10 @@ TRANSLATE = [
     ("--batch-tokens x", "--batch-tokens x is not possible: give a whole number"),
 ]
 STREAM = [
-    ("--search beam", "--search beam reads the whole source before it writes: choose --search online or"),
-    ("--mode soft", "--mode is an option of --search greedy or sample or retranslate or beam, and not of this run"),
+    (
+        "--mode soft",
+        "--mode is an option of --search greedy or sample or retranslate or beam or alignatt or agree, and n",
+    ),
     ("--audio {tmp}/text.wav", "--audio is of runs that read sound, and this one reads text: leave it out, and send"),
 ]
 EVALUATE = [
@@ -220,7 +221,7 @@ COMMANDS = [
     ),
     ("translate {run} --glossary {tmp}/terms.jsonl < en", "a glossary for each of 3 texts is a list with as many"),
     ("translate {run} {tmp} {tmp}/two", "is not a run folder"),
-    ("stream {run}", "--search online writes while it reads: it needs"),
+    ("stream {run} --search online", "--search online writes up to where the attention stops: it needs"),
     *((f"evaluate {{run}} --corpora {{corpora}} {rest}", facts) for rest, facts in EVALUATE),
     *((f"align {{run}} {rest}", facts) for rest, facts in ALIGN),
     *((f"score {rest}", facts) for rest, facts in SCORE),

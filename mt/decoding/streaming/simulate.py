@@ -10,6 +10,7 @@ from mt.data.fields import Raw, Row
 from mt.data.tokenizer import Unit
 from mt.decoding.delays import TargetWords
 from mt.decoding.lexical import encoder_of, require_steerable
+from mt.decoding.modes import require_compatible
 from mt.decoding.network import refuse_long_rows
 from mt.decoding.request import Request
 from mt.decoding.streaming.redraft import RedraftedSession
@@ -40,6 +41,7 @@ def simulated(
 
     rows, texts, requests: see `Translator.decode`. Raises UserError as that.
     """
+    require_compatible(search, translator.model)
     given: Sequence[Any] = texts or [None] * len(rows)
     asked: Sequence[Any] = requests or [None] * len(rows)
     refuse_long_rows(translator.network, translator.field, rows, range(len(rows)))
