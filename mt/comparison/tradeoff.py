@@ -20,7 +20,10 @@ from mt.errors import UserError
 from mt.evaluation.results import LATENCIES
 from mt.evaluation.scoring import metrics_of
 
-KNOBS = ("attention.latency_weight", "search.k", "search.mask_k")
+KNOBS = (
+    "attention.latency_weight",
+    *(f"search.{name}" for name in ("k", "f", "share", "n", "hold", "step", "mask_k", "threshold")),
+)
 """The options that make a policy wait longer or shorter."""
 DRAWN = ("al", "dal")
 """The measures of latency that the figure shows, a panel each."""

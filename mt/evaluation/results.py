@@ -49,6 +49,10 @@ class Search(BaseModel, frozen=True, strict=True, extra="allow"):
     """The score that chooses among several hypotheses; None if the most probable one is chosen."""
     k: int | None = None
     """The number of source tokens that a wait-k search reads first."""
+    f: int | None = None
+    """The number of last source words to which AlignAtt lets no token attend."""
+    n: int | None = None
+    """The number of drafts that have to agree."""
     mask_k: int | None = None
     """The number of last words that re-translation holds back."""
 
@@ -56,6 +60,7 @@ class Search(BaseModel, frozen=True, strict=True, extra="allow"):
         """Returns such as `soft, beam 5`, `soft, sample 64, chrf` or `soft, wait_k 3`."""
         # The one number by which searches of a kind mostly differ.
         sizes = {"beam": self.beam_size, "sample": self.samples, "wait_k": self.k, "retranslate": self.mask_k}
+        sizes |= {"alignatt": self.f, "agree": self.n}
         size = sizes.get(self.name)
         chosen = "" if self.utility is None else f", {self.utility}"
         return visible(f"{self.mode}, {self.name}{'' if size is None else f' {size}'}{chosen}")
@@ -136,8 +141,8 @@ class Results(BaseModel, frozen=True, strict=True, use_attribute_docstrings=True
     """of true captions that `truth` checks: the share of words for an object whose attention was largest on the
     object's box (Zhang et al. 2016)"""
     ap: Annotated[AnyScore, Key("share", "↓", "AP", ".3f", group="latency")] = None
-    """average proportion of the source that was read before a word; with `search=online`, `wait_k` or `retranslate`, as
-    all of latency that follow: [latency](latency.md)"""
+    """average proportion of the source that was read before a word; with a [policy](tutorials/policies.md) as
+    search, as all of latency that follow: [latency](latency.md)"""
     al: Annotated[AnyScore, Key("source words, or ms of sound", "↓", "AL", ".2f", group="latency")] = None
     """average lagging"""
     laal: Annotated[AnyScore, Key("source words, or ms of sound", "↓", "LAAL", ".2f", group="latency")] = None
@@ -147,7 +152,7 @@ class Results(BaseModel, frozen=True, strict=True, use_attribute_docstrings=True
     yaal: Annotated[AnyScore, Key("source words, or ms of sound", "↓", "YAAL", ".2f", group="latency")] = None
     """the form of the words that were written before the source ended"""
     erasure: Annotated[AnyScore, Key("words", "↓", "NE", ".2f", group="latency")] = None
-    """normalised erasure: target words taken back, for each word that stays; 0 of `search=online` and `wait_k`"""
+    """normalised erasure: target words taken back, for each word that stays; 0 but for `search=retranslate`"""
     swf: Annotated[AnyScore, Key("%")] = None
     """the share of the words that were written before the source ended"""
     efsw: Annotated[AnyScore, Key("%")] = None

@@ -90,12 +90,15 @@ class OnlineConfig(SearchOptions):
     """Greedy search that reports how much of the source had been read at each token; the attention reads hard."""
 
     name: Literal["online"] = "online"
+    threshold: float = Field(0.5, gt=0, lt=1, allow_inf_nan=False)
+    """The attention stops where it would with at least this probability (Raffel et al. 2017: 0.5): lower writes sooner,
+    higher later, without another training."""
     timed: ClassVar[bool] = True
     extends: ClassVar[bool] = True
 
     @property
     def drafting(self) -> GreedyConfig:
-        return GreedyConfig(**self.model_dump(exclude={"name"}), mode="hard")
+        return GreedyConfig(**self.model_dump(exclude={"name", "threshold"}), mode="hard")
 
     def needed(self, places: np.ndarray, stops: np.ndarray | None, length: int) -> np.ndarray:
         """Returns [T] int64, how many source positions must have come for each token.

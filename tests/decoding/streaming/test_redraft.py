@@ -1,15 +1,17 @@
 """Sessions that draft anew: laws over all policies, on random models."""
 
+import math
 import random
 from typing import Any
 
 import pytest
 
-from mt.decoding.request import Request
+from mt.decoding.request import LexicalConstraints, Request
 from mt.decoding.streaming import Session, finish, open_session, read, simulated
 from mt.decoding.streaming.extend import ExtendedSession
 from mt.decoding.streaming.redraft import RedraftedSession
 from mt.decoding.streaming.session import Streaming
+from mt.kernels import hard_step as kernel
 from mt.search.config import BeamConfig, OnlineConfig, SearchConfig, WaitKConfig
 from mt.search.policies import AgreeConfig, AlignAttConfig, RetranslateConfig
 from tests.decoding.streaming.conftest import MONOTONIC, SEARCH, Sources
@@ -142,7 +144,6 @@ def test_a_translation_begins_as_asked(policy: str, setting, sentences) -> None:
 
 
 def asked(ours: Streaming, prefix: str) -> Request:
-    from mt.decoding.request import LexicalConstraints
 
     return Request("a source", LexicalConstraints(prefix=prefix))
 
@@ -184,3 +185,23 @@ def test_a_blank_source_has_an_empty_translation(setting) -> None:
     session = session_of(setting({"name": "general"}, "bilstm"), AlignAttConfig())
     assert session.read("  ") == [] and session.finish() == [] and session.text == ""
     assert isinstance(session.streaming.search, AlignAttConfig) and OnlineConfig().timed
+
+
+@pytest.mark.parametrize("attention", MONOTONIC)
+@pytest.mark.parametrize("compiled", [True, False])
+def test_a_threshold_moves_every_stop(attention: str, compiled: bool, setting, sentences, monkeypatch) -> None:
+    """As a bias of the energies that is lower by its logit, in streams and simulations."""
+    if not compiled:
+        monkeypatch.setattr(kernel, "is_compiled", lambda *_: False)
+    ours = setting({"name": attention}, "lstm", search=SEARCH)
+    lowered = setting({"name": attention}, "lstm", search=SEARCH, bias=-math.log(0.8 / 0.2))
+    search = SEARCH.model_copy(update={"threshold": 0.8})
+    for source in sentences(3, most=7):
+        session, usual = (read_by_words(one.translator.stream(one.search), source) for one in (lowered, ours))
+        other = read_by_words(ours.translator.stream(search), source)
+        assert (other.words, other.delays, other.tokens) == (session.words, session.delays, session.tokens)
+        row = ours.tokenizers.source.encode([" ".join(source)])
+        for translator, policy in ((ours.translator, search), (lowered.translator, SEARCH)):
+            ((translation,),) = translator.decode(row, policy)
+            assert (translation.ids, translation.timing.word_delays) == (other.tokens, tuple(other.delays))
+        assert read_by_words(ours.translator.stream(SEARCH), source).tokens == usual.tokens
