@@ -175,7 +175,7 @@ def test_letters_are_read_and_whole_phones_written(tmp_path: Path):
         # Before the letters stands the mark of a word's beginning.
         assert len(source) == 1 + len(word) + 1 and len(target) == len(phones.split()) + 1
         assert corpus.tokenizers.target.decode(target.tolist()) == phones
-    assert [metric.name for metric in metrics_of(dataset)] == ["wer", "accuracy"]
+    assert [metric.name for metric in metrics_of(dataset)] == ["pron_wer", "per"]
 
 
 def test_no_text_of_a_corpus_gives_a_terminal_orders(tmp_path: Path):
