@@ -3,6 +3,7 @@ Or the real-time factor of a run that reads sound.
 
     python scripts/benchmark.py stream [--words 10000] [--attentions monotonic mocha] [--json]
     python scripts/benchmark.py stream --run RUN --audio FILE [--json]
+    python scripts/benchmark.py stream --run RUN --text FILE [--sessions 20] [--precision int8] [--threads 2] [--json]
 
 One session is of an untrained model of the usual sizes. Its pointer stops at every other position by chance, so that it
 writes a token for each word on average. Times are processor seconds between a word and all that is written with it, as
@@ -13,6 +14,9 @@ of the first session's total time over the words read, fitted to the last three 
 With --run and --audio, a trained model reads a sound 10 ms at a time. The real-time factor is processor seconds of one
 thread per second of sound, with reading the file, features and search. Beside it stands the longest time that a piece
 took.
+
+With --run and --text, sessions of a trained model read a sentence each, word by word and side by side, by the policy
+that the run streams with. A word is answered when all sessions are that read with it.
 """
 
 import time
@@ -21,6 +25,7 @@ from itertools import accumulate, chain, cycle
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from benchmarks.harness import exponent, option_parser, print_rows
 from torch import Tensor
@@ -30,6 +35,7 @@ from mt.common.options import parse
 from mt.data.fields import AudioField
 from mt.data.tokenizer import EOS
 from mt.decoding.load import load
+from mt.decoding.streaming import finish, read
 from mt.decoding.streaming.extend import ExtendedSession
 from mt.decoding.streaming.stepper import StreamState, advance_streams
 from mt.decoding.translator import Translator
@@ -39,7 +45,8 @@ from mt.models.attention.energy import Energy
 from mt.models.config import ModelConfig
 from mt.models.encoders import Encoded
 from mt.models.seq2seq import Seq2Seq
-from mt.search.config import OnlineConfig
+from mt.search.config import PRECISIONS, OnlineConfig
+from mt.text_io import file_lines
 
 VOCABULARY = 8000
 ATTENTIONS = ("monotonic", "mocha", "matcha", "milk")
@@ -143,18 +150,57 @@ def measure_sound(translator: Translator, name: str) -> dict[str, float]:
     }
 
 
+def measure_sessions(translator: Translator, sentences: Sequence[str], count: int) -> dict[str, float]:
+    """Lets sessions read sentences side by side, each the next one when it has read one."""
+    waiting = [sentence.split() for sentence in sentences if sentence.strip()]
+    sources: list[list[str]] = []
+    sessions: list[Any] = []
+    waits: list[float] = []
+    words = 0
+    start = time.process_time()
+    while waiting or sources:
+        # As many sentences as there is room for.
+        while waiting and len(sources) < count:
+            sources.append(waiting.pop())
+            sessions.append(translator.stream())
+        began = time.perf_counter()
+        read(sessions, [source.pop(0) for source in sources])
+        ended = [session for session, source in zip(sessions, sources, strict=True) if not source]
+        if ended:
+            finish(ended)
+        waits.append(time.perf_counter() - began)
+        words += len(sources)
+        sessions = [session for session, source in zip(sessions, sources, strict=True) if source]
+        sources = [source for source in sources if source]
+    return {
+        "words": words,
+        "word_ms": 1000 * (time.process_time() - start) / words,
+        "median_wait_ms": 1000 * float(np.quantile(waits, 0.5)),
+        "p95_wait_ms": 1000 * float(np.quantile(waits, 0.95)),
+    }
+
+
 def main(arguments: Sequence[str]) -> None:
     parser = option_parser("stream", __doc__)
     parser.add_argument("--words", type=whole_number(20, 10_000_000), default=10_000, metavar="N")
     parser.add_argument("--attentions", nargs="+", choices=ATTENTIONS, default=ATTENTIONS[:2], metavar="NAME")
-    parser.add_argument("--run", type=Path, metavar="RUN", help="a run that reads sound, with --audio")
+    parser.add_argument(
+        "--run", type=Path, metavar="RUN", help="a trained run, with --audio or --text"
+    )
     parser.add_argument("--audio", metavar="FILE", help="what it reads")
+    parser.add_argument("--text", type=Path, metavar="FILE", help="what it reads, a sentence a line")
+    parser.add_argument("--sessions", type=whole_number(1, 1000), default=20, metavar="N", help="of --text")
+    parser.add_argument("--precision", choices=PRECISIONS, help="of --text")
+    parser.add_argument("--threads", type=whole_number(1, 1000), default=1, metavar="N", help="of --text")
     options = parser.parse_args(arguments)
-    torch.set_num_threads(1)
+    torch.set_num_threads(options.threads)
     torch.manual_seed(1)
-    if bool(options.run) != bool(options.audio):
-        raise UserError("--run RUN and --audio FILE go together: give both")
-    if options.audio:
+    if bool(options.run) != bool(options.audio or options.text):
+        raise UserError("--run RUN goes with --audio FILE or --text FILE: give both")
+    if options.text:
+        translator = load(options.run, device="cpu", precision=options.precision)
+        rows = {str(options.text): measure_sessions(translator, [*file_lines(options.text)], options.sessions)}
+    elif options.audio:
         rows = {options.audio: measure_sound(load(options.run, device="cpu"), options.audio)}
     else:
         rows = {attention: measure_words(attention, options.words) for attention in options.attentions}

@@ -163,5 +163,5 @@ def test_the_real_time_factor(run: Path, sound, capsys, monkeypatch: pytest.Monk
     assert result["sound_seconds"] == pytest.approx(len(sound[1]) / morse.RATE, abs=0.01)
     assert result["real_time_factor"] == pytest.approx(result["processor_seconds"] / result["sound_seconds"])
     assert 0 < result["longest_piece_ms"] <= 1000 * result["processor_seconds"]
-    with pytest.raises(UserError, match=r"^--run RUN and --audio FILE go together: give both$"):
+    with pytest.raises(UserError, match=r"^--run RUN goes with --audio FILE or --text FILE: give both$"):
         main(["--run", str(run)])
