@@ -184,9 +184,7 @@ def main(arguments: Sequence[str]) -> None:
     parser = option_parser("stream", __doc__)
     parser.add_argument("--words", type=whole_number(20, 10_000_000), default=10_000, metavar="N")
     parser.add_argument("--attentions", nargs="+", choices=ATTENTIONS, default=ATTENTIONS[:2], metavar="NAME")
-    parser.add_argument(
-        "--run", type=Path, metavar="RUN", help="a trained run, with --audio or --text"
-    )
+    parser.add_argument("--run", type=Path, metavar="RUN", help="a trained run, with --audio or --text")
     parser.add_argument("--audio", metavar="FILE", help="what it reads")
     parser.add_argument("--text", type=Path, metavar="FILE", help="what it reads, a sentence a line")
     parser.add_argument("--sessions", type=whole_number(1, 1000), default=20, metavar="N", help="of --text")

@@ -151,16 +151,16 @@ class RedraftedSession(Session):
         search = self.streaming.search
         self._drafted = len(self._rows), self._tail
         self.translation = best
+        # Whole words alone are written, and all where the source has ended.
         tokens = best.ids
-        written = len(self._tokens)
         words = self._words(tokens)
-        count = len(self.words)
-        if tokens[:written] == self._tokens:
-            allowed = search.writes(self._draft(best))
-            known = [word.end if search.looks_ahead else word.known for word in words]
-            count = len(words) if self.finished else max(count, sum(end <= allowed for end in known))
+        allowed = search.writes(self._draft(best))
+        known = [word.end if search.looks_ahead else word.known for word in words]
+        count = len(words) if self.finished else max(len(self.words), sum(end <= allowed for end in known))
         self._write([word.text for word in words[len(self.words) : count]])
-        if count:
+        if self.finished:
+            self._tokens = tokens
+        elif count:
             self._tokens = tokens[: words[count - 1].end]
         self.draft = [self._restored(word.text) for word in words[count:]]
         self._drafts.append(tokens)

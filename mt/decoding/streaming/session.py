@@ -108,8 +108,9 @@ class Session(ABC):
         Returns the words that are certain with it.
 
         tail: words that follow and may still change, as a recogniser's last ones. They are part of the draft, and
-        nothing that depends on them is written. Raises UserError where the session is finished, or the source grows
-        longer than the model can read.
+        nothing that depends on them is written. A session whose encoder keeps its state leaves them out.
+
+        Raises UserError where the session is finished, or the source grows longer than the model can read.
         """
         return read([self], [source], [tail])[0]
 

@@ -5,7 +5,9 @@ import random
 from typing import Any
 
 import pytest
+import torch
 
+from mt.data.tokenizer import EOS
 from mt.decoding.request import LexicalConstraints, Request
 from mt.decoding.streaming import Session, finish, open_session, read, simulated
 from mt.decoding.streaming.extend import ExtendedSession
@@ -91,7 +93,9 @@ def test_together_is_as_alone_and_as_a_simulation_of_whole_sources(policy: str, 
 def test_a_hard_attention_drafts_what_it_extends(attention: str, setting, sentences) -> None:
     """Behind an encoder that reads from left to right: word for word, and delay for delay."""
     ours = setting({"name": attention}, "lstm", search=SEARCH)
-    for source in sentences(4, most=7):
+    with torch.no_grad():
+        ours.model.decoder.output.bias[EOS] += 2  # sentences end by themselves, and early, too
+    for source in sentences(6, most=7):
         extended = read_by_words(ExtendedSession(ours), source)
         drafted = read_by_words(session_of(ours, SEARCH), source)
         assert (drafted.words, drafted.delays, drafted.tokens) == (extended.words, extended.delays, extended.tokens)
