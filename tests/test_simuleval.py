@@ -1,13 +1,6 @@
 """Our latency against that of SimulEval 1.1.4 and OmniSTEval 0.1.10 themselves; our models in SimulEval's evaluator."""
 
-import hashlib
-import os
 import random
-import shutil
-import subprocess
-import sys
-import sysconfig
-import time
 from pathlib import Path
 
 import pytest
@@ -19,66 +12,15 @@ from mt.evaluation.report import Changes, report
 from mt.metrics.bleu import Bleu
 from mt.metrics.latency import LOG, Instance, score_latency, write_log
 from mt.search.config import OnlineConfig
-from mt.storage import locked
+from tests.environments import call, python_with
 
 ROOT = Path(__file__).parents[1]
-REQUIREMENTS = ROOT / "tests/simuleval-requirements.txt"
-_MOST_SECONDS = 180
-_UNTRIED = 600
-"""Seconds after which an environment that could not be had is tried again."""
 
 
 @pytest.fixture(scope="module")
 def python() -> Path:
-    """That of a virtual environment with SimulEval and OmniSTEval, besides the packages of this one. It is made once
-    and kept in the user's cache; where it cannot be had, tests are skipped."""
-    packages = sysconfig.get_path("purelib")
-    key = hashlib.sha256("\n".join((REQUIREMENTS.read_text(), sys.version, packages)).encode()).hexdigest()[:16]
-    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mt-tests" / f"simuleval-{key}"
-    python = folder / "bin/python"
-    complete = folder / "complete"
-    failed = folder / "failed"
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with locked(folder.with_suffix(".lock"), waiting=lambda: None):
-            if not complete.exists():
-                if failed.exists() and time.time() - failed.stat().st_mtime < _UNTRIED:
-                    pytest.skip(failed.read_text())
-                if reason := _made(folder, packages):
-                    failed.write_text(reason)
-                    pytest.skip(reason)
-                complete.touch()
-    except OSError as error:
-        pytest.skip(f"no environment for SimulEval can be made: {error}")
-    return python
-
-
-def _made(folder: Path, packages: str) -> str | None:
-    """Makes the environment; returns why it could not be made."""
-    shutil.rmtree(folder, ignore_errors=True)
-    pip = [sys.executable, "-m", "pip", "--python", str(folder / "bin/python"), "install", "--quiet", "--no-deps"]
-    for command in (
-        [sys.executable, "-m", "venv", "--without-pip", str(folder)],
-        [*pip, "--retries", "1", "--requirement", str(REQUIREMENTS)],
-    ):
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=_MOST_SECONDS, check=False)
-        except subprocess.TimeoutExpired:
-            return f"SimulEval could not be installed in {_MOST_SECONDS} seconds"
-        if done.returncode:
-            return f"SimulEval could not be installed: {done.stderr.strip().splitlines()[-1:]}"
-    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
-    (folder / "lib" / version / "site-packages/of-these-tests.pth").write_text(f"{packages}\n")
-    return None
-
-
-def call(python: Path, *arguments: object) -> str:
-    """Standard output of a module of the environment, given with its arguments."""
-    command = [str(python), "-m", *map(str, arguments)]
-    variables = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    """That of an environment with SimulEval and OmniSTEval."""
+    return python_with(ROOT / "tests/simuleval-requirements.txt")
 
 
 WORDS = ["a", "Haus", "über", "den", "Fluss", ".", "Straßen,", "x-y", "鳥"]
@@ -109,7 +51,9 @@ def instances(unit: str, seed: int) -> list[Instance]:
 def simuleval(python: Path, folder: Path, *arguments: object) -> dict[str, float]:
     """The scores that `simuleval --score-only` prints, by our names."""
     metrics = ["--quality-metrics", "BLEU", "--latency-metrics", "AL", "LAAL", "AP", "DAL"]
-    names, values = call(python, "simuleval.cli", "--score-only", "--output", folder, *metrics, *arguments).splitlines()
+    names, values = call(
+        python, "-m", "simuleval.cli", "--score-only", "--output", folder, *metrics, *arguments
+    ).splitlines()
     return {name.lower(): float(value) for name, value in zip(names.split(), values.split()[1:], strict=True)}
 
 
@@ -117,7 +61,7 @@ def omnisteval(python: Path, folder: Path, references: list[str], level: str) ->
     """The scores that OmniSTEval writes, by our names."""
     (folder / "references").write_text("".join(f"{line.rstrip()}\n" for line in references))
     files = ["--hypothesis_file", folder / LOG, "--ref_sentences_file", folder / "references"]
-    call(python, "omnisteval.cli", "shortform", *files, level, "--output_folder", folder / "out")
+    call(python, "-m", "omnisteval.cli", "shortform", *files, level, "--output_folder", folder / "out")
     lines = dict(line.split("\t") for line in (folder / "out/scores.tsv").read_text().splitlines()[1:])
     named = {"yaal": "YAAL (CU)", "al": "AL (CU)", "laal": "LAAL (CU)", "ap": "AP (CU)", "dal": "DAL (CU)"}
     named |= {"swf": "Simultaneous Words Fraction (%)", "efsw": "Expected Simul. Words Fraction (%)"}
@@ -179,6 +123,6 @@ def test_the_evaluator_notes_the_delays_of_our_own_log(
     places = {"RUN": trained_hard, "SYSTEM": system}
     options = [places.get(option, option) for option in HOW[how]]
     files = ["--source", texts / "test.en", "--target", texts / "test.de", "--output", tmp_path / "theirs"]
-    call(python, "simuleval.cli", *options, *files, "--no-progress-bar", "--latency-metrics", "AL", "DAL")
+    call(python, "-m", "simuleval.cli", *options, *files, "--no-progress-bar", "--latency-metrics", "AL", "DAL")
     ours, theirs = ((tmp_path / whose / LOG).read_text() for whose in ("ours/hypotheses", "theirs"))
     assert theirs == ours and len(ours.splitlines()) == 10

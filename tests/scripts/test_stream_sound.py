@@ -15,15 +15,19 @@ from mt.__main__ import call as call_verb
 from mt.common.options import parse
 from mt.config import Config
 from mt.data.corpus import Corpus
+from mt.data.fields.audio import quantised, resampled
 from mt.decoding.translator import Translator
 from mt.errors import UserError
+from mt.search.policies import OnlineConfig
 from mt.training.start import begin
 from mt.training.train import train_and_test
+from tests.environments import ROOT, call, python_with
 
 from .conftest import Outcome
 
 soundfile = pytest.importorskip("soundfile", reason="needs the extra `speech`")
 
+SAMPLE_RATE = 16_000
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 PLAIN = {
     "dataset": {
@@ -165,3 +169,40 @@ def test_the_real_time_factor(run: Path, sound, capsys, monkeypatch: pytest.Monk
     assert 0 < result["longest_piece_ms"] <= 1000 * result["processor_seconds"]
     with pytest.raises(UserError, match=r"^--run RUN goes with --audio FILE or --text FILE: give both$"):
         main(["--run", str(run)])
+
+
+def test_simulstream_writes_what_a_session_writes(
+    run: Path, translator: Translator, sounds: Corpus, tmp_path: Path
+) -> None:
+    python = python_with(ROOT / "tests/streams-requirements.txt")
+    paths = [tmp_path / f"{number}.wav" for number in range(2)]
+    # simulstream reads 16,000 samples a second, and the run fewer.
+    assert morse.RATE < SAMPLE_RATE
+    for path, (row, _) in zip(paths, sounds.split("test").ids(range(2)), strict=True):
+        samples = resampled(row.ravel().astype(np.float32) / 32_768, morse.RATE, SAMPLE_RATE)
+        soundfile.write(path, quantised(samples), SAMPLE_RATE, subtype="PCM_16")
+    (tmp_path / "wavs").write_text("".join(f"{path}\n" for path in paths))
+    plain = {
+        "type": "examples.simulstream_processor.Processor",
+        "run": str(run),
+        "device": "cpu",
+        "unit": "char",
+        "speech_chunk_size": 0.7,
+        "search": {"name": "online"},
+    }
+    (tmp_path / "mt.yaml").write_text(json.dumps(plain))
+    files = ["--speech-processor-config", tmp_path / "mt.yaml", "--wav-list-file", tmp_path / "wavs"]
+    log = tmp_path / "metrics.jsonl"
+    languages = ["--tgt-lang", "de", "--src-lang", "en"]
+    call(python, "-m", "simulstream.inference", *files, "--metrics-log-file", log, *languages)
+    lines = [line for line in map(json.loads, log.read_text().splitlines()) if "generated_tokens" in line]
+    assert not any(line["deleted_tokens"] for line in lines)
+    for number, path in enumerate(paths):
+        own = [line for line in lines if line["id"] == number]
+        samples = soundfile.read(path)[0].astype(np.float32)
+        assert len(own) > 3 and own[-1]["total_audio_processed"] == pytest.approx(len(samples) / SAMPLE_RATE)
+        session = translator.stream(OnlineConfig(), unit="char")
+        session.read(resampled(samples, SAMPLE_RATE, morse.RATE))
+        session.finish()
+        assert "".join(token for line in own for token in line["generated_tokens"]) == session.text
+        assert len(session.text) > 3

@@ -1,0 +1,72 @@
+"""What the examples that stream have in common: a run and its policy by options, and what they say of both."""
+
+import argparse
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+import yaml
+from pydantic import ValidationError
+
+import mt
+from mt.errors import shown
+from mt.search.config import SearchConfig, revised_search
+
+CLOSING = tuple(".!?。！？")
+"""The characters that end a sentence."""
+
+
+class Policy(NamedTuple):
+    """A run, and how it streams."""
+
+    translator: mt.Translator
+    search: SearchConfig
+    unit: str
+    begin: Callable[..., mt.Session]
+    """Begins a session; of a prefix where one is given."""
+
+
+def parser_of(description: str | None) -> argparse.ArgumentParser:
+    """Returns a parser of a run and its policy."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run", metavar="RUN", help="the folder that training printed")
+    parser.add_argument("--search", metavar="NAME", help="alignatt, agree, ...; else as the run streams by default")
+    parser.add_argument("--search-options", nargs="+", default=[], metavar="NAME=VALUE", help="such as f=2 step=1")
+    parser.add_argument("--unit", choices=("word", "char"), help="char for languages that put no blanks between words")
+    parser.add_argument("--checkpoint", default="best", help="best, last, average or ema where the run made one")
+    parser.add_argument("--device", help="cpu or cuda; else the best there is")
+    return parser
+
+
+def opened(options: argparse.Namespace) -> Policy:
+    """Loads a run of texts. Raises UserError where there is none, or where it cannot stream so."""
+    translator = mt.load(options.run, checkpoint=options.checkpoint, device=options.device)
+    if not translator.field.written:
+        kind = translator.config.dataset.field.name
+        raise mt.UserError(f"{options.run} reads {kind}, and what comes here is text: name a run that reads text")
+    changes = {name: yaml.safe_load(value) for name, _, value in (it.partition("=") for it in options.search_options)}
+    changes |= {"name": options.search} if options.search else {}
+    search = revised_search(translator.streaming_search(), changes)
+    unit = options.unit or translator.unit
+    policy = Policy(translator, search, unit, partial(translator.stream, search, unit=unit))
+    policy.begin()  # refuses what does not go together before anything comes
+    return policy
+
+
+def fault_of(error: ValidationError) -> str:
+    """Describes the first fault of JSON that is not as expected, after the field that has it."""
+    fault = error.errors()[0]
+    return ": ".join([".".join(map(str, fault["loc"])), shown(fault["msg"])] if fault["loc"] else [shown(fault["msg"])])
+
+
+def words_covered(session: mt.Session, words: Sequence[str]) -> int | None:
+    """Returns how many words of a source reach to the furthest one that the written text attends to; None where it is
+    not known. words: all that the session has read."""
+    draft = getattr(session, "translation", None)  # of sessions that draft
+    if draft is None or not session.tokens or not draft.alignment.any():
+        return None
+    ends = np.cumsum([len(row) - 1 for row in session.streaming.tokenizers.source.encode(list(words))])
+    # The position of EOS, and words that may change, have no part in it.
+    peaks = draft.alignment[: len(session.tokens), : ends[-1]].argmax(1)
+    return int(np.searchsorted(ends, peaks.max(), side="right")) + 1
