@@ -18,6 +18,14 @@ POLICIES = {
     "hard monotonic": ("monotonic-0",),
     "wait-k": ("wait-k-again", "wait-k-5-7-9"),
 }
+DRAFTED = {
+    "AlignAtt, f = 1, 2, 3": ("alignatt-f-1", "alignatt-f-2", "alignatt-f-3"),
+    "EDAtt, f = 2": ("alignatt-f-2-share-0.6", "alignatt-f-2-share-0.5", "alignatt-f-2-share-0.3"),
+    "agreement, step 1, 2, 3": ("agree", "agree-step-2", "agree-step-3"),
+    "hold-n": ("agree-n-1-hold-2", "agree-n-1-hold-3"),
+    "wait-k, not trained for it": ("wait-k-k-3", "wait-k-k-5"),
+}
+"""The lines of the picture of policies, and their rows."""
 LENGTHS = (10, 100, 500, 1000, 2000)
 RATIOS = {
     "attention alone, dot products, at once": {
@@ -60,9 +68,24 @@ def policies() -> list[Line]:
     return lines
 
 
+def drafted() -> list[Line]:
+    """Returns a line for each policy over the model that was not trained to stream, and what was trained beside it."""
+    rows = values("policies")
+    trained = values("retranslation")
+    settings = {name: [rows[row] for row in names] for name, names in DRAFTED.items()}
+    settings["MoChA, trained"] = [trained["mocha"]]
+    settings["wait-k, trained"] = [trained[f"wait-{k}"] for k in (2, 3, 5)]
+    lines = [
+        Line(name, colour(number), [([row["al"], row["dal"]], [row["bleu"]]) for row in points])
+        for number, (name, points) in enumerate(settings.items())
+    ]
+    return [*lines, Line("offline", colour(len(lines)), level=rows["beam"]["bleu"])]
+
+
 def main() -> None:
     measures = ["AL (source words)", "DAL (source words)"]
     save(tradeoff(policies(), measures, "BLEU"), ROOT / "docs" / "tradeoff.png")
+    save(tradeoff(drafted(), measures, "BLEU"), ROOT / "docs" / "policies.png")
     rows = values("linear-time")
     panels = {
         title: {name: [rows[row][f"s_{length}"][place] for length in LENGTHS] for name, (row, place) in lines.items()}

@@ -140,7 +140,7 @@ class TorchNetwork:
         Raises UserError where the model has no such attention."""
         require_compatible(search, self.model)
         network = copy(self)
-        network.model = network._search_model = _stopping_at(online_model(self.model), search.threshold)
+        network.model = network._search_model = _stopping_at(online_model(self.model), search.threshold or 0.5)
         return network
 
     def __repr__(self) -> str:

@@ -53,9 +53,9 @@ class Translator:
         """The run that it was loaded from; None for a model in memory, and for several runs."""
         self.trained: str | None = None
         """The weights of that run, as in `About.trained`."""
-        self.threshold = 0.5
-        """The probability by which a monotonic attention stops."""
-        self._others: dict[float, Translator] = {}
+        self.threshold: float | None = None
+        """The probability by which a monotonic attention stops; None: 0.5."""
+        self._others: dict[float | None, Translator] = {}
         self.link_unit: LinkUnit = self.unit
         """Whether the links of translations join words or characters."""
 
@@ -223,7 +223,7 @@ class Translator:
 
     def _stopping_as(self, search: SearchConfig) -> "Translator":
         """Returns the translator whose attention stops by the threshold of this search."""
-        if not isinstance(search, OnlineConfig) or search.threshold == self.threshold:
+        if not isinstance(search, OnlineConfig) or search.threshold in (None, self.threshold):
             return self
         if search.threshold not in self._others:
             self._others.clear()  # one other at a time is enough

@@ -90,9 +90,9 @@ class OnlineConfig(SearchOptions):
     """Greedy search that reports how much of the source had been read at each token; the attention reads hard."""
 
     name: Literal["online"] = "online"
-    threshold: float = Field(0.5, gt=0, lt=1, allow_inf_nan=False)
-    """The attention stops where it would with at least this probability (Raffel et al. 2017: 0.5): lower writes sooner,
-    higher later, without another training."""
+    threshold: float | None = Field(None, gt=0, lt=1, allow_inf_nan=False)
+    """The attention stops where it would with at least this probability: lower writes sooner, higher later, without
+    another training. null: 0.5 (Raffel et al. 2017)."""
     timed: ClassVar[bool] = True
     extends: ClassVar[bool] = True
 

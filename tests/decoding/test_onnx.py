@@ -198,7 +198,7 @@ def test_refusals(trained: Path, graphs: Path, tmp_path: Path) -> None:
         (lambda: mt.load(trained, engine="onnx"), "holds no graphs for engine=onnx: make them with mt export"),
         (lambda: mt.load(graphs), "was exported for engine=onnx, which translates and evaluates: choose that"),
         (lambda: ours.align("two", "zwei"), "engine=onnx translates and evaluates, and this needs the model in torch"),
-        (lambda: ours.stream(), "search=online writes while it reads, which engine=onnx cannot: choose "),
+        (lambda: ours.stream(), "engine=onnx translates and evaluates, and this needs the model in torch"),
         (lambda: ours.translate("word " * 10_001), "text 1 has 10001 words, and at most 10000 are read at once"),
     ]
     for call, sentence in refused:

@@ -23,7 +23,7 @@ LIMITS = Limits()
 def test_the_runs_say_what_they_are(client: Client):
     (run,) = client.get("/api/runs").json["runs"]
     assert (run["name"], run["source"], run["target"], run["field"]) == ("tiny", "en", "de", "text")
-    assert (run["streams"], run["attention"]) == (False, "general")
+    assert (run["streams"], run["attention"]) == (True, "general")
 
 
 def test_what_is_wrong_with_a_request_is_one_sentence(client: Client):
