@@ -55,7 +55,8 @@ def test_between_batches_the_caller_computes_as_before(translator: Translator, c
 
 CAUSAL = "an encoder that does not read the whole source first (encoder=lstm, gru, ssru or none)"
 SOFT = (
-    "a soft attention that knows nothing of the source's length (attention=dot, general, location, bahdanau or local_m)"
+    "a soft attention that knows nothing of the source's length (attention=dot, general, location, bahdanau, "
+    "local_m or marginal)"
 )
 
 
