@@ -26,6 +26,7 @@ from simulstream.server.speech_processors.incremental_output import IncrementalO
 
 import mt
 from mt.data.fields.audio import ratio, resampled_on
+from mt.data.tokenizer import Unit
 from mt.errors import reported
 from mt.search.config import SearchConfig, revised_search
 
@@ -40,7 +41,7 @@ class Processor(SpeechProcessor):  # type: ignore[misc]
     def load_model(cls, config: SimpleNamespace) -> None:
         """Loads the run that all clients share. Ends the process with a sentence where it cannot stream."""
         with reported():
-            cls.translator = mt.load(config.run, device=getattr(config, "device", None))
+            cls.translator = mt.load(config.run, device=getattr(config, "device", "auto"))
             if cls.translator.config.dataset.field.name != "audio":
                 kind = cls.translator.config.dataset.field.name
                 raise mt.UserError(f"run: {config.run} reads {kind}, and simulstream sends sound: name another run")
@@ -50,7 +51,7 @@ class Processor(SpeechProcessor):  # type: ignore[misc]
 
     def __init__(self, config: SimpleNamespace) -> None:
         super().__init__(config)
-        self._unit = getattr(config, "unit", "word")
+        self._unit: Unit = getattr(config, "unit", "word")
         self._rates = ratio(SAMPLE_RATE, self.translator.config.dataset.field.rate)
         self.clear()
 

@@ -1,17 +1,17 @@
 """What the examples that stream have in common: a run and its policy by options, and what they say of both."""
 
 import argparse
-from collections.abc import Callable, Sequence
-from functools import partial
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
 
 import numpy as np
 import yaml
 from pydantic import ValidationError
 
 import mt
-from mt.errors import shown
+from mt.errors import first_line, shown
 from mt.search.config import SearchConfig, revised_search
+from mt.search.limits import EXTRA, MAX_LENGTH
 
 CLOSING = tuple(".!?。！？")
 """The characters that end a sentence."""
@@ -22,9 +22,18 @@ class Policy(NamedTuple):
 
     translator: mt.Translator
     search: SearchConfig
-    unit: str
-    begin: Callable[..., mt.Session]
-    """Begins a session; of a prefix where one is given."""
+    unit: Literal["word", "char"]
+
+    def begin(self, prefix: str | None = None) -> mt.Session:
+        """Begins a session.
+
+        prefix: how its translation begins. It may be longer than that of a source that has just begun.
+        """
+        search = self.translator.search_for(self.search)
+        if prefix and search.max_ratio is not None:
+            extra = (EXTRA if search.max_extra is None else search.max_extra) + len(prefix)
+            search = revised_search(search, {"max_extra": min(extra, MAX_LENGTH)})
+        return self.translator.stream(search, unit=self.unit, prefix=prefix)
 
 
 def parser_of(description: str | None) -> argparse.ArgumentParser:
@@ -35,7 +44,7 @@ def parser_of(description: str | None) -> argparse.ArgumentParser:
     parser.add_argument("--search-options", nargs="+", default=[], metavar="NAME=VALUE", help="such as f=2 step=1")
     parser.add_argument("--unit", choices=("word", "char"), help="char for languages that put no blanks between words")
     parser.add_argument("--checkpoint", default="best", help="best, last, average or ema where the run made one")
-    parser.add_argument("--device", help="cpu or cuda; else the best there is")
+    parser.add_argument("--device", default="auto", help="cpu or cuda; else the best there is")
     return parser
 
 
@@ -45,11 +54,15 @@ def opened(options: argparse.Namespace) -> Policy:
     if not translator.field.written:
         kind = translator.config.dataset.field.name
         raise mt.UserError(f"{options.run} reads {kind}, and what comes here is text: name a run that reads text")
-    changes = {name: yaml.safe_load(value) for name, _, value in (it.partition("=") for it in options.search_options)}
+    try:
+        changes = {
+            name: yaml.safe_load(value) for name, _, value in (it.partition("=") for it in options.search_options)
+        }
+    except yaml.YAMLError as error:
+        raise mt.UserError(f"--search-options has a value that cannot be read ({first_line(error)})") from None
     changes |= {"name": options.search} if options.search else {}
     search = revised_search(translator.streaming_search(), changes)
-    unit = options.unit or translator.unit
-    policy = Policy(translator, search, unit, partial(translator.stream, search, unit=unit))
+    policy = Policy(translator, search, options.unit or translator.unit)
     policy.begin()  # refuses what does not go together before anything comes
     return policy
 

@@ -87,24 +87,32 @@ class Conversation:
         if words[: len(self._words)] != self._words:
             raise mt.UserError("committed words changed: send all of the utterance, and in the tail what may change")
         self._words = words
+        # A session drafts with each word, which would take too long where very many come at once.
+        if len(words) > 2 * MOST_WORDS:
+            return self._ended(update, self._policy.translator.translate(" ".join(words)).text)
         final = update.is_final or len(words) > MOST_WORDS
         tail = "" if final or not update.tail else " ".join(text for text, *_ in update.tail.get("words", ()))
         parts = words if self._policy.unit == "word" else list("".join(f"{word} " for word in words))
         self._session.read(parts[self._session.source_read :], tail=tail)
-        if not final:
-            return self._translation(update, final=False)
-        self._session.finish()
-        answer = self._translation(update, final=True, forced_final=not update.is_final)
+        if final:
+            self._session.finish()
+            return self._ended(update, self._session.text)
+        # A prefix counts as committed before the session has come to it.
+        session, before = self._session, self._committed
+        text = session.text if session.text.startswith(before) else before
+        return self._translation(update, text, final=False)
+
+    def _ended(self, update: Message, text: str) -> dict[str, Any]:
+        answer = self._translation(update, text, final=True, forced_final=not update.is_final)
         self._begin()
         self._number = None
         return answer
 
-    def _translation(self, update: Message, **end: bool) -> dict[str, Any]:
-        # A prefix counts as committed before the session has come to it.
+    def _translation(self, update: Message, text: str, **end: bool) -> dict[str, Any]:
         session, before = self._session, self._committed
-        self._committed = after = session.text if end["final"] or session.text.startswith(before) else before
+        self._committed = text
         answer = {"type": "translation", "seq": update.seq, "utterance_id": update.utterance_id} | end
-        answer |= {"committed_text": after, "committed_delta": after.removeprefix(before)}
-        draft = session.joined([*session.words, *session.draft])[len(after) :].strip()
+        answer |= {"committed_text": text, "committed_delta": text.removeprefix(before)}
+        draft = session.joined([*session.words, *session.draft])[len(text) :].strip()
         covered = words_covered(session, self._words) if self._policy.unit == "word" else None
         return answer | {"buffer_text": draft, "covered_source_units": covered}

@@ -29,7 +29,7 @@ Connected = Callable[[], ClientConnection]
 
 @pytest.fixture
 def policy(translator: mt.Translator) -> Policy:
-    return Policy(translator, SEARCH, "word", lambda **asked: translator.stream(SEARCH, unit="word", **asked))
+    return Policy(translator, SEARCH, "word")
 
 
 @pytest.fixture
@@ -121,17 +121,27 @@ def test_what_was_shown_before_is_gone_on_with(connected: Connected, translator:
     same.read(SENTENCE)
     same.finish()
     assert answer["committed_text"] == same.text and same.text.startswith(f"{session.text} ")
-    # The next utterance has no prefix.
+    # A prefix may be longer than the translation of the first word can be; the next utterance has none.
+    socket = connected()
+    long = "zwei großen Katzen sehen Häuser " * 5
+    asked(socket, INIT | {"accepted_target_prefix": long})
+    assert asked(socket, update("two", 7))["committed_text"] == long.strip()
+    assert asked(socket, update("two cats", 7, final=True))["committed_text"].startswith(long.strip())
     other = translator.stream(SEARCH)
     assert asked(socket, update("three", 8))["committed_text"] == " ".join(other.read("three"))
 
 
-def test_a_long_utterance_is_ended(connected: Connected) -> None:
+def test_a_long_utterance_is_ended(connected: Connected, translator: mt.Translator) -> None:
     socket = connected()
     asked(socket, INIT)
     answer = asked(socket, update("cats " * (MOST_WORDS + 1), tail="see"))
     assert answer["final"] and answer["forced_final"] and answer["buffer_text"] == ""
     assert asked(socket, update("three", 1))["final"] is False
+    # So long that it is translated at once.
+    text = "cats " * (2 * MOST_WORDS + 1)
+    answer = asked(socket, update(text, 2, final=True))
+    assert answer["committed_text"] == translator.translate(text).text and answer["forced_final"] is False
+    assert answer["buffer_text"] == "" and answer["covered_source_units"] is None
 
 
 def test_inits_that_are_refused(connected: Connected) -> None:
@@ -215,12 +225,9 @@ def test_of_what_waits_the_newest_and_the_finals_are_answered(policy: Policy) ->
 
 
 def test_characters(translator: mt.Translator) -> None:
-    def begin(**asked: Any) -> mt.Session:
-        return translator.stream(SEARCH, unit="char", **asked)
-
-    conversation = Conversation(Policy(translator, SEARCH, "char", begin))
+    conversation = Conversation(Policy(translator, SEARCH, "char"))
     conversation.answer(Message.model_validate(INIT))
-    session = begin()
+    session = translator.stream(SEARCH, unit="char")
     for words in ("two", "two big", SENTENCE):
         answer = conversation.answer(Message.model_validate(update(words)))
         session.read(f"{words} "[session.source_read :])

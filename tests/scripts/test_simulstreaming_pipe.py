@@ -8,6 +8,7 @@ import pytest
 
 import mt
 from examples.simulstreaming_pipe import Interpreter, translated
+from examples.streaming import opened, parser_of
 from mt.errors import UserError
 
 SEARCH = mt.AlignAttConfig(f=1)
@@ -93,3 +94,18 @@ def test_other_lines_are_refused(line: str, fault: str, interpreter: Interpreter
     assert next(answers)["is_final"] is False
     with pytest.raises(UserError, match=rf"^standard input, line 2 is no line of SimulStreaming \({fault}.*\): send"):
         next(answers)
+
+
+def test_options_choose_the_policy(trained: Path, translator: mt.Translator) -> None:
+    options = [str(trained), "--device", "cpu", "--search"]
+    policy = opened(parser_of(None).parse_args([*options, "agree", "--search-options", "n=3", "hold=1"]))
+    assert (policy.search.name, policy.search.n, policy.search.hold, policy.unit) == ("agree", 3, 1, "word")
+    policy = opened(parser_of(None).parse_args([*options[:-1], "--unit", "char"]))
+    assert policy.search == translator.streaming_search() and policy.begin().streaming.unit == "char"
+    for given, sentence in (
+        (["agree", "--search-options", "n=[1"], r"^--search-options has a value that cannot be read \(while parsing a"),
+        (["agree", "--search-options", "n"], r"^search\.n=null is not possible: "),
+        (["online"], r"^search=online writes up to where the attention stops"),
+    ):
+        with pytest.raises(UserError, match=sentence):
+            opened(parser_of(None).parse_args([*options, *given]))
