@@ -5,6 +5,8 @@ from dataclasses import replace
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from mt.common.terminal import Bar
 from mt.data.fields import Raw, Row
 from mt.data.tokenizer import Unit
@@ -72,14 +74,6 @@ class _Source:
         self._translator = translator
         self._row = row
         tokenizers = translator.tokenizers
-        # Its positions part by part, and the words of a text.
-        described = translator.field.describe(row, len(row), tokenizers.source, translator.link_unit, source)
-        self.arrivals = [] if translator.field.blank(row) else [int(count) for count in described.arrivals()]
-        self._ends = [*accumulate(self.arrivals)]
-        self._part = described.part
-        self._text = ""
-        if translator.field.written:
-            self._text = tokenizers.source.decode([*map(int, row)]) if source is None else str(source)
         # Latency counts characters or words, and so the session writes these.
         unit: Unit = "char" if translator.config.dataset.latency_unit == "char" else "word"
         terms = None
@@ -89,17 +83,31 @@ class _Source:
                 require_steerable(search, asked)
         self.session = RedraftedSession(Streaming(translator, search, unit), request or Request("a source"), terms)
         self._updates: list[str] = []
+        # The positions of each part: of a word, or of a sound those of a vector of the front-end.
+        field = translator.field
+        described = field.describe(row, len(row), tokenizers.source, translator.link_unit, source)
+        self._words: list[str] = []
+        if field.written:
+            text = tokenizers.source.decode([*map(int, row)]) if source is None else str(source)
+            self._words = text.split()
+            counts = [] if field.blank(row) else [int(count) for count in described.arrivals()]
+            self._read = [*range(len(counts) + 1)]
+        else:
+            counts = self.session.lengths_of_parts(np.asarray(row))
+            self._read = [*accumulate((described.part * count for count in counts), initial=0)]
+        self.arrivals = counts
+        self._ends = [*accumulate(counts)]
 
     def comes(self, turn: int) -> bool:
         """Lets the part of this number come, and returns whether it is time for a draft."""
         if turn >= len(self.arrivals):
             return False
         end = self._ends[turn]
-        words = self._text.split()
         last = turn + 1 == len(self.arrivals)
         # The end comes with the last part. A placeholder with blanks is one part of several words.
-        part = words[turn : turn + 1] if not last and len(words) == len(self.arrivals) else words[turn:]
-        return self.session.arrives(self._row[end - self.arrivals[turn] : end], part, self._part, ends=last)
+        words = self._words[turn:] if last else self._words[turn : turn + 1]
+        row = self._row[end - self.arrivals[turn] : end]
+        return self.session.arrives(row, words, self._read[turn + 1], ends=last)
 
     def note(self, turn: int) -> None:
         """Notes what is shown after the part of this number."""
@@ -126,6 +134,6 @@ class _Source:
         # In positions of the source, the last of which may be that of EOS, and in its unit.
         ends = [0, *self._ends[:-1], len(self._row)]
         delays = tuple(ends[count] for count in parts)
-        read = tuple(self._part * count for count in parts)
-        word_delays = tuple(self._part * count for count in of_words)
-        return Timing(delays, read, word_delays, self._part * len(self._updates), tuple(self._updates))
+        read = tuple(self._read[count] for count in parts)
+        word_delays = tuple(self._read[count] for count in of_words)
+        return Timing(delays, read, word_delays, self._read[-1], tuple(self._updates))

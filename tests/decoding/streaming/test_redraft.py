@@ -209,3 +209,25 @@ def test_a_threshold_moves_every_stop(attention: str, compiled: bool, setting, s
             ((translation,),) = translator.decode(row, policy)
             assert (translation.ids, translation.timing.word_delays) == (other.tokens, tuple(other.delays))
         assert read_by_words(ours.translator.stream(SEARCH), source).tokens == usual.tokens
+
+
+@pytest.mark.parametrize(
+    "search", [AlignAttConfig(f=2, step=3, **BEAM), AgreeConfig(step=4, **BEAM), WaitKConfig(k=3, **LIMITS)]
+)
+def test_a_sound_is_drafted_as_in_a_simulation(search, hearing, noises) -> None:
+    """By a model that hears all of it first."""
+    ours = hearing("wait-5", encoder="bilstm", causal=False, search=search)
+    for sound in noises(2, seconds=0.6):
+        session = open_session(ours.translator, search, "char")
+        pieces = [session_of(ours, search) for _ in range(2)]
+        session.read(sound)
+        session.finish()
+        for size, other in zip((130, 999), pieces, strict=True):
+            for begin in range(0, len(sound), size):
+                other.read(sound[begin : begin + size])
+            other.finish()
+            assert (other.words, other.delays) == (session.words, session.delays)
+        row = ours.field.encode([sound], None)
+        ours.translator.config.dataset.latency_unit = "char"
+        ((translation,),) = simulated(ours.translator, row, search, [sound])
+        assert translation.text == session.text and translation.timing.source_words == session.source_read
