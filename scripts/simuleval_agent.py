@@ -40,7 +40,11 @@ def chosen(options: argparse.Namespace, usual: SearchConfig) -> SearchConfig:
         raise UserError(f"search={name} changes what it has shown: choose --search {' or '.join(SEARCHES)}")
     changes = dict(option.partition("=")[::2] for option in options.search_options)
     k = {} if options.wait_k is None else {"k": options.wait_k}
-    return revised_search(usual, {"name": name} | k | {key: yaml.safe_load(value) for key, value in changes.items()})
+    try:
+        values = {key: yaml.safe_load(value) for key, value in changes.items()}
+    except yaml.YAMLError:
+        raise UserError("--search-options are NAME=VALUE, such as f=2 step=1: give numbers as values") from None
+    return revised_search(usual, {"name": name} | k | values)
 
 
 class Interpreter:

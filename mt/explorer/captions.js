@@ -91,7 +91,7 @@ class Captions {
 
   #options() {
     if (!this.runs.length) return html("p", {class: "none"},
-      "No run of this server reads text or sound.");
+      "No run of this server can translate while it reads: runs of pictures and exported runs cannot.");
     const changed = (name, value) => {
       this.state[name] = value;
       writeState(this.state);

@@ -46,6 +46,7 @@ class Server:
         self.status = 200
         self.record: dict[str, Any] = {}
         self.key = key
+        self._characters = bool(runs) and runs[0]["unit"] == "char"
         self._page = page("mt", runs, live=True)
         tab.route(f"http://{HOST}/**", self._answer)
         tab.route_web_socket(f"ws://{HOST}/api/stream", self._stream)
@@ -92,7 +93,8 @@ class Server:
                 words.extend(new)
                 if first.get("search"):  # the last word but one becomes another
                     shown = [*words[:-2], *(word.lower() for word in words[-2:-1]), words[-1]]
-                    answer = {"text": " ".join(shown), "words": shown}
+                    text = " ".join(shown)
+                    answer = {"text": text, "words": re.findall(r"\s*\S", text) if self._characters else shown}
                 else:
                     answer = {"written": new, "words": words}
                 socket.send(json.dumps({"read": len(words), "changed": 0, **answer}))

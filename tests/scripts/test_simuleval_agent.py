@@ -43,6 +43,8 @@ def test_the_search_is_the_runs_where_that_is_online() -> None:
         assert chosen(parsed(*arguments), configured) == expected
     with pytest.raises(UserError, match=r"^--wait-k K is an option of --search wait_k: leave out the one, or choose"):
         chosen(parsed("--search", "online", "--wait-k", "3"), OnlineConfig())
+    with pytest.raises(UserError, match=r"^--search-options are NAME=VALUE"):
+        chosen(parsed("--search-options", "f=[1"), ALIGN)
     with pytest.raises(UserError, match=r"^search=retranslate changes what it has shown: choose --search online or"):
         chosen(parsed(), RetranslateConfig())
     with pytest.raises(UserError, match=r"^search\.k=0 is not possible"):
