@@ -203,7 +203,7 @@ class Translator:
         """Begins the translation of a source that is still arriving, word by word, or sample by sample; see `Session`.
 
         search: a policy of `mt.search.policies`; by default `streaming_search`. Any other search writes at the end of
-            the source. unit: what is read and written; by default
+        the source. unit: what is read and written; by default
         characters where both sides are cut into characters, else words. asked: `avoid`, `prefix` and `glossary` as in
         `translate`; constraints are refused. Raises UserError where the policy does not fit the model.
         """
