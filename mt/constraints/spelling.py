@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 
-_NO_TOKENS = np.zeros(0, np.int64)
+NO_TOKENS = np.zeros(0, np.int64)
 _MARKS = frozenset(".!?…。！？．｡।؟")
 
 
@@ -160,7 +160,7 @@ class Prefix:
     start = 0
 
     def __init__(
-        self, tokens: Sequence[int], rest: str, spelling: Spelling, continuing: np.ndarray = _NO_TOKENS
+        self, tokens: Sequence[int], rest: str, spelling: Spelling, continuing: np.ndarray = NO_TOKENS
     ) -> None:
         """continuing: [C] int64, the tokens that may not follow, since they would go on with the last word."""
         self.tokens = tokens
@@ -210,7 +210,7 @@ class Prefix:
 
     def forbidden(self, state: int) -> np.ndarray:
         """Returns the tokens that may not follow, [F] int64."""
-        return self._continuing if state == len(self.tokens) + len(self._rest) else _NO_TOKENS
+        return self._continuing if state == len(self.tokens) + len(self._rest) else NO_TOKENS
 
     def after(self, state: int, token: int) -> int:
         """Returns the state after one more token, which is one of its options if it has any."""

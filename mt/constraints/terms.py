@@ -7,13 +7,10 @@ them into hypotheses.
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 from mt.common.terms import form_places
-from mt.constraints.spelling import Spelling
+from mt.constraints.spelling import NO_TOKENS, Spelling
 
 NO_TERM = -1
-_NO_TOKENS = np.zeros(0, np.int64)
 
 
 class Target(NamedTuple):
@@ -47,7 +44,7 @@ class Terms:
     def __init__(self, spelling: Spelling) -> None:
         self.spelling = spelling
         self.terms: list[SourceTerm] = []
-        self.owners = _NO_TOKENS
+        self.owners = NO_TOKENS
         """[S] int64: the number of the term to which each position of the source belongs, else NO_TERM; of those
         positions of which that is certain."""
         self.certain: list[int] = []

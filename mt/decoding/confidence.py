@@ -135,10 +135,15 @@ class Confidence:
 
 def features_of(translation: Translation) -> np.ndarray:
     """Returns the features of the words of a translation, [words, 2]; see `word_features`."""
-    weights = translation.alignment.astype(float)
+    return word_features(translation.units.target, translation.log_probs, entropies_of(translation.alignment))
+
+
+def entropies_of(alignment: np.ndarray) -> list[float]:
+    """Returns the entropy of the attention of each token, [T], in nats. alignment: [T, S]."""
+    weights = alignment.astype(float)
     # Attention of zero adds nothing to the entropy.
-    entropies = -(weights * np.log(np.maximum(weights, 1e-30))).sum(1)
-    return word_features(translation.units.target, translation.log_probs, entropies)
+    entropies: list[float] = (-(weights * np.log(np.maximum(weights, 1e-30))).sum(1)).tolist()
+    return entropies
 
 
 def load_calibration(run: Path, trained: str | None = None) -> Calibration | None:

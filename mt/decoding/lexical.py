@@ -11,7 +11,7 @@ import numpy as np
 from mt.common.options import as_written
 from mt.constraints.phrases import Form, Phrases
 from mt.constraints.processor import ConstraintProcessor, TokenConstraints, nothing_found
-from mt.constraints.spelling import Avoided, Prefix, Spelling
+from mt.constraints.spelling import NO_TOKENS, Avoided, Prefix, Spelling
 from mt.constraints.terms import NO_TERM, SourceTerm, Target, Terms
 from mt.data.fields import Raw
 from mt.data.glossary import Entry, Glossary
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 _BYTE = re.compile("<0x[0-9A-F]{2}>")
 """A piece that is a byte of a character."""
-_NO_TOKENS = np.zeros(0, np.int64)
 _OPEN = 30
 """The last characters of a prefix that may be written by any tokens. All before them is written as the tokenizer cuts
 it."""
@@ -148,18 +147,25 @@ class ConstraintEncoder:
             terms,
         )
 
-    def streamed(self, request: Request, unit: Unit) -> "tuple[TokenConstraints | None, SourceTerms | None]":
+    def streamed(
+        self, request: Request, unit: Unit, search: SearchConfig
+    ) -> "tuple[TokenConstraints | None, SourceTerms | None]":
         """Returns the constraints on a stream, and the search for terms in its source. Raises UserError as `encoded`,
-        and for a glossary where the stream reads characters."""
+        for a glossary where the stream reads characters, and for what the search cannot do."""
         # Words that are asked for are known now, and terms only when the source arrives.
         tokens = self.encoded(request._replace(glossary=None))
-        if request.glossary is None:
-            return tokens, None
-        if unit == "char":
-            raise UserError("a glossary is of words, and this stream reads characters: leave it out, or stream words")
-        source = self.source_terms(request.glossary)
-        tokens = TokenConstraints(request.name, self.spelling) if tokens is None else tokens
-        return tokens._replace(terms=source), source
+        source = None
+        if request.glossary is not None:
+            if unit == "char":
+                raise UserError(
+                    "a glossary is of words, and this stream reads characters: leave it out, or stream words"
+                )
+            source = self.source_terms(request.glossary)
+            tokens = TokenConstraints(request.name, self.spelling) if tokens is None else tokens
+            tokens = tokens._replace(terms=source)
+        if tokens is not None:
+            require_steerable(search, tokens)
+        return tokens, source
 
     def source_terms(self, glossary: Glossary) -> "SourceTerms":
         """Begins the search for terms in a source. Raises UserError where the source is no text, or the vocabulary
@@ -224,13 +230,13 @@ class ConstraintEncoder:
         written = self._tokenizer.decode(tokens)
         text = composed(text)
         rest = text[len(written) :].rstrip() if text.startswith(written) else ""
-        return Prefix(tokens, rest, self.spelling, self._continuing if ended and not rest else _NO_TOKENS)
+        return Prefix(tokens, rest, self.spelling, self._continuing if ended and not rest else NO_TOKENS)
 
     @functools.cached_property
     def _continuing(self) -> np.ndarray:
         """The tokens that go on with the word before them."""
         if not (self._tokenizer.of_words or self._tokenizer.marks_beginnings):
-            return _NO_TOKENS
+            return NO_TOKENS
         begins = (self._tokenizer.begins_word(token, None) for token in range(len(self._tokenizer)))
         return np.array([token for token, begin in enumerate(begins) if not (begin or token == EOS)], np.int64)
 

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from mt.data.tokenizer import Unit
-from mt.decoding.lexical import encoder_of, require_steerable
+from mt.decoding.lexical import encoder_of
 from mt.decoding.modes import DecodableModel, attends, extends, require_compatible
 from mt.decoding.request import Request
 from mt.decoding.streaming.extend import ExtendedSession
@@ -31,9 +31,8 @@ def open_session(translator: "Translator", search: SearchConfig, unit: Unit, req
     model, and where it cannot do what is asked."""
     model = translator.model
     require_compatible(search, model)
-    asked, terms = (None, None) if request is None else encoder_of(translator).streamed(request, unit)
-    if asked is not None:
-        require_steerable(search, asked)
+    # A plain stream needs no encoder of requests, which reads the whole vocabulary.
+    asked, terms = (None, None) if request is None else encoder_of(translator).streamed(request, unit, search)
     streaming = Streaming(translator, search, unit)
     if extends(search, model):
         return ExtendedSession(streaming, asked, terms)

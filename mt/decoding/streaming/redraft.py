@@ -13,6 +13,7 @@ import numpy as np
 
 from mt.data.fields import Raw, Row
 from mt.data.tokenizer import EOS
+from mt.decoding.confidence import entropies_of
 from mt.decoding.delays import TargetWords
 from mt.decoding.lexical import SourceTerms, encoder_of
 from mt.decoding.request import Request
@@ -67,7 +68,7 @@ class RedraftedSession(Session):
     def tokens_of_words(self) -> list[tuple[list[int], list[float], list[float]]]:
         if self.translation is None:
             return []
-        entropies = [float(-(row[row > 0] * np.log(row[row > 0])).sum()) for row in self.translation.alignment]
+        entropies = entropies_of(self.translation.alignment)
         ends = [0, *(word.end for word in self._words(self.translation.ids)[: len(self.words)])]
         return [
             ([*self._tokens[begin:end]], [*self.translation.log_probs[begin:end]], entropies[begin:end])
@@ -148,9 +149,11 @@ class RedraftedSession(Session):
             sound = np.concatenate(self._rows)
             return sound, sound
         # A draft ends a text, whether it has come to its end or not.
-        tail = translator.tokenizers.source.encode([self._tail])[0][:-1]
-        row = [*chain.from_iterable(self._rows), *tail, EOS]
-        return row, self.joined([*self._texts, *([self._tail] if self._tail else [])])
+        row = [*chain.from_iterable(self._rows)]
+        if not self._tail:
+            return [*row, EOS], self.joined(self._texts)
+        tail = translator.tokenizers.source.encode([self._tail])[0]
+        return [*row, *tail], self.joined([*self._texts, self._tail])
 
     def _consider(self, best: Translation) -> None:
         """Writes the words of a draft that its policy allows."""

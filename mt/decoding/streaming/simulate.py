@@ -11,7 +11,7 @@ from mt.common.terminal import Bar
 from mt.data.fields import Raw, Row
 from mt.data.tokenizer import Unit
 from mt.decoding.delays import TargetWords
-from mt.decoding.lexical import encoder_of, require_steerable
+from mt.decoding.lexical import encoder_of
 from mt.decoding.modes import require_compatible
 from mt.decoding.network import refuse_long_rows
 from mt.decoding.request import Request
@@ -76,12 +76,9 @@ class _Source:
         tokenizers = translator.tokenizers
         # Latency counts characters or words, and so the session writes these.
         unit: Unit = "char" if translator.config.dataset.latency_unit == "char" else "word"
-        terms = None
-        if request is not None:
-            asked, terms = encoder_of(translator).streamed(request, "word")
-            if asked is not None:
-                require_steerable(search, asked)
-        self.session = RedraftedSession(Streaming(translator, search, unit), request or Request("a source"), terms)
+        request = request or Request("a source")
+        _, terms = encoder_of(translator).streamed(request, "word", search)
+        self.session = RedraftedSession(Streaming(translator, search, unit), request, terms)
         self._updates: list[str] = []
         # The positions of each part: of a word, or of a sound those of a vector of the front-end.
         field = translator.field
