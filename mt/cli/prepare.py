@@ -58,8 +58,10 @@ def get(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     with reported():
         if options.name is None:
-            for name, public in known().sets.items():
-                say(f"{name:<12} {public.title}\n{'':<12} {public.licence}")
+            sets = known().sets
+            width = max(map(len, sets))
+            for name, public in sets.items():
+                say(f"{name:<{width}} {public.title}\n{'':<{width}} {public.licence}")
             return
         folder = options.folder or Path(options.name)
         chosen = download(options.name, folder, options.mirror)

@@ -142,7 +142,7 @@ def test_news_come_through_sacrebleu(offer: Callable[..., None], tmp_path: Path,
 
 def test_the_command(capsys: pytest.CaptureFixture, tmp_path: Path):
     get_command([])
-    assert "multi30k     image captions" in capsys.readouterr().out
+    assert "multi30k       image captions" in capsys.readouterr().out
     for name, sentence in (
         ("multi30", "error: there is no public set multi30: did you mean multi30k? choices: cmudict, "),
         ("headlines", "error: mt get does not make headlines, which comes from nowhere: the texts belong to news"),
