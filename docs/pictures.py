@@ -1,4 +1,4 @@
-"""Draws the pictures of RESULTS.md from the figures in results/: `python docs/pictures.py`."""
+"""Draws the pictures of RESULTS.md and docs/ from the figures in results/: `python docs/pictures.py`."""
 
 import json
 import sys
