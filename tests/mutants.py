@@ -15,23 +15,16 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parents[1]
 COMPARED = {
-    ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "==",
-    ast.Is: "is not", ast.IsNot: "is", ast.In: "not in", ast.NotIn: "in",
+    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
+    ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In,
 }  # fmt: skip
-OPERATORS = {ast.Add: ("+", "-"), ast.Sub: ("-", "+"), ast.Mult: ("*", "/"), ast.Div: ("/", "*")}
-PAIRS = [
-    ("min", "max"),
-    ("amin", "amax"),
-    ("minimum", "maximum"),
-    ("any", "all"),
-    ("floor", "ceil"),
-    ("cumsum", "cumprod"),
-]
-CALLS = {one: other for pair in PAIRS for one, other in (pair, pair[::-1])}
+OPERATORS = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult}
+PAIRS = ("min max", "amin amax", "minimum maximum", "any all", "floor ceil", "cumsum cumprod")
+CALLS = {one: other for pair in map(str.split, PAIRS) for one, other in (pair, pair[::-1])}
 SECONDS = 240
 """The most time of a run of tests, after which a fault counts as seen: something does not end."""
 
@@ -40,76 +33,61 @@ class Mutant(NamedTuple):
     path: Path
     line: int
     kind: str
+    fault: str
     text: str
     """Of the whole file, with the fault."""
 
     def shown(self) -> str:
-        return (
-            f"{self.path.relative_to(ROOT)}:{self.line}: {self.kind}: {self.text.splitlines()[self.line - 1].strip()}"
-        )
+        return f"{self.path.relative_to(ROOT)}:{self.line}: {self.kind}: {self.fault}"
 
 
-def changes(node: ast.AST, text: str, place: "Place") -> Iterator[tuple[str, int, int, str]]:
-    """Yields the kind of a fault in a node, and what takes the place of which part of the text."""
+def changed(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
+    """Yields the kind of each fault of a node, and the node that has it."""
+
+    def other(**parts: Any) -> ast.AST:
+        return type(node)(**dict(ast.iter_fields(node)) | parts)
+
     match node:
-        case ast.Compare(left, [operator], [right]):
-            yield "comparison", place(left)[1], place(right)[0], f" {COMPARED[type(operator)]} "
-        case ast.BinOp(left, operator, right) if type(operator) in OPERATORS:
-            old, new = OPERATORS[type(operator)]
-            begin, end = place(left)[1], place(right)[0]
-            yield "arithmetic", begin, end, text[begin:end].replace(old, new, 1)
+        case ast.Compare(ops=[operator]):
+            yield "comparison", other(ops=[COMPARED[type(operator)]()])
+        case ast.BinOp(op=operator) if type(operator) in OPERATORS:
+            yield "arithmetic", other(op=OPERATORS[type(operator)]())
         case ast.Constant(bool() as value):
-            yield "truth", *place(node), repr(not value)
+            yield "truth", ast.Constant(not value)
         case ast.Constant(int() | float() as value):
-            yield "constant", *place(node), repr(value + 1)
+            yield "constant", ast.Constant(value + 1)
         case ast.UnaryOp(ast.Not() | ast.USub(), operand) if not isinstance(operand, ast.Constant):
-            begin, end = place(operand)
-            yield "negation", *place(node), f"({text[begin:end]})"
-        case ast.BoolOp(operator, [left, right]):
-            begin, end = place(left)[1], place(right)[0]
-            old, new = ("and", "or") if isinstance(operator, ast.And) else ("or", "and")
-            yield "connective", begin, end, text[begin:end].replace(old, new)
-        case ast.Call(ast.Name(name) | ast.Attribute(attr=name) as function) if name in CALLS:
-            end = place(function)[1]
-            yield "call", end - len(name), end, CALLS[name]
-
-
-class Place:
-    """Where a node stands in a text, in characters: (begin, end)."""
-
-    def __init__(self, text: str) -> None:
-        self.lines = text.splitlines(keepends=True)
-        self.starts = [sum(map(len, self.lines[:number])) for number in range(len(self.lines))]
-
-    def __call__(self, node: ast.AST) -> tuple[int, int]:
-        return self._at(node.lineno, node.col_offset), self._at(node.end_lineno, node.end_col_offset)
-
-    def _at(self, line: int, column: int) -> int:
-        return self.starts[line - 1] + len(self.lines[line - 1].encode()[:column].decode())
+            yield "negation", operand
+        case ast.BoolOp(op=operator, values=[_, _]):
+            yield "connective", other(op=ast.Or() if isinstance(operator, ast.And) else ast.And())
+        case ast.Call(ast.Name(name)) if name in CALLS:
+            yield "call", other(func=ast.Name(CALLS[name]))
+        case ast.Call(ast.Attribute(owner, name)) if name in CALLS:
+            yield "call", other(func=ast.Attribute(owner, CALLS[name]))
 
 
 def uncounted(node: ast.AST) -> bool:
-    """Returns whether faults within a node are of no interest: sentences, types, and what only checks arguments."""
+    """Returns whether faults within a node are of no interest: sentences, and what only checks arguments."""
     return isinstance(node, (ast.Raise, ast.JoinedStr)) or (isinstance(node, ast.keyword) and node.arg == "strict")
 
 
 def mutants(path: Path) -> Iterator[Mutant]:
-    text = path.read_text(encoding="utf-8")
-    place = Place(text)
+    tree = ast.parse(path.read_text(encoding="utf-8"))
 
     def within(node: ast.AST) -> Iterator[Mutant]:
-        if uncounted(node):
-            return
-        for kind, begin, end, new in changes(node, text, place):
-            faulty = text[:begin] + new + text[end:]
-            if faulty != text:
-                yield Mutant(path, text.count("\n", 0, begin) + 1, kind, faulty)
-        types = {getattr(node, "annotation", None), getattr(node, "returns", None)}
-        for child in ast.iter_child_nodes(node):
-            if child not in types:
+        for field, value in ast.iter_fields(node):
+            children = value if isinstance(value, list) else [value]
+            for place, child in enumerate(children):
+                if field in ("annotation", "returns") or not isinstance(child, ast.AST) or uncounted(child):
+                    continue
+                for kind, new in changed(child):
+                    setattr(node, field, [*children[:place], new, *children[place + 1 :]] if children is value else new)
+                    text = ast.unparse(tree)
+                    setattr(node, field, value)
+                    yield Mutant(path, child.lineno, kind, ast.unparse(new), text)
                 yield from within(child)
 
-    yield from within(ast.parse(text))
+    yield from within(tree)
 
 
 def is_seen(mutant: Mutant, copy: Path) -> bool:

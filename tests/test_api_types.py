@@ -93,20 +93,8 @@ def test_a_stream_reads_words_alone(translator: Translator, part: Any, sentence:
     require_refusal(lambda: source.parts(part), f"^{re.escape(sentence)}")
 
 
-ITERABLES = {
-    "generator": lambda texts: (text for text in texts),
-    "tuple": tuple,
-    "array": np.array,
-    "array of objects": lambda texts: np.array(texts, dtype=object),
-    "map": lambda texts: map(str, texts),
-    "keys": lambda texts: dict.fromkeys(texts).keys(),
-    "values": lambda texts: dict(enumerate(texts)).values(),
-}
-
-
-@pytest.mark.parametrize("kind", ITERABLES)
-def test_any_iterable_is_several_texts(kind: str, translator: Translator, hard: Translator) -> None:
-    make = ITERABLES[kind]
+@pytest.mark.parametrize("make", [iter, np.array, lambda texts: dict.fromkeys(texts).keys()])
+def test_any_iterable_is_several_texts(make: Call, translator: Translator, hard: Translator) -> None:
     sources = ["two cats", "the big dogs see houses"]
     targets = ["zwei Katzen", "die großen Hunde"]
     expected = [translation.text for translation in translator.translate(sources)]

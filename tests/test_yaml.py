@@ -138,14 +138,6 @@ def test_every_encoder_fits_under_the_default_preset(encoder: str):
         Seq2Seq(parse(composed(f"encoder={encoder}"), Config), 100, 100)
 
 
-def test_a_preset_is_in_force_and_gives_way_to_the_command_line():
-    preset = OmegaConf.load(CONF / "preset" / "phrasebook.yaml")
-    plain = OmegaConf.create(composed())
-    assert OmegaConf.merge(plain, preset) == plain
-    assert composed("embedding.embedding_dim=7")["embedding"]["embedding_dim"] == 7
-    assert composed("encoder=lstm")["encoder"]["name"] == "lstm"
-
-
 def test_every_preset_is_one_that_a_data_set_names():
     texts = [path.read_text() for path in (CONF / "dataset").glob("*.yaml")]
     named = {match[1] for text in texts if (match := re.search(r"override /preset@_global_\.preset: (\w+)", text))}

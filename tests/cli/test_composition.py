@@ -17,6 +17,7 @@ from mt.cli.start import continued_config, resumed_config
 from mt.common.options import parse
 from mt.config import Config
 from mt.errors import Preempted, UserError
+from tests.marks import exhaustive
 
 from .conftest import Call
 
@@ -76,18 +77,13 @@ def test_choices_of_a_folder_of_ones_own(run: Run, tmp_path: Path):
 
 MISTAKES = [
     ("attention=mocah", "In 'config': Could not find 'attention/mocah' Available options in 'attention': bahdanau "),
-    ("training.epoch=3", "Could not override 'training.epoch'. To append to your config use +training.epoch=3 ("),
     ("+trainin.epochs=3", "unknown option trainin: did you mean training? choices: "),
-    ("atention=mocha", "Could not override 'atention'. "),
     ("search.beam_size=x", 'search.beam_size="x" is not possible: input should be a valid integer'),
     ("dataset=files", "dataset files does not say where its text is: set dataset.folder=DIR "),
     ("foo", "Error parsing override 'foo' "),
     ("seed=${sead}", "seed cannot be read (Interpolation key 'sead' not found): give it a plain value"),
-    ("training.epochs=1,2", "Ambiguous value for argument 'training.epochs=1,2' "),
     ("seed=" + "[" * 60 + "]" * 60, "seed=[[[["),
     ("--cfg job -m", "Only one of --run, --multirun, --cfg, "),
-    ("--resolve", "The --resolve flag can only be used in conjunction with --cfg or --help"),
-    ("--config-dir /nope", "Additional config directory '/nope' not found"),
     ("folder=..", "folder=.. names no folder to make: write the path of a new one, such as outputs/mine"),
     ("resume=auto folder=/dev/null/x", "/dev/null"),
 ]
@@ -217,7 +213,8 @@ def test_a_job_that_fails_does_not_end_the_others(call: Call, capfd):
 
 
 @pytest.mark.parametrize(
-    ("interrupt", "status"), [(KeyboardInterrupt(), 130), (Preempted(signal.SIGTERM, "it is saved"), 75)]
+    ("interrupt", "status"),
+    [(Preempted(signal.SIGTERM, "it is saved"), 75), *exhaustive((KeyboardInterrupt(), 130))],
 )
 def test_an_interrupt_ends_a_sweep_with_its_status(call: Call, interrupt: BaseException, status: int):
     def body(plain: dict[str, Any]) -> None:
@@ -225,7 +222,7 @@ def test_an_interrupt_ends_a_sweep_with_its_status(call: Call, interrupt: BaseEx
             raise interrupt
 
     with pytest.raises(SystemExit) as end:
-        call("-m", "seed=1,2,3", body=body)
+        call("-m", "seed=2,3", body=body)
     assert end.value.code == status
 
 

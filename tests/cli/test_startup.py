@@ -35,8 +35,10 @@ def test_what_the_environment_says_of_waiting_stays(environment: dict[str, str],
     ("command", "spins"),
     [
         (["-m", "mt", "translate", "nowhere"], "1000"),
-        (["-c", "import mt.cli.train, mt.decoding.load, mt.__main__, torch"], "300000"),
-        *exhaustive((["scripts/benchmark.py", "nothing"], "1000")),
+        *exhaustive(
+            (["-c", "import mt.cli.train, mt.decoding.load, mt.__main__, torch"], "300000"),
+            (["scripts/benchmark.py", "nothing"], "1000"),
+        ),
     ],
 )
 def test_openmp_reads_the_bound_of_a_command_and_none_of_an_import(command: list[str], spins: str) -> None:

@@ -1,6 +1,7 @@
 import json
 import os
 import random
+import re
 from pathlib import Path
 
 import pytest
@@ -134,25 +135,29 @@ def test_latency_and_what_it_is_counted_in(tmp_path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "reason"),
+    ("name", "content", "reason"),
     [
-        (b"{", "invalid JSON: EOF while parsing an object at line 1 column 1"),
-        (b"[]", "input should be an object"),
-        (b'{"search": {}}', "search.name: field required"),
-        (b'{"search": {"name": "beam", "mode": "soft"}, "aer": 3}', "aer: input should be an object"),
-        (b"\xff", "invalid JSON: expected value at line 1 column 1"),
-        (b'{"a":' * 200_000, "invalid JSON: recursion limit exceeded at line 1 column 1006"),
-        (None, "Is a directory"),
+        ("results.json", b"{", "invalid JSON: EOF while parsing an object at line 1 column 1"),
+        ("results.json", b"[]", "input should be an object"),
+        ("results.json", b'{"search": {}}', "search.name: field required"),
+        ("results.json", b'{"search": {"name": "beam", "mode": "soft"}, "aer": 3}', "aer: input should be an object"),
+        ("results.json", b'{"a":' * 200_000, "invalid JSON: recursion limit exceeded at line 1 column 1006"),
+        ("metrics.jsonl", b'{"x": "\xff"}', "invalid JSON: invalid unicode code point at line 1 column 8"),
+        ("metrics.jsonl", b"[" * 200_000, "invalid JSON: recursion limit exceeded at line 1 column 202"),
+        ("metrics.jsonl", b"3", "input should be an object"),
+        ("metrics.jsonl", b'{"kind": "dev"}', "update: input should be a valid integer"),
+        ("metrics.jsonl", b'{"kind": "dev", "update": -1}', "update: input should be greater than or equal to 0"),
+        ("metrics.jsonl", b'{"kind": "dev", "update": 1, "bleu": [3]}', "scores.bleu: input should be a valid number"),
     ],
 )
-def test_damaged_results_are_one_sentence(tmp_path, content: bytes | None, reason: str) -> None:
-    path = tmp_path / "results.json"
-    path.mkdir() if content is None else path.write_bytes(content)
+def test_a_damaged_file_is_one_sentence(make_run, name: str, content: bytes, reason: str) -> None:
+    run = make_run("a")
+    path = run / name
+    path.write_bytes(content if name == "results.json" else LINE.encode() + b"\n" + content)
     with pytest.raises(UserError) as caught:
-        read_results(path)
-    assert str(caught.value) == (
-        f"{path} does not hold the results of a run ({reason}): copy the run again, or leave it out of the comparison"
-    )
+        find([run])
+    what = "does not hold the results of a run" if name == "results.json" else "line 2 is no record of a run"
+    assert re.fullmatch(rf"{path},? {what} \({re.escape(reason)}\): copy the run again.*", str(caught.value))
 
 
 def test_any_wrong_value_anywhere_is_read_or_one_sentence(tmp_path) -> None:
@@ -193,24 +198,3 @@ def test_curves_of_dev(tmp_path) -> None:
         "bleu": {50: 3.0, 100: 4.5},
     }
     assert curves(path) == {} and read_curves(tmp_path / "absent", ("loss",)) == {}
-
-
-@pytest.mark.parametrize(
-    ("line", "reason"),
-    [
-        (b'{"kind": "dev", "update": 5, "x": "\xff"}', "invalid JSON: invalid unicode code point at line 1 column 36"),
-        ("[" * 200_000, "invalid JSON: recursion limit exceeded at line 1 column 202"),
-        ("3", "input should be an object"),
-        ('{"kind": "dev"}', "update: input should be a valid integer"),
-        ('{"kind": "dev", "update": -1}', "update: input should be greater than or equal to 0"),
-        ('{"kind": "dev", "update": 1, "bleu": [3]}', "scores.bleu: input should be a valid number"),
-    ],
-)
-def test_damaged_logs_are_one_sentence(make_run, line, reason) -> None:
-    run = make_run("a")
-    path = run / "metrics.jsonl"
-    with pytest.raises(UserError) as caught:
-        curves(path, LINE, line)
-    assert str(caught.value) == f"{path}, line 2 is no record of a run ({reason}): copy the run again"
-    with pytest.raises(UserError, match="line 2"):
-        find([run])

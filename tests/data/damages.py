@@ -12,7 +12,7 @@ import shutil
 import signal
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from mt.data.batches import batch_order, collate, with_links
@@ -21,6 +21,7 @@ from mt.errors import reported
 
 WORDS = (b"\xff\xff\xff\x7f", b"\0\0\0\x80", b"\xff\xff\xff\xff", b"\0\0\0\0", b"\1\0\0\0")
 LONGS = (b"\xff" * 7 + b"\x7f", b"\0" * 7 + b"\x80", b"\0" * 5 + b"\1\0\0", b"\xff" * 8, b"\0" * 8)
+Damage = Callable[[bytearray, random.Random], None]
 
 
 def flipped(content: bytearray, rng: random.Random) -> None:
@@ -28,32 +29,20 @@ def flipped(content: bytearray, rng: random.Random) -> None:
         content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
 
 
-def in_head(content: bytearray, rng: random.Random) -> None:
-    for _ in range(rng.choice((1, 2, 4))):
-        content[rng.randrange(min(2500, len(content)))] = rng.randrange(256)
+def overwritten(parts: Sequence[bytes], counts: Sequence[int], step: int = 1, most: int = 1 << 30) -> Damage:
+    """Writes some of the parts at places that are multiples of `step` and below `most`."""
 
+    def damage(content: bytearray, rng: random.Random) -> None:
+        for _ in range(rng.choice(counts)):
+            part = rng.choice(parts)
+            place = rng.randrange(min(len(content) - len(part), most) // step) * step
+            content[place : place + len(part)] = part
 
-def with_words(content: bytearray, rng: random.Random) -> None:
-    """As offsets, and the heads of messages, are."""
-    for _ in range(rng.choice((1, 2, 4))):
-        place = rng.randrange(len(content) // 4) * 4
-        content[place : place + 4] = rng.choice(WORDS)
-
-
-def with_longs(content: bytearray, rng: random.Random) -> None:
-    """As lengths in metadata are."""
-    place = rng.randrange(min(len(content), 4000) // 8) * 8
-    content[place : place + 8] = rng.choice(LONGS)
+    return damage
 
 
 def cut(content: bytearray, rng: random.Random) -> None:
     del content[rng.randrange(len(content)) :]
-
-
-def zeroed(content: bytearray, rng: random.Random) -> None:
-    place = rng.randrange(len(content))
-    size = min(rng.choice((8, 64, 512)), len(content) - place)
-    content[place : place + size] = bytes(size)
 
 
 def swapped(content: bytearray, rng: random.Random) -> None:
@@ -62,14 +51,12 @@ def swapped(content: bytearray, rng: random.Random) -> None:
     content[one : one + 64], content[other : other + 64] = content[other : other + 64], content[one : one + 64]
 
 
-DAMAGES: tuple[Callable[[bytearray, random.Random], None], ...] = (
-    flipped,
-    in_head,
-    with_words,
-    with_longs,
-    cut,
-    zeroed,
-    swapped,
+DAMAGES: tuple[Damage, ...] = (
+    *(flipped, cut, swapped),
+    overwritten([bytes([value]) for value in range(256)], (1, 2, 4), most=2500),
+    overwritten(WORDS, (1, 2, 4), step=4),  # as offsets, and the heads of messages, are
+    overwritten(LONGS, (1,), step=8, most=4000),  # as lengths in metadata are
+    overwritten([bytes(size) for size in (8, 64, 512)], (1,)),
 )
 
 

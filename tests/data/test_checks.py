@@ -20,6 +20,7 @@ from mt.data.fields import ImageConfig
 from mt.data.tokenizer import TokenizerConfig
 from mt.errors import UserError
 from tests.data.damages import DAMAGES, signed
+from tests.marks import exhaustive
 
 ROOT = Path(__file__).parents[2]
 
@@ -49,7 +50,7 @@ def corpora(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
     return {name: prepare(config, folder / name, progress=False) for name, config in configs.items()}
 
 
-@pytest.mark.parametrize("name", ["text", "pictures"])
+@pytest.mark.parametrize("name", ["text", *exhaustive("pictures")])
 def test_damaged_files_end_in_one_sentence(name: str, corpora: Mapping[str, Path], tmp_path: Path) -> None:
     cases = 5 * len(DAMAGES)
     command = [sys.executable, "-m", "tests.data.damages", str(corpora[name]), str(tmp_path / "copy"), str(cases), "1"]

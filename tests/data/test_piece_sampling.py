@@ -21,7 +21,7 @@ DRAWS = 4000
 
 
 def texts() -> list[str]:
-    sizes = {"train": 300, "dev": 1, "test": 1}
+    sizes = {"train": 100, "dev": 1, "test": 1}
     pairs = [pair for corpus in (phrasebook, bulletin) for pair in corpus.generate(1, sizes)["train"]]
     return [text for pair in pairs for text in (pair.source, pair.target)]
 

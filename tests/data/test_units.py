@@ -4,12 +4,12 @@ import itertools
 from typing import get_args
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from mt.data.tokenizer import UNK, LinkUnit, Tokenizer, TokenizerConfig, train, units
 from mt.data.tokenizer.training import ModelType
 from tests.data.conftest import Foreign
-from tests.marks import combined
+from tests.marks import combined, examples
 
 KINDS = get_args(ModelType)
 TEXTS = [
@@ -130,7 +130,7 @@ def test_what_the_tokenizer_rewrites_moves_no_later_unit(odd: str, unit: str, re
         assert {word: result[word] for word in alone} == alone, name
 
 
-@settings(deadline=None)
+@examples(100)
 @given(st.text(st.sampled_from("".join(ODD_WORDS) + "aé\u0308\u0338=▁￭ \u3000Ж<s>") | st.characters(codec="utf-8")))
 def test_units_of_any_text_in_any_model(rewriting: dict[str, Tokenizer], text: str) -> None:
     for tokenizer in rewriting.values():

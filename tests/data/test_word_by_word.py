@@ -2,11 +2,12 @@
 
 import pytest
 import sentencepiece
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from mt.data.tokenizer import EOS, UNK, Tokenizer, TokenizerConfig, Tokenizers, normalize, train
 from tests.data.conftest import Foreign
 from tests.data.test_tokenizer import ENGLISH, GERMAN, KINDS, SIZES, TEXTS
+from tests.marks import examples
 
 THEIRS = {
     "crossing blanks": {"split_by_whitespace": False},
@@ -41,7 +42,7 @@ ODD = " \t\n\u00a0\u2003\u3000\u200b\u00a8\u2017\ufb01\u0308▁￭\0\x1f\x85İ"
 texts = st.text(st.sampled_from("".join(TEXTS) + ODD) | st.characters(codec="utf-8"), max_size=20)
 
 
-@settings(deadline=None)
+@examples(100)
 @given(texts, texts)
 def test_a_text_is_its_words_one_after_another(tokenizers: dict[str, Tokenizer], text: str, later: str) -> None:
     for tokenizer in tokenizers.values():

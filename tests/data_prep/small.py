@@ -2,12 +2,14 @@
 
 import contextlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import pytest
 
+import data_prep.get
 from data_prep import ingest
 from data_prep.prepare import prepare
 from mt.data.corpus import Corpus
@@ -52,6 +54,15 @@ def sound_config(folder: Path, /, **settings: Any) -> DatasetConfig:
     plain |= {"field": {"name": "audio", "rate": RATE, "max_seconds": 1.0}}
     plain |= {"tokenizer": {"model_type": "char", "vocab_size": 50}}
     return DatasetConfig.model_validate(plain | settings, strict=False)
+
+
+def offer(
+    patch: pytest.MonkeyPatch, name: str, kind: str, urls: Mapping[str, str], sums: Mapping[str, str] = {}
+) -> None:
+    """Makes one public set the only one that there is."""
+    one = {"title": "t", "licence": "l", "cut": "c", "train": "", "kind": kind, "urls": urls, "sums": sums}
+    sets = data_prep.get.PublicSets.model_validate({"sets": {name: one}, "elsewhere": {}})
+    patch.setattr(data_prep.get, "known", lambda: sets)
 
 
 def prepared(config: DatasetConfig, root: Path) -> Corpus:

@@ -19,8 +19,9 @@ import pytest
 import data_prep.cuts
 import data_prep.get
 from data_prep.cuts import key_of
-from data_prep.get import PublicSets, get
+from data_prep.get import get
 from mt.errors import UserError
+from tests.data_prep.small import offer as offered
 
 PAIRS = [("Go.", "Geh."), ("Hi.", "Hallo."), ("Run!", "Lauf!"), ("Who?", "Wer?")]
 TEXT = "".join(f"{source}\t{target}\n" for source, target in PAIRS).encode()
@@ -168,12 +169,7 @@ def offer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str, str
     monkeypatch.setattr(data_prep.cuts, "HERE", tmp_path)
     monkeypatch.setattr(data_prep.cuts, "LARGEST", 1 << 22)
 
-    def offered(kind: str, file: str, sums: dict[str, str]) -> None:
-        one = {"title": "t", "licence": "l", "cut": "c", "train": "", "kind": kind, "urls": {file: "x"}, "sums": sums}
-        sets = PublicSets.model_validate({"sets": {"tatoeba": one}, "elsewhere": {}})
-        monkeypatch.setattr(data_prep.get, "known", lambda: sets)
-
-    return offered
+    return lambda kind, file, sums: offered(monkeypatch, "tatoeba", kind, {file: "x"}, sums)
 
 
 def refused(tmp_path: Path, offer: Callable[..., None], kind: str, content: bytes, sums: dict[str, str]) -> str:

@@ -62,6 +62,13 @@ def raw(text: bytes) -> Answer:
     return give
 
 
+@pytest.fixture(scope="module", autouse=True)
+def no_sockets() -> Iterator[None]:
+    """None is left for tests of other modules, in which warnings of them are errors."""
+    yield
+    gc.collect()
+
+
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.setattr(data_prep.download, "_PATIENCE", 5)
@@ -73,7 +80,6 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         yield f"http://127.0.0.1:{place.server_port}/text.en"
         place.shutdown()
         thread.join()
-    gc.collect()  # the sockets
 
 
 def test_a_download_is_whole_or_not_there(server: str, tmp_path: Path) -> None:

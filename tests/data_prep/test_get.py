@@ -14,9 +14,10 @@ import pytest
 import data_prep.cuts
 import data_prep.get
 from data_prep.cuts import key_of
-from data_prep.get import PublicSets, get, known
+from data_prep.get import get, known
 from mt.cli.prepare import get as get_command
 from mt.errors import UserError
+from tests.data_prep.small import offer as offered
 from tests.refusals.sentences import require_refusal
 
 MULTI30K = Path(__file__).parents[3] / "shared" / "data" / "multi30k"
@@ -25,14 +26,7 @@ TEXT = "".join(f"line {number}\n" for number in range(3000)).encode()
 
 @pytest.fixture
 def offer(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Makes one set the only one that there is."""
-
-    def offered(kind: str, urls: dict[str, str], sums: dict[str, str] | None = None, name: str = "small") -> None:
-        one = {"title": "t", "licence": "l", "cut": "c", "train": "", "kind": kind, "urls": urls, "sums": sums or {}}
-        sets = PublicSets.model_validate({"sets": {name: one}, "elsewhere": {}})
-        monkeypatch.setattr(data_prep.get, "known", lambda: sets)
-
-    return offered
+    return lambda kind, urls, sums={}, name="small": offered(monkeypatch, name, kind, urls, sums)
 
 
 def test_nothing_is_left_of_a_damaged_download(offer: Callable[..., None], tmp_path: Path):

@@ -83,6 +83,7 @@ def test_pairs_stay_apart_where_nobody_asks(folder: Path) -> None:
     assert words_of(corpus, "dev") == ["b", "bb", "b", "b"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not SHARED.is_dir(), reason="../shared/data/letters is absent")
 @pytest.mark.parametrize(
     ("part", "prefix", "train", "dev", "references", "text", "pieces"),

@@ -1,22 +1,21 @@
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 import sacrebleu
 
-from mt.common.links import project, to_pharaoh
+from mt.common.links import to_pharaoh
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.decoding.load import load
-from mt.decoding.translation import Timing, Translation, links_between_pieces
+from mt.decoding.translation import Timing, Translation
 from mt.errors import UserError
 from mt.evaluation.drawings import alignment_error
 from mt.evaluation.score import dev_scores, evaluate, simultaneous
 from mt.evaluation.teacher_forcing import teacher_forced_pass
 from mt.metrics.latency import score_latency
 from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig
-from mt.search.hypothesis import EMPTY, Windows
+from mt.search.hypothesis import EMPTY
 
 ONLINE = {"search": OnlineConfig()}
 
@@ -97,17 +96,6 @@ def test_a_run_that_is_decoded_online_is_validated_online(trained_hard: Path, co
     assert {"ap", "al", "dal"} <= latency
     assert scores.keys() - greedy.scores.keys() == latency | {f"{name}_hard" for name in latency}
     assert all(scores[name] == scores[f"{name}_hard"] for name in latency)
-
-
-def test_pharaoh_links_the_units_of_pieces() -> None:
-    # ▁twen ty ▁cats . </s> and ▁zwan zig ▁Ka tzen . </s>
-    source = [0, 0, 1, 2, None]
-    target = [0, 0, 1, 1, 2, None]
-    weights = np.zeros((6, 5))
-    for row, column in enumerate([0, 1, 2, 4, 3, 4]):
-        weights[row, column] = 1
-    # The end of the source has the attention of a piece of `Katzen`, which brings no link.
-    assert to_pharaoh(project(links_between_pieces(Windows.whole(weights)), source, target)) == "0-0 1-1 2-2"
 
 
 @pytest.mark.parametrize("hard", [False, True])

@@ -15,6 +15,7 @@ from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.training.start import begin, resume
 from mt.training.train import train_and_test
+from tests.marks import chosen
 from tests.training.runs import logged, timeless
 
 UPDATES = (3, 6)
@@ -61,6 +62,8 @@ RUNS: dict[str, dict[str, Any]] = {
     "the end of an epoch": {"training": {"batch_tokens": 600, "epochs": 2}},
     "bad validations": {"optimizer": {"schedule": {"name": "plateau", "patience": 0}}},
 }
+SHORT = ("dropout", "a baseline of rewards", "noise", "k of wait-k", "a moving average", "what is frozen")
+SHORT += ("pieces of BPE", "a scale of float16", "links that guide", "the end of an epoch", "bad validations")
 
 
 def left(folder: Path) -> tuple[dict[str, torch.Tensor], list[dict[str, Any]], dict[str, Any]]:
@@ -74,7 +77,7 @@ def left(folder: Path) -> tuple[dict[str, torch.Tensor], list[dict[str, Any]], d
     return tensors, lines, {key: value for key, value in progress.items() if key not in timed}
 
 
-@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize("name", chosen(RUNS, *SHORT))
 def test_a_run_that_goes_on_is_one_that_did_not_stop(
     name: str, configure: Callable[..., Config], corpora: Path, trained: Path, tmp_path: Path
 ) -> None:

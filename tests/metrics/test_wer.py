@@ -1,6 +1,7 @@
 """The oracles are jiwer's own rates: over a corpus, and over the best reference of each sentence."""
 
 import random
+from collections.abc import Sequence
 from importlib.metadata import version
 from itertools import pairwise
 
@@ -40,9 +41,7 @@ def test_by_hand() -> None:
     [result] = Wer().score(["the cat sat down", "x"], [["a cat sat"], ["x y z"]]).values()
     assert (result.substitutions, result.insertions, result.deletions, result.units) == (1, 1, 2, 6)
     assert score(Wer(), ["a b"], [[""]]) == 200 and score(Wer(), [""], [[""]]) == 0
-    # "the cat sat down" against "a cat sat": a substitution and an insertion; then a deletion of two words.
-    assert score(Wer(), ["the cat sat down"], [["a cat sat"]]) == pytest.approx(200 / 3)
-    assert score(Wer(), ["the cat sat down", "x"], [["a cat sat"], ["x y z"]]) == pytest.approx(400 / 6)
+    assert result.score == pytest.approx(400 / 6)
     assert score(Cer(), ["ab c"], [["abc"]]) == pytest.approx(100 / 3)
     # 1 of 2 words against 1 of 3: the second reference, over whose three words the error counts.
     assert score(Wer(), ["a b c"], [["a b"]]) == pytest.approx(50)
@@ -50,7 +49,7 @@ def test_by_hand() -> None:
         assert score(Wer(), ["a b c"], [group]) == pytest.approx(100 / 3)
 
 
-def levenshtein(one: list[str], other: list[str]) -> int:
+def levenshtein(one: Sequence[str], other: Sequence[str]) -> int:
     """Edits, by the recurrence as it is written: the first row and column count up."""
     table = [[*range(len(other) + 1)]]
     for i, phone in enumerate(one, 1):
@@ -136,15 +135,6 @@ def test_what_was_not_measured_has_no_score():
     assert timing([Timed([], [], [], [*"abc"], SPANS), Timed([*"abc"], [], [], [], [])], "word") == {}
 
 
-def distance(one: str, other: str) -> int:
-    row = [*range(len(other) + 1)]
-    for i, a in enumerate(one, start=1):
-        last, row[0] = row[0], i
-        for j, b in enumerate(other, start=1):
-            last, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, last + (a != b))
-    return row[-1]
-
-
 def test_right_units_are_of_an_alignment_of_the_fewest_edits():
     draw = random.Random(1)
     for _ in range(200):
@@ -155,7 +145,7 @@ def test_right_units_are_of_an_alignment_of_the_fewest_edits():
         # Between them as many edits as the longer side has units.
         edges = [(-1, -1), *pairs, (len(hypothesis), len(reference))]
         gaps = [(b[0] - a[0] - 1, b[1] - a[1] - 1) for a, b in pairwise(edges)]
-        assert sum(map(max, gaps)) == distance(hypothesis, reference)
+        assert sum(map(max, gaps)) == levenshtein(hypothesis, reference)
 
 
 def test_spans_are_parsed():

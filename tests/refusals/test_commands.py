@@ -42,10 +42,7 @@ TRANSLATE = [
     ("< latin", r"standard input, line 2 is not UTF-8 \(byte 3 of the line\): convert the text"),
     ("{tmp}/absent", r"absent cannot be read \(No such file or directory\)"),
     ("--unknown-dictionary {tmp}/pipe", r"pipe cannot be read \(is no regular file\)"),
-    ("{tmp}/latin", "latin, line 2 is not UTF-8"),
-    ("{tmp}/long", "long, line 3 has 100000 words"),
     ("--n-best 4", r"--n-best 4 asks for more hypotheses than the beam keeps \(3\): set --beam 4"),
-    ("--n-best 9 --beam 8", r"--n-best 9 asks for more hypotheses than the beam keeps \(8\): set --beam 9"),
     ("--each-line", "--each-line is about --format html.*: add that"),
     ("--search sample --temperature 0", "--temperature 0.0 is not possible: input should be greater than 0"),
     ("--format html --n-best 2", "--n-best is about lines without tags"),
@@ -54,9 +51,7 @@ TRANSLATE = [
     ("--constraints json {tmp}/deep.jsonl", r"deep.jsonl, line 1 is no JSON \(it is nested too deeply\): write"),
     ("--constraints json {tmp}/nan.jsonl", r"line 1 is no JSON \(NaN is no number of JSON\): write"),
     ("--constraints json {tmp}/surrogate.jsonl", "surrogate.jsonl, line 1: the options cannot be read"),
-    ("--glossary {tmp}/deep.jsonl", r"deep.jsonl, line 1 is no JSON \(it is nested too deeply\): write"),
     ("--plots {tmp}/en/plots", r"--plots .*en/plots cannot be written \(Not a directory\): give another folder"),
-    ("--n-best 0", "--n-best 0 is not possible: input should be greater than or equal to 1"),
     ("--n-best 2 --search greedy", "--n-best is an option of --search sample or beam, and not of --search greedy"),
     ("--mode hard", "--mode hard needs an attention that can choose one position"),
     ("--search online", "--search online writes up to where the attention stops"),
@@ -99,11 +94,8 @@ EVALUATE = [
     ("--calibrate", "--calibrate makes the table of confidences of one run .*: write RUN --split dev --calibrate"),
 ]
 ALIGN = [
-    ("--source {tmp}/en --target {tmp}/latin", "latin, line 2 is not UTF-8"),
     ("--source {tmp}/en --target {tmp}/long", "long, line 3 has 100000 words"),
-    ("--source {tmp}/en --target {tmp}/absent", r"absent cannot be read \(No such file.*\): give an existing"),
     ("--source {tmp}/en --target {tmp}/one", "en has 3 lines but .*one has 1: line n of each must belong to the same"),
-    ("--source {tmp}/en --target {tmp}/de --gold {tmp}/one", "en has 3 lines but .*one has 1"),
     ("--source {tmp}/en --target {tmp}/de --gold {tmp}/nolinks", "nolinks, line 2: 'x' is not a link"),
     ("--source {tmp}/en --target {tmp}/de --gold {tmp}/beyond", "beyond, line 2: the link 0-0 joins a word that is"),
     ("--source {tmp}/en --target {tmp}/de --gold {tmp}/far", "far, line 1: the link 3-9.*--one-based.*--words blanks"),
@@ -119,7 +111,6 @@ ALIGN = [
     ("--source {tmp}/en --target {tmp}/de --plot-format svg", "--plot-format is about --plots DIR"),
 ]
 SCORE = [
-    ("{tmp}/latin {tmp}/latin", r"latin, line 2 is not UTF-8 \(byte 3 of the line\): convert the text to UTF-8"),
     ("{tmp}/one {tmp}/absent", r"absent cannot be read \(No such file or directory\): give an existing"),
     ("{tmp} {tmp}/one", "Is a directory"),
     ("{tmp}/empty {tmp}/one", "empty is empty: give a file with one sentence per line"),
@@ -129,8 +120,6 @@ SCORE = [
     ("{tmp}/two {tmp}/blank", "blank, line 2 is blank"),
     ("{tmp}/two {tmp}/blank {tmp}/blank", "error: line 2 is blank in all references"),
     ("--rouge-tokenizer intl {files}", "--rouge-tokenizer is an option of the metric rouge, and the metrics are bleu"),
-    ("--no-stem {files}", "--no-stem is an option of the metric rouge, and the metrics are bleu,chrf: leave it out"),
-    ("--drop-unk --metrics wer {files}", "--drop-unk is an option of the metric rouge, and the metrics are wer: l"),
     ("--multi max --metrics wer {files}", "--multi is an option of the metric rouge, and the metrics are wer: "),
     ("--no-stem --rouge-tokenizer zh --metrics rouge {files}", "--no-stem is about English stems, and with -"),
     ("--metrics bleu,chr {files}", r"--metrics=chr is an invalid choice: did you mean chrf\?"),
@@ -162,7 +151,6 @@ SCORE = [
     # Of single tasks.
     ("--task alignment {tmp}/gold", "--task alignment takes files of links and of gold links"),
     ("--task alignment {tmp}/gold {tmp}/gold {tmp}/gold", "with --symmetrise two of links"),
-    ("--task alignment {tmp}/nolinks {tmp}/gold", "nolinks, line 2: 'x' is not a link"),
     ("--task terms {files}", "--task terms takes a glossary and three texts: write --glossary FILE"),
     (
         "--task terms --glossary {tmp}/snowman --source {tmp}/en --free {tmp}/en {tmp}/en {tmp}/de",
@@ -173,7 +161,6 @@ SCORE = [
     ("--task simultaneous --log {tmp}/bad.log", "bad.log, line 2 is no line of an"),
     ("--task simultaneous --log {tmp}/empty.log", "empty.log has no hypothesis with a word, so there is no latency"),
     ("--task simultaneous --log {tmp}/blank.log", "blank.log, line 1 has a blank reference: remove that line"),
-    ("--task simultaneous --log {tmp}/absent", r"absent cannot be read \(No such file or directory\)"),
     *(
         (f"--task simultaneous --log {{tmp}}/bad.log {option}", "--latency-unit subword and --spm-model FILE go toge")
         for option in ("--latency-unit subword", "--spm-model {tmp}/two")
@@ -186,7 +173,6 @@ SCORE = [
             ("one", "two has 2 lines but .*one has 1"),
             ("blank", "blank, line 2 is blank, and a pair has two sides"),
             ("two --length-penalty -1", "--length-penalty -1.0 is not possible"),
-            ("two --length-penalty nan", "--length-penalty nan is not possible"),
         )
     ),
 ]
@@ -220,7 +206,6 @@ COMMANDS = [
         for name in ("translate {run}", "stream {hard}")
     ),
     ("translate {run} --glossary {tmp}/terms.jsonl < en", "a glossary for each of 3 texts is a list with as many"),
-    ("translate {run} {tmp} {tmp}/two", "is not a run folder"),
     ("stream {run} --search online", "--search online writes up to where the attention stops: it needs"),
     *((f"evaluate {{run}} --corpora {{corpora}} {rest}", facts) for rest, facts in EVALUATE),
     *((f"align {{run}} {rest}", facts) for rest, facts in ALIGN),
@@ -230,7 +215,7 @@ COMMANDS = [
     *(
         (f"{script} {rest}", "; see --help$")
         for script in ("align", "average", "compare", "evaluate", "export", "score", "stream", "translate")
-        for rest in ("", "''", "--nothing", "--out", "x --x= y")
+        for rest in ("", "--nothing")
     ),
 ]
 

@@ -67,14 +67,6 @@ def test_resuming_keeps_the_limit(run: Path, corpus: Corpus, configure) -> None:
     again.close()
 
 
-def test_a_checkpoint_of_before_decodes_as_before(run: Path) -> None:
-    path = (run / "checkpoints/best/config.json").resolve()
-    plain = json.loads(path.read_text())
-    plain["search"] |= {"max_ratio": 2.0, "max_extra": 10, "max_length": None}
-    path.write_text(json.dumps(plain))
-    assert load_config(run, "best").search.longest(7) == 24
-
-
 def test_translate_tells_how_many_were_cut(call, trained: Path) -> None:
     text = "".join(f"{line}\n" for line in LINES)
     translator = mt.load(trained)

@@ -119,13 +119,9 @@ def test_files_and_raw_samples_are_what_translate_gives(stream, translator: Tran
     assert session.source_read == 10 * -(-len(samples) // 40)
 
 
-def test_what_cannot_be_heard(stream, translator: Translator, sound, tmp_path: Path, trained_hard: Path) -> None:
+def test_what_cannot_be_heard(stream, tmp_path: Path) -> None:
     assert stream("--audio", "-") == stream("--audio", "-", data=b"x") == ("\n", "", 0)
-    (tmp_path / "empty.wav").touch()
-    (tmp_path / "text.wav").write_text("no sound")
     for arguments, sentence in [
-        (["--audio", tmp_path / "empty.wav"], f"{tmp_path}/empty.wav is empty: expected a sound"),
-        (["--audio", tmp_path / "text.wav"], f"{tmp_path}/text.wav is no sound, or cut short ("),
         (["--audio", tmp_path / "none.wav"], f"{tmp_path}/none.wav cannot be read (No such file or directory)"),
         ([], "this run reads audio: name the sound by --audio FILE, or send raw samples and add --audio -"),
     ]:
@@ -134,12 +130,6 @@ def test_what_cannot_be_heard(stream, translator: Translator, sound, tmp_path: P
         assert done.err.startswith(f"error: {sentence}")
     done = stream("--audio", "-", data=b"RIFF\0\0\0\0WAVEfmt ")
     assert done.err.startswith("error: standard input is a wav file, and not samples alone") and done.status == 2
-    done = stream("--audio", sound[0], run=trained_hard)
-    assert (done.out, done.status) == ("", 2)
-    assert done.err == (
-        "error: --audio is of runs that read sound, and this one reads text: leave it out, and send words to standard "
-        "input\n"
-    )
 
 
 def test_latency_is_in_milliseconds_and_its_log_is_of_speech(run: Path, translator: Translator, sounds: Corpus) -> None:

@@ -76,16 +76,8 @@ def shell(trained: Path, tmp_path: Path) -> Callable[[str], subprocess.Completed
     [
         ("translate <&-", 2, "error: standard input is closed: give a FILE, or send it text with < FILE\n"),
         *exhaustive(
-            ("translate >/dev/full", 2, "error: standard output cannot be written (No space left on device): send"),
-            # The reader has left before anything is written.
-            ("translate | true; exit ${PIPESTATUS[0]}", 141, ""),
             ("translate </proc/self/mem", 2, "error: standard input cannot be read (Input/output error): give a FILE"),
-            ("translate >&-", 2, "error: standard output is closed: leave it open, or send it to a file with > FILE\n"),
-            (
-                "translate --alignments /dev/full",
-                2,
-                "error: --alignments /dev/full cannot be written (No space left on dev",
-            ),
+            ("translate --alignments /dev/full", 2, "error: --alignments /dev/full cannot be written (No space left"),
         ),
     ],
 )
@@ -137,17 +129,6 @@ def test_samples_chosen_by_their_expected_utility(call: Callable, trained: Path)
     assert done.out == "".join(f"{number} ||| {one.text} ||| {one.score:.4f}\n" for number, one in rows)
     assert call("translate", trained, *options, "--buffer-size", 1, stdin=INPUT).out == done.out
     assert call("translate", trained, *options, "--seed", 2, "--temperature", 2, stdin=INPUT).out != done.out
-
-
-def test_an_ensemble(call, trained: Path, trained_hard: Path, tmp_path: Path) -> None:
-    (tmp_path / "text").write_text(INPUT)
-    once = call("translate", trained, tmp_path / "text")
-    assert call("translate", trained, trained, tmp_path / "text") == once
-    assert call("translate", trained, trained, stdin=INPUT) == once
-    assert call("translate", trained, trained, "-", stdin=INPUT) == once
-    together = mt.load([trained, trained_hard], device="cpu").translate(LINES)
-    mixed = call("translate", trained, trained_hard, "--device", "cpu", stdin=INPUT)
-    assert mixed.out.splitlines() == [one.text for one in together] and (mixed.err, mixed.status) == ("", 0)
 
 
 def test_words_that_are_probably_wrong_are_marked_or_left_out(

@@ -3,10 +3,8 @@
 import contextlib
 import math
 import os
-import resource
 import shutil
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +15,7 @@ from tensorboard.summary.writer import event_file_writer
 from mt import checkpoint
 from mt.config import Config
 from mt.data.corpus import Corpus
-from mt.errors import Interrupted, UserError
+from mt.errors import Interrupted
 from mt.evaluation import report as reporting
 from mt.evaluation.score import Validation, dev_scores
 from mt.training import train as training, validation
@@ -207,36 +205,3 @@ def cut_short(config: Config, corpus: Corpus, folder: Path) -> None:
         with pytest.raises(Interrupted):
             train_and_test(run)
     assert checkpoint.load_progress(folder / "checkpoints/last")["progress"]["validation_due"]
-
-
-# A disk without room for a file: one sentence, whoever was writing. A limit on the size of files stands for it.
-
-
-@contextlib.contextmanager
-def files_of_at_most(size: int) -> Iterator[None]:
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-
-
-@pytest.mark.usefixtures("capsys")
-@pytest.mark.parametrize(
-    ("limit", "named"),
-    [
-        (40_000, "run/checkpoints/update-0000002"),  # of the weights
-        # 300: of the first records of TensorBoard, which its own thread writes.
-        *exhaustive((300, "run"), (0, "run")),
-    ],
-)
-def test_a_full_disk_is_one_sentence(limit, named, configure, corpus, tmp_path):
-    options = {"max_updates": 400, "validate_every": 200, "save_every": 2, "log_every": 1, "plots": 0}
-    run = begin(configure({"training": options, "search": {"name": "greedy"}}), corpus, tmp_path / "run")
-    with files_of_at_most(limit), pytest.raises(UserError) as refusal:
-        train_and_test(run)
-    assert str(refusal.value) == (
-        f"{tmp_path / named}: File too large: free disk space; {tmp_path / 'run'} holds no checkpoint yet, so start "
-        "again"
-    )

@@ -1,6 +1,5 @@
 import errno
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -98,15 +97,7 @@ def test_lines_of_training_are_means_since_the_line_before(start: Callable[..., 
 # What may go wrong on the way
 
 
-@pytest.mark.parametrize(
-    ("code", "sentence"),
-    [
-        (errno.ENOSPC, "x: No space left on device: free disk space; the checkpoint of update 2 is complete; resume "),
-        (errno.EROFS, "x: Read-only file system: give yourself permission to write there; the checkpoint of update 2 "),
-        (errno.EIO, "x: Input/output error; the checkpoint of update 2 is complete; resume with `mt train resu"),
-    ],
-)
-def test_what_the_system_refuses_is_one_sentence(code, sentence, start, scored, monkeypatch):
+def test_what_the_system_refuses_is_one_sentence(start, scored, monkeypatch):
     scored([10, 20])
     run = start({"training": {"validate_every": 2, "max_updates": 4}})
     real = checkpoint.save_model
@@ -115,12 +106,13 @@ def test_what_the_system_refuses_is_one_sentence(code, sentence, start, scored, 
     def refuse(*arguments: object) -> None:
         calls.append(arguments)
         if len(calls) == 2:
-            raise OSError(code, os.strerror(code), "x")
+            raise OSError(errno.ENOSPC, "No space left on device", "x")
         real(*arguments)
 
     monkeypatch.setattr(checkpoint, "save_model", refuse)
     with pytest.raises(UserError) as caught:
         train_and_test(run)
+    sentence = "x: No space left on device: free disk space; the checkpoint of update 2 is complete; resume with `mt "
     assert str(caught.value).startswith(sentence)
     assert checkpoint.load_meta(run.checkpoints / "last").update == 2
     checkpoint.load_model(run.folder, "best")

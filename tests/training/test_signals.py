@@ -105,16 +105,8 @@ def replace(patch: pytest.MonkeyPatch, where: str, at: int, send: Callable[[], N
     ],
 )
 def test_a_second_ctrl_c_ends_at_once_and_another_signal_does_not(
-    at: int,
-    numbers: tuple[int, int],
-    saved: int | None,
-    again: str,
-    config: Config,
-    corpus: Corpus,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-) -> None:
+    at, numbers, saved, again, config, corpus, tmp_path, monkeypatch, capfd
+):
     replace(monkeypatch, "update", at, lambda: [os.kill(os.getpid(), number) for number in numbers])
     run = begin(config, corpus, tmp_path / "run")
     sentence = f"the checkpoint of update {saved} is complete; resume with "

@@ -15,7 +15,8 @@ from mt import checkpoint
 from mt.cli.training import train
 from mt.config import Config
 from mt.errors import Preempted, UserError
-from mt.training.start import begin
+from mt.training.saving import save_unsaved
+from mt.training.start import begin, resume
 from mt.training.train import train_and_test
 from tests.once import once
 from tests.processes import ROOT
@@ -81,6 +82,9 @@ def test_a_second_process_is_refused_and_the_first_goes_on(configure, corpus, tm
     first = begin(config, corpus, tmp_path / "run")
     with pytest.raises(UserError, match=r"^another process trains in .*run: wait for its end, or start a new run$"):
         begin(config, corpus, tmp_path / "run")
+    save_unsaved(first)
+    with pytest.raises(UserError, match=r"^another process trains in .*run: wait for its end, or start a new run$"):
+        resume(config, corpus, tmp_path / "run")
     train_and_test(first)
     with pytest.raises(UserError, match=r"^.*run holds a run already: give another folder=, or go on with it"):
         begin(config, corpus, tmp_path / "run")

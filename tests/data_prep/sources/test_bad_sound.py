@@ -43,18 +43,6 @@ def test_what_does_not_tell_that_it_was_cut_is_read_as_far_as_it_goes(folder: Pa
     assert 800 < prepared(sound_config(folder, field=field), folder).split("train").lengths()[0][1] < 1200
 
 
-def test_samples_that_are_no_numbers(folder: Path) -> None:
-    samples = np.zeros(800, np.float32)
-    samples[400] = np.nan
-    soundfile.write(folder / "nan.wav", samples, RATE, subtype="FLOAT")
-    added(folder, "nan.wav")
-    sentence = "DIR/nan.wav has samples that are no finite numbers: record or convert it again"
-    assert refused(folder) == f"DIR/train.tsv, line 3: {sentence}"
-    (folder / "train.tsv").write_text("path\ttext\ngood.wav\tgood\n")
-    added(folder, "nan.wav", "test")
-    assert refused(folder) == f"DIR/test.tsv, line 3: {sentence}"
-
-
 def test_an_hour_is_not_read(folder: Path) -> None:
     write(folder / "long.wav")
     size = 2 * RATE * 3_600
@@ -72,11 +60,3 @@ def test_an_hour_is_not_read(folder: Path) -> None:
     (folder / "train.tsv").write_text("path\ttext\ngood.wav\tgood\n")
     added(folder, "long.wav", "dev")
     assert refused(folder).startswith("DIR/dev.tsv, line 3: DIR/long.wav has 3,600.0 seconds, more than the 1 of ")
-
-
-def test_a_segment_beyond_the_end_is_told_with_its_line(folder: Path) -> None:
-    added(folder, "good.wav#t=0.1,9.0")
-    assert refused(folder) == (
-        "DIR/train.tsv, line 3: DIR/good.wav#t=0.1,9.0 is to be read from 0.1 to 9 seconds, but DIR/good.wav has 0.20 "
-        "seconds"
-    )

@@ -15,7 +15,7 @@ from mt.common.options import parse
 from mt.data.corpus import SPLITS
 from mt.data.dataset import DatasetConfig, HubConfig, SplitNames
 from mt.errors import UserError
-from tests.data_prep.sources.forms import FORMS, write
+from tests.data_prep.sources.forms import write
 from tests.refusals.sentences import require_refusal
 
 HUB = HubConfig(id="somebody/captions", splits=SplitNames(dev="validation"))
@@ -145,29 +145,6 @@ def test_parts_that_are_not_there_are_refused(tmp_path: Path, name: str) -> None
     config = _copy(tmp_path, [{"en": "a", "de": "b"}], HubConfig(splits=SplitNames(dev=name)))
     sentence = rf"has no rows in its split {re.escape(name)} \(.*\): set dataset\.hub\.splits\.dev to another"
     require_refusal(lambda: len(list(open_source(config).splits["dev"].read())), sentence)
-
-
-TEXTS = [
-    ("null", "NA"),
-    ("None", "nan"),
-    ("3.10", "007"),
-    ("2019-03-09", "TRUE"),
-    ('say "no"', 'it is 5" long'),
-    ("n/a", "1e5"),
-]
-"""What a reader of tables that guesses takes for something else than text."""
-
-
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("way", ["files", "copy"])
-def test_texts_are_read_as_they_stand_in_every_form(form: str, way: str, tmp_path: Path, read) -> None:
-    for split in ("train", "validation", "test"):
-        rows = [{"id": number, "en": one, "de": other} for number, (one, other) in enumerate(TEXTS)]
-        write(tmp_path / f"{split}{form}", rows)
-    splits = SplitNames(dev="validation")
-    hub = None if way == "files" else HUB
-    config = DatasetConfig(folder=str(tmp_path), hub=hub, splits=splits, source="en", target="de")
-    assert read(config) == dict.fromkeys(SPLITS, TEXTS)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from data_prep.sources.tables import TABLES
 from mt.data.corpus import Example
 from mt.data.dataset import DatasetConfig
 from mt.errors import UserError
-from tests.data_prep.sources.forms import write
+from tests.data_prep.sources.forms import FORMS, write
 from tests.marks import combined
 
 
@@ -28,7 +28,7 @@ def _folder(folder: Path, name: str, content: bytes) -> DatasetConfig:
 
 
 @pytest.mark.parametrize("compressed", [False, True], ids=["plain", "gz"])
-@pytest.mark.parametrize("layout", [".tsv", ".csv", ".jsonl", "nested.jsonl", ".parquet", "nested.parquet"])
+@pytest.mark.parametrize("layout", [*FORMS, "nested.jsonl", "nested.parquet"])
 def test_every_format(tmp_path: Path, read, pairs, layout: str, compressed: bool) -> None:
     ending = Path(f"x{layout}").suffix
     if compressed and ending == ".parquet":
