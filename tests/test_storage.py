@@ -158,15 +158,6 @@ def test_a_folder_that_was_being_replaced_gets_its_name_back(replaced_already: b
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"{", b"[]", b"null", b"\xff", b'{"a": ' + b"[" * 200_000 + b"]" * 200_000 + b"}"]
-)
-def test_what_is_no_object_in_json(content: bytes, tmp_path: Path) -> None:
-    (tmp_path / "a.json").write_bytes(content)
-    with pytest.raises(UserError, match=r"a\.json (cannot be read as JSON \(.*\)|is no JSON object): make it again"):
-        read_json(tmp_path / "a.json", "make it again")
-
-
-@pytest.mark.parametrize(
     ("error", "sentence"),
     [
         (OSError(errno.ENOSPC, "No space left on device", "a/b"), "a/b: No space left on device: free disk space"),

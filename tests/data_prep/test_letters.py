@@ -54,7 +54,8 @@ def test_each_pronunciation_is_a_training_pair(folder: Path) -> None:
 
 
 def test_a_blank_in_a_word_is_a_letter(folder: Path) -> None:
-    source = made(letters(folder), folder).tokenizers.source
+    source, target = made(letters(folder), folder).tokenizers
+    assert target.split("x z") == ["▁x", "▁z", "</s>"]
     assert source.split("a b") == ["▁", "a", "▁", "b", "</s>"]
     assert source.encode(["a b"]) != source.encode(["ab"])
 

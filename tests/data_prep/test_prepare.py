@@ -4,18 +4,13 @@ import re
 from pathlib import Path
 
 import pytest
-from hydra import compose, initialize_config_dir
-from omegaconf import OmegaConf
 
 from data_prep.prepare import prepare
 from data_prep.preview import preview
-from mt.cli.composition import CONF
-from mt.common.options import parse
 from mt.data.corpus import SPLITS, Corpus
 from mt.data.dataset import DatasetConfig
 from mt.data.tokenizer import EOS, UNK
 from mt.errors import UserError
-from mt.evaluation.scoring import metrics_of
 from tests.processes import Program
 
 _ROOT = Path(__file__).parents[2]
@@ -156,26 +151,6 @@ def test_a_small_text_has_the_vocabulary_that_it_gives(folder: Path, capsys: pyt
         one, other = sizes["source"], sizes["target"]
         sides = f"{one} of at most 8,000 (source) and {other} of at most 8,000 (target)"
         assert line == (f"vocabulary: bpe, {one} of at most 8,000, joint" if joint else f"vocabulary: bpe, {sides}")
-
-
-WORDS = {"bragging": "B R AE1 G IH0 NG", "inlow": "IH2 N L OW1", "o'brien": "OW0 B R AY1 AH0 N"}
-
-
-def test_letters_are_read_and_whole_phones_written(tmp_path: Path):
-    for split in ("train", "dev"):
-        rows = (f"{word}\t{phones}\n" for word, phones in WORDS.items())
-        (tmp_path / f"{split}.tsv").write_text("".join(rows), encoding="utf-8")
-    with initialize_config_dir(str(CONF), version_base="1.3"):
-        plain = compose("data_prep", ["dataset=cmudict", f"dataset.folder={tmp_path}"])["dataset"]
-    dataset = parse(OmegaConf.to_container(plain), DatasetConfig)
-    corpus = Corpus.open(prepare(dataset, tmp_path / "corpora", progress=False))
-    assert {split: len(corpus.split(split)) for split in ("train", "dev", "test")} == {"train": 3, "dev": 3, "test": 3}
-    for (word, phones), (source, target) in zip(WORDS.items(), corpus.split("dev").ids(range(3)), strict=True):
-        assert UNK not in [*source, *target] and source[-1] == target[-1] == EOS
-        # Before the letters stands the mark of a word's beginning.
-        assert len(source) == 1 + len(word) + 1 and len(target) == len(phones.split()) + 1
-        assert corpus.tokenizers.target.decode(target.tolist()) == phones
-    assert [metric.name for metric in metrics_of(dataset)] == ["pron_wer", "per"]
 
 
 def test_no_text_of_a_corpus_gives_a_terminal_orders(tmp_path: Path):

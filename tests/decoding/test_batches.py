@@ -14,18 +14,15 @@ from mt.data.corpus import Corpus
 from mt.data.fields import ImageConfig, ImageField
 from mt.data.tokenizer import EOS
 from mt.decoding.forced import forced_batches
-from mt.decoding.modes import extends, reads_hard, require_compatible, require_extending
+from mt.decoding.modes import extends, reads_hard, require_extending
 from mt.decoding.torch_network import MAX_LOGITS, TorchNetwork
 from mt.decoding.translator import Translator
 from mt.device import has_bfloat16
 from mt.errors import UserError
-from mt.models.attention import ATTENTIONS
 from mt.models.config import ModelConfig
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig, SearchConfig, WaitKConfig
-from tests.components import together
 from tests.decoding.decoded import decode_ids
-from tests.marks import combined
 
 
 def test_a_wide_beam_takes_fewer_sentences_at_once(translator: Translator) -> None:
@@ -86,27 +83,6 @@ def test_a_search_that_writes_while_it_reads_says_what_a_model_lacks(
         with pytest.raises(UserError, match=rf"^search={search.name} .*: it needs {re.escape(lacking)}; train such a"):
             require_extending(search, model)
         assert not extends(search, model)
-
-
-@combined(attention=[*ATTENTIONS], decoder=["luong", "bahdanau"])
-def test_what_can_be_read_hard_and_online(attention: str, decoder: str, configure: Callable[..., Config]) -> None:
-    if not together(attention, {"name": decoder}):
-        pytest.skip("refused")
-    options = {"name": decoder, "hidden_size": 8, "readout_size": 32, "init_hidden": "zeros"}
-    source = {"name": attention, "context": "last"} if attention == "none" else {"name": attention}
-    model = Seq2Seq(
-        configure({"encoder": {"name": "lstm", "hidden_size": 8}, "decoder": options, "attention": source}), 9, 9
-    )
-    online = {"monotonic", "mocha", "matcha", "milk"}
-    assert reads_hard(GreedyConfig(), model) == (attention in online | {"stochastic"})
-    assert not reads_hard(BeamConfig(mode="soft"), model)
-    for search, able in ((BeamConfig(mode="hard"), online | {"stochastic"}), (OnlineConfig(), online)):
-        if attention in able:
-            require_compatible(search, model)
-            assert reads_hard(search, model)
-        else:
-            with pytest.raises(UserError, match=r"^search(\.mode=hard needs|=online writes up to where)"):
-                require_compatible(search, model)
 
 
 SOURCES = [[5, 6, 7, 8, 9, 3], [8, 3], [7, 5, 9, 3], [6, 6, 8, 9, 5, 7, 5, 8, 3]]

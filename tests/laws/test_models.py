@@ -11,14 +11,12 @@ from mt.models.attention.global_ import GeneralAttentionConfig
 from mt.models.attention.none import NoneConfig
 from mt.models.config import ModelConfig
 from mt.models.decoders.luong import LuongConfig
-from mt.models.encoders import ENCODERS
 from mt.models.encoders.recurrent import BiLSTMConfig, LSTMConfig
 from mt.models.frontends.embedding import EmbeddingConfig
 from mt.models.losses import Objective
 from mt.models.seq2seq import Seq2Seq
 from mt.step import BOS
-from tests.components import CASES, dense, loss_beside
-from tests.marks import combined
+from tests.components import dense, loss_beside
 
 CAUSAL = LSTMConfig(hidden_size=6)
 BOTH_WAYS = BiLSTMConfig(hidden_size=6)
@@ -88,31 +86,6 @@ def test_the_loss_is_the_sum_over_real_tokens(case, pairs, shake):
     assert loss.sum.requires_grad
     padded = pairs._replace(target_out=pairs.target_out.masked_fill(~pairs.target_mask, 0))
     assert torch.equal(model(padded, hard=case.hard).sum, loss.sum)
-
-
-@combined(str, case=CASES, encoder=[name for name, kind in ENCODERS.items() if kind.incremental])
-def test_a_source_that_arrives_is_encoded_as_the_whole(encoder: str, case, batch, source, shake):
-    parts = {"encoder": ENCODERS[encoder].Config(hidden_size=6), "decoder": FROM_FINAL_STATE}
-    model = shake(Seq2Seq(small(case.config, **parts), 20, 14), scale=0.5)
-    lengths = batch.mask.sum(1)
-    memory = None
-    before = None
-    for begin, end in ((0, 1), (1, 2), (2, 6), (6, 11)):
-        memory, state = model.extend(source[:, begin:end], batch.mask[:, begin:end], lengths <= end, before)
-        before = memory, state
-        assert torch.equal(memory.complete, lengths <= end)
-    whole = model.encode(source, batch.mask)
-    assert torch.equal(memory.mask, batch.mask)
-    torch.testing.assert_close(memory.final_state, whole.final_state, atol=3e-6, rtol=1e-5)
-    states = [model.init_state(each, hard=case.hard) for each in (memory, whole)]
-    tokens = torch.arange(8) % 13 + 1
-    for _ in range(3):
-        ours, theirs = (
-            model.step(tokens, each, state, hard=case.hard) for each, state in zip((memory, whole), states, strict=True)
-        )
-        torch.testing.assert_close(ours.logits, theirs.logits, atol=3e-5, rtol=1e-5)
-        torch.testing.assert_close(dense(ours.attended, 11), dense(theirs.attended, 11), atol=3e-6, rtol=1e-5)
-        states = [ours.state, theirs.state]
 
 
 def test_a_model_uses_its_source_unless_only_the_first_state_is_of_it():

@@ -12,7 +12,7 @@ from mt.data.placeholders import FIRST, Kept
 from mt.errors import UserError
 from mt.markup.segments import Segment
 from mt.markup.words import Linked
-from tests.marks import examples
+from tests.marks import examples, exhaustive
 from tests.markup.linked import Translate, given, identity, reverse, translated
 
 PLACED = [
@@ -251,7 +251,7 @@ def test_nothing_is_lost_of_any_text(source: str) -> None:
     ],
     ids=range(17),
 )
-@pytest.mark.parametrize("translate", [identity, reverse])
+@pytest.mark.parametrize("translate", [reverse, *exhaustive(identity)])
 def test_hostile_markup_is_kept_in_linear_time(source: str, translate: Translate) -> None:
     begun = time.process_time()
     result = translated(source, translate)

@@ -85,6 +85,7 @@ def run(folder: Path, *command: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_a_run_trains_with_it(copy: Path, texts: Path):
     options = "encoder.hidden_size=16 decoder.hidden_size=16 training.epochs=1 training.max_updates=2 training.plots=0"
     options += " dataset=files dataset.source=en dataset.target=de dataset.tokenizer.vocab_size=60 dataset.workers=1"

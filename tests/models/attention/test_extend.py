@@ -11,6 +11,7 @@ from mt.models.attention import arriving, build_attention
 from mt.models.attention.base import Attention, Memory
 from mt.models.encoders import Encoded
 from mt.step import NEEDS_MORE_SOURCE, SELECTED_NONE
+from tests.marks import exhaustive
 
 SIZE = 6
 STEPS = 7
@@ -76,7 +77,7 @@ class Reader:
 
 
 @pytest.mark.usefixtures("hard_steps")
-@pytest.mark.parametrize("trimmed", [False, True])
+@pytest.mark.parametrize("trimmed", [True, *exhaustive(False)])
 def test_steps_of_a_source_that_arrives_are_those_of_the_whole_source(monotonic, trimmed: bool, batch, shake):
     waited = 0
     stopped = 0

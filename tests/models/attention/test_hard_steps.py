@@ -16,10 +16,8 @@ from mt.models.attention.mocha import MoChAConfig
 from mt.models.attention.monotonic import Monotonic, MonotonicConfig
 from mt.models.encoders import Encoded
 from mt.step import NEEDS_MORE_SOURCE, SELECTED_NONE
-from tests.marks import combined
 
 SIZE = 4
-LENGTH = 100
 
 
 @pytest.fixture(
@@ -59,43 +57,6 @@ def test_nothing_is_looked_at_where_nothing_can_be_selected(build):
     waiting = memory._replace(complete=torch.tensor([False, False]))
     third = attention.step(torch.ones(2, SIZE), waiting, first.state, hard=True)
     assert (third.attended.stops == NEEDS_MORE_SOURCE).all() and not third.attended.looked_at.any()
-
-
-@pytest.mark.usefixtures("hard_steps")
-@combined(trimmed=[False, True], cut=[1, 5, 16, 37, LENGTH])
-def test_a_position_is_looked_at_once_however_the_source_is_cut(build, cut: int, trimmed: bool):
-    """Two steps, of which the first stops at 60, the second at 95."""
-    attention = build()
-    queries = torch.eye(SIZE)[None, :2]
-    values = torch.full((1, LENGTH, SIZE), -1.0)
-    values[0, 60, 0] = values[0, 95, 1] = 1.0
-    expected = list(steps(attention, attention.init_memory(encoded(values)), queries))
-    assert [int(step.attended.stops) for step in expected] == [60, 95]
-    memory = None
-    state = None
-    looked_at = 0
-    widest = 0
-    done = 0
-    for begin in range(0, LENGTH, cut):
-        complete = torch.tensor([begin + cut >= LENGTH])
-        memory = arriving.extend(attention.init_memory, memory, encoded(values[:, begin : begin + cut]), complete)
-        state = state or attention.init_state(memory, hard=True)
-        widest = max(widest, memory.mask.shape[1]) if done < 2 else widest
-        while done < 2:
-            step = attention.step(queries[:, done], memory, state, hard=True)
-            state = step.state
-            looked_at += int(step.attended.looked_at)
-            if int(step.attended.stops) == NEEDS_MORE_SOURCE:
-                break
-            assert step.attended.stops == expected[done].attended.stops
-            torch.testing.assert_close(step.context, expected[done].context, atol=3e-6, rtol=1e-5)
-            done += 1
-        memory = arriving.trim(attention, memory, state) if trimmed else memory
-    assert done == 2
-    assert looked_at == 61 + 36, "0 .. 60 and 60 .. 95"
-    kept = {"monotonic": 1, "mocha": 4, "matcha": 61, "milk": LENGTH}[type(attention).__name__.lower()]
-    come = min(LENGTH, 95 // cut * cut + cut)
-    assert widest == come if not trimmed else widest <= kept + cut
 
 
 def test_compiled_steps_are_those_of_torch(monotonic, batch, shake, monkeypatch):

@@ -150,15 +150,6 @@ def test_of_one_position_it_is_soft_attention(options: dict[str, Any], pairs: Ba
         torch.testing.assert_close(model(one, objective=objective).sum, soft(one, objective=objective).sum)
 
 
-def test_order_0_is_a_mixture_whatever_the_alignment_before(pairs: Batch) -> None:
-    """Its positions are independent: each step's posterior is that of its own token alone."""
-    loss = build(3.0, **HARD)(pairs)
-    attended = loss.attention
-    joint = attended.log_weights + attended.log_likelihoods
-    for_real = pairs.target_mask
-    torch.testing.assert_close(attended.posterior[for_real], joint.softmax(-1)[for_real], rtol=1e-9, atol=1e-12)
-
-
 def test_smoothing_spreads_over_the_prediction_of_each_position(pairs: Batch) -> None:
     model = build(**MONO)
     plain = model(pairs)
