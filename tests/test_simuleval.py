@@ -15,6 +15,7 @@ from mt.search.config import OnlineConfig
 from tests.environments import call, python_with
 
 ROOT = Path(__file__).parents[1]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

@@ -18,6 +18,7 @@ from mt.evaluation.score import evaluate
 from mt.metrics.latency import erased, finalised, length_adaptive_average_lagging
 from mt.search.config import SearchConfig
 from tests.environments import ROOT, call, python_with
+from tests.marks import exhaustive
 
 # One segment a file: the whole hypothesis is its text, and nothing is cut again.
 DRIVER = """
@@ -83,7 +84,7 @@ def by_simulstream(folder: Path) -> Scores:
     return Scores(**json.loads(call(python, "-c", DRIVER, folder).splitlines()[-1]))
 
 
-SCORERS = pytest.mark.parametrize("scores_of", [by_definition, by_simulstream])
+SCORERS = pytest.mark.parametrize("scores_of", [by_definition, *exhaustive(by_simulstream)])
 
 
 @SCORERS

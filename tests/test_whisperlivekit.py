@@ -273,6 +273,7 @@ print(json.dumps([said, refused._ws is None and refused._down_warned]))
 """
 
 
+@pytest.mark.slow
 def test_the_client_of_whisperlivekit(address: str, translator: mt.Translator) -> None:
     python = python_with(ROOT / "tests/streams-requirements.txt")
     said, refused = json.loads(call(python, "-c", CLIENT, address, SENTENCE).splitlines()[-1])

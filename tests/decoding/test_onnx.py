@@ -6,6 +6,7 @@ import re
 import shutil
 from collections.abc import Callable, Sequence
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +31,8 @@ from mt.storage import write_json
 from tests.marks import exhaustive
 
 ROOT = Path(__file__).parents[2]
-EXTRA = "the extra onnx is not installed"
-for library in ("onnx", "onnxscript", "onnxruntime"):
-    pytest.importorskip(library, reason=EXTRA)
+LIBRARIES = ("onnx", "onnxscript", "onnxruntime")
+pytestmark = pytest.mark.skipif(not all(map(find_spec, LIBRARIES)), reason="the extra onnx is not installed")
 
 SEARCHES = [GreedyConfig(), BeamConfig(beam_size=4, n_best=3), BeamConfig(min_length=4, no_repeat_ngram_size=2)]
 SEARCHES += [GreedyConfig(max_length=2), BeamConfig(max_length=3, coverage_penalty=0.3, summary_penalty=0.7)]

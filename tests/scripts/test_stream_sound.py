@@ -161,6 +161,7 @@ def test_the_real_time_factor(run: Path, sound, capsys, monkeypatch: pytest.Monk
         main(["--run", str(run)])
 
 
+@pytest.mark.slow
 def test_simulstream_writes_what_a_session_writes(
     run: Path, translator: Translator, sounds: Corpus, tmp_path: Path
 ) -> None:

@@ -23,10 +23,10 @@ from mt.training.run import Run
 from mt.training.signals import QUEUE, Signals, leave_at_once
 from mt.training.start import begin, resume
 from mt.training.train import train_and_test
+from tests.marks import exhaustive
 from tests.training.runs import left
 
 pytestmark = pytest.mark.usefixtures("foreground")
-OTHERS = [signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2]
 
 
 def interrupted(run: Run, number: int) -> str:
@@ -55,13 +55,12 @@ def straight(config: Config, corpus: Corpus, tmp_path_factory: pytest.TempPathFa
     return left(run.folder)
 
 
-MOMENTS = ["update 1", "update 3", "update 4", "validation 1", "validation 2", "test"]
+MOMENTS = [(moment, signal.SIGTERM) for moment in ("update 1", "update 3", "update 4", "validation 1", "test")]
+MOMENTS += [("validation 2", signal.SIGINT), ("update 4", signal.SIGUSR1)]
+OTHERS = [("update 4", signal.SIGHUP), ("update 4", signal.SIGUSR2)]
 
 
-@pytest.mark.parametrize(
-    ("moment", "number"),
-    [*((moment, signal.SIGTERM) for moment in MOMENTS), *(("update 4", number) for number in OTHERS)],
-)
+@pytest.mark.parametrize(("moment", "number"), [*MOMENTS, *exhaustive(*OTHERS)])
 def test_a_signal_at_any_moment_loses_nothing(moment, number, straight, config, corpus, tmp_path, monkeypatch):
     where, _, at = moment.partition(" ")
     with monkeypatch.context() as patch:
@@ -163,7 +162,7 @@ def test_a_run_in_a_thread_leaves_signals_alone() -> None:
     assert result == [signal.SIG_DFL]
 
 
-@pytest.mark.parametrize("moment", ["update 4", "validation 2", "test"])
+@pytest.mark.parametrize("moment", ["update 4", *exhaustive("validation 2", "test")])
 def test_a_handler_that_was_there_is_called_when_all_is_saved(moment, straight, config, corpus, tmp_path, monkeypatch):
     """As submitit's, which puts the job into the queue again, and ends the process."""
 

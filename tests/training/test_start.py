@@ -15,8 +15,7 @@ from mt import checkpoint
 from mt.cli.training import train
 from mt.config import Config
 from mt.errors import Preempted, UserError
-from mt.training.saving import save_unsaved
-from mt.training.start import begin, resume
+from mt.training.start import begin
 from mt.training.train import train_and_test
 from tests.once import once
 from tests.processes import ROOT
@@ -82,9 +81,6 @@ def test_a_second_process_is_refused_and_the_first_goes_on(configure, corpus, tm
     first = begin(config, corpus, tmp_path / "run")
     with pytest.raises(UserError, match=r"^another process trains in .*run: wait for its end, or start a new run$"):
         begin(config, corpus, tmp_path / "run")
-    save_unsaved(first)
-    with pytest.raises(UserError, match=r"^another process trains in .*run: wait for its end, or start a new run$"):
-        resume(config, corpus, tmp_path / "run")
     train_and_test(first)
     with pytest.raises(UserError, match=r"^.*run holds a run already: give another folder=, or go on with it"):
         begin(config, corpus, tmp_path / "run")
@@ -100,6 +96,7 @@ print(sorted({"pandas", "datasets", "matplotlib", "torch._dynamo"} & {*sys.modul
 """
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("corpus")
 def test_training_loads_nothing_that_prepares_draws_or_compiles(texts: Path, corpora: Path, tmp_path: Path) -> None:
     tiny = ["dataset.tokenizer.vocab_size=100", "dataset.cleaning.drop_duplicates=false", "dataset.name=tiny"]
