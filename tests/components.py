@@ -80,6 +80,8 @@ CASES = [
 ]
 # The two of its models that `choices` leaves out.
 CASES += [Case(small(MarginalConfig, order=order, monotonic=order == 0), False) for order in (0, 1)]
+FIRST = [*{(case.config.name, case.hard): case for case in reversed(CASES)}.values()]
+"""One for each attention, soft and hard: of what is around an attention, the short run tries these."""
 
 
 def together(attention: str, decoder: dict[str, Any]) -> bool:

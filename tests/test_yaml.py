@@ -47,8 +47,8 @@ def names(group: str) -> list[str]:
 
 
 def choices() -> list[list[str]]:
-    """Lists of overrides, as few as the largest group needs: every choice of a group with every one that it nests, or in
-    the short run with one of them. A preset is tried with its own data set, as it sets options of parts that it
+    """Lists of overrides, as few as the largest group needs: every choice of a group with every one that it nests, or
+    in the short run with one of them. A preset is tried with its own data set, as it sets options of parts that it
     chooses."""
     columns = []
     for group in sorted({path.parent.name for path in CONF.glob("*/*.yaml")} - {*NO_PARTS, WITH_THE_DATASET, "preset"}):

@@ -1,5 +1,6 @@
 """The law of decoders, for every decoder, every attention and every switch: `forward` is `step` in a loop."""
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,7 +13,7 @@ from mt.models.attention.base import Memory
 from mt.models.decoders import DECODERS, Decoder, DecoderParts
 from mt.models.encoders import Encoded
 from mt.models.frontends.embedding import Embedding, EmbeddingConfig
-from tests.components import CASES, dense, together
+from tests.components import CASES, FIRST, dense, together
 from tests.marks import combined
 
 SIZE = 6
@@ -41,7 +42,9 @@ def pairs(*, mixing: bool) -> list[Any]:
     """Attentions with the decoders that they may have. mixing: those that mix predictions, or the others."""
     cases = [case for case in CASES if ATTENTIONS[case.config.name].mixes_predictions == mixing]
     able = [(name, each) for name, each in variants() if together(cases[0].config.name, {"name": name, **each})]
-    return combined(case=cases, variant=able).args[1]
+    rest = itertools.product((case for case in cases if case not in FIRST), able)
+    short = combined(case=[case for case in cases if case in FIRST], variant=able).args[1]
+    return [*short, *(pytest.param(*pair, marks=pytest.mark.exhaustive) for pair in rest)]
 
 
 every_pair = pytest.mark.parametrize(("case", "variant"), pairs(mixing=False) + pairs(mixing=True), ids=str)

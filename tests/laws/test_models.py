@@ -16,7 +16,7 @@ from mt.models.frontends.embedding import EmbeddingConfig
 from mt.models.losses import Objective
 from mt.models.seq2seq import Seq2Seq
 from mt.step import BOS
-from tests.components import dense, loss_beside
+from tests.components import CASES, FIRST, Case, dense, loss_beside
 
 CAUSAL = LSTMConfig(hidden_size=6)
 BOTH_WAYS = BiLSTMConfig(hidden_size=6)
@@ -34,6 +34,13 @@ def small(attention: Any = GeneralAttentionConfig(), **parts) -> ModelConfig:  #
             **parts,
         }
     )
+
+
+@pytest.fixture(
+    params=[pytest.param(case, marks=() if case in FIRST else pytest.mark.exhaustive) for case in CASES], ids=str
+)
+def case(request: pytest.FixtureRequest) -> Case:
+    return request.param
 
 
 @pytest.fixture
