@@ -1,8 +1,8 @@
 """Commands are called in this process, with standard input and output of their own."""
 
-import io
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -17,18 +17,33 @@ class Outcome(NamedTuple):
 
 
 @pytest.fixture
-def call(capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Outcome]:
+def call(
+    capfd: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[..., Outcome]:
     """Runs `mt <name>` with arguments and standard input."""
+    given = tmp_path_factory.mktemp("standard-input") / "file"
 
     def called(name: str, *arguments: object, stdin: str | bytes = "") -> Outcome:
-        data = stdin if isinstance(stdin, bytes) else stdin.encode()
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+        given.write_bytes(stdin if isinstance(stdin, bytes) else stdin.encode())
         status = 0
-        try:
-            call_verb(name, [str(argument) for argument in arguments])
-        except SystemExit as end:
-            status = int(end.code or 0)
-        captured = capsys.readouterr()
+        with given.open() as file, monkeypatch.context() as patch:
+            patch.setattr(sys, "stdin", file)
+            try:
+                call_verb(name, [str(argument) for argument in arguments])
+            except SystemExit as end:
+                status = int(end.code or 0)
+        captured = capfd.readouterr()
         return Outcome(captured.out, captured.err, status)
 
     return called
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[[str, str | bytes], Path]:
+    """Writes a file of this name."""
+
+    def written(name: str, content: str | bytes) -> Path:
+        (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+        return tmp_path / name
+
+    return written

@@ -17,16 +17,6 @@ SOURCES, TARGETS = (text.split("\n")[:3] for text in (SOURCE, TARGET))
 
 
 @pytest.fixture
-def write(tmp_path: Path):
-    def written(name: str, content: str | bytes) -> Path:
-        path = tmp_path / name
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return path
-
-    return written
-
-
-@pytest.fixture
 def files(write) -> list[str | Path]:
     return ["--source", write("en", SOURCE), "--target", write("de", TARGET)]
 

@@ -104,7 +104,7 @@ def test_evaluations_count_what_was_cut(call, trained: Path, corpus: Corpus, cor
     assert all(line["cut"] >= 0 for line in lines if line["kind"] == "dev")
 
 
-def test_a_stream_knows_that_it_was_cut(call, trained_hard: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stream_knows_that_it_was_cut(call, trained_hard: Path) -> None:
     translator = mt.load(trained_hard)
     for length in (2, 50):
         search = OnlineConfig(max_length=length)
@@ -114,7 +114,5 @@ def test_a_stream_knows_that_it_was_cut(call, trained_hard: Path, monkeypatch: p
         assert not session.cut
         session.finish()
         assert (session.cut, session.text) == (offline.cut, offline.text)
-    line = f"{LINES[0]}\n".encode()
-    monkeypatch.setattr("mt.decoding.streaming.live.standard_input", lambda remedy: [line])
-    done = call("stream", trained_hard, "--max-length", "2")
+    done = call("stream", trained_hard, "--max-length", "2", stdin=f"{LINES[0]}\n")
     assert done.err.startswith("note: 1 hypothesis was cut at the longest that is allowed, 2 tokens; ")

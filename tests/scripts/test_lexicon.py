@@ -47,15 +47,6 @@ def translator(run: Path) -> Iterator[Translator]:
     yield load(run, device="cpu")
 
 
-@pytest.fixture
-def write(tmp_path: Path) -> Write:
-    def written(name: str, text: str) -> Path:
-        (tmp_path / name).write_text(text, encoding="utf-8")
-        return tmp_path / name
-
-    return written
-
-
 WORDS = "bad\nadd\n\nbed\nbad\n"
 
 

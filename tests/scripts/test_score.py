@@ -22,16 +22,6 @@ Scored = Callable[..., dict[str, Any]]
 
 
 @pytest.fixture
-def write(tmp_path: Path) -> Callable[[str, str | bytes], str]:
-    def write_file(name: str, content: str | bytes) -> str:
-        path = tmp_path / name
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return str(path)
-
-    return write_file
-
-
-@pytest.fixture
 def scored(call) -> Scored:
     """The scores by their names."""
 

@@ -26,25 +26,8 @@ def translator(hard: Translator) -> Translator:
 
 
 @pytest.fixture
-def stream(capfd: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch, trained_hard: Path) -> Callable[..., Outcome]:
-    """Runs the script in this process, on a pipe."""
-
-    def called(data: bytes, *arguments: object, run: Path = trained_hard) -> Outcome:
-        number, other = os.pipe()
-        os.write(other, data)
-        os.close(other)
-        with os.fdopen(number) as file, monkeypatch.context() as patch:
-            patch.setattr(sys, "stdin", file)
-            status = 0
-            try:
-                device = () if "--device" in arguments else ("--device", "cpu")
-                call_verb("stream", [str(argument) for argument in (run, *device, *arguments)])
-            except SystemExit as end:
-                status = int(end.code or 0)
-        out, err = capfd.readouterr()
-        return Outcome(out, err, status)
-
-    return called
+def stream(call: Callable[..., Outcome], trained_hard: Path) -> Callable[..., Outcome]:
+    return lambda data, *flags: call("stream", trained_hard, "--device", "cpu", *flags, stdin=data)
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """Sound all the way: a run that hears, its stream from files and pipes, its latency, its real-time factor."""
 
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +10,6 @@ import pytest
 import mt
 from data_prep.generated import morse
 from data_prep.prepare import prepare
-from mt.__main__ import call as call_verb
 from mt.common.options import parse
 from mt.config import Config
 from mt.data.corpus import Corpus
@@ -83,24 +81,8 @@ def sound(sounds: Corpus, tmp_path_factory: pytest.TempPathFactory) -> tuple[Pat
 
 
 @pytest.fixture
-def stream(
-    capfd: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, run: Path
-) -> Callable[..., Outcome]:
-    """Runs the script in this process, on a file."""
-
-    def called(*arguments: object, data: bytes = b"", run: Path = run) -> Outcome:
-        (tmp_path / "input").write_bytes(data)
-        with (tmp_path / "input").open() as file, monkeypatch.context() as patch:
-            patch.setattr(sys, "stdin", file)
-            status = 0
-            try:
-                call_verb("stream", [str(argument) for argument in (run, "--device", "cpu", *arguments)])
-            except SystemExit as end:
-                status = int(end.code or 0)
-        out, err = capfd.readouterr()
-        return Outcome(out, err, status)
-
-    return called
+def stream(call: Callable[..., Outcome], run: Path) -> Callable[..., Outcome]:
+    return lambda *flags, data=b"": call("stream", run, "--device", "cpu", *flags, stdin=data)
 
 
 def test_files_and_raw_samples_are_what_translate_gives(stream, translator: Translator, sound) -> None:

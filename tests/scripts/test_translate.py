@@ -148,9 +148,7 @@ def test_words_that_are_probably_wrong_are_marked_or_left_out(
     assert done.out == "\n\n"
 
 
-def test_the_terms_of_a_file_are_written(
-    call, trained: Path, trained_hard: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_terms_of_a_file_are_written(call, trained: Path, trained_hard: Path, tmp_path: Path) -> None:
     (tmp_path / "terms.tsv").write_text("cats\tHunde\nhouses\tBrücken|Hunde\n", encoding="utf-8")
     options = ["--device", "cpu", "--glossary", tmp_path / "terms.tsv"]
     first, second = call("translate", trained, *options, "--buffer-size", 1, stdin=TEXT).out.splitlines()
@@ -158,6 +156,5 @@ def test_the_terms_of_a_file_are_written(
     (tmp_path / "terms.jsonl").write_text('{"cats": "Hunde", "houses": ["Brücken", "Hunde"]}\n{}\n', encoding="utf-8")
     own = ["--device", "cpu", "--glossary", tmp_path / "terms.jsonl"]
     assert call("translate", trained, *own, "--buffer-size", 1, stdin=TEXT).out.splitlines() == [first, second]
-    monkeypatch.setattr("mt.decoding.streaming.live.standard_input", lambda remedy: [TEXT.encode()])
-    streamed = call("stream", trained_hard, *options).out.splitlines()
+    streamed = call("stream", trained_hard, *options, stdin=TEXT).out.splitlines()
     assert "Hunde" in streamed[0] and len(streamed) == 2
