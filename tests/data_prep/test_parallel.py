@@ -67,30 +67,3 @@ def test_without_ray_what_to_install_is_said(tmp_path: Path, monkeypatch: pytest
     sentence = r"^runner=ray needs Ray, which is not installed: pip install 'attentive-mt\[ray\]'$"
     require_refusal(lambda: list(ordered(abs, [(1,)], 1, "ray")), sentence)
     require_refusal(lambda: prepare(PHRASEBOOK, tmp_path, progress=False, runner="ray"), sentence)
-
-
-# Processes.
-
-
-@pytest.mark.parametrize("program", ["train.py", "mt/__main__.py", "data_prep/__main__.py"])
-def test_workers_import_nothing_of_the_program(program: str) -> None:
-    """Each worker runs the program's file under this name first, and would load all that training needs."""
-    script = (
-        "import runpy, sys\n"
-        f"assert runpy.run_path({program!r}, run_name='__mp_main__')\n"
-        "print(*sorted({'torch', 'hydra', 'datasets', 'numpy'} & sys.modules.keys()))\n"
-    )
-    result = subprocess.run([sys.executable, "-c", script], cwd=_ROOT, capture_output=True, text=True, check=True)
-    assert result.stdout == "\n"
-
-
-def test_preparation_does_without_torch(texts: Path, tmp_path: Path) -> None:
-    dataset = ["dataset=files", f"dataset.folder={texts}", "dataset.source=en", "dataset.target=de"]
-    words = [*dataset, "dataset.tokenizer.model_type=word", "dry_run=true", f"hydra.run.dir={tmp_path}"]
-    script = (
-        "import runpy, sys\n"
-        f"sys.argv = {['data_prep', *words]}\n"
-        "runpy.run_module('data_prep', run_name='__main__')\n"
-        "sys.exit('torch' in sys.modules)\n"
-    )
-    subprocess.run([sys.executable, "-c", script], cwd=_ROOT, stdout=subprocess.DEVNULL, check=True)

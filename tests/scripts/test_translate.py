@@ -86,20 +86,6 @@ def test_streams_that_are_closed_or_full(shell, line: str, status: int, sentence
     assert error.startswith(sentence) and error.count("\n") == (1 if sentence else 0)
 
 
-def test_translating_imports_neither_hydra_nor_what_draws_or_compiles(shell, tmp_path: Path) -> None:
-    (tmp_path / "watch.py").write_text(
-        "import runpy, sys\n"
-        "path, *sys.argv = sys.argv\n"
-        "runpy.run_path(sys.argv[0], run_name='__main__')\n"
-        "heavy = {'hydra', 'omegaconf', 'tensorboard', 'matplotlib', 'datasets', 'torch._dynamo', 'sacrebleu', 'jiwer'}"
-        "\n"
-        "print(sorted(heavy & {*sys.modules, *(name.split('.')[0] for name in sys.modules)}), file=sys.stderr)\n"
-    )
-    done = shell(f"PYTHON={sys.executable}; $PYTHON watch.py $(declare -f translate | grep -o '[^ ]*/scripts/.*cpu')")
-    assert done.stdout.decode().count("\n") == 4
-    assert done.stderr == b"[]\n"
-
-
 def test_each_line_is_drawn_where_plots_are_asked_for(call, trained: Path, tmp_path: Path) -> None:
     folder = tmp_path / "new" / "plots"
     done = call("translate", trained, "--plots", folder, "--buffer-size", 2, stdin="two cats\n\nthe big house\n")

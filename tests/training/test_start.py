@@ -2,8 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,9 +15,6 @@ from mt.config import Config
 from mt.errors import Preempted, UserError
 from mt.training.start import begin
 from mt.training.train import train_and_test
-from tests.once import once
-from tests.processes import ROOT
-from tests.test_end_to_end import OPTIONS
 from tests.training.runs import left
 from tests.training.test_signals import replace
 
@@ -85,24 +80,3 @@ def test_a_second_process_is_refused_and_the_first_goes_on(configure, corpus, tm
     with pytest.raises(UserError, match=r"^.*run holds a run already: give another folder=, or go on with it"):
         begin(config, corpus, tmp_path / "run")
     assert not (tmp_path / "run" / ".lock").exists()
-
-
-# What a training does not load: it would be seconds before the first update, and memory in every process.
-PROGRAM = """
-import runpy, sys
-sys.argv = sys.argv[1:]
-runpy.run_path(sys.argv[0], run_name="__main__")
-print(sorted({"pandas", "datasets", "matplotlib", "torch._dynamo"} & {*sys.modules}), file=sys.stderr)
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("corpus")
-def test_training_loads_nothing_that_prepares_draws_or_compiles(texts: Path, corpora: Path, tmp_path: Path) -> None:
-    tiny = ["dataset.tokenizer.vocab_size=100", "dataset.cleaning.drop_duplicates=false", "dataset.name=tiny"]
-    few = ["attention=general", "training.max_updates=2", "training.plots=0", f"corpora={corpora}"]
-    options = once(*OPTIONS, f"dataset.folder={texts}", *tiny, *few)
-    prepared = {*corpora.iterdir()}
-    command = [sys.executable, "-c", PROGRAM, str(ROOT / "train.py"), *options, f"folder={tmp_path / 'run'}"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert done.stderr.splitlines()[-1] == "[]" and {*corpora.iterdir()} == prepared

@@ -1,0 +1,47 @@
+"""What commands and modules do not load: it would be seconds before anything happens, and memory in every process."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+DATA = "dataset=files dataset.folder={texts} dataset.source=en dataset.target=de dataset.tokenizer.model_type=word"
+FEW = "training.max_updates=2 training.plots=0 encoder.hidden_size=8 device=cpu folder={tmp}/run corpora={tmp}/corpora"
+DRAWING = "hydra omegaconf tensorboard matplotlib datasets torch._dynamo sacrebleu jiwer"
+
+
+@pytest.mark.parametrize(
+    ("command", "heavy"),
+    [
+        ("scripts/translate.py {trained} {texts}/test.en --device cpu", DRAWING),
+        pytest.param(f"train.py {DATA} {FEW}", "pandas datasets matplotlib torch._dynamo", marks=pytest.mark.slow),
+        (f"-m data_prep {DATA} dry_run=true hydra.run.dir={{tmp}}", "torch"),
+    ],
+)
+def test_what_takes_long_is_not_loaded(command: str, heavy: str, trained: Path, texts: Path, tmp_path: Path) -> None:
+    words = command.format(trained=trained, texts=texts, tmp=tmp_path).split()
+    assert not {*heavy.split()} & loaded(*words)
+
+
+@pytest.mark.parametrize("program", ["train.py", "mt/__main__.py", "data_prep/__main__.py"])
+def test_workers_import_nothing_of_the_program(program: str) -> None:
+    """Each worker runs the program's file under this name first, and would load all that training needs."""
+    script = f"import runpy; assert runpy.run_path({program!r}, run_name='__mp_main__')"
+    assert not {"torch", "hydra", "datasets", "numpy"} & loaded("-c", script)
+
+
+def test_compilers_are_not_loaded_before_they_are_needed() -> None:
+    assert not {"numba", "triton"} & loaded("-c", "import mt.ops, mt.kernels.additive")
+
+
+def loaded(*words: str) -> set[str]:
+    """Returns the modules that Python loads with these words."""
+    command = [sys.executable, "-X", "importtime", *words]
+    variables = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True, check=True)
+    names = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if line.startswith("import time:")}
+    assert len(names) > 20
+    return names
