@@ -27,7 +27,7 @@ def attention(request):
     return request.param
 
 
-@pytest.fixture(params=["dot", "general", "concat"])
+@pytest.fixture(params=["concat", *(pytest.param(name, marks=pytest.mark.exhaustive) for name in ("dot", "general"))])
 def model(request, attention, setting) -> Streaming:
     return setting(attention | {"energy": {"name": request.param}})
 

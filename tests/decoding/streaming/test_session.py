@@ -21,6 +21,7 @@ from mt.decoding.streaming.extend import ExtendedSession
 from mt.errors import UserError
 from mt.search.config import GreedyConfig, OnlineConfig, WaitKConfig
 from mt.search.policies import AlignAttConfig
+from tests.marks import exhaustive
 
 ONLINE = OnlineConfig(max_ratio=1.2, max_extra=4)
 WAIT_3, WAIT_5 = (WaitKConfig(k=k, max_ratio=1.2, max_extra=4) for k in (3, 5))
@@ -38,7 +39,7 @@ POLICIES: dict[str, tuple[dict[str, Any], Any]] = {
 every_policy = pytest.mark.parametrize("policy", POLICIES)
 parts = pytest.mark.parametrize(
     ("encoder", "decoder"),
-    [("lstm", "luong"), ("gru", "bahdanau"), ("none", "luong"), ("ssru", "ssru")],
+    [("lstm", "luong"), ("gru", "bahdanau"), *exhaustive(("none", "luong"), ("ssru", "ssru"))],
 )
 
 
@@ -68,7 +69,7 @@ def test_a_stream_is_offline_decoding_token_for_token(
 
 
 @every_policy
-@pytest.mark.parametrize("encoder", ["lstm", "ssru"])
+@pytest.mark.parametrize("encoder", ["lstm", *exhaustive("ssru")])
 def test_together_is_as_alone(policy, encoder, setting, sentences, streamed) -> None:
     attention, search = POLICIES[policy]
     ours, sources, draw = setting(attention, encoder, search=search), sentences(5), random.Random(1)
@@ -147,7 +148,7 @@ def test_placeholders_are_those_of_offline_decoding(setting, sentences, offline)
     assert len(written) > 1
 
 
-@pytest.mark.parametrize("name", ["monotonic", "mocha", "matcha", "milk"])
+@pytest.mark.parametrize("name", ["monotonic", *exhaustive("mocha", "matcha", "milk")])
 def test_memory_does_not_grow_where_nothing_must_be_kept(name, setting, sentences, wander) -> None:
     ours = setting({"name": name}, search=OnlineConfig(max_ratio=100.0, min_length=1000))
     wander(ours)

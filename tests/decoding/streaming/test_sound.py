@@ -20,6 +20,7 @@ from mt.search.config import OnlineConfig
 from mt.search.hypothesis import Hypothesis
 from tests.decoding.decoded import decode_ids
 from tests.decoding.streaming.conftest import FIELD, SEARCH
+from tests.marks import exhaustive
 
 PLAIN = [(policy, {}) for policy in ("monotonic", "absorbing", "mocha", "matcha", "milk", "wait-5")]
 CHANGES = [("mocha", {"encoder": "gru"}), ("mocha", {"encoder": "ssru"}), ("wait-5", {"encoder": "ssru"})]
@@ -129,7 +130,7 @@ def test_the_source_is_not_asked_for_what_has_not_come(hearing: Hearing, noises:
     assert session.words == whole.words[: len(session.words)] and len(session.words) > 1
 
 
-@pytest.mark.parametrize("name", ["monotonic", "mocha", "milk"])
+@pytest.mark.parametrize("name", ["mocha", *exhaustive("monotonic", "milk")])
 def test_memory_does_not_grow_where_nothing_must_be_kept(name, hearing: Hearing, noises: Noises, wander) -> None:
     ours = hearing(name, search=OnlineConfig(max_ratio=100.0, min_length=10_000))
     wander(ours)
