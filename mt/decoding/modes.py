@@ -5,7 +5,12 @@
 """
 
 import contextlib
+import math
 from collections.abc import Iterator
+from copy import copy
+from typing import Any
+
+import torch
 
 from mt.common.options import as_written
 from mt.data.fields import FIELDS
@@ -44,6 +49,28 @@ def online_model(model: DecodableModel) -> Seq2Seq:
     return model.as_online_model
 
 
+def as_searched(model: DecodableModel, search: SearchConfig) -> DecodableModel:
+    """Returns a model as a search has it: with a threshold, its energies of monotonic attention are lower by the logit
+    of that. Only the modules on the way to their bias are copied."""
+    threshold = getattr(search, "threshold", None)
+    if threshold is None:
+        return model
+    changed = module = _copied(model)
+    for name in ("decoder", "attention", "energy"):
+        module._modules[name] = module = _copied(module._modules[name])
+    bias = module._parameters["bias"]
+    module._parameters["bias"] = torch.nn.Parameter(bias.detach() - math.log(threshold / (1 - threshold)))
+    return changed
+
+
+def _copied(module: Any) -> Any:
+    """Returns a module with the same parts, which may be replaced."""
+    other = copy(module)
+    other._modules = dict(module._modules)
+    other._parameters = dict(module._parameters)
+    return other
+
+
 # Whether a search reads the attention of a model hard, and the refusals of searches that a model cannot do.
 
 
@@ -70,7 +97,7 @@ def attends(model: DecodableModel) -> bool:
 
 def wait_k_of(search: SearchConfig, model: DecodableModel) -> int | None:
     """Returns k of wait-k, by which each step sees a part of the source; None where it sees all that is there."""
-    return search.wait_k if extends(search, model) else None
+    return search.sees(0) if extends(search, model) else None
 
 
 def require_compatible(search: SearchConfig, model: DecodableModel) -> None:

@@ -276,7 +276,7 @@ def write_terms(batch: DecodedBatch, asked: Sequence[TokenConstraints | None]) -
     with_terms = [(i, one, one.terms) for i, one in enumerate(asked) if one is not None and one.terms is not None]
     if search.extends:
         for number, _, terms in with_terms:
-            results[number] = [streamed(hypothesis, terms, search.wait_k) for hypothesis in found[number]]
+            results[number] = [streamed(hypothesis, terms, search) for hypothesis in found[number]]
         return results
     # Each hypothesis with terms becomes a draft.
     drafts = {i: [_Draft(hypothesis, one, terms) for hypothesis in found[i]] for i, one, terms in with_terms}

@@ -17,6 +17,7 @@ import numpy as np
 from mt.constraints.spelling import Spelling
 from mt.constraints.terms import NO_TERM, Terms
 from mt.data.words import term_spans, term_words
+from mt.search.config import SearchConfig
 from mt.search.hypothesis import Hypothesis
 from mt.search.online import OnlineHypothesis
 from mt.step import EOS
@@ -221,11 +222,8 @@ class TermStream:
         return surfaces[token] if token < len(surfaces) else " "
 
 
-def streamed(hypothesis: Hypothesis, terms: Terms, wait_k: int | None) -> Hypothesis:
-    """Returns a hypothesis with its terms as a stream writes it.
-
-    wait_k: how many tokens of the source the first step knows; each step knows one more. None: the attention is hard.
-    """
+def streamed(hypothesis: Hypothesis, terms: Terms, search: SearchConfig) -> Hypothesis:
+    """Returns a hypothesis with its terms as a stream of this search writes it."""
     # Each token, and the token of the hypothesis with which it became certain.
     stream = TermStream(terms)
     windows = hypothesis.windows
@@ -233,7 +231,7 @@ def streamed(hypothesis: Hypothesis, terms: Terms, wait_k: int | None) -> Hypoth
     certain_with: list[tuple[Entry, int]] = []
     for place, (token, log_prob) in enumerate(zip(hypothesis.tokens, hypothesis.log_probs, strict=True)):
         stop = None if windows.stops is None else int(windows.stops[place])
-        reads = stream.reads(weights[place], stop, None if wait_k is None else wait_k + place)
+        reads = stream.reads(weights[place], stop, search.sees(place))
         certain_with += [(entry, place) for entry in stream.add(token, log_prob, reads)]
     certain_with += [(entry, len(hypothesis.tokens) - 1) for entry in stream.end()]
     # Terms change the delays of an online search.

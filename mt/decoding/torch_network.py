@@ -1,9 +1,7 @@
 """Decoding with a model in torch: batches of sources of like lengths, their memories, and steppers for searches."""
 
 import contextlib
-import math
 from collections.abc import Callable, Iterator, Sequence
-from copy import copy
 from functools import partial
 from typing import Any
 
@@ -17,6 +15,7 @@ from mt.data.fields import TEXT, Field, Row
 from mt.decoding.forced import PosteriorAlignment
 from mt.decoding.modes import (
     DecodableModel,
+    as_searched,
     evaluation_mode,
     extends,
     online_model,
@@ -29,11 +28,9 @@ from mt.device import autocast
 from mt.distributed import ALONE, ProcessGroup
 from mt.errors import UserError
 from mt.kernels.int8 import int8_copy
-from mt.models.seq2seq import Seq2Seq
 from mt.search.config import Precision, SearchConfig, width
 from mt.search.graph_stepper import GraphStepper
 from mt.search.options import BeamConfig, GreedyConfig
-from mt.search.policies import OnlineConfig
 from mt.search.torch_stepper import Predict, TorchStepper
 from mt.trees import map_tensors
 
@@ -116,7 +113,7 @@ class TorchNetwork:
     @contextlib.contextmanager
     def encoded(self, rows: Sequence[Row], search: SearchConfig) -> Iterator[EncodedBatch]:
         # The search decides on precision and on hard or soft attention.
-        model = self._search_model
+        model = as_searched(self._search_model, search)
         hard = reads_hard(search, model)
         precision = "fp32" if search.extends else self.precision
         source, mask = (part.to(self.device) for part in self.field.collate([np.asarray(row) for row in rows]))
@@ -135,37 +132,9 @@ class TorchNetwork:
             stepper = GraphStepper(single, width(search)) if recorded else single
             yield EncodedBatch(stepper, model.frontend.output_lengths(lengths).tolist())
 
-    def stopping_as(self, search: OnlineConfig) -> "TorchNetwork":
-        """Returns this network with a monotonic attention that stops by the threshold of a search; they share weights.
-        Raises UserError where the model has no such attention."""
-        require_compatible(search, self.model)
-        network = copy(self)
-        network.model = network._search_model = _stopping_at(online_model(self.model), search.threshold or 0.5)
-        return network
-
     def __repr__(self) -> str:
         parameters = sum(parameter.numel() for parameter in self.model.parameters())
         return f"{parameters:,} parameters on {self.device}"
-
-
-def _stopping_at(model: Seq2Seq, threshold: float) -> Seq2Seq:
-    """Returns a model whose energies of monotonic attention are lower by the logit of the threshold. Only the modules
-    on the way to their bias are copied."""
-    changed = module = _copied(model)
-    for name in ("decoder", "attention", "energy"):
-        module._modules[name] = module = _copied(module._modules[name])
-    bias = module._parameters["bias"]
-    assert bias is not None
-    module._parameters["bias"] = torch.nn.Parameter(bias.detach() - math.log(threshold / (1 - threshold)))
-    return changed
-
-
-def _copied(module: Any) -> Any:
-    """Returns a module with the same parts, which may be replaced."""
-    other = copy(module)
-    other._modules = dict(module._modules)
-    other._parameters = dict(module._parameters)
-    return other
 
 
 def _memory(model: DecodableModel, source: Tensor, mask: Tensor, precision: str) -> Any:

@@ -5,7 +5,6 @@ give the rest of the program the search of a run, its rows and its limits.
 """
 
 from collections.abc import Iterable, Sequence
-from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, get_args
 
@@ -24,7 +23,6 @@ from mt.search.config import (
     with_default_limits,
 )
 from mt.search.hypothesis import EMPTY
-from mt.search.policies import OnlineConfig
 
 if TYPE_CHECKING:
     from mt.config import Config
@@ -53,9 +51,6 @@ class Translator:
         """The run that it was loaded from; None for a model in memory, and for several runs."""
         self.trained: str | None = None
         """The weights of that run, as in `About.trained`."""
-        self.threshold: float | None = None
-        """The probability by which a monotonic attention stops; None: 0.5."""
-        self._others: dict[float | None, Translator] = {}
         self.link_unit: LinkUnit = self.unit
         """Whether the links of translations join words or characters."""
 
@@ -156,8 +151,6 @@ class Translator:
         """
         # Policies that draft anew decode parts of sources, and call this function for them.
         search = self.search_for(search)
-        if (other := self._stopping_as(search)) is not self:
-            return other.decode(sources, search, texts=texts, requests=requests, parts=parts, progress=progress)
         if search.timed and not self.network.extends(search):
             from mt.decoding.streaming import simulated  # Not above: it needs torch.
 
@@ -213,25 +206,13 @@ class Translator:
         if unit not in (None, *get_args(Unit)):
             raise UserError(invalid_choice("unit", str(unit), get_args(Unit)))
         requests = requests_of(["the stream"], alone=True, **asked)
-        return open_session(self._stopping_as(search), search, unit or self.unit, requests[0] if requests else None)
+        return open_session(self, search, unit or self.unit, requests[0] if requests else None)
 
     def streaming_search(self) -> SearchConfig:
         """Returns the search by which the run streams: its own if that is a policy, else one that suits the model."""
         from mt.decoding.streaming import streaming_search  # Not above: it needs torch.
 
         return streaming_search(self.config.search, self.model)
-
-    def _stopping_as(self, search: SearchConfig) -> "Translator":
-        """Returns the translator whose attention stops by the threshold of this search."""
-        if not isinstance(search, OnlineConfig) or search.threshold in (None, self.threshold):
-            return self
-        if search.threshold not in self._others:
-            self._others.clear()  # one other at a time is enough
-            other = copy(self)
-            other.threshold = search.threshold
-            other.network = self.network.in_torch().stopping_as(search)
-            self._others[search.threshold] = other
-        return self._others[search.threshold]
 
     def search_for(self, search: SearchConfig | None) -> SearchConfig:
         """Returns the search to decode with: the run's own where `search` is None. A search without limits of length

@@ -16,7 +16,14 @@ from mt.search.coverage import Coverage
 from mt.search.hypothesis import Hypothesis
 from mt.search.online import online
 from mt.search.options import MAX_BEAM_SIZE, BeamConfig, GreedyConfig
-from mt.search.policies import AgreeConfig, AlignAttConfig, OnlineConfig, RetranslateConfig, WaitKConfig
+from mt.search.policies import (
+    AgreeConfig,
+    AlignAttConfig,
+    ExtendingOptions,
+    OnlineConfig,
+    RetranslateConfig,
+    WaitKConfig,
+)
 from mt.search.processor import Processor
 from mt.search.sampling import SampleConfig, draw_samples
 from mt.search.stepper import Stepper
@@ -72,7 +79,7 @@ def decode(
     processors = [*processors, *config.rules(len(limits))]
     if isinstance(config, SampleConfig):
         return draw_samples(config, stepper, limits, sources, processors)
-    if isinstance(config, OnlineConfig | WaitKConfig):
+    if isinstance(config, ExtendingOptions):
         return online(stepper, config, source_lengths, processors)
     return search(stepper, limits, processors=processors, **_ranking(config.drafting, source_lengths))
 

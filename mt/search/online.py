@@ -16,7 +16,7 @@ import numpy as np
 
 from mt.search.beam import search
 from mt.search.hypothesis import Hypothesis
-from mt.search.policies import OnlineConfig, WaitKConfig
+from mt.search.policies import ExtendingOptions
 from mt.search.processor import Processor
 from mt.search.stepper import Stepper
 
@@ -30,7 +30,7 @@ class OnlineHypothesis(Hypothesis):
 
 def online(
     stepper: Stepper,
-    policy: OnlineConfig | WaitKConfig,
+    policy: ExtendingOptions,
     source_lengths: Sequence[int],
     processors: Sequence[Processor] = (),
 ) -> list[list[OnlineHypothesis]]:

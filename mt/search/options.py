@@ -35,9 +35,8 @@ class SearchOptions(LengthOptions):
     """Whether the token after those that may be written shows that a word ends with them. Else the word waits until
     that token may be written, too."""
 
-    @property
-    def wait_k(self) -> int | None:
-        """The source tokens that the first target token sees, if each sees one more; None: all tokens see all."""
+    def sees(self, place: Any) -> Any:
+        """Returns how many source tokens target tokens see by their places, from 0; None: all."""
         return None
 
     @property

@@ -11,7 +11,7 @@ written. What is written stays. There are two ways to make drafts (`mt.decoding.
 """
 
 from collections.abc import Collection, Sequence
-from typing import Annotated, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -86,26 +86,44 @@ def common_beginning(drafts: Sequence[Sequence[int]]) -> int:
 # Searches that extend a hypothesis. Which source positions a token needs is known before the token is.
 
 
-class OnlineConfig(SearchOptions):
+class ExtendingOptions(SearchOptions):
+    """A greedy search of which each token needs a certain beginning of the source, whatever comes behind it."""
+
+    timed: ClassVar[bool] = True
+    extends: ClassVar[bool] = True
+
+    def needed(self, places: np.ndarray, stops: np.ndarray | None, length: int) -> np.ndarray:
+        """Returns [T] int64, how many source positions must have come for each token.
+
+        places: [T], the numbers of the tokens, from 0. stops: as in `Draft`. length: of the source, EOS included.
+        Raises UserError where the attention has to stop and does not.
+        """
+        raise NotImplementedError
+
+    def certain(self, draft: Draft) -> int:
+        needed = self.needed(np.arange(len(draft.tokens)), draft.stops, draft.weights.shape[1] + 1)
+        return first(needed > draft.read, draft.written)
+
+
+class StoppingConfig(GreedyConfig):
+    """The search of a draft of `OnlineConfig`."""
+
+    threshold: float | None = None
+
+
+class OnlineConfig(ExtendingOptions):
     """Greedy search that reports how much of the source had been read at each token; the attention reads hard."""
 
     name: Literal["online"] = "online"
     threshold: float | None = Field(None, gt=0, lt=1, allow_inf_nan=False)
     """The attention stops where it would with at least this probability: lower writes sooner, higher later, without
     another training. null: 0.5 (Raffel et al. 2017)."""
-    timed: ClassVar[bool] = True
-    extends: ClassVar[bool] = True
 
     @property
-    def drafting(self) -> GreedyConfig:
-        return GreedyConfig(**self.model_dump(exclude={"name", "threshold"}), mode="hard")
+    def drafting(self) -> StoppingConfig:
+        return StoppingConfig(**self.model_dump(exclude={"name"}), mode="hard")
 
     def needed(self, places: np.ndarray, stops: np.ndarray | None, length: int) -> np.ndarray:
-        """Returns [T] int64, how many source positions must have come for each token.
-
-        places: [T], the numbers of the tokens, from 0. stops: as in `Draft`. length: of the source, EOS included.
-        Raises UserError where the attention does not stop.
-        """
         if stops is None:
             raise UserError(
                 "online decoding needs an attention that stops at a source position, as monotonic, mocha, matcha and "
@@ -114,35 +132,24 @@ class OnlineConfig(SearchOptions):
         # To have selected nothing, a step must have read the whole source.
         return np.where(stops < 0, length, stops + 1)
 
-    def certain(self, draft: Draft) -> int:
-        needed = self.needed(np.arange(len(draft.tokens)), draft.stops, draft.weights.shape[1] + 1)
-        return first(needed > draft.read, draft.written)
 
-
-class WaitKConfig(SearchOptions):
+class WaitKConfig(ExtendingOptions):
     """Greedy search that writes target token t, counted from 1, when k + t - 1 source tokens have come (Ma et al. 2019,
     section 3.1). Where the model can, each token sees these source tokens alone; else all that have come."""
 
     name: Literal["wait_k"] = "wait_k"
     k: Annotated[int, "tokens"] = Field(3, ge=1, le=MAX_LENGTH)
     """Source tokens read before the first target token; from then on one for each."""
-    timed: ClassVar[bool] = True
-    extends: ClassVar[bool] = True
-
-    @property
-    def wait_k(self) -> int:
-        return self.k
 
     @property
     def drafting(self) -> GreedyConfig:
         return GreedyConfig(**self.model_dump(exclude={"name", "k"}), mode="soft")
 
-    def needed(self, places: np.ndarray, stops: np.ndarray | None, length: int) -> np.ndarray:
-        """Returns [T] int64, how many source positions must have come for each token; see `OnlineConfig.needed`."""
-        return np.minimum(self.k + places, length)
+    def sees(self, place: Any) -> Any:
+        return self.k + place
 
-    def certain(self, draft: Draft) -> int:
-        return draft.read - self.k + 1
+    def needed(self, places: np.ndarray, stops: np.ndarray | None, length: int) -> np.ndarray:
+        return np.minimum(self.sees(places), length)
 
 
 # Searches that draft anew, by a beam.

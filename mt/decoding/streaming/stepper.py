@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from mt.data.fields import TEXT, Field, Row
-from mt.decoding.modes import evaluation_mode
+from mt.decoding.modes import as_searched, evaluation_mode
 from mt.decoding.terms import Entry, TermStream
 from mt.models.attention.arriving import positions, trim, with_positions
 from mt.models.attention.base import AttentionStep, Memory
@@ -51,7 +51,7 @@ class StreamState:
 
     def __init__(self, model: Seq2Seq, search: SearchConfig, field: Field = TEXT) -> None:
         """field: of the source."""
-        self.model = model
+        self.model: Any = as_searched(model, search)
         self.search = search
         self.field = field
         self.processors: list[Processor] = search.rules(1)
@@ -60,8 +60,8 @@ class StreamState:
         """Writes terms into the hypothesis; None without a glossary."""
         self.reads: list[int] = []
         """The terms that the last step read; see `TermStream.reads`."""
-        self.wait = search.wait_k
-        """k of wait-k; None where a hard attention decides when to write."""
+        self.hard = search.sees(0) is None
+        """Whether a hard attention decides when to write."""
         self.complete = False
         """Whether the source has ended."""
         self.ended = False
@@ -90,7 +90,8 @@ class StreamState:
         hypothesis at its limit waits."""
         if self.ended or len(self.tokens) >= self.search.longest(self.read):
             return False
-        return self.wait is None or self.complete or self.read >= self.wait + len(self.tokens)
+        needed = self.search.sees(len(self.tokens))
+        return needed is None or self.complete or needed <= self.read
 
     def certain(self, stop: int) -> bool:
         """Returns whether it is certain to which term of the glossary a position belongs."""
@@ -172,7 +173,6 @@ def advance_streams(read_rows: Sequence[tuple[StreamState, Row]]) -> list[list[i
 def _grow(grown: Sequence[tuple[StreamState, Row]]) -> None:
     """Encodes the next positions of sources, of which all have begun, or none has."""
     model = grown[0][0].model
-    wait = grown[0][0].wait
     count = len(grown)
     device = next(model.parameters()).device
     # The new positions, padded, go behind the memories of the streams.
@@ -184,7 +184,7 @@ def _grow(grown: Sequence[tuple[StreamState, Row]]) -> None:
         # Memories that were trimmed have a first position, so these have one, too: rows must be alike to be joined.
         first_tokens = torch.zeros(count, dtype=torch.int64, device=device)
         memory = memory._replace(first=first_tokens)
-        begin = model.init_state(memory, hard=wait is None)
+        begin = model.init_state(memory, hard=grown[0][0].hard)
         query = model.decoder.make_query(torch.full_like(first_tokens, BOS), begin)
     # Each stream keeps its own row, so that the next batch may be of others.
     for index, ((stream, _), vectors) in enumerate(zip(grown, state.vectors.tolist(), strict=True)):
@@ -209,12 +209,12 @@ class StreamStepper:
         self._hypotheses = [*range(len(streams))]
         """[R]: the hypothesis of each row in the last step, rising."""
         self._model = streams[0].model
-        self._wait_k = streams[0].wait
+        self._hard = streams[0].hard
         # The memories of all streams, padded to the longest; wait-k masks what was not read yet.
         memory = concatenate_rows([stream.source[0] for stream in streams if stream.source])
         self._device = memory.mask.device
-        if self._wait_k is not None:
-            memory = self._model.wait(memory, self._wait_k)
+        if not self._hard:
+            memory = self._model.wait(memory, streams[0].search.sees(0))
         self._memory = memory
         # The first step goes on with the queries that the last search left.
         self._query: Any = concatenate_rows([stream.query for stream in streams])
@@ -252,8 +252,7 @@ class StreamStepper:
                 stop = None if stops is None else int(stops[row])
                 # The weights of a soft attention are over the whole source, since nothing of it was dropped.
                 weights = on_host(attention.attended.weights[row])
-                known = None if stream.wait is None else stream.wait + len(stream.tokens)
-                stream.reads = stream.terms.reads(weights, stop, known)
+                stream.reads = stream.terms.reads(weights, stop, stream.search.sees(len(stream.tokens)))
 
     def _continue(self, tokens: list[int], parents: list[int]) -> None:
         """Makes the queries of the next step. parents: the hypothesis of the last step that each token continues."""
@@ -273,7 +272,7 @@ class StreamStepper:
         self._leave([stream.may_go_on() for stream in self._streams])
         if not self._streams:
             return None
-        attention = self._model.decoder.attend(self._query, self._memory, hard=self._wait_k is None)
+        attention = self._model.decoder.attend(self._query, self._memory, hard=self._hard)
         if attention.attended.stops is not None:
             # They leave where their stop may yet become part of a term: the step is taken again when more has come.
             stops = attention.attended.stops.tolist()
