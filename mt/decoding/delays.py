@@ -16,14 +16,15 @@ from mt.data.fields import ReadSource
 from mt.data.tokenizer import EOS, UNK, Tokenizer, Unit
 from mt.decoding.translation import Timing
 from mt.models.frontends.base import Frontend
-from mt.search.online import OnlineHypothesis
+from mt.search.hypothesis import Hypothesis
 
 
-def timing(tokenizer: Tokenizer, source: ReadSource, hypothesis: OnlineHypothesis, frontend: Frontend) -> Timing:
+def timing(tokenizer: Tokenizer, source: ReadSource, hypothesis: Hypothesis, frontend: Frontend) -> Timing:
     """Returns when a hypothesis of an online search was written.
 
     tokenizer: of the target. frontend: made the vectors in which the hypothesis counts its delays.
     """
+    assert hypothesis.delays is not None
     # A search may wait for one vector more than there are: the end. An encoder may make fewer values of the vectors.
     vectors = int(frontend.output_lengths(torch.tensor(source.length)))
     vectors_read = np.minimum(hypothesis.delays, vectors)

@@ -34,18 +34,18 @@ def forced_batches(
     source_lengths: np.ndarray,
     target_lengths: np.ndarray,
     pairs: Callable[[np.ndarray], list[tuple[np.ndarray, np.ndarray]]],
+    search: SearchConfig,
     *,
-    hard: bool,
     max_tokens: int,
-    wait_k: int | None = None,
     processes: ProcessGroup = ALONE,
 ) -> Iterator[tuple[np.ndarray, Batch, Loss]]:
     """Yields the indices of each batch of pairs, the batch, and its loss with the attention.
 
     source_lengths, target_lengths: [N] each. Pairs of like lengths are put together, in batches of at most `max_tokens`
-    on either side, padding included. pairs: returns the (source row, target ids) of indices, EOS last. wait_k: see
-    `Seq2Seq.wait`. processes: each of them goes through a share of the batches.
+    on either side, padding included. pairs: returns the (source row, target ids) of indices, EOS last. search: the
+    attention reads as in it. processes: each of them goes through a share of the batches.
     """
+    hard, wait_k = reads_hard(search, network.model), wait_k_of(search, network.model)
     for indices in processes.share(fixed_order(source_lengths, target_lengths, max_tokens=max_tokens)):
         batch = collate(pairs(indices), network.field).to(network.device)
         # The context is not around the yield, where it would change how the caller computes.
@@ -70,9 +70,8 @@ def forced_rows(
         np.array([network.field.length(row) for row, _ in pairs]),
         np.array([len(target) for _, target in pairs]),
         lambda indices: [pairs[i] for i in indices],
-        hard=reads_hard(search, network.model),
+        search,
         max_tokens=search.batch_tokens,
-        wait_k=wait_k_of(search, network.model),
     )
     return ((indices.tolist(), loss) for indices, _, loss in batches)
 

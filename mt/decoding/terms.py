@@ -10,7 +10,7 @@ hypotheses that are there as a whole, `mt.decoding.term_choice` chooses better.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,6 @@ from mt.constraints.terms import NO_TERM, Terms
 from mt.data.words import term_spans, term_words
 from mt.search.config import SearchConfig
 from mt.search.hypothesis import Hypothesis
-from mt.search.online import OnlineHypothesis
 from mt.step import EOS
 
 MOST = 0.5
@@ -70,13 +69,12 @@ def rewritten(hypothesis: Hypothesis, entries: Sequence[Entry]) -> Hypothesis:
     """Returns a hypothesis with other tokens. Its score and log-probability stay those of the tokens that the model
     chose."""
     places = [entry.place for entry in entries]
-    changes: dict[str, Any] = {"delays": hypothesis.delays[places]} if isinstance(hypothesis, OnlineHypothesis) else {}
     return replace(
         hypothesis,
         tokens=tuple(entry.token for entry in entries),
         windows=hypothesis.windows.take(places),
         log_probs=tuple(entry.log_prob for entry in entries),
-        **changes,
+        delays=None if hypothesis.delays is None else hypothesis.delays[places],
     )
 
 
@@ -237,8 +235,7 @@ def streamed(hypothesis: Hypothesis, terms: Terms, search: SearchConfig) -> Hypo
     # Terms change the delays of an online search.
     entries, resolved = map(list, zip(*certain_with, strict=True))
     result = rewritten(hypothesis, entries)
-    if isinstance(result, OnlineHypothesis) and isinstance(hypothesis, OnlineHypothesis):
-        delays = hypothesis.delays
+    if (delays := hypothesis.delays) is not None:
         if windows.stops is not None:
             # A token is not written before it is certain to which term its stop belongs.
             certain = np.array([0, *terms.certain])

@@ -22,7 +22,6 @@ from mt.common.input_files import require_regular
 from mt.common.links import Link, positions_of_words, project, weights_between_words
 from mt.errors import UserError, unwritten
 from mt.search.hypothesis import Hypothesis, Windows, same_values
-from mt.search.online import OnlineHypothesis
 from mt.step import UNK
 from mt.text_io import normalize
 
@@ -331,7 +330,7 @@ def decoded(
         else:
             written = {"text": normalize(text), "find_units": partial(_units_of_text, target, text, unit, read.units)}
         # When it was written, where it was decoded online.
-        if isinstance(hypothesis, OnlineHypothesis):
+        if hypothesis.delays is not None:
             from mt.decoding.delays import timing  # Not above: it needs torch.
 
             written["timing"] = timing(target, read, hypothesis, translator.model.frontend)

@@ -16,7 +16,7 @@ from mt.common.backdrop import PlotFormat
 from mt.common.input_files import read_json
 from mt.common.terminal import say
 from mt.data.split import Split
-from mt.decoding.modes import reads_hard, wait_k_of
+from mt.decoding.modes import reads_hard
 from mt.decoding.onnx import OnnxNetwork
 from mt.decoding.translation import Translation
 from mt.decoding.translator import Translator
@@ -123,9 +123,8 @@ def _forced(translator: Translator, split: Split, search: SearchConfig, results:
     """Runs a teacher-forced pass over a split, and adds the loss and the statistics of the attention to the results."""
     # The attention reads the references as it read the sources of the search.
     model = translator.model
-    hard = reads_hard(search, model)
-    results["search"] |= {"mode": "hard" if hard else "soft"}
-    forced = teacher_forced_pass(translator, split, hard=hard, wait_k=wait_k_of(search, model), links=model.uses_source)
+    results["search"] |= {"mode": "hard" if reads_hard(search, model) else "soft"}
+    forced = teacher_forced_pass(translator, split, search, links=model.uses_source)
     results |= {
         "loss": forced.loss,
         "perplexity": forced.perplexity,

@@ -212,19 +212,20 @@ def dev_scores(translator: Translator, split: Split, limit: int | None, *, progr
     always of soft attention, as in training.
     """
     model = translator.model
-    wait_k = wait_k_of(translator.config.search, model)
-    forced = teacher_forced_pass(translator, split, wait_k=wait_k)
+    waits = wait_k_of(translator.config.search, model) is not None
+    usual = translator.config.search if waits else _search_of_validations(translator.config)
+    # A soft attention is decoded once, others in both modes.
+    searches = {"soft": usual}
+    if model.supports_hard:
+        searches = {mode: revised_search(usual, {"mode": mode}) for mode in MODES}
+    forced = teacher_forced_pass(translator, split, searches["soft"])
     scores = {"loss": forced.loss, "perplexity": forced.perplexity}
     stats = forced.stats.scores() if model.uses_source else {}
-    usual = _search_of_validations(translator.config) if wait_k is None else translator.config.search
-    # A soft attention is decoded once.
     if not model.supports_hard:
         decoded = evaluate(translator, split, usual, limit=limit, progress=progress)
         return Validation(scores | decoded.values(), decoded.translations, stats)
-    # Others are decoded in both modes.
-    forced_hard = teacher_forced_pass(translator, split, hard=True)
+    forced_hard = teacher_forced_pass(translator, split, searches["hard"])
     losses = {"soft": forced.loss, "hard": forced_hard.loss}
-    searches = {mode: revised_search(usual, {"mode": mode}) for mode in MODES}
     if translator.network.extends(translator.config.search):
         searches["hard"] = translator.config.search  # finds what greedy search finds, with delays
     by_mode = {

@@ -15,6 +15,7 @@ from mt.decoding.translation import links_between_pieces
 from mt.decoding.translator import Translator
 from mt.metrics.alignment import Linkable
 from mt.models.attention.base import AttentionOutput
+from mt.search.config import GreedyConfig, SearchConfig
 from mt.search.hypothesis import Windows
 
 # Statistics of attention, and warnings if they show a known failure.
@@ -119,6 +120,8 @@ def warnings(stats: Mapping[str, float]) -> Iterator[str]:
 
 # A pass over a split under teacher forcing: loss, attention statistics and word links.
 
+SOFT = GreedyConfig(mode="soft")
+
 
 @dataclass(frozen=True)
 class TeacherForcedResult:
@@ -139,12 +142,11 @@ class TeacherForcedResult:
 
 
 def teacher_forced_pass(
-    translator: Translator, split: Split, *, hard: bool = False, wait_k: int | None = None, links: bool = False
+    translator: Translator, split: Split, search: SearchConfig = SOFT, *, links: bool = False
 ) -> TeacherForcedResult:
     """Passes over a split once under teacher forcing; processes share the batches.
 
-    hard: whether attention is hard, if it can be. wait_k: see `Seq2Seq.wait`. links: whether to make word alignments,
-    too.
+    search: the attention reads as in it; by default soft. links: whether to make word alignments, too.
     """
     network = translator.network.in_torch()
     share: list[_BatchResult] = []
@@ -155,9 +157,8 @@ def teacher_forced_pass(
         network,
         *split.lengths(),
         lambda indices: split.read(indices).pairs,
-        hard=hard,
+        search,
         max_tokens=translator.config.training.batch_tokens,
-        wait_k=wait_k,
         processes=network.processes,
     )
     for indices, batch, loss in batches:

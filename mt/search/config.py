@@ -33,26 +33,9 @@ Precision = Literal["fp32", "bf16", "fp16", "int8"]
 where the processor has it, and all else is in float32. fp16 is for GPUs."""
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 
-_Config = (
-    GreedyConfig
-    | SampleConfig
-    | BeamConfig
-    | OnlineConfig
-    | WaitKConfig
-    | AlignAttConfig
-    | AgreeConfig
-    | RetranslateConfig
-)
-SEARCHES: dict[str, type[_Config]] = {
-    "greedy": GreedyConfig,
-    "sample": SampleConfig,
-    "retranslate": RetranslateConfig,
-    "beam": BeamConfig,
-    "online": OnlineConfig,
-    "wait_k": WaitKConfig,
-    "alignatt": AlignAttConfig,
-    "agree": AgreeConfig,
-}
+_Offline = GreedyConfig | SampleConfig | RetranslateConfig | BeamConfig
+_Config = _Offline | OnlineConfig | WaitKConfig | AlignAttConfig | AgreeConfig
+SEARCHES: dict[str, type[_Config]] = {kind.model_fields["name"].default: kind for kind in get_args(_Config)}
 SearchConfig = Annotated[_Config, Field(discriminator="name")]
 
 

@@ -125,11 +125,11 @@ class Hypothesis:
     windows: Windows
     log_probs: tuple[float, ...] = ()
     """Of each token."""
+    delays: np.ndarray | None = None
+    """[T] int64: the source tokens that had been read when each token was written; None of a search that reads all."""
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Hypothesis) or vars(self).keys() != vars(other).keys():
-            return NotImplemented
-        return same_values([*vars(self).values()], [*vars(other).values()])
+        return same_values([*vars(self).values()], [*vars(other).values()]) if isinstance(other, Hypothesis) else False
 
     def __hash__(self) -> int:
         return hash((self.tokens, self.score))

@@ -10,7 +10,7 @@ by then stands for their arrival.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 
@@ -21,41 +21,26 @@ from mt.search.processor import Processor
 from mt.search.stepper import Stepper
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class OnlineHypothesis(Hypothesis):
-    """A hypothesis with its delays: [T] int64, the source tokens that had been read when each token was written."""
-
-    delays: np.ndarray
-
-
 def online(
-    stepper: Stepper,
-    policy: ExtendingOptions,
-    source_lengths: Sequence[int],
-    processors: Sequence[Processor] = (),
-) -> list[list[OnlineHypothesis]]:
-    """Returns of each sentence the greedy hypothesis with its delays; none where processors allow none.
+    stepper: Stepper, policy: ExtendingOptions, source_lengths: Sequence[int], processors: Sequence[Processor] = ()
+) -> list[list[Hypothesis]]:
+    """Returns of each sentence the greedy hypothesis with its delays; none where processors allow none. A token is
+    written when what it needs has come, and not before the tokens in front of it. While the source goes on a hypothesis
+    is no longer than what was read allows.
 
     stepper: of wait-k one that hides from each step what has not been read by then. source_lengths: of B sentences,
     tokens, EOS included. Raises UserError where the attention is to stop and does not.
     """
-    # By the source tokens that have been read, from none to all of the longest source.
+    # By the source tokens that have been read, from none to all of the longest source: rising.
     limits = [policy.longest(length) for length in range(max(source_lengths) + 1)]
     found = search(stepper, [limits[length] for length in source_lengths], processors=processors)
-    hypotheses: list[list[OnlineHypothesis]] = []
-    for of_sentence, length in zip(found, source_lengths, strict=True):
-        needed = [policy.needed(np.arange(len(one.tokens)), one.windows.stops, length) for one in of_sentence]
-        hypotheses.append([delayed(one, counts, limits) for one, counts in zip(of_sentence, needed, strict=True)])
-    return hypotheses
 
+    def delayed(one: Hypothesis, length: int) -> Hypothesis:
+        places = np.arange(len(one.tokens))
+        needed = policy.needed(places, one.windows.stops, length)
+        # The fewest source tokens with which so many tokens may be written.
+        allowed = np.searchsorted(limits, places + 1)
+        return replace(one, delays=np.maximum.accumulate(np.maximum(needed, allowed)))
 
-def delayed(hypothesis: Hypothesis, needed: np.ndarray, limits: Sequence[int]) -> OnlineHypothesis:
-    """Returns the hypothesis with its delays. A token is written when its attention has read what it needed, and not
-    before the tokens in front of it. While the source goes on a hypothesis is no longer than what was read allows.
-
-    needed: [T] int64, source tokens that the attention had to read for each token.
-    limits: rising: the most tokens of a hypothesis by the number of source tokens read, 0 first.
-    """
-    # The fewest source tokens with which so many tokens may be written.
-    allowed = np.searchsorted(limits, np.arange(1, len(needed) + 1))
-    return OnlineHypothesis(**vars(hypothesis), delays=np.maximum.accumulate(np.maximum(needed, allowed)))
+    pairs = zip(found, source_lengths, strict=True)
+    return [[delayed(one, length) for one in of_sentence] for of_sentence, length in pairs]

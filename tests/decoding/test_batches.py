@@ -41,7 +41,7 @@ def test_between_batches_the_caller_computes_as_before(translator: Translator, c
     network = TorchNetwork(
         translator.model, translator.field, vocab_size=len(translator.tokenizers.target), precision="bf16"
     )
-    batches = forced_batches(network, *split.lengths(), split.ids, hard=False, max_tokens=20)
+    batches = forced_batches(network, *split.lengths(), split.ids, GreedyConfig(mode="soft"), max_tokens=20)
     count = 0
     for indices, batch, loss in batches:
         assert torch.is_grad_enabled() and not torch.is_autocast_enabled("cpu")

@@ -22,7 +22,6 @@ from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig, SampleConfig, SearchConfig, WaitKConfig
 from mt.search.hypothesis import EMPTY
-from mt.search.online import OnlineHypothesis
 from tests.marks import exhaustive
 
 GREEDY = GreedyConfig()
@@ -98,7 +97,7 @@ def test_results_are_equal_by_their_values(translator: Translator) -> None:
     assert one != replace(one, windows=EMPTY) and one.windows != EMPTY and one.windows != 1
     (made,) = decode_rows(translator.network, translator.encoded([text]), GreedyConfig())[0]
     assert made == replace(made) and made != replace(made, score=0.0)
-    read = OnlineHypothesis(**vars(made), delays=np.array([1, 2]))
+    read = replace(made, delays=np.array([1, 2]))
     assert read == replace(read) and read != made and read != replace(read, delays=np.array([1, 3]))
 
 

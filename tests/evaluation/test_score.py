@@ -76,7 +76,7 @@ def test_soft_hard_and_the_gap_between_them(trained_hard: Path, corpus: Corpus) 
     for name in ("loss", "bleu", "chrf"):
         assert scores[f"gap_{name}"] == pytest.approx(scores[f"{name}_hard"] - scores[f"{name}_soft"])
     assert scores["loss"] == scores["loss_soft"] == teacher_forced_pass(translator, split).loss
-    assert scores["loss_hard"] == teacher_forced_pass(translator, split, hard=True).loss
+    assert scores["loss_hard"] == teacher_forced_pass(translator, split, GreedyConfig(mode="hard")).loss
     assert scores["bleu"] == scores["bleu_hard"]
     for mode in ("soft", "hard"):
         decoded = evaluate(translator, split, GreedyConfig(mode=mode))
@@ -104,12 +104,13 @@ def test_one_forced_pass_gives_loss_links_and_statistics(hard: bool, trained_har
     split = corpus.split("dev")
     calls: list[object] = []
     translator.model.register_forward_hook(lambda *_: calls.append(_))
-    forced = teacher_forced_pass(translator, split, hard=hard, links=True)
+    search = GreedyConfig(mode="hard" if hard else "soft")
+    forced = teacher_forced_pass(translator, split, search, links=True)
     once = len(calls)
     assert once == 1  # the split is one batch
     aligned = translator.align(split.column("source"), split.column("target"), hard=hard)
     assert forced.links == [to_pharaoh(pair.links) for pair in aligned]
-    without = teacher_forced_pass(translator, split, hard=hard)
+    without = teacher_forced_pass(translator, split, search)
     assert (without.loss, without.links) == (forced.loss, []) and without.stats.scores() == forced.stats.scores()
 
 

@@ -8,7 +8,6 @@ import torch
 from mt.search import online as simulations
 from mt.search.beam import search
 from mt.search.hypothesis import Hypothesis
-from mt.search.online import OnlineHypothesis
 from mt.search.policies import OnlineConfig, WaitKConfig
 from mt.search.processor import Processor
 from mt.search.torch_stepper import TorchStepper
@@ -40,7 +39,7 @@ def greedy(
 
 def online(
     decoder: Decoder, memory: Any, *, source_lengths: Sequence[int], limits: Sequence[int], k: int | None = None
-) -> list[OnlineHypothesis]:
+) -> list[Hypothesis]:
     """limits: the most tokens of a hypothesis by the source tokens that were read. k: of wait-k."""
 
     class Limited(OnlineConfig if k is None else WaitKConfig):  # type: ignore[misc]

@@ -96,27 +96,6 @@ class RedraftedSession(Session):
         if due:
             cls.redraft(due)
 
-    def lengths_of_parts(self, sound: np.ndarray) -> list[int]:
-        """Returns how many positions the parts have in which a sound, [F, hop], arrives here."""
-        lengths = [len(part) for part in self._source.parts(sound.reshape(-1))]
-        rest = len(sound) - sum(lengths)
-        return [*lengths, rest] if rest else lengths
-
-    def arrives(self, row: Row, words: Sequence[str], read: int, *, ends: bool) -> bool:
-        """Reads a part of a source whose positions are known already, and returns whether it is time for a draft.
-
-        words: of the part. read: how much of the source has come with it. ends: whether it is the last part."""
-        for word in words:
-            if self._terms is not None:
-                self._terms.read(word)
-            self._masked(word)
-        self._texts += words
-        self._source.read = read
-        self.finished = ends
-        if ends and self._terms is not None:
-            self._terms.end()
-        return self._grow(row)
-
     def _grow(self, row: Row) -> bool:
         """Adds the next positions of the source, and returns whether it is time for a draft. The last draft is written
         to its end where nothing has come since."""

@@ -50,79 +50,81 @@ def simulated(
     results: list[list[Translation]] = []
     with Bar("decoding", len(rows), "sentences", leave=False, shown=progress) as bar:
         for begin in range(0, len(rows), TOGETHER):
-            sources = [
-                _Source(translator, search, rows[i], given[i], asked[i])
-                for i in range(begin, min(begin + TOGETHER, len(rows)))
-            ]
-            for turn in range(max(len(source.arrivals) for source in sources)):
-                due = [source.session for source in sources if source.comes(turn)]
-                if due:
-                    RedraftedSession.redraft(due)
-                for source in sources:
-                    source.note(turn)
-            results += [[source.result()] for source in sources]
-            bar.update(len(sources))
+            columns = (column[begin : begin + TOGETHER] for column in (rows, given, asked))
+            sessions = [_Simulated(translator, search, *source) for source in zip(*columns, strict=True)]
+            for turn in range(max(len(session.counts) for session in sessions)):
+                if due := [session for session in sessions if session.comes(turn)]:
+                    _Simulated.redraft(due)
+                for session in sessions:
+                    session.note(turn)
+            results += [[session.result()] for session in sessions]
+            bar.update(len(sessions))
     return results
 
 
-class _Source:
-    """A source that arrives, and what was shown of its translation."""
+class _Simulated(RedraftedSession):
+    """A session whose source is there as a whole, and what it has shown after each part."""
 
     def __init__(
         self, translator: "Translator", search: SearchConfig, row: Row, source: Raw | None, request: Request | None
     ) -> None:
-        self._translator = translator
-        self._row = row
-        tokenizers = translator.tokenizers
         # Latency counts characters or words, and so the session writes these.
         unit: Unit = "char" if translator.config.dataset.latency_unit == "char" else "word"
         request = request or Request("a source")
         _, terms = encoder_of(translator).streamed(request, "word", search)
-        self.session = RedraftedSession(Streaming(translator, search, unit), request, terms)
+        super().__init__(Streaming(translator, search, unit), request, terms)
+        self._row = row
         self._updates: list[str] = []
-        # The positions of each part: of a word, or of a sound those of a vector of the front-end.
+        self._texts_of_parts: list[str] = []
+        # How many positions each part has: of a word, or of a sound those of a vector of the front-end.
         field = translator.field
-        described = field.describe(row, len(row), tokenizers.source, translator.link_unit, source)
-        self._words: list[str] = []
+        tokenizer = translator.tokenizers.source
+        described = field.describe(row, len(row), tokenizer, translator.link_unit, source)
         if field.written:
-            text = tokenizers.source.decode([*map(int, row)]) if source is None else str(source)
-            self._words = text.split()
-            counts = [] if field.blank(row) else [int(count) for count in described.arrivals()]
-            self._read = [*range(len(counts) + 1)]
+            text = tokenizer.decode([*map(int, row)]) if source is None else str(source)
+            self._texts_of_parts = text.split()
+            self.counts = [] if field.blank(row) else [int(count) for count in described.arrivals()]
+            self._times = [*range(len(self.counts) + 1)]
         else:
-            counts = self.session.lengths_of_parts(np.asarray(row))
-            self._read = [*accumulate((described.part * count for count in counts), initial=0)]
-        self.arrivals = counts
-        self._ends = [*accumulate(counts)]
+            self.counts = [len(part) for part in self._source.parts(np.asarray(row).reshape(-1))]
+            rest = len(row) - sum(self.counts)
+            self.counts += [rest] if rest else []
+            self._times = [*accumulate((described.part * count for count in self.counts), initial=0)]
+        self._ends = [*accumulate(self.counts)]
 
     def comes(self, turn: int) -> bool:
         """Lets the part of this number come, and returns whether it is time for a draft."""
-        if turn >= len(self.arrivals):
+        if turn >= len(self.counts):
             return False
-        end = self._ends[turn]
-        last = turn + 1 == len(self.arrivals)
         # The end comes with the last part. A placeholder with blanks is one part of several words.
-        words = self._words[turn:] if last else self._words[turn : turn + 1]
-        row = self._row[end - self.arrivals[turn] : end]
-        return self.session.arrives(row, words, self._read[turn + 1], ends=last)
+        self.finished = turn + 1 == len(self.counts)
+        words = self._texts_of_parts[turn:] if self.finished else self._texts_of_parts[turn : turn + 1]
+        for word in words:
+            if self._terms is not None:
+                self._terms.read(word)
+            self._masked(word)
+        self._texts += words
+        self._source.read = self._times[turn + 1]
+        if self.finished and self._terms is not None:
+            self._terms.end()
+        return self._grow(self._row[self._ends[turn] - self.counts[turn] : self._ends[turn]])
 
     def note(self, turn: int) -> None:
         """Notes what is shown after the part of this number."""
-        if turn < len(self.arrivals):
-            self._updates.append(self.session.joined(self.session.shown))
+        if turn < len(self.counts):
+            self._updates.append(self.joined(self.shown))
 
     def result(self) -> Translation:
         """Returns the translation, with delays if there is one."""
-        last = self.session.translation
+        last = self.translation
         if last is None:
             return Translation("", 0.0, (), (), EMPTY)
-        times = self._timing(last) if any(self._updates) else None
-        return replace(last, timing=times)
+        return replace(last, timing=self._timing(last) if any(self._updates) else None)
 
     def _timing(self, last: Translation) -> Timing:
         """Returns when the words of the translation were final. A token is final with its word, and EOS at the end."""
         of_words = finalised([update.split() for update in self._updates])
-        words = TargetWords(self._translator.tokenizers.target, replaced=last.replacements)
+        words = TargetWords(self.streaming.tokenizers.target, replaced=last.replacements)
         parts: list[int] = []
         complete = 0
         for token in last.ids:
@@ -130,7 +132,6 @@ class _Source:
             parts.append(of_words[complete] if complete < len(of_words) else len(self._updates))
         # In positions of the source, the last of which may be that of EOS, and in its unit.
         ends = [0, *self._ends[:-1], len(self._row)]
-        delays = tuple(ends[count] for count in parts)
-        read = tuple(self._read[count] for count in parts)
-        word_delays = tuple(self._read[count] for count in of_words)
-        return Timing(delays, read, word_delays, self._read[-1], tuple(self._updates))
+        delays, read = (tuple(column[count] for count in parts) for column in (ends, self._times))
+        word_delays = tuple(self._times[count] for count in of_words)
+        return Timing(delays, read, word_delays, self._times[-1], tuple(self._updates))
