@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mt.data.glossary import Glossary
+from mt.decoding.confidence import Unsure
 from mt.decoding.documents import translate_documents
 from mt.decoding.request import requests_of
-from mt.decoding.unsure import Unsure
 from mt.errors import UserError, visible_lines
 from mt.search.config import SearchConfig
 from mt.text_io import STANDARD_INPUT, ended_lines, input_bytes

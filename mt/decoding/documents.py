@@ -14,9 +14,9 @@ from mt import markup
 from mt.common.terminal import say
 from mt.data.fields import Raw, require_texts
 from mt.data.placeholders import Kept, placeholders_of
+from mt.decoding.confidence import Unsure
 from mt.decoding.request import LexicalConstraints, Request, names_of
 from mt.decoding.translation import Translation, in_units, links_between_pieces
-from mt.decoding.unsure import Unsure
 from mt.errors import UserError, shown
 from mt.markup import attributes
 from mt.markup.segments import Segment

@@ -21,7 +21,7 @@ from mt.decoding.network import DecodedBatch, Part
 from mt.decoding.request import Request
 from mt.decoding.term_choice import write_terms
 from mt.errors import UserError, shown
-from mt.search.config import BeamConfig, GreedyConfig, SearchConfig
+from mt.search.config import BeamConfig, GreedyConfig, SampleConfig, SearchConfig
 from mt.search.hypothesis import Hypothesis
 from mt.search.processor import Processor
 from mt.text_io import composed, is_blank
@@ -295,6 +295,30 @@ def constrained(
                 "for"
             )
     return found
+
+
+def parts_of(
+    translator: "Translator",
+    search: SearchConfig,
+    requests: Sequence[Request] | None,
+    texts: Sequence[Raw] | None,
+    indices: Sequence[int],
+    others: Sequence[Part],
+) -> list[Part]:
+    """Returns the parts of the decoding of some sources, in their order.
+
+    requests, texts: of all sources. indices: of those that are decoded. others: between what is asked of translations,
+    which comes first, and minimum Bayes risk, which ranks what was found.
+    """
+    parts = list(others)
+    if requests is not None and texts is not None:
+        asked = constrained(translator, requests, texts, search)
+        parts.insert(0, ConstrainedPart([asked[i] for i in indices]))
+    if isinstance(search, SampleConfig | BeamConfig) and search.utility is not None:
+        from mt.decoding.minimum_bayes_risk import MinimumBayesRisk  # Not above: it needs metrics.
+
+        parts.append(MinimumBayesRisk(search, translator))
+    return parts
 
 
 class SourceTerms(Terms):

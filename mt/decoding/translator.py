@@ -161,7 +161,7 @@ class Translator:
         rows = [sources[i] for i in indices]
         refuse_long_rows(self.network, self.field, rows, indices)
         if requests is not None or getattr(search, "utility", None) is not None:
-            from mt.decoding.parts import parts_of  # Not above: it needs metrics.
+            from mt.decoding.lexical import parts_of  # Not above: a plain search has none.
 
             parts = parts_of(self, search, requests, texts, indices, parts)
         found = decode_rows(self.network, rows, search, parts, progress=progress)

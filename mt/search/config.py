@@ -14,7 +14,6 @@ from mt.errors import UserError
 from mt.search.beam import search
 from mt.search.coverage import Coverage
 from mt.search.hypothesis import Hypothesis
-from mt.search.online import online
 from mt.search.options import MAX_BEAM_SIZE, BeamConfig, GreedyConfig
 from mt.search.policies import (
     AgreeConfig,
@@ -63,7 +62,7 @@ def decode(
     if isinstance(config, SampleConfig):
         return draw_samples(config, stepper, limits, sources, processors)
     if isinstance(config, ExtendingOptions):
-        return online(stepper, config, source_lengths, processors)
+        return config.simulated(stepper, source_lengths, processors)
     return search(stepper, limits, processors=processors, **_ranking(config.drafting, source_lengths))
 
 

@@ -11,6 +11,7 @@ written. What is written stays. There are two ways to make drafts (`mt.decoding.
 """
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -18,8 +19,12 @@ from pydantic import Field
 
 from mt.common.options import as_written
 from mt.errors import UserError
+from mt.search.beam import search
+from mt.search.hypothesis import Hypothesis
 from mt.search.limits import MAX_LENGTH
 from mt.search.options import BeamConfig, BeamOptions, GreedyConfig, SearchOptions
+from mt.search.processor import Processor
+from mt.search.stepper import Stepper
 from mt.step import EOS
 
 
@@ -87,7 +92,12 @@ def common_beginning(drafts: Sequence[Sequence[int]]) -> int:
 
 
 class ExtendingOptions(SearchOptions):
-    """A greedy search of which each token needs a certain beginning of the source, whatever comes behind it."""
+    """A greedy search of which each token needs a certain beginning of the source, whatever comes behind it.
+
+    With a hard monotonic attention behind a one-way encoder, a target token depends on the source only up to where the
+    attention stopped (Raffel et al. 2017, section 2.2). It can be written while the rest is still being spoken. Wait-k
+    reads k source tokens, then writes and reads one in turn (Ma et al. 2019, section 3.1): g(t) = min(k + t - 1, |x|).
+    """
 
     timed: ClassVar[bool] = True
     extends: ClassVar[bool] = True
@@ -99,6 +109,30 @@ class ExtendingOptions(SearchOptions):
         Raises UserError where the attention has to stop and does not.
         """
         raise NotImplementedError
+
+    def simulated(
+        self, stepper: Stepper, source_lengths: Sequence[int], processors: Sequence[Processor] = ()
+    ) -> list[list[Hypothesis]]:
+        """Returns of each sentence, which is there as a whole, the hypothesis with its delays; none where processors
+        allow none. A token is written when what it needs has come, and not before the tokens in front of it. While the
+        source goes on a hypothesis is no longer than what was read allows.
+
+        stepper: of wait-k one that hides from each step what has not been read by then. source_lengths: of B sentences,
+        tokens, EOS included. Raises UserError as `needed`.
+        """
+        # By the source tokens that have been read, from none to all of the longest source: rising.
+        limits = [self.longest(length) for length in range(max(source_lengths) + 1)]
+        found = search(stepper, [limits[length] for length in source_lengths], processors=processors)
+
+        def delayed(one: Hypothesis, length: int) -> Hypothesis:
+            places = np.arange(len(one.tokens))
+            needed = self.needed(places, one.windows.stops, length)
+            # The fewest source tokens with which so many tokens may be written.
+            allowed = np.searchsorted(limits, places + 1)
+            return replace(one, delays=np.maximum.accumulate(np.maximum(needed, allowed)))
+
+        pairs = zip(found, source_lengths, strict=True)
+        return [[delayed(one, length) for one in of_sentence] for of_sentence, length in pairs]
 
     def certain(self, draft: Draft) -> int:
         needed = self.needed(np.arange(len(draft.tokens)), draft.stops, draft.weights.shape[1] + 1)

@@ -18,8 +18,7 @@ from mt.markup.sentences import sentences_of_lines
 from mt.metrics.alignment import alignment_error_rate
 from mt.serve.bodies import Key, Wishes, body_of, parsed_body
 from mt.serve.limits import Limits, RequestError
-from mt.serve.runs import Runs, ServedRun
-from mt.serve.work import Aligning, Recording, Trial
+from mt.serve.runs import Aligning, Recording, Runs, ServedRun, Trial
 
 
 class SourceBody(Options):

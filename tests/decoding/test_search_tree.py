@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from mt.decoding.search_tree import SHOWN, SearchTree
+from mt.decoding.explore import SHOWN, SearchTree
 from tests.marks import combined
 from tests.search.searches import beam, beam_levels
 

@@ -5,7 +5,6 @@ from typing import Any, NamedTuple, Protocol
 
 import torch
 
-from mt.search import online as simulations
 from mt.search.beam import search
 from mt.search.hypothesis import Hypothesis
 from mt.search.policies import OnlineConfig, WaitKConfig
@@ -47,7 +46,7 @@ def online(
             return limits[source_length]
 
     steps = stepper(decoder, memory, len(source_lengths))
-    found = simulations.online(steps, Limited() if k is None else Limited(k=k), source_lengths)
+    found = (Limited() if k is None else Limited(k=k)).simulated(steps, source_lengths)
     return [hypothesis for (hypothesis,) in found]
 
 
