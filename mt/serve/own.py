@@ -118,8 +118,7 @@ def router(runs: Runs, key: Key, limits: Limits) -> APIRouter:
         if asked.placeholders:
             raise RequestError(422, "placeholders are asked of a document: add format html, or leave them out")
         # A sentence, with its record.
-        recording = Recording(run.translator, limits, search, asked.top)
-        (answer,) = await run.worker.do(recording, (asked.source(run), asked))
+        (answer,) = await run.worker.do(Recording(run, search, asked.top), (asked.source(run), asked))
         run.count(*(len(answer["translations"][0][side]) for side in ("source_tokens", "tokens")))
         return {"run": run.name, **answer}
 
@@ -131,7 +130,7 @@ def router(runs: Runs, key: Key, limits: Limits) -> APIRouter:
         run = runs.named(asked.run)
         pair = (asked.source(run), run.require_target(asked.target))
         gold = None if asked.gold is None else parse_pharaoh([run.require_target(asked.gold)], "gold")
-        ((translation, plain),) = await run.worker.do(Aligning(run.translator, limits, asked.hard), pair)
+        ((translation, plain),) = await run.worker.do(Aligning(run, asked.hard), pair)
         # Words without pieces cannot be linked, and do not count as errors.
         score = None
         if gold is not None:

@@ -44,23 +44,22 @@ class Trial(Wishes):
 class Translating:
     """Translates sources with one search: those of several requests in one batch."""
 
-    translator: Translator
-    limits: Limits
+    run: "ServedRun"
     search: SearchConfig
 
     def size(self, item: tuple[Raw, Wishes]) -> int:
         """Returns the positions of a source, times the hypotheses that are extended side by side."""
-        size = _size(self.translator, item[0], self.limits) * width(self.search)
-        self.limits.require("work", size, "positions times hypotheses", "send a shorter source, or ask for fewer")
+        size = _size(self.run, item[0]) * width(self.search)
+        self.run.limits.require("work", size, "positions times hypotheses", "send a shorter source, or ask for fewer")
         return size
 
     def do(self, items: Sequence[tuple[Raw, Any]]) -> list[Any]:
         """Returns the hypotheses of each source."""
-        return self._decoded(items, self.translator.encoded([source for source, _ in items]))
+        return self._decoded(items, self.run.translator.encoded([source for source, _ in items]))
 
     def _decoded(self, items: Sequence[tuple[Raw, Any]], rows: Sequence[Row]) -> list[list[Translation]]:
         sources = [source for source, _ in items]
-        return self.translator.decode(rows, self.search, texts=sources, requests=_requests(items))
+        return self.run.translator.decode(rows, self.search, texts=sources, requests=_requests(items))
 
 
 @dataclass(frozen=True)
@@ -78,13 +77,13 @@ class Recording(Translating):
 
     def _translated(self, items: Sequence[tuple[Raw, Trial]]) -> list[dict[str, Any]]:
         sources = [source for source, _ in items]
-        rows = self.translator.encoded(sources)
+        rows = self.run.translator.encoded(sources)
         translations = self._decoded(items, rows)
         replays = [NOTHING for _ in sources]
         if self.top:
             best = [hypotheses[0].ids for hypotheses in translations]
             # A second pass along the best hypotheses finds the runners-up.
-            replays = runners_up(self.translator, rows, best, self.search, self.top)
+            replays = runners_up(self.run.translator, rows, best, self.search, self.top)
         explored = zip(sources, translations, replays, strict=True)
         return [self._answer(source, Explored(found, None, replay)) for source, found, replay in explored]
 
@@ -95,7 +94,7 @@ class Recording(Translating):
             places.setdefault(step, []).append(position)
         (request,) = _requests([(source, body)])
         request = request._replace(tokens=body.prefix_ids)
-        explored = explore(self.translator, source, self.search, request=request, places=places, top=self.top)
+        explored = explore(self.run.translator, source, self.search, request=request, places=places, top=self.top)
         return self._answer(source, explored)
 
     def _answer(self, source: Raw, explored: Explored) -> dict[str, Any]:
@@ -103,12 +102,12 @@ class Recording(Translating):
         translations, tree, replay = explored
         replays = [replay, *[NOTHING for _ in translations[1:]]]
         records = [
-            record(self.translator, translation, source, replay=of_translation)
+            record(self.run.translator, translation, source, replay=of_translation)
             for translation, of_translation in zip(translations, replays, strict=True)
         ]
         if tree is None:
             return {"translations": records, "tree": None}
-        pieces = self.translator.tokenizers.target.pieces([max(node.token, 0) for node in tree.nodes])
+        pieces = self.run.translator.tokenizers.target.pieces([max(node.token, 0) for node in tree.nodes])
         pairs = zip(tree.nodes, ["", *pieces[1:]], strict=True)
         nodes = [[node.parent, piece, node.log_prob, node.score, node.state, node.token] for node, piece in pairs]
         return {"translations": records, "tree": {"nodes": nodes}}
@@ -118,8 +117,7 @@ class Recording(Translating):
 class Documenting:
     """Translates documents with tags."""
 
-    translator: Translator
-    limits: Limits
+    run: "ServedRun"
     search: SearchConfig
     format: str
     placeholders: tuple[str, ...] = ()
@@ -133,7 +131,9 @@ class Documenting:
         """Returns the translation of each document."""
         texts = [text for text, _ in items]
         options: Any = {"placeholders": self.placeholders or None}
-        documents = translate_documents(self.translator, texts, self.format, self.search, _requests(items), **options)
+        documents = translate_documents(
+            self.run.translator, texts, self.format, self.search, _requests(items), **options
+        )
         return [document.text for document in documents]
 
 
@@ -141,23 +141,22 @@ class Documenting:
 class Aligning:
     """Aligns sources with their given translations."""
 
-    translator: Translator
-    limits: Limits
+    run: "ServedRun"
     hard: bool | None
 
     def size(self, pair: tuple[Raw, str]) -> int:
         """Returns the tokens of both sides."""
         source, target = pair
-        written = len(self.translator.tokenizers.target.encode([target])[0])
-        self.limits.require("length", written, "tokens of a translation", "split it into sentences")
-        return _size(self.translator, source, self.limits) + written
+        written = len(self.run.translator.tokenizers.target.encode([target])[0])
+        self.run.limits.require("length", written, "tokens of a translation", "split it into sentences")
+        return _size(self.run, source) + written
 
     def do(self, pairs: Sequence[tuple[Raw, str]]) -> list[tuple[Translation, dict[str, Any]]]:
         """Returns each alignment with its record."""
         sources = [source for source, _ in pairs]
-        aligned = self.translator.align(sources, [target for _, target in pairs], hard=self.hard)
+        aligned = self.run.translator.align(sources, [target for _, target in pairs], hard=self.hard)
         aligned_sources = zip(aligned, sources, strict=True)
-        return [(alignment, record(self.translator, alignment, source)) for alignment, source in aligned_sources]
+        return [(alignment, record(self.run.translator, alignment, source)) for alignment, source in aligned_sources]
 
 
 def _requests(items: Sequence[tuple[Raw, Wishes]]) -> list[Request]:
@@ -167,11 +166,11 @@ def _requests(items: Sequence[tuple[Raw, Wishes]]) -> list[Request]:
     return [Request(f"text {number}", body, terms) for number, ((_, body), terms) in enumerate(pairs, start=1)]
 
 
-def _size(translator: Translator, source: Raw, limits: Limits) -> int:
+def _size(run: "ServedRun", source: Raw) -> int:
     """Returns the positions of a source. Raises UserError where it cannot be read, or has too many."""
-    (row,) = translator.encoded([source])
-    length = translator.field.length(row)
-    limits.require("positions", length, "positions of a source", "split it into sentences")
+    (row,) = run.translator.encoded([source])
+    length = run.translator.field.length(row)
+    run.limits.require("positions", length, "positions of a source", "split it into sentences")
     return length
 
 
@@ -250,9 +249,7 @@ class ServedRun:
         """Returns the hypotheses of each source. Raises RequestError where there are too many sources."""
         self.limits.require("lines", len(sources), "lines in a request", "send several requests")
         items = [(source, NO_WISHES) for source in sources]
-        translations: list[list[Translation]] = await self.worker.do(
-            Translating(self.translator, self.limits, search), *items
-        )
+        translations: list[list[Translation]] = await self.worker.do(Translating(self, search), *items)
         for best, *_ in translations:
             self.count(len(best.source_tokens), len(best.tokens))
         return translations
@@ -268,8 +265,7 @@ class ServedRun:
         """Returns the translations of documents, whose tags stand where links say. placeholders: the syntaxes of those
         that are kept whole; none: those of the run."""
         items = [(self.require_text(text), wishes) for text in texts]
-        documenting = Documenting(self.translator, self.limits, search, format, placeholders)
-        translated: list[str] = await self.worker.do(documenting, *items)
+        translated: list[str] = await self.worker.do(Documenting(self, search, format, placeholders), *items)
         return translated
 
     def count(self, source_tokens: int, target_tokens: int) -> None:
