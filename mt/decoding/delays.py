@@ -4,10 +4,12 @@ Words are separated by blanks in detokenised text, as SimulEval reads and writes
 its end comes with the last word. A sound comes 10 ms at a time, the last of which may be silence. A target word is
 written when nothing can change it any more: with the token that begins the next word, or ends the sentence.
 
-`timing` has the delays of a search that extends, and `TargetWords` the words of a stream.
+`timing` has the delays of a search that extends, `written_units` the words that tokens stand for, and `TargetWords`
+those of a stream.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -44,8 +46,7 @@ def words_read(delays: np.ndarray, lengths: Sequence[int] | np.ndarray) -> np.nd
 
     delays: [T] int64, source tokens, EOS included. lengths: the tokens of each source word.
     """
-    ends = np.cumsum([0, *lengths])
-    return np.minimum(np.searchsorted(ends, delays), len(lengths))
+    return np.minimum(np.searchsorted(np.cumsum([0, *lengths]), delays), len(lengths))
 
 
 def word_delays(
@@ -60,11 +61,35 @@ def word_delays(
     ids: T target tokens; without EOS, where the limit of length ended the search, the last word comes with the end of
     the source. read: [T], source words read when each token was chosen. source_length: in words, or the unit of `read`.
     """
-    words = TargetWords(tokenizer, replaced=replaced)
-    delays: list[int] = []
-    for token, count in zip(ids, read, strict=True):
-        delays += [count] * len(words.add(token))
-    return (*delays, *[source_length] * len(words.end()))
+    words = written_units(tokenizer, ids, "word", replaced)
+    return tuple(source_length if word.last is None else read[word.last] for word in words)
+
+
+class WrittenUnit(NamedTuple):
+    """A word of a translation, or a character with the blank before it, if there is one."""
+
+    text: str
+    last: int | None
+    """The number of the token that completed it; None where the end of the source did."""
+    tokens: list[int]
+    """The numbers of its tokens."""
+
+
+def written_units(
+    tokenizer: Tokenizer, ids: Sequence[int], unit: Unit, replaced: Mapping[int, str] = {}
+) -> list[WrittenUnit]:
+    """Returns the words or characters that tokens stand for, as a stream would write them. replaced: see
+    `TargetWords`."""
+    # The tokens since the last complete word belong to the next one.
+    target = TargetWords(tokenizer, unit, replaced)
+    units: list[WrittenUnit] = []
+    begin = 0
+    for place, token in enumerate(ids):
+        complete = target.add(token)
+        tokens = [place] if unit == "char" else [*range(begin, place)]
+        units += [WrittenUnit(text, place, tokens) for text in complete]
+        begin = place if complete else begin
+    return [*units, *(WrittenUnit(text, None, [*range(begin, len(ids))]) for text in target.end())]
 
 
 class TargetWords:

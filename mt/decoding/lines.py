@@ -16,10 +16,10 @@ from mt.common.input_files import parse_json
 from mt.common.links import Links, to_pharaoh
 from mt.common.options import parse
 from mt.common.terminal import output
-from mt.data.glossary import Entry, Glossary, glossaries_of
+from mt.data.glossary import Entry, Glossary
 from mt.data.words import units
 from mt.decoding.confidence import Unsure
-from mt.decoding.request import LexicalConstraints, Request
+from mt.decoding.request import LexicalConstraints, Request, with_terms
 from mt.decoding.translation import Translation, in_units
 from mt.decoding.translator import Translator
 from mt.decoding.unknown_words import UnknownWords
@@ -228,9 +228,6 @@ def _read(
     parsed = [(line, LexicalConstraints()) for line in lines]
     if form is not None:
         parsed = [parse_line(line, form, name) for line, name in zip(lines, names, strict=True)]
-    glossaries: Sequence[Glossary | None] = [None] * len(lines)
-    if glossary is not None:
-        of_lines = glossary[first - 1 :][: len(lines)] if isinstance(glossary, Sequence) else glossary
-        glossaries = glossaries_of(of_lines, len(lines))
-    requests = [Request(name, asked, terms) for name, (_, asked), terms in zip(names, parsed, glossaries, strict=True)]
+    terms = glossary[first - 1 :][: len(lines)] if isinstance(glossary, Sequence) else glossary
+    requests = with_terms(names, [asked for _, asked in parsed], terms)
     return [text for text, _ in parsed], requests

@@ -86,9 +86,16 @@ def requests_of(
             )
     if not given and glossary is None:
         return None
-    glossaries = [None] * len(names) if glossary is None else glossaries_of(glossary, len(names), alone=alone)
-    requests = []
-    for i, (name, terms) in enumerate(zip(names, glossaries, strict=True)):
+    lexical = []
+    for i, name in enumerate(names):
         plain = {key: value[i] for key, value in given.items() if value[i] is not None}
-        requests.append(Request(name, parse(plain, LexicalConstraints, name), terms))
-    return requests
+        lexical.append(parse(plain, LexicalConstraints, name))
+    return with_terms(names, lexical, glossary, alone=alone)
+
+
+def with_terms(
+    names: Sequence[str], lexical: Sequence[LexicalConstraints], glossary: Any, *, alone: bool = False
+) -> list[Request]:
+    """Returns the requests for some texts. names: see `requests_of`. lexical: of each text. glossary: see `Asked`."""
+    glossaries = [None] * len(names) if glossary is None else glossaries_of(glossary, len(names), alone=alone)
+    return [Request(*each) for each in zip(names, lexical, glossaries, strict=True)]

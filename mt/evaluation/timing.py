@@ -3,14 +3,13 @@
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import torch
 
 from mt.data.split import Split
 from mt.data.tokenizer import Tokenizer, Unit, units as tokenizer_units
-from mt.decoding.delays import TargetWords
+from mt.decoding.delays import written_units
 from mt.decoding.translation import Translation
 from mt.decoding.translator import Translator
 from mt.errors import UserError
@@ -23,16 +22,6 @@ from mt.text_io import comparable
 
 _LONG = 1 << 16
 """A long source, from which the number of input positions for each encoded position is computed."""
-
-
-class WrittenUnit(NamedTuple):
-    """A unit of a hypothesis: a word or a character."""
-
-    text: str
-    last: int | None
-    """The position of the token that completed the unit; None if the end of the source completed it."""
-    tokens: list[int]
-    """The positions of its tokens."""
 
 
 def timing_scores(
@@ -96,6 +85,8 @@ def _timed(
 ) -> Timed:
     """Returns a hypothesis with its times, and its reference. duration: of an encoded position, in milliseconds."""
     hypothesis = written_units(tokenizer, translation.ids, unit)
+    if unit == "char":  # a token may have several
+        hypothesis = [each._replace(text=letter) for each in hypothesis for letter in each.text.strip()]
     # The times at which units were written (online), and at which a hard attention stopped for them.
     written = stops = None
     if (timing := translation.timing) is not None:
@@ -110,22 +101,6 @@ def _timed(
         for side in ([each.text for each in hypothesis], reference)
     )
     return Timed(texts, written, stops, reference, spans)
-
-
-def written_units(tokenizer: Tokenizer, ids: Sequence[int], unit: Unit) -> list[WrittenUnit]:
-    """Returns the units of a hypothesis, as a stream would write them. ids: of its tokens."""
-    # The tokens since the last complete word belong to the next one.
-    target = TargetWords(tokenizer, unit)
-    complete_units: list[WrittenUnit] = []
-    begun: list[int] = []
-    for position, token in enumerate(ids):
-        complete = target.add(token)
-        if unit == "char":
-            complete_units += [WrittenUnit(letter, position, [position]) for letter in "".join(complete).strip()]
-            continue
-        complete_units += [WrittenUnit(word, position, begun) for word in complete]
-        begun = [position] if complete else [*begun, position]
-    return [*complete_units, *(WrittenUnit(word, None, begun) for word in target.end())]
 
 
 # Where the attention is while an object is named, against where the object is; for captions that are scored by truth.

@@ -8,11 +8,10 @@ from functools import cached_property
 from typing import Any
 
 from mt.data.fields import AudioField, Raw, Row
-from mt.data.glossary import glossaries_of
 from mt.decoding.documents import translate_documents
 from mt.decoding.explore import Explored, can_force, explore
 from mt.decoding.record import NOTHING, record, runners_up
-from mt.decoding.request import Request
+from mt.decoding.request import Request, names_of, with_terms
 from mt.decoding.translation import Translation
 from mt.decoding.translator import Translator
 from mt.errors import UserError, shown
@@ -161,9 +160,8 @@ class Aligning:
 
 def _requests(items: Sequence[tuple[Raw, Wishes]]) -> list[Request]:
     """Returns what is asked of each translation."""
-    glossaries = glossaries_of([body.terms for _, body in items], len(items))
-    pairs = zip(items, glossaries, strict=True)
-    return [Request(f"text {number}", body, terms) for number, ((_, body), terms) in enumerate(pairs, start=1)]
+    bodies = [body for _, body in items]
+    return with_terms(names_of(bodies), bodies, [body.terms for body in bodies])
 
 
 def _size(run: "ServedRun", source: Raw) -> int:

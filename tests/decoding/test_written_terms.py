@@ -10,6 +10,7 @@ from mt.constraints.spelling import Spelling
 from mt.constraints.terms import NO_TERM, SourceTerm, Target, Terms
 from mt.decoding.terms import Edit, TermStream, edited, rewritten, streamed, words_of
 from mt.search.hypothesis import Hypothesis, Windows
+from mt.search.policies import OnlineConfig, WaitKConfig
 from mt.step import EOS
 
 SURFACES = ["", " ⁇ ", "", "", " A", " b", " c", "d", ".", " term", " two", " words", "-", "term", " Term", "'"]
@@ -95,20 +96,20 @@ def test_two_terms_of_one_word_stand_side_by_side():
 def test_the_last_word_that_reads_a_term_is_replaced(tokens: list[int], reads: list[int], hard: bool, expected: str):
     own = hypothesis(tokens, reads, hard=hard)
     terms = source(SourceTerm((ONE,)), owners=[NO_TERM, 0, NO_TERM, NO_TERM, NO_TERM])
-    assert text(streamed(own, terms, None if hard else LENGTH).tokens) == expected
+    assert text(streamed(own, terms, OnlineConfig() if hard else WaitKConfig(k=LENGTH)).tokens) == expected
 
 
 def test_each_occurrence_is_written_once():
     terms = source(*[SourceTerm((BOTH,))] * 2, owners=[0, NO_TERM, 1, NO_TERM, NO_TERM])
     own = hypothesis([A, B, C, A, B], [0, 1, 2, 3, 2])
-    assert text(streamed(own, terms, LENGTH).tokens) == " two words b two words A b"
+    assert text(streamed(own, terms, WaitKConfig(k=LENGTH)).tokens) == " two words b two words A b"
 
 
 def test_what_waits_comes_with_the_token_that_ends_that_and_what_is_not_known_is_no_term():
     own = hypothesis([A, B, C, A, EOS], [0, 1, 1, 3, 4])
     own = replace(own, delays=np.arange(1, 6))
     terms = source(SourceTerm((ONE,)), owners=[NO_TERM, 0, NO_TERM, NO_TERM, NO_TERM])
-    late = streamed(own, terms, LENGTH)
+    late = streamed(own, terms, WaitKConfig(k=LENGTH))
     assert late.delays is not None and late.delays.tolist() == [1, 4, 4, 4, 5]
-    assert text(streamed(own, terms, 1).tokens) == " A b c A"
+    assert text(streamed(own, terms, WaitKConfig(k=1)).tokens) == " A b c A"
     assert TermStream(terms).known == LENGTH

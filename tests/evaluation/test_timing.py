@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from mt.data.tokenizer import EOS, Tokenizer, TokenizerConfig, train
+from mt.decoding.delays import written_units
 from mt.decoding.translation import Timing, Translation
 from mt.errors import UserError
-from mt.evaluation.timing import _timed, _unit, pointing_score, units, written_units
+from mt.evaluation.timing import _timed, _unit, pointing_score, units
 from mt.search.hypothesis import EMPTY, Windows
 
 TEXTS = ["the tall tower", "two taller lowlands"] * 10
@@ -28,10 +29,10 @@ def test_units_are_those_of_the_text_and_tokens_those_of_the_unit(tokenizer: Tok
         assert tokenizer.decode([ids[i] for i in word.tokens]) == word.text
         assert word.last == (after.tokens[0] if after else len(ids) - 1)
     letters = written_units(tokenizer, ids, "char")
-    assert "".join(letter.text for letter in letters) == "thetalltower"
+    assert "".join(letter.text for letter in letters) == "the tall tower"
     assert all(letter.tokens == [letter.last] for letter in letters)
     if tokenizer.of_characters:
-        assert [tokenizer.decode([ids[letter.last]]) for letter in letters] == [letter.text for letter in letters]
+        assert all(tokenizer.decode([ids[letter.last]]) == letter.text.strip() for letter in letters)
 
 
 def test_without_an_end_the_last_word_waits_for_the_source(tokenizer: Tokenizer):
@@ -46,6 +47,7 @@ def test_times_of_a_translation():
     [ids] = tokenizer.encode(["the tall tower"])
     plain = Translation("the tall tower", 0.0, (), (), EMPTY, ids=tuple(ids))
     assert _timed(tokenizer, plain, "word", 40.0)[:3] == (["the", "tall", "tower"], None, None)
+    assert _timed(tokenizer, plain, "char", 40.0).units == [*"thetalltower"]
     stops = np.array([0, 3, -1, 9])
     timing = Timing((), (60, 200, 400, 410), (), 420)
     online = Translation("the tall tower", 0.0, (), (), EMPTY._replace(stops=stops), timing=timing, ids=tuple(ids))

@@ -21,12 +21,8 @@ class ExtendedSession(Session):
         self, streaming: Streaming, asked: TokenConstraints | None = None, terms: SourceTerms | None = None
     ) -> None:
         super().__init__(streaming, terms)
-        self._first = 0
-        """The first token of the next word."""
         self._read_tokens = 0
         """How many tokens were joined to words."""
-        self._spans: list[slice] = []
-        """The tokens of each word."""
         # The state of the stream, with the processor of constraints and the writer of terms.
         self._state = StreamState(online_model(streaming.model), streaming.search, streaming.field)
         if asked is not None:
@@ -39,13 +35,10 @@ class ExtendedSession(Session):
     def tokens(self) -> tuple[int, ...]:
         return tuple(entry.token for entry in self._state.written)
 
-    def tokens_of_words(self) -> list[tuple[list[int], list[float], list[float]]]:
-        words = [self._state.written[span] for span in self._spans]
-        entropies = self._state.entropies
-        return [
-            ([one.token for one in word], [one.log_prob for one in word], [entropies[one.place] for one in word])
-            for word in words
-        ]
+    def _scored(self) -> tuple[Sequence[int], Sequence[float], Sequence[float]]:
+        written = self._state.written
+        entropies = [self._state.entropies[entry.place] for entry in written]
+        return self.tokens, [entry.log_prob for entry in written], entropies
 
     @property
     def energies(self) -> int:
@@ -79,21 +72,12 @@ class ExtendedSession(Session):
         """Writes what is left when the source has ended."""
         self._state.finish()
         self._write_certain()
-        self._write_until(self._target_words.end(), len(self._state.written))
+        self._write(self._target_words.end())
         self.cut = self._state.cut
 
     def _write_certain(self) -> None:
         """Writes the words of all certain tokens."""
         written = self._state.written
-        for place in range(self._read_tokens, len(written)):
-            # A character is known with its token, a word with the one that follows it.
-            end = place + (self.streaming.unit == "char")
-            self._write_until(self._target_words.add(written[place].token), end)
+        for entry in written[self._read_tokens :]:
+            self._write(self._target_words.add(entry.token))
         self._read_tokens = len(written)
-
-    def _write_until(self, words: Sequence[str], end: int) -> None:
-        """Writes words that end before the token of this number."""
-        self._write(words)
-        self._spans += [slice(self._first, end)] * len(words)
-        if words:
-            self._first = end

@@ -7,8 +7,8 @@ the source ends; a reader sees its drafts. At last come sources that are there a
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import accumulate, chain, pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from itertools import accumulate, chain
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from mt.common.terminal import Bar
 from mt.data.fields import Raw, Row
 from mt.data.tokenizer import EOS, Unit
 from mt.decoding.confidence import entropies_of
-from mt.decoding.delays import TargetWords
+from mt.decoding.delays import WrittenUnit, written_units
 from mt.decoding.lexical import SourceTerms, encoder_of
 from mt.decoding.modes import require_compatible
 from mt.decoding.network import refuse_long_rows
@@ -34,16 +34,6 @@ if TYPE_CHECKING:
 
 _DRAFTS = 100
 """How many drafts are kept, for policies that compare them."""
-
-
-class _Word(NamedTuple):
-    """A word of a draft, or a character."""
-
-    text: str
-    end: int
-    """The number of the token after its last one."""
-    known: int
-    """With how many tokens it is known that it ends there."""
 
 
 class RedraftedSession(Session):
@@ -74,15 +64,10 @@ class RedraftedSession(Session):
     def shown(self) -> Sequence[str]:
         return self._shown
 
-    def tokens_of_words(self) -> list[tuple[list[int], list[float], list[float]]]:
+    def _scored(self) -> tuple[Sequence[int], Sequence[float], Sequence[float]]:
         if self.translation is None:
-            return []
-        entropies = entropies_of(self.translation.alignment)
-        ends = [0, *(word.end for word in self._words(self.translation.ids)[: len(self.words)])]
-        return [
-            ([*self._tokens[begin:end]], [*self.translation.log_probs[begin:end]], entropies[begin:end])
-            for begin, end in pairwise(ends)
-        ]
+            return (), (), ()
+        return self.translation.ids, self.translation.log_probs, entropies_of(self.translation.alignment)
 
     def _read_tail(self, tail: str) -> None:
         if tail and not self.streaming.field.written:
@@ -152,13 +137,17 @@ class RedraftedSession(Session):
         tokens = best.ids
         words = self._words(tokens)
         allowed = search.writes(self._draft(best))
-        known = [word.end if search.looks_ahead else word.known for word in words]
+        # With how many tokens it is known that a word ends there. A last word without EOS may go on.
+        known = [
+            len(tokens) + 1 if word.last is None else word.tokens[-1] + 1 if search.looks_ahead else word.last + 1
+            for word in words
+        ]
         count = len(words) if self.finished else max(len(self.words), sum(end <= allowed for end in known))
         self._write([word.text for word in words[len(self.words) : count]])
         if self.finished:
             self._tokens = tokens
         elif count:
-            self._tokens = tokens[: words[count - 1].end]
+            self._tokens = tokens[: words[count - 1].tokens[-1] + 1]
         self.draft = [self._restored(word.text) for word in words[count:]]
         self._drafts.append(tokens)
         self.cut = self.finished and best.cut
@@ -183,18 +172,8 @@ class RedraftedSession(Session):
             best.ids, weights, best.stops, len(self._tokens), read, self.finished, [*self._drafts], words, closing
         )
 
-    def _words(self, tokens: Sequence[int]) -> list[_Word]:
-        """Returns the words of a draft. While the source goes on, a last word without EOS may go on, too."""
-        _, _, unit = self.streaming
-        target_words = TargetWords(self.streaming.tokenizers.target, unit)
-        words = [
-            # A character is known with its token, a word with the one that follows it.
-            _Word(text, place + (unit == "char"), place + 1)
-            for place, token in enumerate(tokens)
-            for text in target_words.add(token)
-        ]
-        end = len(tokens) + (not self.finished)
-        return words + [_Word(text, end, end) for text in target_words.end()]
+    def _words(self, tokens: Sequence[int]) -> list[WrittenUnit]:
+        return written_units(self.streaming.tokenizers.target, tokens, self.streaming.unit)
 
 
 # Sources that are there as a whole, translated as if they arrived: for the scores of policies that redraft.
@@ -298,12 +277,10 @@ class _Simulated(RedraftedSession):
     def _timing(self, last: Translation) -> Timing:
         """Returns when the words of the translation were final. A token is final with its word, and EOS at the end."""
         of_words = finalised([update.split() for update in self._updates])
-        words = TargetWords(self.streaming.tokenizers.target, replaced=last.replacements)
-        parts: list[int] = []
-        complete = 0
-        for token in last.ids:
-            complete += len(words.add(token))
-            parts.append(of_words[complete] if complete < len(of_words) else len(self._updates))
+        words = written_units(self.streaming.tokenizers.target, last.ids, "word", last.replacements)
+        known = [len(last.ids) if word.last is None else word.last for word in words]
+        complete = np.searchsorted(known, np.arange(len(last.ids)), side="right").tolist()
+        parts = [of_words[count] if count < len(of_words) else len(self._updates) for count in complete]
         # In positions of the source, the last of which may be that of EOS, and in its unit.
         ends = [0, *self._ends[:-1], len(self._row)]
         delays, read = (tuple(column[count] for count in parts) for column in (ends, self._times))

@@ -7,6 +7,7 @@ print(*session.finish())"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
@@ -14,6 +15,7 @@ import torch
 
 from mt.data.fields import Field, Row
 from mt.data.tokenizer import Tokenizers, Unit
+from mt.decoding.delays import written_units
 from mt.decoding.lexical import SourceTerms
 from mt.decoding.modes import DecodableModel
 from mt.errors import UserError
@@ -94,9 +96,16 @@ class Session(ABC):
         """The ids of the tokens that were written so far."""
 
     @abstractmethod
+    def _scored(self) -> tuple[Sequence[int], Sequence[float], Sequence[float]]:
+        """Returns the ids of tokens that begin with those that were written, their log-probabilities, and the entropies
+        of their attention."""
+
     def tokens_of_words(self) -> list[tuple[list[int], list[float], list[float]]]:
-        """Returns for each word so far the ids of its tokens, their log-probabilities, and the entropies of their
-        attention."""
+        """Returns for each word so far what `_scored` has of its tokens."""
+        ids, log_probs, entropies = self._scored()
+        units = written_units(self.streaming.tokenizers.target, ids, self.streaming.unit)[: len(self.words)]
+        spans = [slice(*ends) for ends in pairwise([0, *(unit.tokens[-1] + 1 for unit in units)])]
+        return [([*ids[span]], [*log_probs[span]], [*entropies[span]]) for span in spans]
 
     @property
     def source_read(self) -> int:

@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 import torch
 
-from mt.decoding.delays import timing
+from mt.decoding.delays import timing, written_units
 from mt.decoding.modes import require_extending
 from mt.decoding.streaming import Session, finish, read
 from mt.decoding.streaming.extend import ExtendedSession
 from mt.decoding.streaming.session import Streaming
 from mt.errors import UserError
-from mt.evaluation.timing import written_units
 from mt.search.config import OnlineConfig
 from mt.search.hypothesis import Hypothesis
 from tests.decoding.decoded import decode_ids
@@ -71,7 +70,7 @@ def test_a_stream_is_offline_decoding_and_so_are_its_delays(policy, changes, hea
         places = int(ours.model.encoded_lengths(torch.tensor([len(row)])))
         result = timing(target, FIELD.describe(row, places, target, "char", None), hypothesis, frontend)
         characters = written_units(target, hypothesis.tokens, "char")
-        assert [character.text for character in characters] == [word.strip() for word in session.words]
+        assert [character.text for character in characters] == session.words
         last = 10 * int(frontend.needed(frontend.output_lengths(torch.tensor(len(row)))))
         for character, delay in zip(characters, session.delays, strict=True):
             offline_delay = result.source_words if character.last is None else result.words_read[character.last]
