@@ -85,7 +85,7 @@ def translate(arguments: Sequence[str] | None = None) -> None:
     # What is no folder at the end is the text.
     path = options.run.pop() if len(options.run) > 1 and not options.run[-1].is_dir() else None
     with reported_in_flags():
-        from mt.decoding.document_files import translate_file
+        from mt.decoding.documents import translate_file
         from mt.decoding.lines import LineFiles, translate_lines
 
         # A mistake in it shows before the model is loaded.

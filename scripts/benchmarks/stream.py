@@ -82,8 +82,10 @@ class Session:
 
     def read(self, token: int) -> None:
         start = time.process_time()
-        self.written.append(len(advance_streams([(self.state, [token])])[0]))
+        before = len(self.state.tokens)
+        advance_streams([(self.state, [token])])
         self.seconds.append(time.process_time() - start)
+        self.written.append(len(self.state.tokens) - before)
         self.stored.append(self.state.stored_numbers)
 
     def seconds_of_token(self, words: int) -> float:

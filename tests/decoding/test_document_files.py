@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 
 from mt.cli.decode import translate
-from mt.decoding import document_files
-from mt.decoding.document_files import translate_file
-from mt.decoding.documents import Document
+from mt.decoding import documents
+from mt.decoding.documents import Document, translate_file
 from mt.errors import UserError
 from tests.markup.test_identity import unchanged
 
@@ -22,7 +21,7 @@ def unchanging(monkeypatch: pytest.MonkeyPatch) -> None:
     def translated(translator: object, texts: list[str], format: str, *_: object, **__: object) -> list[Document]:
         return [Document(unchanged(text, format), ()) for text in texts]
 
-    monkeypatch.setattr(document_files, "translate_documents", translated)
+    monkeypatch.setattr(documents, "translate_documents", translated)
 
 
 DOCUMENTS = {
@@ -102,7 +101,7 @@ def test_a_line_that_is_no_document_is_named(tmp_path: Path, translator: Any) ->
 def test_a_translation_that_the_encoding_lacks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    monkeypatch.setattr(document_files, "translate_documents", lambda *_, **__: [Document("\u65e5", ())])
+    monkeypatch.setattr(documents, "translate_documents", lambda *_, **__: [Document("\u65e5", ())])
     file = tmp_path / "document"
     file.write_bytes(b"<?xml version='1.0' encoding='iso-8859-1'?><xliff/>")
     translate_file(None, file, None, "html", lines_at_once=None)  # type: ignore[arg-type]

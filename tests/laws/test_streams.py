@@ -95,7 +95,6 @@ def streamed(model: Seq2Seq, search: SearchConfig, sources: Sequence[list[int]],
     draw = random.Random(seed)
     all_of_them = [StreamState(model, search) for _ in sources]
     left = [[*source] for source in sources]
-    written = [list[int]() for _ in sources]
     while any(left):
         now = []
         for index, rest in enumerate(left):
@@ -108,10 +107,8 @@ def streamed(model: Seq2Seq, search: SearchConfig, sources: Sequence[list[int]],
             else:
                 left[index] = []
         if now:
-            result = advance_streams([(all_of_them[index], part) for index, part in now])
-            for (index, _), tokens in zip(now, result, strict=True):
-                written[index] += tokens
-    return [tuple(tokens) for tokens in written]
+            advance_streams([(all_of_them[index], part) for index, part in now])
+    return [tuple(stream.tokens) for stream in all_of_them]
 
 
 @combined(label, attention=READING, encoder=ENCODING)

@@ -142,15 +142,14 @@ class StreamState:
 # hypotheses are, and ends where the stepper answers READ.
 
 
-def advance_streams(read_rows: Sequence[tuple[StreamState, Row]]) -> list[list[int]]:
-    """Reads the next positions of each source, and returns the new tokens of each hypothesis. At the end of a source
-    there may be no positions, if it has some vector in all.
+def advance_streams(read_rows: Sequence[tuple[StreamState, Row]]) -> None:
+    """Reads the next positions of each source, and goes on with its hypothesis. At the end of a source there may be no
+    positions, if it has some vector in all.
 
     All streams have one model, one search and one field.
     """
-    written: dict[StreamState, list[int]] = {stream: [] for stream, _ in read_rows}
     if not read_rows:
-        return []
+        return
     with evaluation_mode(read_rows[0][0].model), torch.no_grad():
         # Sources that begin are encoded in one batch, and sources that go on in another.
         new = [(stream, row) for stream, row in read_rows if stream.source is None]
@@ -158,16 +157,14 @@ def advance_streams(read_rows: Sequence[tuple[StreamState, Row]]) -> list[list[i
         for grown in filter(None, (new, begun)):
             _grow(grown)
         # Then the hypotheses go on. The stepper ends them, since their limits of length rise with the source.
-        active = [stream for stream in written if stream.may_go_on()]
+        active = [stream for stream, _ in read_rows if stream.may_go_on()]
         if not active:
-            return [*written.values()]
+            return
         limits = [MAX_LENGTH] * len(active)
         hypotheses = search(StreamStepper(active), limits, processors=[StreamProcessor(active)])
     for stream, (hypothesis,) in zip(active, hypotheses, strict=True):
-        written[stream] = [token for token in hypothesis.tokens if token != READ]
         if READ not in hypothesis.tokens:  # it ended with EOS, which the stepper has not seen
             stream.add_token(hypothesis.tokens[-1], hypothesis.log_probs[-1])
-    return [*written.values()]
 
 
 def _grow(grown: Sequence[tuple[StreamState, Row]]) -> None:
