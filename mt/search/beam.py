@@ -30,17 +30,6 @@ from mt.search.stepper import Stepper
 from mt.step import BOS, EOS
 
 
-class _Ranking(NamedTuple):
-    """How hypotheses are compared."""
-
-    length_penalty: float
-    n_best: int
-
-    def score(self, log_prob: float, length: int) -> float:
-        """Returns log-probability over length penalty."""
-        return log_prob / penalty(length, self.length_penalty)
-
-
 class _Active(NamedTuple):
     """The active hypotheses of all sentences. Hypotheses of one sentence are side by side, the best first."""
 
@@ -57,30 +46,29 @@ class _Active(NamedTuple):
 class _Sentence:
     """A sentence whose hypotheses are searched."""
 
-    def __init__(self, limit: int, slots: int) -> None:
+    def __init__(self, limit: int, slots: int, n_best: int, length_penalty: float) -> None:
         self.limit = limit
         """Most tokens of a hypothesis."""
         self.slots = slots
         """How many slots are not taken by finished hypotheses."""
         self.finished: list[End] = []
         """The best finished hypotheses, best first."""
+        self._n_best = n_best
+        self._largest_penalty = penalty(limit, length_penalty)
 
-    def add(self, ends: list[End], ranking: _Ranking) -> None:
+    def add(self, ends: list[End]) -> None:
         """Adds hypotheses that have just ended."""
-        if not ends:
-            return
         self.slots -= len(ends)
         # A sort keeps the order of equals.
-        self.finished = sorted(self.finished + ends, key=lambda end: -end.score)[: ranking.n_best]
+        self.finished = sorted(self.finished + ends, key=lambda end: -end.score)[: self._n_best]
 
-    def over(self, log_probs: list[float], costs: list[float], ranking: _Ranking) -> bool:
+    def over(self, log_probs: list[float], costs: list[float]) -> bool:
         """Returns whether no active hypothesis can become one of the n best. log_probs, costs: of the active ones."""
-        if len(self.finished) < ranking.n_best:
+        if len(self.finished) < self._n_best:
             return False
         # No score is higher than with the present log-probability and cost at the limit.
         pairs = zip(log_probs, costs, strict=True)
-        best = max(ranking.score(log_prob, self.limit) - cost for log_prob, cost in pairs)
-        return best <= self.finished[-1].score
+        return max(log_prob / self._largest_penalty - cost for log_prob, cost in pairs) <= self.finished[-1].score
 
 
 def search(
@@ -102,8 +90,7 @@ def search(
     coverage: before the first step, where hypotheses pay for their attention.
     Raises UserError where the model's scores are not finite.
     """
-    ranking = _Ranking(length_penalty, n_best)
-    sentences = [_Sentence(limit, beam_size) for limit in limits]
+    sentences = [_Sentence(limit, beam_size, n_best, length_penalty) for limit in limits]
     searched = sentences
     history = History()
     count = len(sentences)
@@ -120,7 +107,8 @@ def search(
             coverage = coverage.after(active.parents, step.attended)
             costs = coverage.costs()
         # The best candidates are finished hypotheses, or the active ones of the next step.
-        searched, active, ends = _extended(searched, active, candidates, len(history), ranking, costs)
+        length = len(history)
+        searched, active, ends = _extended(searched, active, candidates, length, penalty(length, length_penalty), costs)
         for processor in processors:
             processor.end(ends)
             processor.follow(active.parents, active.tokens)
@@ -130,18 +118,14 @@ def search(
 
 
 def _extended(
-    searched: list[_Sentence],
-    active: _Active,
-    candidates: Candidates,
-    length: int,
-    ranking: _Ranking,
-    costs: Costs,
+    searched: list[_Sentence], active: _Active, candidates: Candidates, length: int, divisor: float, costs: Costs
 ) -> tuple[list[_Sentence], _Active, list[End]]:
     """Returns the sentences that go on, their active hypotheses after one more token, and the hypotheses that end.
 
-    length: tokens of a hypothesis with the new one. costs: of the attention of hypotheses, this step included.
+    length: tokens of a hypothesis with the new one. divisor: the length penalty of that. costs: of the attention of
+    hypotheses, this step included.
     """
-    log_probs_of_sentences, orders = _ranked(active, candidates, costs, penalty(length, ranking.length_penalty))
+    log_probs_of_sentences, orders = _ranked(active, candidates, costs, divisor)
     tokens = candidates.tokens.tolist()
     width = candidates.tokens.shape[1]
     going: list[_Sentence] = []
@@ -159,19 +143,19 @@ def _extended(
             row = first_row + index // width
             token = tokens[row][index % width]
             if token in (EOS, READ) or length == sentence.limit:
-                score = ranking.score(log_prob, length) - costs.if_finished[row]
+                score = log_prob / divisor - costs.if_finished[row]
                 ends_of_sentence.append(End(score, log_prob, length, row, token))
             else:
                 after.tokens.append(token)
                 after.parents.append(row)
                 after.log_probs.append(log_prob)
         first_row += count
-        sentence.add(ends_of_sentence, ranking)
+        sentence.add(ends_of_sentence)
         ends += ends_of_sentence
         # A sentence goes on while an active hypothesis may become one of its best.
         remaining = len(after.tokens) - first_active
         paid = [costs.if_active[row] for row in after.parents[first_active:]]
-        if remaining and not sentence.over(after.log_probs[first_active:], paid, ranking):
+        if remaining and not sentence.over(after.log_probs[first_active:], paid):
             going.append(sentence)
             after.counts.append(remaining)
         else:
