@@ -139,11 +139,6 @@ class Hypothesis:
         """Whether the sentence was cut at its maximum length."""
         return limits.is_cut(self.tokens)
 
-    @property
-    def weights(self) -> np.ndarray:
-        """[T, S] float32, computed from the windows, whose largest end is S."""
-        return self.windows.dense()
-
 
 def penalty(length: int, exponent: float) -> float:
     """Returns the divisor of a log-probability, ((5 + |Y|) / 6) ** exponent (Wu et al. 2016, equation 14)."""

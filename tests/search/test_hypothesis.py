@@ -53,7 +53,7 @@ def test_history_follows_the_back_pointers():
     assert [one.tokens for one in result] == [(8, 3), (3,), (9, 4)]
     assert [one.log_probs for one in result] == [(-1.0, 0.0), (-2.0,), (-0.5, -2.5)]
     for one, weights in zip(result, ([0.2, 0.3], [0.2], [0.1, 0.4]), strict=True):
-        np.testing.assert_allclose(one.weights[:, 0], weights)
+        np.testing.assert_allclose(one.windows.dense()[:, 0], weights)
     assert len(history) == 0  # what it kept is free
     assert [one.windows.stops.tolist() for one in result] == [[6, 7], [6], [5, 8]]
 

@@ -82,7 +82,7 @@ def test_a_sample_says_how_probable_it_is_and_what_it_attended_to(make_toy) -> N
         for one in of_row:
             log_prob, weights = toy.replay(row, one.tokens)
             assert one.log_prob == one.score == pytest.approx(log_prob, abs=1e-4)
-            assert one.weights.tolist() == weights
+            assert one.windows.dense().tolist() == weights
 
 
 def test_constraints_hold(make_toy) -> None:

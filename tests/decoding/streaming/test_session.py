@@ -118,7 +118,7 @@ def test_words_of_a_stream_have_the_confidences_of_offline_decoding(policy, sett
             assert confidence.written(session)[: len(known)] == known  # of what was written nothing changes
             known = confidence.written(session)
         session.finish()
-        weights = hypothesis.weights.astype(float)
+        weights = hypothesis.windows.dense().astype(float)
         entropies = -(weights * np.log(np.maximum(weights, 1e-30))).sum(1)
         units = ours.tokenizers.target.decoded_unit_ids(hypothesis.tokens)
         expected = table.confidences(word_features(units, hypothesis.log_probs, entropies))
