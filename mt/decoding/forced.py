@@ -45,7 +45,8 @@ def forced_batches(
     on either side, padding included. pairs: returns the (source row, target ids) of indices, EOS last. search: the
     attention reads as in it. processes: each of them goes through a share of the batches.
     """
-    hard, wait_k = reads_hard(search, network.model), wait_k_of(search, network.model)
+    hard = reads_hard(search, network.model)
+    wait_k = wait_k_of(search, network.model)
     for indices in processes.share(fixed_order(source_lengths, target_lengths, max_tokens=max_tokens)):
         batch = collate(pairs(indices), network.field).to(network.device)
         # The context is not around the yield, where it would change how the caller computes.
