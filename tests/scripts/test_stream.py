@@ -126,6 +126,7 @@ def test_nobody_reads_any_more(start) -> None:
     assert (process.wait(100), process.stderr.read()) == (141, b"")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")
 def test_a_full_disk_is_named_while_words_still_come(start) -> None:
     """At the first word that is written, and not when the input ends, which may be never."""
