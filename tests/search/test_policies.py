@@ -18,7 +18,7 @@ def draft(peaks: Sequence[int], width: int, tokens: Sequence[int] | None = None,
     """A draft of which each token attends to one position."""
     weights = np.zeros((len(peaks), width), np.float32)
     weights[np.arange(len(peaks)), [*peaks]] = 1
-    options = {"stops": None, "written": 0, "read": width, "complete": False} | changes
+    options = {"log_probs": [-1.0] * len(peaks), "stops": None, "written": 0, "read": width, "complete": False} | changes
     return Draft([*range(10, 10 + len(peaks))] if tokens is None else tokens, weights, **options)
 
 
@@ -47,6 +47,23 @@ def test_alignatt_counts_words_and_not_their_pieces() -> None:
     given = draft([0, 1, 2, 3, 5], 6, **options)
     for f, expected in enumerate([5, 3, 2, 0, 0]):
         assert AlignAttConfig(f=f, **FREE).writes(given) == expected
+
+
+@pytest.mark.parametrize(
+    ("probabilities", "f", "written", "expected"),
+    [
+        ([0.9, 0.9, 0.9, 0.9], 2, 0, 3),
+        ([0.9, 0.9, 0.6, 0.9], 2, 0, 2),
+        ([0.6, 0.9, 0.9, 0.9], 2, 0, 2),  # all new tokens must be sure
+        ([0.6, 0.9, 0.9, 0.9], 2, 1, 3),
+        ([0.9, 0.9, 0.9, 0.9], 1, 0, 4),
+        ([0.9, 0.9, 0.9, 0.9], 0, 0, 4),
+        ([0.9, 0.9, 0.9, 0.9], 9, 0, 0),
+    ],
+)
+def test_alignatt_lets_tokens_that_are_sure_wait_for_one_word_less(probabilities, f, written, expected) -> None:
+    given = draft([0, 1, 2, 3], 4, written=written, log_probs=np.log(probabilities))
+    assert AlignAttConfig(f=f, sure=0.7, **FREE).writes(given) == expected
 
 
 def test_edatt_adds_up_what_the_last_words_have() -> None:
@@ -111,6 +128,7 @@ POLICIES = [
     OnlineConfig(**FREE),
     WaitKConfig(k=2, **FREE),
     AlignAttConfig(f=1, **FREE),
+    AlignAttConfig(f=2, sure=0.3, **FREE),
     AlignAttConfig(f=2, share=0.4, **FREE),
     AgreeConfig(**FREE),
     AgreeConfig(n=1, hold=1, **FREE),

@@ -169,7 +169,16 @@ class RedraftedSession(Session):
             read = min(read, len(self._terms.certain))
         closing = encoder_of(translator).spelling.closing
         return Draft(
-            best.ids, weights, best.stops, len(self._tokens), read, self.finished, [*self._drafts], words, closing
+            tokens=best.ids,
+            weights=weights,
+            log_probs=best.log_probs,
+            stops=best.stops,
+            written=len(self._tokens),
+            read=read,
+            complete=self.finished,
+            earlier=[*self._drafts],
+            words=words,
+            closing=closing,
         )
 
     def _words(self, tokens: Sequence[int]) -> list[WrittenUnit]:

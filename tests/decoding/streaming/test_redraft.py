@@ -24,6 +24,7 @@ POLICIES: dict[str, SearchConfig] = {
     "alignatt-0": AlignAttConfig(f=0, **BEAM),
     "alignatt-1": AlignAttConfig(f=1, **BEAM),
     "alignatt-2-step-2": AlignAttConfig(f=2, step=2, **BEAM),
+    "alignatt-2-sure": AlignAttConfig(f=2, sure=0.2, **BEAM),
     "edatt": AlignAttConfig(f=1, share=0.5, **BEAM),
     "agree-2": AgreeConfig(**BEAM),
     "agree-3-step-2": AgreeConfig(n=3, step=2, **BEAM),
