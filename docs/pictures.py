@@ -20,6 +20,11 @@ POLICIES = {
 }
 DRAFTED = {
     "AlignAtt, f = 1, 2, 3": ("alignatt-f-1", "alignatt-f-2", "alignatt-f-3"),
+    "AlignAtt, f = 2 and 3, sure tokens sooner": (
+        "alignatt-f-2-sure-0.5",
+        "alignatt-f-2-sure-0.7",
+        "alignatt-f-3-sure-0.7",
+    ),
     "EDAtt, f = 2": ("alignatt-f-2-share-0.6", "alignatt-f-2-share-0.5", "alignatt-f-2-share-0.3"),
     "agreement, step 1, 2, 3": ("agree", "agree-step-2", "agree-step-3"),
     "hold-n": ("agree-n-1-hold-2", "agree-n-1-hold-3"),
