@@ -221,7 +221,7 @@ class AlignAttConfig(RedraftOptions):
     (EDAtt, Papi et al. 2022: 0.03 to 0.6); null: where they have the largest weight."""
     sure: float | None = Field(None, gt=0, lt=1, allow_inf_nan=False)
     """As far as all new tokens have at least this probability, they wait for f - 1 words alone (0.7: almost half a word
-    sooner, and as good); null: they wait for f whatever their probability."""
+    sooner, for little); null: they wait for f whatever their probability."""
 
     def certain(self, draft: Draft) -> int:
         behind = self._behind(draft, self.f)
