@@ -18,8 +18,8 @@ def draft(peaks: Sequence[int], width: int, tokens: Sequence[int] | None = None,
     """A draft of which each token attends to one position."""
     weights = np.zeros((len(peaks), width), np.float32)
     weights[np.arange(len(peaks)), [*peaks]] = 1
-    options = {"log_probs": [-1.0] * len(peaks), "stops": None, "written": 0, "read": width, "complete": False} | changes
-    return Draft([*range(10, 10 + len(peaks))] if tokens is None else tokens, weights, **options)
+    options = {"log_probs": [-1.0] * len(peaks), "stops": None, "written": 0, "read": width, "complete": False}
+    return Draft([*range(10, 10 + len(peaks))] if tokens is None else tokens, weights, **options | changes)
 
 
 # Of AlignAtt (Papi et al. 2023, section 3) and of EDAtt (Papi et al. 2022, section 3).
