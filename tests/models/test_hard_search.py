@@ -48,7 +48,7 @@ def test_a_hypothesis_counts_its_energies(build, search):
     for source, (best, *_) in zip(sources, decoded, strict=True):
         assert 0 < best.windows.looked_at.sum() <= len(source) + len(best.tokens)
         assert best.windows.dense(len(source)).shape == (len(best.tokens), len(source))
-        np.testing.assert_allclose(best.weights.sum(1), np.ones(len(best.tokens)), rtol=1e-5)
+        np.testing.assert_allclose(best.windows.dense().sum(1), np.ones(len(best.tokens)), rtol=1e-5)
 
 
 def test_a_search_makes_nothing_as_long_as_the_source(build, attention, largest):

@@ -243,7 +243,7 @@ def test_the_score_of_a_hypothesis_is_its_own(options: dict[str, Any], search: A
         for hypothesis in hypotheses:
             loss = forced(model, row, hypothesis.tokens)
             assert hypothesis.log_prob == pytest.approx(-float(loss.sum), abs=1e-4)
-            weights = torch.from_numpy(hypothesis.weights)[:, : len(row)]
+            weights = torch.from_numpy(hypothesis.windows.dense())[:, : len(row)]
             torch.testing.assert_close(weights, loss.attention.posterior[0], atol=1e-5, rtol=1e-4)
 
 
@@ -257,7 +257,7 @@ def test_an_ensemble_averages_what_its_models_predict(other: str) -> None:
             each = torch.stack([-forced(model, row, hypothesis.tokens).token_losses for model in models])
             assert hypothesis.log_prob == pytest.approx(float(each.exp().mean(0).log().sum()), abs=1e-4)
             links = [forced(model, row, hypothesis.tokens).attention.links for model in models]
-            weights = torch.from_numpy(hypothesis.weights)[:, : len(row)]
+            weights = torch.from_numpy(hypothesis.windows.dense())[:, : len(row)]
             torch.testing.assert_close(weights, torch.stack(links).mean(0)[0], atol=1e-5, rtol=1e-4)
 
 
