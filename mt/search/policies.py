@@ -220,8 +220,8 @@ class AlignAttConfig(RedraftOptions):
     """A token is held back where the last words have at least this much of its attention, of which the squares sum to 1
     (EDAtt, Papi et al. 2022: 0.03 to 0.6); null: where they have the largest weight."""
     sure: float | None = Field(None, gt=0, lt=1, allow_inf_nan=False)
-    """As far as all new tokens have at least this probability, they wait for f - 1 words alone (0.7: almost half a word
-    sooner, for little); null: they wait for f whatever their probability."""
+    """As far as all new tokens have at least this probability, they wait for f - 1 words alone; null: they wait for f
+    whatever their probability. On Multi30k 0.7 writes almost half a word sooner, for 0.0 to 0.7 BLEU."""
 
     def certain(self, draft: Draft) -> int:
         behind = self._behind(draft, self.f)
