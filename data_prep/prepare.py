@@ -207,7 +207,6 @@ def prepare(
     Raises:
         UserError: the raw text or the settings do not make a corpus, or it cannot be written.
     """
-    require(runner)
     # The fingerprint of settings and text names the corpus, which may exist already.
     with system_errors(root):
         with patiently(f"reading {config.folder or config.name} and what it names", progress):
@@ -217,6 +216,7 @@ def prepare(
         folder = root / f"{config.name}-{digest[:12]}"
         if folder.is_dir():
             return folder
+        require(runner)
         evaluation = read_evaluation(config, source)  # first, so that mistakes in dev and test are found at once
         preparation = Preparation(config, source, digest, stamps, folder, progress, runner, tokenizers)
         # One process at a time makes a corpus; another may have made it while this one waited.

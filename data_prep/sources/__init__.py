@@ -76,15 +76,15 @@ def origin(config: DatasetConfig, source: str) -> str:
 def generated_text(config: DatasetConfig) -> Source:
     """Returns the examples of `data_prep.generated.<name>`, whose `generate()` returns tuples for `Example`, by
     split."""
-    name = config.generator
-    # Imported only here, since building a grammar takes a moment. The configuration knows all names.
-    package = importlib.import_module(f"..generated.{name}", __package__)
+    name = config.generator or ""
 
     def examples() -> dict[str, list[Example]]:
+        # Not above, since building a grammar takes a moment, and most often the corpus is there already.
+        package = importlib.import_module(f"..generated.{name}", __package__)
         return {split: [Example(*drawn) for drawn in split_drawn] for split, split_drawn in package.generate().items()}
 
     splits = from_lists(examples, name, ("source", "target"), SPLITS)
-    return Source(splits, lambda: digest_of_code(Path(str(package.__file__)).parent))
+    return Source(splits, lambda: digest_of_code(Path(__file__).parents[1] / "generated" / name))
 
 
 def digest_of_code(folder: Path) -> str:

@@ -28,8 +28,8 @@ from mt.metrics.latency import LatencyUnit
 from mt.storage import require_writable
 
 if TYPE_CHECKING:
-    from mt.decoding.confidence import Unsure
     from mt.decoding.translator import Translator
+    from mt.decoding.unsure import Unsure
 
 TRANSLATE = """Translate a file or standard input, one text a line, to standard output.
 
@@ -135,7 +135,8 @@ def _chosen_unsure(options: argparse.Namespace, translator: "Translator") -> "Un
     """Returns what becomes of words that are probably wrong, and notes a limit that the run's table does not know."""
     if options.min_confidence is None:
         return None
-    from mt.decoding.confidence import Confidence, Unsure
+    from mt.decoding.confidence import Confidence
+    from mt.decoding.unsure import Unsure
 
     # Below its lowest bin a table of confidences says nothing.
     confidence = Confidence.of(translator)

@@ -206,13 +206,6 @@ def placeholders_of(names: tuple[str, ...]) -> Placeholders:
     return Placeholders(names)
 
 
-class Kept(NamedTuple):
-    """The placeholders of a document that are kept whole, and how many symbols the model has for them."""
-
-    found: Placeholders = placeholders_of(SAFE)
-    symbols: int = 0
-
-
 def numbers(texts: Iterable[str], count: int) -> dict[str, int]:
     """Returns the numbers, from 0, of the symbols of the placeholders of one text. count: how many symbols there are;
     further placeholders have none.

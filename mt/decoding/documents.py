@@ -18,12 +18,13 @@ from mt import markup
 from mt.common.terminal import say
 from mt.data.fields import Raw, require_texts
 from mt.data.glossary import Glossary
-from mt.data.placeholders import Kept, placeholders_of
-from mt.decoding.confidence import Unsure
+from mt.data.placeholders import placeholders_of
 from mt.decoding.request import LexicalConstraints, Request, names_of, requests_of
 from mt.decoding.translation import Translation, in_units, links_between_pieces
+from mt.decoding.unsure import Unsure
 from mt.errors import UserError, shown, visible_lines
 from mt.markup import attributes
+from mt.markup.blocks import Kept
 from mt.markup.segments import Segment
 from mt.markup.sentences import gap_between, sentences as cut
 from mt.markup.words import Linked, Span

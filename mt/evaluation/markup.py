@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from mt import markup
-from mt.data.placeholders import Kept, Placeholders
+from mt.data.placeholders import SAFE, Placeholders, placeholders_of
 from mt.decoding.documents import kept_placeholders, linked
 from mt.decoding.translator import Translator
 from mt.markup import html
@@ -13,7 +13,7 @@ from mt.markup.segments import Segment
 from mt.markup.words import Linked
 from mt.metrics.base import Score
 
-_SAFE = Kept().found
+_SAFE = placeholders_of(SAFE)
 Places = dict[tuple[str, int, str], int]
 """The number of characters before each tag, by the tag's text, how often that text came before, and the tag's kind."""
 KINDS = ("tags", "placeholders")

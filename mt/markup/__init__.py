@@ -5,10 +5,9 @@ a translation, and `writing` writes it."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from mt.data.placeholders import Kept
 from mt.errors import UserError, invalid_choice
 from mt.markup import html, xliff
-from mt.markup.blocks import parts
+from mt.markup.blocks import Kept, parts
 from mt.markup.segments import Segment
 from mt.markup.words import Linked
 from mt.markup.writing import written

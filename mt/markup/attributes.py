@@ -4,9 +4,8 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from mt.data.placeholders import Kept
 from mt.markup import html
-from mt.markup.blocks import kept_element, parts
+from mt.markup.blocks import Kept, kept_element, parts
 from mt.markup.segments import Event, Segment
 
 _READ = frozenset(["title", "alt", "placeholder", "aria-label", "aria-description", "aria-placeholder"])

@@ -5,11 +5,19 @@ translated, nor is an element that its format or `translate="no"` keeps."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
+from typing import NamedTuple
 
 import regex
 
-from mt.data.placeholders import Kept, Placeholders
+from mt.data.placeholders import SAFE, Placeholders, placeholders_of
 from mt.markup.segments import Event, Join, Segment, partners_of, segment
+
+
+class Kept(NamedTuple):
+    """The placeholders of a document that are kept whole, and how many symbols the model has for them."""
+
+    found: Placeholders = placeholders_of(SAFE)
+    symbols: int = 0
 
 
 def parts(events: Iterable[Event], join: Join, kept: Kept) -> Iterator[str | Segment]:

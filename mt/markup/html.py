@@ -12,8 +12,8 @@ from html.parser import HTMLParser
 
 import regex
 
-from mt.data.placeholders import SYMBOLS, Kept
-from mt.markup.blocks import parts
+from mt.data.placeholders import SYMBOLS
+from mt.markup.blocks import Kept, parts
 from mt.markup.segments import Event, Segment
 
 _DIGITS = 100

@@ -9,9 +9,9 @@ from types import MappingProxyType
 from typing import NamedTuple
 from xml.parsers import expat
 
-from mt.data.placeholders import Kept
 from mt.errors import UserError
 from mt.markup import xliff_text
+from mt.markup.blocks import Kept
 from mt.markup.segments import Segment
 from mt.markup.words import Span
 

@@ -11,9 +11,8 @@ from itertools import accumulate, groupby
 from typing import TYPE_CHECKING, Literal
 from xml.sax.saxutils import escape
 
-from mt.data.placeholders import Kept
 from mt.markup import html
-from mt.markup.blocks import parts
+from mt.markup.blocks import Kept, parts
 from mt.markup.segments import ELEMENT, Event, Segment, partners_of
 
 if TYPE_CHECKING:

@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from mt.data.placeholders import Kept, placeholders_of
+from mt.data.placeholders import placeholders_of
 from mt.decoding.translator import Translator
 from mt.evaluation.markup import is_complete, markup_scores, places, proportional
+from mt.markup.blocks import Kept
 
 SOURCES = ["the <b>big</b> cats see {name} streets", "<p>two dogs</p> find <br> bridges", "no <i>tags</i>"]
 TARGETS = ["die <b>großen</b> Katzen sehen {name} Straßen", "<p>zwei Hunde</p> finden <br> Brücken", "keine Tags"]

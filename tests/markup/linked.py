@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable
 
 from mt import markup
-from mt.data.placeholders import Kept
+from mt.markup.blocks import Kept
 from mt.markup.segments import Segment
 from mt.markup.words import Linked
 

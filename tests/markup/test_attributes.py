@@ -1,8 +1,8 @@
 import pytest
 
 from mt import markup
-from mt.data.placeholders import Kept
 from mt.markup import attributes
+from mt.markup.blocks import Kept
 from mt.markup.segments import Segment
 from mt.markup.words import Linked
 from tests.markup.linked import identity

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given as cases, strategies as st
 
 from mt import markup
-from mt.data.placeholders import FIRST, Kept
+from mt.data.placeholders import FIRST
 from mt.errors import UserError
+from mt.markup.blocks import Kept
 from mt.markup.segments import Segment
 from mt.markup.words import Linked
 from tests.marks import examples, exhaustive

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from mt import markup
-from mt.data.placeholders import Kept
 from mt.data.words import word_spans
 from mt.decoding.documents import joined, sentences
+from mt.markup.blocks import Kept
 from mt.markup.segments import Segment
 from mt.markup.words import Linked
 from tests.marks import examples

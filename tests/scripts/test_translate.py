@@ -9,7 +9,8 @@ import pytest
 
 import mt
 from mt import Translator
-from mt.decoding.confidence import Confidence, Unsure
+from mt.decoding.confidence import Confidence
+from mt.decoding.unsure import Unsure
 from mt.search.config import BeamConfig, SampleConfig
 
 ROOT = Path(__file__).parents[2]
