@@ -40,14 +40,16 @@ def test_equals_a_search_of_every_span_and_is_certain_as_soon_as_no_longer_term_
     terms, end = glossary.terms(text)
     expected, place = [], 0
     while place < len(text):
+        # As it is written before small letters.
         spans = [
-            (place, stop)
+            (place, stop, source)
             for stop in range(place + 1, len(text) + 1)
-            if {" ".join(text[place:stop]), " ".join(text[place:stop]).lower()} & sources
+            for source in (" ".join(text[place:stop]).lower(), " ".join(text[place:stop]))
+            if source in sources
         ]
         expected += spans[-1:]
         place = spans[-1][1] if spans else place + 1
-    assert [(term.begin, term.end) for term in terms] == expected and end == len(text)
+    assert [(term.begin, term.end, term.entry.source) for term in terms] == expected and end == len(text)
     for count in range(len(text)):
         some, certain = glossary.terms(text[:count], complete=False)
         assert some == [term for term in terms if term.begin < certain]

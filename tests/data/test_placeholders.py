@@ -39,7 +39,7 @@ def test_examples_of_each_syntax_are_whole(name: str) -> None:
         ("5 %s, 50%, %d%% and 100%%", "%s|%d|%%|%%"),
         ("http://x/%s/edit?q=%d", "%s|%d"),
         ("Hello %count% of %user.name%, %count%%total% %count%s", "%count%|%user.name%|%count%|%total%|%count%"),
-        ("%s%s %dx%d %dh%dm%ds %s/%s S%02dE%02d", "%s|%s|%d|%d|%d|%d|%d|%s|%s|%02d|%02d"),
+        ("%s%s %dx%d %dh%dm%ds %s/%s S%02dE%02d %s%2d", "%s|%s|%d|%d|%d|%d|%d|%s|%s|%02d|%02d|%s|%2d"),
         ("%1$s%2$s, %(n)s %@ %1% %d% done", "%1$s|%2$s|%(n)s|%@|%1%|%d%"),
         # Plurals and selections with what they hold, whatever is quoted in them.
         ("{n, plural, one {# file} other {{n} files}} x", "{n, plural, one {# file} other {{n} files}}"),

@@ -72,9 +72,9 @@ def test_units_are_compared_without_case_where_the_tokenizer_writes_none():
 
 
 # The pointing game over what a model wrote.
-PICTURE = "large red circle 5,5,31,31; small blue star 75,74,89,88"
+PICTURE = "large red circle 5,5,31,31; small blue star 76,76,86,86"
 CAPTION = "a large red circle in the top left and a small blue star in the bottom right"
-# Of 4 x 4 places.
+# Of 4 x 4 places; the star is on the middle of none.
 TOP_LEFT = 0
 BOTTOM_RIGHT = 15
 

@@ -168,6 +168,16 @@ def test_auxiliary_loss_worked_out_by_hand():
     torch.testing.assert_close(gradient[0], torch.tensor(expected))
 
 
+def test_what_was_not_sampled_learns_nothing_from_rewards():
+    scores = torch.tensor([[[0.0, 1.0], [2.0, -1.0]]], requires_grad=True)
+    alpha = scores.softmax(-1)
+    attention = Stochastic(StochasticConfig(), 1, 1).eval()
+    options = StochasticConfig(reinforce_weight=1.0, entropy_weight=0.0)
+    expectation = AttentionOutput(torch.zeros(1, 2, 1), alpha, alpha)
+    loss = loss_beside(options, attention, expectation, torch.ones(1, 2), SOURCE[:, :2], TARGET)
+    assert torch.autograd.grad(loss, scores)[0].abs().max() < 1e-6
+
+
 def test_the_baseline_starts_at_the_first_reward_and_then_follows_slowly():
     attention = Stochastic(StochasticConfig(baseline_decay=0.75), 1, 1).train()
 
