@@ -2,15 +2,20 @@
 
 import json
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullLocator
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from mt.common.palette import colour  # noqa: E402
+from mt.common.palette import colour, marker  # noqa: E402
 from mt.plots import save  # noqa: E402
-from mt.plots.curves import Line, speedup, tradeoff  # noqa: E402
+from mt.plots.curves import Line, tradeoff  # noqa: E402
+from mt.plots.style import AXIS, INK, LABEL_POINTS, chart, name_axes  # noqa: E402
 
 POLICIES = {
     "MILk": ("milk-0", "milk-0.05", "milk-0.1", "milk-0.4"),
@@ -85,6 +90,30 @@ def drafted() -> list[Line]:
         for number, (name, points) in enumerate(settings.items())
     ]
     return [*lines, Line("offline", colour(len(lines)), level=rows["beam"]["bleu"])]
+
+
+def speedup(
+    lengths: Sequence[int], panels: Mapping[str, Mapping[str, Sequence[float]]], x_name: str, y_name: str
+) -> Figure:
+    """Draws ratios over lengths, both on logarithmic axes (as in figure 3 of Chiu & Raffel 2018). panels: by the title
+    of a panel its lines; by the name of a line its ratio at each length."""
+    figure, all_axes = chart(len(panels))
+    for axes, (title, lines) in zip(all_axes, panels.items(), strict=True):
+        # The dashed line marks equal speed.
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.axhline(1, color=AXIS, linewidth=1, linestyle="--")
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            axis.set_major_formatter("{x:g}")
+            axis.set_minor_locator(NullLocator())
+        axes.set_title(title, loc="left", fontsize=LABEL_POINTS + 1, color=INK)
+        name_axes(axes, x_name, y_name)
+        for number, (name, ratios) in enumerate(lines.items()):
+            look: Any = {"color": colour(number), "marker": marker(number), "linewidth": 1.6}
+            axes.plot(lengths, ratios, label=name, markersize=5.5, markeredgecolor="white", **look)
+        axes.legend(frameon=False, labelcolor=INK, fontsize=LABEL_POINTS)
+    return figure
 
 
 def main() -> None:

@@ -16,7 +16,6 @@ from mt.errors import UserError
 
 # Where examples come from: what splits are called, the hub, further corpora.
 
-Digits = Annotated[int, Field(ge=1, le=100)]
 Seconds = Annotated[float, Field(ge=0, le=10)]
 LINK_UNITS: dict[str, LinkUnit] = {"blanks": "spaced", "white_space": "white_space", "marks": "word"}
 """The unit that links join, by the values of `link_words` and of `--words` of `mt align`."""

@@ -137,7 +137,7 @@ def require_compatible(search: SearchConfig, model: DecodableModel) -> None:
 def require_extending(search: SearchConfig, model: DecodableModel) -> None:
     """Raises UserError where a model that is trained for a search which extends cannot write while it reads."""
     if isinstance(search, WaitKConfig):
-        require_wait_k(online_model(model), search.k, as_written("search", "wait_k"))
+        require_wait_k(online_model(model), as_written("search", "wait_k"))
     elif search.extends and not extends(search, model):
         single_model = online_model(model)
         other = as_written("search", "wait_k" if single_model.supports_wait_k else "greedy or beam")
@@ -147,7 +147,7 @@ def require_extending(search: SearchConfig, model: DecodableModel) -> None:
         )
 
 
-def require_wait_k(model: Seq2Seq, k: int, option: str) -> None:
+def require_wait_k(model: Seq2Seq, option: str) -> None:
     """Raises UserError where the model cannot read a source by the prefix mask of wait-k. option: for the sentence."""
     if not model.supports_wait_k:
         raise UserError(

@@ -1,4 +1,4 @@
-"""Curves: speedups over length, quality against latency, scores over updates, and risk over coverage."""
+"""Curves: quality against latency, scores over updates, and risk over coverage."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,36 +7,10 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator, PercentFormatter
+from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from mt.common.palette import colour, marker
-from mt.plots.style import AXIS, INK, LABEL_POINTS, chart, font, name_axes, shortened
-
-# Speedups over length (as in figure 3 of Chiu & Raffel 2018).
-
-
-def speedup(
-    lengths: Sequence[int], panels: Mapping[str, Mapping[str, Sequence[float]]], x_name: str, y_name: str
-) -> Figure:
-    """Draws ratios (upwards) over lengths (to the right), both on logarithmic axes. panels: by the title of a panel its
-    lines; by the name of a line its ratio at each length."""
-    figure, all_axes = chart(len(panels))
-    for axes, (title, lines) in zip(all_axes, panels.items(), strict=True):
-        # The dashed line marks equal speed.
-        axes.set_xscale("log")
-        axes.set_yscale("log")
-        axes.axhline(1, color=AXIS, linewidth=1, linestyle="--")
-        for axis in (axes.xaxis, axes.yaxis):
-            axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-            axis.set_major_formatter("{x:g}")
-            axis.set_minor_locator(NullLocator())
-        axes.set_title(title, loc="left", fontsize=LABEL_POINTS + 1, color=INK)
-        name_axes(axes, x_name, y_name)
-        for number, (name, ratios) in enumerate(lines.items()):
-            axes.plot(lengths, ratios, label=name, markersize=5.5, **_look(number))
-        axes.legend(frameon=False, labelcolor=INK, fontsize=LABEL_POINTS)
-    return figure
-
+from mt.plots.style import INK, LABEL_POINTS, chart, font, name_axes, shortened
 
 # Quality against latency, one panel for each measure of latency.
 

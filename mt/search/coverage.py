@@ -47,9 +47,6 @@ class Penalties(NamedTuple):
             )
 
 
-FREE = Penalties()
-
-
 class Coverage(NamedTuple):
     """The attention that N hypotheses have given to each position so far."""
 

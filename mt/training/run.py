@@ -40,7 +40,7 @@ def require_fit(config: Config, corpus: Corpus, model: Seq2Seq) -> None:
     require_extending(config.search, model)
     require_compatible(config.search, model)
     if config.training.wait_k is not None:
-        require_wait_k(model, min(config.training.wait_k), "training.wait_k")
+        require_wait_k(model, "training.wait_k")
     metrics_of(config.dataset)
     require_measured(config, model)
     if config.training.samples_pieces:

@@ -8,7 +8,7 @@ import torch
 
 from mt.errors import UserError
 from mt.search.config import BeamConfig, decode
-from mt.search.coverage import FREE, Coverage, Penalties
+from mt.search.coverage import Coverage, Penalties
 from mt.search.hypothesis import Hypothesis, penalty
 from mt.step import Attended
 from tests.search.conftest import CHOICES, Toy
@@ -173,5 +173,5 @@ def test_a_position_without_any_attention_costs_much_and_is_finite():
 def test_what_cannot_be_weighed_is_refused(penalties: tuple[float, float], options: dict[str, bool], sentence: str):
     with pytest.raises(UserError, match=f"^{sentence}"):
         Penalties(*penalties).require_readable(**options)
-    FREE.require_readable(**options)
+    Penalties().require_readable(**options)
     Penalties(0.0, 1.0).require_readable(hard=True)

@@ -73,6 +73,10 @@ def test_where_nobody_chose_the_line_is_that_of_old(length: int) -> None:
         assert options.longest(length) == 2 * length + 10
 
 
+def test_what_must_be_longer_has_room_for_its_end() -> None:
+    assert GreedyConfig(max_ratio=1.0, max_extra=1, min_length=5).longest(3) == 6
+
+
 def test_what_is_said_of_the_limit_takes_the_place_of_what_was() -> None:
     run = BeamConfig(max_ratio=1.2, max_extra=7)
     assert revised_search(run, {"max_length": 100}) == BeamConfig(max_length=100)

@@ -104,6 +104,12 @@ def test_what_drafts_in_a_row_have_in_common_is_agreed(drafts, n, hold, expected
     assert AgreeConfig(n=n, hold=hold, **FREE).writes(given) == expected
 
 
+def test_a_full_stop_is_part_of_the_end_where_there_is_an_end() -> None:
+    everything = AgreeConfig(n=1, **FREE)
+    for tokens, expected in (([5, 9, EOS], 1), ([5, 9, 9, EOS], 1), ([9, EOS], 0), ([5, 9], 2), ([9, 5, EOS], 2)):
+        assert everything.writes(draft([0] * len(tokens), 3, tokens, closing={9})) == expected
+
+
 # Of searches that extend, where they draft.
 
 

@@ -28,6 +28,15 @@ def test_largest_is_topk(rows: int, size: int, count: int) -> None:
         torch.testing.assert_close(values, before, rtol=0, atol=0, equal_nan=True)
 
 
+def test_fewer_than_are_known_are_the_first_of_them() -> None:
+    numbers = np.random.default_rng(0).permutation(24).reshape(2, 12).astype(np.float32)
+    for count in range(1, 6):
+        expected = Scores(numbers.copy()).best(count)
+        known = Scores(numbers.copy(), best=Scores(numbers.copy()).best(5))
+        for actual, wanted in zip(known.best(count), expected, strict=True):
+            np.testing.assert_array_equal(actual, wanted)
+
+
 LOG_PROBS = np.log(np.array([[0.4, 0.05, 0.3, 0.15, 0.1], [0.2, 0.3, 0.2, 0.2, 0.1]], np.float32))
 STORED = {"array": lambda: LOG_PROBS.copy(), "tensor": lambda: torch.from_numpy(LOG_PROBS.copy())}
 
