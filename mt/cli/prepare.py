@@ -57,6 +57,7 @@ def get(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--mirror", metavar="URL", help="a folder that has the files to download, as file:///copies")
     options = parser.parse_args(arguments)
     with reported():
+        # Without a name, the sets are listed; else one is made, with the command that trains on it.
         if options.name is None:
             sets = known().sets
             width = max(map(len, sets))

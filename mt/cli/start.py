@@ -121,6 +121,7 @@ def with_earlier_model(composed: Mapping[str, Any], overrides: Sequence[str], ea
 def _with_tokenizer(dataset: Mapping[str, Any], earlier: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the options of a data set with the tokenizers of the earlier run. Raises UserError for data of another
     kind."""
+    # Sources are of the same kind, and a transcript needs the earlier run's vocabulary of transcripts.
     for option in ("name", "rate", "size"):
         trained, composed = (each["field"].get(option) for each in (earlier, dataset))
         if composed != trained:

@@ -133,6 +133,7 @@ class Config(ModelConfig):
     @model_validator(mode="after")
     def _links_come_with_the_corpus(self) -> Self:
         """Sets `dataset.links` as `training.guided_alignment` says."""
+        # Links and how their words are parted are named once.
         links = self.training.guided_alignment
         if links is None and self.dataset.links is None and self.dataset.link_words != "blanks":
             raise UserError(
@@ -146,6 +147,7 @@ class Config(ModelConfig):
                 f"training.guided_alignment={links} and dataset.links={self.dataset.links} name different links of the "
                 "training pairs: leave out one of them"
             )
+        # The corpus is prepared with the links, so its options have them, too.
         plain = self.dataset.model_dump(mode="json") | {"links": links}
         return self.model_copy(update={"dataset": parse(plain, DatasetConfig, "dataset")})
 

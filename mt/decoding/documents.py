@@ -185,6 +185,7 @@ def sentences(block: Segment, language: str | None) -> list[Sentence]:
 
 def joined(sentences: Sequence[tuple[Linked, Sentence]]) -> Linked:
     """Joins the translations of the sentences of a block, with their links."""
+    # Places in a sentence become places in the block: of the source by what was read, of the translation by its text.
     text = ""
     links: list[Span] = []
     unsure: list[Span] = []

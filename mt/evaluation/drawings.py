@@ -101,6 +101,7 @@ def drawings(
     options = translator.config.training
     if not translator.model.uses_source or not options.plots:
         return
+    # Gold links, and where sounds of units end, are drawn with the attention.
     by_word = options.plot_words if words is None else words
     sources = split.column("source")[: options.plots]
     links = gold_links(split, [translation.text for translation in translations[: options.plots]])

@@ -169,6 +169,7 @@ def read_log(path: Path, unit: LatencyUnit = "word") -> list[Instance]:
     number of a line that is not valid."""
     instances: dict[int, Instance] = {}
     for number, line in enumerate(file_lines(path, pipes=True), start=1):
+        # A line may be no JSON of this form, or contradict itself or an earlier line.
         try:
             instance = Instance.model_validate_json(line)
             wrong = _fault(instance, unit) or (instance.index in instances and f"index {instance.index} is there twice")

@@ -210,6 +210,7 @@ def timing(sentences: Sequence[Timed], unit: str, *, lowercase: bool = False) ->
     def scored(value: float, count: int) -> Score:
         return Score(value, f"n:{count}|unit:{unit}|of:right{'|case:lc' if lowercase else ''}|version:{VERSION}")
 
+    # What was not decoded online has no times, and a soft attention no stops.
     scores: dict[str, Score] = {}
     if late:
         scores["emission_ms"] = scored(float(np.median(late)), len(late))

@@ -98,6 +98,7 @@ class Stream:
         """Reads what has come."""
         session = self._session
         (written,) = await self._run.worker.do(Reading(self._search, ends), (session, part, tail))
+        # What a reader sees, and how much of it was taken back.
         shown = session.shown
         return {
             "read": session.source_read,

@@ -89,6 +89,7 @@ class Worker:
     async def do(self, work: Work, *items: Any) -> list[Any]:
         """Returns the results of some items. Raises UserError as the work does, RequestError where there is no room, or
         no result before the deadline."""
+        # Jobs wait in the queue, if it has room for them.
         deadline = time.monotonic() + self._limits.deadline
         loop = asyncio.get_running_loop()
         jobs = [_Job(work, item, deadline, loop.create_future()) for item in items]
@@ -99,6 +100,7 @@ class Worker:
                 raise full(f"{len(self._jobs)} texts wait for this run already")
             self._jobs.extend(jobs)
             self._changed.notify()
+        # Whoever gives up cancels its jobs, so that they are not begun.
         try:
             async with asyncio.timeout(self._limits.deadline):
                 return await asyncio.gather(*(job.result for job in jobs))
@@ -171,6 +173,7 @@ class Worker:
             if not any(job.wanted for job in jobs):
                 raise _LateError(self._limits)
 
+        # One item that cannot be done must not fail the others, so halves are tried again.
         try:
             with asking(ask):
                 results = jobs[0].work.do([job.item for job in jobs])

@@ -272,6 +272,7 @@ def _refusal(earlier: Earlier, config: Config, misfit: str) -> str:
             culprits.append((path, old, new))
         else:
             culprits[:0] = [(path, old, new)] if is_blamed else []
+    # The sentence names the first of them, with both values.
     shape = list(earlier.model.state_dict()[misfit].shape)
     start = f"init_from={earlier.name} has tensors of other sizes than this run ({misfit}: {shape})"
     if not culprits:

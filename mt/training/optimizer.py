@@ -127,6 +127,7 @@ def learning_rate(
     update, epoch: counted from 1. bad_validations: the lengths of the runs of validations without a new best, in order.
     total: updates of the whole run, where they are known.
     """
+    # The warm-up, then the schedule.
     lr = config.lr * min(1.0, update / config.warmup) if config.warmup else config.lr
     match config.schedule:
         case InverseSqrtConfig(hold=chosen):

@@ -139,6 +139,7 @@ def repair_links(checkpoints: Path, newest: Path, progress: Progress, metric: st
 
     newest: the checkpoint that is resumed, with its `progress`. metric: chooses the best.
     """
+    # A kill may have come after a checkpoint was written, and before a link pointed to it.
     best = checkpoints / "best"
     last = checkpoints / "last"
     present = (best / checkpoint.META).is_file()
@@ -200,6 +201,7 @@ def average_checkpoints(paths: Sequence[Path], out: Path) -> list[int]:
 
 def _require_related(paths: Sequence[Path], metas: Sequence[checkpoint.Meta]) -> str:
     """Raises UserError where checkpoints began at other weights; returns a warning where they do not say, else ""."""
+    # Checkpoints that say which weights they began with must say the same.
     known = {path: meta.initialisation for path, meta in zip(paths, metas, strict=True) if meta.initialisation}
     for path, begun in known.items():
         known_path, expected = next(iter(known.items()))

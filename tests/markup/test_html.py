@@ -33,6 +33,17 @@ PLACED = [
         "0-0 1-1 2-4 3-2 4-3",
         "ich <em>stehe</em> sehr früh <em>auf</em>",
     ),
+    # But an id stands once.
+    (
+        "I <em id=x>get up</em> very early",
+        "ich stehe sehr früh auf",
+        "0-0 1-1 2-4 3-2 4-3",
+        "ich <em id=x>stehe</em> sehr früh auf",
+    ),
+    # A word that stands twice goes where its links say.
+    ("one <b>one</b> two", "one one two", "0-1 1-0 2-2", "<b>one</b> one two"),
+    # A sign does not become a tag by what follows it.
+    ("a < b", "a <b", "0-0 1-1 2-1", "a &lt;b"),
     # An empty tag stands at the gap that the words around it agree on.
     ("old red <br> wine", "Wein alt rot", "0-1 1-2 2-0", "Wein alt rot <br>"),
     ("see <img src=a> the house", "sieh das Haus", "0-0 1-1 2-2", "sieh <img src=a> das Haus"),

@@ -190,5 +190,6 @@ def _bytes(picture: Image) -> np.ndarray:
         if bits == 16:
             bits = next(filled for filled in _BITS if highest < 1 << filled)
         grey = levels / (1 << (bits - 8))
+    # What the file calls transparent is white.
     grey[levels == picture.info.get("transparency", -1)] = _WHITE
     return grey.astype(np.uint8)

@@ -163,6 +163,7 @@ def _wanted(file: Any, name: str, path: str, span: tuple[float, float] | None) -
         count = whole
     if count is not None and count <= 0:
         raise SourceError(f"{name} has no samples: expected a sound", "without sound")
+    # The reader begins at the first sample that is wanted.
     if start:
         file.seek(start)
     return Recording(file, name, count)

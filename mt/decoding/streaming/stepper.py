@@ -56,12 +56,14 @@ class StreamState:
         self.field = field
         self.processors: list[Processor] = search.rules(1)
         """The processors of the hypothesis, which decide which tokens may follow."""
+        # What watches the hypothesis, and how it is searched.
         self.terms: TermStream | None = None
         """Writes terms into the hypothesis; None without a glossary."""
         self.reads: list[int] = []
         """The terms that the last step read; see `TermStream.reads`."""
         self.hard = search.sees(0) is None
         """Whether a hard attention decides when to write."""
+        # How far the source has come.
         self.complete = False
         """Whether the source has ended."""
         self.ended = False
@@ -74,6 +76,7 @@ class StreamState:
         """How many positions a monotonic attention looked at."""
         self.trimmed = 0
         """How many vectors were read when the source was last trimmed."""
+        # The hypothesis so far, and where the model is.
         self.tokens: list[int] = []
         """The hypothesis."""
         self.written: list[Entry] = []
