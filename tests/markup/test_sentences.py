@@ -43,6 +43,7 @@ ONE = {
     "vi": ["TS. Nguyễn Văn A sống ở TP. Hồ Chí Minh."],
     "sv": ["T.ex. kommer Anna kl. 5 till Lund."],
     "no": ["Den 17. mai er nasjonaldag."],
+    "sl": ["Cesar Karel IV. Luksemburški je živel v Pragi."],
     "lv": ["1. janvārī ir brīvdiena."],
     "hr": ["Dana 5. svibnja Ivan Pavao II. bio je papa."],
     "ja": ["「行きますか。」と彼は聞いた。"],
