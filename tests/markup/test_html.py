@@ -42,6 +42,13 @@ PLACED = [
     ),
     # A word that stands twice goes where its links say.
     ("one <b>one</b> two", "one one two", "0-1 1-0 2-2", "<b>one</b> one two"),
+    # A pair around code alone is one tag with it.
+    (
+        "Run <b><code>ls</code></b> the list now .",
+        "Führe jetzt die Liste aus .",
+        "0-0 0-4 1-2 2-3 3-1 4-5",
+        "Führe <b><code>ls</code></b> jetzt die Liste aus .",
+    ),
     # A sign does not become a tag by what follows it.
     ("a < b", "a <b", "0-0 1-1 2-1", "a &lt;b"),
     # An empty tag stands at the gap that the words around it agree on.
