@@ -173,12 +173,14 @@ async def _converse(socket: WebSocket, runs: Runs, key: Key, limits: Limits) -> 
         await source.begin()
         size = 0
         message: str | bytes = Part(words=hello.words).model_dump_json()
+        if not hello.words:
+            message = await _received(socket, limits.idle)
         while True:
             part, tail, ends = _part(message, run, limits)
             size = 0 if ends else size + len(part)
             if isinstance(part, str) and size + len(tail) > limits.characters:
                 raise RequestError(413, f"a source has more than {limits.characters} characters: end it before")
-            if len(part) or tail:
+            if len(part) or tail or not ends:
                 await _send(socket, await source.read(part, tail), limits.patience)
             if ends:
                 await _send(socket, await source.end(), limits.patience)

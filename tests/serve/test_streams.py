@@ -51,6 +51,16 @@ def test_words_are_those_of_a_session_and_never_change(streaming: Client, hard: 
         assert asked(connection, {"words": "two cats"})["read"] == 2
 
 
+def test_every_message_is_answered_and_a_tail_can_go(streaming: Client, translator: Translator):
+    session = translator.stream()
+    with opened(streaming, {"run": "soft"}) as connection:
+        for words, tail in (("", ""), ("the big", "cats"), ("", "cats"), ("", ""), ("cats", ""), ("", " ")):
+            session.read(words, tail)
+            answer = asked(connection, {"words": words, "tail": tail})
+            assert (answer["text"], answer["draft"]) == (session.text, " ".join(session.draft))
+        assert asked(connection, {"end": True})["done"]
+
+
 def test_several_streams_at_once_do_not_know_of_one_another(streaming: Client, hard: Translator):
     sources = [TEXT, "two dogs leave houses", "three green birds see bridges"]
     with contextlib.ExitStack() as stack:

@@ -91,17 +91,18 @@ class RedraftedSession(Session):
             cls.redraft(due)
 
     def _grow(self, row: Row) -> bool:
-        """Adds the next positions of the source, and returns whether it is time for a draft. The last draft is written
-        to its end where nothing has come since."""
+        """Adds the next positions of the source, and returns whether it is time for a draft. Where nothing has come since
+        the last one, it is not: drafts agree with themselves. At the end it is written as it is."""
         if len(row):
             self._rows.append(row)
         if self.finished:
             self._tail = ""
-        state = len(self._rows), self._tail
-        if self.finished and state == self._drafted and self.translation is not None:
-            self._consider(self.translation)
+        if self.translation is not None and self._drafted == (len(self._rows), self._tail):
+            if self.finished:
+                self._consider(self.translation)
             return False
-        return bool(self.finished or self._tail or len(self._rows) - self._drafted[0] >= self.streaming.search.pace)
+        count, tail = self._drafted
+        return self.finished or self._tail != tail or len(self._rows) - count >= self.streaming.search.pace
 
     @classmethod
     def redraft(cls, sessions: Sequence[Self]) -> None:

@@ -215,8 +215,8 @@ def read(
                 session._read_tail(tail if turn + 1 == len(parts) else "")
                 read_rows.append((session, session._read_part(parts[turn])))
         type(sessions[0])._advance(read_rows)
-    # Tails that come alone.
-    alone = [(session, tail) for session, parts, tail in given if not parts and tail]
+    # Tails that come alone, or go.
+    alone = [(session, tail) for session, parts, tail in given if not parts]
     for session, tail in alone:
         session._read_tail(tail)
     if alone:

@@ -135,6 +135,20 @@ def test_a_tail_may_change_and_is_never_written_against(policy: str, setting, se
         assert session.finished and session.text
 
 
+@every_policy
+def test_an_update_without_news_changes_nothing_and_a_tail_can_go(policy: str, setting, sentences) -> None:
+    ours, search = setting({"name": "general"}, "bilstm"), POLICIES[policy]
+    for source in sentences(3, least=4, most=6):
+        session = session_of(ours, search)
+        session.read(source[:2], tail=source[2])
+        before = [*session.words], session.draft, len(session._drafts)
+        assert session.read("", tail=source[2]) == []  # a draft does not agree with itself
+        assert ([*session.words], session.draft, len(session._drafts)) == before
+        session.read("")
+        assert session.translation is not None
+        assert len(session.translation.source_tokens) == len(ours.tokenizers.source.encode([" ".join(source[:2])])[0])
+
+
 @pytest.mark.parametrize("policy", ["alignatt-1", "agree-2", "wait-2", "retranslate", "beam"])
 def test_a_translation_begins_as_asked(policy: str, setting, sentences) -> None:
     ours = setting({"name": "general"}, "bilstm")
