@@ -97,12 +97,31 @@ class RedraftedSession(Session):
             self._rows.append(row)
         if self.finished:
             self._tail = ""
+        if not (self._rows or self._tail or self.finished):
+            self._forget()
         if self.translation is not None and self._drafted == (len(self._rows), self._tail):
             if self.finished:
                 self._consider(self.translation)
             return False
         count, tail = self._drafted
         return self.finished or self._tail != tail or len(self._rows) - count >= self.streaming.search.pace
+
+    def _end(self) -> Row | None:
+        row = super()._end()
+        if row is None:
+            self._forget()
+        return row
+
+    def _forget(self) -> None:
+        """Takes back the draft of a tail that went before a word was read: an empty source has an empty translation."""
+        self._drafted = 0, ""
+        self.translation = None
+        self.draft = []
+        self._show(())
+
+    def _show(self, words: Sequence[str]) -> None:
+        self.erased += erased(self._shown, words)
+        self._shown = [*words]
 
     @classmethod
     def redraft(cls, sessions: Sequence[Self]) -> None:
@@ -152,10 +171,7 @@ class RedraftedSession(Session):
         self.draft = [self._restored(word.text) for word in words[count:]]
         self._drafts.append(tokens)
         self.cut = self.finished and best.cut
-        # What a reader sees.
-        shown = self.words if self.finished else search.shown(self.words, [*self.words, *self.draft])
-        self.erased += erased(self._shown, shown)
-        self._shown = [*shown]
+        self._show(self.words if self.finished else search.shown(self.words, [*self.words, *self.draft]))
 
     def _draft(self, best: Translation) -> Draft:
         """Returns a hypothesis as a policy sees it."""
@@ -164,7 +180,7 @@ class RedraftedSession(Session):
         positions = len(best.source_tokens) - translator.field.written
         weights = best.windows.dense(positions)
         words = [len(row) for row in self._rows] if translator.field.written else None
-        read = sum(words) if self._tail and words else positions
+        read = positions if words is None else sum(words)
         # What a position will be translated to is not known while it may become part of a term.
         if self._terms is not None and not self.finished:
             read = min(read, len(self._terms.certain))

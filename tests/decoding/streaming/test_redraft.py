@@ -149,6 +149,17 @@ def test_an_update_without_news_changes_nothing_and_a_tail_can_go(policy: str, s
         assert len(session.translation.source_tokens) == len(ours.tokenizers.source.encode([" ".join(source[:2])])[0])
 
 
+@every_policy
+@pytest.mark.parametrize("gone", ["read", "finish"])
+def test_a_tail_that_goes_before_a_word_was_read_leaves_nothing(policy: str, gone: str, setting) -> None:
+    session = session_of(setting({"name": "general"}, "bilstm"), POLICIES[policy])
+    session.read("", tail="tun das")
+    assert session.draft and not session.words
+    shown = len(session.shown)
+    assert (session.read("") if gone == "read" else session.finish()) == []
+    assert (session.draft, session.shown, session.erased) == ([], [], shown)
+
+
 @pytest.mark.parametrize("policy", ["alignatt-1", "agree-2", "wait-2", "retranslate", "beam"])
 def test_a_translation_begins_as_asked(policy: str, setting, sentences) -> None:
     ours = setting({"name": "general"}, "bilstm")
