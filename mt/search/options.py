@@ -54,6 +54,8 @@ class SearchOptions(LengthOptions):
         has ended, and else no end. See `mt.search.policies`."""
         if draft.complete:
             return len(draft.tokens)
+        if not draft.weights.shape[1]:  # no piece of the source has come
+            return draft.written
         certain = min(self.certain(draft), draft.end, self.longest(draft.read))
         if draft.read < draft.weights.shape[1]:  # no token depends on what may change
             certain = min(certain, draft.until(draft.read))

@@ -150,6 +150,13 @@ def test_an_update_without_news_changes_nothing_and_a_tail_can_go(policy: str, s
 
 
 @every_policy
+def test_nothing_is_written_of_invisible_characters_alone(policy: str, setting) -> None:
+    session = session_of(setting({"name": "general"}, "bilstm"), POLICIES[policy])
+    assert session.read("\u200b", tail="\u200b") == [] and session.tokens == ()
+    assert session.read("tun das", tail="\u200b") == session.words and session.source_read == 3
+
+
+@every_policy
 @pytest.mark.parametrize("gone", ["read", "finish"])
 def test_a_tail_that_goes_before_a_word_was_read_leaves_nothing(policy: str, gone: str, setting) -> None:
     session = session_of(setting({"name": "general"}, "bilstm"), POLICIES[policy])
