@@ -1,6 +1,6 @@
 """A run that reads text, for simulstream's own scorers: the log that its server would write of a text, word by word.
 
-    python -m examples.simulstream_log RUN test.en test.de DIR --search alignatt --search-options f=2
+    python -m examples.simulstream_log RUN test.en test.de DIR --search alignatt --f 2
     simulstream_stats --eval-config DIR/eval.yaml --log-file DIR/metrics.jsonl
     simulstream_score_latency --eval-config DIR/eval.yaml --log-file DIR/metrics.jsonl \
         --audio-definition DIR/audio.yaml --reference DIR/references.txt --scorer stream_laal
@@ -16,7 +16,7 @@ from pathlib import Path
 
 import mt
 from examples.streaming import opened, parser_of
-from mt.errors import reported
+from mt.cli.arguments import reported_in_flags
 from mt.storage import write_text
 from mt.text_io import file_lines
 
@@ -28,7 +28,7 @@ def shown(translation: mt.Translation) -> list[tuple[int, list[str]]]:
         return []
     # Drafts are noted after each source word; else each word has its delay.
     if timing.updates is not None:
-        return [(read, text.split()) for read, text in enumerate(timing.updates, start=1)]
+        return [(read, text.split()) for read, text in zip(timing.updated, timing.updates, strict=True)]
     words = translation.text.split()
     delays = timing.word_delays
     return [(read, words[: sum(delay <= read for delay in delays)]) for read, _ in groupby(delays)]
@@ -70,7 +70,7 @@ def main() -> None:
     parser.add_argument("reference", type=Path)
     parser.add_argument("folder", type=Path, metavar="DIR")
     options = parser.parse_args()
-    with reported():
+    with reported_in_flags():
         sources, references = ([*file_lines(path)] for path in (options.source, options.reference))
         if len(sources) != len(references):
             raise mt.UserError(

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 import mt
 from examples.streaming import CLOSING, fault_of, opened, parser_of
-from mt.errors import reported
+from mt.cli.arguments import reported_in_flags
 
 
 class Line(BaseModel):
@@ -105,7 +105,7 @@ def _line(plain: str, number: int) -> Line:
 
 def main() -> None:
     options = parser_of(__doc__).parse_args()
-    with reported():
+    with reported_in_flags():
         interpreter = Interpreter(opened(options).begin)
         for answer in translated(sys.stdin, interpreter):
             print(json.dumps(answer, ensure_ascii=False), flush=True)

@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
-import yaml
 from pydantic import ValidationError
 
 import mt
-from mt.errors import first_line, shown
+from mt.cli.arguments import add_run_options, add_search_options, chosen_search, load_translator
+from mt.cli.parser import Parser
+from mt.errors import shown
 from mt.search.config import SearchConfig, revised_search
 from mt.search.limits import EXTRA, MAX_LENGTH
 
@@ -36,32 +37,22 @@ class Policy(NamedTuple):
         return self.translator.stream(search, unit=self.unit, prefix=prefix)
 
 
-def parser_of(description: str | None) -> argparse.ArgumentParser:
-    """Returns a parser of a run and its policy."""
-    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("run", metavar="RUN", help="the folder that training printed")
-    parser.add_argument("--search", metavar="NAME", help="alignatt, agree, ...; else as the run streams by default")
-    parser.add_argument("--search-options", nargs="+", default=[], metavar="NAME=VALUE", help="such as f=2 step=1")
+def parser_of(description: str | None) -> Parser:
+    """Returns a parser of a run and its policy, with the options of `mt stream`."""
+    parser = Parser(description)
+    add_run_options(parser)
+    add_search_options(parser)
     parser.add_argument("--unit", choices=("word", "char"), help="char for languages that put no blanks between words")
-    parser.add_argument("--checkpoint", default="best", help="best, last, average or ema where the run made one")
-    parser.add_argument("--device", default="auto", help="cpu or cuda; else the best there is")
     return parser
 
 
 def opened(options: argparse.Namespace) -> Policy:
     """Loads a run of texts. Raises UserError where there is none, or where it cannot stream so."""
-    translator = mt.load(options.run, checkpoint=options.checkpoint, device=options.device)
+    translator = load_translator(options)
     if not translator.field.written:
         kind = translator.config.dataset.field.name
         raise mt.UserError(f"{options.run} reads {kind}, and what comes here is text: name a run that reads text")
-    try:
-        changes = {
-            name: yaml.safe_load(value) for name, _, value in (it.partition("=") for it in options.search_options)
-        }
-    except yaml.YAMLError as error:
-        raise mt.UserError(f"--search-options has a value that cannot be read ({first_line(error)})") from None
-    changes |= {"name": options.search} if options.search else {}
-    search = revised_search(translator.streaming_search(), changes)
+    search = chosen_search(options, translator.streaming_search())
     policy = Policy(translator, search, options.unit or translator.unit)
     policy.begin()  # refuses what does not go together before anything comes
     return policy

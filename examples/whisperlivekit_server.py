@@ -17,7 +17,7 @@ from websockets.sync.server import ServerConnection, serve
 
 from examples.streaming import Policy, opened, parser_of
 from examples.whisperlivekit_protocol import Conversation, Message, error
-from mt.errors import reported
+from mt.cli.arguments import reported_in_flags
 
 PATIENCE = 10
 """Seconds that a connection may take until it says what it wants."""
@@ -77,7 +77,7 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=8765)
     parser.add_argument("--max-sessions", type=int, default=4)
     options = parser.parse_args()
-    with reported(), serve(answering(opened(options), options.max_sessions), options.host, options.port) as server:
+    with reported_in_flags(), serve(answering(opened(options), options.max_sessions), options.host, options.port) as server:
         print(f"listening on ws://{options.host}:{server.socket.getsockname()[1]}", flush=True)
         server.serve_forever()
 

@@ -97,7 +97,7 @@ def test_updates_have_our_erasure_and_delays(scores_of: Callable[[Path], Scores]
         drafts[-1] = drafts[-1] if index % 20 else []
         sources.append(" ".join(["x"] * length))
         references.append(" ".join(draw.choices("abcd", k=draw.randint(1, 9))) + (" " * (index % 3)))
-        timing = SimpleNamespace(updates=tuple(map(" ".join, drafts)))
+        timing = SimpleNamespace(updates=tuple(map(" ".join, drafts)), updated=range(1, len(drafts) + 1))
         translations.append(SimpleNamespace(text=" ".join(drafts[-1]), timing=timing))
         updates_of.append(drafts)
     # A blank line has no translation.

@@ -19,7 +19,7 @@ from mt.constraints.terms import NO_TERM, Terms
 from mt.data.words import term_words
 from mt.decoding.network import DecodedBatch, Network
 from mt.decoding.terms import MOST, Edit, edited, rewritten, streamed, words_of
-from mt.search.config import BeamConfig
+from mt.search.config import SearchConfig
 from mt.search.hypothesis import Hypothesis
 from mt.search.replay import Replayed, replayed
 from mt.step import EOS, UNK
@@ -288,21 +288,21 @@ def write_terms(batch: DecodedBatch, asked: Sequence[TokenConstraints | None]) -
         for term in draft.missing
     ]
     for begin in range(0, len(choices), AT_ONCE):
-        _choose(network, choices[begin : begin + AT_ONCE])
+        _choose(network, search, choices[begin : begin + AT_ONCE])
     for number, of_source in drafts.items():
         results[number] = [draft.written(search.longest(len(rows[number]))) for draft in of_source]
     return results
 
 
-def _choose(network: Network, choices: Sequence[tuple[np.ndarray, _Draft, int]]) -> None:
+def _choose(network: Network, search: SearchConfig, choices: Sequence[tuple[np.ndarray, _Draft, int]]) -> None:
     """Chooses the edits of some missing terms, and notes them in the drafts. choices: source, draft and term each."""
     # What the model says of each hypothesis without the term shows which words translate it.
     masked = [np.where(_owners(draft.terms, len(row)) == term, UNK, row) for row, draft, term in choices]
-    own = _by_sources(network, masked, [[draft.hypothesis.tokens] for _, draft, _ in choices])
+    own = _by_sources(network, search, masked, [[draft.hypothesis.tokens] for _, draft, _ in choices])
     # All ways to write the terms, and their probabilities.
     variants = [draft.variants(term, scores) for (_, draft, term), (scores,) in zip(choices, own, strict=True)]
     texts = [[draft.text(edits) for edits, _ in each] for each, (_, draft, _) in zip(variants, choices, strict=True)]
-    scores = _by_sources(network, masked, texts)
+    scores = _by_sources(network, search, masked, texts)
     for (_, draft, term), each, of_source in zip(choices, variants, scores, strict=True):
         # For each span and target the best endings, and of these the best with the token that follows.
         best: dict[Edit, tuple[float, float, list[Edit]]] = {}
@@ -348,15 +348,15 @@ def _owners(terms: Terms, length: int) -> np.ndarray:
 
 
 def _by_sources(
-    network: Network, sources: Sequence[np.ndarray], texts: Sequence[Sequence[Sequence[int]]]
+    network: Network, search: SearchConfig, sources: Sequence[np.ndarray], texts: Sequence[Sequence[Sequence[int]]]
 ) -> list[list[Replayed]]:
-    """Returns the probabilities that the model gives to the texts of each source: of all sources at once where the
-    network takes batches."""
+    """Returns the probabilities that the model, as this search reads it, gives to the texts of each source: of all
+    sources at once where the network takes batches."""
     found: list[list[Replayed]] = []
     size = 1 if network.single else len(sources)
     for begin in range(0, len(sources), size):
         part = texts[begin : begin + size]
-        search = BeamConfig(beam_size=max(map(len, part)))
-        with network.encoded(sources[begin : begin + size], search) as batch:
+        wide = search.model_copy(update={"beam_size": max(map(len, part))})
+        with network.encoded(sources[begin : begin + size], wide) as batch:
             found += replayed(batch.stepper, part, ALTERNATIVES)
     return found

@@ -94,7 +94,9 @@ class Timing(NamedTuple):
     source_words: int
     """The length of the source in words, or milliseconds."""
     updates: tuple[str, ...] | None = None
-    """The text that was shown after each word of the source; None unless decoded by re-translation."""
+    """The text that was shown after each part of the source; None unless it was drafted anew."""
+    updated: tuple[int, ...] = ()
+    """The source words, or milliseconds, that had been read with each of these."""
 
 
 class Drawing(NamedTuple):

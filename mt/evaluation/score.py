@@ -80,7 +80,7 @@ def _delays(translation: Translation, unit: LatencyUnit) -> tuple[int, ...]:
     if unit == "word":
         return timing.word_delays
     if timing.updates is not None:
-        return tuple(finalised([*map(_characters, timing.updates)]))
+        return tuple(timing.updated[count - 1] for count in finalised([*map(_characters, timing.updates)]))
     words = zip(timing.word_delays, translation.text.split(), strict=True)
     return tuple(delay for delay, word in words for _ in word)
 

@@ -98,13 +98,13 @@ def test_other_lines_are_refused(line: str, fault: str, interpreter: Interpreter
 
 def test_options_choose_the_policy(trained: Path, translator: mt.Translator) -> None:
     options = [str(trained), "--device", "cpu", "--search"]
-    policy = opened(parser_of(None).parse_args([*options, "agree", "--search-options", "n=3", "hold=1"]))
+    policy = opened(parser_of(None).parse_args([*options, "agree", "--n", "3", "--hold", "1"]))
     assert (policy.search.name, policy.search.n, policy.search.hold, policy.unit) == ("agree", 3, 1, "word")
     policy = opened(parser_of(None).parse_args([*options[:-1], "--unit", "char"]))
     assert policy.search == translator.streaming_search() and policy.begin().streaming.unit == "char"
     for given, sentence in (
-        (["agree", "--search-options", "n=[1"], r"^--search-options has a value that cannot be read \(while parsing a"),
-        (["agree", "--search-options", "n"], r"^search\.n=null is not possible: "),
+        (["agree", "--n", "0"], r"^search\.n=0 is not possible: "),
+        (["agree", "--f", "2"], r"^--f is an option of --search alignatt, and not of --search agree"),
         (["online"], r"^search=online writes up to where the attention stops"),
     ):
         with pytest.raises(UserError, match=sentence):

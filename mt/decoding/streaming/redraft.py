@@ -311,4 +311,4 @@ class _Simulated(RedraftedSession):
         ends = [0, *self._ends[:-1], len(self._row)]
         delays, read = (tuple(column[count] for count in parts) for column in (ends, self._times))
         word_delays = tuple(self._times[count] for count in of_words)
-        return Timing(delays, read, word_delays, self._times[-1], tuple(self._updates))
+        return Timing(delays, read, word_delays, self._times[-1], tuple(self._updates), tuple(self._times[1:]))

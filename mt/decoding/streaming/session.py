@@ -207,20 +207,14 @@ def read(
     words_before = [len(session.words) for session in sessions]
     split = [session._source.parts(source) for session, source in zip(sessions, sources, strict=True)]
     given = [*zip(sessions, split, tails, strict=True)]
-    # A word of each source in turn, the last one with the tail.
-    for turn in range(max(map(len, split), default=0)):
+    # A word of each source in turn, the last one with the tail. A tail may come alone, or go.
+    for turn in range(max((len(parts) or 1 for parts in split), default=0)):
         read_rows = []
         for session, parts, tail in given:
-            if turn < len(parts):
-                session._read_tail(tail if turn + 1 == len(parts) else "")
-                read_rows.append((session, session._read_part(parts[turn])))
+            if turn < (len(parts) or 1):
+                session._read_tail(tail if turn + 1 >= len(parts) else "")
+                read_rows.append((session, session._read_part(parts[turn]) if parts else ()))
         type(sessions[0])._advance(read_rows)
-    # Tails that come alone, or go.
-    alone = [(session, tail) for session, parts, tail in given if not parts]
-    for session, tail in alone:
-        session._read_tail(tail)
-    if alone:
-        type(sessions[0])._advance([(session, ()) for session, _ in alone])
     return [session.words[count:] for session, count in zip(sessions, words_before, strict=True)]
 
 

@@ -7,12 +7,14 @@ from typing import Any
 import pytest
 import torch
 
+from mt.data.glossary import glossaries_of
 from mt.data.tokenizer import EOS
 from mt.decoding.request import LexicalConstraints, Request
 from mt.decoding.streaming import Session, finish, open_session, read, simulated
 from mt.decoding.streaming.extend import ExtendedSession
 from mt.decoding.streaming.redraft import RedraftedSession
 from mt.decoding.streaming.session import Streaming
+from mt.evaluation.score import simultaneous
 from mt.kernels import hard_step as kernel
 from mt.search.config import BeamConfig, OnlineConfig, SearchConfig, WaitKConfig
 from mt.search.policies import AgreeConfig, AlignAttConfig, RetranslateConfig
@@ -244,6 +246,21 @@ def test_a_threshold_moves_every_stop(attention: str, compiled: bool, setting, s
         assert read_by_words(ours.translator.stream(SEARCH), source).tokens == usual.tokens
 
 
+@pytest.mark.parametrize("attention", MONOTONIC)
+def test_terms_are_chosen_by_a_model_with_the_same_stops(attention: str, setting, sentences) -> None:
+    threshold = SEARCH.model_copy(update={"threshold": 0.8})
+    lowered = setting({"name": attention}, "bilstm", search=SEARCH, bias=-math.log(0.8 / 0.2)).translator
+    ours = setting({"name": attention}, "bilstm", search=SEARCH).translator
+    for source in sentences(8, least=3, most=7):
+        text, request = " ".join(source), Request("a source", glossary=glossaries_of({source[1]: ["dasnein", "tun"]}, 1)[0])
+        rows = ours.tokenizers.source.encode([text])
+        found = [
+            one.decode(rows, search, texts=[text], requests=[request])[0][0].ids
+            for one, search in ((ours, threshold), (lowered, SEARCH))
+        ]
+        assert found[0] == found[1]
+
+
 @pytest.mark.parametrize(
     "search", [AlignAttConfig(f=2, step=3, **BEAM), AgreeConfig(step=4, **BEAM), WaitKConfig(k=3, **LIMITS)]
 )
@@ -264,3 +281,5 @@ def test_a_sound_is_drafted_as_in_a_simulation(search, hearing, noises) -> None:
         ours.translator.config.dataset.latency_unit = "char"
         ((translation,),) = simulated(ours.translator, row, search, [sound])
         assert translation.text == session.text and translation.timing.source_words == session.source_read
+        (instance,) = simultaneous([translation], [""], [[""]], "char", speech=True)
+        assert list(instance.delays) == session.delays
