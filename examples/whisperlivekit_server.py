@@ -77,7 +77,10 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=8765)
     parser.add_argument("--max-sessions", type=int, default=4)
     options = parser.parse_args()
-    with reported_in_flags(), serve(answering(opened(options), options.max_sessions), options.host, options.port) as server:
+    with (
+        reported_in_flags(),
+        serve(answering(opened(options), options.max_sessions), options.host, options.port) as server,
+    ):
         print(f"listening on ws://{options.host}:{server.socket.getsockname()[1]}", flush=True)
         server.serve_forever()
 

@@ -91,8 +91,8 @@ class RedraftedSession(Session):
             cls.redraft(due)
 
     def _grow(self, row: Row) -> bool:
-        """Adds the next positions of the source, and returns whether it is time for a draft. Where nothing has come since
-        the last one, it is not: drafts agree with themselves. At the end it is written as it is."""
+        """Adds the next positions of the source, and returns whether it is time for a draft. It is not where nothing
+        has come since the last one, as drafts agree with themselves. At the end that one is written as it is."""
         if len(row):
             self._rows.append(row)
         if self.finished:

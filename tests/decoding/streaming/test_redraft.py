@@ -252,7 +252,10 @@ def test_terms_are_chosen_by_a_model_with_the_same_stops(attention: str, setting
     lowered = setting({"name": attention}, "bilstm", search=SEARCH, bias=-math.log(0.8 / 0.2)).translator
     ours = setting({"name": attention}, "bilstm", search=SEARCH).translator
     for source in sentences(8, least=3, most=7):
-        text, request = " ".join(source), Request("a source", glossary=glossaries_of({source[1]: ["dasnein", "tun"]}, 1)[0])
+        text, request = (
+            " ".join(source),
+            Request("a source", glossary=glossaries_of({source[1]: ["dasnein", "tun"]}, 1)[0]),
+        )
         rows = ours.tokenizers.source.encode([text])
         found = [
             one.decode(rows, search, texts=[text], requests=[request])[0][0].ids
