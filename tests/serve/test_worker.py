@@ -38,6 +38,20 @@ class Doubling:
         return [2 * item for item in items]
 
 
+@dataclass(frozen=True)
+class Batching:
+    """Work that notes what is done together."""
+
+    batches: list[list[int]] = field(default_factory=list, compare=False)
+
+    def size(self, item: int) -> int:
+        return item
+
+    def do(self, items: Sequence[int]) -> Sequence[int]:
+        self.batches.append([*items])
+        return items
+
+
 @pytest.fixture
 def worker(request: pytest.FixtureRequest) -> Iterator[Worker]:
     limits = Limits(window=0, **getattr(request, "param", {}))
@@ -91,3 +105,10 @@ def test_so_many_wait_and_no_more(worker: Worker):
         assert await worker.do(Doubling(), 1, 2, 3) == [2, 4, 6]  # as many as there is room for
 
     asyncio.run(ask())
+
+
+@pytest.mark.parametrize("worker", [{"batch_tokens": 3}], indirect=True)
+def test_a_batch_has_no_more_tokens_than_may_be_decoded_together(worker: Worker):
+    work = Batching()
+    assert asyncio.run(worker.do(work, 1, 2, 1, 5, 1)) == [1, 2, 1, 5, 1]
+    assert work.batches == [[1, 2], [1], [5], [1]]
