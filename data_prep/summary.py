@@ -88,7 +88,7 @@ def report(
         yield f"dropped as {reason}, for example {place}{one!r} | {other!r}"
     yield "; ".join(f"{split}: {_size(examples)}" for split, examples in evaluation.items())
     yield f"vocabulary: {_vocabularies(config, tokenizers)}"
-    yield from _unknown(config, unknown)
+    yield from _unknown(config, unknown, tokenizers)
     yield from _rewritten(config, evaluation, tokenizers)
 
 
@@ -111,19 +111,26 @@ def _size_of(tokenizer: Tokenizer, config: TokenizerConfig) -> str:
     return f"{len(tokenizer):,}" + (f" of at most {config.vocab_size:,}" if fewer else "")
 
 
-def _unknown(config: DatasetConfig, unknown: Mapping[str, Mapping[str, Unknown]]) -> Iterator[str]:
+def _unknown(
+    config: DatasetConfig, unknown: Mapping[str, Mapping[str, Unknown]], tokenizers: Tokenizers
+) -> Iterator[str]:
     """Yields lines on texts with unknown pieces, which no model can read or write whole, and advice."""
-    # The advice depends on the kinds of tokenizers that have unknown pieces.
+    # The advice depends on the kinds of tokenizers that have unknown pieces; "all" has every piece of its texts.
     kinds = set()
     for split, sides in unknown.items():
         for side, (some, of) in sides.items():
             if some:
                 loud = f"{_LOUD} " if some / of > _MUCH else ""
                 yield f"{loud}the vocabulary lacks something of {some:,} of {of:,} {side}s of {split}"
-                kinds.add(config.tokenizer.side(side).model_type)  # type: ignore[arg-type]
+                options = config.tokenizer.side(side)  # type: ignore[arg-type]
+                room = len(getattr(tokenizers, side)) < options.vocab_size and options.character_coverage == 1
+                has_all = room and options.model_type not in ("bpe", "unigram") and not options.model_file
+                kinds.add("all" if has_all else options.model_type)
+    if "all" in kinds:
+        yield "  nothing of the training pairs is beyond it: look for misspellings, or add pairs with what is new"
     if "word" in kinds:
         yield "  words beyond the vocabulary are unknown: raise dataset.tokenizer.vocab_size, or set model_type=bpe"
-    if kinds - {"word"}:
+    if kinds - {"word", "all"}:
         yield (
             "  to know more characters raise dataset.tokenizer.vocab_size, .character_coverage or .sample, or give a "
             "SentencePiece model with byte_fallback=true as dataset.tokenizer.model_file"

@@ -99,7 +99,7 @@ class FieldsFile(TableFile):
 
     def _require_separator(self, line: int, fields: list[str]) -> None:
         """Raises UserError where the first row is one field that has the marks of another kind of table."""
-        for mark, name in ((";", "semicolons"), ("\t", "tabs"), (",", "commas"), ("|", "bars")):
+        for mark, name in ((";", "semicolons"), ("\t", "tabs"), (",", "commas"), ("|", "bars"), (" ", "blanks")):
             if len(fields) == 1 and mark in fields[0]:
                 raise UserError(
                     f"{self._path}, line {line} is parted by {name}, and {self._separator} are expected: write the "

@@ -27,11 +27,12 @@ ALIGN = """Forced alignment: which source word has most of the attention as a mo
     mt align RUN --source corpus.en --target corpus.de [--gold corpus.links] > corpus.pharaoh
 
 Prints a line of word links (Pharaoh: source-target, from 0) for each pair of lines. Words are those of
-`mt.data.words.words`, where punctuation marks are words, or characters where the model reads and writes characters;
-with --words blanks they are what stands between blanks, as in gold links of text that is tokenised already. --gold, in
-the same format and of the same words, with ipj for possible links, adds the alignment error rate on standard error;
-with --one-based it counts from 1. It may be of the NAACL format, too. A gold link to a word that is not there is
-refused; one to a word for which the model has no piece of its own is left out, and counted.
+`mt.data.words.words`, where punctuation marks are words, or letters and phones of a model of dataset=letters, or
+characters where the model reads and writes characters; with --words blanks they are what stands between blanks, as in
+gold links of text that is tokenised already. --gold, in the same format and of the same words, with ipj for possible
+links, adds the alignment error rate on standard error; with --one-based it counts from 1. It may be of the NAACL
+format, too. A gold link to a word that is not there is refused; one to a word for which the model has no piece of its
+own is left out, and counted.
 
     mt align RUN REVERSE --symmetrise grow-diag --source corpus.en --target corpus.de
 
@@ -70,7 +71,8 @@ def align(arguments: Sequence[str] | None = None) -> None:
         translator.refuse_long(targets, f"{options.target}, line")
         # Links join the words of the gold links, so that the two can be compared.
         if gold or options.words:
-            translator.link_unit = LINK_UNITS[options.words or "marks"]
+            unit = LINK_UNITS[options.words or "marks"]
+            translator.link_units = (unit, unit)
         pairs = translator.align(
             sources,
             targets,

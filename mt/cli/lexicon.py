@@ -1,5 +1,6 @@
 """The command lexicon: its manual, which `--help` prints, and the function that reads the command line."""
 
+import itertools
 import os
 import sys
 from collections.abc import Sequence
@@ -22,14 +23,16 @@ LEXICON = """Write a pronunciation lexicon: the phones of each word of a list, b
 
 words.txt has one word a line. A line of the lexicon is `word p1 p2 ...`, as sherpa-onnx and Kaldi read it. Several
 pronunciations of a word are several lines, most probable first. A word with blanks is written `two words :: p1 p2`,
-which only sherpa-onnx reads. --probabilities adds a column, `word 0.9321 p1 p2`, as in Kaldi's lexiconp.txt. Those of
-a word's --n pronunciations sum to 1, before --threshold leaves some out.
+which only sherpa-onnx reads. --probabilities adds a column, `word 0.9321 p1 p2`, as in Kaldi's lexiconp.txt. Those of a
+word's --n pronunciations sum to 1, before --threshold leaves some out.
 
 --dictionary has words whose pronunciations are known: a word, a tab or a blank, and its phones in each line, as in
-data of dataset=letters or in a lexicon. They are taken as they are, all of them, and the model writes the others.
+data of dataset=letters, in a lexicon, or in dictionaries of CMUdict and MFA. They are taken as they are, all of them,
+and the model writes the others.
 
---map gives the phones of a voice for those of the model: in each line a phone of the model, and one or several of the
-voice. It must have all phones of the model. A dictionary has the phones of the voice then.
+--map gives the phones of a voice for those of the model: in each line a phone of the model, and those of the voice;
+nothing after a phone that is left out. It must have all phones of the model. A dictionary has the phones of the voice
+then.
 
 The lexicon is written when all of it is there. Words without a pronunciation, and words with letters that the model
 has never seen, are counted on standard error.
@@ -45,7 +48,7 @@ def lexicon(arguments: Sequence[str] | None = None) -> None:
         if options.out:
             require_writable(options.out.parent, f"--out {options.out}")
             _require_file(options.out)
-        words = read_words(options.words, blanks=not options.probabilities)
+        words = read_words(options.words)
         translator = load_translator(options)
         if not translator.field.written:
             raise UserError("mt lexicon needs a run that reads letters, as of dataset=letters, and this one does not")
@@ -64,9 +67,15 @@ def lexicon(arguments: Sequence[str] | None = None) -> None:
         else:
             sys.stdout.write("".join(f"{output(line)}\n" for line in lines))
             sys.stdout.flush()
-        rows = zip(unknown, translator.tokenizers.source.encode(unknown), strict=True)
+        if options.dictionary:
+            known_words = f"{len(words) - len(unknown):,} of {len(words):,} words"
+            say(f"note: {options.dictionary} has {known_words}, and the model wrote the others", sys.stderr)
+        source = translator.tokenizers.source
+        rows = zip(unknown, source.encode(unknown), strict=True)
+        new = {word: "".join(itertools.compress(source.split(word), (i == UNK for i in row))) for word, row in rows}
+        letters = shown(" ".join(sorted({*composed("".join(new.values()))})), 60)
         _note([word for word in words if not entries[word]], "no pronunciation, and no line")
-        _note([word for word, row in rows if UNK in row], "a letter that the model has never seen")
+        _note([word for word in unknown if new[word]], f"letters that the model has never seen ({letters})")
 
 
 def _parser() -> Parser:

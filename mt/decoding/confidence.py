@@ -109,7 +109,7 @@ class Confidence:
     def of(cls, translator: "Translator") -> "Confidence":
         """Returns the confidences of a loaded run, whose table is read once."""
         table = None if translator.folder is None else load_calibration(translator.folder, translator.trained)
-        return cls(table, translator.link_unit)
+        return cls(table, translator.link_units[1])
 
     def words(self, translation: Translation) -> list[float]:
         """Returns the confidence of each word of a translation."""

@@ -135,7 +135,7 @@ def aligned(
         forward = links(translator, source_list, cast(list[str], target_list))
         # Links of both models join the units of the first one.
         other = copy(other)
-        other.link_unit = translator.link_unit
+        other.link_units = (translator.link_units[1], translator.link_units[0])
         reverse = links(other, cast(list[str], target_list), cast(list[str], source_list))
         translations = [
             replace(

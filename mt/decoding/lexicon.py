@@ -4,6 +4,7 @@ First come the three files of a user: words, a dictionary, and a map from the mo
 `pronounce` asks the model, and `entry_lines` writes the entries of a word. Needs no torch.
 """
 
+import itertools
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +19,9 @@ from mt.errors import UserError, shown
 from mt.text_io import composed, input_lines, is_blank
 
 _AT_ONCE = 5_000  # words, so that memory does not grow with the list
-_PROBABILITY = re.compile(r"[01]?\.\d+", re.ASCII)
+_NUMBER = re.compile(r"\d*\.\d+", re.ASCII)
+_VARIANT = re.compile(r"\(\d+\)$", re.ASCII)
+"""CMUdict's mark of a word's further pronunciations, `abbe(2)`."""
 _LEAST = 0.0001
 """The smallest probability that is written, since Kaldi takes none of 0."""
 
@@ -36,22 +39,16 @@ class Pronunciation(NamedTuple):
 # The files.
 
 
-def read_words(path: Path, *, blanks: bool = True) -> dict[str, int]:
+def read_words(path: Path) -> dict[str, int]:
     """Returns the words of a list, one a line, each with the number of its first line. Blank lines are skipped.
 
-    path: `-` is standard input. blanks: whether a word may have blanks in it. Raises UserError where one may not, a
-    line has a tab, or there is no word.
+    path: `-` is standard input. Raises UserError where a line has a tab, or there is no word.
     """
     words: dict[str, int] = {}
     for number, line in _lines(path):
         if "\t" in line:
             raise UserError(
                 f"{path}, line {number} has a tab ({shown(line, 60)}): write one word a line, and no phones"
-            )
-        if len(line.split()) > 1 and not blanks:
-            raise UserError(
-                f"{path}, line {number} has a blank ({shown(line, 60)}), and words of Kaldi's lexiconp.txt have none: "
-                "leave the word or --probabilities out"
             )
         words.setdefault(" ".join(line.split()), number)
     if not words:
@@ -61,7 +58,8 @@ def read_words(path: Path, *, blanks: bool = True) -> dict[str, int]:
 
 def read_dictionary(path: Path, phone_map: PhoneMap | None = None) -> dict[str, list[Pronunciation]]:
     """Returns the pronunciations of a dictionary. A line has a word, a tab or a blank, and phones between blanks; or
-    the form of `entry_lines`. Several lines of a word are several pronunciations, as probable as they say, or equally.
+    the form of `entry_lines`, of CMUdict or of MFA, with four numbers. Several lines of a word are several
+    pronunciations, as probable as their first number says, or equally.
 
     phone_map: that of the lexicon, whose voice the phones are of. Raises UserError where a line has no phones, or a
     phone that the map changes.
@@ -69,13 +67,14 @@ def read_dictionary(path: Path, phone_map: PhoneMap | None = None) -> dict[str, 
     entries: dict[str, dict[Phones, float]] = {}
     of_voice = {phone for phones in (phone_map or {}).values() for phone in phones}
     for number, line in _lines(path):
+        if line.startswith(";;;"):  # CMUdict's comments
+            continue
         mark = next((mark for mark in ("\t", " :: ") if mark in line), " ")
         word, _, rest = line.strip().partition(mark)
-        phones = tuple(rest.split())
-        weight = 1.0
-        if phones and _PROBABILITY.fullmatch(phones[0]):
-            weight = float(phones[0])
-            phones = phones[1:]
+        phones = tuple(rest.partition(" #")[0].split())  # notes, and Kaldi's #1
+        numbers = [*itertools.takewhile(_NUMBER.fullmatch, phones)]
+        phones = phones[len(numbers) :]
+        weight = float(numbers[0]) if numbers else 1.0
         if not phones or not word or weight == 0:
             raise UserError(
                 f"{path}, line {number} is no entry of a lexicon ({shown(line, 60)}): write a word, a tab or a blank, "
@@ -85,38 +84,31 @@ def read_dictionary(path: Path, phone_map: PhoneMap | None = None) -> dict[str, 
             if phone_map and phone in phone_map and phone not in of_voice:
                 raise UserError(
                     f"{path}, line {number} has {shown(phone)}, a phone of the model, which --map changes to "
-                    f"{' '.join(phone_map[phone])}: write the dictionary in the phones of the voice"
+                    f"{' '.join(phone_map[phone]) or 'nothing'}: write the dictionary in the phones of the voice"
                 )
-        entries.setdefault(composed(word), {})[phones] = weight
+        entries.setdefault(composed(_VARIANT.sub("", word)), {})[phones] = weight
     return {word: _normalised(weights) for word, weights in entries.items()}
 
 
 def read_map(path: Path, translator: Translator) -> PhoneMap:
-    """Returns the phones of a voice for each phone of the model. A line has a phone of the model, and one or several of
-    the voice, with blanks or tabs between.
+    """Returns the phones of a voice for each phone of the model. A line has a phone of the model, and those of the
+    voice, with blanks or tabs between; none for a phone that is left out.
 
-    Raises UserError where a line is something else, a phone comes twice, or a phone of the model is missing.
+    Raises UserError where a phone comes twice, or a phone of the model is missing.
     """
     target = translator.tokenizers.target
-    if not target.of_words:
-        raise UserError(
-            "--map is of whole phones, and this run writes pieces of words: train with "
-            "dataset.tokenizer.target.model_type=blanks, or leave it out"
-        )
     phone_map: dict[str, Phones] = {}
     for number, line in _lines(path):
         phone, *of_voice = line.split()
-        if not of_voice:
-            raise UserError(
-                f"{path}, line {number} has {shown(phone)} alone: write a phone of the model, a tab or a blank, and "
-                "the phones of the voice for it"
-            )
         if composed(phone) in phone_map:
             raise UserError(f"{path}, line {number} maps {shown(phone)} again: give each phone one line")
         phone_map[composed(phone)] = tuple(of_voice)
     pieces = [piece.removeprefix(SPACE) for piece in target.pieces(range(EOS + 1, len(target)))]
     if missing := [piece for piece in pieces if piece not in phone_map]:
-        raise UserError(f"{path} has no line for {', '.join(missing)}, which the model writes: add what the voice has")
+        raise UserError(
+            f"{path} has no line for {shown(', '.join(missing), 200)}, which the model writes: add what the voice "
+            "has, or the phone alone to leave it out"
+        )
     return phone_map
 
 
@@ -153,7 +145,8 @@ def pronounce(
                     phones = tuple(one.text.split())
                     if phone_map:
                         phones = tuple(new for phone in phones for new in phone_map[phone])
-                    weights[phones] = weights.get(phones, 0.0) + math.exp(sum(one.log_probs) - best)
+                    if phones:
+                        weights[phones] = weights.get(phones, 0.0) + math.exp(sum(one.log_probs) - best)
                 pronunciations = _normalised(weights)
                 yield [one for i, one in enumerate(pronunciations) if i == 0 or one.probability >= threshold]
             bar.update(len(chunk))

@@ -295,7 +295,7 @@ def _joined(tokens: Sequence[str], indices: Sequence[int]) -> str:
 
 def in_units(translator: Translator, translation: Translation, source: Raw, unit: LinkUnit) -> Translation:
     """Returns a translation with links between words or characters, whichever the links of the model join."""
-    if translator.link_unit == unit or not translation.tokens:
+    if translator.link_units == (unit, unit) or not translation.tokens:
         return translation
     target = translator.tokenizers.target
     length = len(translation.source_tokens)
@@ -318,10 +318,10 @@ def decoded(
     """
     tokenizers = translator.tokenizers
     target = tokenizers.target
-    unit = translator.link_unit
+    source_unit, unit = translator.link_units
     # The labels and units of the source.
     (encoded_length,) = translator.network.encoded_lengths([translator.field.length(row)])
-    read = translator.field.describe(row, encoded_length, tokenizers.source, unit, source)
+    read = translator.field.describe(row, encoded_length, tokenizers.source, source_unit, source)
     translations = []
     for hypothesis in hypotheses:
         tokens = hypothesis.tokens

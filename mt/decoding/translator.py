@@ -52,8 +52,10 @@ class Translator:
         """The run that it was loaded from; None for a model in memory, and for several runs."""
         self.trained: str | None = None
         """The weights of that run, as in `About.trained`."""
-        self.link_unit: LinkUnit = self.unit
-        """Whether the links of translations join words or characters."""
+        links = tokenizers.source.link_unit, tokenizers.target.link_unit
+        self.link_units: tuple[LinkUnit, LinkUnit] = ("word", "word") if "word" in links else links
+        """What the links of translations join, of source and target: words, or characters and what stands between
+        blanks where both sides are cut so, as letters and phones."""
 
     @property
     def model(self) -> "DecodableModel":

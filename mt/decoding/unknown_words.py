@@ -60,7 +60,7 @@ class UnknownWords:
         ids = translation.ids
         target = self._translator.tokenizers.target
         of_source = lambda: translation.units.source  # noqa: E731
-        fields = written_fields(target, ids, self._translator.link_unit, entries, of_source)
+        fields = written_fields(target, ids, self._translator.link_units[1], entries, of_source)
         # After online decoding, other words have other delays.
         if (times := translation.timing) is not None:
             from mt.decoding.delays import word_delays  # Not above: it needs torch.

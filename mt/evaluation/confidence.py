@@ -29,7 +29,7 @@ def right_words(
     judged: with `edits` a word is right if the fewest edits to the nearest reference keep it; with `words` if any
         reference contains it.
     """
-    unit = translator.link_unit
+    unit = translator.link_units[1]
     written = [units(translation.text, unit) for translation in translations]
     if judged == "words":
         known = [{word for reference in group for word in units(reference, unit)} for group in references]

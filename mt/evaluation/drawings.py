@@ -176,7 +176,9 @@ def records(
     images = 0
     for number in numbers:
         source = sources[number]
-        translation = in_units(translator, translations[number], source, "word")
+        translation = translations[number]
+        if golds[number]:  # which join words
+            translation = in_units(translator, translation, source, "word")
         plain = record(
             translator,
             translation,

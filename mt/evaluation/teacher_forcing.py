@@ -10,6 +10,7 @@ from torch import Tensor
 
 from mt.common.links import project, to_pharaoh
 from mt.data.split import Split
+from mt.data.tokenizer import LinkUnit
 from mt.decoding.forced import forced_batches, link_weights
 from mt.decoding.translation import links_between_pieces
 from mt.decoding.translator import Translator
@@ -152,7 +153,8 @@ def teacher_forced_pass(
     share: list[_BatchResult] = []
     sources, targets = (split.column(name) if links else [] for name in ("source", "target"))
     # Links join words if there are gold links to compare them with, since those join words.
-    unit = "word" if links and any(split.links()) else translator.unit
+    gold = links and any(split.links())
+    units: tuple[LinkUnit, LinkUnit] = ("word", "word") if gold else translator.link_units
     batches = forced_batches(
         network,
         *split.lengths(),
@@ -170,8 +172,8 @@ def teacher_forced_pass(
         # Attention between pieces becomes links between words.
         lengths = loss.source_mask.sum(1).tolist()
         for i, weights, length in zip(indices, link_weights(loss).float().cpu().numpy(), lengths, strict=True):
-            target = translator.tokenizers.target.unit_ids(targets[i], unit)
-            source = translator.field.units(length, translator.tokenizers.source, unit, sources[i])
+            target = translator.tokenizers.target.unit_ids(targets[i], units[1])
+            source = translator.field.units(length, translator.tokenizers.source, units[0], sources[i])
             windows = Windows.whole(weights[: len(target), : len(source)])
             joined = to_pharaoh(project(links_between_pieces(windows), source, target))
             result.links[i] = joined, ({*source}, {*target})

@@ -130,15 +130,19 @@ def test_texts_with_something_unknown_are_counted(folder: Path, capsys: pytest.C
         (folder / f"test.{side}").write_text("cat 鳥\na cat\n", encoding="utf-8")
     prepare(_config(folder, tokenizer={"model_type": "char", "joint": False}), folder / "corpora")
     printed = capsys.readouterr().out.splitlines()
-    lines = [line.strip() for line in printed if "vocabulary lacks" in line or "raise" in line]
+    lines = [line.strip() for line in printed if "vocabulary lacks" in line or line.startswith("  ")]
     assert lines[:4] == [
         "!!! the vocabulary lacks something of 1 of 1 sources of dev",
         "!!! the vocabulary lacks something of 1 of 1 targets of dev",
         "!!! the vocabulary lacks something of 1 of 2 sources of test",
         "!!! the vocabulary lacks something of 2 of 2 targets of test",
     ]
-    assert lines[4].startswith("to know more characters raise dataset.tokenizer.vocab_size")
-    prepare(_config(folder, tokenizer={"model_type": "word"}), folder / "corpora")
+    assert lines[4:] == [
+        "nothing of the training pairs is beyond it: look for misspellings, or add pairs with what is new"
+    ]
+    prepare(_config(folder), folder / "corpora")
+    assert "  to know more characters raise dataset.tokenizer.vocab_size" in capsys.readouterr().out
+    prepare(_config(folder, tokenizer={"model_type": "word", "vocab_size": 10}), folder / "corpora")
     assert "words beyond the vocabulary are unknown: raise dataset.tokenizer.vocab_size" in capsys.readouterr().out
 
 

@@ -82,12 +82,16 @@ def test_kaldis_form(run: Path, call: Call, write: Write) -> None:
     assert [row[0] for row in rows] == ["bad"] * 3 and rows[0][2] == spelt("bad")
     assert sum(float(row[1]) for row in rows) == pytest.approx(1, abs=2e-4)
     assert all(0 < float(row[1]) <= 1 for row in rows)
-    refused = call("lexicon", run, "--words", write("two", "bad\na b\n"), "--probabilities")
-    assert refused.err.startswith(f"error: {words.parent / 'two'}, line 2 has a blank (a b), and words of Kaldi's")
 
 
 def test_words_with_blanks(run: Path, call: Call, write: Write) -> None:
-    assert call("lexicon", run, "--words", write("words", "ab ba\n")).out == f"ab ba :: {spelt('abba')}\n"
+    words = write("words", "ab ba\n")
+    assert call("lexicon", run, "--words", words).out == f"ab ba :: {spelt('abba')}\n"
+    probable = call("lexicon", run, "--words", words, "--probabilities").out
+    assert probable == f"ab ba :: 1.0000 {spelt('abba')}\n"
+    # Which a dictionary may hold.
+    known = write("known", probable)
+    assert call("lexicon", run, "--words", words, "--probabilities", "--dictionary", known).out == probable
 
 
 def test_a_dictionary_comes_first(run: Path, call: Call, write: Write) -> None:
@@ -119,6 +123,22 @@ def test_a_map_to_the_phones_of_a_voice(run: Path, call: Call, write: Write) -> 
     assert done.out == "bad V A\nbex B ɪ ə K S\n"
 
 
+def test_a_map_leaves_phones_out(run: Path, call: Call, write: Write) -> None:
+    words = write("words", "bax\naa\n")
+    done = call("lexicon", run, "--words", words, "--n", 2, "--map", write("map", voice(without="a") + "aː\n"))
+    assert done.out.splitlines()[0] == "bax B K S"
+    assert all(line.split()[1:] for line in done.out.splitlines())
+
+
+def test_dictionaries_of_others(run: Path, call: Call, write: Write) -> None:
+    """CMUdict's variants and comments, MFA's four numbers, and Kaldi's marks of homophones."""
+    cmudict = ";;; CMUdict\n;;;\nbad  B AE1 D\nbad(2)  B AA1 D # a note\n"
+    known = write("known", cmudict + "ae\t0.25\t1.3\t1.0\t0.9\tɛ\nae 0.75 e #1\n")
+    done = call("lexicon", run, "--words", write("words", "bad\nae\n"), "--dictionary", known, "--probabilities")
+    assert done.out == "bad 0.5000 B AE1 D\nbad 0.5000 B AA1 D\nae 0.7500 e\nae 0.2500 ɛ\n"
+    assert done.err == f"note: {known} has 2 of 2 words, and the model wrote the others\n"
+
+
 def test_pronunciations_that_a_map_makes_alike_are_one(translator: Translator) -> None:
     phones = {phone for phones in PHONES.values() for phone in phones.split()}
     [found] = pronounce(translator, ["bad"], 5, phone_map=dict.fromkeys(phones, ("o",)))
@@ -133,9 +153,13 @@ def test_pronunciations_that_a_map_makes_alike_are_one(translator: Translator) -
         ({"words": "bad\nadd\tx\n"}, "", r"words, line 2 has a tab (add\tx): write one word a line"),
         ({"known": "bad b\n\nadd\n"}, "--dictionary {}/known", "known, line 3 is no entry of a lexicon (add): write"),
         ({"known": "bad 0.5\n"}, "--dictionary {}/known", "known, line 1 is no entry of a lexicon (bad 0.5): write"),
-        ({"map": "b B\naː\n"}, "--map {}/map", "map, line 2 has aː alone: write a phone of the model"),
         ({"map": "b B\nb P\n"}, "--map {}/map", "map, line 2 maps b again: give each phone one line"),
         ({"map": voice(without="s")}, "--map {}/map", "map has no line for s, which the model writes: add"),
+        (
+            {"map": voice(without="s") + "s\n", "known": "bad s\n"},
+            "--map {0}/map --dictionary {0}/known",
+            "known, line 1 has s, a phone of the model, which --map changes to nothing: write the dictionary in",
+        ),
         (
             {"map": voice(), "known": "bad B\nadd aː B\n"},
             "--map {0}/map --dictionary {0}/known",
@@ -164,7 +188,16 @@ def test_what_is_refused(
 def test_unknown_letters_are_noted(run: Path, call: Call, write: Write) -> None:
     done = call("lexicon", run, "--words", write("words", "bad\nbяd\nёё\n"))
     assert done.status == 0 and done.out.startswith(f"bad {spelt('bad')}\nbяd ")
-    assert "note: 2 words have a letter that the model has never seen, first bяd\n" in done.err
+    assert "note: 2 words have letters that the model has never seen (я ё), first bяd\n" in done.err
+
+
+def test_links_join_letters_and_phones(run: Path, call: Call, write: Write, translator: Translator) -> None:
+    aligned = translator.align("bad e", "b aː t͡ʃ I@")
+    # ▁ b a d ▁ e </s>: the mark of a beginning belongs to its letter.
+    assert aligned.units.source == (0, 0, 1, 2, 3, 3, None) and aligned.units.target == (0, 1, 2, 3, None)
+    done = call("align", run, "--source", write("words", "bad e\n"), "--target", write("phones", "b aː t͡ʃ I@\n"))
+    assert {link.split("-")[1] for link in done.out.split()} == {*"0123"}
+    assert translator.translate("bad").units.target == (0, 1, 2, None)
 
 
 def test_a_model_of_translation_maps_no_phones(trained: Path, call: Call, write: Write) -> None:

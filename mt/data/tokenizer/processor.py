@@ -139,7 +139,10 @@ class Tokenizer:
         self.of_words = all(piece.startswith(SPACE) for piece in ordinary)
         """Whether each piece is a whole word or a punctuation mark."""
         self._cuts_marks = self.of_words and ModelProto.FromString(model).trainer_spec.split_by_unicode_script
-        self.of_characters = not any(len(piece.removeprefix(SPACE)) > 1 for piece in ordinary)
+        self.of_characters = not (self.of_words or any(len(piece.removeprefix(SPACE)) > 1 for piece in ordinary))
+        between_blanks: LinkUnit = "white_space" if self.of_words and not self._cuts_marks else "word"
+        self.link_unit: LinkUnit = "char" if self.of_characters else between_blanks
+        """What its pieces are: characters, what stands between blanks, or words and parts of them."""
         # A model from elsewhere may mark where words end.
         self._with_suffixes = any(piece.endswith(SPACE) for piece in ordinary if len(piece) > 1)
         self._escapes = self._known_escapes()

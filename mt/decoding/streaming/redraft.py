@@ -258,7 +258,7 @@ class _Simulated(RedraftedSession):
         # How many positions each part has: of a word, or of a sound those of a vector of the front-end.
         field = translator.field
         tokenizer = translator.tokenizers.source
-        described = field.describe(row, len(row), tokenizer, translator.link_unit, source)
+        described = field.describe(row, len(row), tokenizer, translator.link_units[0], source)
         if field.written:
             text = tokenizer.decode([*map(int, row)]) if source is None else str(source)
             self._texts_of_parts = text.split()

@@ -218,6 +218,7 @@ def test_a_column_that_is_there_twice_is_refused(tmp_path: Path, nested: bool) -
         ),
         ("tsv", "en,de", r"is parted by commas, and tabs are expected: write the table with tabs, or name it \.csv$"),
         ("tsv", "en|de", "is parted by bars, and tabs are expected: write the table with tabs$"),
+        ("tsv", "en de", "is parted by blanks, and tabs are expected: write the table with tabs$"),
     ],
 )
 def test_another_separator_is_told(name: str, line: str, sentence: str, tmp_path: Path) -> None:
