@@ -17,6 +17,6 @@ def test_words_that_stand_twice_are_marked_where_they_stand_and_placeholders_nev
     written = Translation(
         text, 0.0, (*text.split(), "</s>"), ("a", "</s>"), windows, find_units=lambda: units, log_probs=log_probs
     )
-    translator: Any = SimpleNamespace(link_unit="word")
+    translator: Any = SimpleNamespace(link_units=("word", "word"))
     assert Unsure(0.5).spans(translator, written) == [(6, 9), (10, 13)]
     assert Unsure(0.5).shown(translator, written) == f"see {SYMBOLS[0]} [?and] [?see]"
