@@ -81,7 +81,7 @@ def run(words: list[str], folder: str, environment: dict[str, str], out: str, er
     os.environ.update(environment)
     os.chdir(folder)
     sys.argv = words
-    sys.path[0] = str(Path(words[0]).parent)
+    sys.path.insert(0, str(Path(words[0]).parent))
     runpy.run_path(words[0], run_name="__main__")
 
 
