@@ -71,7 +71,9 @@ def read_dictionary(path: Path, phone_map: PhoneMap | None = None) -> dict[str, 
             continue
         mark = next((mark for mark in ("\t", " :: ") if mark in line), " ")
         word, _, rest = line.strip().partition(mark)
-        phones = tuple(rest.partition(" #")[0].split())  # notes, and Kaldi's #1
+        if mark == " ":  # as in CMUdict with its notes, and in Kaldi with #1; after a tab # may be a phone
+            rest = rest.partition(" #")[0]
+        phones = tuple(rest.split())
         numbers = [*itertools.takewhile(_NUMBER.fullmatch, phones)]
         phones = phones[len(numbers) :]
         weight = float(numbers[0]) if numbers else 1.0
@@ -94,9 +96,14 @@ def read_map(path: Path, translator: Translator) -> PhoneMap:
     """Returns the phones of a voice for each phone of the model. A line has a phone of the model, and those of the
     voice, with blanks or tabs between; none for a phone that is left out.
 
-    Raises UserError where a phone comes twice, or a phone of the model is missing.
+    Raises UserError where a phone comes twice, a phone of the model is missing, or the model writes no whole phones.
     """
     target = translator.tokenizers.target
+    if not target.of_words:
+        raise UserError(
+            "--map is of whole phones, and this run writes pieces of words: train with "
+            "dataset.tokenizer.target.model_type=blanks, or leave it out"
+        )
     phone_map: dict[str, Phones] = {}
     for number, line in _lines(path):
         phone, *of_voice = line.split()

@@ -4,12 +4,15 @@ import math
 import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from mt import Translator, load
 from mt.__main__ import call as call_verb
-from mt.decoding.lexicon import pronounce
+from mt.decoding.lexicon import pronounce, read_map
+from mt.errors import UserError
 from tests.scripts.conftest import Outcome
 
 Call = Callable[..., Outcome]
@@ -137,6 +140,9 @@ def test_dictionaries_of_others(run: Path, call: Call, write: Write) -> None:
     done = call("lexicon", run, "--words", write("words", "bad\nae\n"), "--dictionary", known, "--probabilities")
     assert done.out == "bad 0.5000 B AE1 D\nbad 0.5000 B AA1 D\nae 0.7500 e\nae 0.2500 ɛ\n"
     assert done.err == f"note: {known} has 2 of 2 words, and the model wrote the others\n"
+    # Where a tab ends the word, a # is a phone, as WikiPron writes a blank.
+    known = write("known", "bad\tb # d\n")
+    assert call("lexicon", run, "--words", write("words", "bad\n"), "--dictionary", known).out == "bad b # d\n"
 
 
 def test_pronunciations_that_a_map_makes_alike_are_one(translator: Translator) -> None:
@@ -203,3 +209,9 @@ def test_links_join_letters_and_phones(run: Path, call: Call, write: Write, tran
 def test_a_model_of_translation_maps_no_phones(trained: Path, call: Call, write: Write) -> None:
     done = call("lexicon", trained, "--words", write("words", "cats\n"), "--map", write("map", "a b\n"))
     assert "map has no line for" in done.err
+
+
+def test_a_map_is_of_whole_phones(write: Write) -> None:
+    pieces: Any = SimpleNamespace(tokenizers=SimpleNamespace(target=SimpleNamespace(of_words=False)))
+    with pytest.raises(UserError, match=r"^--map is of whole phones, and this run writes pieces of words: train with"):
+        read_map(write("map", "a b\n"), pieces)
