@@ -12,9 +12,9 @@ from matplotlib.ticker import LogLocator, NullLocator
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from mt.common.palette import colour, marker  # noqa: E402
+from mt.common.palette import colour  # noqa: E402
 from mt.plots import save  # noqa: E402
-from mt.plots.curves import Line, tradeoff  # noqa: E402
+from mt.plots.curves import Line, look, tradeoff  # noqa: E402
 from mt.plots.style import AXIS, INK, LABEL_POINTS, chart, name_axes  # noqa: E402
 
 POLICIES = {
@@ -110,8 +110,7 @@ def speedup(
         axes.set_title(title, loc="left", fontsize=LABEL_POINTS + 1, color=INK)
         name_axes(axes, x_name, y_name)
         for number, (name, ratios) in enumerate(lines.items()):
-            look: Any = {"color": colour(number), "marker": marker(number), "linewidth": 1.6}
-            axes.plot(lengths, ratios, label=name, markersize=5.5, markeredgecolor="white", **look)
+            axes.plot(lengths, ratios, label=name, markersize=5.5, **look(number))
         axes.legend(frameon=False, labelcolor=INK, fontsize=LABEL_POINTS)
     return figure
 

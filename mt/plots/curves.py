@@ -89,11 +89,11 @@ def learning_curves(title: str, curves: Sequence[Mapping[int, float]]) -> Figure
     name_axes(axes, "updates", "")
     for number, curve in enumerate(curves):
         updates = sorted(curve)
-        axes.plot(updates, [curve[update] for update in updates], **_look(number))
+        axes.plot(updates, [curve[update] for update in updates], **look(number))
     return figure
 
 
-def _look(number: int) -> dict[str, Any]:
+def look(number: int) -> dict[str, Any]:
     """Returns the colour and marker that distinguish line `number` from others."""
     return {"color": colour(number), "marker": marker(number), "linewidth": 1.6, "markeredgecolor": "white"}
 

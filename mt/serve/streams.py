@@ -172,9 +172,8 @@ async def _converse(socket: WebSocket, runs: Runs, key: Key, limits: Limits) -> 
         source = Stream(run, hello)
         await source.begin()
         size = 0
-        message: str | bytes = Part(words=hello.words).model_dump_json()
-        if not hello.words:
-            message = await _received(socket, limits.idle)
+        message: str | bytes
+        message = Part(words=hello.words).model_dump_json() if hello.words else await _received(socket, limits.idle)
         while True:
             part, tail, ends = _part(message, run, limits)
             size = 0 if ends else size + len(part)
