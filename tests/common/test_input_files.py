@@ -46,7 +46,8 @@ def test_what_is_no_regular_file_is_not_written_to(no_file: Path):
 
 @pytest.mark.parametrize("device", ENDLESS)
 def test_a_text_may_come_through_a_pipe_but_not_from_a_device_without_end(device: str, tmp_path: Path):
-    with pytest.raises(UserError, match=f"{device}, line 1 (has more than 64 MiB|is not UTF-8|holds a NUL)"):
+    # A first line of random bytes is, once in a hundred times, valid text.
+    with pytest.raises(UserError, match=rf"{device}, line \d+ (has more than 64 MiB|is not UTF-8|holds a NUL)"):
         list(file_lines(Path(device), pipes=True))
     assert list(file_lines(Path(os.devnull), pipes=True)) == []
     pipe = tmp_path / "pipe"
