@@ -135,17 +135,20 @@ def point_link(link: Path, folder: Path) -> None:
     flush(link.parent)
 
 
-def require_writable(folder: Path, name: str = "") -> None:
+def require_writable(folder: Path, name: str = "", file: Path | None = None) -> None:
     """Raises UserError if no file can be written into a folder. Called before long work that will write there.
 
-    A folder that is missing is not made: the one above it is tried. name: what to call the folder.
+    A folder that is missing is not made: the one above it is tried. name: what to call the folder. file: the file in
+    it that will be replaced, and so is no device.
     """
     above = next(path for path in (folder, *folder.absolute().parents) if os.path.lexists(path))
     try:
+        if file and os.path.lexists(file):
+            require_regular(file)
         with tempfile.TemporaryFile(dir=above):
             pass
     except OSError as error:
-        raise UserError(unwritten(name or folder, error, "give another folder")) from None
+        raise UserError(unwritten(name or folder, error, f"give another {'file' if file else 'folder'}")) from None
 
 
 def subfolder(parent: Path, name: str) -> Path:

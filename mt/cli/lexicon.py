@@ -1,17 +1,15 @@
 """The command lexicon: its manual, which `--help` prints, and the function that reads the command line."""
 
 import itertools
-import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 
 from mt.cli.arguments import add_run_options, load_translator, reported_in_flags
 from mt.cli.parser import Parser, share, whole_number
-from mt.common.input_files import require_regular
 from mt.common.terminal import output, say
 from mt.data.tokenizer import UNK
-from mt.errors import UserError, shown, unwritten
+from mt.errors import UserError, shown
 from mt.storage import require_writable, write_text
 from mt.text_io import composed
 
@@ -34,20 +32,19 @@ and the model writes the others.
 nothing after a phone that is left out. It must have all phones of the model. A dictionary has the phones of the voice
 then.
 
-The lexicon is written when all of it is there. Words without a pronunciation, and words with letters that the model
-has never seen, are counted on standard error.
+The lexicon is written when all of it is there. Words without a pronunciation, words with letters that the model has
+never seen, and words whose phones in the dictionary are none of the model's are counted on standard error.
 """
 
 
 def lexicon(arguments: Sequence[str] | None = None) -> None:
     options = _parser().parse_args(arguments)
     with reported_in_flags():
-        from mt.decoding.lexicon import entry_lines, pronounce, read_dictionary, read_map, read_words
+        from mt.decoding.lexicon import entry_lines, model_phones, pronounce, read_dictionary, read_map, read_words
 
         # What can be wrong shows before words are decoded.
         if options.out:
-            require_writable(options.out.parent, f"--out {options.out}")
-            _require_file(options.out)
+            require_writable(options.out.parent, f"--out {options.out}", options.out)
         words = read_words(options.words)
         translator = load_translator(options)
         if not translator.field.written:
@@ -70,12 +67,16 @@ def lexicon(arguments: Sequence[str] | None = None) -> None:
         if options.dictionary:
             known_words = f"{len(words) - len(unknown):,} of {len(words):,} words"
             say(f"note: {options.dictionary} has {known_words}, and the model wrote the others", sys.stderr)
-        source = translator.tokenizers.source
+        source, target = translator.tokenizers
         rows = zip(unknown, source.encode(unknown), strict=True)
-        new = {word: "".join(itertools.compress(source.split(word), (i == UNK for i in row))) for word, row in rows}
-        letters = shown(" ".join(sorted({*composed("".join(new.values()))})), 60)
-        _note([word for word in words if not entries[word]], "no pronunciation, and no line")
-        _note([word for word in unknown if new[word]], f"letters that the model has never seen ({letters})")
+        letters = {word: "".join(itertools.compress(source.split(word), (i == UNK for i in row))) for word, row in rows}
+        _note({word: {word} for word in words if not entries[word]}, "no pronunciation, and no line")
+        _note({word: {*composed(letters[word])} for word in letters}, "letters that the model has never seen")
+        if target.of_words:
+            voice = {*itertools.chain(*phone_map.values())} if phone_map else {*model_phones(target)}
+            # The model's own are among these, so the others are the dictionary's.
+            new = {word: {phone for one in entries[word] for phone in one.phones} - voice for word in words}
+            _note(new, f"phones in the dictionary that are not the {'voice' if phone_map else 'model'}'s")
 
 
 def _parser() -> Parser:
@@ -92,16 +93,10 @@ def _parser() -> Parser:
     return parser
 
 
-def _require_file(path: Path) -> None:
-    """Raises UserError where something is there that is no file to replace, such as a device."""
-    try:
-        if os.path.lexists(path):
-            require_regular(path)
-    except OSError as error:
-        raise UserError(unwritten(f"--out {path}", error, "give another file")) from None
-
-
-def _note(words: Sequence[str], what: str) -> None:
+def _note(symbols: Mapping[str, Set[str]], what: str) -> None:
+    """Says how many words have symbols that are worth a look, and which."""
+    words = [word for word in symbols if symbols[word]]
     if words:
         have = "1 word has" if len(words) == 1 else f"{len(words):,} words have"
-        say(f"note: {have} {what}, first {shown(words[0])}", sys.stderr)
+        which = shown(" ".join(sorted(set().union(*symbols.values()))), 60)
+        say(f"note: {have} {what} ({which}), first {shown(words[0])}", sys.stderr)

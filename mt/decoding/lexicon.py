@@ -12,14 +12,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mt.common.terminal import Bar
-from mt.data.tokenizer import EOS, UNK
+from mt.data.tokenizer import EOS, UNK, Tokenizer
 from mt.data.tokenizer.processor import SPACE
 from mt.decoding.translator import Translator
 from mt.errors import UserError, shown
 from mt.text_io import composed, input_lines, is_blank
 
 _AT_ONCE = 5_000  # words, so that memory does not grow with the list
-_NUMBER = re.compile(r"\d*\.\d+", re.ASCII)
+_NUMBER = re.compile(r"\d*\.\d+(e-\d+)?|\de-\d+", re.ASCII)
+_BLANK_BEFORE_NUMBER = re.compile(r" +(?=[01]?\.\d+$)", re.ASCII)
+"""Where Kaldi's own lexiconp.txt parts a word from its probability; a tab comes behind that."""
 _VARIANT = re.compile(r"\(\d+\)$", re.ASCII)
 """CMUdict's mark of a word's further pronunciations, `abbe(2)`."""
 _LEAST = 0.0001
@@ -47,9 +49,7 @@ def read_words(path: Path) -> dict[str, int]:
     words: dict[str, int] = {}
     for number, line in _lines(path):
         if "\t" in line:
-            raise UserError(
-                f"{path}, line {number} has a tab ({shown(line, 60)}): write one word a line, and no phones"
-            )
+            raise UserError(f"{path}, line {number} has a tab ({shown(line, 60)}): write one word a line")
         words.setdefault(" ".join(line.split()), number)
     if not words:
         raise UserError(f"{path} has no word: write one word a line")
@@ -71,16 +71,17 @@ def read_dictionary(path: Path, phone_map: PhoneMap | None = None) -> dict[str, 
             continue
         mark = next((mark for mark in ("\t", " :: ") if mark in line), " ")
         word, _, rest = line.strip().partition(mark)
+        word, *first = _BLANK_BEFORE_NUMBER.split(word)
         if mark == " ":  # as in CMUdict with its notes, and in Kaldi with #1; after a tab # may be a phone
             rest = rest.partition(" #")[0]
-        phones = tuple(rest.split())
+        phones = (*first, *rest.split())
         numbers = [*itertools.takewhile(_NUMBER.fullmatch, phones)]
         phones = phones[len(numbers) :]
         weight = float(numbers[0]) if numbers else 1.0
-        if not phones or not word or weight == 0:
+        if not phones or not word or not 0 < weight <= 1:
             raise UserError(
                 f"{path}, line {number} is no entry of a lexicon ({shown(line, 60)}): write a word, a tab or a blank, "
-                "and its phones between blanks"
+                "a probability from 0 to 1 or none, and its phones between blanks"
             )
         for phone in phones:
             if phone_map and phone in phone_map and phone not in of_voice:
@@ -110,13 +111,17 @@ def read_map(path: Path, translator: Translator) -> PhoneMap:
         if composed(phone) in phone_map:
             raise UserError(f"{path}, line {number} maps {shown(phone)} again: give each phone one line")
         phone_map[composed(phone)] = tuple(of_voice)
-    pieces = [piece.removeprefix(SPACE) for piece in target.pieces(range(EOS + 1, len(target)))]
-    if missing := [piece for piece in pieces if piece not in phone_map]:
+    if missing := [phone for phone in model_phones(target) if phone not in phone_map]:
         raise UserError(
             f"{path} has no line for {shown(', '.join(missing), 200)}, which the model writes: add what the voice "
             "has, or the phone alone to leave it out"
         )
     return phone_map
+
+
+def model_phones(target: Tokenizer) -> list[str]:
+    """Returns the phones that a model writes; of one that writes pieces of words, these."""
+    return [piece.removeprefix(SPACE) for piece in target.pieces(range(EOS + 1, len(target)))]
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:

@@ -124,6 +124,7 @@ def test_a_map_to_the_phones_of_a_voice(run: Path, call: Call, write: Write) -> 
     known = write("known", "bad\tV A\n")
     done = call("lexicon", run, "--words", words, "--map", write("map", voice()), "--dictionary", known)
     assert done.out == "bad V A\nbex B ɪ ə K S\n"
+    assert "note: 1 word has phones in the dictionary that are not the voice's (V), first bad\n" in done.err
 
 
 def test_a_map_leaves_phones_out(run: Path, call: Call, write: Write) -> None:
@@ -139,6 +140,14 @@ def test_dictionaries_of_others(run: Path, call: Call, write: Write) -> None:
     known = write("known", cmudict + "ae\t0.25\t1.3\t1.0\t0.9\tɛ\nae 0.75 e #1\n")
     done = call("lexicon", run, "--words", write("words", "bad\nae\n"), "--dictionary", known, "--probabilities")
     assert done.out == "bad 0.5000 B AE1 D\nbad 0.5000 B AA1 D\nae 0.7500 e\nae 0.2500 ɛ\n"
+    assert done.err == (
+        f"note: {known} has 2 of 2 words, and the model wrote the others\n"
+        "note: 2 words have phones in the dictionary that are not the model's (AA1 AE1 B D e ɛ), first bad\n"
+    )
+    # Kaldi's scripts set a blank before the probability, and a tab behind it.
+    known = write("known", "bad 1.0\tb aː\nae 0.25\taː\nae\t7.5e-1\tI@\n")
+    done = call("lexicon", run, "--words", write("words", "bad\nae\n"), "--dictionary", known, "--probabilities")
+    assert done.out == "bad 1.0000 b aː\nae 0.7500 I@\nae 0.2500 aː\n"
     assert done.err == f"note: {known} has 2 of 2 words, and the model wrote the others\n"
     # Where a tab ends the word, a # is a phone, as WikiPron writes a blank.
     known = write("known", "bad\tb # d\n")
@@ -158,6 +167,8 @@ def test_pronunciations_that_a_map_makes_alike_are_one(translator: Translator) -
         ({"words": "\n \n"}, "", "words has no word: write one word a line"),
         ({"words": "bad\nadd\tx\n"}, "", r"words, line 2 has a tab (add\tx): write one word a line"),
         ({"known": "bad b\n\nadd\n"}, "--dictionary {}/known", "known, line 3 is no entry of a lexicon (add): write"),
+        # Phonetisaurus writes costs, of which the least is the best.
+        ({"known": "bad\t12.34\tb\n"}, "--dictionary {}/known", r"known, line 1 is no entry of a lexicon (bad\t12.34"),
         ({"known": "bad 0.5\n"}, "--dictionary {}/known", "known, line 1 is no entry of a lexicon (bad 0.5): write"),
         ({"map": "b B\nb P\n"}, "--map {}/map", "map, line 2 maps b again: give each phone one line"),
         ({"map": voice(without="s")}, "--map {}/map", "map has no line for s, which the model writes: add"),
