@@ -209,7 +209,7 @@ def use_utf8() -> None:
 
 
 def output_fault() -> str | None:
-    """Returns what is wrong with standard output, or None. It tells where an OSError came from.
+    """Returns the fault of standard output, or None if it works; so a caller can tell where an OSError came from.
 
     After a fault the buffer is thrown away, since Python would try to write it once more at its end, and report that.
     """

@@ -132,7 +132,7 @@ def _add_line_options(parser: Parser) -> None:
 
 
 def _chosen_unsure(options: argparse.Namespace, translator: "Translator") -> "Unsure | None":
-    """Returns what becomes of words that are probably wrong, and notes a limit that the run's table does not know."""
+    """Returns the treatment of words that are probably wrong, and notes a limit that the run's table does not know."""
     if options.min_confidence is None:
         return None
     from mt.decoding.confidence import Confidence

@@ -44,7 +44,7 @@ class Network(Protocol):
     single: bool
     """Whether sources are encoded one by one."""
     parts: "Sequence[Part]"
-    """What it changes in all hypotheses, before anything else does."""
+    """The parts that its model needs. They change hypotheses before all other parts."""
 
     def require(self, search: SearchConfig) -> None:
         """Raises UserError where this search is not for this engine and precision."""

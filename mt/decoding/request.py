@@ -59,7 +59,7 @@ class Asked(TypedDict, total=False):
 
 
 def names_of(texts: Sequence[object]) -> list[str]:
-    """Returns what to call texts, counted from 1."""
+    """Returns names of texts for errors, counted from 1."""
     return [f"text {number}" for number, _ in enumerate(texts, start=1)]
 
 

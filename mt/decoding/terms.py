@@ -86,7 +86,7 @@ class OwnWord(NamedTuple):
     """Its tokens are from `begin` up to `end`."""
     text: str
     numbers: range
-    """Which words of the text it is (`term_words`)."""
+    """The indices of its words among those of the text (`term_words`)."""
 
 
 def words_of(tokens: Sequence[int], spelling: Spelling) -> list[OwnWord]:

@@ -44,7 +44,7 @@ class Translator:
         self.config: Any = config
         """The `Config` of a run; of an exported model, what decoding asks of it."""
         self.field = build_field(config.dataset.field)
-        """What the sources are."""
+        """The kind of the sources: text, sound, pictures or features."""
         # The units of streams and links, and where the weights are from.
         self.unit: Unit = "char" if all(side.of_characters for side in tokenizers) else "word"
         """What is read and written in a stream: characters where both sides are cut into characters, else words."""

@@ -1,4 +1,4 @@
-"""What becomes of translations that are probably wrong: their words are marked, or they are left out."""
+"""Treats translations that are probably wrong: their words are marked, or they are left out."""
 
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Unsure(NamedTuple):
-    """What becomes of translations whose confidence is too low."""
+    """The treatment of translations whose confidence is too low."""
 
     least: float
     """The least confidence of a word that is not marked, or of a text that is not left out."""

@@ -22,7 +22,7 @@ LIVE = ("live.js", "captions.js")
 LISTENING = (_FOLDER / "listen.js").read_text(encoding="utf-8")
 """The script of the microphone, which a server gives as `listen.js`."""
 _UNSAFE = re.compile("[<\x7f-\x9f\u2028\u2029]")
-"""What JSON leaves as it is, and a page or a terminal would take for more than text."""
+"""Characters that JSON does not escape, but that a page or a terminal would interpret."""
 
 
 def page(title: str, runs: Sequence[Mapping[str, Any]], *, live: bool = False, before: str = "") -> str:
@@ -56,8 +56,8 @@ def as_json(value: Any) -> str:
 
 
 def _policy(style: str, scripts: Sequence[str], *, live: bool) -> str:
-    """Returns what the browser may do: run and apply what stands in the page. Where there is a server, it may ask that,
-    and run its one script, `listen.js`."""
+    """Returns the content security policy: the browser runs the scripts and styles of this page alone. With a server it
+    may also send requests there, and run its one script, `listen.js`."""
     hashes = " ".join(_hash(script) for script in scripts)
     hashes += " 'self'" if live else ""
     server = "'self'" if live else "'none'"

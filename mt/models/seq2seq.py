@@ -97,7 +97,7 @@ class Seq2Seq(nn.Module):
 
     @property
     def after_update(self) -> Callable[[float], None] | None:
-        """Returns what runs after each update in training, if anything; see `Attention`."""
+        """A function to call after each update in training, or None; see `Attention`."""
         return self.decoder.attention.after_update
 
     @property

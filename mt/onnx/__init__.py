@@ -51,7 +51,7 @@ class Manifest(Options):
 
 
 class ExportedChoice(Options):
-    """What was chosen of a group of options."""
+    """The choice of a group of options, by name."""
 
     name: str
 

@@ -105,7 +105,7 @@ class GraphStepper:
 
 
 class _Outputs(NamedTuple):
-    """What a step computes of R rows, of which N are hypotheses."""
+    """The results of a step with R rows, N of which are hypotheses."""
 
     state: Any
     log_probs: Tensor

@@ -37,7 +37,7 @@ class Term(Options):
 
 
 class Wishes(LexicalConstraints):
-    """What is asked of a translation, beside its search."""
+    """The constraints on a translation: phrases, a prefix and terms."""
 
     glossary: tuple[Term, ...] = ()
     """Terms, each written where the attention reads its source."""
@@ -104,7 +104,7 @@ async def form_fields(request: Request, kind: str, limits: Limits) -> dict[str, 
 
 
 def decoded(body: bytes, limits: Limits) -> dict[str, Any]:
-    """Returns what an object of JSON says. Raises RequestError where it is none, or has too many values."""
+    """Returns an object of JSON as a dict. Raises RequestError where it is none, or has too many values."""
     try:
         plain = _OBJECT.validate_json(body)
     except ValidationError as error:
@@ -138,7 +138,7 @@ def _require_plain(plain: Any, limits: Limits) -> None:
 
 
 def body_of(model: type[BaseModel]) -> dict[str, Any]:
-    """Returns what the OpenAPI page says of a route that takes such a body."""
+    """Returns the entry of the OpenAPI page for a route that takes such a body."""
     schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
     schema.pop("$defs", None)
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}

@@ -24,7 +24,7 @@ _FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 
 
 class TranslateBody(BaseModel, frozen=True):
-    """What is to be translated. Fields that are not known here are passed over."""
+    """A request for translation. Unknown fields are ignored."""
 
     q: str | list[str]
     source: str
@@ -86,8 +86,8 @@ def _language(code: str) -> dict[str, Any]:
 
 
 async def _asked(request: Request, key: Key, limits: Limits) -> TranslateBody:
-    """Returns what a request asks, as JSON, a form or an address say it. Raises RequestError where it cannot be read or
-    is no such request, and before that where it does not know the key."""
+    """Reads a request from JSON, a form or the query of the address. Raises RequestError where it cannot be read or
+    lacks a field, and before that where its key is wrong."""
     # A form, fields of the address, or JSON.
     kind = request.headers.get("content-type", "")
     is_form = kind.lower().startswith(_FORMS)

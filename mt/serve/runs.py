@@ -24,7 +24,7 @@ from mt.serve.worker import Worker
 
 
 class Trial(Wishes):
-    """What is tried out of a translation, beside what is asked."""
+    """The experiments of the explorer with a translation: a beginning in tokens, and forced attention."""
 
     prefix_ids: tuple[int, ...] = ()
     """Tokens that the translation begins with."""
@@ -159,7 +159,7 @@ class Aligning:
 
 
 def _requests(items: Sequence[tuple[Raw, Wishes]]) -> list[Request]:
-    """Returns what is asked of each translation."""
+    """Returns the request for each text, with its constraints."""
     bodies = [body for _, body in items]
     return with_terms(names_of(bodies), bodies, [body.terms for body in bodies])
 
@@ -283,7 +283,7 @@ class ServedRun:
             self._streams -= 1
 
     def _abilities(self) -> dict[str, Any]:
-        """Returns what the model can do beside translating; an exported one can do nothing else."""
+        """Returns the abilities of the model beside translation, of which an exported one has none, and its size."""
         try:
             network = self.translator.network.in_torch()
         except UserError:
@@ -292,7 +292,7 @@ class ServedRun:
         return {"hard": network.model.supports_hard, "forces": can_force(network.model), "parameters": count}
 
     def description(self) -> dict[str, Any]:
-        """Returns what a client may want to know of the run, in plain JSON."""
+        """Returns the facts about the run that a client may need, in plain JSON."""
         config = self.translator.config
         field = self.translator.field
         # What it reads and writes, what it can do, and what it is made of.

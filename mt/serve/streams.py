@@ -33,7 +33,7 @@ class Hello(Wishes):
     key: str | None = None
     search: dict[str, Any] | None = None
     words: str = ""
-    """What has come already."""
+    """The source words that have come already."""
 
 
 class Part(Options):
@@ -196,8 +196,8 @@ async def _received(socket: WebSocket, seconds: float) -> str | bytes:
 
 
 def _part(message: str | bytes, run: ServedRun, limits: Limits) -> tuple[str | np.ndarray, str, bool]:
-    """Returns what has come of a source, its tail, and whether the source ends. Raises RequestError where a run reads
-    something else."""
+    """Returns the new part of a source, its tail, and whether the source ends. Raises RequestError where the run reads
+    another kind of source."""
     field = run.translator.field
     if isinstance(message, bytes):
         if not isinstance(field, AudioField):

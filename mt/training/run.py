@@ -131,7 +131,7 @@ class Run:
     """See `mt.checkpoint.About`."""
     signals: Signals = field(default_factory=Signals)
     transforms: Sequence[Transform] = field(init=False)
-    """What changes the training examples before they are padded to batches."""
+    """They change training examples before these are padded to batches."""
     log: Log | None = field(init=False, default=None)
     """The log of the first process; the others write none."""
     console: Console = field(init=False)

@@ -117,7 +117,7 @@ class Luong(Decoder):
     def summands(
         self, queries: Float[Tensor, "*steps H"], contexts: Float[Tensor, "B S V"]
     ) -> tuple[Float[Tensor, "*steps F"], Float[Tensor, "B S F"]]:
-        """Returns what queries and contexts add to the argument of h~'s tanh, of which each pair has a sum."""
+        """Returns the two summands of the argument of h~'s tanh: that of each query, and that of each context."""
         weights = self.combine.weight.split((contexts.shape[-1], queries.shape[-1]), 1)
         return linear(queries, weights[1]), linear(contexts, weights[0])
 

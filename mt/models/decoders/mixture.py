@@ -79,7 +79,7 @@ def next_tokens(tokens: Int[Tensor, "B T"]) -> Int[Tensor, "B T"]:
 def mixed_losses(
     attended: AttentionOutput, mask: Bool[Tensor, "B T"], smoothing: float
 ) -> tuple[Float[Tensor, ""], Float[Tensor, "B T"]]:
-    """Returns what `token_losses` does, of mixed predictions. Smoothed is the prediction of each position."""
+    """Computes `token_losses` for mixed predictions. Label smoothing applies to the prediction of each position."""
     assert attended.log_weights is not None and attended.log_likelihoods is not None
     assert attended.mean_log_probs is not None
     each = -(attended.log_weights + attended.log_likelihoods).logsumexp(-1).masked_fill(~mask, 0.0)
