@@ -72,6 +72,7 @@ def test_two_terms_of_one_word_stand_side_by_side():
     own = hypothesis([A, B, C], [0, 1, 2])
     entries = edited(own.tokens, own.log_probs, [Edit(1, 2, (TWO,), 1), Edit(1, 2, (WORDS,), 1)])
     assert text(tuple(entry.token for entry in entries)) == " A two words c"
+    assert sum(entry.log_prob for entry in entries) == own.log_prob  # of the word that both replace, once
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ def test_right_words(translator: Translator) -> None:
     for judged, references, expected in (
         ("words", ["d b x", "b"], [False, True, False, True, True]),
         ("edits", ["a b d"], [True, True, False, False, True]),
-        ("edits", ["x", "c b d a"], [False, False, True, True, True]),
+        ("edits", ["x", "c b d a", "x"], [False, False, True, True, True]),
     ):
         [right] = right_words(translator, [made], [references], judged)
         assert right.tolist() == expected

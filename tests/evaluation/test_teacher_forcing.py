@@ -50,7 +50,7 @@ def test_a_soft_attention():
 def test_a_monotonic_attention_is_judged_by_where_it_stops():
     even = [[1 / 3, 1 / 3, 1 / 3]] * 3
     alpha = [
-        [[0.2, 0.7, 0.1], [0.0, 0.2, 0.3], [0.0, 0.0, 0.0]],
+        [[0.2, 0.7, 0.1], [0.0, 0.0, 0.0], [0.0, 0.2, 0.3]],
         [[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], PADDING],
     ]
     p_choose = [
@@ -59,12 +59,12 @@ def test_a_monotonic_attention_is_judged_by_where_it_stops():
     ]
     scores = measured(output([even, even], alpha, p_choose))
     assert scores["entropy"] == pytest.approx(math.log(3))
-    # Stops: 1, 2 and none; 0 and 0.
+    # Stops: 1, none and 2; 0 and 0.
     assert scores["at_first"] == pytest.approx(2 / 5)
     assert scores["at_last"] == pytest.approx(1 / 5)
-    # A pointer that has left the sentence makes no jump.
-    assert scores["jump"] == pytest.approx((1 + 0) / 2)
-    assert scores["lost_mass"] == pytest.approx((0 + 0.5 + 1 + 0 + 0) / 5)
+    # Neither to nothing nor from nothing is it a jump.
+    assert scores["jump"] == 0
+    assert scores["lost_mass"] == pytest.approx((0 + 1 + 0.5 + 0 + 0) / 5)
     # Of 9 and 4 real probabilities 0.97, 0, 1, 0.04 and 1 are nearly decided.
     assert scores["saturation"] == pytest.approx(5 / 13)
 

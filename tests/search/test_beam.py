@@ -94,6 +94,10 @@ def test_stops_as_soon_as_nothing_can_win(make_markov):
     toy = make_markov(chain)
     ((best,),) = beam(toy, (), 1, beam_size=2, max_lengths=torch.tensor([50]), length_penalty=2.0)
     assert (toy.steps, best.tokens) == (50, (4,) * 50)
+    # And of two that are asked for, as soon as nothing can become the second: (5, 3) has 0.2, and (4, 5, 3) 0.27.
+    toy = make_markov({2: {3: 0.5, 4: 0.3, 5: 0.2}, 4: {3: 0.1, 5: 0.9}, 5: {3: 1.0}})
+    ((best, second),) = beam(toy, (), 1, beam_size=3, max_lengths=torch.tensor([9]), n_best=2)
+    assert (best.tokens, second.tokens) == ((3,), (4, 5, 3))
 
 
 def test_open_hypotheses_are_computed_and_memory_is_selected_again_only_when_they_change(make_toy):

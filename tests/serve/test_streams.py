@@ -134,6 +134,7 @@ def test_re_translation_says_how_much_it_took_back(streaming: Client, translator
         ({"rnu": "soft"}, {}, 1008, "the request: unknown option rnu: did you mean run?"),
         ({}, {"word": "a"}, 1008, "the request: unknown option word: did you mean words?"),
         ({}, {"words": 201 * "a"}, 1009, "a source has more than 200 characters"),
+        ({}, {"words": 100 * "a", "tail": 101 * "a"}, 1009, "a source has more than 200 characters"),
         ({"search": {"max_length": 3000}}, {}, 1008, "3000 tokens of a translation are more than this server's 2048"),
         ({"avoid": ["a"] * 65}, {}, 1008, "65 phrases that must appear or must not are more than this server's 64"),
         ({"prefix": "\U0010ffff"}, {}, 1008, "the stream asks for "),

@@ -48,6 +48,16 @@ def test_an_epoch_has_pieces_of_its_own_and_the_same_texts(kind: str, of_kind: C
     drawn = [PendingBatch(corpus.training, np.arange(40), made, (*key, 0)).examples()[:2] for key in keys]
     texts = [[row.tolist() for pair in pairs for row in pair] for pairs in drawn]
     assert texts[0] == texts[3] and texts[1] != texts[0] != texts[2]
+    # And another batch of the same.
+    draws = []
+
+    def drawing(examples: Any, random: np.random.Generator) -> Any:
+        draws.append(random.random())
+        return examples
+
+    for place in (0, 1, 0):
+        PendingBatch(corpus.training, np.arange(place, 3), [drawing], (1, 1, 0)).examples()
+    assert draws[0] == draws[2] != draws[1]
 
 
 def test_pieces_that_spell_another_text_are_refused(of_kind: Callable[..., Any], monkeypatch: pytest.MonkeyPatch):

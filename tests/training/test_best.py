@@ -61,9 +61,10 @@ def test_the_average_is_taken_where_it_is_better(averaged, start, scored, capsys
     assert origin(run.folder, "best") == expected_origin
 
 
-def test_a_score_of_0_throughout_leaves_the_choice_to_chrf(start, scored, capsys):
+@pytest.mark.parametrize("updates", [3, 4])
+def test_a_score_of_0_throughout_leaves_the_choice_to_chrf(updates, start, scored, capsys):
     scored([0.0, 0.0, 0.0, 0.0], others={"chrf": [27.8, 46.9, 40.0, 41.0]})
-    run = finished(start({"training": {"validate_every": 1, "max_updates": 4}}))
+    run = finished(start({"training": {"validate_every": 1, "max_updates": updates}}))
     assert (run.checkpoints / "best").resolve().name == "update-0000002"
     assert capsys.readouterr().out.count("warning: bleu is 0.00 in the best validation, too low to tell") == 1
 
