@@ -145,9 +145,7 @@ class Marginal(Attention):
         log_weights = []
         for step, of_step in enumerate(transitions.unbind(1)):
             log_weights.append(self._advanced(log_forward, of_step).log_softmax(-1).clamp(min=NEVER))
-            log_forward = log_weights[-1]
-            if log_likelihoods is not None:
-                log_forward = log_forward + log_likelihoods[:, step]
+            log_forward = log_weights[-1] if log_likelihoods is None else log_weights[-1] + log_likelihoods[:, step]
         return torch.stack(log_weights, 1)
 
     def _transitions(self, queries: Float[Tensor, "B T Q"], memory: Memory, visible: Bool[Tensor, "B _ S"]) -> Tensor:
@@ -170,9 +168,9 @@ class Marginal(Attention):
         if not self.monotonic_alignment:
             return transitions
         # The share of alpha that is left from a position on divides what comes from it.
-        left = transitions.flip(-1).logcumsumexp(-1).flip(-1)
+        left = _log_cumulated(transitions.flip(-1)).flip(-1)
         divided = torch.where(log_forward > NEVER / 2, log_forward - left, NEVER)
-        return transitions + divided.logcumsumexp(-1)
+        return transitions + _log_cumulated(divided)
 
 
 def _moved(values: Float[Tensor, "*B S"], offset: int, fill: float = 0.0) -> Float[Tensor, "*B S"]:
@@ -184,3 +182,11 @@ def _each_moved(values: Float[Tensor, "*B S W"], offsets: range) -> Float[Tensor
     """Returns the values of each offset at the positions that it leads to; the logarithm of 0 where nothing comes."""
     pairs = zip(values.unbind(-1), offsets, strict=True)
     return torch.stack([_moved(of_offset, offset, NEVER) for of_offset, offset in pairs], -1)
+
+
+def _log_cumulated(values: Float[Tensor, "*B S"]) -> Float[Tensor, "*B S"]:
+    """Returns `logcumsumexp`. The exporter writes that with one maximum for all sums, so that terms far below it become
+    0: in a graph each sum has a maximum of its own."""
+    if not torch.compiler.is_exporting():
+        return values.logcumsumexp(-1)
+    return (values[:, None] + NEVER * torch.ones_like(values[:1, :, None] * values[:1, None]).triu(1)).logsumexp(-1)
