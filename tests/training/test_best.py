@@ -63,8 +63,11 @@ def test_the_average_is_taken_where_it_is_better(averaged, start, scored, capsys
 
 @pytest.mark.parametrize("updates", [3, 4])
 def test_a_score_of_0_throughout_leaves_the_choice_to_chrf(updates, start, scored, capsys):
-    scored([0.0, 0.0, 0.0, 0.0], others={"chrf": [27.8, 46.9, 40.0, 41.0]})
-    run = finished(start({"training": {"validate_every": 1, "max_updates": updates}}))
+    scored([0.0] * 5, others={"chrf": [27.8, 46.9, 40.0, 41.0, 30.0]})
+    run = start({"training": {"validate_every": 1, "max_updates": updates}})
+    train(run)
+    choose_best(run)
+    run.close()
     assert (run.checkpoints / "best").resolve().name == "update-0000002"
     assert capsys.readouterr().out.count("warning: bleu is 0.00 in the best validation, too low to tell") == 1
 

@@ -187,6 +187,6 @@ def _each_moved(values: Float[Tensor, "*B S W"], offsets: range) -> Float[Tensor
 def _log_cumulated(values: Float[Tensor, "*B S"]) -> Float[Tensor, "*B S"]:
     """Returns `logcumsumexp`. The exporter writes that with one maximum for all sums, so that terms far below it become
     0: in a graph each sum has a maximum of its own."""
-    if not torch.compiler.is_exporting():
+    if not torch.compiler.is_compiling():
         return values.logcumsumexp(-1)
     return (values[:, None] + NEVER * torch.ones_like(values[:1, :, None] * values[:1, None]).triu(1)).logsumexp(-1)
