@@ -31,7 +31,7 @@ from torch.nn.functional import pad
 
 from mt.common.options import MAX_SIZE
 from mt.kernels.linear import Linear
-from mt.kernels.precision import result_dtype
+from mt.kernels.precision import log_cumulated, result_dtype
 from mt.models.attention.base import Attention, AttentionOutput, AttentionStep, Memory, State
 from mt.models.attention.energy import EnergyConfig, GeneralConfig, Scaled, build_energy
 from mt.models.attention.global_ import ScaledConfig
@@ -86,8 +86,7 @@ class Marginal(Attention):
         return torch.zeros_like(memory.mask, dtype=result_dtype(memory.keys[0])), steps
 
     def observe(self, state: State, log_likelihoods: Float[Tensor, "B S"]) -> State:
-        log_forward, steps = state
-        return log_forward + log_likelihoods, steps
+        return state[0] + log_likelihoods, state[1]
 
     def step(self, query: Float[Tensor, "B Q"], memory: Memory, state: State, *, hard: bool = False) -> AttentionStep:
         log_forward, steps = state
@@ -163,14 +162,14 @@ class Marginal(Attention):
     def _advanced(self, log_forward: Float[Tensor, "B S"], transitions: Tensor) -> Float[Tensor, "B S"]:
         """Returns log g of a step. transitions: of the step, see `_transitions`."""
         if self.energy is None:
-            sources = log_forward[..., None].expand(-1, -1, len(self.offsets))
-            return (_each_moved(sources, self.offsets) + transitions).logsumexp(-1)
+            arriving = _each_moved(log_forward[..., None].expand_as(transitions), self.offsets) + transitions
+            return arriving.logsumexp(-1)
         if not self.monotonic_alignment:
             return transitions
         # The share of alpha that is left from a position on divides what comes from it.
-        left = _log_cumulated(transitions.flip(-1)).flip(-1)
+        left = log_cumulated(transitions.flip(-1)).flip(-1)
         divided = torch.where(log_forward > NEVER / 2, log_forward - left, NEVER)
-        return transitions + _log_cumulated(divided)
+        return transitions + log_cumulated(divided)
 
 
 def _moved(values: Float[Tensor, "*B S"], offset: int, fill: float = 0.0) -> Float[Tensor, "*B S"]:
@@ -182,11 +181,3 @@ def _each_moved(values: Float[Tensor, "*B S W"], offsets: range) -> Float[Tensor
     """Returns the values of each offset at the positions that it leads to; the logarithm of 0 where nothing comes."""
     pairs = zip(values.unbind(-1), offsets, strict=True)
     return torch.stack([_moved(of_offset, offset, NEVER) for of_offset, offset in pairs], -1)
-
-
-def _log_cumulated(values: Float[Tensor, "*B S"]) -> Float[Tensor, "*B S"]:
-    """Returns `logcumsumexp`. The exporter writes that with one maximum for all sums, so that terms far below it become
-    0: in a graph each sum has a maximum of its own."""
-    if not torch.compiler.is_compiling():
-        return values.logcumsumexp(-1)
-    return (values[:, None] + NEVER * torch.ones_like(values[:1, :, None] * values[:1, None]).triu(1)).logsumexp(-1)
