@@ -33,6 +33,7 @@ from benchmarks.harness import (
 from benchmarks.model import add_corpus, build, configure, prepared_corpus, start_training
 from benchmarks.plain import Plain, plain_of
 
+from mt.common.memory import keep_freed
 from mt.config import Config
 from mt.data.batches import Batch, batch_order, collate
 from mt.data.corpus import Corpus
@@ -96,6 +97,7 @@ def first_batches(config: Config, corpus: Corpus, count: int | None) -> list[Bat
 
 def peak(setting: Setting, size: int, device: str, folder: Path, batch_tokens: int | None) -> float:
     """Trains, and returns the peak memory of this process in MiB. The process must be new."""
+    keep_freed()  # as commands do
     config = configure(*setting, size, device=device, max_updates=PEAK_UPDATES, batch_tokens=batch_tokens)
     train = train_by_mt(config, Corpus.open(folder))
     start = time.perf_counter()
