@@ -14,8 +14,10 @@ a word is written ␣.
     +V +IND +PST +2 +PL q u a t s c h e n	q u a t s c h t e t
 """
 
-import sys
 import unicodedata
+
+from mt.errors import UserError, reported, shown
+from mt.text_io import input_lines
 
 
 def spelt(word: str) -> str:
@@ -24,17 +26,19 @@ def spelt(word: str) -> str:
 
 
 def main() -> None:
-    sys.stdin.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
-    sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
-    for number, line in enumerate(sys.stdin, start=1):
+    for number, line in enumerate(input_lines(None), start=1):
         if not line.strip():  # UniMorph has a blank line between two lemmas
             continue
-        columns = line.rstrip("\r\n").split("\t")
+        columns = line.split("\t")
         if len(columns) != 3 or not all(columns):
-            raise SystemExit(f"line {number} has no lemma, form and tags with tabs between ({line.strip()[:60]!r})")
+            raise UserError(
+                f"line {number} has no lemma, form and tags with tabs between ({shown(line, 60)}): bring the columns "
+                "into this order"
+            )
         lemma, form, tags = columns
         print(*(f"+{tag}" for tag in tags.split(";")), f"{spelt(lemma)}\t{spelt(form)}")
 
 
 if __name__ == "__main__":
-    main()
+    with reported(1):
+        main()

@@ -24,4 +24,11 @@ def test_a_line_has_tags_and_letters_between_blanks():
 def test_a_line_without_three_columns_is_refused(line: str):
     done = converted(f"gehen\tging\tV;PST\n{line}\n")
     assert done.returncode == 1
-    assert done.stderr.decode().startswith("line 2 has no lemma, form and tags with tabs between")
+    assert done.stderr.decode().startswith("error: line 2 has no lemma, form and tags with tabs between")
+
+
+def test_a_text_that_is_not_utf_8_is_refused():
+    done = subprocess.run(
+        [sys.executable, str(SCRIPT)], input=b"gehen\tging\tV\n\xff\n", capture_output=True, check=False
+    )
+    assert done.returncode == 1 and done.stderr.startswith(b"error: standard input, line 2 is not UTF-8")
