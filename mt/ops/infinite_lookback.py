@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
-from mt.kernels.precision import compute_dtype, log_cumulated, result_dtype
+from mt.kernels.precision import compute_dtype, result_dtype
 from mt.ops.scan import linear_scan
 from mt.ops.sequences import shift_left, shift_right
 
@@ -40,7 +40,7 @@ class _InfiniteLookback(Function):
     def forward(ctx, alpha: Tensor, energy: Tensor) -> Tensor:
         # log Z[-1] is finite, so that a first energy of -inf has a share of 0 rather than NaN.
         empty = torch.finfo(energy.dtype).min
-        log_odds = energy - shift_right(log_cumulated(energy), fill=empty).clamp(min=empty)
+        log_odds = energy - shift_right(energy.logcumsumexp(-1), fill=empty).clamp(min=empty)
         share = log_odds.sigmoid()
         rest = (-log_odds).sigmoid()
         mass = _scan(shift_left(rest), alpha, reverse=True)
