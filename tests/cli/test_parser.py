@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 
 import mt
+from mt.cli.arguments import add_search_options, chosen_search
 from mt.cli.parser import Parser, whole_number
+from mt.search.config import OnlineConfig
 
 ROOT = Path(__file__).parents[2]
 
@@ -80,3 +82,10 @@ def test_every_command_tells_the_version_of_the_package(parser: Parser, capsys: 
     with pytest.raises(SystemExit) as left:
         parser.parse_args(["--version"])
     assert (left.value.code, capsys.readouterr().out) == (0, f"mt {mt.__version__}\n")
+
+
+def test_null_takes_an_option_of_search_back():
+    parser = Parser("What it does.")
+    add_search_options(parser, ["threshold"])
+    options = parser.parse_args(["--threshold", "null"])
+    assert chosen_search(options, OnlineConfig(threshold=0.3)) == OnlineConfig()

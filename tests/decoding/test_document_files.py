@@ -110,6 +110,16 @@ def test_a_translation_that_the_encoding_lacks(
         translate_file(None, file, None, "xliff", lines_at_once=None)  # type: ignore[arg-type]
 
 
+def test_latin_1_in_html_is_that_of_windows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """As browsers read it: its euro has a byte."""
+    monkeypatch.setattr(documents, "translate_documents", lambda *_, **__: [Document("\u20ac", ())])
+    (tmp_path / "page").write_bytes(b"<meta charset=latin1>a")
+    translate_file(None, tmp_path / "page", None, "html", lines_at_once=None)  # type: ignore[arg-type]
+    assert capfdbinary.readouterr().out == b"\x80"
+
+
 def test_a_command_writes_marks_and_line_ends(trained: Path, tmp_path: Path, capfdbinary: Any) -> None:
     file = tmp_path / "page.html"
     file.write_bytes(b"\xef\xbb\xbf<p>the cats</p>\r\n<!-- \r -->\r\n")

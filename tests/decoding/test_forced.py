@@ -9,6 +9,7 @@ import torch
 
 import mt
 from mt.decoding.forced import forced_rows
+from mt.decoding.runs import torch_translator
 from mt.decoding.torch_network import TorchNetwork
 from mt.decoding.translation import Translation
 from mt.decoding.translator import Translator
@@ -21,6 +22,7 @@ from mt.models.frontends.embedding import EmbeddingConfig
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import BeamConfig, GreedyConfig
 from mt.step import EOS
+from tests.conftest import Configure
 from tests.decoding.decoded import decode_ids
 
 VOCABULARY = 50
@@ -103,3 +105,23 @@ def test_hard_attention_has_no_coverage_to_speak_of(trained_hard: Path) -> None:
         translator.translate("two cats see houses", BeamConfig(coverage_penalty=0.3))
     for search in (BeamConfig(coverage_penalty=0.3, mode="soft"), BeamConfig(summary_penalty=0.1)):
         assert translator.translate("two cats see houses", search).text
+
+
+# Options of alignments.
+
+
+@pytest.mark.parametrize(("decoder", "later"), [("luong", 1), ("bahdanau", 2)])
+def test_a_shift_is_as_many_steps_as_the_query_is_behind_its_token(
+    decoder: str, later: int, configure: Configure, translator: Translator
+) -> None:
+    config = configure({"decoder": {"name": decoder, "hidden_size": 8, "readout_size": 32}})
+    torch.manual_seed(1)
+    model = Seq2Seq(config, *translator.tokenizers.sizes).eval()
+    aligned = torch_translator(model, translator.tokenizers, config).align("two cats see", "zwei Katzen", shift=True)
+    assert aligned.linking.shift == later
+
+
+@pytest.mark.parametrize("extract", [0.0, 1.5])
+def test_a_weight_for_links_is_a_share(extract: float, translator: Translator) -> None:
+    with pytest.raises(UserError, match=rf"^extract={extract:g} is no weight: give a number above 0, and at most 1$"):
+        translator.align("two cats", "zwei Katzen", extract=extract)

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from mt.config import Config
+from mt.data.glossary import Entry
 from mt.data.tokenizer import EOS, TokenizerConfig, Tokenizers
 from mt.decoding.lexical import ConstraintEncoder, spelling_of
 from mt.decoding.lines import LineFiles, translate_lines
@@ -249,3 +250,12 @@ def test_lines_that_are_refused(made, line: str, form, sentence: str, tmp_path: 
     path.write_text("\n" * 4 + line + "\n")
     with pytest.raises(UserError, match=sentence):
         translate_lines(made("bpe"), path, BEAM, LineFiles(), None, lines_at_once=3, form=form)
+
+
+def test_a_target_has_a_capital_at_the_beginning_of_a_text() -> None:
+    pairs = [("dogs", "hunde"), ("cats", "Hunde")] * 9
+    encoder = ConstraintEncoder(Tokenizers.train(TokenizerConfig(model_type="char", vocab_size=60), pairs).target)
+    (target,) = encoder.source_term(Entry(("hunde",), "line 1", "dogs")).targets
+    surfaces = encoder.spelling.surfaces
+    texts = ["".join(surfaces[token] for token in tokens) for tokens in (target.capital, target.tokens)]
+    assert texts == [" Hunde", " hunde"]

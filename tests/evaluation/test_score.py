@@ -136,3 +136,10 @@ def test_scores_are_without_case_where_the_tokenizer_writes_none(trained: Path, 
     vars(translator.tokenizers.target)["lowercases"] = True
     scores = evaluate(translator, corpus.split("dev"), GreedyConfig(), limit=2).scores
     assert all("case:lc" in score.signature for score in scores.values())
+
+
+def test_the_end_is_no_subword_of_a_log() -> None:
+    timing = Timing((1, 2, 2), (1, 2, 2), (1, 2), 2)
+    translation = Translation("a b", 0.0, ("▁a", "▁b", "</s>"), (), EMPTY, timing=timing)
+    (instance,) = simultaneous([translation], ["x y"], [["a b"]], "subword")
+    assert (instance.prediction_spm, instance.delays) == (("▁a", "▁b"), (1, 2))

@@ -1,8 +1,15 @@
 """Clients of LibreTranslate, as its documentation writes them, and as its Python package does."""
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
 from mt import Translator
+from mt.decoding.translation import Translation
+from mt.search.hypothesis import EMPTY
+from mt.serve.libretranslate import _wholes, run_for
+from mt.serve.limits import RequestError
 from tests.serve.clients import Client
 
 FORM = {"content-type": "application/x-www-form-urlencoded"}
@@ -149,3 +156,15 @@ def test_sentences_of_a_line_are_translated_one_by_one(client: Client, translato
     one, two, three = (translator.translate(text).text for text in texts)
     asked = {"q": f" {texts[0]}  {texts[1]}\n\n{texts[2]}\n", "source": "en", "target": "de"}
     assert client.post("/translate", asked).json == {"translatedText": f" {one}  {two}\n\n{three}\n"}
+
+
+def test_auto_is_refused_where_several_languages_may_be_meant():
+    runs: Any = SimpleNamespace(all=[SimpleNamespace(source=source, target="de") for source in ("fr", "en")])
+    assert run_for(runs, "en", "de").source == "en"
+    with pytest.raises(RequestError, match=r"^the language of a text is not detected here: give source, one of en, fr"):
+        run_for(runs, "auto", "de")
+
+
+def test_alternatives_that_are_the_same_text_are_one():
+    found = [Translation(text, 0.0, (), (), EMPTY) for text in ("eins", "eins", "zwei")]
+    assert _wholes(["one"], [found], 3) == ["eins", "zwei"]
