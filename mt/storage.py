@@ -135,20 +135,21 @@ def point_link(link: Path, folder: Path) -> None:
     flush(link.parent)
 
 
-def require_writable(folder: Path, name: str = "", file: Path | None = None) -> None:
+def require_writable(path: Path, name: str = "", *, is_file: bool = False) -> None:
     """Raises UserError if no file can be written into a folder. Called before long work that will write there.
 
-    A folder that is missing is not made: the one above it is tried. name: what to call the folder. file: the file in
-    it that will be replaced, and so is no device.
+    A folder that is missing is not made: the one above it is tried. name: what to call the path. is_file: whether it is
+    that of a file, which will be replaced, and so is no device.
     """
-    above = next(path for path in (folder, *folder.absolute().parents) if os.path.lexists(path))
+    folders = path.absolute().parents if is_file else (path, *path.absolute().parents)
+    above = next(folder for folder in folders if os.path.lexists(folder))
     try:
-        if file and os.path.lexists(file):
-            require_regular(file)
+        if is_file and os.path.lexists(path):
+            require_regular(path)
         with tempfile.TemporaryFile(dir=above):
             pass
     except OSError as error:
-        raise UserError(unwritten(name or folder, error, f"give another {'file' if file else 'folder'}")) from None
+        raise UserError(unwritten(name or path, error, f"give another {'file' if is_file else 'folder'}")) from None
 
 
 def subfolder(parent: Path, name: str) -> Path:

@@ -254,3 +254,12 @@ def test_a_folder_is_tried_before_long_work(tmp_path: Path) -> None:
             require_writable(tmp_path / name, "--plots X")
     with pytest.raises(UserError, match=r"^/proc/none/x cannot be written \(.*\): give another folder$"):
         require_writable(Path("/proc/none/x"))
+
+
+def test_a_file_that_will_be_written_is_tried_in_its_folder(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    for name in ("file", "new", "new/deeper"):
+        require_writable(tmp_path / name, is_file=True)
+    for path in (tmp_path, tmp_path / "file/below", Path("/dev/null")):
+        with pytest.raises(UserError, match=r"^--out X cannot be written \(.*\): give another file$"):
+            require_writable(path, "--out X", is_file=True)

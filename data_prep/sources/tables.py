@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from data_prep.sources.base import RawSplit, Records, require_some
 from data_prep.sources.cells import NESTED, Columns, example, require_once, require_sides
 from mt.data.corpus import Example
-from mt.errors import UserError, message_of
+from mt.errors import UserError, message_of, shown
 from mt.text_io import file_lines, without_mark
 
 Rows = Iterator[tuple[int, list[str]]]
@@ -115,10 +115,16 @@ class FieldsFile(TableFile):
         for number, fields in rows:
             if _blank(fields):
                 continue
-            self._require_separator(number, fields)
             if all(column.isdecimal() for column in self._columns[:2]):
+                if len(fields) == 1:
+                    raise UserError(
+                        f"{self._path}, line {number} is one column ({shown(fields[0], 40)}): write columns with "
+                        f"{self._separator} between them in every line, and no comments "
+                        "(docs/tutorials/pronunciation.md has commands for CMUdict and other dictionaries)"
+                    )
                 names = [str(column) for column in range(1, len(fields) + 1)]
                 return number, names, itertools.chain([(number, fields)], rows)
+            self._require_separator(number, fields)
             return number, fields, rows
         return 1, [], rows
 

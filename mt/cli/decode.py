@@ -2,8 +2,9 @@
 function, which reads the command line and hands over to `mt.decoding` and `mt.evaluation`."""
 
 import argparse
+import contextlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
@@ -21,8 +22,8 @@ from mt.cli.arguments import (
 )
 from mt.cli.parser import Parser, share, typed_flags, whole_number
 from mt.common.terminal import say
-from mt.data.glossary import read_glossary
-from mt.errors import UserError
+from mt.data.glossary import Glossary, read_glossary
+from mt.errors import UserError, shown
 from mt.markup import FORMATS
 from mt.metrics.latency import LatencyUnit
 from mt.storage import require_writable
@@ -84,12 +85,11 @@ def translate(arguments: Sequence[str] | None = None) -> None:
     _refuse_unfitting(parser, options)
     # What is no folder at the end is the text.
     path = options.run.pop() if len(options.run) > 1 and not options.run[-1].is_dir() else None
-    with reported_in_flags():
+    # A mistake in the glossary shows before the model is loaded.
+    with reported_in_flags(), _chosen_glossary(options.glossary) as glossary:
         from mt.decoding.documents import translate_file
         from mt.decoding.lines import LineFiles, translate_lines
 
-        # A mistake in it shows before the model is loaded.
-        glossary = None if options.glossary is None else read_glossary(options.glossary)
         translator = load_translator(options)
         search = chosen_search(options, translator.config.search)
         unsure = _chosen_unsure(options, translator)
@@ -129,6 +129,19 @@ def _add_line_options(parser: Parser) -> None:
     help_text = "with --format: syntaxes of what is kept whole, as braces,qt; else those of the run"
     parser.add_argument("--placeholders", type=_names, metavar="NAMES", help=help_text)
     parser.add_argument("--each-line", action="store_true", help="with --format: each line is a document")
+
+
+@contextlib.contextmanager
+def _chosen_glossary(path: Path | None) -> Iterator[Glossary | list[Glossary] | None]:
+    """Reads a glossary, and notes at the end the entries that are not in the text: of glossaries of one line each of
+    them, and of one for the whole text where none of them is."""
+    glossary = None if path is None else read_glossary(path)
+    yield glossary
+    glossaries = glossary if isinstance(glossary, list) else [glossary] if glossary and not glossary.met else []
+    if absent := [entry for one in glossaries for entry in one.entries if entry not in one.met]:
+        some = "1 entry is not" if len(absent) == 1 else f"{len(absent):,} entries are not"
+        many = some if isinstance(glossary, list) else "no entry of the glossary is"
+        say(f'note: {many} in the text, first "{shown(absent[0].source)}" ({absent[0].name})', sys.stderr)
 
 
 def _chosen_unsure(options: argparse.Namespace, translator: "Translator") -> "Unsure | None":
@@ -188,13 +201,12 @@ def stream(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--glossary", type=Path, metavar="FILE", help="terms, and how they are translated")
     parser.add_argument("--avoid", metavar="PHRASE", nargs="+", help="phrases that no translation holds")
     options = parser.parse_args(arguments)
-    with reported_in_flags():
+    with reported_in_flags(), _chosen_glossary(options.glossary) as glossary:
         from mt.decoding.streaming.live import translate_live
 
         # The search is the run's own if that writes while it reads, else the online search.
         translator = load_translator(options)
         search = chosen_search(options, translator.streaming_search())
-        glossary = None if options.glossary is None else read_glossary(options.glossary)
         translate_live(translator, search, options.audio, glossary, options.avoid)
 
 

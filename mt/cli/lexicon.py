@@ -44,7 +44,7 @@ def lexicon(arguments: Sequence[str] | None = None) -> None:
 
         # What can be wrong shows before words are decoded.
         if options.out:
-            require_writable(options.out.parent, f"--out {options.out}", options.out)
+            require_writable(options.out, f"--out {options.out}", is_file=True)
         words = read_words(options.words)
         translator = load_translator(options)
         if not translator.field.written:

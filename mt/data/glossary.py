@@ -46,6 +46,8 @@ class Glossary:
         """entries: source, targets and name of each; of entries with one source, each target will do. Raises UserError
         where a source or a target is blank."""
         self.entries: list[Entry] = []
+        self.met: set[Entry] = set()
+        """The entries that were found in some text."""
         self._root: dict[str, Any] = {}
         """What follows each word of a source, and at "" the number of the entry that ends there."""
         for source, targets, name in entries:
@@ -77,6 +79,7 @@ class Glossary:
             if term:
                 found.append(term)
             begin = term.end if term else begin + 1
+        self.met.update(term.entry for term in found)
         return found, begin
 
     def _longest(self, text_words: Sequence[str], begin: int) -> tuple[Term | None, bool]:

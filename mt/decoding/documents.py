@@ -204,13 +204,11 @@ def joined(sentences: Sequence[tuple[Linked, Sentence]]) -> Linked:
 
 def _linked(translator: "Translator", translation: Translation, sentence: Sentence, unsure: Unsure | None) -> Linked:
     """Returns the translation of a sentence with the marks of words that are probably wrong, or the sentence itself
-    where it is left out."""
-    if unsure is None:
-        return linked(translator, translation, sentence.text)
-    # A sentence that is left out keeps its source, each character linked to itself.
-    if unsure.leaves_out(translation):
+    where it has no letter, or is left out."""
+    # Then each character is linked to itself.
+    if not any(map(str.isalpha, sentence.text)) or (unsure and unsure.leaves_out(translation)):
         return Linked(sentence.text, [(place, place) for place in _visible_characters(sentence.text)])
-    spans = unsure.spans(translator, translation)
+    spans = unsure.spans(translator, translation) if unsure else ()
     return linked(translator, translation, sentence.text)._replace(unsure=spans)
 
 

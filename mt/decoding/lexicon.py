@@ -20,8 +20,8 @@ from mt.text_io import composed, input_lines, is_blank
 
 _AT_ONCE = 5_000  # words, so that memory does not grow with the list
 _NUMBER = re.compile(r"\d*\.\d+(e-\d+)?|\de-\d+", re.ASCII)
-_BLANK_BEFORE_NUMBER = re.compile(r" +(?=[01]?\.\d+$)", re.ASCII)
-"""Where Kaldi's own lexiconp.txt parts a word from its probability; a tab comes behind that."""
+_BLANK_BEFORE_NUMBER = re.compile(r" +(?=(?:0?\.\d+|1\.0+)$)", re.ASCII)
+"""Where Kaldi's own lexiconp.txt parts a word from its probability, up to 1; a tab comes behind that."""
 _VARIANT = re.compile(r"\(\d+\)$", re.ASCII)
 """CMUdict's mark of a word's further pronunciations, `abbe(2)`."""
 _LEAST = 0.0001

@@ -16,8 +16,7 @@ from mt.common.input_files import parse_json
 from mt.common.links import Links, to_pharaoh
 from mt.common.options import parse
 from mt.common.terminal import output
-from mt.data.glossary import Entry, Glossary
-from mt.data.words import units
+from mt.data.glossary import Glossary
 from mt.decoding.request import LexicalConstraints, Request, with_terms
 from mt.decoding.translation import Translation, in_units
 from mt.decoding.translator import Translator
@@ -170,13 +169,11 @@ def translate_lines(
         lines = iter([str(path)])
     name = f"{path or STANDARD_INPUT}, line"
     count = cut = replaced = 0
-    absent: list[Entry] = []
     with files.opened(path):
         # Lines are written chunk by chunk: a reader has the first ones while later ones are decoded.
         while chunk := list(islice(lines, lines_at_once)):
             chunk, requests = _read(chunk, form, glossary, name, count + 1)
             translator.refuse_long(chunk, name, count + 1)
-            absent += _absent(chunk, glossary[count:] if isinstance(glossary, Sequence) else ())
             translations = translator.decode(translator.encoded(chunk), search, texts=chunk, requests=requests)
             if unknown_words is not None:
                 pairs = zip(translations, chunk, strict=True)
@@ -191,29 +188,10 @@ def translate_lines(
             count += len(chunk)
             cut += sum(one.cut for of_line in translations for one in of_line)
             replaced += sum(one.replaced_unknown for of_line in translations for one in of_line)
-    _note(absent, None if unknown_words is None else replaced)
+    if unknown_words is not None:
+        print(f"note: {replaced:,} unknown word{'' if replaced == 1 else 's'} replaced", file=sys.stderr)
     if cut:
         print(f"note: {cut_note(cut, translator.search_for(search).limit, CUT_REMEDY)}", file=sys.stderr)
-
-
-def _note(absent: Sequence[Entry], replaced: int | None) -> None:
-    """Prints notes on all lines. absent: entries that are not in their lines. replaced: how many unknown words were
-    replaced; None: they were left as they are."""
-    if replaced is not None:
-        print(f"note: {replaced:,} unknown word{'' if replaced == 1 else 's'} replaced", file=sys.stderr)
-    if absent:
-        many = "1 entry is" if len(absent) == 1 else f"{len(absent):,} entries are"
-        print(f'note: {many} not in the text, first "{shown(absent[0].source)}" ({absent[0].name})', file=sys.stderr)
-
-
-def _absent(texts: Sequence[str], glossaries: Sequence[Glossary]) -> list[Entry]:
-    """Returns the entries that are not in their text, of glossaries that belong to one text each."""
-    absent = []
-    # A glossary of one line alone should have its entries in that line.
-    for text, glossary in zip(texts, glossaries, strict=False):
-        terms, _ = glossary.terms(units(text, "term"))
-        absent += [entry for entry in glossary.entries if entry not in {term.entry for term in terms}]
-    return absent
 
 
 def _read(

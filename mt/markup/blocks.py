@@ -1,6 +1,6 @@
 """Cuts the events of a document into blocks, which are translated, and text that is written as it stands.
 
-A block ends at a block element, and at marks that separate the entries of a menu. Text without a letter or digit is not
+A block ends at a block element, and at marks that separate the entries of a menu. Text without a letter is not
 translated, nor is an element that its format or `translate="no"` keeps."""
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -59,10 +59,10 @@ def kept_element(start: Event, waiting: Iterator[Event]) -> tuple[str, str]:
 
 
 def _block(events: Sequence[Event], join: Join, kept: Kept) -> Iterator[str | Segment]:
-    """Yields the texts between the separators of a block, and the separators. Those without a letter or digit are
-    written as they are."""
+    """Yields the texts between the separators of a block, and the separators. Those without a letter, as
+    numbers, are written as they are."""
     for atoms in _parted(_with_placeholders([*_atoms(_with_notes(events))], kept.found)):
-        if any(atom.kind == "text" and atom.text.isalnum() for atom in atoms):
+        if any(atom.kind == "text" and atom.text.isalpha() for atom in atoms):
             words = [0, *accumulate(atom.kind == "word" or atom.says for atom in atoms)]
             yield segment(atoms, words, join, kept.symbols)
         elif atoms:

@@ -61,8 +61,9 @@ class Tag:
     closing: str = ""
     parent: int = -1
     """The number of the pair around it, -1 for none. A pair comes before what is in it."""
-    kind: Literal["pair", "empty", "word"] = "empty"
-    """word: a placeholder or code, which stands in a sentence like a word."""
+    kind: Literal["pair", "empty", "half", "word"] = "empty"
+    """half: of a pair that is not closed in order, which shows nothing. word: a placeholder or code, which stands in a
+    sentence like a word."""
     splits: bool = False
     """See `Event`."""
     breaks: bool = False
@@ -151,7 +152,7 @@ def segment(atoms: Sequence[Event], words: Sequence[int], join: Join, symbols: i
         elif atom.kind == "word":
             sentence.add_word(atom)
         elif partner is None:
-            sentence.add_empty(atom.raw, breaks=atom.breaks)
+            sentence.add_empty(atom.raw, breaks=atom.breaks, kind="empty" if atom.kind == "empty" else "half")
         elif partner > place and seen[place] == seen[partner]:
             raw = "".join(inner.raw for inner in atoms[place : partner + 1])
             sentence.add_empty(raw, kind="empty" if words[place] == words[partner] else "word")
@@ -250,7 +251,7 @@ class _Sentence:
             self._follow(blank=False)
             self._add(chr(FIRST + number), atom.raw)
 
-    def add_empty(self, raw: str, *, breaks: bool = False, kind: Literal["empty", "word"] = "empty") -> None:
+    def add_empty(self, raw: str, *, breaks: bool = False, kind: Literal["empty", "half", "word"] = "empty") -> None:
         """Adds an empty tag, code, or a placeholder without a symbol."""
         if breaks:
             self._separate()

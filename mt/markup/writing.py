@@ -136,13 +136,14 @@ class _Writer:
             joined = self._joined(tag, number)
             apart = kind == "open" or tag.blanks[0] or (tag.kind == "word" and not joined[0])
             before = due if apart else ""
-            if kind == "empty" and not parted and (tag.blanks[0] or (not out and self._needs_blank(tag, number))):
+            shows = kind == "empty" and tag.kind != "half"
+            if shows and not parted and (tag.blanks[0] or (not out and self._needs_blank(tag, number))):
                 before = before or " "
             out += [before, tag.opening]
             due = "" if before else due
             parted = kind == "open" and (parted or bool(before))
             follows = tag.blanks[1] or (tag.kind == "word" and bool(blank) and not joined[1])
-            if kind == "empty" and follows and not at_end and (before_word or tag.kind == "empty"):
+            if shows and follows and not at_end and (before_word or tag.kind == "empty"):
                 out.append(" ")
                 due = ""
                 parted = True

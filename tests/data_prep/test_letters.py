@@ -79,6 +79,15 @@ def test_an_empty_side_is_named_by_its_own_row(folder: Path) -> None:
         made(letters(folder), folder)
 
 
+@pytest.mark.parametrize("first", [";;; # CMUdict, 0.7b", "A  AH0", "aaron ER0 AH0 N", "!EXCLAMATION-POINT  EH2 K"])
+def test_a_dictionary_of_another_form_is_told_the_form(first: str, folder: Path) -> None:
+    (folder / "train.tsv").write_text(f"{first}\nB  B IY1\n")
+    with pytest.raises(
+        UserError, match=r"train\.tsv, line 1 is one column \(.*\): write columns with tabs between .*CMUd"
+    ):
+        made(letters(folder), folder)
+
+
 def test_pairs_stay_apart_where_nobody_asks(folder: Path) -> None:
     corpus = made(letters(folder, "dataset.join_references=false"), folder)
     assert words_of(corpus, "dev") == ["b", "bb", "b", "b"]

@@ -11,8 +11,9 @@ from mt import markup
 from mt.cli.decode import translate
 from mt.data.words import words
 from mt.decoding.confidence import Confidence
-from mt.decoding.documents import Sentence, joined, linked
+from mt.decoding.documents import Sentence, joined, linked, translate_documents
 from mt.decoding.translator import Translator
+from mt.decoding.unsure import Unsure
 from mt.errors import UserError
 from mt.markup.words import Linked
 from mt.search.config import BeamConfig
@@ -38,6 +39,17 @@ def test_sentences_of_a_block_are_translated_one_by_one(translator: Translator) 
     asked = [("a bc", (1, 2), "xyz"), ("", None, "q"), ("d", (0, 0), "uv")]
     whole = joined([(Linked(text, [link] if link else []), Sentence(source, " ")) for text, link, source in asked])
     assert whole == Linked("a bc d", [(1, 2), (6, 5)], [])
+
+
+@pytest.mark.parametrize("form", ["html", "text"])
+@pytest.mark.parametrize("marked", [False, True])
+def test_what_has_no_letter_stands_as_it_is(form: str, marked: bool, translator: Translator) -> None:
+    """A sentence of a block, and a block, whether improbable words are marked or not."""
+    unsure = Unsure(0.999999, leave_out=False, confidence=Confidence.of(translator)) if marked else None
+    texts = ["Two cats. 3/4 = 0.75! Dogs see.", "12.5 / 1984"]
+    document, numbers = translate_documents(translator, texts, form, None, unsure=unsure)
+    assert " 3/4 = 0.75! " in document.text and len(document.sentences) == 3
+    assert (numbers.text, numbers.sentences) == (texts[1], ())
 
 
 @pytest.mark.parametrize(

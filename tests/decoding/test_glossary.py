@@ -73,13 +73,6 @@ def test_each_line_may_have_its_own(translator: Translator, tmp_path: Path, caps
     expected = translator.translate(TEXTS, search, glossary=own)
     assert capsys.readouterr().out.splitlines() == [one.text for one in expected]
     assert expected[4].text.count("drei Häuser") == 2
-    # An entry of one line that is not in it is told.
-    own[2] |= {"cats": "Hunde"}
-    absent = glossaries_of(own, len(TEXTS))
-    translate_lines(translator, tmp_path / "lines", search, LineFiles(), None, lines_at_once=2, glossary=absent)
-    output = capsys.readouterr()
-    assert output.out.splitlines() == [one.text for one in expected]
-    assert output.err == 'note: 3 entries are not in the text, first "dogs" (glossary 1)\n'
 
 
 def test_ensembles_int8_and_prefixes(trained: Path):

@@ -113,6 +113,9 @@ PLACED = [
     ("nine <a href=u>jars</a> of honey", "neun Honiggläser", "0-0 1-1 3-1", "neun <a href=u>Honiggläser</a>"),
     ("red <i>cars</i> go .", "Autos .", "0-0 3-1", "<i>Autos</i> ."),
     ("the <a>street.</a>", "eine Straße .", "1-2", "eine <a>Straße</a> ."),
+    # A tag that is not closed in order shows nothing, and brings no blank.
+    ("we <a href=u><b>go</a></b>.", "wir gehen.", "0-0", "wir <a href=u>gehen<b></a>.</b>"),
+    ("<b><i>We</b></i> go.", "Geht.", "1-0", "</i><b><i>Geht</b>."),
     # Where no word is free, one pair stands within the other, but no link in a link.
     ("<b>ice</b> <i>hockey</i>", "Eishockey", "0-0 1-0", "<i><b>Eishockey</b></i>"),
     ("<a>ice</a> <a>hockey</a>", "Eishockey", "0-0 1-0", "<a></a><a>Eishockey</a>"),
@@ -289,8 +292,9 @@ def test_hostile_markup_is_kept_in_linear_time(source: str, translate: Translate
         ("• Buy a <b>ticket | card</b> now", ["Buy a ticket | card now"]),
         ("« bonjour » / and/or", ["« bonjour » / and/or"]),
         ("<h1>One</h1>Two <b>three</b><p>Four.<td>Five<br>six", ["One", "Two three", "Four.", "Five six"]),
-        # What has no letter or digit is none.
-        ("<li>»</li><li>—</li><p>%s: %d</p><td>€</td><td>5 €</td>", ["5 €"]),
+        # What has no letter is none.
+        ("<li>»</li><li>—</li><p>%s: %d</p><td>€</td><td>5 €</td>", []),
+        ("<td>1984</td><td><b>12</b>.5 %</td><li>3/4 | ½</li><p>½ kg</p><td>一</td>", ["½ kg", "一"]),
         ("<pre>train.leave(18:55)</pre>", []),
         # Marks of notes stand behind their word; what is raised otherwise belongs to it.
         ('at seven<sup><a href="#1">1</a></sup>.', ["at seven."]),

@@ -149,6 +149,11 @@ def test_dictionaries_of_others(run: Path, call: Call, write: Write) -> None:
     done = call("lexicon", run, "--words", write("words", "bad\nae\n"), "--dictionary", known, "--probabilities")
     assert done.out == "bad 1.0000 b aː\nae 0.7500 I@\nae 0.2500 aː\n"
     assert done.err == f"note: {known} has 2 of 2 words, and the model wrote the others\n"
+    # A number that is no probability belongs to the word.
+    known = write("known", "bad 1.5\tb aː\n")
+    assert (
+        call("lexicon", run, "--words", write("words", "bad 1.5\n"), "--dictionary", known).out == "bad 1.5 :: b aː\n"
+    )
     # Where a tab ends the word, a # is a phone, as WikiPron writes a blank.
     known = write("known", "bad\tb # d\n")
     assert call("lexicon", run, "--words", write("words", "bad\n"), "--dictionary", known).out == "bad b # d\n"

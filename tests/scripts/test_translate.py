@@ -144,3 +144,19 @@ def test_the_terms_of_a_file_are_written(call, trained: Path, trained_hard: Path
     assert call("translate", trained, *own, "--buffer-size", 1, stdin=TEXT).out.splitlines() == [first, second]
     streamed = call("stream", trained_hard, *options, stdin=TEXT).out.splitlines()
     assert "Hunde" in streamed[0] and len(streamed) == 2
+
+
+def test_entries_that_are_not_in_the_text_are_noted(call, trained: Path, trained_hard: Path, write) -> None:
+    """Those of one line each, and of a glossary for the whole text where none is."""
+    some = write("some.tsv", "cats\tHunde\nowls\tHunde\n")
+    assert call("translate", trained, "--glossary", some, stdin=TEXT).err == ""
+    none = write("none.tsv", "owls\tHunde\nCats\tHunde\n")
+    sentence = f'note: no entry of the glossary is in the text, first "owls" ({none}, line 1)\n'
+    for command in (["translate", trained], ["translate", trained, "--format", "html"], ["stream", trained_hard]):
+        assert call(*command, "--glossary", none, stdin=TEXT).err == sentence
+    own = write("own.jsonl", '{"cats": "Hunde", "owls": "Hunde"}\n{"cats": "Hunde"}\n')
+    for size, text in ((1, "two cats\ntwo dogs\n"), (2, "two cats\ntwo dogs\n")):
+        done = call("translate", trained, "--glossary", own, "--buffer-size", size, stdin=text)
+        assert done.err == f'note: 2 entries are not in the text, first "owls" ({own}, line 1)\n'
+    done = call("translate", trained, "--glossary", own, stdin="owls and cats\ntwo dogs\n")
+    assert done.err == f'note: 1 entry is not in the text, first "cats" ({own}, line 2)\n'
