@@ -1,7 +1,6 @@
 import re
 import statistics
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -94,40 +93,6 @@ def random_model(configure: Callable[..., Config], encoder: dict, attention: dic
     return Seq2Seq(configure({"encoder": encoder, "attention": attention, "decoder": decoder}), 10, 12).eval()
 
 
-def read_in_turn(model: Seq2Seq, source: list[int], search: WaitKConfig) -> list[int]:
-    """Wait-k by hand: before each token one more of the source is read, of which the model is given the beginning."""
-    tokens = [2]
-    state = None
-    while tokens[-1] != 3 and len(tokens) <= 2 * len(source) + 10:
-        begun = torch.tensor([source[: search.k + len(tokens) - 1]])
-        memory = model.encode(begun, torch.ones_like(begun, dtype=torch.bool))
-        prediction = model.step(torch.tensor(tokens[-1:]), memory, state or model.init_state(memory))
-        state = prediction.state
-        logits = prediction.logits[0]
-        logits[[0, 2]] = -torch.inf
-        tokens.append(int(logits.argmax()))
-    return tokens[1:]
-
-
-@pytest.mark.parametrize("attention", ["general", "local_m"])
-def test_wait_k_is_reading_and_writing_in_turn(attention: str, configure: Callable[..., Config]) -> None:
-    """In one batch as one by one."""
-    model = random_model(configure, {"name": "lstm", "hidden_size": 32}, {"name": attention})
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.mul_(4)
-        outputs = set()
-        for k in (1, 2, 4):
-            search = WaitKConfig(k=k)
-            actual = decode_ids(model, SOURCES, search, vocab_size=12, precision="fp32")
-            expected = [read_in_turn(model, source, search) for source in SOURCES]
-            assert [list(best.tokens) for (best,) in actual] == expected
-            for (best,), source in zip(actual, SOURCES, strict=True):
-                assert best.delays.tolist() == [min(k + t, len(source)) for t in range(len(best.tokens))]
-            outputs.add(str(expected))
-    assert len(outputs) == 3
-
-
 @pytest.mark.parametrize(
     ("search", "attention", "same"),
     [
@@ -161,12 +126,6 @@ def test_steps_of_search_in_int8(
     assert any(one.score != other.score for one, other in zip(ours, theirs, strict=True))
     texts = [translation.text for translation in theirs]
     assert rough.align(sources, texts) == exact.align(sources, texts)
-
-
-def test_online_searches_are_not_rounded(trained_hard: Path) -> None:
-    rough = mt.load(trained_hard, device="cpu", precision="int8")
-    with pytest.raises(UserError, match=r"^precision=int8 is not for search=online, which computes in fp32"):
-        rough.translate(["two big cats see streets", "three dogs"], search=OnlineConfig())
 
 
 @pytest.mark.parametrize("size", [32, 64, 128])

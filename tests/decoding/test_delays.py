@@ -56,20 +56,6 @@ def test_without_an_end_the_last_word_waits_for_the_source(tokenizer: Tokenizer)
     assert word_delays(tokenizer, [UNK, UNK, EOS], np.array([1, 2, 3]), 9) == (2, 3)
 
 
-def test_translations_have_the_delays_of_their_words(trained_hard: Path):
-    translator: Translator = load(trained_hard, device="cpu")
-    texts = ["the  big cats see houses", "two dogs", ""]
-    *result, blank = translator.translate(texts, OnlineConfig())
-    for text, translation in zip(texts, result, strict=False):
-        times = translation.timing
-        assert times is not None
-        # Its tokens are words: as many are read, but for the end.
-        assert [*times.words_read] == np.minimum(times.delays, len(text.split())).tolist()
-        assert len(times.word_delays) == len(translation.text.split())
-        assert max(times.word_delays) <= len(text.split())
-    assert blank.timing is None and translator.translate("two dogs").timing is None
-
-
 # Re-translation, beside translations of each prefix alone.
 
 SOURCES = ["the big cats see houses", "", "two dogs", "three  dogs see the two big streets"]

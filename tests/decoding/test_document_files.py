@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from mt.cli.decode import translate
 from mt.decoding import documents
 from mt.decoding.documents import Document, translate_file
 from mt.errors import UserError
@@ -118,11 +117,3 @@ def test_latin_1_in_html_is_that_of_windows(
     (tmp_path / "page").write_bytes(b"<meta charset=latin1>a")
     translate_file(None, tmp_path / "page", None, "html", lines_at_once=None)  # type: ignore[arg-type]
     assert capfdbinary.readouterr().out == b"\x80"
-
-
-def test_a_command_writes_marks_and_line_ends(trained: Path, tmp_path: Path, capfdbinary: Any) -> None:
-    file = tmp_path / "page.html"
-    file.write_bytes(b"\xef\xbb\xbf<p>the cats</p>\r\n<!-- \r -->\r\n")
-    translate([str(trained), str(file), "--format", "html"])
-    out = capfdbinary.readouterr().out
-    assert out.startswith(b"\xef\xbb\xbf<p>") and out.endswith(b"</p>\r\n<!-- \r -->\r\n")

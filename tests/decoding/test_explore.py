@@ -10,10 +10,10 @@ from mt import Translator
 from mt.decoding.explore import explore
 from mt.decoding.request import LexicalConstraints, Request
 from mt.decoding.runs import torch_translator
-from mt.errors import UserError
 from mt.models.ensemble import Ensemble
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig, SampleConfig
+from tests.refusals.sentences import require_refusal
 
 TEXT = "two big cats find birds"
 BEAM = BeamConfig(beam_size=4, n_best=3)
@@ -97,13 +97,11 @@ def test_positions_share_a_step_and_a_hard_attention_goes_on_from_there(translat
     ],
 )
 def test_what_is_impossible_is_refused(translator: Translator, options, sentence):
-    with pytest.raises(UserError, match=sentence):
-        explore(translator, TEXT, BEAM, **options)
+    require_refusal(lambda: explore(translator, TEXT, BEAM, **options), sentence)
 
 
 def test_an_ensemble_is_not_forced(translator: Translator):
     model = translator.network.in_torch().model
     assert isinstance(model, Seq2Seq)
     both = torch_translator(Ensemble([model, model]).eval(), translator.tokenizers, translator.config)
-    with pytest.raises(UserError, match="or is an ensemble: name another run"):
-        explore(both, TEXT, BEAM, places={0: [0]})
+    require_refusal(lambda: explore(both, TEXT, BEAM, places={0: [0]}), "or is an ensemble: name another run")

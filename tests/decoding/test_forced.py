@@ -99,14 +99,6 @@ def test_a_score_is_that_of_its_tokens_and_its_attention(kind: str, trained: Pat
     assert changed
 
 
-def test_hard_attention_has_no_coverage_to_speak_of(trained_hard: Path) -> None:
-    translator = mt.load(trained_hard, device="cpu")
-    with pytest.raises(UserError, match=r"^search\.coverage_penalty=0\.3 is of attention that gives each position "):
-        translator.translate("two cats see houses", BeamConfig(coverage_penalty=0.3))
-    for search in (BeamConfig(coverage_penalty=0.3, mode="soft"), BeamConfig(summary_penalty=0.1)):
-        assert translator.translate("two cats see houses", search).text
-
-
 # Options of alignments.
 
 

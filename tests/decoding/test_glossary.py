@@ -1,6 +1,5 @@
 """Glossaries in translations of trained models: every kind of model and search, and what is refused."""
 
-import re
 from collections.abc import Callable
 from itertools import zip_longest
 from pathlib import Path
@@ -109,20 +108,6 @@ def test_terms_that_are_open_at_the_limit_are_written_before_it(translator: Tran
     one = translator.translate("the birds see dogs and cats", search, prefix="drei die ", glossary=glossary)
     assert one.text.startswith("drei die ")
     assert all(target in one.text for target in glossary.values())
-
-
-def test_what_is_impossible_is_refused(translator: Translator, tmp_path: Path):
-    (tmp_path / "terms.tsv").write_text("cats\tHunde\nno\t☃\n", encoding="utf-8")
-    refused: list[tuple[dict[str, Any], SearchConfig | None, str]] = [
-        ({"glossary": tmp_path / "terms.tsv"}, None, f'{tmp_path}/terms.tsv, line 2 asks for "☃", and the vocabulary'),
-        ({"glossary": {"cats": 3}}, None, "glossary is no glossary: write {"),
-        ({"glossary": 3}, None, "glossary is no glossary: write {"),
-        ({"glossary": {"cats": "Hunde"}, "avoid": ["Hunde"]}, None, 'asks for "Hunde" and to avoid it at once'),
-        ({"glossary": {"cats": " ".join(["Hunde"] * 9)}}, GreedyConfig(max_length=5), "and at most 5 are written"),
-    ]
-    for asked, search, sentence in refused:
-        with pytest.raises(UserError, match=re.escape(sentence)):
-            translator.translate(TEXTS[0], search, **asked)
 
 
 def test_the_online_simulation_counts_what_must_have_come_until_a_term_is_certain(hard: Translator):

@@ -118,15 +118,6 @@ def test_a_prefix_inside_a_word_is_written_in_other_pieces(made, tokenizers) -> 
     assert f"▁{word}" in results
 
 
-def test_where_nothing_is_asked_nothing_changes(made, sides) -> None:
-    translator = made("unigram")
-    sources = ["", *(source for source, _ in sides[:10])]
-    free = translator.n_best(sources, 3, BEAM)
-    nothing = [None] * len(sources)
-    assert translator.n_best(sources, 3, BEAM, constraints=nothing, avoid=nothing, prefix=nothing) == free
-    assert translator.n_best(sources, 3, BEAM, avoid=[[]] * len(sources)) == free
-
-
 def test_what_tokens_write_is_what_decoding_gives(tokenizers, sides) -> None:
     for pair in tokenizers.values():
         spelling = spelling_of(pair.target)

@@ -23,6 +23,7 @@ from mt.models.seq2seq import Seq2Seq
 from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig, SampleConfig, SearchConfig, WaitKConfig
 from mt.search.hypothesis import EMPTY
 from tests.marks import exhaustive
+from tests.refusals.sentences import require_refusal
 
 GREEDY = GreedyConfig()
 
@@ -172,8 +173,7 @@ def test_a_source_of_more_tokens_than_the_model_reads_is_refused(
     with pytest.raises(UserError, match=sentence):
         # A blank text in between is counted.
         limited.translate(["two cats", "", "two big cats see houses"], GREEDY)
-    with pytest.raises(UserError, match=sentence):
-        limited.align(["two", "two cats", "two big cats see houses"], ["zwei"] * 3)
+    require_refusal(lambda: limited.align(["two", "two cats", "two big cats see houses"], ["zwei"] * 3), sentence)
 
 
 @pytest.mark.parametrize(
@@ -189,10 +189,8 @@ def test_an_endless_text_is_refused(word: str, size: str, translator: Translator
     """Its size is told as it is: one word is not told as thousands."""
     count = 100_000 if size == "100000 words" else 10_001
     sentence = rf"^text 2 has {size}, and at most 10000 are read at once: split it into sentences, one a line$"
-    with pytest.raises(UserError, match=sentence):
-        translator.translate(["two", word * count])
-    with pytest.raises(UserError, match=sentence):
-        translator.align(["two", "two"], ["zwei", word * count])
+    require_refusal(lambda: translator.translate(["two", word * count]), sentence)
+    require_refusal(lambda: translator.align(["two", "two"], ["zwei", word * count]), sentence)
 
 
 # A translator is shared between threads: each gets what it would get alone.

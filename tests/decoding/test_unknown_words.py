@@ -13,9 +13,9 @@ from mt.decoding.delays import word_delays
 from mt.decoding.translation import Timing, Translation, Units
 from mt.decoding.translator import Translator
 from mt.decoding.unknown_words import UnknownWords, read_dictionary, source_words
-from mt.errors import UserError
 from mt.search.config import BeamConfig, OnlineConfig
 from mt.search.hypothesis import Windows
+from tests.refusals.sentences import require_refusal
 
 TEXTS = ["the tall tower", "a tower", "the tallest towers talk", "lower, tower!", "two taller lowlands"] * 4
 LINES = ["two zzz see houses", "", "the green birds, find x￭y"]
@@ -164,21 +164,17 @@ def test_a_dictionary(tmp_path: Path) -> None:
     assert read_dictionary(file) == {"house": "Haus", "New York": "Neu York", "cat": "Katze"}
     for line in ("house", "house Haus 0.5", "house\tHaus\t0.5", "\tHaus"):
         file.write_text(f"cat Katze\n{line}\n")
-        with pytest.raises(UserError, match=f"{file}, line 2 is no entry of a dictionary"):
-            read_dictionary(file)
+        require_refusal(lambda: read_dictionary(file), f"{file}, line 2 is no entry of a dictionary")
     file.write_text("cat \x1b[31mKatze\n")  # it would be written on
-    with pytest.raises(
-        UserError, match=rf"{file}, line 1 holds a control character \(cat \\x1b\[31mKatze\): remove it"
-    ):
-        read_dictionary(file)
+    require_refusal(
+        lambda: read_dictionary(file), rf"{file}, line 1 holds a control character \(cat \\x1b\[31mKatze\): remove it"
+    )
     file.write_text("\n")
-    with pytest.raises(UserError, match=f"{file} has no entry of a dictionary: write a source word, a tab"):
-        read_dictionary(file)
+    require_refusal(lambda: read_dictionary(file), f"{file} has no entry of a dictionary: write a source word, a tab")
 
 
 def test_what_attends_to_no_word_is_refused(trained: Path) -> None:
     translator = mt.load(trained, device="cpu")
     attention = translator.config.attention.model_copy(update={"name": "none"})
     translator.config = translator.config.model_copy(update={"attention": attention})
-    with pytest.raises(UserError, match="attention=none attends to none: leave --replace-unknown out"):
-        UnknownWords(translator)
+    require_refusal(lambda: UnknownWords(translator), "attention=none attends to none: leave --replace-unknown out")

@@ -35,7 +35,10 @@ READERS: dict[str, list[dict[str, Any]]] = {
     "mocha": [{"chunk_size": 2}, {"chunk_size": 3, "mass_preservation": False}],
     "marginal": [{"order": order, "monotonic": monotonic} for order in (0, 1) for monotonic in (False, True)],
 }
-FED: dict[str, list[dict[str, Any]]] = {"luong": [{"input_feeding": False}, {"input_feeding": True}]}
+FED: dict[str, list[dict[str, Any]]] = {
+    "luong": [{"input_feeding": False}, {"input_feeding": True}, {"copy": True}],
+    "bahdanau": [{"copy": True}],
+}
 
 
 def variants(table: dict[str, Any], options: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:

@@ -12,19 +12,9 @@ from mt.decoding.streaming.live import MAX_CHARACTERS, arrivals
 from mt.errors import UserError
 from mt.text_io import decoded
 
-TEXT = "\ufeffzwölf  Häuser\u3000鳥\r\n\n  Grüße\tan \nalle"
-WORDS = ["zwölf", "Häuser", "鳥", None, None, "Grüße", "an", None, "alle", None]
-
 
 def chunks(text: bytes, size: int) -> Iterator[bytes]:
     return (text[start : start + size] for start in range(0, len(text), size))
-
-
-@pytest.mark.parametrize("size", [1, 2, 3, 7, 100])
-def test_however_the_bytes_are_cut(size: int) -> None:
-    assert [*arrivals(chunks(TEXT.encode(), size), "it", "word")] == WORDS
-    characters = [*arrivals(chunks("ab 鳥\n\n".encode(), size), "it", "char")]
-    assert characters == ["a", "b", " ", "鳥", None, None]
 
 
 BLANKS = [" ", "  ", "\t", "\r", "\u00a0", "\u3000", "\u2028", "\x85", "\x1c", "\v", "\n", "\r\n"]

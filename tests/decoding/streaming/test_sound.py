@@ -14,12 +14,12 @@ from mt.decoding.modes import require_extending
 from mt.decoding.streaming import Session, finish, read
 from mt.decoding.streaming.extend import ExtendedSession
 from mt.decoding.streaming.session import Streaming
-from mt.errors import UserError
 from mt.search.config import OnlineConfig
 from mt.search.hypothesis import Hypothesis
 from tests.decoding.decoded import decode_ids
 from tests.decoding.streaming.conftest import FIELD, SEARCH
 from tests.marks import exhaustive
+from tests.refusals.sentences import require_refusal
 
 PLAIN = [(policy, {}) for policy in ("monotonic", "absorbing", "mocha", "matcha", "milk", "wait-5")]
 CHANGES = [("mocha", {"encoder": "gru"}), ("mocha", {"encoder": "ssru"}), ("wait-5", {"encoder": "ssru"})]
@@ -77,20 +77,6 @@ def test_a_stream_is_offline_decoding_and_so_are_its_delays(policy, changes, hea
             assert delay == offline_delay or last <= delay < offline_delay == result.source_words == 10 * len(row)
         early += sum(delay < last for delay in session.delays)
     assert early > 2
-
-
-@pytest.mark.parametrize("policy", ["mocha", "milk", "wait-5"])
-def test_any_cutting_gives_the_same(policy, hearing: Hearing, noises: Noises) -> None:
-    ours = hearing(policy)
-    (sound,) = noises(1, seconds=2.0)
-    whole, _ = streamed(ours, [sound])
-    assert whole.words
-    for seed in range(3):
-        session, _ = streamed(ours, cut(sound, random.Random(seed)))
-        assert (session.words, session.delays) == (whole.words, whole.delays)
-        assert session.energies == whole.energies
-    floats, _ = streamed(ours, [np.stack([sound, sound], 1) / 32768])
-    assert (floats.words, floats.delays) == (whole.words, whole.delays)
 
 
 @some_models
@@ -168,8 +154,7 @@ def test_little_or_nothing(hearing: Hearing) -> None:
 def test_what_is_no_sound(given, sentence: str, hearing: Hearing, noises: Noises) -> None:
     session = ExtendedSession(hearing("monotonic"))
     (sound,) = noises(1)
-    with pytest.raises(UserError, match=sentence):
-        session.read(given)
+    require_refusal(lambda: session.read(given), sentence)
     expected, _ = streamed(hearing("monotonic"), [sound])
     session.read(sound)
     session.finish()
@@ -178,5 +163,4 @@ def test_what_is_no_sound(given, sentence: str, hearing: Hearing, noises: Noises
 
 def test_what_hears_the_whole_sound_first_is_refused(hearing: Hearing) -> None:
     sentence = "^search=online writes while it reads: it needs frontend.causal=true; train such a model, or choose"
-    with pytest.raises(UserError, match=sentence):
-        require_extending(SEARCH, hearing("mocha", causal=False).model)
+    require_refusal(lambda: require_extending(SEARCH, hearing("mocha", causal=False).model), sentence)
