@@ -11,14 +11,13 @@ from mt.models.attention.global_ import GeneralAttentionConfig
 from mt.models.attention.none import NoneConfig
 from mt.models.config import ModelConfig
 from mt.models.decoders.luong import LuongConfig
-from mt.models.encoders.recurrent import BiLSTMConfig, LSTMConfig
+from mt.models.encoders.recurrent import BiLSTMConfig
 from mt.models.frontends.embedding import EmbeddingConfig
 from mt.models.losses import Objective
 from mt.models.seq2seq import Seq2Seq
 from mt.step import BOS
 from tests.components import CASES, FIRST, Case, dense, loss_beside
 
-CAUSAL = LSTMConfig(hidden_size=6)
 BOTH_WAYS = BiLSTMConfig(hidden_size=6)
 FROM_ZEROS = LuongConfig(hidden_size=6, readout_size=5, init_hidden="zeros")
 FROM_FINAL_STATE = LuongConfig(hidden_size=6, readout_size=5, init_hidden="final_state")

@@ -29,15 +29,24 @@ def logged(folder: Path, kind: str = "") -> list[dict[str, Any]]:
     return [line for line in lines if kind in ("", line["kind"])]
 
 
+def last_update(folder: Path) -> int:
+    """Returns the last update in the log of a run that still goes on, 0 before the first."""
+    path = folder / "metrics.jsonl"
+    lines = path.read_text().splitlines(keepends=True) if path.exists() else []
+    return max((json.loads(line)["update"] for line in lines if line.endswith("\n")), default=0)
+
+
 def timeless(values: Mapping[str, Any]) -> dict[str, Any]:
     """Without what two runs of the same have each for itself."""
     return {name: value for name, value in values.items() if "second" not in name and "memory" not in name}
 
 
 def left(folder: Path) -> dict[str, Any]:
-    """What a run leaves but for its time: checkpoints and links, with tensors to the bit, lines of the log, results."""
+    """Returns what a run leaves but for its time: links, tensors to the bit, how far it came, lines of the log,
+    results."""
     checkpoints = folder / "checkpoints"
     results = folder / "results.json"
+    progress = json.loads((checkpoints / "last/progress.json").read_text())["progress"]
     return {
         "names": {path.name: os.readlink(path) if path.is_symlink() else "" for path in checkpoints.iterdir()},
         "tensors": {
@@ -46,6 +55,7 @@ def left(folder: Path) -> dict[str, Any]:
             }
             for path in checkpoints.glob("*/*.safetensors")
         },
+        "progress": {key: value for key, value in timeless(progress).items() if key not in ("last_speed", "window")},
         "lines": [timeless(line) for line in logged(folder)],
         "results": timeless(json.loads(results.read_text())) if results.exists() else None,
     }

@@ -16,13 +16,10 @@ from mt.decoding.runs import torch_translator
 from mt.search.config import GreedyConfig
 from mt.training import loop
 from mt.training.loop import LossScale
-from mt.training.run import Run
-from mt.training.start import begin, resume
 from tests.decoding.decoded import decode_ids
 from tests.marks import exhaustive
 from tests.refusals.sentences import require_refusal
 from tests.training.conftest import Trainer
-from tests.training.runs import finished, left
 
 CONSTANT = {"name": "adam", "lr": 0.01, "warmup": 0, "schedule": {"name": "constant"}}
 Half = Callable[..., Trainer]
@@ -106,35 +103,6 @@ def test_a_gradient_at_no_scale_is_divergence_and_a_loss_that_is_no_number_at_on
         training.model.decoder.output.bias[5] = torch.inf
     require_refusal(lambda: next(iter(training)), r"^the loss is (nan|inf) .* at update 2: training has diverged")
     assert training.progress.loss_scale == LossScale(good=1)
-
-
-@pytest.mark.parametrize("stop", [1, *exhaustive(4, 9)])
-def test_a_run_goes_on_to_the_bit(stop, configure, corpus, tmp_path, monkeypatch, capsys):
-    """Whether it stops while the scale still falls, or between two times that it rises."""
-    monkeypatch.setattr(loop, "PATIENCE", 3)
-
-    def config(max_updates: int) -> Config:
-        options = {"max_updates": max_updates, "average_checkpoints": 1, "plots": 0, "log_every": 1}
-        changes = {"precision": "fp16", "optimizer": CONSTANT, "embedding": {"embedding_dim": 32, "dropout": 0.2}}
-        return configure({"training": options, "search": {"name": "greedy"}, **changes})
-
-    def begun(name: str, max_updates: int) -> Run:
-        run = begin(config(max_updates), corpus, tmp_path / name)
-        run.progress.loss_scale = LossScale(2.0**27)
-        return finished(run)
-
-    straight = begun("straight", 12)
-    assert capsys.readouterr().out.count("update 1 was left out: float16 had no numbers for its gradient") == 1
-    stopped = begun("stopped", stop)
-    again = finished(resume(config(12), corpus, stopped.folder))
-    assert "left out" not in capsys.readouterr().out.partition(f"from update {stop}")[2]
-    assert straight.progress.loss_scale == again.progress.loss_scale and 1 < again.progress.loss_scale.left_out < 9
-    ours, theirs = (left(run.folder) for run in (straight, again))
-    lines, others = ([line for line in each["lines"] if line["kind"] == "train"] for each in (ours, theirs))
-    assert lines == others
-    assert any(line["loss_scale"] < after["loss_scale"] for line, after in itertools.pairwise(lines)), "it has risen"
-    for name in ("last/model.safetensors", "last/training.safetensors"):
-        assert ours["tensors"][name] == theirs["tensors"][name]
 
 
 def test_a_run_in_float16_decodes_on_a_cpu_in_float32(trained: Path, configure: Callable[..., Config], corpus: Corpus):

@@ -152,20 +152,6 @@ def test_words_are_parted_as_the_aligner_parted_them(words, line, linked, kind, 
     assert found == {*linked, ("cats", "Katzen"), ("sit", "sitzen")}
 
 
-def test_links_of_mixed_corpora_follow_one_another(guided: Guided, links: Path, texts: Path, tmp_path: Path) -> None:
-    other = tmp_path / "other"
-    other.mkdir()
-    (other / "train.en").write_text("cats see\nbig dogs\n")
-    (other / "train.de").write_text("Katzen sehen\ngroßen Hunde\n")
-    path = tmp_path / "all.pharaoh"
-    path.write_text(links.read_text() + "0-1\n1-0\n")
-    _, corpus = guided("word", {"mix": [{"folder": str(other)}]}, {"guided_alignment": str(path)})
-    split = corpus.split("train")
-    rows = [240, 241]
-    assert [found.tolist() for found in split.read(rows).links] == [[[0, 1]], [[1, 0]]]
-    assert len(split.read([1]).links[0]) == len(split.texts([1])[0][0].split())
-
-
 LEARNING = ("general", "bahdanau", "coverage", "monotonic", "mocha", "stochastic", "local_p", "marginal")
 
 

@@ -73,18 +73,11 @@ def run_train(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, texts: Path) -> C
 
     def called(*arguments: str) -> Path:
         monkeypatch.chdir(tmp_path)
-        options = ["dataset=files", f"dataset.folder={tmp_path}", "dataset.source=en", "dataset.target=de"]
-        sizes = [
-            "training.plots=0",
-            "training.average_checkpoints=1",
-            "dataset.workers=1",
-            "device=cpu",
-            "search=greedy",
-        ]
-        options = [] if any(one.startswith("dataset=") for one in arguments) else options
-        given = [] if arguments[0].startswith("resume=") else [*options, *sizes]
-        given += [] if any(one.startswith(("resume=", "folder=")) for one in arguments) else ["folder=new"]
-        words = [*given, *arguments]
+        words = [*arguments]
+        if not arguments[0].startswith("resume="):
+            words += ["dataset=files", f"dataset.folder={tmp_path}", "dataset.source=en", "dataset.target=de"]
+            words += ["dataset.workers=1", "training.plots=0", "training.average_checkpoints=1"]
+            words += ["device=cpu", "search=greedy", "folder=new"]
         monkeypatch.setattr(sys, "argv", ["train.py", *words])
         monkeypatch.setattr(train, "leave_at_once", lambda rank: None)
         monkeypatch.setenv("HYDRA_FULL_ERROR", "")

@@ -4,25 +4,18 @@ import contextlib
 import math
 import os
 import shutil
-import signal
 from pathlib import Path
-from typing import Any
 
 import pytest
-from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-from tensorboard.summary.writer import event_file_writer
 
 from mt import checkpoint
 from mt.config import Config
 from mt.data.corpus import Corpus
-from mt.errors import Interrupted
-from mt.evaluation import report as reporting
-from mt.evaluation.score import Validation, dev_scores
+from mt.evaluation.score import Validation
 from mt.training import train as training, validation
-from mt.training.log import Log
 from mt.training.run import Run
 from mt.training.start import begin, resume
-from mt.training.train import choose_best, train, train_and_test
+from mt.training.train import choose_best, train
 from tests.marks import exhaustive
 from tests.training.runs import Deaths, Killed, left
 
@@ -116,92 +109,3 @@ def test_a_death_at_any_moment_of_saving_changes_nothing(before, end, averaged, 
 
 
 # Between a line of the log, a picture or a text, and the next checkpoint.
-
-WRITERS = [
-    *((Log, name) for name in ("scalars", "text", "figure", "layout", "hyperparameters")),
-    (checkpoint, "save"),
-    (reporting, "write_text"),
-    (reporting, "_write_alignment"),
-    (training, "write_json"),
-]
-"""What leaves something in a run's folder."""
-
-
-def written(folder: Path) -> dict[str, Any]:
-    """What is left of a run, with what TensorBoard shows and the test's files."""
-    events = EventAccumulator(str(folder / "tensorboard"), size_guidance={"images": 0, "tensors": 0}).Reload()
-    tags = events.Tags()
-    return left(folder) | {
-        "points": {
-            tag: [(event.step, event.value) for event in events.Scalars(tag)]
-            for tag in tags["scalars"]
-            if "second" not in tag
-        },
-        "pictures": {tag: [event.step for event in events.Images(tag)] for tag in tags["images"]},
-        # TensorBoard's own reader purges scalars and pictures, not texts.
-        "texts": {tag: {event.step for event in events.Tensors(tag)} for tag in tags["tensors"] if "dev/" in tag},
-        "files": {
-            str(path.relative_to(folder)): path.read_bytes()
-            for path in [*folder.glob("hypotheses/*"), *folder.glob("alignments/*.pharaoh")]
-        },
-    }
-
-
-NOTHING = "nothing"
-CHECKPOINT = "a checkpoint that is still to be validated"
-
-
-@pytest.mark.parametrize(
-    ("start", "numbers"),
-    [
-        (NOTHING, range(2, 7, 3)),
-        *exhaustive((CHECKPOINT, range(1, 99, 22)), (NOTHING, range(7)), (CHECKPOINT, range(99))),
-    ],
-)
-def test_a_death_between_the_log_and_the_checkpoint(start, numbers, configure, corpus, tmp_path, monkeypatch):
-    """numbers: before which call of `WRITERS` the process dies, one after another, until it does not any more."""
-    # TensorBoard reads the files of a second by their names, which end in a counter: number 10 before number 9.
-    monkeypatch.setattr(event_file_writer, "_global_uid", event_file_writer.AtomicCounter(10**6))
-    options = {
-        "max_updates": 2, "validate_every": 1, "validate_first": True, "validate_limit": 3, "log_every": 1, "plots": 1,
-        "average_checkpoints": 1,
-    }  # fmt: skip
-    config = configure({"training": options, "search": {"name": "greedy"}})
-    began = tmp_path / "began"
-    if start == CHECKPOINT:
-        cut_short(config, corpus, began)
-    train_and_test(opened(config, corpus, copied(began, tmp_path / "straight")))
-    expected = written(tmp_path / "straight")
-    assert [(line["kind"], line["update"]) for line in expected["lines"]] == [
-        ("dev", 0), ("attention", 0), ("train", 1), ("dev", 1), ("attention", 1), ("train", 2), ("dev", 2),
-        ("attention", 2),
-    ]  # fmt: skip
-    assert [step for step, _ in expected["points"]["dev/loss"]] == [0, 1, 2]
-    for number in numbers:
-        folder = copied(began, tmp_path / str(number))
-        with pytest.MonkeyPatch.context() as patch, contextlib.suppress(Killed):
-            deaths = Deaths(patch, WRITERS, number)
-            train_and_test(opened(config, corpus, folder))
-        died = deaths.count > number
-        if died:
-            train_and_test(opened(config, corpus, folder))
-        assert written(folder) == expected, f"died before call {number}"
-        if not died:
-            assert number > 12
-            break
-
-
-def cut_short(config: Config, corpus: Corpus, folder: Path) -> None:
-    """A run that a signal has ended in the validation after its first update."""
-
-    def signalled(*arguments: object, **named: object) -> object:
-        if run.progress.update == 1:
-            os.kill(os.getpid(), signal.SIGTERM)
-        return dev_scores(*arguments, **named)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(validation, "dev_scores", signalled)
-        run = begin(config, corpus, folder)
-        with pytest.raises(Interrupted):
-            train_and_test(run)
-    assert checkpoint.load_progress(folder / "checkpoints/last")["progress"]["validation_due"]

@@ -12,13 +12,12 @@ from mt import checkpoint, load
 from mt.common.options import parse
 from mt.config import Config
 from mt.config.optimizer import OptimizerConfig
-from mt.errors import UserError
 from mt.evaluation.report import origin
 from mt.training.optimizer import MovingAverage, build_optimizer, learning_rate, train_mode
 from mt.training.run import Run
 from mt.training.start import resume
 from mt.training.train import choose_best, train
-from tests.refusals.sentences import sign
+from tests.refusals.sentences import require_refusal, sign
 from tests.training.runs import finished
 
 
@@ -170,5 +169,4 @@ def test_a_checkpoint_that_lacks_it_is_refused(start: Callable[..., Run], scored
     save_file(tensors, last / checkpoint.TRAINING)
     sign(last)
     sentence = r"training.safetensors lacks the moving average of decoder.combine.weight: copy the checkpoint again"
-    with pytest.raises(UserError, match=sentence):
-        resume(run.config, run.corpus, run.folder)
+    require_refusal(lambda: resume(run.config, run.corpus, run.folder), sentence)

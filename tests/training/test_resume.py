@@ -14,7 +14,6 @@ from mt.training.run import Run
 from mt.training.saving import save_unsaved
 from mt.training.start import resume, run_of
 from mt.training.train import choose_best, train, train_and_test
-from tests.refusals.sentences import require_refusal
 from tests.training.runs import finished, left
 
 
@@ -89,12 +88,6 @@ def test_nothing_is_left_to_train(run, configure, corpus, capsys):
         again = finished(resume(configure(options), corpus, run))
         update = f"{again.progress.update:,}"
         assert f"\nnothing is left to train after update {update}: raise {more}" in capsys.readouterr().out
-
-
-def test_two_processes_cannot_have_one_run(run, configure, corpus):
-    first = resume(configure(), corpus, run)
-    require_refusal(lambda: resume(configure(), corpus, run), "another process trains in .*run: wait for its end, or")
-    first.close()
 
 
 @pytest.mark.parametrize("name", ["last", "best", "update-*"])

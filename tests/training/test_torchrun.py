@@ -18,7 +18,7 @@ from mt import checkpoint
 from tests.marks import exhaustive
 from tests.once import once
 from tests.processes import ROOT, Program
-from tests.training.runs import left, logged
+from tests.training.runs import last_update, left
 
 OPTIONS = [
     "dataset=files", "dataset.source=en", "dataset.target=de", "dataset.tokenizer.model_type=word", "dataset.workers=1",
@@ -87,11 +87,6 @@ def printed_errors(result: list[tuple[int, str, str]]) -> str:
     return "\n".join(line for line in lines if line and not re.search("finishing the update|(pairs|shards)/s", line))
 
 
-def updates(folder: Path) -> int:
-    """The last update that is on disk."""
-    return len(logged(folder, "train")) if (folder / "metrics.jsonl").exists() else 0
-
-
 def wait_for(ready: Callable[[], bool]) -> None:
     until = time.monotonic() + 240
     while not ready():
@@ -128,7 +123,7 @@ def test_an_elastic_restart_goes_on_from_the_last_checkpoint(start, straight, pl
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     pipe = subprocess.PIPE
     agent = subprocess.Popen(words, cwd=place, env=environment, stdout=pipe, stderr=pipe, text=True)
-    wait_for(lambda: updates(run) > 10)
+    wait_for(lambda: last_update(run) > 10)
     os.kill(int(Path(f"/proc/{agent.pid}/task/{agent.pid}/children").read_text().split()[-1]), signal.SIGKILL)
     out, err = agent.communicate(timeout=300)
     assert agent.returncode == 0, err
@@ -144,7 +139,7 @@ def test_where_one_is_killed_the_others_end(victim: int, start: Callable[..., St
     size = victim + 1 if victim else 2
     options = (f"training.gradient_accumulation={size}", "training.epochs=100000")
     started = start(size, f"folder={run}", *options)
-    wait_for(lambda: updates(run) > 6)
+    wait_for(lambda: last_update(run) > 6)
     started[victim].kill()
     result = finish(started, seconds=60)
     others = [status for rank, (status, *_) in enumerate(result) if rank != victim]
@@ -162,32 +157,17 @@ def test_where_one_is_killed_the_others_end(victim: int, start: Callable[..., St
 def test_a_signal_to_one_ends_all_after_the_same_update(asked, start, straight, place):
     run = place / f"asked-{asked}"
     started = start(2, f"folder={run}", "training.max_updates=40")
-    wait_for(lambda: updates(run) > 6)
+    wait_for(lambda: last_update(run) > 6)
     started[asked].send_signal(signal.SIGTERM)
     result = finish(started)
     assert [status for status, *_ in result] == [os.EX_TEMPFAIL] * 2, result
     interruption = (
-        rf"interrupted by SIGTERM: the checkpoint of update {updates(run)} is complete; resume with `mt train"
+        rf"interrupted by SIGTERM: the checkpoint of update {last_update(run)} is complete; resume with `mt train"
     )
     assert re.match(interruption, printed_errors(result)) and "\n" not in printed_errors(result)
     if asked == 0:
         succeed(start(2, f"resume={run}"))
         assert same(run, straight)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("before", "after"), [(2, 1), (3, 2)])
-def test_a_run_goes_on_with_another_number_of_processes(before, after, start, place):
-    run = place / f"changing-{before}"
-    alone = place / f"alone-{before}"
-    options = ("training.gradient_accumulation=3", "training.max_updates=24")
-    succeed(start(1, f"folder={alone}", *options))
-    succeed(start(before, f"folder={run}", *options, "training.max_updates=9"))
-    succeed(start(after, f"resume={run}", "training.max_updates=24"))
-    for name, tensor in weights(alone).items():
-        torch.testing.assert_close(weights(run)[name], tensor, rtol=0, atol=1e-5)
-    trained = [[(line["update"], line["tokens"]) for line in logged(folder, "train")] for folder in (run, alone)]
-    assert trained[0] == trained[1]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ from mt.metrics import METRICS, build
 from mt.training.validation import advice, improves, rank
 
 EVERY = build([*METRICS])
-WORDS = [["アンナ"], ["オットー"], ["エヴァ"]]
 SENTENCES = [["a cat sat on the mat ."], ["it rains today , I think ."]]
 
 
