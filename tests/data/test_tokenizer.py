@@ -104,11 +104,6 @@ def test_a_broken_file_is_named(tmp_path: Path, tokenizers: dict[str, Tokenizer]
             Tokenizers.load(tmp_path)
 
 
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"tokenizer\.source\.model is missing"):
-        Tokenizers.load(tmp_path)
-
-
 def test_the_sides_may_differ() -> None:
     config = TokenizerConfig.model_validate(
         {

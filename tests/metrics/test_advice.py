@@ -7,7 +7,6 @@ from mt.metrics.rouge import Rouge
 
 EVERY = build([*METRICS])
 NAMES = [["Anna"], ["Otto"], ["Eva", "Ewa"], ["van Gogh"]] * 5
-PHONES = [["K AE T"], ["D AO G"], ["B ER D"]] * 5
 SENTENCES = [["the cat sat on the mat ."], ["it rains today , I think ."]] * 5
 JAPANESE = [["アンナは昨日の夜に家へ帰った"], ["今日は朝から雨が降ると思う"]] * 5
 SPACED = [["кошка сидит на коврике ."], ["сегодня идёт дождь , кажется ."]] * 5

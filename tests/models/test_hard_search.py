@@ -1,6 +1,5 @@
 """Hard attention in whole models: queries that wait for the source, and searches of long sources."""
 
-import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -13,8 +12,6 @@ from mt.models.decoders.luong import LuongConfig
 from mt.models.encoders.recurrent import LSTMConfig
 from mt.models.frontends.embedding import EmbeddingConfig
 from mt.models.seq2seq import Seq2Seq
-from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig
-from tests.decoding.decoded import decode_ids
 from tests.search.searches import greedy
 
 VOCABULARY = 12
@@ -38,17 +35,6 @@ def build(attention, shake):
         return model.requires_grad_(False)
 
     return built
-
-
-@pytest.mark.parametrize("search", [GreedyConfig(), BeamConfig(beam_size=3), OnlineConfig()], ids=lambda s: s.name)
-def test_a_hypothesis_counts_its_energies(build, search):
-    draw = torch.Generator().manual_seed(4)
-    sources = [[*torch.randint(4, 20, (n,), generator=draw).tolist(), 3] for n in (40, 7, 1, 90)]
-    decoded = decode_ids(build(), sources, search, vocab_size=VOCABULARY, precision="fp32")
-    for source, (best, *_) in zip(sources, decoded, strict=True):
-        assert 0 < best.windows.looked_at.sum() <= len(source) + len(best.tokens)
-        assert best.windows.dense(len(source)).shape == (len(best.tokens), len(source))
-        np.testing.assert_allclose(best.windows.dense().sum(1), np.ones(len(best.tokens)), rtol=1e-5)
 
 
 def test_a_search_makes_nothing_as_long_as_the_source(build, attention, largest):

@@ -5,7 +5,7 @@ import torch
 
 from mt.search.hypothesis import penalty
 from tests.marks import combined
-from tests.search.searches import beam, greedy, literal_beam
+from tests.search.searches import beam, literal_beam
 
 LONGEST = torch.tensor([9, 1, 4, 9, 12, 2, 7, 15])
 
@@ -63,22 +63,6 @@ def test_each_hypothesis_keeps_its_own_alignment(make_toy, seed):
             assert h.windows.stops.tolist() == list(range(15 * b, 15 * b + len(h.tokens)))
             seen += 1
     assert seen == 8 * 4
-
-
-def test_finds_what_greedy_misses_and_the_penalty_turns_the_ranking(make_markov):
-    """P(4 1 EOS) = 0.6 * 0.5 = 0.3, P(5 EOS) = 0.4; greedy takes 4 first."""
-    toy = make_markov({2: {4: 0.6, 5: 0.4}, 4: {1: 0.5, 3: 0.1, 5: 0.4}, 5: {3: 1.0}, 1: {3: 1.0}})
-    longest = torch.tensor([10])
-    (best_greedy,) = greedy(toy, (), 1, max_lengths=longest)
-    assert best_greedy.tokens == (4, 1, 3)
-    ((best, second),) = beam(toy, (), 1, beam_size=3, max_lengths=longest, n_best=2)
-    assert (best.tokens, second.tokens) == ((5, 3), (4, 1, 3))
-    assert math.exp(best.log_prob) == pytest.approx(0.4)
-    assert best.score == best.log_prob
-    # log 0.3 / (8/6)^3 = -0.508, log 0.4 / (7/6)^3 = -0.577
-    ((best, second),) = beam(toy, (), 1, beam_size=3, max_lengths=longest, length_penalty=3.0, n_best=2)
-    assert (best.tokens, second.tokens) == ((4, 1, 3), (5, 3))
-    assert (best.score, second.score) == (pytest.approx(-0.5079, abs=1e-4), pytest.approx(-0.5770, abs=1e-4))
 
 
 def test_stops_as_soon_as_nothing_can_win(make_markov):

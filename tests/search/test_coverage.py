@@ -7,12 +7,11 @@ import pytest
 import torch
 
 from mt.errors import UserError
-from mt.search.config import BeamConfig, decode
 from mt.search.coverage import Coverage, Penalties
 from mt.search.hypothesis import Hypothesis, penalty
 from mt.step import Attended
 from tests.search.conftest import CHOICES, Toy
-from tests.search.searches import beam, literal_beam, stepper
+from tests.search.searches import beam, literal_beam
 
 POSITIONS = [5, 2, 4, 1]
 LONGEST = torch.tensor([4, 3, 4, 2])
@@ -133,23 +132,6 @@ def test_a_window_at_the_end_keeps_its_weight_beside_a_wider_one():
     attention = Attended(weights, stops=np.array([2, 2]), first=np.array([0, 2]))
     received = coverage.after([0, 1], attention).received
     np.testing.assert_allclose(received, [[0.2, 0.3, 0.5], [0.0, 0.0, 0.9]], atol=1e-6)
-
-
-def test_a_search_takes_them_from_its_options(toy: Attending):
-    config = BeamConfig(beam_size=3, n_best=2, coverage_penalty=0.6, summary_penalty=0.4, max_length=3)
-    steps = stepper(toy, toy.memory(), 4)
-    actual = decode(config, steps, POSITIONS)
-    expected = beam(
-        toy,
-        toy.memory(),
-        4,
-        beam_size=3,
-        max_lengths=torch.full((4,), 3),
-        length_penalty=0.6,
-        n_best=2,
-        coverage=Coverage.before(PENALTIES[2], POSITIONS),
-    )
-    assert [[h.score for h in each] for each in actual] == [[h.score for h in each] for each in expected]
 
 
 def test_a_position_without_any_attention_costs_much_and_is_finite():

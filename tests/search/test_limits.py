@@ -6,7 +6,6 @@ import torch
 
 from mt.errors import UserError
 from mt.search.config import (
-    SEARCHES,
     BeamConfig,
     GreedyConfig,
     OnlineConfig,
@@ -59,13 +58,6 @@ def test_the_unit_of_the_source_changes_no_limit() -> None:
     places = np.full(500, 64)  # of pictures
     limits = allowed(places, targets, places)
     assert len(set(limits)) == 1 and 1.5 * targets.max() <= limits[0] <= 2 * targets.max()
-
-
-@pytest.mark.parametrize("name", SEARCHES)
-def test_a_length_alone_is_the_limit_of_every_source(name: str) -> None:
-    options = SEARCHES[name](max_length=100)
-    assert [options.longest(length) for length in (1, 2, 1000)] == [100, 100, 100]
-    assert [options.at_most(length).longest(1000) for length in (7, 200)] == [7, 100]
 
 
 @pytest.mark.parametrize("length", [1, 3, 17, 1000])

@@ -132,12 +132,6 @@ def test_a_picture_is_turned_as_its_camera_says(field: ImageField, tmp_path: Pat
     assert close(row[:, :6], RED, 12) and close(row[:, 10:], BLUE, 12)
 
 
-@pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "PA", "RGB", "RGBA", "I;16", "F"])
-def test_every_mode_is_read(field: ImageField, tmp_path: Path, mode: str) -> None:
-    Image.new(mode, (20, 30)).save(tmp_path / "picture.tif")
-    encoded(field, tmp_path / "picture.tif")
-
-
 @pytest.mark.parametrize("ending", ["jpg", "png", "gif", "tif", "webp", "bmp"])
 def test_whatever_is_broken_is_read_or_one_sentence(field: ImageField, tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"picture.{ending}"

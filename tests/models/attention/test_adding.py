@@ -1,5 +1,5 @@
-"""Adding an attention, as docs/extending.md says: a file, its line in the table, a YAML. In a copy of the repository, a
-training run then takes it up without another edit."""
+"""Adding an attention, as docs/extending.md says: a file, its line in the table, `scripts/options.py`. In a copy of the
+repository, a training run then takes it up."""
 
 import os
 import shutil
@@ -11,52 +11,27 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 COPIED = ("mt", "data_prep", "conf", "tests", "scripts", "train.py", "pyproject.toml")
-MODULE = '''"""Attention by the cosine of query and value."""
+MODULE = '''"""Attention that is even over the source."""
 
 from typing import Literal
 
-from pydantic import Field
-from torch import Tensor, nn
+from torch import Tensor
 
-from mt.models.attention.base import Attention, AttentionStep, Memory, State
-from mt.step import Attended
-from mt.models.encoders import Encoded
-from mt.ops.sequences import masked_softmax
-from mt.common.options import Options
-
-SMALLEST = 1e-4
-"""Norm that is divided by; torch's own is 0 in float16."""
+from mt.models.attention.global_ import GeneralAttentionConfig, Global
 
 
-class CosineConfig(Options):
-    name: Literal["cosine"] = "cosine"
-    temperature: float = Field(0.1, gt=0, le=10)
-    """Of the softmax."""
+class EvenConfig(GeneralAttentionConfig):
+    name: Literal["even"] = "even"  # type: ignore[assignment]
 
 
-class Cosine(Attention):
-    Config = CosineConfig
+class Even(Global):
+    Config = EvenConfig
 
-    def __init__(self, config: CosineConfig, query_size: int, value_size: int) -> None:
-        super().__init__()
-        self.temperature = config.temperature
-        self.project = nn.Linear(value_size, query_size, bias=False)
-
-    def init_memory(self, encoded: Encoded) -> Memory:
-        keys = nn.functional.normalize(self.project(encoded.values), dim=-1, eps=SMALLEST)
-        return Memory((keys,), encoded.values, encoded.mask)
-
-    def step(self, query: Tensor, memory: Memory, state: State, *, hard: bool = False) -> AttentionStep:
-        cosines = (memory.keys[0] @ nn.functional.normalize(query, dim=-1, eps=SMALLEST)[..., None])[..., 0]
-        weights = masked_softmax(cosines / self.temperature, memory.mask)
-        context = (weights.to(memory.values.dtype)[:, None] @ memory.values)[:, 0]
-        return AttentionStep(context, Attended(weights), state)
+    def _weights(self, energies: Tensor, visible: Tensor) -> Tensor:
+        return (visible / visible.sum(-1, keepdim=True)).float().expand(energies.shape)
 '''
-YAML = """name: cosine
-temperature: 0.1  # of the softmax
-"""
-IMPORT = "from mt.models.attention.cosine import Cosine"
-ENTRY = '    "cosine": Cosine,'
+IMPORT = "from mt.models.attention.even import Even"
+ENTRY = '    "even": Even,'
 
 
 @pytest.fixture(scope="module")
@@ -68,11 +43,10 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
             shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             shutil.copy(ROOT / name, folder / name)
-    (folder / "mt/models/attention/cosine.py").write_text(MODULE)
-    (folder / "conf/attention/cosine.yaml").write_text(YAML)
+    (folder / "mt/models/attention/even.py").write_text(MODULE)
     table = folder / "mt/models/attention/__init__.py"
     lines = table.read_text().splitlines()
-    lines.insert(lines.index("from mt.models.attention.coverage import Coverage"), IMPORT)
+    lines.insert(lines.index("from mt.models.attention.global_ import ("), IMPORT)
     lines.insert(lines.index("ATTENTIONS: dict[str, type[Attention]] = {") + 1, ENTRY)
     table.write_text("\n".join(lines) + "\n")
     return folder
@@ -89,6 +63,7 @@ def run(folder: Path, *command: str) -> str:
 def test_a_run_trains_with_it(copy: Path, texts: Path):
     options = "encoder.hidden_size=16 decoder.hidden_size=16 training.epochs=1 training.max_updates=2 training.plots=0"
     options += " dataset=files dataset.source=en dataset.target=de dataset.tokenizer.vocab_size=60 dataset.workers=1"
-    options += " attention=cosine search=greedy device=cpu folder=outputs/run"
+    options += " attention=even search=greedy device=cpu folder=outputs/run"
+    run(copy, "scripts/options.py")
     run(copy, "train.py", f"dataset.folder={texts}", *options.split())
     assert (copy / "outputs/run/results.json").exists()

@@ -7,13 +7,12 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from mt.models.attention import ATTENTIONS, build_attention
+from mt.models.attention import ATTENTIONS
 from mt.models.attention.coverage import Coverage, CoverageConfig
 from mt.models.attention.energy import ENERGIES, build_energy
-from mt.models.attention.global_ import DotAttentionConfig, Global
+from mt.models.attention.global_ import Global
 from mt.models.attention.location_aware import LocationAware, LocationAwareConfig
 from mt.models.attention.none import NoAttention, NoneConfig
-from mt.models.encoders import Encoded
 from tests.marks import combined
 from tests.ops import oracle
 
@@ -50,16 +49,6 @@ def test_scaled_is_a_gain_and_a_normalized_direction(name: str):
     plain, scaled = ({k for k, _ in kind(kind.Config(scaled=s), 6, 6).named_parameters()} for s in (False, True))
     added = {"energy.gain"} | ({"energy.energy.project_value.bias"} if "energy.direction" in plain else set())
     assert scaled == {parameter.replace("energy.", "energy.energy.", 1) for parameter in plain} | added
-
-
-def test_worked_out_by_hand():
-    attention = build_attention(DotAttentionConfig(), 1, 1)
-    values = torch.tensor([[[0.0], [1.0], [5.0]]])
-    memory = attention.init_memory(Encoded(values, torch.tensor([[True, True, False]]), values[:, 0]))
-    step = attention.step(torch.tensor([[1.0986123]]), memory, attention.init_state(memory))
-    # exp(0) = 1 and exp(log 3) = 3.
-    torch.testing.assert_close(step.attended.weights, torch.tensor([[0.25, 0.75, 0.0]]))
-    torch.testing.assert_close(step.context, torch.tensor([[0.75]]))
 
 
 def covered(queries: Tensor, keys: Tensor, mask: Tensor, of_coverage: Tensor, direction: Tensor) -> Tensor:

@@ -2,7 +2,6 @@
 
 import itertools
 import math
-from functools import partial
 from typing import Any
 
 import pytest
@@ -14,7 +13,6 @@ from mt.data.fields import TEXT
 from mt.decoding import torch_network
 from mt.models.config import ModelConfig
 from mt.models.decoders import mixture
-from mt.models.encoders import Encoded
 from mt.models.ensemble import Ensemble
 from mt.models.losses import Loss, Objective
 from mt.models.seq2seq import Seq2Seq
@@ -22,7 +20,7 @@ from mt.search.config import BeamConfig, SampleConfig
 from mt.step import BOS, EOS
 from tests.decoding.decoded import decode_ids
 
-HARD, MONO, NEAR, NEAR_MONO = MODELS = [
+_, MONO, NEAR, _ = MODELS = [
     {"order": order, "monotonic": monotonic, "window": 2} for order in (0, 1) for monotonic in (False, True)
 ]
 SOURCES, TARGETS = 12, 9
@@ -138,18 +136,6 @@ def test_each_step_predicts_by_the_alignments_of_the_tokens_before(options: dict
         torch.testing.assert_close(prediction.logits.exp().sum(1), torch.ones(3, dtype=torch.float64))
 
 
-@every_model
-def test_of_one_position_it_is_soft_attention(options: dict[str, Any], pairs: Batch) -> None:
-    """Its smoothed loss, too."""
-    one = pairs._replace(source=pairs.source[:, :1], source_mask=pairs.source_mask[:, :1])
-    model = build(**options)
-    soft = build(attention="general")
-    weights = {name: part for name, part in model.state_dict().items() if "attention" not in name}
-    soft.load_state_dict(weights, strict=False)
-    for objective in (Objective(), Objective(label_smoothing=0.2)):
-        torch.testing.assert_close(model(one, objective=objective).sum, soft(one, objective=objective).sum)
-
-
 def test_smoothing_spreads_over_the_prediction_of_each_position(pairs: Batch) -> None:
     model = build(**MONO)
     plain = model(pairs)
@@ -184,21 +170,6 @@ def test_what_monotonic_attention_has_passed_is_gone(pairs: Batch) -> None:
     for query in torch.randn(3, 1, 6, dtype=torch.float64):
         step = attention.step(query, memory, (last, torch.ones(1, dtype=torch.int64)))
         assert step.attended.weights.tolist() == [[0, 0, 0, 1]]
-
-
-@every_model
-def test_gradients_of_the_forward_algorithm(options: dict[str, Any], pairs: Batch) -> None:
-    attention = build(**options).decoder.attention
-    mask = torch.tensor([[True, True, True], [True, True, False]])
-    draw = partial(torch.randn, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
-
-    def log_p(queries: Tensor, values: Tensor, log_likelihoods: Tensor) -> Tensor:
-        memory = attention.init_memory(Encoded(values, mask, values[:, 0]))
-        output = attention(queries, memory, log_likelihoods=log_likelihoods)
-        return (output.log_weights + log_likelihoods).logsumexp(-1)
-
-    inputs = (draw(2, 3, 6), draw(2, 3, 6), draw(2, 3, 3))
-    assert torch.autograd.gradcheck(log_p, [part.requires_grad_() for part in inputs])
 
 
 def test_blocks_change_nothing_and_nothing_of_all_logits_is_kept(pairs: Batch, monkeypatch: Any, largest: Any) -> None:

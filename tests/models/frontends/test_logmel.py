@@ -4,7 +4,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from mt.errors import UserError
 from mt.models.frontends.logmel import LogMel, LogMelConfig
 
 HOP = 80
@@ -109,10 +108,3 @@ def test_training_hides_stretches_and_changes_the_speed(sounds: Tensor, mask: Te
     torch.testing.assert_close(hidden[shown], plain[shown])
     slow = build(speeds=(0.5,)).train()
     assert slow(sounds, mask)[1].sum(1).tolist() == slow.output_lengths(2 * torch.tensor(LENGTHS)).tolist()
-
-
-def test_what_cannot_be_is_refused():
-    with pytest.raises(UserError, match=r"frontend.normalization=utterance needs the whole sound"):
-        LogMelConfig(causal=True, normalization="utterance")
-    with pytest.raises(NotImplementedError, match=r"LogMel needs the whole source"):
-        build().extend(torch.zeros(1, 2, HOP, dtype=torch.int16), torch.ones(1, 2).bool(), torch.ones(1).bool())
