@@ -18,7 +18,6 @@ from data_prep.get import get, known
 from mt.cli.prepare import get as get_command
 from mt.errors import UserError
 from tests.data_prep.small import offer as offered
-from tests.refusals.sentences import require_refusal
 
 MULTI30K = Path(__file__).parents[3] / "shared" / "data" / "multi30k"
 TEXT = "".join(f"line {number}\n" for number in range(3000)).encode()
@@ -27,14 +26,6 @@ TEXT = "".join(f"line {number}\n" for number in range(3000)).encode()
 @pytest.fixture
 def offer(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     return lambda kind, urls, sums={}, name="small": offered(monkeypatch, name, kind, urls, sums)
-
-
-def test_nothing_is_left_of_a_damaged_download(offer: Callable[..., None], tmp_path: Path):
-    (tmp_path / "text.en").write_text("a\n")
-    offer("texts", {"text.en": (tmp_path / "text.en").as_uri()}, {"text.en": "0" * 64})
-    sentence = "has the SHA-256 [0-9a-f]{64} and not 0{64}: it was changed, or damaged"
-    require_refusal(lambda: get("small", tmp_path / "new"), sentence)
-    assert [path.name for path in tmp_path.iterdir()] == ["text.en"]
 
 
 def test_a_cut_with_another_sum_is_refused(offer: Callable[..., None], tmp_path: Path):

@@ -14,7 +14,6 @@ from mt.data.corpus import Corpus
 from mt.data.dataset import DatasetConfig
 from mt.errors import UserError
 
-SHARED = Path(__file__).parents[3] / "shared/data/letters"
 TRAIN = "a\tx\na\ty\na b\tx z\nab\tx z\nc\tv\n"
 DEV = "b\tz\nbb\tz z\nb\tz y\nb\ty\n"
 
@@ -91,24 +90,3 @@ def test_a_dictionary_of_another_form_is_told_the_form(first: str, folder: Path)
 def test_pairs_stay_apart_where_nobody_asks(folder: Path) -> None:
     corpus = made(letters(folder, "dataset.join_references=false"), folder)
     assert words_of(corpus, "dev") == ["b", "bb", "b", "b"]
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not SHARED.is_dir(), reason="../shared/data/letters is absent")
-@pytest.mark.parametrize(
-    ("part", "prefix", "train", "dev", "references", "text", "pieces"),
-    [
-        ("sigmorphon2020", "kor", 3600, 450, 450, "한국", "▁ ᄒ ᅡ ᆫ ᄀ ᅮ ᆨ"),
-        ("sigmorphon2020", "vie", 3600, 450, 450, "a phú", "▁ a ▁ p h u \u0301"),
-        ("cmudict-wu2018", "cmudict", 96_638, 5583, 5600, "it's", "▁ i t ' s"),
-    ],
-)
-def test_public_data(
-    part: str, prefix: str, train: int, dev: int, references: int, text: str, pieces: str, tmp_path: Path
-) -> None:
-    names = [f"dataset.splits.{split}={prefix}_{split}" for split in ("train", "dev", "test")]
-    corpus = made(letters(SHARED / part, *names), tmp_path)
-    assert len(corpus.training) == train
-    groups = corpus.split("dev").column("references")
-    assert (len(groups), sum(map(len, groups))) == (dev, references)
-    assert corpus.tokenizers.source.split(text)[:-1] == pieces.split()

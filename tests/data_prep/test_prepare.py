@@ -7,13 +7,12 @@ import pytest
 
 from data_prep.prepare import prepare
 from data_prep.preview import preview
+from mt.cli.prepare import prepare as command
 from mt.data.corpus import SPLITS, Corpus
 from mt.data.dataset import DatasetConfig
 from mt.data.tokenizer import EOS, UNK
 from mt.errors import UserError
-from tests.processes import Program
 
-_ROOT = Path(__file__).parents[2]
 _WORDS = {"a": "ein", "cat": "Kater", "dog": "Hund", "sees": "sieht", "big": "großer", "one": "jemand", "hears": "hört"}
 
 
@@ -157,20 +156,15 @@ def test_a_small_text_has_the_vocabulary_that_it_gives(folder: Path, capsys: pyt
         assert line == (f"vocabulary: bpe, {one} of at most 8,000, joint" if joint else f"vocabulary: bpe, {sides}")
 
 
-def test_no_text_of_a_corpus_gives_a_terminal_orders(tmp_path: Path):
-    source = [
-        "der \x1b]0;title\x07 hund",
-        "ein \x9b31m mann",
-        "die \u202e katze",
-        "मैं \u200d हिन्दी",
-        "zu \x7f lang " + "x " * 300,
-    ]
+def test_no_text_of_a_corpus_gives_a_terminal_orders(folder: Path, capsys, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = ["der \x1b]0;title\x07 hund", "ein \x9b31m mann", "die \u202e katze", "मैं \u200d हिन्दी"]
     for split in ("train", "dev", "test"):
-        (tmp_path / f"{split}.de").write_text("".join(f"{line}\n" for line in source), encoding="utf-8")
-        (tmp_path / f"{split}.en").write_text("the \x1b[31m dog\n" * len(source), encoding="utf-8")
-    options = ["dataset=files", f"dataset.folder={tmp_path}", "dataset.source=de", "dataset.target=en"]
-    options += ["dataset.tokenizer.model_type=char", "dry_run=true"]
-    printed = Program(_ROOT / "data_prep/__main__.py", options, tmp_path).finish()
+        (folder / f"{split}.en").write_text("".join(f"{line}\n" for line in source), encoding="utf-8")
+        (folder / f"{split}.de").write_text("the \x1b[31m dog\n" * len(source), encoding="utf-8")
+    monkeypatch.chdir(folder)
+    options = ["dataset=files", f"dataset.folder={folder}", "dataset.source=en", "dataset.target=de", "dry_run=true"]
+    command([*options, "dataset.tokenizer.model_type=char"])
+    printed = capsys.readouterr().out
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", printed)
     for escape in (r"\x1b ] 0 ; t i t l e \x07", r"\x9b 3 1 m", r"\u202e", r"\x1b [ 3 1 m"):
         assert escape in printed

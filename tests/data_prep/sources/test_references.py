@@ -53,15 +53,6 @@ def test_texts_beside_the_target(texts: Path) -> None:
     assert {*source.splits["test"].columns()} == {"en", "de", "de2", "de3"}
 
 
-def test_texts_of_unequal_length_are_refused(texts: Path) -> None:
-    (texts / "test.de3").write_text("ein Vögelchen\n", encoding="utf-8")
-    with pytest.raises(
-        UserError, match=r"test\.en has 2 lines and .*test\.de3 has 1: line N of one must belong to line N"
-    ):
-        len(list(open_source(_config(texts, "de2", "de3")).splits["test"].read()))
-    assert len(list(open_source(_config(texts, "de2")).splits["test"].read())) == 2
-
-
 def test_the_corpus_holds_them(texts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made = Corpus.open(prepare(_config(texts, "de3", "de2"), tmp_path / "corpora"))
     assert made.split("train").column("references") == [["ein Haus"], ["zwei Hunde"]]

@@ -110,7 +110,6 @@ def test_a_field_that_swallows_the_file_is_refused(tmp_path: Path, monkeypatch: 
     ("name", "content", "sentence"),
     [
         ("train.tsv", b"en\tde\na\tb\nc\n", r"train\.tsv, line 3 is cut into 1 and line 1 into 2 fields"),
-        ("train.tsv", b"en\tde\na\tb\xff\n", r"train\.tsv, line 2 is not UTF-8 \(byte 4 of the line\): convert"),
         ("train.tsv", b"\nen\tfr\na\tb\n", r"train\.tsv, line 2 has no column de: .*en, fr; set dataset"),
         ("train.tsv", b"en\tde\n", r"train\.tsv has no rows: expected one for each pair"),
         ("train.tsv", b"", r"train\.tsv has no rows: expected one for each pair"),
@@ -131,8 +130,6 @@ def test_a_field_that_swallows_the_file_is_refused(tmp_path: Path, monkeypatch: 
         ("train.jsonl", b'{"en": "a", "de": 3}\n', r"train\.jsonl, line 1, column de holds int, not text: set dataset"),
         ("train.jsonl", b'{"en": "a", "de": "\\u0000"}\n', r"line 1, column de holds a NUL character: remove it"),
         ("train.jsonl", b'{"en": "\\ud800", "de": "b"}\n', r"line 1, column en holds half of a surrogate pair"),
-        ("train.jsonl.gz", gzip.compress(b"{}" * 999, mtime=0)[:-9], r"train\.jsonl\.gz is cut short: copy it again"),
-        ("train.parquet", b"no parquet", r"train\.parquet cannot be read as parquet \(.*\): copy it again, or make it"),
     ],
 )
 def test_bad_tables_are_refused(tmp_path: Path, name: str, content: bytes, sentence: str) -> None:
