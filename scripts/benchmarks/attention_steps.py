@@ -9,7 +9,6 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
-from itertools import chain
 from typing import Any, NamedTuple, no_type_check
 
 import numpy as np
@@ -30,9 +29,9 @@ from mt.models.encoders import Encoded
 from mt.models.frontends.embedding import Embedding, EmbeddingConfig
 
 STEPS = 200
-"""How many steps are timed at once: short sentences are taken several times, and long ones in parts."""
+"""Short sentences are taken several times, for so many steps."""
 STEPS_AT_ONCE = 2000
-"""How many, likewise, of sentences whose steps are taken in one call."""
+"""For so many, where all steps of a sentence are taken in one call."""
 CHUNKS = {"monotonic": 1, "mocha_2": 2, "mocha_4": 4, "mocha_8": 8}
 """Hard attentions, and how many positions a step of each attends to at most."""
 
@@ -40,13 +39,8 @@ CHUNKS = {"monotonic": 1, "mocha_2": 2, "mocha_4": 4, "mocha_8": 8}
 class Measured(NamedTuple):
     """One sentence of one length."""
 
-    parts: list[float]
-    """Seconds of its parts, in order."""
+    seconds: float
     energies: int
-
-    @property
-    def seconds(self) -> float:
-        return sum(self.parts)
 
 
 class Contender:
@@ -95,16 +89,10 @@ class Contender:
         steps = self._decoder if whole else self._attention
         if self.bare is not None:
             steps = partial(_bare, self.bare.step(self.decoder.attention.energy, memory))
-        parts = []
-        computed = []
         start = time.thread_time()
-        for number, energies in enumerate(chain.from_iterable(steps(memory, queries) for _ in range(sentences)), 1):
-            computed.append(energies)
-            if number % STEPS == 0 or number == sentences * length:
-                now = time.thread_time()
-                parts.append((now - start) / sentences)
-                start = now
-        return Measured(parts, sum(length if each is None else int(each) for each in computed) // sentences)
+        computed = [energies for _ in range(sentences) for energies in steps(memory, queries)]
+        seconds = (time.thread_time() - start) / sentences
+        return Measured(seconds, sum(length if each is None else int(each) for each in computed) // sentences)
 
     def run_at_once(self, length: int) -> Measured:
         """Takes the attention of all steps of a sentence in one call."""
@@ -122,7 +110,7 @@ class Contender:
         seconds = (time.thread_time() - start) / sentences
         # A step looks at the last stop and at what is between that and its own.
         energies = length + int(output.alpha[0, -1].argmax()) if self.hard else length**2
-        return Measured([seconds], energies)
+        return Measured(seconds, energies)
 
     def _attention(self, memory: Memory, queries: Sequence[Tensor]) -> Iterator[Tensor | None]:
         """Yields how many energies each step computes, None where it compares with all positions."""
@@ -173,15 +161,12 @@ class Bare(NamedTuple):
 
 
 def step_in_torch(energy: Any, memory: Memory) -> Softmax:
+    """Returns a step with dot products, whose keys lie in the order in which BLAS reads them fastest."""
     (keys,) = memory.keys
+    rows = keys[0]
     values = memory.values[0]
     gain = energy.gain
-    if isinstance(energy.energy, DotProduct):
-        # In the order in which the vector products of BLAS read them fastest.
-        rows = keys[0]
-        return lambda query: softmax((rows @ query[0]) * gain, values)
-    direction = _direction(energy)
-    return lambda query: softmax(torch.tanh(keys[0] + energy.energy.project_query(query)) @ direction, values)
+    return lambda query: softmax((rows @ query[0]) * gain, values)
 
 
 def all_steps_in_torch(energy: Any, memory: Memory) -> Softmax:
@@ -190,7 +175,8 @@ def all_steps_in_torch(energy: Any, memory: Memory) -> Softmax:
     (keys,) = memory.keys
     if isinstance(energy.energy, DotProduct):
         return lambda queries: softmax((queries @ keys.transpose(1, 2)) * energy.gain, memory.values)
-    direction = _direction(energy)
+    additive = energy.energy
+    direction = energy.gain * additive.direction / (additive.direction.norm() if additive.normalized else 1)
 
     def attend(queries: Tensor) -> tuple[Tensor, Tensor]:
         projected = energy.energy.project_query(queries)[0]
@@ -198,11 +184,6 @@ def all_steps_in_torch(energy: Any, memory: Memory) -> Softmax:
         return softmax(energies[None], memory.values)
 
     return attend
-
-
-def _direction(energy: Any) -> Tensor:
-    additive = energy.energy
-    return energy.gain * additive.direction / (additive.direction.norm() if additive.normalized else 1)
 
 
 def softmax(energies: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:

@@ -1,14 +1,13 @@
 """Decoding beside plain PyTorch searches of the same model, on the same sentences.
 
-    python scripts/benchmark.py decode [--corpus FOLDER] [--ssru] [--device cuda] [--json]
+    python scripts/benchmark.py decode [--corpus FOLDER] [--device cuda] [--json]
 
 A model of the benchmarks' sizes, with input feeding, is trained for a while, so that sentences end where they end.
 The plain search is in float32, and `mt` decodes in each precision that the device has. Where the extra `onnx` is
 installed, its export in int8 decodes single sentences, too. `fp32_ratio`, `bf16_ratio`, `int8_ratio` and `onnx_ratio`
 compare its speed with the plain search of the same round. They are medians of rounds in which all take turns. `ratio`
 is that of the fastest, whose `tokens_per_second` counts target tokens, EOS included. `agree` is the share
-of sentences in which it found the tokens of the plain search. `ssru` rows are encoder=bissru with decoder=ssru, and
-`parallel` rows LSTMs without input feeding, both in the same rounds. OMP_NUM_THREADS sets the threads.
+of sentences in which it found the tokens of the plain search. OMP_NUM_THREADS sets the threads.
 """
 
 import statistics
@@ -58,8 +57,6 @@ SINGLES = 12
 """Single sentences of a turn."""
 BATCH_SIZE = 64
 PLAIN = "plain"
-PAIR = ("parallel", "ssru")
-"""LSTMs without input feeding, and linear recurrences."""
 Item = TypeVar("Item")
 Tokens = list[list[int]]
 """A sentence's tokens each."""
@@ -121,24 +118,8 @@ def export(model: Seq2Seq, config: Config) -> OnnxNetwork | None:
         return OnnxNetwork(Path(root))
 
 
-def train(config: Config, corpus: Corpus) -> Seq2Seq:
-    model, made = start_training(config, corpus)
-    for _ in made:
-        pass
-    return model.eval()
-
-
-class Trained(NamedTuple):
-    """A model that is decoded."""
-
-    model: Seq2Seq
-    exported: OnnxNetwork | None
-    """The model in ONNX, for single sentences; None without ONNX."""
-
-
-def decoders(trained: Trained, task: Task, device: str) -> dict[str, Callable[[], Tokens]]:
-    """Returns functions that decode a task by `mt`, by precision or engine."""
-    model, exported = trained
+def decoders(model: Seq2Seq, exported: OnnxNetwork | None, task: Task, device: str) -> dict[str, Callable[[], Tokens]]:
+    """Returns functions that decode a task by `mt`, by precision or engine. exported: for single sentences."""
     ways: dict[str, Callable[[], Tokens]] = {}
     for precision in PRECISIONS:
         if precision != ("fp16" if device == "cpu" else "int8"):
@@ -149,30 +130,22 @@ def decoders(trained: Trained, task: Task, device: str) -> dict[str, Callable[[]
     return ways
 
 
-def measure(models: Mapping[str, Trained], task: Task, rounds: int, device: str) -> dict[str, dict[str, float]]:
-    """Returns a row of a task for each model. All models take turns with the plain search of `input_feeding`."""
-    # All contenders: the plain search, and each way of decoding of each model.
-    plain = plain_of(models["input_feeding"].model).eval()
-    ways = {name: decoders(trained, task, device) for name, trained in models.items()}
-    contenders: dict[str, Callable[[], Tokens]] = {PLAIN: partial(decode_plainly, plain, task)}
-    contenders |= {f"{name} {way}": decode for name, of_model in ways.items() for way, decode in of_model.items()}
+def measure(model: Seq2Seq, exported: OnnxNetwork | None, task: Task, rounds: int, device: str) -> Mapping[str, float]:
+    """Returns the row of a task, in which all ways of decoding take turns with the plain search."""
+    ways = decoders(model, exported, task, device)
+    contenders = {PLAIN: partial(decode_plainly, plain_of(model).eval(), task), **ways}
     turns = in_turn({name: partial(timed, decode, device) for name, decode in contenders.items()}, rounds)
     speeds = [{name: sum(map(len, one.result)) / one.seconds for name, one in turn.items()} for turn in turns]
     ratios = speedups(speeds, PLAIN)
-    # A row for each model, with its fastest way.
-    rows = {}
-    for name, of_model in ways.items():
-        fastest = max(of_model, key=lambda way: ratios[f"{name} {way}"])
-        rows[name] = {
-            "ratio": ratios[f"{name} {fastest}"],
-            **{f"{way}_ratio": ratios[f"{name} {way}"] for way in of_model},
-            "tokens_per_second": medians(speeds)[f"{name} {fastest}"],
-            "plain_tokens_per_second": medians(speeds)[PLAIN],
-        }
-        if name == "input_feeding":
-            pairs = zip(turns[-1][f"{name} {fastest}"].result, turns[-1][PLAIN].result, strict=True)
-            rows[name]["agree"] = statistics.mean(ours == plain for ours, plain in pairs)
-    return rows
+    fastest = max(ways, key=ratios.__getitem__)
+    pairs = zip(turns[-1][fastest].result, turns[-1][PLAIN].result, strict=True)
+    return {
+        "ratio": ratios[fastest],
+        **{f"{way}_ratio": ratios[way] for way in ways},
+        "tokens_per_second": medians(speeds)[fastest],
+        "plain_tokens_per_second": medians(speeds)[PLAIN],
+        "agree": statistics.mean(ours == plain for ours, plain in pairs),
+    }
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -180,18 +153,18 @@ def main(arguments: Sequence[str]) -> None:
     add_corpus(parser)
     add_device_and_size(parser)
     add_rounds(parser, 5)
-    add_number(parser, "--updates", 120, "with which each model is trained")
-    parser.add_argument("--ssru", action="store_true", help="add the rows of decoder=ssru, and of LSTMs beside it")
+    add_number(parser, "--updates", 120, "with which the model is trained")
     options = parser.parse_args(arguments)
-    rows = {}
     with prepared_corpus(options.corpus) as folder:
         corpus = Corpus.open(folder)
-        models = {}
-        for name in ("input_feeding", *(PAIR if options.ssru else ())):
-            config = configure(name, "fp32", options.size, device=options.device, max_updates=options.updates)
-            model = train(config, corpus)
-            models[name] = Trained(model, export(model, config) if options.device == "cpu" else None)
-        for task_name, task in tasks(corpus.split("test")).items():
-            for name, row in measure(models, task, options.rounds, options.device).items():
-                rows[task_name if name == "input_feeding" else f"{name}_{task_name}"] = row
+        config = configure("input_feeding", "fp32", options.size, device=options.device, max_updates=options.updates)
+        model, made = start_training(config, corpus)
+        for _ in made:
+            pass
+        model.eval()
+        exported = export(model, config) if options.device == "cpu" else None
+        rows = {
+            name: measure(model, exported, task, options.rounds, options.device)
+            for name, task in tasks(corpus.split("test")).items()
+        }
     print_rows(rows, as_json=options.json, rounds=f"{options.rounds} rounds")

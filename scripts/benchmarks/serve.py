@@ -1,12 +1,11 @@
-"""`mt serve` under load, beside `translate.py` line by line, and beside a plain FastAPI handler of the same model that
-translates each request by itself.
+"""`mt serve` under load, beside a plain FastAPI handler of the same model that translates each request by itself.
 
     python scripts/benchmark.py serve --run RUN --source FILE [--clients 1 8 64] [--seconds 10] [--precision int8]
 
 Clients are connections of this process that ask again as soon as they are answered, each for the next line of the file.
 `sentences_per_second` counts answers, `per_cpu_second` those for a second that a processor works for the server, which
-depends little on what else the machine does; `p50_ms` and `p95_ms` are what a client waits. The time of
-`translate.py --buffer-size 1` is from its first line to its last. OMP_NUM_THREADS sets the threads of each server.
+depends little on what else the machine does; `p50_ms` and `p95_ms` are what a client waits. OMP_NUM_THREADS sets the
+threads of each server.
 
     python scripts/benchmark.py keys --run RUN --source FILE [--sentences 20] [--pace 150] [--precision int8]
 
@@ -140,17 +139,6 @@ def processor_seconds(process: int) -> float:
     return sum(int(thread.read_text().split()[0]) for thread in threads) / 1e9
 
 
-def line_by_line(run: Path, precision: Precision | None, source: Path) -> dict[str, float]:
-    """Measures `translate.py` with one line at a time."""
-    options = [] if precision is None else ["--precision", precision]
-    command = [sys.executable, "-m", "mt", "translate", str(run), str(source), "--buffer-size", "1", *options]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
-        assert process.stdout is not None
-        times = [time.perf_counter() for _ in process.stdout]
-    each = (times[-1] - times[0]) / max(len(times) - 1, 1)
-    return {"sentences_per_second": 1 / each, "p50_ms": 1000 * each}
-
-
 def lines_of(path: Path) -> list[str]:
     return [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
 
@@ -164,7 +152,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--precision", choices=PRECISIONS)
     options = parser.parse_args(arguments)
     texts = lines_of(options.source)
-    rows: dict[str, dict[str, Any]] = {"translate.py": line_by_line(options.run, options.precision, options.source)}
+    rows: dict[str, dict[str, Any]] = {}
     for name, server in (("plain", plain_server), ("mt serve", own_server)):
         with server(options.run, options.precision) as where:
             loaded(*where, texts, 1, 1.0)
