@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from mt import Translator, load
-from mt.data.fields.text import ArrivingText
 from mt.evaluation.likelihood import likelihoods
 from mt.search.config import BeamConfig
 from tests.refusals.sentences import require_refusal
@@ -76,21 +75,6 @@ def test_what_does_not_fit(translator: Translator, call: Call, sentence: str):
 )
 def test_what_cannot_be_loaded(options: dict[str, Any], sentence: str):
     require_refusal(lambda: load(**options), f"^{re.escape(sentence)}")
-
-
-@pytest.mark.parametrize(
-    ("part", "sentence"),
-    [
-        (None, "this model reads text, not NoneType: give it words"),
-        (b"cats", "this model reads text, not bytes: give it words"),
-        (["two", 3], "this model reads text, not int: give it words"),
-        ("two \ud800", r"the text holds half of a character (\ud800), as of bytes"),
-    ],
-    ids=str,
-)
-def test_a_stream_reads_words_alone(translator: Translator, part: Any, sentence: str):
-    source = ArrivingText(translator.tokenizers.source, "word")
-    require_refusal(lambda: source.parts(part), f"^{re.escape(sentence)}")
 
 
 @pytest.mark.parametrize("make", [iter, np.array, lambda texts: dict.fromkeys(texts).keys()])

@@ -3,27 +3,20 @@
 import json
 import os
 import random
-import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-import torch
-from safetensors.torch import load_file
 
-from mt.cli.training import train as train_composed
-from mt.errors import UserError
 from tests.marks import exhaustive
 from tests.once import once
 from tests.processes import ROOT, Program
+from tests.training.runs import last_update, left
 
-SPEEDS = {"tokens_per_second", "training_tokens_per_second", "training_tokens_per_second_last"}
-COSTS = {"seconds", "training_seconds", "peak_memory_mb", *SPEEDS}
 OPTIONS = [
     "dataset=files", "dataset.source=en", "dataset.target=de", "dataset.tokenizer.model_type=word",
     "embedding.embedding_dim=16", "encoder.hidden_size=8", "decoder.hidden_size=16", "decoder.readout_size=16",
@@ -39,16 +32,6 @@ def train(texts: Path, tmp_path: Path) -> Callable[..., Program]:
     return lambda *arguments: Program(ROOT / "train.py", once(*arguments), tmp_path)
 
 
-def timeless(values: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if name not in COSTS}
-
-
-def records(folder: Path) -> list[dict[str, Any]]:
-    path = folder / "metrics.jsonl"
-    lines = path.read_text().splitlines(keepends=True) if path.exists() else []
-    return [timeless(json.loads(line)) for line in lines if line.endswith("\n")]
-
-
 def test_killed_at_a_random_moment_and_resumed_it_ends_as_if_nothing_had_been(train, texts, tmp_path):
     options = [*OPTIONS, f"dataset.folder={texts}"]
     straight = tmp_path / "straight"
@@ -57,13 +40,12 @@ def test_killed_at_a_random_moment_and_resumed_it_ends_as_if_nothing_had_been(tr
     assert "\n  bleu  " in out and "nrefs:" not in out and out.endswith(f"{straight}\n")
     assert "\nupdate " in out and "\r" not in out
 
-    whole = records(straight)
-    total = whole[-1]["update"]
+    total = last_update(straight)
     # Anywhere from the first checkpoint on, in the middle of an epoch or of writing a checkpoint as it may fall.
     moment = random.randrange(4, total // 2)
     delay = random.random() / 50
     process = train(*options, f"folder={killed}")
-    while process.poll() is None and not (records(killed) and records(killed)[-1]["update"] >= moment):
+    while process.poll() is None and last_update(killed) < moment:
         time.sleep(0.002)
     time.sleep(delay)
     process.send_signal(signal.SIGKILL)
@@ -71,15 +53,7 @@ def test_killed_at_a_random_moment_and_resumed_it_ends_as_if_nothing_had_been(tr
     assert process.returncode == -signal.SIGKILL and not (killed / "results.json").exists()
 
     train(f"resume={killed}").finish()
-    about = f"killed {delay:.3f} s after update {moment} of {total}"
-    assert records(killed) == whole, about
-    results = [timeless(json.loads((folder / "results.json").read_text())) for folder in (straight, killed)]
-    assert results[0] == results[1], about
-    for name in ("best", "last"):
-        one, other = (load_file(folder / f"checkpoints/{name}/model.safetensors") for folder in (straight, killed))
-        assert one.keys() == other.keys() and all(torch.equal(one[key], other[key]) for key in one), about
-    left = [sorted(path.name for path in (folder / "checkpoints").iterdir()) for folder in (straight, killed)]
-    assert left[0] == left[1], about
+    assert left(killed) == left(straight), f"killed {delay:.3f} s after update {moment} of {total}"
 
 
 ENDING = {
@@ -95,7 +69,7 @@ def test_a_signal_before_the_first_checkpoint(number: int, train: Callable[..., 
     run = tmp_path / "run"
     options = ("training.epochs=1000", "training.save_every=null", "training.validate_every=100000")
     process = train(*OPTIONS, f"dataset.folder={texts}", f"folder={run}", *options)
-    while process.poll() is None and not records(run):
+    while process.poll() is None and not last_update(run):
         time.sleep(0.01)
     process.send_signal(number)
     _, err = process.communicate(timeout=60)
@@ -171,17 +145,3 @@ def test_signals_of_a_queue_while_modules_load_leave_with_its_status(delay: floa
     # A quick machine has made updates after three seconds.
     ends = (b": no update is lost; run the same command again", f"train.py resume={tmp_path / 'run'}`".encode())
     assert err.splitlines()[-1].endswith(ends), err
-
-
-# What cannot be resumed; `train` gets what Hydra would compose.
-
-
-def test_text_that_is_gone(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    run = Path(shutil.copytree(trained, tmp_path / "run", symlinks=True))
-    path = (run / "checkpoints/last").resolve() / "config.json"
-    config = json.loads(path.read_text())
-    config["dataset"]["folder"] = str(tmp_path / "gone")
-    path.write_text(json.dumps(config))
-    with pytest.raises(UserError, match=r"gone lacks train\.en"):
-        train_composed({"resume": str(run), "corpora": "outputs/corpora"}, [f"resume={run}"], run)

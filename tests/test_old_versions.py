@@ -15,7 +15,6 @@ from mt.common.earlier import as_now
 from mt.common.options import parse
 from mt.config import Config
 from mt.data.corpus import Corpus
-from mt.errors import UserError
 from tests.refusals.sentences import require_refusal, sign
 
 VERSIONS = sorted((Path(__file__).parent / "old").iterdir())
@@ -68,8 +67,9 @@ def test_options_that_are_gone_are_left_out_where_they_changed_nothing(
         return copied
 
     assert parse(as_now(recorded(idle)), Config) == parse(plain, Config)
-    with pytest.raises(UserError, match=rf"{group}.{option}=.*is gone, and mt 0.3.0 is the last release that reads"):
-        as_now(recorded(used))
+    require_refusal(
+        lambda: as_now(recorded(used)), rf"{group}.{option}=.*is gone, and mt 0.3.0 is the last release that reads"
+    )
 
 
 def test_a_run_whose_vocabulary_was_extended_is_read() -> None:
@@ -95,11 +95,9 @@ def test_what_used_an_option_that_is_gone_names_the_last_release(dataset: dict, 
     corpus = shutil.copytree(VERSIONS[-1] / "corpus", tmp_path / "corpus")
     meta = json.loads((corpus / "meta.json").read_text())
     (corpus / "meta.json").write_text(json.dumps(meta | {"settings": meta["settings"] | dataset}))
-    with pytest.raises(UserError, match=sentence):
-        Corpus.open(corpus)
+    require_refusal(lambda: Corpus.open(corpus), sentence)
     plain = parse({}, Config).model_dump(mode="json")
-    with pytest.raises(UserError, match=sentence):
-        as_now(plain | {"dataset": plain["dataset"] | dataset})
+    require_refusal(lambda: as_now(plain | {"dataset": plain["dataset"] | dataset}), sentence)
     idle = {"streaming": False, "shuffle_buffer": 100_000, "digits": None}
     assert parse(as_now(plain | {"dataset": plain["dataset"] | idle}), Config) == parse(plain, Config)
 

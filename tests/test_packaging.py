@@ -117,17 +117,6 @@ def test_all_that_is_imported_is_declared():
 
 
 @pytest.mark.slow
-def test_its_packages_and_commands(site: Path):
-    assert {path.name for path in site.iterdir()} == {
-        "mt",
-        "data_prep",
-        "bin",
-        f"attentive_mt-{mt.__version__}.dist-info",
-    }
-    assert {path.name for path in (site / "bin").iterdir()} == set(COMMANDS)
-
-
-@pytest.mark.slow
 def test_every_command_has_its_help(site: Path, tmp_path: Path):
     done = called(site, tmp_path, sys.executable, "-c", HELP)
     assert done.returncode == 0, done.stderr

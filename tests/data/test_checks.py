@@ -20,7 +20,6 @@ from mt.data.tokenizer import TokenizerConfig
 from mt.errors import UserError
 
 
-
 @pytest.fixture(scope="module")
 def corpora(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
     """Corpora of text with links of pieces, and of pictures that several examples share."""

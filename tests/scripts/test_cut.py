@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -81,16 +80,6 @@ def test_translate_tells_how_many_were_cut(call, trained: Path) -> None:
         assert call("translate", trained, *options, stdin=text).err == ""
     by_ratio = call("translate", trained, "--max-ratio", 0.1, "--max-extra", 1, stdin=text)
     assert "allowed, 0.1 x source length + 1 tokens; unless" in by_ratio.err
-
-
-def test_a_longer_limit_is_more_than_the_source_would_allow(call, expanding: Path) -> None:
-    def lengths(*options: Any) -> list[int]:
-        out = call("translate", expanding, "--min-length", 300, *options, stdin="a1\na2\n").out
-        return [len(line.split()) for line in out.splitlines()]
-
-    assert min(lengths("--max-length", 500)) >= 300
-    one = mt.load(expanding).translate("a1", GreedyConfig(min_length=3, max_length=4))
-    assert one.cut == (len(one.tokens) == 4 and one.tokens[-1] != "</s>")
 
 
 def test_evaluations_count_what_was_cut(call, trained: Path, corpus: Corpus, corpora: Path, tmp_path: Path) -> None:

@@ -1,7 +1,4 @@
-import json
 from pathlib import Path
-
-import pytest
 
 import mt
 
@@ -18,32 +15,6 @@ def test_an_export_works_with_every_script(call, trained: Path, corpora: Path, t
     assert "0-0" in call("align", folder, "--source", tmp_path / "source", "--target", tmp_path / "target").out
     scored = call("evaluate", folder, "--device", "cpu", "--corpora", corpora, "--out", tmp_path / "scores")
     assert scored.status == 0 and "bleu" in scored.out
-
-
-@pytest.mark.slow
-def test_graphs_of_int8_translate_and_are_scored(
-    call, trained: Path, corpora: Path, texts: Path, tmp_path: Path
-) -> None:
-    for library in ("onnx", "onnxscript", "onnxruntime"):
-        pytest.importorskip(library, reason="the extra onnx is not installed")
-    lines = (texts / "test.en").read_text().splitlines()
-    folder = tmp_path / "int8"
-    done = call("export", trained, "--out", folder, "--format", "onnx", "--precision", "int8")
-    assert (done.status, done.err) == (0, "") and "step.onnx" in done.out
-    written = call("translate", folder, "--engine", "onnx", stdin="".join(f"{line}\n" for line in lines))
-    own = [translation.text for translation in mt.load(folder, engine="onnx").translate(lines)]
-    assert (written.status, written.out.splitlines()) == (0, own)
-    exact = [translation.text for translation in mt.load(trained, device="cpu").translate(lines)]
-    assert sum(one == other for one, other in zip(own, exact, strict=True)) > 0.8 * len(lines)
-    drawn = call("evaluate", folder, "--engine", "onnx", "--corpora", corpora, "--plot-words")
-    assert drawn.status == 2 and "--engine onnx draws none: leave them out" in drawn.err
-    scored = call("evaluate", folder, "--engine", "onnx", "--corpora", corpora, "--out", tmp_path / "scores")
-    assert "<title>Alignments of" in (tmp_path / "scores" / "alignments" / "index.html").read_text(encoding="utf-8")
-    assert scored.status == 0 and scored.out.startswith("test: beam search")
-    results = json.loads((tmp_path / "scores" / "results.json").read_text())
-    assert results["bleu"]["signature"] and "loss" not in results
-    assert results["checkpoint"] == json.loads((trained / "results.json").read_text())["checkpoint"]
-    assert len((tmp_path / "scores" / "hypotheses" / "test.txt").read_text().splitlines()) == 10
 
 
 def test_average(call, run: Path, corpora: Path, tmp_path: Path) -> None:

@@ -77,26 +77,6 @@ def test_the_tokenizer_follows_the_target_language_or_the_ending_of_the_referenc
     assert "|tok:char|" in call("score", *hypotheses, ending, "--bleu-tokenizer", "char").out
 
 
-def test_files_are_compared_in_one_form_and_without_case_where_that_is_asked(write, call, scored: Scored):
-    text = "Žluťoučký kůň úpěl ďábelské ódy\n"
-    metrics = ["--metrics", "bleu,wer,cer,accuracy"]
-    equal = {"bleu": pytest.approx(100), "wer": 0, "cer": 0, "accuracy": 100}
-    hypotheses = write("hyp", text)
-    spaced = write("ref", unicodedata.normalize("NFD", text).replace(" ", "\u00a0"))
-    upper = write("upper", text.upper())
-    assert scored(*metrics, hypotheses, spaced) == equal
-    assert call("score", *metrics, hypotheses, spaced).out.count("|unicode:nfc") == 4
-    assert scored("--metrics", "wer", hypotheses, upper) == {"wer": 100}
-    assert scored(*metrics, hypotheses, upper, "--lowercase") == equal
-    assert call("score", *metrics, hypotheses, upper, "--lowercase").out.count("|case:lc|") == 4
-    note = "note: no hypothesis has a capital letter, and most references have: add --lowercase if the system writes "
-    small = write("small", text.lower())
-    assert note in call("score", small, hypotheses).err
-    for arguments in ([small, small], [hypotheses, hypotheses], ["--lowercase", small, hypotheses]):
-        assert call("score", *arguments).err == ""
-    assert call("score", "--metrics", "rouge,ter", "--rouge-tokenizer", "intl", small, hypotheses).err == ""
-
-
 def test_pipes_of_the_shell_and_closed_streams(write):
     """As a process, since the shell makes the streams."""
     good = write("hyp", "a b c d\n")

@@ -99,17 +99,6 @@ def test_the_lines_are_those_of_translate(stream, translator: Translator) -> Non
     assert len(short.out.split()) <= 2
 
 
-def test_what_is_no_text(stream) -> None:
-    for data, lines, sentence in (
-        (b"two cats\nGr\xfc\xdfe", 1, "line 2 is not UTF-8 (byte 3 of the line): convert the text to UTF-8"),
-        (b"\n\n" + b"x" * 20_000, 2, "line 3 has more than 10000 characters without a blank: put blanks betw"),
-        (b"two\0", 0, "line 1 holds a NUL character: remove it"),
-    ):
-        done = stream(data)
-        assert (done.status, done.out.count("\n"), done.err.count("\n")) == (2, lines, 1)
-        assert done.err.startswith(f"error: standard input, {sentence}")
-
-
 def test_standard_input_is_closed(stream, monkeypatch: pytest.MonkeyPatch, trained_hard: Path, capfd) -> None:
     monkeypatch.setattr(sys, "stdin", None)
     with pytest.raises(SystemExit):

@@ -1,19 +1,12 @@
 import gzip
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import mt
-from mt import Translator
-from mt.decoding.confidence import Confidence
-from mt.decoding.unsure import Unsure
 from mt.search.config import BeamConfig, SampleConfig
 
-ROOT = Path(__file__).parents[2]
 LINES = ["two cats see houses", "", "the green birds find streets", "zzz cats"]
 TEXT = "the big cats see two green houses\nno term\n"
 INPUT = "".join(f"{line}\n" for line in LINES)
@@ -56,36 +49,6 @@ def test_links_are_those_of_align(call, hard: bool, trained: Path, trained_hard:
     assert aligned.out == (tmp_path / "links").read_text() and aligned.out.count("-") > 6
 
 
-@pytest.fixture
-def shell(trained: Path, tmp_path: Path) -> Callable[[str], subprocess.CompletedProcess]:
-    """Runs a line of bash in which `translate` stands for the script and its run."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "LC_ALL": "C", "PYTHONIOENCODING": ""}
-    start = f'translate() {{ {sys.executable} {ROOT}/scripts/translate.py {trained} --device cpu "$@"; }}; '
-
-    def run(line: str) -> subprocess.CompletedProcess:
-        return subprocess.run(
-            ["bash", "-c", start + line], input=INPUT.encode(), env=environment, capture_output=True, cwd=tmp_path
-        )
-
-    return run
-
-
-@pytest.mark.parametrize(
-    ("line", "status", "sentence"),
-    [
-        ("translate <&-", 2, "error: standard input is closed: give a FILE, or send it text with < FILE\n"),
-        ("translate </proc/self/mem", 2, "error: standard input cannot be read (Input/output error): give a FILE"),
-        ("translate --alignments /dev/full", 2, "error: --alignments /dev/full cannot be written (No space left"),
-    ],
-)
-@pytest.mark.slow
-def test_streams_that_are_closed_or_full(shell, line: str, status: int, sentence: str) -> None:
-    done = shell(line)
-    assert done.returncode == status
-    error = done.stderr.decode()
-    assert error.startswith(sentence) and error.count("\n") == (1 if sentence else 0)
-
-
 def test_each_line_is_drawn_where_plots_are_asked_for(call, trained: Path, tmp_path: Path) -> None:
     folder = tmp_path / "new" / "plots"
     done = call("translate", trained, "--plots", folder, "--buffer-size", 2, stdin="two cats\n\nthe big house\n")
@@ -113,25 +76,6 @@ def test_samples_chosen_by_their_expected_utility(call: Callable, trained: Path)
     assert done.out == "".join(f"{number} ||| {one.text} ||| {one.score:.4f}\n" for number, one in rows)
     assert call("translate", trained, *options, "--buffer-size", 1, stdin=INPUT).out == done.out
     assert call("translate", trained, *options, "--seed", 2, "--temperature", 2, stdin=INPUT).out != done.out
-
-
-def test_words_that_are_probably_wrong_are_marked_or_left_out(
-    call, trained: Path, translator: Translator, tmp_path: Path
-) -> None:
-    one = translator.translate("two zzq cats see houses")
-    sure_words = Confidence.of(translator).words(one)
-    least = sorted(sure_words)[1]
-    words = one.text.split()
-    marked = [word if sure >= least else f"[?{word}]" for word, sure in zip(words, sure_words, strict=True)]
-    assert sum(word.startswith("[?") for word in marked) == 1
-    (tmp_path / "text").write_text("two zzq cats see houses\n\n")
-    done = call("translate", trained, tmp_path / "text", "--min-confidence", f"{least}")
-    assert done.out == f"{' '.join(marked)}\n\n"
-    sure = Confidence.of(translator).text(one)
-    assert Unsure(sure, leave_out=True).shown(translator, one) == one.text
-    above = min(1.0, sure + 1e-6)
-    done = call("translate", trained, tmp_path / "text", "--min-confidence", f"{above}", "--leave-out")
-    assert done.out == "\n\n"
 
 
 def test_the_terms_of_a_file_are_written(call, trained: Path, trained_hard: Path, tmp_path: Path) -> None:

@@ -18,22 +18,7 @@ def chunks(text: bytes, size: int) -> Iterator[bytes]:
 
 
 BLANKS = [" ", "  ", "\t", "\r", "\u00a0", "\u3000", "\u2028", "\x85", "\x1c", "\v", "\n", "\r\n"]
-WRITTEN = [
-    "I",
-    "a",
-    "think",
-    "ß",
-    "e\u0301",
-    "\u0301",
-    "鳥は",
-    "ไทย",
-    "हिं",
-    "👩\u200d👧",
-    "🇩🇪",
-    "\u200b",
-    "\ufeff",
-    "¼",
-]
+WRITTEN = ["a", "think", "ß", "e\u0301", "\u0301", "鳥は", "ไทย", "हिं", "👩\u200d👧", "🇩🇪", "\u200b", "\ufeff", "¼"]
 ALPHABET = st.sampled_from([*WRITTEN, *BLANKS])
 
 
