@@ -8,6 +8,7 @@ import contextlib
 import gzip
 import hashlib
 import io
+import itertools
 import json
 import lzma
 import random
@@ -18,6 +19,7 @@ import tarfile
 import wave
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -146,6 +148,24 @@ def _words(name: str, files: Files, folder: Path) -> None:
         write(folder / f"{split}.tsv", (f"{word}\t{phones}" for word in part for phones in entries[word]))
 
 
+def _sampled_words(name: str, files: Files, folder: Path) -> None:
+    """Takes words of each dictionary with all of their lines, in the order of hashes and at most 20,000 lines, and cuts
+    a twentieth of the words for dev and one for test, by other hashes."""
+    for file, path in files.items():
+        entries = [(line.partition("\t")[0], line) for line in lines_of(path)]
+        counts = Counter(word for word, _ in entries)
+        drawn = sorted(counts, key=lambda word: hashlib.sha256(f"sample {word}".encode()).digest())
+        totals = itertools.accumulate(counts[word] for word in drawn)
+        taken = {word for word, total in zip(drawn, totals, strict=True) if total <= 20_000}
+        parts: dict[str, list[str]] = {"train": [], "dev": [], "test": []}
+        for word, line in entries:
+            if word in taken:
+                share = int(hashlib.sha256(word.encode()).hexdigest()[:16], 16) % 20
+                parts[{0: "dev", 1: "test"}.get(share, "train")].append(line)
+        for split, lines in parts.items():
+            write(folder / f"{file.removesuffix('.tsv')}_{split}.tsv", lines)
+
+
 def _anki(name: str, files: Files, folder: Path) -> list[str]:
     """Cuts pairs of sentences; the other translations of a sentence of dev or test are its further references."""
     ((file, path),) = files.items()
@@ -234,6 +254,7 @@ CUTS: Mapping[str, Callable[[str, Files, Path], list[str] | None]] = {
     "texts": _texts,
     "columns": _columns,
     "words": _words,
+    "sampled_words": _sampled_words,
     "anki": _anki,
     "compressions": _compressions,
     "recordings": _recordings,

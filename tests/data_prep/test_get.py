@@ -88,6 +88,28 @@ def test_words_are_cut_by_a_seed(offer: Callable[..., None], tmp_path: Path):
     assert of_both[of_both.index("w7\tP7") + 1] == "w7\tQ R"
 
 
+def test_words_are_sampled_and_cut_by_hashes(offer: Callable[..., None], tmp_path: Path):
+    # Every third word has a second pronunciation, further down.
+    words = [f"w{number}" for number in range(18_000)]
+    lines = [f"{word}\ta" for word in words] + [f"{word}\tb" for word in words[::3]]
+    (tmp_path / "deu.tsv").write_text("\n".join(lines) + "\n")
+    offer("sampled_words", {"deu.tsv": "x"})
+    get("small", tmp_path / "new", tmp_path.as_uri())
+    parts = {path.stem: path.read_text().splitlines() for path in (tmp_path / "new").glob("*.tsv")}
+    # A word has all of its lines in one split, in the order of the file, and no more than 20,000 lines are taken.
+    place = {line: number for number, line in enumerate(lines)}
+    assert all(part == sorted(part, key=place.__getitem__) for part in parts.values())
+    by_split = {split: {line.split("\t")[0] for line in part} for split, part in parts.items()}
+    taken = set.union(*by_split.values())
+    assert sum(map(len, by_split.values())) == len(taken)
+    assert sorted(line for part in parts.values() for line in part) == sorted(
+        line for line in lines if line.split("\t")[0] in taken
+    )
+    assert 19_999 <= sum(map(len, parts.values())) <= 20_000
+    assert {"w23", "w24", "w66"} <= by_split["deu_dev"] and {"w12", "w79"} <= by_split["deu_test"]
+    assert not {"w64", "w68"} & taken
+
+
 def test_recordings_have_a_sum_of_their_samples(offer: Callable[..., None], tmp_path: Path):
     sound = io.BytesIO()
     with wave.open(sound, "wb") as file:
