@@ -157,12 +157,9 @@ def _sampled_words(name: str, files: Files, folder: Path) -> None:
         drawn = sorted(counts, key=lambda word: hashlib.sha256(f"sample {word}".encode()).digest())
         totals = itertools.accumulate(counts[word] for word in drawn)
         taken = {word for word, total in zip(drawn, totals, strict=True) if total <= 20_000}
-        parts: dict[str, list[str]] = {"train": [], "dev": [], "test": []}
-        for word, line in entries:
-            if word in taken:
-                share = int(hashlib.sha256(word.encode()).hexdigest()[:16], 16) % 20
-                parts[{0: "dev", 1: "test"}.get(share, "train")].append(line)
-        for split, lines in parts.items():
+        share = {word: int(hashlib.sha256(word.encode()).hexdigest()[:16], 16) % 20 for word in taken}
+        for split, shares in (("dev", range(1)), ("test", range(1, 2)), ("train", range(2, 20))):
+            lines = (line for word, line in entries if share.get(word) in shares)
             write(folder / f"{file.removesuffix('.tsv')}_{split}.tsv", lines)
 
 
